@@ -1,0 +1,86 @@
+// The registry of algorithms, made from algorithms.def: pure functions (Problem, Topology, parameters) -> Schedule.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "schedule/schedule.h"
+#include "topology/topology.h"
+
+namespace thalweg {
+
+enum class Collective : std::uint8_t { bcast };
+inline constexpr int collective_count = 1;
+std::string_view name_of(Collective collective);
+
+// What to build, as seen by one rank. `bytes` is the collective's size by the standard's definition: for a
+// broadcast the size of the whole message.
+struct Problem {
+    int rank = 0;
+    int size = 1;
+    int root = 0;
+    std::uint64_t bytes = 0;
+};
+
+// One parameter of an algorithm. The name says the unit (chunk_bytes); a value is written 65536, 64K, 1M.
+struct Parameter {
+    std::string_view name;
+    std::uint64_t standard = 0;  // the value when none is given
+    std::uint64_t minimum = 0;
+    std::uint64_t maximum = 0;
+    std::string_view text;
+};
+inline constexpr int max_parameters = 4;
+
+struct Algorithm;
+
+// An algorithm with its parameters' values: what a user writes as "chain:chunk_bytes=64K" or, for a combinator,
+// "node_leader(intra=linear,inter=chain:chunk_bytes=64K)". A value type; equal choices build equal schedules.
+struct Choice {
+    const Algorithm* algorithm = nullptr;
+    std::array<std::uint64_t, max_parameters> values{};
+    std::vector<Choice> parts;  // a combinator's operands in the order of its row; else empty
+
+    bool operator==(const Choice&) const = default;
+};
+
+// What an algorithm promises for a whole group (all ranks added up). A test compares it with its schedules.
+struct Claim {
+    std::uint64_t rounds = 0;           // longest chain of messages that depend on one another
+    std::uint64_t messages = 0;         // sends of at least one byte, all ranks
+    std::uint64_t bytes = 0;            // bytes sent, all ranks
+    std::uint64_t redundant_bytes = 0;  // received although the rank already held them
+};
+
+// One row of algorithms.def.
+struct Algorithm {
+    Collective collective = Collective::bcast;
+    std::string_view name;     // "scatter_ring_trimmed"
+    std::string_view summary;  // one sentence
+    std::span<const Parameter> parameters;
+    std::span<const std::string_view> parts;  // names of a combinator's operands
+    // Why this algorithm cannot serve the problem, or an empty view when it can. Depends only on values that are
+    // equal on all ranks (never on Problem::rank).
+    std::string_view (*refuse)(const Problem&, const Topology&, const Choice&);
+    // Pre: refuse() is empty. Never fails; throws std::bad_alloc only.
+    Schedule (*build)(const Problem&, const Topology&, const Choice&);
+    Claim (*claim)(const Problem&, const Topology&, const Choice&);
+};
+
+std::span<const Algorithm> algorithms();
+const Algorithm* find_algorithm(Collective collective, std::string_view name);
+
+// The choice with every parameter at its standard value (a combinator's operands likewise).
+Choice standard_choice(const Algorithm& algorithm);
+
+// Parses "chain:chunk_bytes=64K" or "node_leader(intra=linear,inter=chain:chunk_bytes=64K)". On error `choice` is
+// unchanged and `why` is one sentence with the accepted form (and the nearest name for a misspelt one).
+Status parse_choice(Collective collective, std::string_view text, Choice& choice, std::string& why);
+std::string to_text(const Choice& choice);
+
+}  // namespace thalweg

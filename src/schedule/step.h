@@ -1,0 +1,47 @@
+// The vertices of a schedule: what one rank does, over slices of buffers that are bound when it starts.
+#pragma once
+
+#include <cstdint>
+
+namespace thalweg {
+
+// `in` is read only, `out` is what the collective defines (for a broadcast `out` is the user's buffer on every
+// rank, and the root's is defined at the start), `scratch` belongs to the plan and is undefined at the start.
+enum class Buffer : std::uint8_t { in, out, scratch };
+
+// `bytes` bytes of `buffer` starting at `offset` bytes.
+struct Slice {
+    Buffer buffer = Buffer::out;
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+
+    constexpr std::uint64_t end() const { return offset + bytes; }
+    constexpr bool operator==(const Slice&) const = default;
+};
+
+constexpr bool overlap(const Slice& a, const Slice& b) {
+    return a.bytes != 0 && b.bytes != 0 && a.buffer == b.buffer && a.offset < b.end() && b.offset < a.end();
+}
+
+enum class StepKind : std::uint8_t { send, recv, copy, reduce };
+
+using StepId = std::uint32_t;
+
+// The number of messages one ordered pair of ranks may exchange within one run of a schedule. Transports fold
+// (operation, message) into a tag and rely on it.
+inline constexpr std::uint32_t max_messages_per_pair = 1u << 14;
+
+// One vertex. send reads `source`; recv writes `target`; copy and reduce read `source` and write `target` (reduce
+// also reads it). `peer` is the other rank of a send or recv, else -1. `message` is the ordinal of this message
+// among all that go from its sender to its receiver in this schedule: it pairs a send with its receive.
+struct Step {
+    StepKind kind = StepKind::copy;
+    std::int32_t peer = -1;
+    std::uint32_t message = 0;
+    Slice source;
+    Slice target;
+};
+
+constexpr bool is_message(StepKind kind) { return kind == StepKind::send || kind == StepKind::recv; }
+
+}  // namespace thalweg

@@ -1,0 +1,50 @@
+// Where the ranks of one communicator live. Hosts ("nodes") are numbered by their lowest rank; ranks of one host
+// need not be consecutive, and hosts may have different numbers of ranks.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace thalweg {
+
+class Topology {
+  public:
+    // All `size` ranks on one node.
+    static Topology single_node(int size);
+
+    // host_key[r] identifies the host of rank r; equal keys are the same host. Pure: every rank that passes the
+    // same table gets the same topology.
+    static Topology from_table(std::span<const std::uint64_t> host_key);
+
+    // "node:4 core:2" (4 hosts of 2 ranks, block-wise), "node:4 core:2 map:cyclic", "node:3 core:1,2,4" (ragged),
+    // "ranks:0,1,0,2" (host of each rank in rank order: permuted and ragged). On error `topology` is unchanged and
+    // `why` is one sentence that gives the accepted form.
+    static Status from_text(std::string_view text, Topology& topology, std::string& why);
+
+    int size() const { return static_cast<int>(node_of_.size()); }
+    int nodes() const { return static_cast<int>(ranks_begin_.size()) - 1; }
+    int node_of(int rank) const { return node_of_[rank]; }
+    int local_rank(int rank) const { return local_rank_[rank]; }
+    // The ranks of one host, ascending.
+    std::span<const int> ranks_on(int node) const {
+        return {ranks_.data() + ranks_begin_[node], ranks_.data() + ranks_begin_[node + 1]};
+    }
+    int max_ranks_per_node() const { return max_ranks_per_node_; }
+    // Equal on all ranks of a communicator; part of a plan's and a tuning row's key.
+    std::uint64_t digest() const { return digest_; }
+    // The same text form that from_text accepts ("ranks:…" when no shorter form fits).
+    std::string to_text() const;
+
+  private:
+    std::vector<int> node_of_, local_rank_;
+    std::vector<int> ranks_, ranks_begin_{0};
+    int max_ranks_per_node_ = 0;
+    std::uint64_t digest_ = 0;
+};
+
+}  // namespace thalweg
