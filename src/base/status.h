@@ -7,14 +7,14 @@ namespace thalweg {
 enum class Status : int {
     ok = 0,
     // Fine, nothing done.
-    in_progress = 1,      // asked about something that has not completed
-    declined = 2,         // the call belongs to the native MPI
-    not_found = 3,        // a look-up had no result
+    in_progress = 1,  // asked about something that has not completed
+    declined = 2,     // the call belongs to the native MPI
+    not_found = 3,    // a look-up had no result
     // Errors.
     invalid_argument = -1,
     out_of_memory = -2,
-    unsupported = -3,     // this build, machine or transport cannot do it
-    mismatch = -4,        // ranks disagree, or a message has the wrong size
+    unsupported = -3,  // this build, machine or transport cannot do it
+    mismatch = -4,     // ranks disagree, or a message has the wrong size
     invalid_schedule = -5,
     transport_failed = -6,
     io_failed = -7,
