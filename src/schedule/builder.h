@@ -31,10 +31,12 @@ class Builder {
 
     // Adds all steps of `part`, a schedule over a subset of the ranks: its rank i is rank_of[i] here. Its buffers
     // are these buffers, its scratch is fresh. Dependencies inside the part are kept; those on earlier steps of
-    // this builder are derived.
+    // this builder are derived. The part's numbering of messages is kept, behind the messages that each pair has
+    // exchanged so far: a message between two ranks that are both in `part` must not be added by one of them as a
+    // part and by the other step by step.
     void append(const Schedule& part, std::span<const int> rank_of);
 
-    // Numbers the messages of each pair and ends the building.
+    // Ends the building. The messages of each pair are numbered in the order in which they were added.
     Schedule finish() &&;
 
   private:

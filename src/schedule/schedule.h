@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "schedule/step.h"
@@ -12,6 +13,21 @@ namespace thalweg {
 
 class Schedule {
   public:
+    // A schedule without steps, for a group of one.
+    Schedule() = default;
+
+    // From raw parts, unchecked: validate() is what tells whether they make sense. The dependencies of step s are
+    // after[after_begin[s]] … after[after_begin[s + 1] - 1]; after_begin has steps.size() + 1 entries. Algorithms
+    // use Builder; this is for passes, and for tests that plant faults.
+    Schedule(int rank, int size, std::vector<Step> steps, std::vector<StepId> after,
+             std::vector<std::uint32_t> after_begin, std::uint64_t scratch_bytes)
+        : rank_(rank),
+          size_(size),
+          steps_(std::move(steps)),
+          after_(std::move(after)),
+          after_begin_(std::move(after_begin)),
+          scratch_bytes_(scratch_bytes) {}
+
     int rank() const { return rank_; }
     int size() const { return size_; }
     std::span<const Step> steps() const { return steps_; }
@@ -25,7 +41,6 @@ class Schedule {
     std::uint64_t scratch_bytes() const { return scratch_bytes_; }
 
   private:
-    friend class Builder;
     int rank_ = 0;
     int size_ = 1;
     std::vector<Step> steps_;

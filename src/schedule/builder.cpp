@@ -1,0 +1,171 @@
+#include "schedule/builder.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "schedule/interval_map.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::uint64_t scratch_alignment = 64;  // a cache line: two scratch slices never share one
+constexpr std::uint32_t none = ~std::uint32_t{0};
+
+// Who touched a run of bytes since, and including, its last write. `readers` heads a list in Impl::cells_; lists
+// share their tails, so that a run can be cut in two by copying the head.
+struct Access {
+    std::uint32_t writer = none;
+    std::uint32_t readers = none;
+
+    bool operator==(const Access&) const = default;
+};
+
+struct Cell {
+    StepId reader;
+    std::uint32_t next;
+};
+
+// Messages exchanged with one peer so far, and by the part that is being appended.
+struct Ordinals {
+    std::uint32_t sent = 0, received = 0;
+    std::uint32_t part_sent = 0, part_received = 0;
+};
+
+}  // namespace
+
+struct Builder::Impl {
+    int rank = 0, size = 1;
+    std::vector<Step> steps;
+    std::vector<StepId> after;
+    std::vector<std::uint32_t> after_begin{0};
+    std::uint64_t scratch_bytes = 0;
+
+    std::array<IntervalMap<Access>, 3> access;  // per Buffer
+    std::vector<Cell> cells;
+    std::vector<StepId> listed_for;  // the last step that lists this one as a dependency, plus one; 0: none
+    std::unordered_map<int, Ordinals> ordinals;
+    int last_peer = -1;
+    Ordinals* last_ordinals = nullptr;
+    std::vector<StepId> mapped;  // append(): a part's dependencies as ids of this builder
+
+    Ordinals& with(int peer) {
+        if (peer != last_peer) {
+            last_ordinals = &ordinals[peer];
+            last_peer = peer;
+        }
+        return *last_ordinals;
+    }
+
+    void depend(StepId step, StepId on) {
+        if (on == none || on == step || listed_for[on] == step + 1) return;
+        assert(on < step);
+        listed_for[on] = step + 1;
+        after.push_back(on);
+    }
+
+    void read(StepId step, const Slice& slice) {
+        access[static_cast<int>(slice.buffer)].change(slice.offset, slice.end(), [&](Access& run) {
+            depend(step, run.writer);
+            cells.push_back({step, run.readers});
+            run.readers = static_cast<std::uint32_t>(cells.size() - 1);
+        });
+    }
+
+    // The readers of a run already follow its writer, so the writer needs naming only where nobody read.
+    void write(StepId step, const Slice& slice) {
+        auto& map = access[static_cast<int>(slice.buffer)];
+        map.each(slice.offset, slice.end(), [&](std::uint64_t, std::uint64_t, const Access& run) {
+            if (run.readers == none) depend(step, run.writer);
+            for (std::uint32_t cell = run.readers; cell != none; cell = cells[cell].next)
+                depend(step, cells[cell].reader);
+        });
+        map.assign(slice.offset, slice.end(), Access{step, none});
+    }
+
+    StepId add(const Step& step, std::span<const StepId> explicit_order) {
+        const auto id = static_cast<StepId>(steps.size());
+        steps.push_back(step);
+        listed_for.push_back(0);
+        for (StepId on : explicit_order) depend(id, on);
+        if (step.kind != StepKind::recv) read(id, step.source);
+        if (step.kind != StepKind::send) write(id, step.target);
+        after_begin.push_back(static_cast<std::uint32_t>(after.size()));
+        return id;
+    }
+};
+
+Builder::Builder(int rank, int size) : impl_(std::make_unique<Impl>()) {
+    assert(0 <= rank && rank < size);
+    impl_->rank = rank;
+    impl_->size = size;
+}
+
+Builder::~Builder() = default;
+
+StepId Builder::send(int to, Slice source, std::span<const StepId> after) {
+    assert(0 <= to && to < impl_->size && to != impl_->rank);
+    return impl_->add({StepKind::send, to, impl_->with(to).sent++, source, {}}, after);
+}
+
+StepId Builder::recv(int from, Slice target, std::span<const StepId> after) {
+    assert(0 <= from && from < impl_->size && from != impl_->rank);
+    return impl_->add({StepKind::recv, from, impl_->with(from).received++, {}, target}, after);
+}
+
+StepId Builder::copy(Slice target, Slice source, std::span<const StepId> after) {
+    assert(target.bytes == source.bytes);
+    return impl_->add({StepKind::copy, -1, 0, source, target}, after);
+}
+
+StepId Builder::reduce(Slice target, Slice source, std::span<const StepId> after) {
+    assert(target.bytes == source.bytes);
+    return impl_->add({StepKind::reduce, -1, 0, source, target}, after);
+}
+
+Slice Builder::scratch(std::uint64_t bytes) {
+    Impl& all = *impl_;
+    const std::uint64_t offset = (all.scratch_bytes + scratch_alignment - 1) & ~(scratch_alignment - 1);
+    all.scratch_bytes = offset + bytes;
+    return {Buffer::scratch, offset, bytes};
+}
+
+void Builder::append(const Schedule& part, std::span<const int> rank_of) {
+    Impl& all = *impl_;
+    assert(static_cast<std::size_t>(part.size()) == rank_of.size() && rank_of[part.rank()] == all.rank);
+    const std::uint64_t scratch_base = part.scratch_bytes() ? scratch(part.scratch_bytes()).offset : 0;
+    const auto first = static_cast<StepId>(all.steps.size());
+    for (StepId id = 0; id < part.steps().size(); ++id) {
+        Step step = part.steps()[id];
+        if (is_message(step.kind)) {
+            step.peer = rank_of[step.peer];
+            Ordinals& pair = all.with(step.peer);
+            const bool send = step.kind == StepKind::send;
+            std::uint32_t& count = send ? pair.part_sent : pair.part_received;
+            count = std::max(count, step.message + 1);
+            step.message += send ? pair.sent : pair.received;
+        }
+        if (step.source.buffer == Buffer::scratch) step.source.offset += scratch_base;
+        if (step.target.buffer == Buffer::scratch) step.target.offset += scratch_base;
+        all.mapped.clear();
+        for (StepId on : part.after(id)) all.mapped.push_back(first + on);
+        all.add(step, all.mapped);
+    }
+    for (const Step& step : part.steps()) {
+        if (!is_message(step.kind)) continue;
+        Ordinals& pair = all.with(rank_of[step.peer]);
+        pair.sent += std::exchange(pair.part_sent, 0);
+        pair.received += std::exchange(pair.part_received, 0);
+    }
+}
+
+Schedule Builder::finish() && {
+    Impl& all = *impl_;
+    return Schedule(all.rank, all.size, std::move(all.steps), std::move(all.after), std::move(all.after_begin),
+                    all.scratch_bytes);
+}
+
+}  // namespace thalweg
