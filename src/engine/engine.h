@@ -1,8 +1,9 @@
 // Runs any valid schedule over any transport. Knows no collective and no MPI.
 //
-// An Execution is made once per plan (all memory is taken then) and started any number of times: start() and
-// advance() allocate nothing. Steps that are ready are issued in the order of their ids; at most
-// Limits::in_flight requests are posted at a time.
+// A Channel is the engine's side of one transport: who owns which request slot, and what every peer still owes.
+// An Execution is made once per plan (all memory is taken then) and started any number of times: start(), advance()
+// and wait() allocate nothing. Several executions may run on one channel at a time; all of them are driven by one
+// thread, and whoever waits for one must go on calling advance() on the others that run.
 #pragma once
 
 #include <cstdint>
@@ -15,42 +16,29 @@
 namespace thalweg {
 
 struct Limits {
-    std::uint32_t in_flight = 64;            // requests posted at a time, all peers
-    std::uint64_t credit_bytes = 1u << 20;   // bytes sent to one peer that it has not acknowledged
+    // Requests that one execution posts at a time, all peers. At least 2 (one send and one receive: the smallest
+    // number that cannot deadlock, see window.h); a smaller value is raised. The transport's slots bound it too.
+    // An execution that is starved by its own bound goes beyond it while the transport has slots to spare.
+    std::uint32_t in_flight = 64;
+    // Bytes sent to one peer that it has not acknowledged. Every message counts its bytes plus
+    // message_overhead_bytes, because an unexpected message costs its receiver an envelope too.
+    std::uint64_t credit_bytes = 1u << 20;
+};
+inline constexpr std::uint64_t message_overhead_bytes = 256;
+
+// How `reduce` steps combine: target[i] = source[i] op target[i] over `bytes` bytes, a multiple of element_bytes.
+struct Reducer {
+    void (*combine)(const void* source, void* target, std::size_t bytes, void* context) = nullptr;
+    void* context = nullptr;
+    std::size_t element_bytes = 1;
 };
 
 // The memory a run works on. `out` and `in` are the caller's and must live until the run is done; `scratch` is the
-// Execution's own. in may be null where the schedule does not use it.
+// Execution's own. in may be null where the schedule does not use it; reducer is needed where it has reduce steps.
 struct Bindings {
     const void* in = nullptr;
     void* out = nullptr;
-};
-
-// What a channel owes its peers across operations: bytes sent since the last acknowledged (synchronous) message,
-// per peer. One per transport, shared by all executions on it, which run one after another or interleaved on one
-// thread. O(peers that were ever sent to) memory.
-class CreditLedger;
-std::shared_ptr<CreditLedger> make_credit_ledger(int peers, std::uint64_t credit_bytes);
-
-class Execution {
-  public:
-    // `transport` must outlive the Execution; `schedule` is shared. The transport's slots bound in_flight.
-    Execution(std::shared_ptr<const Schedule> schedule, Transport& transport,
-              std::shared_ptr<CreditLedger> credits, const Limits& limits);
-    ~Execution();
-    Execution(const Execution&) = delete;
-    Execution& operator=(const Execution&) = delete;
-
-    // Pre: not running. `operation` is this operation's number on the channel, equal on all ranks.
-    Status start(const Bindings& bindings, std::uint32_t operation);
-    // Issues what is ready, polls the transport once. ok when everything is complete, in_progress otherwise.
-    Status advance();
-    bool running() const;
-
-    struct Impl;
-
-  private:
-    std::unique_ptr<Impl> impl_;
+    Reducer reducer = {};
 };
 
 // How a thread waits for advance() to say ok. Where ranks exceed cores: a short spin, then sleep; where every rank
@@ -64,7 +52,39 @@ struct WaitStatistics {
     double slept_seconds = 0;
 };
 
-// Blocks until the execution is done or fails. Pre: started.
-Status wait(Execution& execution, Transport& transport, WaitPolicy policy, WaitStatistics& statistics);
+// The transport must outlive the channel, and the channel (shared by its executions) outlives them.
+// O(transport slots + peers that any execution sends to) memory. Throws std::bad_alloc.
+class Channel;
+std::shared_ptr<Channel> make_channel(Transport& transport, const Limits& limits);
+
+class Execution {
+  public:
+    // Takes all memory that runs will need; throws std::bad_alloc.
+    Execution(std::shared_ptr<const Schedule> schedule, std::shared_ptr<Channel> channel);
+    // Pre: not running, or the channel has failed.
+    ~Execution();
+    Execution(const Execution&) = delete;
+    Execution& operator=(const Execution&) = delete;
+
+    // Pre: not running. `operation` is this operation's number on the channel, equal on all ranks; operations are
+    // started in the order of their numbers, which wrap. Communicates nothing yet. Errors, with nothing started:
+    // unsupported (more operations alive than the transport can tell apart; reduce steps without a reducer),
+    // invalid_argument (the schedule is for another rank or group).
+    Status start(const Bindings& bindings, std::uint32_t operation);
+    // Issues what is ready, polls the transport once. ok when everything is complete, in_progress otherwise.
+    // Errors: those of Transport::progress; the execution is then no longer running and the channel is unusable.
+    Status advance();
+    bool running() const;
+
+    struct Impl;
+
+  private:
+    friend Status wait(Execution& execution, WaitPolicy policy, WaitStatistics& statistics);
+    std::unique_ptr<Impl> impl_;
+};
+
+// Blocks until the execution is done or fails, and keeps the host MPI progressing meanwhile. Pre: started.
+// Adds to `statistics`.
+Status wait(Execution& execution, WaitPolicy policy, WaitStatistics& statistics);
 
 }  // namespace thalweg

@@ -6,7 +6,9 @@
 // Requests live in *slots* 0 … slots()-1 that the engine hands out. A slot is busy from post_* until progress()
 // returns it; posting to a busy slot is a programming error. A message is identified by (peer, operation,
 // message); messages with different identities may complete in any order; a message meets the receive with the
-// same identity, which must have the same number of bytes.
+// same identity, which must have the same number of bytes. Messages of equal identity (the parts of one that is
+// larger than max_message_bytes, and operations whose numbers are live_operations apart) meet receives in the order
+// in which both were posted.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +22,7 @@ namespace thalweg {
 using Slot = std::uint32_t;
 
 struct MessageId {
-    std::uint32_t operation = 0;  // number of the operation on this channel, in call order; wraps
+    std::uint32_t operation = 0;  // number of the operation on this channel, in call order; wraps at 2^32
     std::uint32_t message = 0;    // Step::message, below max_messages_per_pair
 };
 
@@ -32,6 +34,9 @@ enum class SendMode : std::uint8_t {
 struct Capabilities {
     const char* name = "";            // "mpi", "inproc", … static storage
     std::size_t max_message_bytes = 0;  // larger messages must be split by the caller
+    // The transport tells this many consecutive operations apart: of the operations that a rank has started and not
+    // completed, the numbers must differ by less than this. At least 2; a power of two.
+    std::uint32_t live_operations = 2;
     bool wakeup_descriptor = false;   // wait_descriptor() and arm() work: a waiter can sleep until the next event
     bool any_thread = false;          // may be driven while the owner is inside the host MPI (an agent can use it)
     bool one_sided = false;           // put and signal (not offered by any transport yet)
