@@ -15,8 +15,8 @@ namespace {
 constexpr std::uint64_t scratch_alignment = 64;  // a cache line: two scratch slices never share one
 constexpr std::uint32_t none = ~std::uint32_t{0};
 
-// Who touched a run of bytes since, and including, its last write. `readers` heads a list in Impl::cells_; lists
-// share their tails, so that a run can be cut in two by copying the head.
+// Who touched a run of bytes since, and including, its last write. `readers` heads a list in Impl::cells_;
+// lists share their tails, so that a run can be cut in two by copying the head.
 struct Access {
     std::uint32_t writer = none;
     std::uint32_t readers = none;
@@ -164,8 +164,8 @@ void Builder::append(const Schedule& part, std::span<const int> rank_of) {
 
 Schedule Builder::finish() && {
     Impl& all = *impl_;
-    return Schedule(all.rank, all.size, std::move(all.steps), std::move(all.after), std::move(all.after_begin),
-                    all.scratch_bytes);
+    return Schedule(all.rank, all.size, std::move(all.steps), std::move(all.after),
+                    std::move(all.after_begin), all.scratch_bytes);
 }
 
 }  // namespace thalweg

@@ -1,8 +1,10 @@
-// Makes a Schedule. Order is written into the schedule as dependencies; the builder derives those that data flow
-// demands, so an algorithm states only what it moves, in an order that would be right if run step by step.
+// Makes a Schedule. Order is written into the schedule as dependencies; the builder derives those that data
+// flow demands, so an algorithm states only what it moves, in an order that would be right if run step by
+// step.
 //
-// Derived: a step that reads bytes follows the earlier steps that wrote them; a step that writes bytes follows the
-// earlier steps that read or wrote them. Anything else (a round that must not overtake another) is passed in `after`.
+// Derived: a step that reads bytes follows the earlier steps that wrote them; a step that writes bytes
+// follows the earlier steps that read or wrote them. Anything else (a round that must not overtake another)
+// is passed in `after`.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +21,9 @@ class Builder {
     Builder(int rank, int size);
     ~Builder();
 
-    // Each returns the new step's id. A slice of zero bytes makes a real zero-byte message (or a no-op copy), so
-    // an algorithm that wants none must not add the step. Pre: 0 <= peer < size, peer != rank; ids in `after` exist.
+    // Each returns the new step's id. A slice of zero bytes makes a real zero-byte message (or a no-op copy),
+    // so an algorithm that wants none must not add the step. Pre: 0 <= peer < size, peer != rank; ids in
+    // `after` exist.
     StepId send(int to, Slice source, std::span<const StepId> after = {});
     StepId recv(int from, Slice target, std::span<const StepId> after = {});
     StepId copy(Slice target, Slice source, std::span<const StepId> after = {});
@@ -29,11 +32,11 @@ class Builder {
     // `bytes` of fresh scratch memory, undefined at every start.
     Slice scratch(std::uint64_t bytes);
 
-    // Adds all steps of `part`, a schedule over a subset of the ranks: its rank i is rank_of[i] here. Its buffers
-    // are these buffers, its scratch is fresh. Dependencies inside the part are kept; those on earlier steps of
-    // this builder are derived. The part's numbering of messages is kept, behind the messages that each pair has
-    // exchanged so far: a message between two ranks that are both in `part` must not be added by one of them as a
-    // part and by the other step by step.
+    // Adds all steps of `part`, a schedule over a subset of the ranks: its rank i is rank_of[i] here. Its
+    // buffers are these buffers, its scratch is fresh. Dependencies inside the part are kept; those on
+    // earlier steps of this builder are derived. The part's numbering of messages is kept, behind the
+    // messages that each pair has exchanged so far: a message between two ranks that are both in `part` must
+    // not be added by one of them as a part and by the other step by step.
     void append(const Schedule& part, std::span<const int> rank_of);
 
     // Ends the building. The messages of each pair are numbered in the order in which they were added.

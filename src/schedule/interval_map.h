@@ -7,8 +7,8 @@
 
 namespace thalweg {
 
-// A total map from [0, 2^64) to Value, at first Value{} everywhere. Every call takes O(log runs) plus the runs it
-// touches; neighbouring accesses, the usual case, skip the search.
+// A total map from [0, 2^64) to Value, at first Value{} everywhere. Every call takes O(log runs) plus the
+// runs it touches; neighbouring accesses, the usual case, skip the search.
 template <class Value>
 class IntervalMap {
   public:

@@ -5,8 +5,9 @@
 
 namespace thalweg {
 
-// `in` is read only, `out` is what the collective defines (for a broadcast `out` is the user's buffer on every
-// rank, and the root's is defined at the start), `scratch` belongs to the plan and is undefined at the start.
+// `in` is read only, `out` is what the collective defines (for a broadcast `out` is the user's buffer on
+// every rank, and the root's is defined at the start), `scratch` belongs to the plan and is undefined at the
+// start.
 enum class Buffer : std::uint8_t { in, out, scratch };
 
 // `bytes` bytes of `buffer` starting at `offset` bytes.
@@ -31,9 +32,10 @@ using StepId = std::uint32_t;
 // (operation, message) into a tag and rely on it.
 inline constexpr std::uint32_t max_messages_per_pair = 1u << 14;
 
-// One vertex. send reads `source`; recv writes `target`; copy and reduce read `source` and write `target` (reduce
-// also reads it). `peer` is the other rank of a send or recv, else -1. `message` is the ordinal of this message
-// among all that go from its sender to its receiver in this schedule: it pairs a send with its receive.
+// One vertex. send reads `source`; recv writes `target`; copy and reduce read `source` and write `target`
+// (reduce also reads it). `peer` is the other rank of a send or recv, else -1. `message` is the ordinal of
+// this message among all that go from its sender to its receiver in this schedule: it pairs a send with its
+// receive.
 struct Step {
     StepKind kind = StepKind::copy;
     std::int32_t peer = -1;
