@@ -19,12 +19,16 @@ inline constexpr int collective_count = 1;
 std::string_view name_of(Collective collective);
 
 // What to build, as seen by one rank. `bytes` is the collective's size by the standard's definition: for a
-// broadcast the size of the whole message.
+// broadcast the size of the whole message. Everything but `rank` is equal on all ranks.
 struct Problem {
     int rank = 0;
     int size = 1;
     int root = 0;
     std::uint64_t bytes = 0;
+    // For combinators, which build a part piece by piece: where the message starts in `out`, and how many messages
+    // one pair of ranks may still exchange. A caller leaves them alone.
+    std::uint64_t offset = 0;
+    std::uint64_t messages_per_pair = max_messages_per_pair;
 };
 
 // One parameter of an algorithm. The name says the unit (chunk_bytes); a value is written 65536, 64K, 1M.
@@ -49,7 +53,8 @@ struct Choice {
     bool operator==(const Choice&) const = default;
 };
 
-// What an algorithm promises for a whole group (all ranks added up). A test compares it with its schedules.
+// What an algorithm promises for a whole group (all ranks added up). A test compares it with its schedules. Every
+// figure is exact, except that `rounds` of a combinator is an upper bound where hosts differ in their ranks.
 struct Claim {
     std::uint64_t rounds = 0;           // longest chain of messages that depend on one another
     std::uint64_t messages = 0;         // sends of at least one byte, all ranks
@@ -57,11 +62,19 @@ struct Claim {
     std::uint64_t redundant_bytes = 0;  // received although the rank already held them
 };
 
+// The textbook price, rounds * latency + bytes / rate, for ranks that send one message and receive one at a time.
+struct Price {
+    std::uint64_t rounds = 0;
+    std::uint64_t bytes = 0;  // on the critical path
+};
+
 // One row of algorithms.def.
 struct Algorithm {
     Collective collective = Collective::bcast;
     std::string_view name;     // "scatter_ring_trimmed"
     std::string_view summary;  // one sentence
+    std::string_view formula;  // the price as people write it
+    std::string_view source;   // who published it
     std::span<const Parameter> parameters;
     std::span<const std::string_view> parts;  // names of a combinator's operands
     // Why this algorithm cannot serve the problem, or an empty view when it can. Depends only on values that are
@@ -70,6 +83,9 @@ struct Algorithm {
     // Pre: refuse() is empty. Never fails; throws std::bad_alloc only.
     Schedule (*build)(const Problem&, const Topology&, const Choice&);
     Claim (*claim)(const Problem&, const Topology&, const Choice&);
+    // Pre: refuse() is empty, no parts (model/ prices a combinator from its parts). Cheap enough to be asked at every
+    // new message size.
+    Price (*price)(const Problem&, const Topology&, const Choice&);
 };
 
 std::span<const Algorithm> algorithms();
@@ -82,5 +98,24 @@ Choice standard_choice(const Algorithm& algorithm);
 // unchanged and `why` is one sentence with the accepted form (and the nearest name for a misspelt one).
 Status parse_choice(Collective collective, std::string_view text, Choice& choice, std::string& why);
 std::string to_text(const Choice& choice);
+
+// Why the choice cannot serve the problem, or an empty view when it can: asks the algorithm's row.
+std::string_view refuse(const Choice& choice, const Problem& problem, const Topology& topology);
+// Pre: refuse() is empty.
+Schedule build(const Choice& choice, const Problem& problem, const Topology& topology);
+Claim claim(const Choice& choice, const Problem& problem, const Topology& topology);
+
+// An algorithm of a native MPI as a schedule of ours, so that a bench can tell the algorithm from the waiting.
+struct Twin {
+    Collective collective = Collective::bcast;
+    std::string_view family;   // "mpich" or "openmpi"
+    std::string_view native;   // as that MPI's own control calls it
+    std::string_view choice;   // what parse_choice reads
+    std::string_view differs;  // how ours differs, empty when messages and order are the same
+};
+std::span<const Twin> twins();
+
+// The text of docs/algorithms.md. A test compares the file with it.
+std::string algorithms_markdown();
 
 }  // namespace thalweg

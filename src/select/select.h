@@ -1,0 +1,79 @@
+// Which algorithm a collective runs with, decided from values that are equal on all ranks: bytes, the topology and
+// agreed settings. A tuning table speaks first, the cost model where the table is silent, and the native MPI keeps
+// what it does best.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "algorithms/algorithm.h"
+#include "base/status.h"
+#include "model/machine.h"
+#include "topology/topology.h"
+
+namespace thalweg {
+
+// Everything here must be equal on all ranks of the communicator.
+struct Selection {
+    Machine machine;
+    std::string family;            // of the native MPI, as tuning rows name it: "mpich", "openmpi", "impi", …
+    std::optional<Choice> forced;  // the user's demand (THALWEG_BCAST); empty: choose
+    std::string table;             // JSON of a table that takes precedence over the built-in ones; empty: none
+};
+
+struct Decision {
+    std::optional<Choice> choice;  // empty: leave the call to the native MPI
+    std::string reason;            // one short phrase: "tuning table", "the model: 1.05 ms", "one host", …
+};
+
+// Checks the text of a tuning table. invalid_argument: `why` is one sentence that names the row.
+Status check_table(std::string_view json, std::string& why);
+
+// The decisions of one communicator: tables are read and pruned once. Immutable after construction, so that any
+// thread may ask.
+class Selector {
+  public:
+    // A malformed Selection::table is ignored (check_table says why).
+    Selector(Collective collective, const Topology& topology, const Selection& selection);
+    ~Selector();
+    Selector(Selector&&) noexcept;
+    Selector& operator=(Selector&&) noexcept;
+
+    // Microseconds of work and a few allocations: meant to be asked once per message size and kept with the plan.
+    Decision decide(std::uint64_t bytes) const;
+
+    // Every smaller message is left to the native MPI, for the same reason as decide(0): a caller compares and skips
+    // the rest. 2^64-1 where every message is (one host, …).
+    std::uint64_t native_below() const;
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+// Without keeping anything: Selector(...).decide(bytes).
+Decision decide(Collective collective, std::uint64_t bytes, const Topology& topology, const Selection& selection);
+
+// One line of `thalweg explain`.
+struct Candidate {
+    Choice choice;
+    std::string refused;                    // why it cannot run here, empty when it can
+    Picoseconds predicted = 0;              // by the closed forms that decide() uses
+    std::optional<Picoseconds> evaluated;   // by playing the schedules, where there are not too many
+    Claim claim;                            // messages and bytes of the whole group
+    bool chosen = false;
+};
+
+struct Explanation {
+    Decision decision;
+    std::vector<Candidate> candidates;  // cheapest prediction first, refused ones last
+    Picoseconds limit = 0;              // what the wire needs: bytes once over the busiest link + one latency
+};
+Explanation explain(Collective collective, std::uint64_t bytes, const Topology& topology,
+                    const Selection& selection);
+
+}  // namespace thalweg
