@@ -1,0 +1,47 @@
+#include "driver/config.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace thalweg::bench {
+
+bool read_config(const char* path, Config& config, std::string& why) {
+    std::ifstream file(path);
+    if (!file) {
+        why = std::string("the bench configuration ") + path + " cannot be opened";
+        return false;
+    }
+    try {
+        const auto json = nlohmann::json::parse(file);
+        config.collective = json.at("collective");
+        config.root = json.value("root", 0);
+        config.warm_up_calls = json.value("warm_up_calls", 2);
+        for (const auto& entry : json.at("columns")) {
+            Column column;
+            column.name = entry.at("name");
+            column.native = entry.at("native");
+            column.option = entry.value("option", "");
+            if (entry.contains("controls"))
+                for (const auto& [variable, value] : entry["controls"].items())
+                    column.controls.push_back({variable, value.get<long>()});
+            config.columns.push_back(std::move(column));
+        }
+        for (const auto& entry : json.at("points")) {
+            Point point;
+            point.bytes = entry.at("bytes");
+            point.samples = entry.at("samples");
+            point.back_to_back = entry.value("back_to_back", 4);
+            for (const std::size_t column : entry.at("columns")) {
+                if (column >= config.columns.size()) throw std::out_of_range("a point names a missing column");
+                point.columns.push_back(column);
+            }
+            config.points.push_back(std::move(point));
+        }
+    } catch (const std::exception& error) {
+        why = std::string("the bench configuration ") + path + " is malformed: " + error.what();
+        return false;
+    }
+    return true;
+}
+
+}  // namespace thalweg::bench

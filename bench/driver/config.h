@@ -1,0 +1,37 @@
+// What one launch of the driver measures, read from a JSON file that the bench verb writes.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "driver/native_controls.h"
+
+namespace thalweg::bench {
+
+struct Column {
+    std::string name;               // unique within the launch
+    bool native = true;             // past every interposer; else through Thalweg with `option` set
+    std::vector<Control> controls;  // native only
+    std::string option;             // THALWEG_<OP>: "auto", "chain:chunk_bytes=64K", …; ours only
+};
+
+struct Point {
+    std::size_t bytes = 0;
+    int samples = 5;
+    int back_to_back = 4;              // calls without a barrier per sample; 0: not measured
+    std::vector<std::size_t> columns;  // indices into Config::columns
+};
+
+struct Config {
+    std::string collective;
+    int root = 0;
+    std::vector<Column> columns;
+    std::vector<Point> points;
+    double warm_up_calls = 2;
+};
+
+// False with one sentence in `why`.
+bool read_config(const char* path, Config& config, std::string& why);
+
+}  // namespace thalweg::bench

@@ -1,0 +1,63 @@
+#include "bench/columns.h"
+
+#include <algorithm>
+
+namespace thalweg::bench {
+namespace {
+
+// "A=1,B=2" -> {"A": 1, "B": 2}
+nlohmann::json parse_controls(std::string_view text) {
+    nlohmann::json controls = nlohmann::json::object();
+    while (!text.empty()) {
+        const auto comma = std::min(text.find(','), text.size());
+        const auto item = text.substr(0, comma);
+        const auto equal = item.find('=');
+        controls[std::string(item.substr(0, equal))] = std::stol(std::string(item.substr(equal + 1)));
+        text.remove_prefix(std::min(comma + 1, text.size()));
+    }
+    return controls;
+}
+
+// The family whose rows serve this MPI: Debian's builds take the same controls as the wheels.
+std::string_view family(std::string_view mpi) { return mpi.substr(0, mpi.find("-debian")); }
+
+}  // namespace
+
+const std::vector<NativeRow>& native_rows() {
+    static const std::vector<NativeRow> rows{
+#define NATIVE(mpi, collective, name, how, settings, ours) {#mpi, #collective, name, #how, settings, ours},
+#include "bench/natives.def"
+#undef NATIVE
+    };
+    return rows;
+}
+
+std::vector<ColumnPlan> all_columns(std::string_view mpi, std::string_view collective,
+                                    const std::vector<std::string>& ours) {
+    std::vector<ColumnPlan> columns;
+    columns.push_back({std::string(native_default), true, nlohmann::json::object(), "", ""});
+    columns.push_back({std::string(native_again), true, nlohmann::json::object(), "", ""});
+    columns.push_back({std::string(automatic), false, nlohmann::json::object(), "auto", ""});
+    for (const auto& row : native_rows()) {
+        if (row.mpi != family(mpi) || row.collective != collective) continue;
+        ColumnPlan column{"native " + std::string(row.name), true, nlohmann::json::object(), "", ""};
+        if (row.how == "cvar") {
+            column.controls = parse_controls(row.settings);
+        } else {
+            column.environment = row.settings;
+        }
+        columns.push_back(std::move(column));
+    }
+    for (const auto& choice : ours)
+        columns.push_back({"thalweg " + choice, false, nlohmann::json::object(), choice, ""});
+    return columns;
+}
+
+std::string same_as_ours(std::string_view mpi, std::string_view collective, std::string_view name) {
+    for (const auto& row : native_rows())
+        if (row.mpi == family(mpi) && row.collective == collective && "native " + std::string(row.name) == name)
+            return std::string(row.ours);
+    return "";
+}
+
+}  // namespace thalweg::bench

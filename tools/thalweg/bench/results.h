@@ -1,0 +1,28 @@
+// Result rows as JSON lines: one per point, column and phase, each with its full provenance.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace thalweg::bench {
+
+// One measured (point, column) of one launch.
+struct Row {
+    nlohmann::json context;  // commit, date, mpi, shape, rates, capacity, settings: equal for rows of one session
+    std::string collective, column, phase;  // phase: "screen", "decide"
+    std::uint64_t launch = 0;               // rows that share it were interleaved
+    std::uint64_t bytes = 0;
+    std::vector<double> seconds, back_to_back;
+    std::uint64_t wrong_words = 0, late_samples = 0;
+    std::string algorithm, reason;
+    double tx_bytes = -1, tx_packets = -1;  // per call on the busiest host; negative: not counted
+};
+
+// Appends; false with one sentence in `why` when the file cannot be written.
+bool append_rows(const std::string& path, const std::vector<Row>& rows, std::string& why);
+// Rows of all files in order; a file that does not exist has none. Malformed lines end the reading with `why`.
+bool read_rows(const std::vector<std::string>& paths, std::vector<Row>& rows, std::string& why);
+
+}  // namespace thalweg::bench

@@ -1,0 +1,35 @@
+// The figures every table is made of: medians, ratios of medians with a bootstrap interval, and the verdict.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace thalweg::bench {
+
+// Of the values; 0 for none. `values` need not be sorted.
+double median(std::vector<double> values);
+double percentile(std::vector<double> values, double fraction);
+
+struct Interval {
+    double low = 0, high = 0;
+};
+
+// median(ours) / median(theirs) and its 95 % percentile-bootstrap interval. Samples are resampled independently:
+// interleaving has already given both the same noise. Deterministic: the seed is fixed.
+struct Ratio {
+    double value = 0;
+    Interval interval;
+};
+Ratio ratio_of_medians(const std::vector<double>& ours, const std::vector<double>& theirs,
+                       int resamples = 2000);
+
+// "Never slower": the ratio of medians is at most 1.03, or its interval includes 1.00 and ends at or below 1.10.
+// Slower: the interval lies above 1.00. Anything else is undecided.
+enum class Verdict : std::uint8_t { not_slower, slower, undecided };
+Verdict verdict(const Ratio& ratio);
+std::string_view name_of(Verdict verdict);
+
+double geometric_mean(const std::vector<double>& values);
+
+}  // namespace thalweg::bench

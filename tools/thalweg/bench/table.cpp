@@ -1,0 +1,178 @@
+#include "bench/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "bench/columns.h"
+
+namespace thalweg::bench {
+namespace {
+
+using Key = std::tuple<std::string, std::string, std::string, std::uint64_t>;
+
+double setting(const Row& row, const char* name) {
+    const auto found = row.context.find("settings");
+    if (found == row.context.end() || !found->contains(name)) return 0;
+    return std::stod((*found)[name].get<std::string>());
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+    if (bytes >= (1u << 20) && bytes % (1u << 20) == 0) return fmt::format("{} MiB", bytes >> 20);
+    if (bytes >= 1024 && bytes % 1024 == 0) return fmt::format("{} KiB", bytes >> 10);
+    return fmt::format("{} B", bytes);
+}
+
+std::string time_text(double seconds) {
+    if (seconds <= 0) return "-";
+    if (seconds < 1e-3) return fmt::format("{:.1f} us", seconds * 1e6);
+    return seconds < 1 ? fmt::format("{:.2f} ms", seconds * 1e3) : fmt::format("{:.3f} s", seconds);
+}
+
+bool is_native(const std::string& column) { return column.starts_with("native"); }
+
+// The rows of one point, the newest of each (launch, column).
+Summary summarize_point(const std::vector<const Row*>& rows) {
+    Summary line;
+    const bool decided = std::any_of(rows.begin(), rows.end(), [](const Row* r) { return r->phase == "decide"; });
+    line.screened_only = !decided;
+    const char* phase = decided ? "decide" : "screen";
+    // Interleaved pairs only: each native column against the automatic column of its own launch.
+    std::map<std::uint64_t, const Row*> automatic_of, default_of;
+    for (const Row* row : rows) {
+        line.wrong_words += row->wrong_words;
+        if (row->phase != phase) continue;
+        if (row->column == automatic) automatic_of[row->launch] = row;
+        if (row->column == native_default) default_of[row->launch] = row;
+    }
+    const Row* nearest_native = nullptr;
+    double nearest_distance = 1e300;
+    for (const Row* row : rows) {
+        const double seconds = median(row->seconds);
+        const auto base = default_of.empty() ? nullptr : default_of.rbegin()->second;
+        if (is_native(row->column) && row->column != native_default && row->column != native_again && base != nullptr &&
+            !same_as_ours(row->context.value("mpi_name", ""), row->collective, row->column).empty()) {
+            const double distance = std::abs(std::log(seconds / median(base->seconds)));
+            if (distance < nearest_distance) nearest_distance = distance, nearest_native = row;
+        }
+        const auto ours = automatic_of.find(row->launch);
+        if (row->phase != phase || !is_native(row->column) || ours == automatic_of.end()) continue;
+        const Ratio ratio = ratio_of_medians(ours->second->seconds, row->seconds);
+        if (row->column == native_default) {
+            line.native_seconds = seconds;
+            line.native_back_to_back = median(row->back_to_back);
+            line.against_default = ratio;
+        }
+        if (row->column == native_again && default_of.count(row->launch) != 0)
+            line.noise = ratio_of_medians(row->seconds, default_of[row->launch]->seconds).value;
+        if (row->column != native_again && ratio.value > line.against_best.value) {
+            line.against_best = ratio;
+            line.best_native = row->column;
+            line.best_native_seconds = seconds;
+        }
+    }
+    if (!automatic_of.empty()) {
+        const Row& ours = *automatic_of.rbegin()->second;
+        line.mpi = ours.context.value("mpi_name", "");
+        line.shape = ours.context.value("shape", "");
+        line.rate = ours.context.value("rate", "");
+        line.bytes = ours.bytes;
+        line.ours_seconds = median(ours.seconds);
+        line.ours_back_to_back = median(ours.back_to_back);
+        line.algorithm = ours.algorithm.empty() ? "native" : ours.algorithm;
+        line.limit_seconds = limit_seconds(ours);
+        line.tx_bytes = ours.tx_bytes;
+        line.decision = verdict(line.against_best);
+    }
+    if (nearest_native != nullptr) {
+        line.twin = same_as_ours(line.mpi, nearest_native->collective, nearest_native->column);
+        for (const Row* row : rows)
+            if (row->column == "thalweg " + line.twin) line.twin_seconds = median(row->seconds);
+    }
+    return line;
+}
+
+}  // namespace
+
+double limit_seconds(const Row& row) {
+    const double rate = setting(row, "THALWEG_LAB_RATE_BYTES_PER_S");
+    if (rate <= 0 || row.context.value("hosts", 1) < 2) return 0;
+    const double bytes = static_cast<double>(row.bytes);  // a broadcast: n on the busiest link, one hop
+    return std::max(0.0, bytes - setting(row, "THALWEG_LAB_BURST_BYTES")) / rate + setting(row, "THALWEG_LAB_LATENCY_S");
+}
+
+std::vector<Summary> summarize(const std::vector<Row>& rows) {
+    std::map<Key, std::vector<const Row*>> points;
+    for (const auto& row : rows)
+        points[{row.context.value("mpi_name", ""), row.context.value("shape", ""), row.context.value("rate", ""),
+                row.bytes}]
+            .push_back(&row);
+    std::vector<Summary> lines;
+    for (const auto& [key, group] : points) {
+        Summary line = summarize_point(group);
+        if (line.ours_seconds > 0) lines.push_back(std::move(line));
+    }
+    return lines;
+}
+
+std::string format_table(const std::vector<Summary>& lines, bool markdown) {
+    std::vector<std::vector<std::string>> cells{{"MPI", "hosts x ranks", "bytes", "native", "best native", "Thalweg",
+                                                 "speed-up", "algorithm x waiting", "limit", "time/limit", "A/A",
+                                                 "against best native", "ran"}};
+    for (const auto& line : lines) {
+        const double gain = line.against_default.value > 0 ? 1 / line.against_default.value : 0;
+        std::string factors = "-";
+        if (line.twin_seconds > 0)
+            factors = fmt::format("{:.2f} x {:.2f}", line.twin_seconds / line.ours_seconds,
+                                  line.native_seconds / line.twin_seconds);
+        cells.push_back(
+            {line.mpi, line.shape, bytes_text(line.bytes), time_text(line.native_seconds),
+             fmt::format("{} ({})", time_text(line.best_native_seconds),
+                         line.best_native == native_default ? "default" : line.best_native.substr(7)),
+             time_text(line.ours_seconds), fmt::format("{:.2f}", gain), factors, time_text(line.limit_seconds),
+             line.limit_seconds > 0 ? fmt::format("{:.2f}", line.ours_seconds / line.limit_seconds) : "-",
+             fmt::format("{:.2f}", line.noise),
+             fmt::format("{:.2f} [{:.2f}, {:.2f}] {}", line.against_best.value, line.against_best.interval.low,
+                         line.against_best.interval.high,
+                         line.screened_only ? "screened" : std::string(name_of(line.decision))),
+             line.algorithm});
+    }
+    std::vector<std::size_t> widths(cells[0].size());
+    for (const auto& row : cells)
+        for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    std::string text;
+    for (std::size_t r = 0; r < cells.size(); ++r) {
+        for (std::size_t i = 0; i < widths.size(); ++i)
+            text += fmt::format("{}{:<{}}", markdown ? (i == 0 ? "| " : " | ") : (i == 0 ? "" : "  "), cells[r][i],
+                                widths[i]);
+        text += markdown ? " |\n" : "\n";
+        if (r == 0) {
+            for (std::size_t i = 0; i < widths.size(); ++i)
+                text += (markdown ? (i == 0 ? "| " : " | ") : (i == 0 ? "" : "  ")) + std::string(widths[i], '-');
+            text += markdown ? " |\n" : "\n";
+        }
+    }
+    return text;
+}
+
+std::string format_columns(const std::vector<Row>& rows) {
+    std::string text = fmt::format("{:<12} {:<6} {:>10}  {:<8} {:<58} {:>10} {:>10} {:>10} {:>8} {:>7} {:>12}\n", "MPI",
+                                   "shape", "bytes", "phase", "column", "min", "median", "p99", "samples", "t/limit",
+                                   "tx bytes");
+    for (const auto& row : rows) {
+        const double limit = limit_seconds(row);
+        text += fmt::format("{:<12} {:<6} {:>10}  {:<8} {:<58} {:>10} {:>10} {:>10} {:>8} {:>7} {:>12}\n",
+                            row.context.value("mpi_name", ""), row.context.value("shape", ""), bytes_text(row.bytes),
+                            row.phase, row.column, time_text(percentile(row.seconds, 0)),
+                            time_text(median(row.seconds)), time_text(percentile(row.seconds, 0.99)),
+                            row.seconds.size(),
+                            limit > 0 ? fmt::format("{:.2f}", median(row.seconds) / limit) : "-",
+                            row.tx_bytes >= 0 ? fmt::format("{:.0f}", row.tx_bytes) : "-");
+    }
+    return text;
+}
+
+}  // namespace thalweg::bench
