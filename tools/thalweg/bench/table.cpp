@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <map>
 #include <tuple>
 
@@ -86,6 +87,8 @@ Summary summarize_point(const std::vector<const Row*>& rows) {
         line.limit_seconds = limit_seconds(ours);
         line.tx_bytes = ours.tx_bytes;
         line.decision = verdict(line.against_best);
+        int hosts = 1, ppn = 1;
+        if (std::sscanf(line.shape.c_str(), "%dx%d", &hosts, &ppn) == 2) line.proof = prove(ours, hosts, ppn);
     }
     if (nearest_native != nullptr) {
         line.twin = same_as_ours(line.mpi, nearest_native->collective, nearest_native->column);
@@ -121,7 +124,7 @@ std::vector<Summary> summarize(const std::vector<Row>& rows) {
 std::string format_table(const std::vector<Summary>& lines, bool markdown) {
     std::vector<std::vector<std::string>> cells{{"MPI", "hosts x ranks", "bytes", "native", "best native", "Thalweg",
                                                  "speed-up", "algorithm x waiting", "limit", "time/limit", "A/A",
-                                                 "against best native", "ran"}};
+                                                 "against best native", "link bytes", "ran"}};
     for (const auto& line : lines) {
         const double gain = line.against_default.value > 0 ? 1 / line.against_default.value : 0;
         std::string factors = "-";
@@ -138,6 +141,7 @@ std::string format_table(const std::vector<Summary>& lines, bool markdown) {
              fmt::format("{:.2f} [{:.2f}, {:.2f}] {}", line.against_best.value, line.against_best.interval.low,
                          line.against_best.interval.high,
                          line.screened_only ? "screened" : std::string(name_of(line.decision))),
+             line.proof == Proof::not_counted ? "-" : line.proof == Proof::agrees ? "agree" : "DIFFER",
              line.algorithm});
     }
     std::vector<std::size_t> widths(cells[0].size());

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/proof.h"
 #include "bench/results.h"
 #include "bench/statistics.h"
 
@@ -26,6 +27,7 @@ struct Summary {
     Verdict decision = Verdict::undecided;
     bool screened_only = false;
     double tx_bytes = -1;                  // per call, busiest host, automatic choice
+    Proof proof = Proof::not_counted;      // the kernel's link counters against the schedule's claim
     std::uint64_t wrong_words = 0;
 };
 
