@@ -1,9 +1,10 @@
 // Runs any valid schedule over any transport. Knows no collective and no MPI.
 //
-// A Channel is the engine's side of one transport: who owns which request slot, and what every peer still owes.
-// An Execution is made once per plan (all memory is taken then) and started any number of times: start(), advance()
-// and wait() allocate nothing. Several executions may run on one channel at a time; all of them are driven by one
-// thread, and whoever waits for one must go on calling advance() on the others that run.
+// A Channel is the engine's side of one transport: who owns which request slot, and what every peer still
+// owes. An Execution is made once per plan (all memory is taken then) and started any number of times:
+// start(), advance() and wait() allocate nothing. Several executions may run on one channel at a time; all of
+// them are driven by one thread, and whoever waits for one must go on calling advance() on the others that
+// run.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +17,10 @@
 namespace thalweg {
 
 struct Limits {
-    // Requests that one execution posts at a time, all peers. At least 2 (one send and one receive: the smallest
-    // number that cannot deadlock, see window.h); a smaller value is raised. The transport's slots bound it too.
-    // An execution that is starved by its own bound goes beyond it while the transport has slots to spare.
+    // Requests that one execution posts at a time, all peers. At least 2 (one send and one receive: the
+    // smallest number that cannot deadlock, see window.h); a smaller value is raised. The transport's slots
+    // bound it too. An execution that is starved by its own bound goes beyond it while the transport has
+    // slots to spare.
     std::uint32_t in_flight = 64;
     // Bytes sent to one peer that it has not acknowledged. Every message counts its bytes plus
     // message_overhead_bytes, because an unexpected message costs its receiver an envelope too.
@@ -26,23 +28,25 @@ struct Limits {
 };
 inline constexpr std::uint64_t message_overhead_bytes = 256;
 
-// How `reduce` steps combine: target[i] = source[i] op target[i] over `bytes` bytes, a multiple of element_bytes.
+// How `reduce` steps combine: target[i] = source[i] op target[i] over `bytes` bytes, a multiple of
+// element_bytes.
 struct Reducer {
     void (*combine)(const void* source, void* target, std::size_t bytes, void* context) = nullptr;
     void* context = nullptr;
     std::size_t element_bytes = 1;
 };
 
-// The memory a run works on. `out` and `in` are the caller's and must live until the run is done; `scratch` is the
-// Execution's own. in may be null where the schedule does not use it; reducer is needed where it has reduce steps.
+// The memory a run works on. `out` and `in` are the caller's and must live until the run is done; `scratch`
+// is the Execution's own. in may be null where the schedule does not use it; reducer is needed where it has
+// reduce steps.
 struct Bindings {
     const void* in = nullptr;
     void* out = nullptr;
     Reducer reducer = {};
 };
 
-// How a thread waits for advance() to say ok. Where ranks exceed cores: a short spin, then sleep; where every rank
-// has a core: spin (with a yield now and then).
+// How a thread waits for advance() to say ok. Where ranks exceed cores: a short spin, then sleep; where every
+// rank has a core: spin (with a yield now and then).
 enum class WaitPolicy : std::uint8_t { spin, sleep };
 const char* name_of(WaitPolicy policy);
 
@@ -66,13 +70,14 @@ class Execution {
     Execution(const Execution&) = delete;
     Execution& operator=(const Execution&) = delete;
 
-    // Pre: not running. `operation` is this operation's number on the channel, equal on all ranks; operations are
-    // started in the order of their numbers, which wrap. Communicates nothing yet. Errors, with nothing started:
-    // unsupported (more operations alive than the transport can tell apart; reduce steps without a reducer),
-    // invalid_argument (the schedule is for another rank or group).
+    // Pre: not running. `operation` is this operation's number on the channel, equal on all ranks; operations
+    // are started in the order of their numbers, which wrap. Communicates nothing yet. Errors, with nothing
+    // started: unsupported (more operations alive than the transport can tell apart; reduce steps without a
+    // reducer), invalid_argument (the schedule is for another rank or group).
     Status start(const Bindings& bindings, std::uint32_t operation);
     // Issues what is ready, polls the transport once. ok when everything is complete, in_progress otherwise.
-    // Errors: those of Transport::progress; the execution is then no longer running and the channel is unusable.
+    // Errors: those of Transport::progress; the execution is then no longer running and the channel is
+    // unusable.
     Status advance();
     bool running() const;
 

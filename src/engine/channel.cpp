@@ -1,0 +1,78 @@
+#include "engine/channel.h"
+
+#include <algorithm>
+
+#include "engine/execution.h"
+
+namespace thalweg {
+namespace {
+
+constexpr Slot completions_per_poll = 64;
+
+}  // namespace
+
+std::shared_ptr<Channel> make_channel(Transport& transport, const Limits& limits) {
+    return std::make_shared<Channel>(transport, limits);
+}
+
+Channel::Channel(Transport& transport, const Limits& limits)
+    : transport_(transport),
+      limits_(limits),
+      credits_(limits.credit_bytes),
+      unreserved_(transport.slots()),
+      owners_(transport.slots()),
+      done_(std::min(transport.slots(), completions_per_poll)),
+      spin_(make_spin_waiter()),
+      timed_(make_timed_waiter()) {
+    limits_.in_flight = std::max(limits_.in_flight, smallest_window);
+    free_.reserve(transport.slots());
+    for (Slot slot = transport.slots(); slot-- > 0;) free_.push_back(slot);
+}
+
+Status Channel::enter(Execution::Impl& execution, std::uint32_t operation) {
+    if (alive_ && operation - alive_->operation >= transport_.capabilities().live_operations) {
+        return Status::unsupported;
+    }
+    Execution::Impl** link = &alive_;
+    while (*link) link = &(*link)->next_alive;
+    *link = &execution;
+    execution.next_alive = nullptr;
+    return Status::ok;
+}
+
+void Channel::leave(Execution::Impl& execution) {
+    Execution::Impl** link = &alive_;
+    while (*link && *link != &execution) link = &(*link)->next_alive;
+    if (*link) *link = execution.next_alive;
+}
+
+std::uint32_t Channel::reserve(const Execution::Impl& execution, std::uint32_t wanted) {
+    for (const Execution::Impl* other = alive_; other != &execution; other = other->next_alive) {
+        if (other->wants_slots()) return 0;
+    }
+    const std::uint32_t least = std::min(wanted, smallest_window);
+    if (unreserved_ < least) return 0;
+    const std::uint32_t granted = std::min(wanted, std::max(least, unreserved_ / 2));
+    unreserved_ -= granted;
+    return granted;
+}
+
+std::uint32_t Channel::widen(std::uint32_t wanted) {
+    const std::uint32_t granted = std::min(wanted, unreserved_);
+    unreserved_ -= granted;
+    return granted;
+}
+
+Status Channel::poll() {
+    if (failed(failure_)) return failure_;
+    std::size_t count = 0;
+    Status status = transport_.progress(done_, count);
+    for (std::size_t i = 0; i < count && !failed(status); ++i) {
+        const Owner& owner = owners_[done_[i]];
+        status = owner.execution->complete_request(done_[i], owner.step, owner.mark);
+    }
+    if (failed(status)) failure_ = status;
+    return status;
+}
+
+}  // namespace thalweg

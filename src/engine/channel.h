@@ -1,0 +1,70 @@
+// The engine's side of a transport, shared by its executions: slots, credits, waiters, and who is alive.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/credits.h"
+#include "engine/engine.h"
+#include "engine/waiters/waiter.h"
+
+namespace thalweg {
+
+class Channel {
+  public:
+    Channel(Transport& transport, const Limits& limits);
+
+    Transport& transport() { return transport_; }
+    CreditLedger& credits() { return credits_; }
+    const Limits& limits() const { return limits_; }
+    Status failure() const { return failure_; }
+    void fail(Status status) { failure_ = status; }
+    Waiter& waiter(WaitPolicy policy) { return policy == WaitPolicy::spin ? *spin_ : *timed_; }
+
+    // An execution is alive from enter() to leave(). enter() says unsupported where the transport could not
+    // tell this operation from the oldest that is alive.
+    Status enter(Execution::Impl& execution, std::uint32_t operation);
+    void leave(Execution::Impl& execution);
+
+    // Reserves slots for an execution that would like `wanted`: between smallest_window (or `wanted`, if
+    // less) and `wanted`, half of what is unreserved at most, so that others find some too. 0: none to be had
+    // now; try again after others have left. Executions get their turn in the order of their operations,
+    // which is the same on all ranks, so the oldest one alive holds slots everywhere and completes.
+    std::uint32_t reserve(const Execution::Impl& execution, std::uint32_t wanted);
+    // As many of `wanted` as are unreserved: for an execution that its window starves.
+    std::uint32_t widen(std::uint32_t wanted);
+    void unreserve(std::uint32_t slots) { unreserved_ += slots; }
+
+    // Pre: the execution has posted less than it reserved.
+    Slot take(Execution::Impl& execution, StepId step, std::uint64_t mark) {
+        const Slot slot = free_.back();
+        free_.pop_back();
+        owners_[slot] = {&execution, mark, step};
+        return slot;
+    }
+    void release(Slot slot) { free_.push_back(slot); }
+
+    // Polls the transport once and hands completions to the executions they belong to.
+    Status poll();
+
+  private:
+    struct Owner {
+        Execution::Impl* execution = nullptr;
+        std::uint64_t mark = 0;  // for a synchronous send, what its completion acknowledges; else 0
+        StepId step = 0;
+    };
+
+    Transport& transport_;
+    Limits limits_;
+    CreditLedger credits_;
+    Status failure_ = Status::ok;
+    std::uint32_t unreserved_;
+    std::vector<Slot> free_;
+    std::vector<Owner> owners_;
+    std::vector<Slot> done_;
+    Execution::Impl* alive_ = nullptr;  // a list through Impl::next_alive, oldest first
+    std::unique_ptr<Waiter> spin_, timed_;
+};
+
+}  // namespace thalweg

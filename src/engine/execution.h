@@ -1,0 +1,94 @@
+// One run of a schedule: which steps wait, are ready, are posted. Private to the engine.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "engine/channel.h"
+#include "engine/ready_set.h"
+#include "engine/window.h"
+
+namespace thalweg {
+
+struct Execution::Impl {
+    Impl(std::shared_ptr<const Schedule> schedule, std::shared_ptr<Channel> channel);
+
+    Status start(const Bindings& bindings, std::uint32_t operation);
+    Status advance();
+    // Has messages to post and no slots reserved for them yet.
+    bool wants_slots() const { return window_.limit() == 0 && !(sends_.ids.empty() && recvs_.ids.empty()); }
+    // Called by the channel when a request of ours is complete.
+    Status complete_request(Slot slot, StepId step, std::uint64_t mark);
+
+    std::shared_ptr<const Schedule> schedule;
+    std::shared_ptr<Channel> channel;
+    bool running = false;
+    std::uint32_t operation = 0;
+    std::uint64_t events = 0;  // requests of ours that completed, ever
+    Impl* next_alive = nullptr;
+
+  private:
+    enum class State : std::uint8_t { waiting, ready, posted, done };
+
+    // The sends, or the receives, in id order; steps before `oldest` are done.
+    struct Lane {
+        std::vector<StepId> ids;
+        std::uint32_t oldest = 0;
+    };
+
+    StepId oldest_of(const Lane& lane) const {
+        return lane.oldest < lane.ids.size() ? lane.ids[lane.oldest] : ReadySet::none;
+    }
+    // An oldest step exists that is not `step` and not posted: a place must be kept for it.
+    bool keeps(const Lane& lane, StepId step) const {
+        const StepId oldest = oldest_of(lane);
+        return oldest != ReadySet::none && oldest != step && states_[oldest] != State::posted;
+    }
+
+    void link_successors();
+    void sort_messages();
+    void make_ready(StepId step);
+    void complete_step(StepId step);
+    void advance_lane(Lane& lane);
+    Status issue();
+    Status issue_messages();
+    Status post(StepId step, bool is_send);
+    Status post_part(Slot slot, StepId step, SendMode mode);
+    std::uint64_t run_local(std::uint64_t budget_bytes);
+    void release_held();
+    void relieve();
+    void finish();
+    std::byte* address(Slice slice) const { return base_[static_cast<int>(slice.buffer)] + slice.offset; }
+
+    // Made once.
+    std::span<const Step> steps_;
+    std::vector<std::uint32_t> predecessors_;  // in-degrees
+    std::vector<std::uint32_t> next_begin_;    // CSR: successors of step s are
+    std::vector<StepId> next_;                 // next_[next_begin_[s] … next_begin_[s+1])
+    std::vector<StepId> roots_;                // in-degree 0
+    std::vector<Credit*> credit_of_;           // by step, sends only
+    std::vector<std::uint8_t> last_to_peer_;   // by step, sends only
+    std::vector<std::uint64_t> moved_;         // bytes of a message in parts; empty where none is large
+    std::unique_ptr<std::byte[]> scratch_;
+    std::size_t max_message_bytes_;
+    bool reduces_ = false;
+
+    // The state of a run.
+    std::vector<std::uint32_t> waiting_for_;
+    std::vector<State> states_;
+    ReadySet ready_sends_, ready_recvs_, ready_locals_, held_sends_;
+    Lane sends_, recvs_;
+    Window window_;
+    std::array<std::byte*, 3> base_{};
+    Reducer reducer_;
+    StepId local_step_ = 0;               // the local step in work, where local_done_ != 0
+    std::uint64_t local_done_ = 0;        // bytes of it that are done
+    std::uint64_t acknowledgements_ = 0;  // those that held_sends_ has been checked against
+    std::uint32_t unfinished_ = 0;
+    std::uint32_t idle_ = 0;  // advances without an event
+    bool starved_ = false;    // a ready message found no place in the window
+};
+
+}  // namespace thalweg

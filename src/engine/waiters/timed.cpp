@@ -1,0 +1,85 @@
+#include <sched.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "engine/waiters/waiter.h"
+
+namespace thalweg {
+namespace {
+
+// Where ranks exceed cores, time spent spinning is taken from the rank we wait for: yield at every poll, and
+// stop after about the cost of two sleeps.
+constexpr std::uint64_t spin_ns = 30'000;
+// A sleep costs about 5 us of kernel and wake-up, so a shorter one is not worth making.
+constexpr std::uint64_t shortest_sleep_ns = 20'000;
+// Bounds how long a peer that needs our library's progress waits, and what a wrong prediction costs.
+constexpr std::uint64_t longest_sleep_ns = 1'000'000;
+// A sleep is this fraction of the usual distance of events: so a hidden event (a rendezvous request that only
+// the MPI underneath sees) waits at most an eighth of what a visible one takes.
+constexpr std::uint64_t sleeps_per_gap = 8;
+// And never more than this fraction of the time already waited, so that a wait ends at most a quarter late.
+constexpr std::uint64_t waited_per_sleep = 4;
+// Moving average of the distance of events: weight 1/4 for the newest.
+constexpr std::uint64_t average_over = 4;
+// The default slack of 50 us would be longer than our shortest sleep.
+constexpr unsigned long slack_ns = 1'000;
+
+class TimedWaiter final : public Waiter {
+  public:
+    void begin() override { last_event_ns_ = 0; }
+
+    void progressed() override {
+        // Only a wait that has slept knows that time has passed; the rest came back to back.
+        if (last_event_ns_ == 0) return;
+        const std::uint64_t time_ns = now_ns();
+        const std::uint64_t gap_ns = time_ns - last_event_ns_;
+        gap_ns_ = gap_ns_ - gap_ns_ / average_over + gap_ns / average_over;
+        last_event_ns_ = time_ns;
+    }
+
+    void idle(Transport&, WaitStatistics& statistics) override {
+        const std::uint64_t time_ns = now_ns();
+        if (last_event_ns_ == 0) last_event_ns_ = time_ns;
+        const std::uint64_t waited_ns = time_ns - last_event_ns_;
+        if (waited_ns < spin_ns) {
+            sched_yield();
+            return;
+        }
+        lower_slack();
+        const std::uint64_t wanted_ns =
+            std::max(std::min(gap_ns_, 4 * waited_ns) / sleeps_per_gap, waited_ns / waited_per_sleep);
+        const std::uint64_t sleep_ns = std::clamp(wanted_ns, shortest_sleep_ns, longest_sleep_ns);
+        timespec span{0, static_cast<long>(sleep_ns)};
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &span, nullptr);
+        ++statistics.sleeps;
+        statistics.slept_seconds += seconds(now_ns() - time_ns);
+    }
+
+    void end() override {
+        if (slack_before_ns_ == 0) return;
+        prctl(PR_SET_TIMERSLACK, slack_before_ns_, 0, 0, 0);
+        slack_before_ns_ = 0;
+    }
+
+  private:
+    // The slack belongs to the thread, hence to the application: ours lasts from the first sleep to end().
+    void lower_slack() {
+        if (slack_before_ns_ != 0) return;
+        const int before_ns = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+        slack_before_ns_ = before_ns > 0 ? static_cast<unsigned long>(before_ns) : slack_ns;
+        prctl(PR_SET_TIMERSLACK, slack_ns, 0, 0, 0);
+    }
+
+    std::uint64_t last_event_ns_ = 0;  // or the beginning of the wait; 0: no idle poll yet
+    std::uint64_t gap_ns_ = 0;
+    unsigned long slack_before_ns_ = 0;  // 0: not lowered
+};
+
+}  // namespace
+
+std::unique_ptr<Waiter> make_timed_waiter() { return std::make_unique<TimedWaiter>(); }
+
+}  // namespace thalweg
