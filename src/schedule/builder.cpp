@@ -1,33 +1,17 @@
 #include "schedule/builder.h"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "schedule/interval_map.h"
+#include "schedule/access_history.h"
 
 namespace thalweg {
 namespace {
 
 constexpr std::uint64_t scratch_alignment = 64;  // a cache line: two scratch slices never share one
-constexpr std::uint32_t none = ~std::uint32_t{0};
-
-// Who touched a run of bytes since, and including, its last write. `readers` heads a list in Impl::cells_;
-// lists share their tails, so that a run can be cut in two by copying the head.
-struct Access {
-    std::uint32_t writer = none;
-    std::uint32_t readers = none;
-
-    bool operator==(const Access&) const = default;
-};
-
-struct Cell {
-    StepId reader;
-    std::uint32_t next;
-};
 
 // Messages exchanged with one peer so far, and by the part that is being appended.
 struct Ordinals {
@@ -44,8 +28,7 @@ struct Builder::Impl {
     std::vector<std::uint32_t> after_begin{0};
     std::uint64_t scratch_bytes = 0;
 
-    std::array<IntervalMap<Access>, 3> access;  // per Buffer
-    std::vector<Cell> cells;
+    AccessHistory history;
     std::vector<StepId> listed_for;  // the last step that lists this one as a dependency, plus one; 0: none
     std::unordered_map<int, Ordinals> ordinals;
     int last_peer = -1;
@@ -61,29 +44,10 @@ struct Builder::Impl {
     }
 
     void depend(StepId step, StepId on) {
-        if (on == none || on == step || listed_for[on] == step + 1) return;
+        if (listed_for[on] == step + 1) return;
         assert(on < step);
         listed_for[on] = step + 1;
         after.push_back(on);
-    }
-
-    void read(StepId step, const Slice& slice) {
-        access[static_cast<int>(slice.buffer)].change(slice.offset, slice.end(), [&](Access& run) {
-            depend(step, run.writer);
-            cells.push_back({step, run.readers});
-            run.readers = static_cast<std::uint32_t>(cells.size() - 1);
-        });
-    }
-
-    // The readers of a run already follow its writer, so the writer needs naming only where nobody read.
-    void write(StepId step, const Slice& slice) {
-        auto& map = access[static_cast<int>(slice.buffer)];
-        map.each(slice.offset, slice.end(), [&](std::uint64_t, std::uint64_t, const Access& run) {
-            if (run.readers == none) depend(step, run.writer);
-            for (std::uint32_t cell = run.readers; cell != none; cell = cells[cell].next)
-                depend(step, cells[cell].reader);
-        });
-        map.assign(slice.offset, slice.end(), Access{step, none});
     }
 
     StepId add(const Step& step, std::span<const StepId> explicit_order) {
@@ -91,8 +55,9 @@ struct Builder::Impl {
         steps.push_back(step);
         listed_for.push_back(0);
         for (StepId on : explicit_order) depend(id, on);
-        if (step.kind != StepKind::recv) read(id, step.source);
-        if (step.kind != StepKind::send) write(id, step.target);
+        auto conflict = [&](StepId on, std::uint64_t) { depend(id, on); };
+        if (step.kind != StepKind::recv) history.read(id, step.source, conflict);
+        if (step.kind != StepKind::send) history.write(id, step.target, conflict);
         after_begin.push_back(static_cast<std::uint32_t>(after.size()));
         return id;
     }

@@ -31,13 +31,13 @@ class IntervalMap {
         }
     }
 
-    // The same with runs cut at begin and end, so that `visit` may change the value it is given.
+    // change(begin, value) for every such run, after cutting the runs at both ends: the value may be changed.
     template <class Change>
     void change(std::uint64_t begin, std::uint64_t end, Change visit) {
         if (begin >= end) return;
         auto first = cut(begin);
         auto last = cut(end);
-        for (auto run = first; run != last; ++run) visit(run->second);
+        for (auto run = first; run != last; ++run) visit(run->first, run->second);
         near_ = first;
     }
 

@@ -79,6 +79,7 @@ class Definition {
                 Contract contract;
                 contract.out_bytes = problem.bytes;
                 contract.required = {{Buffer::out, 0, problem.bytes}};
+                contract.expected = {{{Buffer::out, 0, problem.bytes}, problem.root, Buffer::out, 0}};
                 if (rank == problem.root) contract.defined = contract.required;
                 return contract;
             }
