@@ -1,9 +1,9 @@
 // The native MPI underneath, by address: every MPI function and predefined handle that we use ourselves. The
 // preload objects have no NEEDED entry on any MPI, so nothing here is linked; all is looked up once.
 //
-// host_calls.def has one row per function: HOST_CALL(name, required|optional). A required one that is missing makes
-// us pass everything through with one sentence; an optional one is null. Internal traffic uses PMPI_*, so that
-// profiling tools do not see it.
+// host_calls.def has one row per function, host_handles.def one per predefined handle. A required function that is
+// missing makes us pass everything through with one sentence; an optional one is null. Internal traffic uses
+// PMPI_*, so that profiling tools do not see it.
 #pragma once
 
 #include <mpi.h>
@@ -15,15 +15,30 @@ struct Host {
 #include "transport/mpi/host_calls.def"
 #undef HOST_CALL
     // Predefined handles: constants in the MPICH and standard ABIs, addresses of the library's data in Open MPI.
-    MPI_Comm comm_world, comm_self, comm_null;
-    MPI_Group group_null;
-    MPI_Datatype byte, packed, uint64, datatype_null;
-    MPI_Op min, max, band, bor;
-    MPI_Request request_null;
-    MPI_Errhandler errors_return;
+#define HOST_HANDLE(type, field, constant, symbol) type field;
+#include "transport/mpi/host_handles.def"
+#undef HOST_HANDLE
+    // Fortran's integers to C's handles: identity in the MPICH ABI, PMPI_*_f2c or PMPI_*_fromint elsewhere.
+    MPI_Comm (*comm_of_fortran)(int) = nullptr;
+    MPI_Datatype (*datatype_of_fortran)(int) = nullptr;
+    // What MPI_Get_library_version says, one line. Lives as long as the process.
+    char library_version[128] = "";
 };
 
-// Null until the native library has been found (see find_host). Never changes afterwards.
+// The native library, null until find_host() has found it. Never changes once it is set. Lock-free.
 const Host* host();
+
+// Looks for the native library if that has not succeeded yet. Null where the process has no MPI, or one whose ABI is
+// not the one this object was built for, or one that lacks a required function; the reason is then written to
+// standard error, once. Thread-safe; allocates; called from the wrappers of MPI_Init and MPI_Session_init.
+const Host* find_host();
+
+// The address of `symbol` in the native MPI or in a library beside it, however it was loaded (RTLD_LOCAL too, as
+// Python does); null when there is none. Slow: walks the loaded objects. dlerror() is left clear.
+void* find_native(const char* symbol);
+
+// Whether a buffer that came from Fortran is Fortran's MPI_BOTTOM, which is a variable there. The variable's address
+// may differ between processes; it is looked up at the first question.
+bool is_fortran_bottom(const void* buffer);
 
 }  // namespace thalweg

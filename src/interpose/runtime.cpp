@@ -1,0 +1,179 @@
+#include "interpose/runtime.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <mpi.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "api/entry.h"
+#include "base/log.h"
+#include "plan/presence.h"
+#include "transport/mpi/host.h"
+
+using namespace thalweg;
+
+namespace {
+
+// True while calls may be taken: the world is initialised or a session is open, and this is not a forked child.
+std::atomic<bool> taking{false};
+std::atomic<bool> world_entered{false}, world_left{false}, child{false};
+std::atomic<int> sessions{0};
+
+// The frame of this thread's outermost wrapper, 0 outside. Initial-exec: no call behind a read. A preloaded object
+// has its thread-local storage in the static block from the start.
+[[gnu::tls_model("initial-exec")]] thread_local std::uintptr_t outermost_frame = 0;
+// Set by a call of ours that only asks whether MPI_Bcast arrives here.
+[[gnu::tls_model("initial-exec")]] thread_local bool probing = false;
+[[gnu::tls_model("initial-exec")]] thread_local bool probe_arrived = false;
+
+bool inside(void* frame) {
+    return outermost_frame != 0 && reinterpret_cast<std::uintptr_t>(frame) < outermost_frame;
+}
+
+void update_taking() {
+    const bool world = world_entered.load() && !world_left.load();
+    taking.store(!child.load() && (world || sessions.load() > 0), std::memory_order_release);
+}
+
+// After fork() the child has our state but not our peers: everything it calls is MPI's business alone.
+void forked() {
+    child.store(true);
+    taking.store(false);
+}
+
+void watch_forks() {
+    static std::atomic<bool> watched{false};
+    if (!watched.exchange(true)) pthread_atfork(nullptr, nullptr, forked);
+}
+
+// Whether a call of MPI_Bcast by the program arrives at our wrapper: a profiling tool in front of us may answer it
+// with PMPI_Bcast, and then this rank must not be counted on.
+bool bcast_reaches_us(const Host& host) {
+    using Bcast = int(void*, int, MPI_Datatype, int, MPI_Comm);
+    void* first = dlsym(RTLD_DEFAULT, "MPI_Bcast");
+    dlerror();
+    Dl_info info, own;
+    if (first == nullptr) return true;
+    if (dladdr(first, &info) == 0 || dladdr(reinterpret_cast<void*>(&forked), &own) == 0) return true;
+    if (info.dli_fbase == own.dli_fbase) return true;
+    char nothing = 0;
+    probe_arrived = false;
+    probing = true;
+    reinterpret_cast<Bcast*>(first)(&nothing, 0, host.byte, 0, host.comm_self);
+    probing = false;
+    if (!probe_arrived)
+        THALWEG_LOG_AT(warn, "%s stands in front and does not pass MPI_Bcast on; broadcasts are left to MPI",
+                       info.dli_fname);
+    return probe_arrived;
+}
+
+struct Search {
+    const char* name;
+    void* self;
+    void* address;
+};
+
+int search_object(dl_phdr_info* object, std::size_t, void* data) {
+    auto* search = static_cast<Search*>(data);
+    if (object->dlpi_name == nullptr || object->dlpi_name[0] == '\0') return 0;
+    void* handle = dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle == nullptr) return 0;
+    void* address = dlsym(handle, search->name);
+    dlclose(handle);
+    if (address != nullptr && address != search->self) search->address = address;
+    return search->address != nullptr;
+}
+
+}  // namespace
+
+extern "C" {
+
+int thalweg_enter(void* frame) {
+    if (inside(frame)) return 0;
+    outermost_frame = reinterpret_cast<std::uintptr_t>(frame);
+    return 1;
+}
+
+void thalweg_leave(void) { outermost_frame = 0; }
+
+void thalweg_before_init(void) {
+    if (find_host() != nullptr) announce_presence();
+}
+
+void thalweg_after_init(void) {
+    const Host* host = find_host();
+    if (host == nullptr || world_entered.exchange(true)) return;
+    watch_forks();
+    set_interception_complete(bcast_reaches_us(*host));
+    thalweg_entry_initialized();
+    update_taking();
+}
+
+void thalweg_before_finalize(void) {
+    if (!world_entered.load() || child.load() || world_left.exchange(true)) return;
+    update_taking();
+    thalweg_entry_finalizing();
+}
+
+void thalweg_after_session_init(void) {
+    if (find_host() == nullptr) return;
+    watch_forks();
+    sessions.fetch_add(1);
+    thalweg_entry_session_opened();
+    update_taking();
+}
+
+void thalweg_before_session_finalize(void) {
+    if (child.load() || sessions.load() == 0) return;
+    thalweg_entry_session_closing();
+    sessions.fetch_sub(1);
+    update_taking();
+}
+
+// Declined, this costs two loads, a call and two thread-local stores: no lock, no allocation, no system call.
+int thalweg_take_MPI_Bcast(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root, ThalwegHandle comm,
+                           int* error) {
+    if (!taking.load(std::memory_order_acquire)) return 0;
+    if (__builtin_expect(probing, 0)) {
+        probe_arrived = true;
+        *error = MPI_SUCCESS;
+        return 1;
+    }
+    void* frame = __builtin_frame_address(0);
+    if (inside(frame)) return 0;
+    outermost_frame = reinterpret_cast<std::uintptr_t>(frame);
+    int done = thalweg_entry_bcast(buffer, count, (MPI_Datatype)datatype, root, (MPI_Comm)comm, error);
+    outermost_frame = 0;
+    return done;
+}
+
+int thalweg_take_mpi_bcast(void* buffer, int count, int datatype, int root, int comm, int* error) {
+    if (!taking.load(std::memory_order_acquire)) return 0;
+    const Host* native = host();
+    return thalweg_take_MPI_Bcast(is_fortran_bottom(buffer) ? MPI_BOTTOM : buffer, count,
+                                  (ThalwegHandle)native->datatype_of_fortran(datatype), root,
+                                  (ThalwegHandle)native->comm_of_fortran(comm), error);
+}
+
+void* thalweg_find_native(const char* name, void* self) {
+    Search search{name, self, nullptr};
+    dl_iterate_phdr(search_object, &search);
+    if (search.address == nullptr) {
+        char profiled[64] = {name[0] == 'm' ? 'p' : 'P'};
+        std::strncpy(profiled + 1, name, sizeof profiled - 2);
+        search.address = find_native(profiled);
+    }
+    dlerror();
+    return search.address;
+}
+
+void thalweg_report_missing(const char* name) {
+    THALWEG_LOG_AT(error, "no library of this process defines %s, which the program called", name);
+}
+
+int thalweg_missing_error(void) { return MPI_ERR_OTHER; }
+
+}  // extern "C"

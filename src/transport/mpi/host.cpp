@@ -1,0 +1,216 @@
+#include "transport/mpi/host.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace thalweg {
+namespace {
+
+std::atomic<const Host*> found{nullptr};
+pthread_mutex_t search_lock = PTHREAD_MUTEX_INITIALIZER;  // constant-initialised: no constructor runs at load
+bool refused = false;  // under search_lock: a native library was found and cannot be used
+Host storage;          // under search_lock until `found` points to it
+
+// One sentence per job, not per rank, where the launcher's environment tells the ranks apart.
+void say(const char* sentence, const char* detail) {
+    for (const char* name : {"PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}) {
+        const char* rank = std::getenv(name);
+        if (rank != nullptr && std::strcmp(rank, "0") != 0) return;
+    }
+    std::fprintf(stderr, "thalweg: %s%s; MPI runs without it\n", sentence, detail);
+}
+
+struct Lookup {
+    const char* symbol;
+    void* address;
+};
+
+// Asks one loaded object (and what it depends on). RTLD_NOLOAD only raises the count of what is already there.
+int ask_object(dl_phdr_info* object, std::size_t, void* data) {
+    auto* lookup = static_cast<Lookup*>(data);
+    if (object->dlpi_name == nullptr || object->dlpi_name[0] == '\0') return 0;
+    void* handle = dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle == nullptr) return 0;
+    lookup->address = dlsym(handle, lookup->symbol);
+    dlclose(handle);
+    return lookup->address != nullptr;
+}
+
+// The file that defines PMPI_Init, kept open, once it is known: the first place to look for everything else.
+std::atomic<void*> native_handle{nullptr};
+
+void* look_up(const char* symbol) {
+    void* address = nullptr;
+    if (void* handle = native_handle.load(std::memory_order_acquire)) address = dlsym(handle, symbol);
+    if (address == nullptr) address = dlsym(RTLD_NEXT, symbol);
+    if (address == nullptr) address = dlsym(RTLD_DEFAULT, symbol);
+    if (address == nullptr) {
+        Lookup lookup{symbol, nullptr};
+        dl_iterate_phdr(ask_object, &lookup);
+        address = lookup.address;
+    }
+    dlerror();
+    return address;
+}
+
+void remember_native_file(void* address) {
+    Dl_info info;
+    if (native_handle.load(std::memory_order_acquire) != nullptr) return;
+    if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return;
+    // Null for the main program (a static MPI); its symbols are found through RTLD_DEFAULT, if at all.
+    void* handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle != nullptr) native_handle.store(handle, std::memory_order_release);
+    dlerror();
+}
+
+// Which C ABI the library that was found speaks, told by the library itself.
+enum class Abi { mpich, ompi, standard, unknown };
+
+Abi probe_abi(const char* version) {
+    auto abi_version = reinterpret_cast<int (*)(int*, int*)>(look_up("PMPI_Abi_get_version"));
+    int major = -1, minor = -1;
+    if (abi_version != nullptr && abi_version(&major, &minor) == MPI_SUCCESS && major >= 0) return Abi::standard;
+    if (std::strstr(version, "Open MPI") != nullptr) return Abi::ompi;
+    for (const char* name : {"MPICH", "Intel", "MVAPICH", "CRAY", "Cray"})
+        if (std::strstr(version, name) != nullptr) return Abi::mpich;
+    // A library we have no name for: Open MPI's descendants all export its predefined objects.
+    return look_up("ompi_mpi_comm_world") != nullptr ? Abi::ompi : Abi::unknown;
+}
+
+#if defined(MPI_ABI_VERSION)
+constexpr Abi built_for = Abi::standard;
+constexpr const char* built_for_name = "the MPI standard ABI";
+#elif defined(OPEN_MPI)
+constexpr Abi built_for = Abi::ompi;
+constexpr const char* built_for_name = "Open MPI";
+#else
+constexpr Abi built_for = Abi::mpich;
+constexpr const char* built_for_name = "the MPICH ABI";
+#endif
+
+#if defined(OPEN_MPI)
+template <typename T>
+T handle_at(const char* symbol) {
+    return static_cast<T>(look_up(symbol));
+}
+#define HANDLE_VALUE(type, constant, symbol) handle_at<type>(symbol)
+#else
+#define HANDLE_VALUE(type, constant, symbol) constant
+#endif
+
+bool fill(Host& host) {
+    const char* missing = nullptr;
+    constexpr bool required = true, optional = false;
+    (void)optional;
+#define HOST_CALL(name, need)                                               \
+    host.name = reinterpret_cast<decltype(host.name)>(look_up("PMPI_" #name)); \
+    if (host.name == nullptr && need && missing == nullptr) missing = "PMPI_" #name;
+#include "transport/mpi/host_calls.def"
+#undef HOST_CALL
+#define HOST_HANDLE(type, field, constant, symbol) host.field = HANDLE_VALUE(type, constant, symbol);
+#include "transport/mpi/host_handles.def"
+#undef HOST_HANDLE
+#if defined(OPEN_MPI)
+#define HOST_HANDLE(type, field, constant, symbol) \
+    if (host.field == nullptr && missing == nullptr) missing = symbol;
+#include "transport/mpi/host_handles.def"
+#undef HOST_HANDLE
+    host.comm_of_fortran = reinterpret_cast<decltype(host.comm_of_fortran)>(look_up("PMPI_Comm_f2c"));
+    host.datatype_of_fortran = reinterpret_cast<decltype(host.datatype_of_fortran)>(look_up("PMPI_Type_f2c"));
+#elif defined(MPI_ABI_VERSION)
+    host.comm_of_fortran = reinterpret_cast<decltype(host.comm_of_fortran)>(look_up("PMPI_Comm_fromint"));
+    host.datatype_of_fortran =
+        reinterpret_cast<decltype(host.datatype_of_fortran)>(look_up("PMPI_Type_fromint"));
+#else
+    host.comm_of_fortran = [](int comm) { return static_cast<MPI_Comm>(comm); };
+    host.datatype_of_fortran = [](int datatype) { return static_cast<MPI_Datatype>(datatype); };
+#endif
+    if (missing != nullptr) say("the MPI library of this process lacks ", missing);
+    return missing == nullptr;
+}
+
+// Where Fortran's MPI_BOTTOM may lie: the first word of a common block, which the program and the library share
+// under one of the spellings that compilers use.
+constexpr int fortran_spellings = 4;
+std::atomic<const void* const*> fortran_bottoms{nullptr};
+
+const void* const* find_fortran_bottoms() {
+#if defined(OPEN_MPI)
+    const char* spellings[] = {"mpi_fortran_bottom_", "mpi_fortran_bottom", "mpi_fortran_bottom__",
+                               "MPI_FORTRAN_BOTTOM"};
+#else
+    const char* spellings[] = {"mpipriv1_", "mpipriv1", "mpipriv1__", "MPIPRIV1"};
+#endif
+    static const void* addresses[fortran_spellings];
+    pthread_mutex_lock(&search_lock);
+    for (int i = 0; i < fortran_spellings; ++i) {
+        // The program's own block first: the one that all its compilation units and the library were bound to.
+        addresses[i] = dlsym(RTLD_DEFAULT, spellings[i]);
+        if (addresses[i] == nullptr) addresses[i] = look_up(spellings[i]);
+    }
+    dlerror();
+    fortran_bottoms.store(addresses, std::memory_order_release);
+    pthread_mutex_unlock(&search_lock);
+    return addresses;
+}
+
+// Pre: search_lock is held.
+const Host* search() {
+    if (refused) return nullptr;
+    void* init = look_up("PMPI_Init");
+    if (init == nullptr) return nullptr;  // no MPI yet: it may still be loaded, so this is not an answer for ever
+    remember_native_file(init);
+    // The library found may be of any family: its buffer is as long as the longest of them asks for.
+    static char version[8192];
+    int length = 0;
+    auto get_version = reinterpret_cast<int (*)(char*, int*)>(look_up("PMPI_Get_library_version"));
+    if (get_version == nullptr || get_version(version, &length) != MPI_SUCCESS) version[0] = '\0';
+    const Abi abi = probe_abi(version);
+    version[std::strcspn(version, "\n")] = '\0';
+    if (abi != built_for) {
+        refused = true;
+        char detail[256];
+        std::snprintf(detail, sizeof detail, "%s, but this process runs \"%.120s\"%s", built_for_name, version,
+                      abi == Abi::standard ? " in the MPI standard ABI" : "");
+        say("this build is for ", detail);
+        return nullptr;
+    }
+    if (!fill(storage)) {
+        refused = true;
+        return nullptr;
+    }
+    std::snprintf(storage.library_version, sizeof storage.library_version, "%s", version);
+    found.store(&storage, std::memory_order_release);
+    return &storage;
+}
+
+}  // namespace
+
+const Host* host() { return found.load(std::memory_order_acquire); }
+
+bool is_fortran_bottom(const void* buffer) {
+    const void* const* known = fortran_bottoms.load(std::memory_order_acquire);
+    if (known == nullptr) known = find_fortran_bottoms();
+    for (int i = 0; i < fortran_spellings; ++i)
+        if (buffer == known[i]) return buffer != nullptr;
+    return false;
+}
+
+const Host* find_host() {
+    if (const Host* known = host()) return known;
+    pthread_mutex_lock(&search_lock);
+    const Host* result = host();
+    if (result == nullptr) result = search();
+    pthread_mutex_unlock(&search_lock);
+    return result;
+}
+
+void* find_native(const char* symbol) { return look_up(symbol); }
+
+}  // namespace thalweg

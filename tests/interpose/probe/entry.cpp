@@ -1,0 +1,83 @@
+// entry.h for the tests of the wrappers: counts what arrives, takes what PROBE_TAKE says, and tells at the end what
+// it saw. With it the interposition is tested on its own, without plans and schedules.
+//
+//   PROBE_TAKE=none (default)   every call is declined
+//   PROBE_TAKE=all              broadcasts run as PMPI_Bcast from here, so that a tool below us does not see them
+//   PROBE_FILE=<prefix>         the counts are appended to <prefix>.<rank> at finalize, one line
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "api/entry.h"
+#include "plan/presence.h"
+#include "transport/mpi/host.h"
+
+using namespace thalweg;
+
+namespace {
+
+std::atomic<int> initialized, finalizing, opened, closing, seen, taken;
+bool take_all = false;
+Presence presence = Presence::unknown;
+
+void tell(const char* event) {
+    const char* prefix = std::getenv("PROBE_FILE");
+    if (prefix == nullptr) return;
+    int rank = 0;
+    if (initialized.load() > 0) host()->Comm_rank(host()->comm_world, &rank);
+    char name[512];
+    std::snprintf(name, sizeof name, "%s.%d", prefix, rank);
+    if (std::FILE* file = std::fopen(name, "a")) {
+        std::fprintf(file, "%s initialized=%d finalizing=%d opened=%d closing=%d seen=%d taken=%d presence=%s\n", event,
+                     initialized.load(), finalizing.load(), opened.load(), closing.load(), seen.load(), taken.load(),
+                     presence == Presence::all ? "all" : presence == Presence::some ? "some" : "unknown");
+        std::fclose(file);
+    }
+}
+
+void read_environment() {
+    const char* take = std::getenv("PROBE_TAKE");
+    take_all = take != nullptr && std::strcmp(take, "all") == 0;
+}
+
+}  // namespace
+
+extern "C" {
+
+void thalweg_entry_initialized(void) {
+    ++initialized;
+    read_environment();
+    presence = find_presence(30);
+    if (presence != Presence::all) {
+        take_all = false;
+        std::fprintf(stderr, "probe: passes through: %s\n", presence_reason());
+    }
+    tell("initialized");
+}
+
+void thalweg_entry_finalizing(void) {
+    ++finalizing;
+    tell("finalizing");
+}
+
+void thalweg_entry_session_opened(void) {
+    ++opened;
+    read_environment();
+    tell("opened");
+}
+
+void thalweg_entry_session_closing(void) {
+    ++closing;
+    tell("closing");
+}
+
+int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, int* error) {
+    ++seen;
+    if (!take_all || count > 1 << 30) return 0;
+    ++taken;
+    *error = host()->Bcast(buffer, static_cast<int>(count), datatype, root, comm);
+    return 1;
+}
+
+}  // extern "C"
