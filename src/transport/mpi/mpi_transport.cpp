@@ -1,0 +1,151 @@
+#include "transport/mpi/mpi_transport.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "transport/mpi/host.h"
+
+namespace thalweg {
+namespace {
+
+// Step::message takes the low bits of a tag, see docs/decisions: tags and credits.
+constexpr int message_bits = 14;
+// The smallest MPI_TAG_UB that the standard allows: two live operations.
+constexpr int smallest_tag_ub = 32767;
+// MPI's counts are int; a round number below INT_MAX keeps the parts of a large message aligned.
+constexpr std::size_t largest_message_bytes = std::size_t{1} << 30;
+constexpr std::size_t not_a_receive = ~std::size_t{0};
+
+}  // namespace
+
+std::unique_ptr<MpiTransport> MpiTransport::make(MPI_Comm comm, Slot slots, int& error) {
+    std::unique_ptr<MpiTransport> transport(new MpiTransport(comm, slots));
+    int& code = transport->last_error_;
+    code = host()->Comm_set_errhandler(comm, host()->errors_return);
+    if (code == MPI_SUCCESS) code = host()->Comm_rank(comm, &transport->rank_);
+    if (code == MPI_SUCCESS) code = host()->Comm_size(comm, &transport->size_);
+    if (code != MPI_SUCCESS) {
+        error = code;
+        return nullptr;
+    }
+    transport->choose_tags();
+    return transport;
+}
+
+MpiTransport::MpiTransport(MPI_Comm comm, Slot slots)
+    : comm_(comm), requests_(slots), slot_of_(slots), indices_(slots), statuses_(slots), bytes_(slots) {
+    completed_.reserve(slots);
+    capabilities_.name = "mpi";
+    capabilities_.max_message_bytes = largest_message_bytes;
+}
+
+// The communicator's own MPI_TAG_UB, or the world's (where a library attaches it to nothing else), or what
+// the standard promises. The same on all ranks, because these attributes are.
+void MpiTransport::choose_tags() {
+    int* tag_ub = nullptr;
+    int found = 0;
+    int initialized = 0;
+    if (host()->Comm_get_attr(comm_, MPI_TAG_UB, &tag_ub, &found) != MPI_SUCCESS) found = 0;
+    // A program that only has sessions has no world to ask.
+    if (!found && host()->Initialized(&initialized) == MPI_SUCCESS && initialized) {
+        if (host()->Comm_get_attr(host()->comm_world, MPI_TAG_UB, &tag_ub, &found) != MPI_SUCCESS) found = 0;
+    }
+    const std::uint64_t tags = static_cast<std::uint64_t>(found ? *tag_ub : smallest_tag_ub) + 1;
+    capabilities_.live_operations = static_cast<std::uint32_t>(std::bit_floor(tags) >> message_bits);
+}
+
+int MpiTransport::tag_of(MessageId id) const {
+    const std::uint32_t operation = id.operation & (capabilities_.live_operations - 1);
+    return static_cast<int>(operation << message_bits | id.message);
+}
+
+Status MpiTransport::post(Slot slot, int error, MPI_Request request) {
+    if (error != MPI_SUCCESS) {
+        last_error_ = error;
+        return Status::transport_failed;
+    }
+    requests_[active_] = request;
+    slot_of_[active_] = slot;
+    ++active_;
+    return Status::ok;
+}
+
+Status MpiTransport::post_send(Slot slot, int peer, MessageId id, const void* data, std::size_t bytes,
+                               SendMode mode) {
+    MPI_Request request;
+    auto* const call = mode == SendMode::synchronous ? host()->Issend : host()->Isend;
+    bytes_[slot] = not_a_receive;
+    const int error = call(data, static_cast<int>(bytes), host()->byte, peer, tag_of(id), comm_, &request);
+    return post(slot, error, request);
+}
+
+Status MpiTransport::post_recv(Slot slot, int peer, MessageId id, void* data, std::size_t bytes) {
+    MPI_Request request;
+    bytes_[slot] = bytes;
+    const int error =
+        host()->Irecv(data, static_cast<int>(bytes), host()->byte, peer, tag_of(id), comm_, &request);
+    return post(slot, error, request);
+}
+
+Status MpiTransport::progress(std::span<Slot> done, std::size_t& count) {
+    // Room for all: slots that are handed out late are still busy.
+    if (active_ != 0) {
+        if (const Status status = test(); status != Status::ok) return status;
+    }
+    count = std::min(done.size(), completed_.size());
+    std::copy_n(completed_.begin(), count, done.begin());
+    completed_.erase(completed_.begin(), completed_.begin() + static_cast<std::ptrdiff_t>(count));
+    return Status::ok;
+}
+
+Status MpiTransport::test() {
+    int completed = 0;
+    const int error =
+        host()->Testsome(active_, requests_.data(), &completed, indices_.data(), statuses_.data());
+    if (error != MPI_SUCCESS) {
+        last_error_ = error;
+        return find_error(completed);
+    }
+    if (completed == 0 || completed == MPI_UNDEFINED) return Status::ok;
+    for (int i = 0; i < completed; ++i) {
+        const Slot slot = slot_of_[indices_[i]];
+        completed_.push_back(slot);
+        if (bytes_[slot] == not_a_receive) continue;
+        int received = 0;
+        host()->Get_count(&statuses_[i], host()->byte, &received);
+        if (static_cast<std::size_t>(received) != bytes_[slot]) {
+            last_error_ = MPI_SUCCESS;
+            return Status::mismatch;
+        }
+    }
+    // Fill the holes from the end; from the highest index down, so that what moves is never a hole itself.
+    std::sort(indices_.begin(), indices_.begin() + completed);
+    for (int i = completed; i-- > 0;) {
+        --active_;
+        requests_[indices_[i]] = requests_[active_];
+        slot_of_[indices_[i]] = slot_of_[active_];
+    }
+    return Status::ok;
+}
+
+// Testsome failed: the statuses say which request, where there are any.
+Status MpiTransport::find_error(int completed) {
+    int error_class = MPI_SUCCESS;
+    host()->Error_class(last_error_, &error_class);
+    if (error_class == MPI_ERR_IN_STATUS && completed != MPI_UNDEFINED) {
+        for (int i = 0; i < completed; ++i) {
+            if (statuses_[i].MPI_ERROR == MPI_SUCCESS) continue;
+            last_error_ = statuses_[i].MPI_ERROR;
+            host()->Error_class(last_error_, &error_class);
+            break;
+        }
+    }
+    return error_class == MPI_ERR_TRUNCATE ? Status::mismatch : Status::transport_failed;
+}
+
+void MpiTransport::drive_host() {
+    int found = 0;
+    host()->Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &found, MPI_STATUS_IGNORE);
+}
+
+}  // namespace thalweg
