@@ -1,0 +1,28 @@
+# What `cmake --install` puts under the prefix:
+#   bin/thalweg                          the command
+#   lib/libthalweg-{mpich,ompi,abi}.so   the preload objects; `thalweg run` finds them at ../lib from its own place,
+#                                        in the build tree as under a prefix, so this path is fixed
+#   include/thalweg/thalweg.h            the only public header
+#   lib/pkgconfig, lib/cmake/thalweg     for programs that observe or steer (they include a header, link nothing)
+include(CMakePackageConfigHelpers)
+
+install(FILES include/thalweg/thalweg.h DESTINATION include/thalweg)
+install(FILES README.md LICENSE CHANGELOG.md DESTINATION share/doc/thalweg)
+if(TARGET thalweg)
+  install(TARGETS thalweg RUNTIME DESTINATION bin)
+endif()
+foreach(family mpich ompi abi)
+  if(TARGET thalweg-${family})
+    install(TARGETS thalweg-${family} LIBRARY DESTINATION lib)
+  endif()
+endforeach()
+
+configure_file(cmake/thalweg.pc.in ${PROJECT_BINARY_DIR}/thalweg.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/thalweg.pc DESTINATION lib/pkgconfig)
+
+configure_package_config_file(cmake/thalweg-config.cmake.in ${PROJECT_BINARY_DIR}/thalweg-config.cmake
+                              INSTALL_DESTINATION lib/cmake/thalweg)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/thalweg-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+install(FILES ${PROJECT_BINARY_DIR}/thalweg-config.cmake ${PROJECT_BINARY_DIR}/thalweg-config-version.cmake
+        DESTINATION lib/cmake/thalweg)

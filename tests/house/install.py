@@ -1,0 +1,69 @@
+"""Installs the build tree into an empty folder, moves it elsewhere, and lets a small program use it through CMake
+and through pkg-config: it must build, run without Thalweg, and find the installed object when that is preloaded.
+
+    install.py SOURCE_ROOT BUILD_ROOT CMAKE CC NINJA
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+
+def run(*command, **options):
+    result = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=200, **options)
+    if result.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}: exit {result.returncode}\n{result.stdout}{result.stderr}")
+    return result.stdout
+
+
+def with_cmake(cmake, cc, ninja, source, prefix, folder):
+    run(cmake, "-S", source, "-B", folder, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja}",
+        f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER={cc}")
+    run(cmake, "--build", folder)
+    return folder / "consumer"
+
+
+def with_pkg_config(cc, source, prefix, folder):
+    environment = dict(os.environ, PKG_CONFIG_PATH=str(prefix / "lib/pkgconfig"))
+    flags = run("pkg-config", "--cflags", "--libs", "thalweg", env=environment).split()
+    folder.mkdir()
+    run(cc, source / "main.c", "-o", folder / "consumer", *flags, "-ldl")
+    return folder / "consumer"
+
+
+def main(source, build, cmake, cc, ninja):
+    header = (source / "include/thalweg/thalweg.h").read_text()
+    version = ".".join(re.search(rf"#define THALWEG_VERSION_{part} (\d+)", header).group(1)
+                       for part in ("MAJOR", "MINOR", "PATCH"))
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        run(cmake, "--install", build, "--prefix", folder / "first")
+        # Nothing may remember where it was installed.
+        prefix = shutil.move(folder / "first", folder / "prefix")
+        consumer = source / "tests/house/consumer"
+        programs = [with_cmake(cmake, cc, ninja, consumer, prefix, folder / "by-cmake")]
+        if shutil.which("pkg-config"):
+            programs.append(with_pkg_config(cc, consumer, prefix, folder / "by-pkg-config"))
+        for program in programs:
+            found = run(program).strip()
+            assert found == "not loaded", found
+        # What the build made must be installed, and be found where `thalweg run` looks: ../lib from the command.
+        built = sorted(path.name for path in (build / "lib").glob("libthalweg-*.so"))
+        installed = sorted(path.name for path in (prefix / "lib").glob("libthalweg-*.so"))
+        assert built == installed, f"built {built}, installed {installed}"
+        assert (build / "bin/thalweg").exists() == (prefix / "bin/thalweg").exists(), "bin/thalweg is not installed"
+        for name in installed:
+            environment = dict(os.environ, LD_PRELOAD=str(prefix / "lib" / name))
+            for program in programs:
+                found = run(program, env=environment).strip()
+                assert found == version, f"{name} says {found}, the header {version}"
+        if (prefix / "bin/thalweg").exists():
+            assert version in run(prefix / "bin/thalweg", "--version")
+        print(f"version {version}: {len(programs)} consumers, {len(installed)} preload objects")
+
+
+if __name__ == "__main__":
+    main(*(pathlib.Path(argument) for argument in sys.argv[1:3]), *sys.argv[3:6])

@@ -1,0 +1,116 @@
+"""The house's checkers on small trees that break their rules: each must object, and must not object to a clean one."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import docs
+import layers
+import preload_objects
+import style
+
+
+class Tree(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.root = pathlib.Path(self.temporary.name)
+
+    def tearDown(self):
+        self.temporary.cleanup()
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+
+class Layers(Tree):
+    def found(self, name, text):
+        self.write("layers.txt", "base:\ntransport: base\nengine: base transport\nplan: engine base transport\n")
+        self.write("src/base/a.h", '#include <vector>\n')
+        self.write(name, text)
+        return "\n".join(layers.check(self.root))
+
+    def test_clean(self):
+        self.assertEqual(self.found("src/engine/a.cpp", '// bcast\n#include "base/a.h"\n#include "transport/t.h"\n'), "")
+        self.assertEqual(self.found("src/transport/mpi/a.cpp", "#include <mpi.h>\n"), "")
+
+    def test_wrong_arrow(self):
+        self.assertIn("must not include engine/e.h", self.found("src/base/b.cpp", '#include "engine/e.h"\n'))
+        self.assertIn("must not include", self.found("src/base/c.cpp", '#include <transport/t.h>\n'))
+
+    def test_mpi_too_low(self):
+        self.assertIn("below transport/mpi", self.found("src/transport/inproc/a.cpp", "#include <mpi.h>\n"))
+
+    def test_collective_in_engine(self):
+        self.assertIn("names a collective", self.found("src/engine/a.cpp", "int bcast_slots;\n"))
+
+    def test_unknown_room(self):
+        self.assertIn("not in layers.txt", self.found("src/cellar/a.cpp", "\n"))
+
+    def test_cycle(self):
+        self.write("layers.txt", "base: engine\nengine: base\n")
+        self.assertTrue(layers.read_layers(self.root / "layers.txt")[1])
+
+
+class Style(Tree):
+    def test_objects(self):
+        for text in ("int a; \n", "\tint a;\n", "int a;", "// " + "x" * 130 + "\n", "int a;\n" * 700):
+            self.assertTrue(style.check_text(self.write("a.cpp", text), self.root)[0], text[:20])
+
+    def test_clean_and_long(self):
+        self.assertEqual(style.check_text(self.write("a.cpp", "int a;\n"), self.root), ([], []))
+        self.assertEqual(len(style.check_text(self.write("a.cpp", "int a;\n" * 450), self.root)[1]), 1)
+
+
+class Docs(Tree):
+    def found(self, text):
+        self.write("Makefile", "build:\ntest:\n")
+        self.write("scripts/one", "")
+        tool = self.write("build/bin/thalweg",
+                          '#!/bin/sh\n[ "$2" = --help ] && case "$1" in bench) echo "--sizes LIST";; run) ;; *) exit 1;; esac\n')
+        tool.chmod(0o755)
+        self.write("README.md", text)
+        return "\n".join(docs.check(self.root, self.root / "build").errors)
+
+    def test_clean(self):
+        self.assertEqual(self.found("`scripts/one` [a](Makefile)\n```sh\nmake test\nA=b mpiexec -n 2 thalweg run ./x\n"
+                                    "build/bin/thalweg bench bcast --sizes 4M   # text\n```\n"), "")
+
+    def test_objects(self):
+        for block in ("make tset", "thalweg bnech", "thalweg bench bcast --szies 4M", "scripts/two", "frobnicate"):
+            self.assertTrue(self.found(f"`scripts/one`\n```sh\n{block}\n```\n"), block)
+        self.assertIn("does not exist", self.found("`scripts/gone`\n```sh\nmake test\n```\n"))
+        self.assertIn("broken link", self.found("[a](gone.md)\n```sh\nmake test\n```\n"))
+        self.assertIn("nothing checked", self.found("hello\n"))
+
+
+class PreloadObjects(Tree):
+    def found(self, source, *flags):
+        code = self.write("a.c", source)
+        library = self.root / "liba.so"
+        subprocess.run(["cc", "-shared", "-fPIC", code, "-o", library, "-Wl,--no-as-needed", *flags], check=True)
+        return "\n".join(preload_objects.check_object(library, ["MPI_*", "thalweg_*"]))
+
+    ours = "int MPI_Bcast(void) { return 0; } const char* thalweg_version(void) { return 0; }\n"
+
+    def test_clean(self):
+        self.assertEqual(self.found(self.ours), "")
+
+    def test_objects(self):
+        self.assertIn("exports stray", self.found(self.ours + "int stray;\n"))
+        self.assertIn("strong unresolved symbol PMPI_Bcast",
+                      self.found(self.ours + "int PMPI_Bcast(void); int MPI_x(void) { return PMPI_Bcast(); }\n"))
+        self.assertIn("NEEDED libstdc++.so.6", self.found(self.ours, "-l:libstdc++.so.6"))
+        self.assertIn("is it our object", self.found("int MPI_Bcast;\n"))
+
+    def test_version_script(self):
+        exports = self.write("exports.map", "{ global: MPI_*; /* a; */ thalweg_version;\n local: *; };\n")
+        self.assertEqual(preload_objects.listed_exports(exports), ["MPI_*", "thalweg_version"])
+        self.assertEqual(len(preload_objects.check(self.root, exports)), 3)
+
+
+if __name__ == "__main__":
+    sys.exit(not unittest.main(exit=False).result.wasSuccessful())
