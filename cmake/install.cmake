@@ -1,7 +1,7 @@
 # What `cmake --install` puts under the prefix:
 #   bin/thalweg                          the command
-#   lib/libthalweg-{mpich,ompi,abi}.so   the preload objects; `thalweg run` finds them at ../lib from its own place,
-#                                        in the build tree as under a prefix, so this path is fixed
+#   lib/libthalweg-*.so                  the preload objects (src/interpose/ installs them); `thalweg run` finds them
+#                                        at ../lib from its own place, in the build tree as under a prefix
 #   include/thalweg/thalweg.h            the only public header
 #   lib/pkgconfig, lib/cmake/thalweg     for programs that observe or steer (they include a header, link nothing)
 include(CMakePackageConfigHelpers)
@@ -11,11 +11,6 @@ install(FILES README.md LICENSE CHANGELOG.md DESTINATION share/doc/thalweg)
 if(TARGET thalweg)
   install(TARGETS thalweg RUNTIME DESTINATION bin)
 endif()
-foreach(family mpich ompi abi)
-  if(TARGET thalweg-${family})
-    install(TARGETS thalweg-${family} LIBRARY DESTINATION lib)
-  endif()
-endforeach()
 
 configure_file(cmake/thalweg.pc.in ${PROJECT_BINARY_DIR}/thalweg.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/thalweg.pc DESTINATION lib/pkgconfig)

@@ -1,7 +1,9 @@
-"""The preload objects: all three are there, export only what exports.map lists, need no MPI and no libstdc++, leave
-nothing unresolved, run no dynamic initialiser of ours, and can be preloaded into any program.
+"""The preload objects: all are there, export only what their version script lists, need no MPI and no libstdc++,
+leave nothing unresolved, run no dynamic initialiser of ours, and can be preloaded into any program.
 
-    preload_objects.py LIB_FOLDER EXPORTS_MAP
+Per ABI family one object that is always preloaded, and one for each set of functions that not every MPI exports.
+
+    preload_objects.py LIB_FOLDER VERSION_SCRIPT_FOLDER
 """
 import fnmatch
 import os
@@ -28,28 +30,34 @@ def listed_exports(path):
     return patterns
 
 
-def check_object(path, patterns):
+def defined(path):
+    """Exported symbols, without their versions and without the names of versions."""
+    lines = [line.split() for line in run("nm", "-D", "--defined-only", path).stdout.splitlines()]
+    return {words[-1].split("@")[0] for words in lines if words[-2] != "A"}
+
+
+def check_object(path, patterns, core):
+    """`core` is the family's always preloaded object: the others may lean on it."""
     errors = []
     needed = re.findall(r"\(NEEDED\).*\[(.*?)\]", run("readelf", "-dW", path).stdout)
-    errors += [f"NEEDED {name}" for name in needed if not MAY_NEED.match(name)]
+    errors += [f"NEEDED {name}" for name in needed
+               if not MAY_NEED.match(name) and not (name == core.name and path != core)]
 
-    exported = set()
-    for line in run("nm", "-D", "--defined-only", path).stdout.splitlines():
-        name = line.split()[-1].split("@")[0]
-        exported.add(name)
-        if line.split()[-2] != "A" and not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
-            errors.append(f"exports {name}, which exports.map does not list")
-    if "MPI_Bcast" not in exported or "thalweg_version" not in exported:
-        errors.append("exports no MPI_Bcast or no thalweg_version: is it our object?")
+    exported = defined(path)
+    errors += [f"exports {name}, which its version script does not list" for name in sorted(exported)
+               if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
+    errors += [f"does not export {name}, which its version script lists" for name in patterns
+               if not re.search(r"[*?\[]", name) and name not in exported]
 
+    from_core = defined(core) if path != core else set()
     for line in run("nm", "-D", "--undefined-only", path).stdout.splitlines():
         kind, name = line.split()[-2:]
         # A strong symbol that libc does not give kills every program that is started with the object.
-        if kind == "U" and "@" not in name:
+        if kind == "U" and "@" not in name and name not in from_core:
             errors.append(f"strong unresolved symbol {name}")
 
-    for line in run("nm", "-C", "--defined-only", path).stdout.splitlines():
-        if re.search(r"_GLOBAL__sub_I_.*(thalweg|src/)", line):
+    for line in run("nm", "--defined-only", path).stdout.splitlines():
+        if re.search(r"_GLOBAL__sub_I_.*(thalweg|\.cpp$)", line):
             errors.append(f"dynamic initialiser {line.split()[-1]}")
 
     environment = dict(os.environ, LD_PRELOAD=str(path), LD_BIND_NOW="1")
@@ -59,18 +67,24 @@ def check_object(path, patterns):
     return [f"{path.name}: {error}" for error in errors]
 
 
-def check(folder, exports):
-    if not exports.is_file():
-        return [f"{exports} is missing"]
-    patterns = listed_exports(exports)
-    errors = []
+def check(folder, scripts):
+    """Every version script belongs to one object per family: core.map to libthalweg-<family>.so itself."""
+    maps = {path.stem: listed_exports(path) for path in sorted(scripts.glob("*.map"))}
+    if "MPI_Bcast" not in maps.get("core", []):
+        return [f"{scripts}/core.map lists no MPI_Bcast"]
+    expected = {}
     for family in FAMILIES:
-        path = folder / f"libthalweg-{family}.so"
-        errors += check_object(path, patterns) if path.is_file() else [f"{path} was not built"]
+        for part, patterns in maps.items():
+            expected[f"libthalweg-{family}" + ("" if part == "core" else f"-{part}") + ".so"] = family, patterns
+    errors = [f"{path.name}: no version script names it" for path in sorted(folder.glob("libthalweg-*.so"))
+              if path.name not in expected]
+    for name, (family, patterns) in expected.items():
+        path, core = folder / name, folder / f"libthalweg-{family}.so"
+        errors += check_object(path, patterns, core) if path.is_file() and core.is_file() else [f"{path} was not built"]
     return errors
 
 
 if __name__ == "__main__":
     found = check(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))
-    print("\n".join(found) or "three objects, nothing to object to")
+    print("\n".join(found) or "nothing to object to")
     sys.exit(1 if found else 0)

@@ -88,28 +88,44 @@ class Docs(Tree):
 
 
 class PreloadObjects(Tree):
-    def found(self, source, *flags):
-        code = self.write("a.c", source)
-        library = self.root / "liba.so"
+    def library(self, name, source, *flags):
+        code, library = self.write("a.c", source), self.root / name
         subprocess.run(["cc", "-shared", "-fPIC", code, "-o", library, "-Wl,--no-as-needed", *flags], check=True)
-        return "\n".join(preload_objects.check_object(library, ["MPI_*", "thalweg_*"]))
+        return library
+
+    def found(self, source, *flags):
+        library = self.library("liba.so", source, *flags)
+        return "\n".join(preload_objects.check_object(library, ["MPI_Bcast", "thalweg_*"], library))
 
     ours = "int MPI_Bcast(void) { return 0; } const char* thalweg_version(void) { return 0; }\n"
 
     def test_clean(self):
         self.assertEqual(self.found(self.ours), "")
 
+    def test_leans_on_core_only(self):
+        core = self.library("libcore.so", self.ours, "-Wl,-soname,libcore.so")
+        source = "int MPI_Bcast(void); int MPI_Bcast_c(void) { return MPI_Bcast(); }\n"
+        extra = self.library("libextra.so", source, core, f"-Wl,-rpath,{self.root}")
+        self.assertEqual(preload_objects.check_object(extra, ["MPI_Bcast_c"], core), [])
+
     def test_objects(self):
         self.assertIn("exports stray", self.found(self.ours + "int stray;\n"))
+        self.assertIn("does not export MPI_Bcast", self.found("int thalweg_x;\n"))
         self.assertIn("strong unresolved symbol PMPI_Bcast",
-                      self.found(self.ours + "int PMPI_Bcast(void); int MPI_x(void) { return PMPI_Bcast(); }\n"))
+                      self.found(self.ours + "int PMPI_Bcast(void); int thalweg_x(void) { return PMPI_Bcast(); }\n"))
         self.assertIn("NEEDED libstdc++.so.6", self.found(self.ours, "-l:libstdc++.so.6"))
-        self.assertIn("is it our object", self.found("int MPI_Bcast;\n"))
+        self.assertIn("/bin/true", self.found(self.ours + "#include <stdlib.h>\n"
+                                              "__attribute__((constructor)) static void f(void) { _Exit(3); }\n"))
+        self.assertIn("dynamic initialiser",
+                      self.found(self.ours + "__attribute__((constructor)) static void _GLOBAL__sub_I_thalweg_x(void) {}\n"))
 
-    def test_version_script(self):
-        exports = self.write("exports.map", "{ global: MPI_*; /* a; */ thalweg_version;\n local: *; };\n")
-        self.assertEqual(preload_objects.listed_exports(exports), ["MPI_*", "thalweg_version"])
-        self.assertEqual(len(preload_objects.check(self.root, exports)), 3)
+    def test_version_scripts(self):
+        self.write("core.map", "# made\n{ global: MPI_Bcast; /* a; */ thalweg_version;\n local: *; };\n")
+        self.write("more.map", "{ global: MPI_Bcast_c; local: *; };\n")
+        self.assertEqual(preload_objects.listed_exports(self.root / "core.map"), ["MPI_Bcast", "thalweg_version"])
+        self.assertEqual(len(preload_objects.check(self.root, self.root)), 6)
+        self.library("libthalweg-cellar.so", self.ours)
+        self.assertEqual(len(preload_objects.check(self.root, self.root)), 7)
 
 
 if __name__ == "__main__":
