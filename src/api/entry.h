@@ -1,6 +1,8 @@
-/* What the generated wrappers call: the only door between interpose/ and the rest. C, so that the wrappers can be.
+/* What the generated wrappers call: the only door between interpose/ and the rest. C, so that the wrappers
+ * can be.
  *
- * Every call is made inside the wrapper of the MPI function of the same name, with the caller's own arguments. */
+ * Every call is made inside the wrapper of the MPI function of the same name, with the caller's own
+ * arguments. */
 #ifndef THALWEG_API_ENTRY_H
 #define THALWEG_API_ENTRY_H
 
@@ -10,8 +12,8 @@
 extern "C" {
 #endif
 
-/* After the native MPI_Init or MPI_Init_thread succeeded. Collective over the world: finds out whether all ranks
- * have us, and agrees on rank 0's settings. */
+/* After the native MPI_Init or MPI_Init_thread succeeded. Collective over the world: finds out whether all
+ * ranks have us, and agrees on rank 0's settings. */
 void thalweg_entry_initialized(void);
 /* Before the native MPI_Finalize: frees what we made, writes the report. Collective over the world. */
 void thalweg_entry_finalizing(void);
@@ -19,8 +21,13 @@ void thalweg_entry_finalizing(void);
 void thalweg_entry_session_opened(void);
 void thalweg_entry_session_closing(void);
 
+/* Before the native MPI_Comm_free or MPI_Comm_disconnect of comm: collective over it, frees what we made for
+ * it. */
+void thalweg_entry_comm_freeing(MPI_Comm comm);
+
 /* 1: the broadcast is done and *error is what MPI_Bcast returns; 0: declined, call the native library. */
-int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, int* error);
+int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
+                        int* error);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,62 @@
+#include "thalweg/thalweg.h"
+
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "base/status.h"
+#include "plan/last_call.h"
+#include "plan/world.h"
+
+using namespace thalweg;
+
+#define THALWEG_TEXT_OF(x) #x
+#define THALWEG_TEXT(x) THALWEG_TEXT_OF(x)
+
+static_assert(THALWEG_OK == static_cast<int>(Status::ok) &&
+              THALWEG_IN_PROGRESS == static_cast<int>(Status::in_progress) &&
+              THALWEG_DECLINED == static_cast<int>(Status::declined) &&
+              THALWEG_NOT_FOUND == static_cast<int>(Status::not_found) &&
+              THALWEG_ERR_ARGUMENT == static_cast<int>(Status::invalid_argument) &&
+              THALWEG_ERR_MEMORY == static_cast<int>(Status::out_of_memory) &&
+              THALWEG_ERR_UNSUPPORTED == static_cast<int>(Status::unsupported));
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+const char* thalweg_version(void) {
+    return THALWEG_TEXT(THALWEG_VERSION_MAJOR) "." THALWEG_TEXT(THALWEG_VERSION_MINOR) "." THALWEG_TEXT(
+        THALWEG_VERSION_PATCH);
+}
+
+const char* thalweg_strerror(int code) { return describe(static_cast<Status>(code)); }
+
+int thalweg_set_option(const char* name, const char* value) {
+    if (name == nullptr) return THALWEG_ERR_ARGUMENT;
+    World* const world = World::get();
+    if (world == nullptr) return THALWEG_ERR_UNSUPPORTED;
+    try {
+        return static_cast<int>(world->set_option(name, value));
+    } catch (const std::bad_alloc&) {
+        return THALWEG_ERR_MEMORY;
+    }
+}
+
+int thalweg_get_last_call(thalweg_last_call* call) {
+    if (call == nullptr) return THALWEG_ERR_ARGUMENT;
+    const LastCall& last = last_call;
+    if (!last.any) return THALWEG_NOT_FOUND;
+    std::memset(call, 0, sizeof *call);
+    call->accelerated = last.accelerated;
+    call->bytes = last.bytes;
+    if (last.accelerated) {
+        std::memcpy(call->algorithm, last.algorithm, sizeof call->algorithm);
+        std::memcpy(call->reason, last.chosen_because, sizeof call->reason);
+    } else {
+        std::snprintf(call->reason, sizeof call->reason, "%s", text_of(last.reason));
+    }
+    return THALWEG_OK;
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

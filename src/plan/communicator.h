@@ -1,0 +1,105 @@
+// What we keep for one of the user's communicators, as an attribute of it. Made at its first broadcast above
+// the threshold; everything dear (a survey of its hosts, a private communicator) waits until it pays, by
+// counts that are equal on all its ranks, and happens inside a blocking broadcast.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "engine/engine.h"
+#include "plan/plan_cache.h"
+#include "plan/staging.h"
+#include "plan/statistics.h"
+#include "plan/world.h"
+#include "select/select.h"
+#include "topology/topology.h"
+#include "transport/transport.h"
+
+namespace thalweg {
+
+class Communicator {
+  public:
+    enum class Phase : std::uint8_t {
+        counting,  // nothing dear was done yet
+        surveyed,  // the topology is known and decisions are made
+        ready,     // there is a channel
+        native,    // for good: reason() says why
+    };
+
+    // The state of `comm`, made when it has none. Null when MPI refuses the handle or there is no memory.
+    // Costs one attribute look-up.
+    static Communicator* of(MPI_Comm comm, World& world);
+    // The state that exists, or null.
+    static Communicator* existing(MPI_Comm comm);
+    // In the collective MPI_Comm_free or MPI_Comm_disconnect: frees the private communicator.
+    static void release(MPI_Comm comm);
+    // In the attribute's delete callback, whenever MPI runs it: makes no MPI call, may keep `dead` for later.
+    static void bury(Communicator* dead);
+    // Frees what was buried. Not inside a callback.
+    static void free_buried();
+
+    ~Communicator();
+    Communicator(const Communicator&) = delete;
+    Communicator& operator=(const Communicator&) = delete;
+
+    int rank() const { return rank_; }
+    int size() const { return size_; }
+    Phase phase() const { return phase_; }
+    Reason reason() const { return reason_; }
+    CommunicatorRecord& record() { return *record_; }
+    WaitPolicy policy() const { return policy_; }
+    Staging& staging() { return staging_; }
+
+    // Counts one eligible broadcast and does what has become worth doing. Collective over the communicator,
+    // because all its ranks count alike. Afterwards: ready or surveyed where plan() may be asked, or why not.
+    enum class Outcome : std::uint8_t { go, decline };
+    Outcome prepare(MPI_Comm comm, std::uint64_t bytes, Reason& why);
+
+    // The plan for one piece of `bytes` (at most piece_bytes) from `root`, by the algorithm chosen for pieces
+    // of `decided_bytes`; made when missing, which may make the private communicator and is then collective.
+    // A plan without execution means native; never for a smaller last piece after a larger one ran. Errors:
+    // out_of_memory.
+    Status plan(MPI_Comm comm, std::uint64_t bytes, int root, std::uint64_t decided_bytes, Plan*& plan);
+
+    // Numbers this communicator's operations in call order; equal on all ranks.
+    std::uint32_t next_operation() { return operation_++; }
+
+    // The channel failed: nothing more can run on it.
+    bool broken = false;
+
+  private:
+    Communicator(MPI_Comm comm, World& world);
+    void survey(MPI_Comm comm);
+    void open_channel(MPI_Comm comm);
+    void go_native(Reason reason);
+    void follow_steering();
+    void make_selector();
+
+    World& world_;
+    int rank_ = 0, size_ = 1;
+    Phase phase_ = Phase::counting;
+    Reason reason_ = Reason::not_worth_yet;
+    std::uint64_t eligible_calls_ = 0, eligible_bytes_ = 0;
+    std::uint32_t operation_ = 0;
+    Steering steering_;
+    Topology topology_ = Topology::single_node(1);
+    std::optional<Selector> selector_;
+    WaitPolicy policy_ = WaitPolicy::spin;
+    std::shared_ptr<CommunicatorRecord> record_;
+
+    MPI_Comm channel_comm_;
+    bool has_channel_comm_ = false;
+    std::unique_ptr<Transport> transport_;  // an MpiTransport until there are others
+    std::shared_ptr<Channel> channel_;
+    Staging staging_;
+    PlanCache plans_;
+};
+
+// Messages above this many bytes run as several operations of at most as many: it bounds schedules, plans and
+// the memory for staging. Equal on all ranks.
+inline constexpr std::uint64_t piece_bytes = 32u << 20;
+
+}  // namespace thalweg

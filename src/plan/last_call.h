@@ -1,0 +1,31 @@
+// What happened to the calling thread's last broadcast, for thalweg_get_last_call.
+#pragma once
+
+#include <cstdint>
+
+#include "plan/statistics.h"
+
+namespace thalweg {
+
+struct LastCall {
+    bool any = false;
+    bool accelerated = false;
+    Reason reason = Reason::small;  // when not accelerated
+    std::uint64_t bytes = 0;
+    char algorithm[128] = "";  // when accelerated
+    char chosen_because[128] = "";
+};
+
+// Initial-exec: a preloaded object's thread-local storage is in place from the start, and reading it is no
+// call.
+extern thread_local constinit LastCall last_call [[gnu::tls_model("initial-exec")]];
+
+// A declined call: three stores.
+inline void note_declined(Reason reason, std::uint64_t bytes) {
+    last_call.any = true;
+    last_call.accelerated = false;
+    last_call.reason = reason;
+    last_call.bytes = bytes;
+}
+
+}  // namespace thalweg

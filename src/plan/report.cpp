@@ -1,0 +1,232 @@
+#include "plan/report.h"
+
+#include <array>
+#include <cinttypes>
+#include <cstdarg>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "thalweg/thalweg.h"
+#include "transport/mpi/host.h"
+
+namespace thalweg {
+
+namespace {
+
+[[gnu::format(printf, 2, 3)]] void append(std::string& text, const char* format, ...) {
+    char line[512];
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    text += line;
+}
+
+std::string quoted(std::string_view text) {
+    std::string out = "\"";
+    for (const char c : text) {
+        if (c == '"' || c == '\\') {
+            out += '\\';
+            out += c;
+        } else if (static_cast<unsigned char>(c) < 0x20) {
+            append(out, "\\u%04x", static_cast<unsigned>(c));
+        } else {
+            out += c;
+        }
+    }
+    return out += '"';
+}
+
+// What one process did in all, in numbers that can be compared between ranks.
+enum Total {
+    calls,
+    accelerated,
+    declined,
+    bytes,
+    accelerated_bytes,
+    elapsed_ns,
+    staged,
+    errors,
+    polls,
+    sleeps,
+    slept_ns,
+    totals
+};
+constexpr const char* total_names[totals] = {
+    "calls",  "accelerated", "declined", "bytes",  "accelerated_bytes", "accelerated_ns",
+    "staged", "errors",      "polls",    "sleeps", "slept_ns"};
+using Totals = std::array<std::uint64_t, totals>;
+
+Totals add_up(const std::vector<std::shared_ptr<CommunicatorRecord>>& records) {
+    Totals sum{};
+    for (const SmallShard& shard : small_calls) {
+        for (const auto& count : shard.calls) {
+            sum[calls] += count.load(std::memory_order_relaxed);
+            sum[declined] += count.load(std::memory_order_relaxed);
+        }
+        sum[bytes] += shard.bytes.load(std::memory_order_relaxed);
+    }
+    for (const auto& record : records)
+        for (const Tally& tally : record->tallies) {
+            sum[calls] += tally.calls;
+            sum[tally.accelerated ? accelerated : declined] += tally.calls;
+            sum[bytes] += tally.bytes;
+            if (tally.accelerated) sum[accelerated_bytes] += tally.bytes;
+            sum[elapsed_ns] += tally.elapsed_ns;
+            sum[staged] += tally.staged_calls;
+            sum[errors] += tally.errors;
+            sum[polls] += tally.waited.polls;
+            sum[sleeps] += tally.waited.sleeps;
+            sum[slept_ns] += static_cast<std::uint64_t>(tally.waited.slept_seconds * 1e9);
+        }
+    return sum;
+}
+
+struct SmallRow {
+    int size_class;
+    std::uint64_t calls;
+};
+std::vector<SmallRow> small_rows() {
+    std::vector<SmallRow> rows;
+    for (std::size_t k = 0; k < small_calls[0].calls.size(); ++k) {
+        std::uint64_t count = 0;
+        for (const SmallShard& shard : small_calls) count += shard.calls[k].load(std::memory_order_relaxed);
+        if (count != 0) rows.push_back({static_cast<int>(k), count});
+    }
+    return rows;
+}
+
+void append_totals(std::string& text, const Totals& sum) {
+    text += '{';
+    for (int i = 0; i < totals; ++i)
+        append(text, "%s\"%s\": %" PRIu64, i == 0 ? "" : ", ", total_names[i], sum[i]);
+    text += '}';
+}
+
+void append_tally(std::string& text, const Tally& tally) {
+    append(text,
+           "{\"operation\": \"bcast\", \"bytes_from\": %" PRIu64 ", \"calls\": %" PRIu64
+           ", \"bytes\": %" PRIu64,
+           class_begin(tally.size_class), tally.calls, tally.bytes);
+    if (!tally.accelerated) {
+        text += ", \"declined\": " + quoted(text_of(tally.reason)) + "}";
+        return;
+    }
+    text += ", \"algorithm\": " + quoted(tally.algorithm);
+    append(text, ", \"seconds\": %.9f, \"staged\": %" PRIu64 ", \"errors\": %" PRIu64,
+           static_cast<double>(tally.elapsed_ns) * 1e-9, tally.staged_calls, tally.errors);
+    append(text, ", \"polls\": %" PRIu64 ", \"sleeps\": %" PRIu64 ", \"slept_seconds\": %.6f}",
+           tally.waited.polls, tally.waited.sleeps, tally.waited.slept_seconds);
+}
+
+std::string as_json(const World& world, const std::vector<std::shared_ptr<CommunicatorRecord>>& records,
+                    const Totals& own, const Totals& most) {
+    std::string text = "{\n";
+    append(text, " \"thalweg\": \"%d.%d.%d\",\n \"mpi\": ", THALWEG_VERSION_MAJOR, THALWEG_VERSION_MINOR,
+           THALWEG_VERSION_PATCH);
+    text += quoted(host()->library_version);
+    append(text, ",\n \"ranks\": %d,\n \"rank\": %d,\n \"more_ranks_than_cores\": %s,\n \"settings\": {",
+           world.size(), world.rank(), world.crowded() ? "true" : "false");
+    bool first = true;
+    for (std::size_t i = 0; i < option_count; ++i) {
+        if (world.settings().origin[i] == Origin::standard) continue;
+        text += (first ? "" : ", ") + quoted(options()[i].variable) + ": " +
+                quoted(world.settings().value_text(i));
+        first = false;
+    }
+    text += "},\n \"totals\": ";
+    append_totals(text, own);
+    text += ",\n \"largest_of_any_rank\": ";
+    append_totals(text, most);
+    text += ",\n \"small\": [";
+    first = true;
+    for (const SmallRow& row : small_rows()) {
+        append(text,
+               "%s\n  {\"operation\": \"bcast\", \"bytes_from\": %" PRIu64 ", \"calls\": %" PRIu64
+               ", \"declined\": ",
+               first ? "" : ",", class_begin(row.size_class), row.calls);
+        text += quoted(text_of(Reason::small)) + "}";
+        first = false;
+    }
+    text += "],\n \"communicators\": [";
+    first = true;
+    for (const auto& record : records) {
+        if (record->tallies.empty()) continue;
+        append(text, "%s\n  {\"name\": ", first ? "" : ",");
+        text += quoted(record->name);
+        append(text,
+               ", \"size\": %d, \"hosts\": %d, \"communicators\": %" PRIu64 ", \"wait\": \"%s\", \"rows\": [",
+               record->size, record->nodes, record->communicators, record->sleeps ? "sleep" : "spin");
+        first = false;
+        bool first_row = true;
+        for (const Tally& tally : record->tallies) {
+            text += first_row ? "\n   " : ",\n   ";
+            append_tally(text, tally);
+            first_row = false;
+        }
+        text += "]}";
+    }
+    return text + "]\n}\n";
+}
+
+std::string as_table(const World& world, const std::vector<std::shared_ptr<CommunicatorRecord>>& records,
+                     const Totals& most) {
+    std::string text;
+    append(text, "thalweg %d.%d.%d: %d ranks, %s, rank %d's calls\n", THALWEG_VERSION_MAJOR,
+           THALWEG_VERSION_MINOR, THALWEG_VERSION_PATCH, world.size(), host()->library_version, world.rank());
+    append(text, "  %-9s %10s %9s %12s %10s  %s\n", "operation", "bytes from", "calls", "bytes", "seconds",
+           "how (waits: sleeps)");
+    for (const SmallRow& row : small_rows())
+        append(text, "  %-9s %10s %9" PRIu64 " %12s %10s  native: %s\n", "bcast",
+               bytes_text(class_begin(row.size_class)).c_str(), row.calls, "", "", text_of(Reason::small));
+    for (const auto& record : records) {
+        if (record->tallies.empty()) continue;
+        append(text, " %.64s, %d ranks", record->name.empty() ? "unnamed communicator" : record->name.c_str(),
+               record->size);
+        if (record->communicators > 1) append(text, ", %" PRIu64 " of them", record->communicators);
+        if (record->nodes > 0) append(text, ", %d host%s", record->nodes, record->nodes == 1 ? "" : "s");
+        text += '\n';
+        for (const Tally& tally : record->tallies) {
+            append(text, "  %-9s %10s %9" PRIu64 " %12" PRIu64 " ", "bcast",
+                   bytes_text(class_begin(tally.size_class)).c_str(), tally.calls, tally.bytes);
+            if (tally.accelerated)
+                append(text, "%10.6f  %s (%s: %" PRIu64 ")\n", static_cast<double>(tally.elapsed_ns) * 1e-9,
+                       tally.algorithm.c_str(), record->sleeps ? "sleeps" : "spins", tally.waited.sleeps);
+            else
+                append(text, "%10s  native: %s\n", "", text_of(tally.reason));
+        }
+    }
+    append(text, "  largest of any rank: %.6f s in %" PRIu64 " accelerated calls, %.6f s of it asleep\n",
+           static_cast<double>(most[elapsed_ns]) * 1e-9, most[accelerated],
+           static_cast<double>(most[slept_ns]) * 1e-9);
+    return text;
+}
+
+}  // namespace
+
+void write_report(World& world) {
+    const std::string_view target = world.settings().report.view();
+    if (target.empty()) return;
+    const Host& mpi = *host();
+    const std::vector<std::shared_ptr<CommunicatorRecord>> records = registry().records();
+    const Totals own = add_up(records);
+    Totals most = own;
+    if (mpi.Allreduce(own.data(), most.data(), totals, mpi.uint64, mpi.max, mpi.comm_world) != MPI_SUCCESS)
+        most = own;
+    if (world.rank() != 0) return;
+    if (target == "-") {
+        const std::string text = as_table(world, records, most);
+        std::fwrite(text.data(), 1, text.size(), stderr);
+        return;
+    }
+    const std::string text = as_json(world, records, own, most);
+    std::FILE* const file = std::fopen(world.settings().report.c_str(), "we");
+    const bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    if ((file != nullptr && std::fclose(file) != 0) || !written)
+        THALWEG_LOG_AT(warn, "THALWEG_REPORT: %s could not be written", world.settings().report.c_str());
+}
+
+}  // namespace thalweg

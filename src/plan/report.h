@@ -1,0 +1,16 @@
+// The report of THALWEG_REPORT: what happened to the collectives of this job.
+#pragma once
+
+#include <string>
+
+#include "plan/statistics.h"
+#include "plan/world.h"
+
+namespace thalweg {
+
+// In MPI_Finalize, after the gate closed: collective over the world where a report was asked for. Rank 0
+// writes its own rows and the largest totals of any rank: JSON to a file, a table for people to standard
+// error for "-".
+void write_report(World& world);
+
+}  // namespace thalweg

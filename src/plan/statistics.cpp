@@ -1,0 +1,120 @@
+#include "plan/statistics.h"
+
+#include <algorithm>
+#include <mutex>
+
+namespace thalweg {
+
+namespace {
+constinit std::mutex registry_mutex;
+constexpr std::size_t retired_kept_apart = 16;
+}  // namespace
+
+constinit std::array<SmallShard, small_shards> small_calls{};
+
+const char* text_of(Reason reason) {
+    switch (reason) {
+        case Reason::small:
+            return "below THALWEG_BCAST_MIN_BYTES";
+        case Reason::empty:
+            return "zero bytes";
+        case Reason::single:
+            return "one rank";
+        case Reason::intercommunicator:
+            return "intercommunicator";
+        case Reason::invalid:
+            return "arguments that the MPI library judges";
+        case Reason::foreign:
+            return "ranks outside the agreed world";
+        case Reason::too_many:
+            return "THALWEG_MAX_COMMUNICATORS reached";
+        case Reason::not_worth_yet:
+            return "setting up has not paid yet";
+        case Reason::setup_failed:
+            return "no private communicator";
+        case Reason::native_setting:
+            return "THALWEG_BCAST=native";
+        case Reason::native_best:
+            return "native is expected to be best";
+        case Reason::cannot:
+            return "the algorithm asked for cannot serve this";
+    }
+    return "unknown";
+}
+
+void Tally::add(const Tally& other) {
+    calls += other.calls;
+    bytes += other.bytes;
+    elapsed_ns += other.elapsed_ns;
+    staged_calls += other.staged_calls;
+    errors += other.errors;
+    waited.polls += other.waited.polls;
+    waited.sleeps += other.waited.sleeps;
+    waited.slept_seconds += other.waited.slept_seconds;
+}
+
+Tally& CommunicatorRecord::declined(Reason reason, int size_class) {
+    for (Tally& tally : tallies)
+        if (!tally.accelerated && tally.reason == reason && tally.size_class == size_class) return tally;
+    Tally& tally = tallies.emplace_back();
+    tally.size_class = size_class;
+    tally.reason = reason;
+    return tally;
+}
+
+Tally& CommunicatorRecord::accelerated(const std::string& algorithm, int size_class) {
+    for (Tally& tally : tallies)
+        if (tally.accelerated && tally.size_class == size_class && tally.algorithm == algorithm) return tally;
+    Tally& tally = tallies.emplace_back();
+    tally.size_class = size_class;
+    tally.accelerated = true;
+    tally.algorithm = algorithm;
+    return tally;
+}
+
+void Registry::add(std::shared_ptr<CommunicatorRecord> record) {
+    std::lock_guard lock(registry_mutex);
+    live_.push_back(std::move(record));
+}
+
+void Registry::retire(const std::shared_ptr<CommunicatorRecord>& record) noexcept try {
+    std::lock_guard lock(registry_mutex);
+    const auto found = std::find(live_.begin(), live_.end(), record);
+    if (found == live_.end()) return;
+    if (record->tallies.empty()) {
+        live_.erase(found);
+        return;
+    }
+    if (retired_.size() < retired_kept_apart) {
+        retired_.splice(retired_.end(), live_, found);
+        return;
+    }
+    for (const std::shared_ptr<CommunicatorRecord>& merged : retired_) {
+        if (!merged->merged || merged->size != record->size) continue;
+        ++merged->communicators;
+        for (const Tally& tally : record->tallies)
+            (tally.accelerated ? merged->accelerated(tally.algorithm, tally.size_class)
+                               : merged->declined(tally.reason, tally.size_class))
+                .add(tally);
+        live_.erase(found);
+        return;
+    }
+    record->merged = true;
+    record->name = "freed communicators";
+    retired_.splice(retired_.end(), live_, found);
+} catch (...) {
+}
+
+std::vector<std::shared_ptr<CommunicatorRecord>> Registry::records() const {
+    std::lock_guard lock(registry_mutex);
+    std::vector<std::shared_ptr<CommunicatorRecord>> all(live_.begin(), live_.end());
+    all.insert(all.end(), retired_.begin(), retired_.end());
+    return all;
+}
+
+Registry& registry() {
+    static Registry* const instance = new Registry;
+    return *instance;
+}
+
+}  // namespace thalweg

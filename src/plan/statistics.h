@@ -1,0 +1,100 @@
+// What was done, counted where it happens: per communicator, size class and algorithm or reason. The report
+// reads it in MPI_Finalize.
+//
+// A tally is written by the one thread that is inside a collective on its communicator; nothing here locks on
+// the path of a call. Broadcasts below the threshold are counted for the whole process in small_calls.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+
+namespace thalweg {
+
+// Why a call was left to the native library. The texts are part of the report's format.
+enum class Reason : std::uint8_t {
+    small,   // below THALWEG_BCAST_MIN_BYTES
+    empty,   // zero bytes
+    single,  // one rank
+    intercommunicator,
+    invalid,         // arguments whose error the native library reports
+    foreign,         // has ranks outside the world that agreed
+    too_many,        // THALWEG_MAX_COMMUNICATORS reached
+    not_worth_yet,   // set-up has not paid yet
+    setup_failed,    // a private communicator could not be made on all ranks
+    native_setting,  // THALWEG_BCAST=native
+    native_best,     // the table or the model prefers the native library
+    cannot,          // the algorithm that was asked for cannot serve this problem
+};
+inline constexpr int reason_count = 12;
+const char* text_of(Reason reason);
+
+// 0, 1, 2-3, 4-7, …: class k > 0 holds sizes with k significant bits.
+constexpr int size_class(std::uint64_t bytes) { return static_cast<int>(std::bit_width(bytes)); }
+constexpr std::uint64_t class_begin(int size_class) { return size_class == 0 ? 0 : 1ull << (size_class - 1); }
+inline constexpr int size_classes = 65;
+
+// Broadcasts below the threshold, all communicators. Sharded so that threads do not share a cache line; a
+// count is one relaxed addition.
+struct alignas(64) SmallShard {
+    std::array<std::atomic<std::uint64_t>, 24> calls{};  // by size class; larger ones count in the last
+    std::atomic<std::uint64_t> bytes{0};
+};
+inline constexpr unsigned small_shards = 8;
+extern constinit std::array<SmallShard, small_shards> small_calls;
+
+// One row of the report.
+struct Tally {
+    int size_class = 0;
+    bool accelerated = false;
+    Reason reason = Reason::small;  // when not accelerated
+    std::string algorithm;          // when accelerated
+    std::uint64_t calls = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t elapsed_ns = 0;  // accelerated calls only: the native ones are not timed
+    std::uint64_t staged_calls = 0;
+    std::uint64_t errors = 0;
+    WaitStatistics waited;
+
+    void add(const Tally& other);
+};
+
+// The rows of one communicator, kept after it is freed.
+struct CommunicatorRecord {
+    std::string name;
+    int size = 0;
+    int nodes = 0;  // 0 until the communicator was set up
+    bool sleeps = false;
+    bool merged = false;  // stands for several freed communicators
+    std::uint64_t communicators = 1;
+    std::list<Tally> tallies;  // addresses stay valid
+
+    // The row with this key, made when missing. Throws std::bad_alloc.
+    Tally& declined(Reason reason, int size_class);
+    Tally& accelerated(const std::string& algorithm, int size_class);
+};
+
+// All records of the process. add and retire lock; called when a communicator is first seen and when it is
+// freed.
+class Registry {
+  public:
+    void add(std::shared_ptr<CommunicatorRecord> record);
+    // Keeps the first few as they are and merges the others by size, so that memory stays bounded in a
+    // program that makes communicators in a loop. Never throws: a record that cannot be kept is lost.
+    void retire(const std::shared_ptr<CommunicatorRecord>& record) noexcept;
+    std::vector<std::shared_ptr<CommunicatorRecord>> records() const;
+
+  private:
+    std::list<std::shared_ptr<CommunicatorRecord>> live_, retired_;
+};
+// Made at first use and never destroyed: callbacks may come late.
+Registry& registry();
+
+}  // namespace thalweg

@@ -1,0 +1,283 @@
+#include "plan/world.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "base/log.h"
+#include "plan/keyvals.h"
+#include "plan/place.h"
+#include "plan/presence.h"
+#include "thalweg/thalweg.h"
+#include "transport/mpi/host.h"
+
+namespace thalweg {
+
+constinit std::atomic<std::uint64_t> bcast_gate{gate_closed};
+
+namespace {
+
+constinit std::atomic<World*> the_world{nullptr};
+
+constexpr double presence_timeout_seconds = 30;
+
+// Up to this many ranks the places of all are gathered in MPI_Init (16 bytes each); beyond it the launcher's
+// environment says how many ranks share the machine.
+constexpr int largest_gathered_world = 16384;
+
+bool check_option(const Option& option, std::string_view value, std::string& why) {
+    if (option.kind == OptionKind::algorithm) {
+        Choice ignored;
+        return parse_choice(Collective::bcast, value, ignored, why) == Status::ok;
+    }
+    if (option.field == "topology") {
+        Topology ignored = Topology::single_node(1);
+        return Topology::from_text(value, ignored, why) == Status::ok;
+    }
+    return true;
+}
+
+std::uint64_t build_digest() {
+    std::uint64_t hash = 14695981039346656037u;
+    auto mix = [&hash](std::uint64_t value) { hash = (hash ^ value) * 1099511628211u; };
+    mix(THALWEG_VERSION_MAJOR * 1'000'000 + THALWEG_VERSION_MINOR * 1'000 + THALWEG_VERSION_PATCH);
+    mix(sizeof(SettingsBlob));
+    mix(SettingsBlob{Settings{}.to_blob()}.options_digest);
+    return hash;
+}
+
+// How many ranks the launcher says it started on this machine; 0: it does not say.
+int launched_ranks() {
+    for (const char* name :
+         {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "PMI_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE"}) {
+        const char* const value = std::getenv(name);
+        if (value != nullptr && std::atoi(value) > 0) return std::atoi(value);
+    }
+    return 0;
+}
+
+std::string text_of_file(const char* path, bool& read) {
+    std::string text;
+    read = false;
+    std::FILE* const file = std::fopen(path, "re");
+    if (file == nullptr) return text;
+    char buffer[4096];
+    for (std::size_t got; (got = std::fread(buffer, 1, sizeof buffer, file)) > 0;) text.append(buffer, got);
+    read = std::ferror(file) == 0;
+    std::fclose(file);
+    return text;
+}
+
+}  // namespace
+
+World* World::get() { return the_world.load(std::memory_order_acquire); }
+
+void World::agree() {
+    const Host* const mpi = host();
+    if (mpi == nullptr || get() != nullptr) return;
+    std::unique_ptr<World> world(new World);
+    mpi->Comm_rank(mpi->comm_world, &world->rank_);
+    set_log_rank(world->rank_);
+    if (find_presence(presence_timeout_seconds) != Presence::all) {
+        THALWEG_LOG_AT(warn, "%s; every call goes to the MPI library", presence_reason());
+        return;
+    }
+    mpi->Comm_size(mpi->comm_world, &world->size_);
+    mpi->Comm_group(mpi->comm_world, &world->group_);
+    if (!world->agree_on_settings() || !world->find_places() || !world->read_table()) return;
+    if (failed(world->steer()) || failed(make_keyvals())) return;
+    World* const ready = world.release();
+    the_world.store(ready, std::memory_order_release);
+    bcast_gate.store(ready->steering_.bcast_min_bytes, std::memory_order_release);
+}
+
+void World::leave() {
+    bcast_gate.store(gate_closed, std::memory_order_release);
+    left_.store(true, std::memory_order_release);
+}
+
+// Rank 0's settings for everyone, one warning with the variables that differed. False: pass through.
+bool World::agree_on_settings() {
+    const Host& mpi = *host();
+    std::vector<Complaint> complaints;
+    settings_ = Settings::from_environment(environ, complaints, check_option);
+    set_log_level(settings_.log);
+    if (rank_ == 0)
+        for (const Complaint& complaint : complaints) {
+            if (complaint.level == LogLevel::error)
+                THALWEG_LOG_AT(error, "%s", complaint.sentence.c_str());
+            else
+                THALWEG_LOG_AT(warn, "%s", complaint.sentence.c_str());
+        }
+
+    // The layout of this first message never changes, so that any two versions can find out that they differ.
+    const std::uint64_t digest = build_digest();
+    std::uint64_t mine[2] = {digest, ~digest}, most[2];
+    if (mpi.Allreduce(mine, most, 2, mpi.uint64, mpi.max, mpi.comm_world) != MPI_SUCCESS) return false;
+    if (most[0] != ~most[1]) {
+        if (rank_ == 0)
+            THALWEG_LOG_AT(warn,
+                           "ranks run different versions of Thalweg; every call goes to the MPI library");
+        return false;
+    }
+    SettingsBlob blob = settings_.to_blob();
+    if (mpi.Bcast(&blob, sizeof blob, mpi.byte, 0, mpi.comm_world) != MPI_SUCCESS) return false;
+    std::vector<std::string_view> differing;
+    std::uint64_t differs = 0, anywhere = 0;
+    static_assert(option_count <= 64, "one bit per option");
+    if (rank_ != 0 && failed(settings_.adopt(blob, differing))) return false;
+    for (std::string_view variable : differing)
+        differs |= 1ull << static_cast<unsigned>(find_option(variable) - options().data());
+    if (mpi.Allreduce(&differs, &anywhere, 1, mpi.uint64, mpi.bor, mpi.comm_world) != MPI_SUCCESS)
+        return false;
+    if (rank_ == 0 && anywhere != 0) {
+        std::string names;
+        for (std::size_t i = 0; i < option_count; ++i)
+            if (anywhere >> i & 1) names.append(names.empty() ? "" : ", ").append(options()[i].variable);
+        THALWEG_LOG_AT(warn, "%s differ between ranks; rank 0's values count", names.c_str());
+    }
+    steered_ = settings_;
+    return settings_.enabled == Switch::on;
+}
+
+// Who shares a host with whom, and whether cores are short. Ends with the same nodes_ and crowded_
+// everywhere.
+bool World::find_places() {
+    const Host& mpi = *host();
+    const PlaceFacts facts = find_place();
+    host_key_ = facts.host_key;
+    std::string why;
+    Topology pretended = Topology::single_node(1);
+    if (!settings_.topology.empty()) {
+        if (Topology::from_text(settings_.topology.view(), pretended, why) != Status::ok ||
+            pretended.size() != size_) {
+            if (rank_ == 0)
+                THALWEG_LOG_AT(warn, "THALWEG_TOPOLOGY is ignored: it places %d ranks, the job has %d",
+                               pretended.size(), size_);
+        } else {
+            host_key_ = static_cast<std::uint64_t>(pretended.node_of(rank_)) + 1;
+        }
+    }
+
+    std::uint64_t sharers = static_cast<std::uint64_t>(launched_ranks());
+    if (size_ <= largest_gathered_world) {
+        // Every rank has room for the table, or the allocation ends the process's start for all alike.
+        const std::uint64_t mine[2] = {host_key_, facts.cores_key};
+        std::vector<std::uint64_t> all(2 * static_cast<std::size_t>(size_));
+        if (mpi.Allgather(mine, sizeof mine, mpi.byte, all.data(), sizeof mine, mpi.byte, mpi.comm_world) !=
+            MPI_SUCCESS)
+            return false;
+        sharers = 0;
+        for (int rank = 0; rank < size_; ++rank) sharers += all[2 * rank + 1] == facts.cores_key;
+    }
+    // [host key, ~host key, crowded]: one host when the largest key is the smallest.
+    std::uint64_t mine[3] = {host_key_, ~host_key_, sharers > facts.cores}, most[3];
+    if (mpi.Allreduce(mine, most, 3, mpi.uint64, mpi.max, mpi.comm_world) != MPI_SUCCESS) return false;
+    single_host_ = most[0] == ~most[1];
+    crowded_ = most[2] != 0;
+    return true;
+}
+
+// The tuning table that the user named, as rank 0 reads it.
+bool World::read_table() {
+    if (settings_.tuning.empty()) return true;
+    const Host& mpi = *host();
+    std::string text;
+    if (rank_ == 0) {
+        bool read = false;
+        std::string why;
+        text = text_of_file(settings_.tuning.c_str(), read);
+        if (!read) {
+            THALWEG_LOG_AT(warn, "THALWEG_TUNING: %s cannot be read; the built-in table counts",
+                           settings_.tuning.c_str());
+            text.clear();
+        } else if (failed(check_table(text, why))) {
+            THALWEG_LOG_AT(warn, "THALWEG_TUNING: %s; the built-in table counts", why.c_str());
+            text.clear();
+        }
+    }
+    std::uint64_t bytes = text.size();
+    if (mpi.Bcast(&bytes, 1, mpi.uint64, 0, mpi.comm_world) != MPI_SUCCESS) return false;
+    text.resize(bytes);
+    if (bytes != 0 &&
+        mpi.Bcast(text.data(), static_cast<int>(bytes), mpi.byte, 0, mpi.comm_world) != MPI_SUCCESS)
+        return false;
+    table_ = std::move(text);
+    return true;
+}
+
+// Makes steering_ from steered_. Pre: steering_mutex_ is held, or nobody else knows this object yet.
+Status World::steer() {
+    Steering next;
+    next.generation = generation_.load(std::memory_order_relaxed) + 1;
+    next.bcast_min_bytes = steered_.bcast_min_bytes;
+    next.bcast_native = steered_.bcast.view() == "native";
+    if (!next.bcast_native && steered_.bcast.view() != "auto") {
+        std::string why;
+        Choice choice;
+        if (const Status status = parse_choice(Collective::bcast, steered_.bcast.view(), choice, why);
+            failed(status)) {
+            THALWEG_LOG_AT(error, "THALWEG_BCAST: %s", why.c_str());
+            return status;
+        }
+        next.bcast_forced = std::move(choice);
+    }
+    steering_ = std::move(next);
+    generation_.store(steering_.generation, std::memory_order_release);
+    return Status::ok;
+}
+
+Steering World::steering() const {
+    std::lock_guard lock(steering_mutex_);
+    return steering_;
+}
+
+Status World::set_option(const char* name, const char* value) {
+    std::string why;
+    std::lock_guard lock(steering_mutex_);
+    const Option* const option = find_option(name);
+    if (option == nullptr) return Status::not_found;
+    if (option->when != When::anytime) return Status::unsupported;
+    const std::string started = settings_.value_text(static_cast<std::size_t>(option - options().data()));
+    const Settings before = steered_;
+    Status status = steered_.set(name, value == nullptr ? std::string_view(started) : std::string_view(value),
+                                 Origin::program, why, check_option);
+    if (!failed(status)) status = steer();
+    if (failed(status)) {
+        if (!why.empty()) THALWEG_LOG_AT(warn, "thalweg_set_option: %s", why.c_str());
+        steered_ = before;
+        return status;
+    }
+    set_log_level(steered_.log);
+    if (!left_.load(std::memory_order_acquire))
+        bcast_gate.store(steering_.bcast_min_bytes, std::memory_order_release);
+    return status;
+}
+
+Status World::contains(MPI_Comm comm, bool& all) const {
+    const Host& mpi = *host();
+    MPI_Group group;
+    int size = 0;
+    if (mpi.Comm_group(comm, &group) != MPI_SUCCESS) return Status::transport_failed;
+    Status status = Status::ok;
+    if (mpi.Group_size(group, &size) != MPI_SUCCESS) status = Status::transport_failed;
+    std::unique_ptr<int[]> ranks(new (std::nothrow) int[2 * static_cast<std::size_t>(size)]);
+    if (ranks == nullptr) status = Status::out_of_memory;
+    if (!failed(status)) {
+        for (int rank = 0; rank < size; ++rank) ranks[rank] = rank;
+        if (mpi.Group_translate_ranks(group, size, ranks.get(), group_, ranks.get() + size) != MPI_SUCCESS)
+            status = Status::transport_failed;
+        else
+            all = std::none_of(ranks.get() + size, ranks.get() + 2 * static_cast<std::size_t>(size),
+                               [](int rank) { return rank == MPI_UNDEFINED; });
+    }
+    mpi.Group_free(&group);
+    return status;
+}
+
+}  // namespace thalweg

@@ -1,0 +1,87 @@
+// What all ranks of MPI_COMM_WORLD agreed on in MPI_Init: that each of them has us, in the same version, and
+// rank 0's settings. Without that agreement every call passes through.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "algorithms/algorithm.h"
+#include "base/options.h"
+#include "base/status.h"
+#include "select/select.h"
+#include "topology/topology.h"
+
+namespace thalweg {
+
+// The smallest broadcast that is looked at, in bytes; the largest number while everything passes through. The
+// only thing the path of a small broadcast reads.
+inline constexpr std::uint64_t gate_closed = UINT64_MAX;
+extern constinit std::atomic<std::uint64_t> bcast_gate;
+
+// Settings that may change while the program runs, in the form the path of a call needs. Immutable; a change
+// makes a new one.
+struct Steering {
+    std::uint32_t generation = 0;
+    std::uint64_t bcast_min_bytes = 0;
+    bool bcast_native = false;           // leave them all to the native library
+    std::optional<Choice> bcast_forced;  // the algorithm that was asked for
+};
+
+class World {
+  public:
+    // Collective over the world, after the native MPI_Init. Opens the gate when all ranks agreed.
+    static void agree();
+    // Null unless the world agreed and has not been left.
+    static World* get();
+    // Closes the gate: called in MPI_Finalize. The object stays, because callbacks may come late.
+    void leave();
+
+    int rank() const { return rank_; }
+    int size() const { return size_; }
+    // Equal on two ranks exactly when they share a host (or pretend to: THALWEG_TOPOLOGY).
+    std::uint64_t host_key() const { return host_key_; }
+    bool single_host() const { return single_host_; }
+    // Some machine has more ranks than cores for them. Equal on all ranks.
+    bool crowded() const { return crowded_; }
+    // The user's tuning table as JSON, empty when there is none. Equal on all ranks.
+    const std::string& table() const { return table_; }
+    // Values of options that cannot change after MPI_Init; anything else is read through steering().
+    const Settings& settings() const { return settings_; }
+
+    std::uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
+    Steering steering() const;
+    // thalweg_set_option, see thalweg.h.
+    Status set_option(const char* name, const char* value);
+
+    // Whether all ranks of an intracommunicator belong to this world. Local; O(size) time and memory.
+    Status contains(MPI_Comm comm, bool& all) const;
+
+    // Private communicators that exist. Bounded by THALWEG_MAX_COMMUNICATORS.
+    std::atomic<std::uint64_t> channels{0};
+
+  private:
+    World() = default;
+    bool agree_on_settings();
+    bool find_places();
+    bool read_table();
+    Status steer();
+
+    int rank_ = 0, size_ = 0;
+    MPI_Group group_;
+    std::uint64_t host_key_ = 0;
+    bool single_host_ = true, crowded_ = false;
+    std::string table_;
+    std::atomic<bool> left_{false};
+    Settings settings_;  // as agreed at MPI_Init
+    mutable std::mutex steering_mutex_;
+    Settings steered_;  // with the changes made since
+    Steering steering_;
+    std::atomic<std::uint32_t> generation_{0};
+};
+
+}  // namespace thalweg
