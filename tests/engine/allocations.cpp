@@ -1,0 +1,79 @@
+// start(), advance() and wait() allocate nothing: counted below operator new, at malloc itself.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "engine/random_schedules.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
+#define CANNOT_COUNT 1
+#else
+#define CANNOT_COUNT 0
+namespace {
+thread_local std::uint64_t allocations = 0;
+}
+extern "C" {
+void* __libc_malloc(std::size_t);
+void* __libc_calloc(std::size_t, std::size_t);
+void* __libc_realloc(void*, std::size_t);
+void* malloc(std::size_t bytes) { return ++allocations, __libc_malloc(bytes); }
+void* calloc(std::size_t count, std::size_t bytes) { return ++allocations, __libc_calloc(count, bytes); }
+void* realloc(void* old, std::size_t bytes) { return ++allocations, __libc_realloc(old, bytes); }
+}
+#endif
+
+namespace thalweg {
+namespace {
+
+using test::RandomGroup;
+
+TEST(allocations, a_run_of_a_ready_execution_makes_none) {
+#if CANNOT_COUNT
+    GTEST_SKIP() << "a sanitizer owns malloc";
+#else
+    constexpr int size = 4;
+    const RandomGroup random = RandomGroup::make(size, 200, 500, 3);
+    const auto schedules = random.build();
+    test::GroupOptions options;
+    options.limits.credit_bytes = 2000;  // so that some sends are held
+    options.network.max_message_bytes = 200;
+    test::Group group(size, options);
+    test::Memory memory = random.fill(1);
+    std::vector<std::unique_ptr<Execution> > executions;
+    for (int rank = 0; rank < size; ++rank) {
+        executions.push_back(std::make_unique<Execution>(schedules[rank], group.channel(rank)));
+    }
+    const std::uint64_t before_all = allocations;
+    std::unique_ptr<int> counted(new int(1));
+    ASSERT_GT(allocations, before_all) << "the count sees nothing";
+
+    const std::uint64_t before = allocations;
+    for (std::uint32_t run = 0; run < 5; ++run) {
+        for (int rank = 0; rank < size; ++rank) {
+            const Bindings bindings{
+                memory.in[rank].data(), memory.out[rank].data(), {&RandomGroup::combine, nullptr, 1}};
+            if (executions[rank]->start(bindings, run) != Status::ok) abort();
+        }
+        for (int running = size; running != 0;) {
+            for (auto& execution : executions)
+                running -= execution->running() && execution->advance() == Status::ok;
+        }
+    }
+    EXPECT_EQ(allocations, before);
+    WaitStatistics statistics;
+    for (WaitPolicy policy : {WaitPolicy::spin, WaitPolicy::sleep}) {
+        // Alone: a group of one, so that wait() returns without the others.
+        Builder builder(0, 1);
+        builder.copy({Buffer::out, 0, 10}, {Buffer::in, 0, 10});
+        test::Group alone(1, {});
+        Execution execution(std::make_shared<const Schedule>(std::move(builder).finish()), alone.channel(0));
+        const std::uint64_t before_wait = allocations;
+        if (execution.start({memory.in[0].data(), memory.out[0].data(), {}}, 0) != Status::ok) abort();
+        if (wait(execution, policy, statistics) != Status::ok) abort();
+        EXPECT_EQ(allocations, before_wait);
+    }
+#endif
+}
+
+}  // namespace
+}  // namespace thalweg

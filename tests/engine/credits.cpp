@@ -1,0 +1,116 @@
+// Credits: what a peer has been sent and has not shown to have received stays bounded, whatever it does.
+#include "engine/credits.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/group.h"
+#include "schedule/builder.h"
+
+namespace thalweg {
+namespace {
+
+using test::Bytes;
+using test::Group;
+using test::GroupOptions;
+
+std::shared_ptr<const Schedule> one_message(int rank, std::uint64_t bytes) {
+    Builder builder(rank, 2);
+    if (rank == 0)
+        builder.send(1, {Buffer::out, 0, bytes});
+    else
+        builder.recv(0, {Buffer::out, 0, bytes});
+    return std::make_shared<const Schedule>(std::move(builder).finish());
+}
+
+// Rank 0 sends operation after operation while rank 1 does nothing at all: it may complete only so many.
+void sleep_through(std::uint64_t bytes, std::uint64_t credit_bytes) {
+    GroupOptions options;
+    options.network.eager_bytes = 1 << 20;
+    options.limits.credit_bytes = credit_bytes;
+    Group group(2, options);
+    constexpr int operations = 3000;
+    Bytes sent(bytes), received(bytes, 1);
+    Execution send(one_message(0, bytes), group.channel(0));
+    Execution recv(one_message(1, bytes), group.channel(1));
+    int completed = 0, synchronous = 0;
+    for (int polls = 0; polls < 100 * operations && completed < operations; ++polls) {
+        if (!send.running()) ASSERT_EQ(send.start({nullptr, sent.data(), {}}, completed), Status::ok);
+        if (send.advance() == Status::ok) ++completed;
+    }
+    ASSERT_LT(completed, operations) << "never blocked";
+    const std::uint64_t bound = credit_bytes + bytes + message_overhead_bytes;
+    EXPECT_LE(group.channel(0)->credits().largest_owed(), bound);
+    EXPECT_LE(group.network().largest_unexpected_bytes(1), bound);
+    // Not earlier than needed either: at least a quarter of the credit was used.
+    EXPECT_GE((completed + 1) * (bytes + message_overhead_bytes), credit_bytes / 4);
+    // Now the peer wakes up; everything flows, and the bound still holds.
+    for (int received_count = 0; received_count < operations;) {
+        if (!recv.running())
+            ASSERT_EQ(recv.start({nullptr, received.data(), {}}, received_count), Status::ok);
+        if (recv.advance() == Status::ok) ++received_count;
+        if (!send.running() && completed < operations) {
+            ASSERT_EQ(send.start({nullptr, sent.data(), {}}, completed), Status::ok);
+        }
+        if (send.running()) {
+            const bool waits = send.advance() != Status::ok;
+            completed += !waits;
+            synchronous += waits;
+        }
+    }
+    EXPECT_LE(group.channel(0)->credits().largest_owed(), bound);
+    EXPECT_LE(group.network().largest_unexpected_bytes(1), bound);
+    EXPECT_GT(synchronous, 0);
+}
+
+TEST(credits, a_sleeping_peer_bounds_what_it_is_sent) {
+    sleep_through(64 << 10, 1 << 20);
+    sleep_through(1000, 1 << 16);
+    sleep_through(0, 1 << 16);
+    sleep_through(1, 1 << 16);
+    sleep_through(5000, 1 << 10);  // every message is larger than the credit
+}
+
+TEST(credits, small_operations_are_seldom_synchronous) {
+    CreditLedger ledger(1 << 20);
+    Credit& credit = *ledger.account(3);
+    int synchronous = 0;
+    constexpr int messages = 100000;
+    for (int i = 0; i < messages; ++i) {
+        const std::uint64_t cost = 8 + message_overhead_bytes;
+        const Admission admission = ledger.admit(credit, cost, true, true);
+        ASSERT_NE(admission, Admission::hold);
+        const std::uint64_t mark = ledger.post(credit, cost, admission == Admission::synchronous);
+        if (admission != Admission::synchronous) continue;
+        ++synchronous;
+        ledger.acknowledge(credit, mark);
+    }
+    EXPECT_LE(synchronous, messages / 1900);
+    EXPECT_GE(synchronous, messages / 2100);
+}
+
+// Of the messages of one operation an early one is made synchronous, so that the operation need not wait at
+// its end.
+TEST(credits, the_last_message_to_a_peer_is_spared) {
+    CreditLedger ledger(1 << 20);
+    Credit& credit = *ledger.account(0);
+    ledger.post(credit, (1 << 20) / 3, false);
+    EXPECT_EQ(ledger.admit(credit, 1000, true, true), Admission::buffered);
+    EXPECT_EQ(ledger.admit(credit, 1000, false, true), Admission::synchronous);
+}
+
+TEST(credits, a_message_without_room_waits_for_the_acknowledgement) {
+    CreditLedger ledger(1000);
+    Credit& credit = *ledger.account(0);
+    EXPECT_EQ(ledger.account(0), &credit);
+    EXPECT_EQ(ledger.admit(credit, 900, false, false), Admission::synchronous);
+    const std::uint64_t mark = ledger.post(credit, 900, true);
+    EXPECT_EQ(ledger.admit(credit, 200, false, false), Admission::hold);
+    EXPECT_EQ(ledger.admit(credit, 200, false, true), Admission::synchronous) << "the oldest is never held";
+    EXPECT_EQ(ledger.admit(credit, 100, false, false), Admission::buffered);
+    ledger.acknowledge(credit, mark);
+    EXPECT_EQ(credit.owed(), 0u);
+    EXPECT_NE(ledger.admit(credit, 200, false, false), Admission::hold);
+}
+
+}  // namespace
+}  // namespace thalweg
