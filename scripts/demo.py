@@ -176,6 +176,8 @@ def main():
     parser.add_argument("--one-host", action="store_true", help="do not try the emulated cluster")
     arguments = parser.parse_args()
     OUT.mkdir(exist_ok=True)
+    for name in ("bcast.png", "bcast.json", "report.txt", "lab.json"):
+        (OUT / name).unlink(missing_ok=True)
     if not venv(arguments.mpi).is_dir():
         sys.exit(f"demo: {arguments.mpi} is not installed on this machine; choose another --mpi")
 
