@@ -1,5 +1,5 @@
-// Where the ranks of one communicator live. Hosts ("nodes") are numbered by their lowest rank; ranks of one host
-// need not be consecutive, and hosts may have different numbers of ranks.
+// Where the ranks of one communicator live. Hosts ("nodes") are numbered by their lowest rank; ranks of one
+// host need not be consecutive, and hosts may have different numbers of ranks.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,14 @@ class Topology {
     // All `size` ranks on one node.
     static Topology single_node(int size);
 
-    // host_key[r] identifies the host of rank r; equal keys are the same host. Pure: every rank that passes the
-    // same table gets the same topology.
+    // host_key[r] identifies the host of rank r; equal keys are the same host. Pure: every rank that passes
+    // the same table gets the same topology.
     static Topology from_table(std::span<const std::uint64_t> host_key);
 
-    // "node:4 core:2" (4 hosts of 2 ranks, block-wise), "node:4 core:2 map:cyclic", "node:3 core:1,2,4" (ragged),
-    // "ranks:0,1,0,2" (host of each rank in rank order: permuted and ragged). On error `topology` is unchanged and
-    // `why` is one sentence that gives the accepted form.
+    // "node:4 core:2" (4 hosts of 2 ranks, block-wise), "node:4 core:2 map:cyclic", "node:3 core:1,2,4"
+    // (ragged), "ranks:0,1,0,2" (host of each rank in rank order: permuted and ragged). "core" may be left
+    // out: one rank per host. At most 2^24 ranks. invalid_argument: the text is none of these, `topology` is
+    // unchanged and `why` is one sentence that gives the accepted form.
     static Status from_text(std::string_view text, Topology& topology, std::string& why);
 
     int size() const { return static_cast<int>(node_of_.size()); }

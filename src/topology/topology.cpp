@@ -1,0 +1,190 @@
+#include "topology/topology.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <unordered_map>
+#include <utility>
+
+namespace thalweg {
+namespace {
+
+constexpr std::uint64_t most_ranks = 1u << 24;
+
+enum class Map { block, cyclic };
+
+std::uint64_t mix(std::uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+// The host of every rank when host h takes ranks_on[h] of them: host after host, or one rank to each host in
+// turn, leaving out those that are full.
+std::vector<std::uint64_t> place(std::span<const std::uint64_t> ranks_on, Map map) {
+    std::vector<std::uint64_t> host_of;
+    if (map == Map::block) {
+        for (std::uint64_t host = 0; host < ranks_on.size(); ++host)
+            host_of.insert(host_of.end(), ranks_on[host], host);
+        return host_of;
+    }
+    std::uint64_t placed = 0, total = 0;
+    for (std::uint64_t ranks : ranks_on) total += ranks;
+    for (std::uint64_t turn = 0; placed < total; ++turn)
+        for (std::uint64_t host = 0; host < ranks_on.size(); ++host)
+            if (turn < ranks_on[host]) host_of.push_back(host), ++placed;
+    return host_of;
+}
+
+// A comma-separated list of whole numbers. False: it is not one.
+bool parse_list(std::string_view text, std::vector<std::uint64_t>& list) {
+    list.clear();
+    for (;;) {
+        std::uint64_t number = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+        if (error != std::errc{} || list.size() == most_ranks) return false;
+        list.push_back(number);
+        text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+        if (text.empty()) return true;
+        if (text.front() != ',') return false;
+        text.remove_prefix(1);
+    }
+}
+
+// The words of a topology text, taken apart but not yet placed.
+struct Words {
+    std::vector<std::uint64_t> nodes, cores, ranks;
+    std::string_view map;
+};
+
+// An empty view, or what is wrong.
+std::string_view take_apart(std::string_view text, Words& words) {
+    while (true) {
+        const auto begin = text.find_first_not_of(" \t");
+        if (begin == text.npos) break;
+        text.remove_prefix(begin);
+        std::string_view word = text.substr(0, text.find_first_of(" \t"));
+        text.remove_prefix(word.size());
+        const auto colon = word.find(':');
+        if (colon == word.npos) return "each word is a name, a colon and a value";
+        const std::string_view name = word.substr(0, colon), value = word.substr(colon + 1);
+        if (name == "map") {
+            if (!words.map.empty()) return "map is given twice";
+            if (value != "block" && value != "cyclic") return "map is block or cyclic";
+            words.map = value;
+            continue;
+        }
+        std::vector<std::uint64_t>* list = name == "node"    ? &words.nodes
+                                           : name == "core"  ? &words.cores
+                                           : name == "ranks" ? &words.ranks
+                                                             : nullptr;
+        if (list == nullptr) return "the names are node, core, map and ranks";
+        if (!list->empty()) return "a name is given twice";
+        if (!parse_list(value, *list)) return "a value is a whole number, or several with commas";
+    }
+    return {};
+}
+
+// Turns words into the host of each rank. An empty view, or what is wrong.
+std::string_view place_words(const Words& words, std::vector<std::uint64_t>& host_of) {
+    if (!words.ranks.empty()) {
+        if (!words.nodes.empty() || !words.cores.empty() || !words.map.empty())
+            return "ranks says it all, without node, core or map";
+        host_of = words.ranks;
+        return {};
+    }
+    if (words.nodes.size() != 1 || words.nodes[0] == 0) return "node is the number of hosts, at least 1";
+    const std::uint64_t nodes = words.nodes[0];
+    if (nodes > most_ranks) return "there are more than 16777216 ranks";
+    std::vector<std::uint64_t> ranks_on = words.cores;
+    if (ranks_on.empty()) ranks_on = {1};
+    if (ranks_on.size() == 1) ranks_on.resize(nodes, ranks_on[0]);
+    if (ranks_on.size() != nodes) return "core gives one number for all hosts, or one for each";
+    std::uint64_t total = 0;
+    for (std::uint64_t ranks : ranks_on) {
+        if (ranks == 0) return "every host has at least 1 rank";
+        if (ranks > most_ranks || (total += ranks) > most_ranks) return "there are more than 16777216 ranks";
+    }
+    host_of = place(ranks_on, words.map == "cyclic" ? Map::cyclic : Map::block);
+    return {};
+}
+
+}  // namespace
+
+Topology Topology::single_node(int size) {
+    const std::vector<std::uint64_t> keys(static_cast<std::size_t>(size), 0);
+    return from_table(keys);
+}
+
+Topology Topology::from_table(std::span<const std::uint64_t> host_key) {
+    Topology topology;
+    const std::size_t size = host_key.size();
+    topology.node_of_.resize(size);
+    topology.local_rank_.resize(size);
+
+    std::unordered_map<std::uint64_t, int> number_of;
+    std::vector<int> ranks_on;  // per node
+    topology.digest_ = mix(size);
+    for (std::size_t rank = 0; rank < size; ++rank) {
+        // Neighbours are mostly on one host: no look-up for them.
+        int node = 0;
+        if (rank != 0 && host_key[rank] == host_key[rank - 1])
+            node = topology.node_of_[rank - 1];
+        else
+            node = number_of.emplace(host_key[rank], static_cast<int>(ranks_on.size())).first->second;
+        if (node == static_cast<int>(ranks_on.size())) ranks_on.push_back(0);
+        topology.node_of_[rank] = node;
+        topology.local_rank_[rank] = ranks_on[static_cast<std::size_t>(node)]++;
+        topology.digest_ = mix(topology.digest_ + static_cast<std::uint64_t>(node) + 0x9e3779b97f4a7c15u);
+    }
+
+    for (int ranks : ranks_on) {
+        topology.ranks_begin_.push_back(topology.ranks_begin_.back() + ranks);
+        topology.max_ranks_per_node_ = std::max(topology.max_ranks_per_node_, ranks);
+    }
+    topology.ranks_.resize(size);
+    for (std::size_t rank = 0; rank < size; ++rank) {
+        const auto node = static_cast<std::size_t>(topology.node_of_[rank]);
+        topology.ranks_[static_cast<std::size_t>(topology.ranks_begin_[node] + topology.local_rank_[rank])] =
+            static_cast<int>(rank);
+    }
+    return topology;
+}
+
+Status Topology::from_text(std::string_view text, Topology& topology, std::string& why) {
+    Words words;
+    std::vector<std::uint64_t> host_of;
+    std::string_view wrong = take_apart(text, words);
+    if (wrong.empty()) wrong = place_words(words, host_of);
+    if (wrong.empty()) {
+        topology = from_table(host_of);
+        return Status::ok;
+    }
+    why = "\"" + std::string(text) + "\" is no topology, because " + std::string(wrong) +
+          "; write \"node:4 core:2\", \"node:4 core:2 map:cyclic\", \"node:3 core:1,2,4\" or, with the host "
+          "of each "
+          "rank, \"ranks:0,1,0,2\"";
+    return Status::invalid_argument;
+}
+
+std::string Topology::to_text() const {
+    std::vector<std::uint64_t> ranks_on_node, host_of(node_of_.begin(), node_of_.end());
+    bool uniform = true;
+    for (int node = 0; node < nodes(); ++node) {
+        ranks_on_node.push_back(ranks_on(node).size());
+        uniform &= ranks_on_node.back() == ranks_on_node.front();
+    }
+    const bool block = host_of == place(ranks_on_node, Map::block);
+    const bool cyclic = !block && host_of == place(ranks_on_node, Map::cyclic);
+
+    auto list = [](const auto& numbers) {
+        std::string text;
+        for (auto number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
+        return text;
+    };
+    if (size() == 0 || (!block && !cyclic)) return "ranks:" + list(host_of);
+    if (uniform) ranks_on_node.resize(1);
+    return "node:" + std::to_string(nodes()) + " core:" + list(ranks_on_node) + (cyclic ? " map:cyclic" : "");
+}
+
+}  // namespace thalweg
