@@ -1,0 +1,40 @@
+// A copy of the environment that can be changed before a program is started with it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace thalweg::tool {
+
+class Environment {
+  public:
+    Environment() = default;
+    explicit Environment(const char* const* environment);
+
+    std::optional<std::string_view> find(std::string_view name) const;
+    // The value, or the empty text when unset.
+    std::string_view get(std::string_view name) const { return find(name).value_or(std::string_view()); }
+    void set(std::string_view name, std::string_view value);
+    void unset(std::string_view name);
+    // For execve; valid until the next change.
+    std::vector<char*> pointers();
+
+  private:
+    std::vector<std::string> entries_;  // "NAME=value"
+};
+
+// The parts of "a:b::c", empty ones included.
+std::vector<std::string_view> split(std::string_view text, std::string_view separators);
+
+bool is_regular_file(const std::string& path);
+bool is_executable_file(const std::string& path);
+std::string canonical(const std::string& path);  // links resolved; the path itself when it does not exist
+std::string folder_of(std::string_view path);    // "." when there is no slash
+std::string_view base_of(std::string_view path);
+
+// What execvp would run, or empty when there is nothing.
+std::string find_in_path(std::string_view program, const Environment& environment);
+
+}  // namespace thalweg::tool

@@ -1,0 +1,169 @@
+// thalweg explain COLLECTIVE --bytes 4M --topology "node:16 core:48": what each algorithm would cost there by
+// the model, what would be chosen, and why. Runs nothing and needs no MPI.
+#include <fmt/core.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "algorithms/algorithm.h"
+#include "base/text.h"
+#include "select/select.h"
+#include "topology/topology.h"
+#include "verb.h"
+
+namespace thalweg::tool {
+
+namespace {
+
+constexpr double picoseconds_per_second = 1e12;
+
+std::string time_text(Picoseconds duration) {
+    const double microseconds = static_cast<double>(duration) * 1e-6;
+    if (microseconds < 1000) return fmt::format("{:.2f} us", microseconds);
+    if (microseconds < 1e6) return fmt::format("{:.2f} ms", microseconds * 1e-3);
+    return fmt::format("{:.2f} s", microseconds * 1e-6);
+}
+
+nlohmann::json to_json(const Candidate& candidate) {
+    nlohmann::json row = {{"algorithm", to_text(candidate.choice)}, {"chosen", candidate.chosen}};
+    if (!candidate.refused.empty()) {
+        row["refused"] = candidate.refused;
+        return row;
+    }
+    row["predicted_seconds"] = static_cast<double>(candidate.predicted) / picoseconds_per_second;
+    if (candidate.evaluated)
+        row["evaluated_seconds"] = static_cast<double>(*candidate.evaluated) / picoseconds_per_second;
+    row["rounds"] = candidate.claim.rounds;
+    row["messages"] = candidate.claim.messages;
+    row["bytes"] = candidate.claim.bytes;
+    row["redundant_bytes"] = candidate.claim.redundant_bytes;
+    return row;
+}
+
+void print_table(const Explanation& explanation) {
+    fmt::print("{:<52}{:>12}{:>12}{:>8}{:>10}{:>10}{:>9}\n", "algorithm", "predicted", "evaluated", "/ limit",
+               "rounds", "messages", "bytes");
+    for (const Candidate& candidate : explanation.candidates) {
+        const std::string name = (candidate.chosen ? "* " : "  ") + to_text(candidate.choice);
+        if (!candidate.refused.empty()) {
+            fmt::print("{:<52}cannot run here: {}\n", name, candidate.refused);
+            continue;
+        }
+        const std::string ratio = explanation.limit == 0
+                                      ? "-"
+                                      : fmt::format("{:.2f}", static_cast<double>(candidate.predicted) /
+                                                                  static_cast<double>(explanation.limit));
+        fmt::print("{:<52}{:>12}{:>12}{:>8}{:>10}{:>10}{:>9}\n", name, time_text(candidate.predicted),
+                   candidate.evaluated ? time_text(*candidate.evaluated) : "-", ratio, candidate.claim.rounds,
+                   candidate.claim.messages, bytes_text(candidate.claim.bytes));
+    }
+}
+
+// The value of an option as a flag of this verb, by the same rules as the environment variable.
+std::optional<int> set_option(Settings& settings, const CLI::App& app, std::string_view variable,
+                              const std::string& value) {
+    if (app.count(flag_of(*find_option(variable))) == 0) return std::nullopt;
+    std::string why;
+    if (settings.set(variable, value, Origin::command_line, why, check_option) == Status::ok)
+        return std::nullopt;
+    return usage_error("explain", why);
+}
+
+}  // namespace
+
+int verb_explain(int argc, char** argv) {
+    CLI::App app{
+        "thalweg explain COLLECTIVE --bytes N --topology TEXT [OPTIONS]\n"
+        "What each algorithm would cost by the model, what would be chosen, and why.",
+        "explain"};
+    std::string collective_name, bytes, topology_text, family, forced, rate, latency, tuning;
+    bool json = false;
+    app.add_option("collective", collective_name, "the operation: bcast")->required();
+    app.add_option("--bytes", bytes, "size of the whole message: " + std::string(bytes_form))->required();
+    app.add_option("--topology", topology_text,
+                   "hosts and ranks per host: \"node:16 core:48\", \"node:3 core:1,2,4\", \"ranks:0,1,0,2\"")
+        ->required();
+    app.add_option("--mpi", family, "the native MPI: mpich, openmpi or impi (default: any)");
+    app.add_option("--rate", rate,
+                   "one link, one direction: " + std::string(rate_form) + " (default 12GB/s)");
+    app.add_option("--latency-us", latency, "one way between two hosts, microseconds (default 2)");
+    app.add_option("--bcast", forced, "explain this demand instead of the automatic choice");
+    app.add_option("--tuning", tuning, "a tuning table (JSON file) that takes precedence");
+    app.add_flag("--json", json, "print JSON");
+    if (const auto status = parse(app, argc, argv)) return *status;
+
+    std::optional<Collective> collective;
+    std::vector<std::string_view> known;
+    for (int i = 0; i < collective_count; ++i) {
+        known.push_back(name_of(static_cast<Collective>(i)));
+        if (known.back() == collective_name) collective = static_cast<Collective>(i);
+    }
+    if (!collective) {
+        std::string list;
+        for (std::string_view name : known) list += (list.empty() ? "" : ", ") + std::string(name);
+        return usage_error("explain", "there is no collective " + collective_name + "; known: " + list);
+    }
+    const auto size = parse_bytes(bytes);
+    if (!size)
+        return usage_error("explain",
+                           "--bytes " + bytes + " is not valid: expected " + std::string(bytes_form));
+    Topology topology;
+    std::string why;
+    if (failed(Topology::from_text(topology_text, topology, why)))
+        return usage_error("explain", "--topology: " + why);
+    if (!family.empty() && family != "mpich" && family != "openmpi" && family != "impi")
+        return usage_error("explain", "--mpi " + family + " is not valid: expected mpich, openmpi or impi");
+
+    Settings settings;
+    const std::pair<std::string_view, const std::string*> given[] = {
+        {"THALWEG_RATE", &rate}, {"THALWEG_LATENCY_US", &latency}, {"THALWEG_BCAST", &forced}};
+    for (const auto& [variable, value] : given)
+        if (const auto status = set_option(settings, app, variable, *value)) return *status;
+    Selection selection;
+    selection.machine = Machine::from_options(settings.latency_us, settings.rate);
+    selection.family = family;
+    if (!settings.bcast.empty() && settings.bcast.view() != "auto" && settings.bcast.view() != "native") {
+        Choice choice;
+        if (failed(parse_choice(*collective, settings.bcast.view(), choice, why)))
+            return usage_error("explain", why);
+        selection.forced = choice;
+    }
+    if (!tuning.empty()) {
+        std::ifstream file(tuning);
+        std::stringstream content;
+        content << file.rdbuf();
+        if (!file) return usage_error("explain", "cannot read the tuning table " + tuning);
+        selection.table = content.str();
+        if (failed(check_table(selection.table, why))) return usage_error("explain", tuning + ": " + why);
+    }
+
+    const Explanation explanation = explain(*collective, *size, topology, selection);
+    const std::string chosen = explanation.decision.choice ? to_text(*explanation.decision.choice) : "native";
+    if (json) {
+        nlohmann::json all = {
+            {"collective", collective_name},
+            {"bytes", *size},
+            {"topology", topology.to_text()},
+            {"ranks", topology.size()},
+            {"hosts", topology.nodes()},
+            {"choice", chosen},
+            {"reason", explanation.decision.reason},
+            {"limit_seconds", static_cast<double>(explanation.limit) / picoseconds_per_second},
+            {"candidates", nlohmann::json::array()}};
+        for (const Candidate& candidate : explanation.candidates)
+            all["candidates"].push_back(to_json(candidate));
+        fmt::print("{}\n", all.dump(2));
+        return exit_ok;
+    }
+    fmt::print("{} of {} bytes on {} ranks, {} hosts ({})\n", collective_name, bytes_text(*size),
+               topology.size(), topology.nodes(), topology.to_text());
+    fmt::print("link {} with {} between hosts; limit {}\n\n",
+               rate_text(static_cast<double>(selection.machine.inter.bytes_per_second)),
+               time_text(selection.machine.inter.latency), time_text(explanation.limit));
+    print_table(explanation);
+    fmt::print("\nchoice: {} ({})\n", chosen, explanation.decision.reason);
+    return exit_ok;
+}
+
+}  // namespace thalweg::tool

@@ -1,0 +1,266 @@
+#include "find_mpi.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "loader.h"
+
+namespace thalweg::tool {
+
+namespace {
+
+constexpr int deepest = 8;                     // scripts that start scripts
+constexpr std::size_t script_bytes = 1 << 16;  // of a script that are looked at
+
+constexpr std::array<std::string_view, 2> static_names = {"PMPI_Bcast", "PMPI_Init"};
+constexpr std::array<std::string_view, 1> ilp64_names = {"MPIR_FILP64_NeedInit"};
+
+bool is_ilp64_name(std::string_view name) {
+    return base_of(name).find("mpi_ilp64") != std::string_view::npos;
+}
+
+// What the loader needs that this program was started by: a libc of another kind (musl) cannot load our
+// objects.
+const std::string& own_interpreter() {
+    static const std::string path = [] {
+        const auto self = ElfFile::open("/proc/self/exe");
+        return self == nullptr ? std::string() : self->interpreter();
+    }();
+    return path;
+}
+
+std::string via_of(const LoadedObject& object) {
+    const LoadedObject* loader = object.loader;
+    if (loader == nullptr || loader->loader == nullptr) return {};
+    return "through " + loader->path;
+}
+
+// The MPI among what the loader would load for a program or a library.
+struct Search {
+    Finding finding;
+    bool ilp64 = false;
+
+    // A Loader::Visit: stops at the first MPI of a known family.
+    bool operator()(const LoadedObject& object) {
+        for (const std::string& name : object.file->needed()) ilp64 = ilp64 || is_ilp64_name(name);
+        const std::optional<MpiLibrary> library = recognise(*object.file, object.path);
+        if (!library || object.file->executable()) return true;
+        finding.library = *library;
+        finding.via = via_of(object);
+        finding.outcome = library->family.empty() ? Outcome::unknown_abi : Outcome::found;
+        return finding.outcome != Outcome::found;
+    }
+};
+
+std::string first_bytes(const std::string& path, std::size_t most) {
+    std::string text(most, '\0');
+    const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const ssize_t got = descriptor < 0 ? -1 : read(descriptor, text.data(), most);
+    if (descriptor >= 0) close(descriptor);
+    text.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+    return text;
+}
+
+bool is_text(std::string_view bytes) { return !bytes.empty() && bytes.find('\0') == std::string_view::npos; }
+
+Finding find_in_program(const std::vector<std::string>& command, const Environment& environment, int depth);
+
+bool conclusive(const Finding& finding) { return finding.outcome != Outcome::none; }
+
+// A wrapper names the real program among its arguments: the first one with an MPI counts. NAME=VALUE before
+// it is what env would set.
+Finding find_in_words(const std::vector<std::string>& words, Environment environment, int depth,
+                      bool assignments) {
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const std::string& word = words[i];
+        if (word.empty() || word[0] == '-') continue;
+        const std::size_t equals = word.find('=');
+        if (assignments && equals != std::string::npos && equals > 0 && word.find('/') > equals) {
+            environment.set(word.substr(0, equals), word.substr(equals + 1));
+            continue;
+        }
+        if (find_in_path(word, environment).empty()) continue;
+        Finding finding = find_in_program({words.begin() + static_cast<std::ptrdiff_t>(i), words.end()},
+                                          environment, depth + 1);
+        if (conclusive(finding)) return finding;
+    }
+    return {};
+}
+
+// The programs a shell text may start: every word that is one.
+Finding find_in_shell_text(std::string_view text, const Environment& environment, int depth) {
+    std::vector<std::string> words;
+    for (std::string_view line : split(text, "\n")) {
+        const std::size_t start = line.find_first_not_of(" \t");
+        if (start == std::string_view::npos || line[start] == '#') continue;
+        for (std::string_view word : split(line, " \t;&|()<>`\"'"))
+            if (!word.empty()) words.emplace_back(word);
+    }
+    return find_in_words(words, environment, depth, true);
+}
+
+Finding find_in_script(const std::string& path, std::string_view text,
+                       const std::vector<std::string>& command, const Environment& environment, int depth) {
+    std::string line = "/bin/sh";  // what execvp does with a text that does not begin with #!
+    if (text.substr(0, 2) == "#!") line = std::string(text.substr(2, text.find('\n') - 2));
+    const std::size_t start = line.find_first_not_of(" \t\r");
+    if (start == std::string::npos) return {};
+    line = line.substr(start, line.find_last_not_of(" \t\r") - start + 1);
+    // The kernel passes everything behind the interpreter as one argument; env -S splits it again.
+    const std::size_t space = line.find_first_of(" \t");
+    std::vector<std::string> next = {line.substr(0, space)};
+    if (space != std::string::npos) {
+        const std::string rest = line.substr(line.find_first_not_of(" \t", space));
+        if (base_of(next[0]) == "env")
+            for (std::string_view word : split(rest, " \t")) next.emplace_back(word);
+        else
+            next.push_back(rest);
+    }
+    next.push_back(path);
+    next.insert(next.end(), command.begin() + 1, command.end());
+    return find_in_program(next, environment, depth + 1);
+}
+
+bool is_shell(std::string_view path) {
+    static constexpr std::array<std::string_view, 6> shells = {"sh", "bash", "dash", "zsh", "ksh", "ash"};
+    return std::find(shells.begin(), shells.end(), base_of(path)) != shells.end();
+}
+
+Finding find_behind_shell(const std::vector<std::string>& command, const Environment& environment,
+                          int depth) {
+    for (std::size_t i = 1; i < command.size(); ++i) {
+        const std::string& argument = command[i];
+        const bool is_option = !argument.empty() && (argument[0] == '-' || argument[0] == '+');
+        if (is_option && argument.size() > 1 && argument[1] != '-' && argument.back() == 'c')
+            return i + 1 < command.size() ? find_in_shell_text(command[i + 1], environment, depth)
+                                          : Finding{};
+        if (is_option) continue;
+        const std::string text = first_bytes(argument, script_bytes);
+        Finding finding = is_text(text) ? find_in_shell_text(text, environment, depth) : Finding{};
+        // exec "$@" at the end of a script: the program is among the arguments.
+        if (!conclusive(finding))
+            finding = find_in_words({command.begin() + static_cast<std::ptrdiff_t>(i) + 1, command.end()},
+                                    environment, depth, false);
+        return finding;
+    }
+    return {};
+}
+
+Finding find_in_program(const std::vector<std::string>& command, const Environment& environment, int depth) {
+    Finding none;
+    const std::string path = depth > deepest ? std::string() : find_in_path(command[0], environment);
+    if (path.empty()) return none;
+    const auto file = ElfFile::open(path);
+    if (file == nullptr) {
+        const std::string text = first_bytes(path, 256);
+        return is_text(text) || text.substr(0, 2) == "#!"
+                   ? find_in_script(path, text, command, environment, depth)
+                   : none;
+    }
+    if (!file->native() || (!file->interpreter().empty() && !own_interpreter().empty() &&
+                            base_of(file->interpreter()) != base_of(own_interpreter()))) {
+        none.outcome = Outcome::foreign;
+        none.culprit = path;
+        return none;
+    }
+    Loader loader(environment);
+    Search search;
+    const LoadedObject* program = loader.load_program(path, std::ref(search));
+    if (program == nullptr) return none;
+    Finding& finding = search.finding;
+    finding.culprit = path;
+    finding.missing = loader.missing();
+    if (finding.outcome == Outcome::found && finding.library.family == "Intel MPI")
+        search.ilp64 = search.ilp64 || program->file->defines_any(ilp64_names);
+    if (search.ilp64) finding.outcome = Outcome::ilp64;
+    if (conclusive(finding)) return finding;
+    if (is_python(*program->file)) {
+        finding = find_python_mpi(path, loader, *program, environment);
+        if (conclusive(finding)) return finding;
+    } else if (program->file->defines_any(static_names)) {
+        finding.outcome = Outcome::static_mpi;
+        return finding;
+    }
+    if (is_shell(path)) return find_behind_shell(command, environment, depth);
+    return find_in_words({command.begin() + 1, command.end()}, environment, depth, base_of(path) == "env");
+}
+
+}  // namespace
+
+std::string_view name_of(Abi abi) {
+    switch (abi) {
+        case Abi::mpich:
+            return "mpich";
+        case Abi::ompi:
+            return "ompi";
+        case Abi::standard:
+            return "abi";
+    }
+    return "";
+}
+
+std::optional<MpiLibrary> recognise(const ElfFile& file, const std::string& path) {
+    // A profiling tool defines some of these; the library itself has both. PMPI_* may live in a second
+    // library (libpmpi_abi), hence MPI_* names only.
+    if (!file.exports("MPI_Init") || !file.exports("MPI_Get_library_version")) return std::nullopt;
+    MpiLibrary library;
+    library.path = path;
+    library.soname = file.soname();
+    const bool mpich = file.exports("MPIR_Err_create_code") || file.exports("MPIR_Err_return_comm");
+    const bool intel = file.exports("I_MPI_Check_image_status");
+    const bool ompi = file.exports("ompi_mpi_comm_world");
+    // MPI_Abi_get_version alone does not tell: MPICH 5 exports it from the library with its own handles, too,
+    // where it answers "no". Only the standard's own library name decides between the two.
+    const std::string_view name = base_of(library.soname.empty() ? path : library.soname);
+    if (file.exports("MPI_Abi_get_version") && name.substr(0, 10) == "libmpi_abi") {
+        library.abi = Abi::standard;
+        library.family = intel ? "Intel MPI" : mpich ? "MPICH" : ompi ? "Open MPI" : "MPI-5 ABI";
+    } else if (ompi) {
+        library.abi = Abi::ompi;
+        library.family = "Open MPI";
+    } else if (mpich || intel) {
+        library.abi = Abi::mpich;
+        library.family = intel ? "Intel MPI" : file.exports("MPIDI_CRAY_init") ? "Cray MPICH" : "MPICH";
+    }
+    return library;
+}
+
+Finding find_mpi(const std::vector<std::string>& command, const Environment& environment) {
+    if (command.empty()) return {};
+    Finding finding = find_in_program(command, environment, 0);
+    if (finding.outcome != Outcome::none) return finding;
+    Finding launcher = find_launcher_mpi(environment);
+    return launcher.outcome == Outcome::found ? launcher : finding;
+}
+
+std::string explain_outcome(const Finding& finding, std::string_view program) {
+    const std::string name(finding.culprit.empty() ? program : std::string_view(finding.culprit));
+    switch (finding.outcome) {
+        case Outcome::static_mpi:
+            return name +
+                   " contains its MPI library (static linking), which cannot be intercepted; link it "
+                   "dynamically to use Thalweg; it runs unchanged";
+        case Outcome::ilp64:
+            return name +
+                   " uses the ILP64 interface (8-byte integers), which Thalweg does not support; it runs "
+                   "unchanged";
+        case Outcome::foreign:
+            return name +
+                   " is for another processor or C library than Thalweg was built for; it runs unchanged";
+        case Outcome::unknown_abi:
+            return finding.library.path +
+                   " is an MPI library of a family that Thalweg does not know (neither MPICH, "
+                   "Open MPI nor the MPI-5 ABI); the program runs unchanged";
+        default:
+            break;
+    }
+    if (!finding.missing.empty())
+        return "no MPI library found for " + name + ", whose " + finding.missing.front() +
+               " cannot be found either: check LD_LIBRARY_PATH; it runs unchanged";
+    return "no MPI library found in what " + name + " would load; it runs unchanged";
+}
+
+}  // namespace thalweg::tool

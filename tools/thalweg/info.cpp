@@ -1,0 +1,158 @@
+// thalweg info [--json] [PROGRAM ARGUMENTS…]: version, builds, the MPI that would be used, options in effect,
+// algorithms.
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "algorithms/algorithm.h"
+#include "base/text.h"
+#include "launch.h"
+#include "thalweg/thalweg.h"
+#include "verb.h"
+
+extern char** environ;
+
+namespace thalweg::tool {
+
+namespace {
+
+std::string version_text() {
+    return fmt::format("{}.{}.{}", THALWEG_VERSION_MAJOR, THALWEG_VERSION_MINOR, THALWEG_VERSION_PATCH);
+}
+
+struct Build {
+    std::string_view abi;
+    std::string path;  // empty: not there
+};
+
+std::vector<Build> builds(const Settings& settings) {
+    std::vector<Build> all;
+    for (Abi abi : {Abi::mpich, Abi::ompi, Abi::standard})
+        all.push_back(
+            {name_of(abi), find_object(fmt::format("libthalweg-{}.so", name_of(abi)), settings.home.view())});
+    return all;
+}
+
+std::string parameters_text(const Algorithm& algorithm) {
+    std::string text;
+    for (const Parameter& parameter : algorithm.parameters) {
+        // Only sizes are worth a unit; the name says which parameter is one.
+        const bool bytes = parameter.name.find("bytes") != std::string_view::npos;
+        auto value = [bytes](std::uint64_t v) { return bytes ? bytes_text(v) : std::to_string(v); };
+        text += fmt::format("{}{}={} ({}..{})", text.empty() ? "" : ", ", parameter.name,
+                            value(parameter.standard), value(parameter.minimum), value(parameter.maximum));
+    }
+    for (const Part& part : algorithm.parts)
+        text += fmt::format("{}{}={} (any algorithm)", text.empty() ? "" : ", ", part.name, part.standard);
+    return text;
+}
+
+nlohmann::json to_json(const Finding& finding) {
+    if (finding.outcome != Outcome::found) return nullptr;
+    return {{"path", finding.library.path},
+            {"family", finding.library.family},
+            {"abi", name_of(finding.library.abi)},
+            {"via", finding.via}};
+}
+
+int print_json(const Settings& settings, const std::vector<Complaint>& complaints, const Finding& finding,
+               const std::string& mpi_sentence) {
+    nlohmann::json all = {{"version", version_text()}, {"mpi", to_json(finding)}, {"mpi_text", mpi_sentence}};
+    for (const Build& build : builds(settings))
+        all["builds"][std::string(build.abi)] =
+            build.path.empty() ? nlohmann::json() : nlohmann::json(build.path);
+    for (std::size_t i = 0; i < option_count; ++i) {
+        const Option& option = options()[i];
+        all["options"].push_back({{"variable", option.variable},
+                                  {"flag", flag_of(option)},
+                                  {"value", settings.value_text(i)},
+                                  {"origin", name_of(settings.origin[i])},
+                                  {"default", option.standard},
+                                  {"accepted", option.accepted},
+                                  {"unit", option.unit},
+                                  {"text", option.text}});
+    }
+    all["complaints"] = nlohmann::json::array();
+    for (const Complaint& complaint : complaints) all["complaints"].push_back(complaint.sentence);
+    for (const Algorithm& algorithm : algorithms()) {
+        nlohmann::json row = {{"collective", name_of(algorithm.collective)},
+                              {"name", algorithm.name},
+                              {"summary", algorithm.summary},
+                              {"parameters", nlohmann::json::array()},
+                              {"parts", nlohmann::json::array()}};
+        for (const Part& part : algorithm.parts)
+            row["parts"].push_back({{"name", part.name}, {"default", part.standard}});
+        for (const Parameter& parameter : algorithm.parameters)
+            row["parameters"].push_back({{"name", parameter.name},
+                                         {"default", parameter.standard},
+                                         {"minimum", parameter.minimum},
+                                         {"maximum", parameter.maximum},
+                                         {"text", parameter.text}});
+        all["algorithms"].push_back(std::move(row));
+    }
+    fmt::print("{}\n", all.dump(2));
+    return exit_ok;
+}
+
+int print_text(const Settings& settings, const std::vector<Complaint>& complaints,
+               const std::string& mpi_sentence) {
+    fmt::print("thalweg {}\n\nbuilds\n", version_text());
+    for (const Build& build : builds(settings))
+        fmt::print("  {:<8}{}\n", build.abi, build.path.empty() ? "not built" : build.path);
+    fmt::print("\nmpi\n  {}\n\noptions in effect\n", mpi_sentence);
+    for (std::size_t i = 0; i < option_count; ++i) {
+        const Option& option = options()[i];
+        const std::string value = settings.value_text(i);
+        fmt::print("  {:<26}{:<14}{:<13}{}\n", option.variable, value.empty() ? "none" : value,
+                   name_of(settings.origin[i]), option.text);
+    }
+    for (const Complaint& complaint : complaints) fmt::print("  ! {}\n", complaint.sentence);
+    fmt::print("\nalgorithms\n");
+    for (const Algorithm& algorithm : algorithms()) {
+        fmt::print("  {:<32}{}\n", fmt::format("{}/{}", name_of(algorithm.collective), algorithm.name),
+                   algorithm.summary);
+        if (const std::string parameters = parameters_text(algorithm); !parameters.empty())
+            fmt::print("  {:<32}{}\n", "", parameters);
+    }
+    return exit_ok;
+}
+
+}  // namespace
+
+int verb_info(int argc, char** argv) {
+    CLI::App app{
+        "thalweg info [OPTIONS] [PROGRAM [ARGUMENTS…]]\n"
+        "Version, builds, the MPI that PROGRAM (or PATH's mpiexec) uses, options in effect, algorithms.",
+        "info"};
+    bool json = false, markdown = false;
+    app.add_flag("--json", json, "print JSON");
+    app.add_flag("--options-markdown", markdown, "print the text of docs/options.md");
+    app.prefix_command();
+    if (const auto status = parse(app, argc, argv)) return *status;
+    if (markdown) {
+        fmt::print("{}", options_markdown());
+        return exit_ok;
+    }
+    const std::vector<std::string> command = app.remaining();
+    if (!command.empty() && command.front()[0] == '-')
+        return usage_error("info", command.front() + " is not an option; see `thalweg info --help`");
+
+    const Environment environment(environ);
+    if (!command.empty() && find_in_path(command.front(), environment).empty())
+        return usage_error("info", "there is no program " + command.front());
+    std::vector<Complaint> complaints;
+    const Settings settings = Settings::from_environment(environ, complaints, check_option);
+    const Finding finding = command.empty() ? find_path_mpi(environment) : find_mpi(command, environment);
+    std::string sentence;
+    if (finding.outcome == Outcome::found)
+        sentence = fmt::format("{} {}, build {}{}", finding.library.family, finding.library.path,
+                               name_of(finding.library.abi), finding.via.empty() ? "" : ", " + finding.via);
+    else
+        sentence = command.empty()
+                       ? "no MPI library beside PATH's mpiexec; name a program: thalweg info PROGRAM"
+                       : explain_outcome(finding, command.front());
+    return json ? print_json(settings, complaints, finding, sentence)
+                : print_text(settings, complaints, sentence);
+}
+
+}  // namespace thalweg::tool

@@ -1,0 +1,125 @@
+#include "launch.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
+namespace thalweg::tool {
+
+namespace {
+
+// Objects with names that not every MPI library has. A program may ask whether its MPI has them, and must get
+// its MPI's answer; so each is preloaded only where the library exports its name. Same list as
+// src/interpose/calls.def.
+struct OptionalObject {
+    std::string_view suffix;
+    std::string_view symbol;
+};
+constexpr std::array<OptionalObject, 2> optional_objects = {{
+    {"bigcount", "MPI_Bcast_c"},
+    {"sessions", "MPI_Session_init"},
+}};
+
+bool is_ours(std::string_view path) { return base_of(path).substr(0, 11) == "libthalweg-"; }
+
+// LD_PRELOAD separates by colons and spaces and knows no escape.
+bool fits_preload(std::string_view path) { return path.find_first_of(": ") == std::string_view::npos; }
+
+std::string joined(const std::vector<std::string>& parts) {
+    std::string all;
+    for (const std::string& part : parts) all += (all.empty() ? "" : ":") + part;
+    return all;
+}
+
+// The user's own LD_PRELOAD, without what an outer `thalweg run` put there.
+std::vector<std::string> foreign_preload(const Environment& environment) {
+    std::vector<std::string> kept;
+    for (std::string_view part : split(environment.get("LD_PRELOAD"), ": "))
+        if (!part.empty() && !is_ours(part)) kept.emplace_back(part);
+    return kept;
+}
+
+Launch pass_through(Launch launch, LogLevel level, std::string sentence) {
+    launch.intercepted = false;
+    launch.objects.clear();
+    launch.level = level;
+    launch.sentence = std::move(sentence);
+    return launch;
+}
+
+}  // namespace
+
+std::string object_folder(std::string_view home) {
+    if (!home.empty()) return std::string(home);
+    return folder_of(folder_of(canonical("/proc/self/exe"))) + "/lib";
+}
+
+std::string find_object(std::string_view file_name, std::string_view home) {
+    std::string path = object_folder(home) + "/" + std::string(file_name);
+    return is_regular_file(path) ? path : std::string();
+}
+
+bool speaks_for_job(const Environment& environment) {
+    for (std::string_view variable : {"PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"})
+        if (const auto rank = environment.find(variable)) return *rank == "0";
+    return true;
+}
+
+Launch prepare_launch(const std::vector<std::string>& command, const Settings& settings,
+                      Environment& environment) {
+    Launch launch;
+    std::vector<std::string> preload = foreign_preload(environment);
+    auto write_preload = [&] {
+        if (preload.empty())
+            environment.unset("LD_PRELOAD");
+        else
+            environment.set("LD_PRELOAD", joined(preload));
+    };
+    write_preload();
+    if (settings.enabled == Switch::off)
+        return pass_through(std::move(launch), LogLevel::info, "THALWEG is off; the program runs unchanged");
+
+    launch.finding = find_mpi(command, environment);
+    const Finding& finding = launch.finding;
+    if (finding.outcome != Outcome::found)
+        return pass_through(std::move(launch), LogLevel::warn, explain_outcome(finding, command.front()));
+
+    const std::string stem = "libthalweg-" + std::string(name_of(finding.library.abi));
+    const std::string core = find_object(stem + ".so", settings.home.view());
+    if (core.empty())
+        return pass_through(std::move(launch), LogLevel::warn,
+                            stem + ".so is not in " + object_folder(settings.home.view()) +
+                                "; install it or set THALWEG_HOME to its folder; the program runs unchanged");
+    launch.objects.push_back(core);
+    const auto library = ElfFile::open(finding.library.path);
+    for (const OptionalObject& optional : optional_objects) {
+        if (library == nullptr || !library->exports(optional.symbol)) continue;
+        const std::string path =
+            find_object(stem + "-" + std::string(optional.suffix) + ".so", settings.home.view());
+        if (!path.empty()) launch.objects.push_back(path);
+    }
+    for (std::span<const std::string> files :
+         {std::span(std::as_const(launch.objects)), std::span(finding.preload)})
+        for (const std::string& path : files)
+            if (!fits_preload(path))
+                return pass_through(std::move(launch), LogLevel::warn,
+                                    path +
+                                        " cannot be preloaded, because its path contains a space or a colon; "
+                                        "make a link without; the program runs unchanged");
+
+    // Ours first; then what the user had, because tools go above the MPI; then the MPI of a program that
+    // would load it out of everybody's sight.
+    preload.insert(preload.begin(), launch.objects.begin(), launch.objects.end());
+    for (const std::string& path : finding.preload)
+        if (std::find(preload.begin(), preload.end(), path) == preload.end()) preload.push_back(path);
+    write_preload();
+    for (const auto& [name, value] : finding.variables) environment.set(name, value);
+    if (settings.mpi_library.empty()) environment.set("THALWEG_MPI_LIBRARY", finding.library.path);
+    launch.intercepted = true;
+    launch.sentence = finding.library.family + " " + finding.library.path +
+                      (finding.via.empty() ? "" : " (" + finding.via + ")") + " with " + core;
+    return launch;
+}
+
+}  // namespace thalweg::tool

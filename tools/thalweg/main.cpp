@@ -1,0 +1,75 @@
+#include <fmt/core.h>
+
+#include <array>
+#include <vector>
+
+#include "base/text.h"
+#include "thalweg/thalweg.h"
+#include "verb.h"
+
+namespace thalweg::tool {
+
+namespace {
+
+constexpr Verb verbs[] = {
+#define VERB(name, summary) {#name, summary, verb_##name},
+#include "verbs.def"
+#undef VERB
+};
+
+const Verb* find_verb(std::string_view name) {
+    for (const Verb& verb : verbs)
+        if (verb.name == name) return &verb;
+    return nullptr;
+}
+
+void print_help() {
+    fmt::print(
+        "Thalweg makes MPI programs communicate faster without changing them.\n\n"
+        "  mpiexec -n 64 thalweg run ./app\n\n"
+        "Usage: thalweg VERB [OPTIONS]\n\n");
+    for (const Verb& verb : verbs) fmt::print("  {:<10}{}\n", verb.name, verb.summary);
+    fmt::print("  {:<10}{}\n  {:<10}{}\n\n", "help", "this text; `thalweg help VERB` for one verb",
+               "--version", "the version");
+    fmt::print(
+        "Sizes are written 65536, 64K, 4M (powers of 1024); rates 100mbit, 12GB/s; times carry their unit\n"
+        "in the name. Options may also be set by environment variables: see `thalweg info`.\n");
+}
+
+int unknown_verb(std::string_view name) {
+    std::vector<std::string_view> names;
+    for (const Verb& verb : verbs) names.push_back(verb.name);
+    const std::string_view nearest = nearest_name(name, names);
+    if (nearest.empty())
+        fmt::print(stderr, "thalweg: there is no verb {}; `thalweg help` lists them\n", name);
+    else
+        fmt::print(stderr, "thalweg: there is no verb {}; maybe {}?\n", name, nearest);
+    return exit_usage;
+}
+
+}  // namespace
+
+int tool_main(int argc, char** argv) {
+    const std::string_view name = argc > 1 ? argv[1] : "help";
+    if (name == "--version" || name == "version") {
+        fmt::print("thalweg {}.{}.{}\n", THALWEG_VERSION_MAJOR, THALWEG_VERSION_MINOR, THALWEG_VERSION_PATCH);
+        return exit_ok;
+    }
+    if (name == "help" || name == "--help" || name == "-h") {
+        if (argc <= 2) {
+            print_help();
+            return argc > 1 ? exit_ok : exit_usage;
+        }
+        const Verb* verb = find_verb(argv[2]);
+        if (verb == nullptr) return unknown_verb(argv[2]);
+        char help[] = "--help";
+        std::array<char*, 3> arguments = {argv[2], help, nullptr};
+        return verb->main(2, arguments.data());
+    }
+    const Verb* verb = find_verb(name);
+    return verb == nullptr ? unknown_verb(name) : verb->main(argc - 1, argv + 1);
+}
+
+}  // namespace thalweg::tool
+
+int main(int argc, char** argv) { return thalweg::tool::tool_main(argc, argv); }

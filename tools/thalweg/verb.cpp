@@ -1,0 +1,45 @@
+#include "verb.h"
+
+#include <fmt/core.h>
+
+#include "algorithms/algorithm.h"
+#include "topology/topology.h"
+
+namespace thalweg::tool {
+
+std::optional<int> parse(CLI::App& app, int argc, char** argv) {
+    const std::string verb = argv[0];
+    app.name("thalweg " + verb);
+    try {
+        app.parse(argc, argv);
+        return std::nullopt;
+    } catch (const CLI::CallForHelp&) {
+        fmt::print("{}", app.help());
+        return exit_ok;
+    } catch (const CLI::ParseError& error) {
+        return usage_error(verb, std::string(error.what()) + "; see `thalweg " + verb + " --help`");
+    }
+}
+
+int usage_error(std::string_view verb, std::string_view sentence) {
+    fmt::print(stderr, "thalweg {}: {}\n", verb, sentence);
+    return exit_usage;
+}
+
+bool check_option(const Option& option, std::string_view value, std::string& why) {
+    if (option.kind == OptionKind::algorithm) {
+        for (int i = 0; i < collective_count; ++i) {
+            const auto collective = static_cast<Collective>(i);
+            Choice choice;
+            if (name_of(collective) == option.field)
+                return !failed(parse_choice(collective, value, choice, why));
+        }
+    }
+    if (option.field == "topology") {
+        Topology topology;
+        return !failed(Topology::from_text(value, topology, why));
+    }
+    return true;
+}
+
+}  // namespace thalweg::tool

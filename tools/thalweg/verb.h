@@ -1,0 +1,41 @@
+// What the verbs of the command line share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/options.h"
+
+namespace thalweg::tool {
+
+// Exit statuses of our own. A program's own status is never changed: `thalweg run` becomes the program.
+inline constexpr int exit_ok = 0;
+inline constexpr int exit_failure = 1;           // the work could not be done
+inline constexpr int exit_usage = 2;             // the command line is wrong
+inline constexpr int exit_not_executable = 126;  // as shells do
+inline constexpr int exit_not_found = 127;
+
+// One row of verbs.def.
+struct Verb {
+    std::string_view name;
+    std::string_view summary;
+    int (*main)(int argc, char** argv);
+};
+
+#define VERB(name, summary) int verb_##name(int argc, char** argv);
+#include "verbs.def"
+#undef VERB
+
+// Parses with CLI11. Returns the exit status when there is nothing more to do: 0 after --help, 2 after a
+// mistake, which is told in one line. argv[0] is the verb.
+std::optional<int> parse(CLI::App& app, int argc, char** argv);
+
+// Writes "thalweg <verb>: <sentence>" to standard error and returns exit_usage.
+int usage_error(std::string_view verb, std::string_view sentence);
+
+// Judges the values of THALWEG_<COLLECTIVE> and THALWEG_TOPOLOGY.
+bool check_option(const Option& option, std::string_view value, std::string& why);
+
+}  // namespace thalweg::tool
