@@ -21,7 +21,7 @@ SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".def", ".inc", ".in"}
 
 
 def read_layers(path):
-    """room -> rooms it may include; an error where the arrows form a cycle or name an unknown room."""
+    """room -> rooms, or folders of rooms, it may include; an error where the arrows form a cycle or name an unknown room."""
     layers, errors = {}, []
     for number, line in enumerate(path.read_text().splitlines(), 1):
         line = line.split("#")[0].strip()
@@ -31,7 +31,7 @@ def read_layers(path):
         layers[room.strip()] = set(below.split())
         for name in below.split():
             # Rooms are listed bottom up, so that no cycle can be written.
-            if name not in layers or name == room.strip():
+            if name.split("/")[0] not in layers or name == room.strip():
                 errors.append(f"{path.name}:{number}: {name} must be listed above {room}")
     return layers, errors
 
@@ -66,7 +66,8 @@ def check(root):
             if match.group(1) == '"' and (path.parent / target).is_file():
                 target = (path.parent / target).resolve().relative_to(src.resolve()).as_posix()
             other = target.split("/")[0]
-            if "/" in target and other in layers and other != room and other not in layers[room]:
+            allowed = any(target.startswith(name + "/") for name in layers[room])
+            if "/" in target and other in layers and other != room and not allowed:
                 errors.append(f"{where}: {room} must not include {target}")
         if room in ("engine", "transport") and not inside.startswith(NATIVE_TABLE):
             for match in COLLECTIVE.finditer(code):

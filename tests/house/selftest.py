@@ -28,7 +28,7 @@ class Tree(unittest.TestCase):
 
 class Layers(Tree):
     def found(self, name, text):
-        self.write("layers.txt", "base:\ntransport: base\nengine: base transport\nplan: engine base transport\n")
+        self.write("layers.txt", "base:\ntransport: base\nengine: base transport\nplan: engine base transport\napi: transport/mpi\n")
         self.write("src/base/a.h", '#include <vector>\n')
         self.write(name, text)
         return "\n".join(layers.check(self.root))
@@ -40,6 +40,10 @@ class Layers(Tree):
     def test_wrong_arrow(self):
         self.assertIn("must not include engine/e.h", self.found("src/base/b.cpp", '#include "engine/e.h"\n'))
         self.assertIn("must not include", self.found("src/base/c.cpp", '#include <transport/t.h>\n'))
+
+    def test_part_of_a_room(self):
+        self.assertEqual(self.found("src/api/a.cpp", '#include "transport/mpi/host.h"\n'), "")
+        self.assertIn("must not include", self.found("src/api/a.cpp", '#include "transport/t.h"\n'))
 
     def test_mpi_too_low(self):
         self.assertIn("below transport/mpi", self.found("src/transport/inproc/a.cpp", "#include <mpi.h>\n"))
