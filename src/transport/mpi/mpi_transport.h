@@ -32,6 +32,11 @@ class MpiTransport final : public Transport {
     Status progress(std::span<Slot> done, std::size_t& count) override;
     void drive_host() override;
 
+    // MPICH and its derivatives hand an error that MPI_Testsome finds (a message longer than its receive, a
+    // lost peer) to the handler of MPI_COMM_WORLD, not to that of the request's communicator: there
+    // progress() returns an error only where the program has changed the world's handler. Open MPI asks
+    // `comm`.
+    //
     // The MPI error code behind the latest transport_failed or mismatch, for MPI_Comm_call_errhandler on the
     // user's communicator; MPI_SUCCESS when there is none, or when the sizes of a message and its receive
     // differ without MPI having noticed.
