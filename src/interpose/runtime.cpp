@@ -103,6 +103,8 @@ void thalweg_before_init(void) {
     if (find_host() != nullptr) announce_presence();
 }
 
+void thalweg_before_commit(void) { announce_while_committing(); }
+
 void thalweg_after_init(void) {
     const Host* host = find_host();
     if (host == nullptr || world_entered.exchange(true)) return;
@@ -131,6 +133,21 @@ void thalweg_before_session_finalize(void) {
     thalweg_entry_session_closing();
     sessions.fetch_sub(1);
     update_taking();
+}
+
+void thalweg_before_MPI_Comm_free(const void* comm) {
+    if (comm == nullptr || !taking.load(std::memory_order_acquire)) return;
+    void* const frame = __builtin_frame_address(0);
+    if (inside(frame)) return;
+    outermost_frame = reinterpret_cast<std::uintptr_t>(frame);
+    thalweg_entry_comm_freeing(*static_cast<const MPI_Comm*>(comm));
+    outermost_frame = 0;
+}
+
+void thalweg_before_mpi_comm_free(int comm) {
+    if (!taking.load(std::memory_order_acquire)) return;
+    const MPI_Comm handle = host()->comm_of_fortran(comm);
+    thalweg_before_MPI_Comm_free(&handle);
 }
 
 // Declined, this costs two loads, a call and two thread-local stores: no lock, no allocation, no system call.

@@ -31,9 +31,17 @@ void thalweg_leave(void);
 /* Around the native call of the same name. */
 void thalweg_before_init(void);
 void thalweg_after_init(void);
+/* Inside the native MPI_Init, in front of the PMIx_Commit it makes. */
+void thalweg_before_commit(void);
 void thalweg_before_finalize(void);
 void thalweg_after_session_init(void);
 void thalweg_before_session_finalize(void);
+
+/* Before MPI_Comm_free and MPI_Comm_disconnect, from C and from Fortran. A Fortran binding that calls the C function
+ * asks twice, which does no harm; the native call is not marked as ours, because the program's own attribute
+ * callbacks run inside it. */
+void thalweg_before_MPI_Comm_free(const void* comm);
+void thalweg_before_mpi_comm_free(int comm);
 
 /* 1: done, *error is what the wrapper returns; 0: pass the call on. */
 int thalweg_take_MPI_Bcast(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root, ThalwegHandle comm,

@@ -9,11 +9,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 
 namespace thalweg {
 namespace {
 
-constexpr const char* key_prefix = "thalweg-";
+constexpr const char* hydra_key = "thalweg-";  // and the rank
+constexpr const char* pmix_key = "thalweg";    // PMIx keeps the ranks apart itself
 // A hydra proxy answers in microseconds; one that is silent this long will not answer at all.
 constexpr int reply_timeout_ms = 10'000;
 
@@ -56,13 +58,10 @@ constexpr std::uint8_t pmix_global = 3;
 constexpr int pmix_success = 0;
 
 struct Pmix {
-    int (*init)(PmixProcess*, PmixInfo*, std::size_t) = nullptr;
-    int (*finalize)(const PmixInfo*, std::size_t) = nullptr;
     int (*put)(std::uint8_t scope, const char* key, PmixValue*) = nullptr;
-    int (*commit)() = nullptr;
     int (*get)(const PmixProcess*, const char* key, const PmixInfo*, std::size_t, PmixValue**) = nullptr;
 
-    bool complete() const { return init && finalize && put && commit && get; }
+    bool complete() const { return put && get; }
 };
 
 // Only a client library that is in the process already: loading one would displace MPI's own.
@@ -76,10 +75,7 @@ Pmix find_pmix() {
     auto find = [handle](auto& function, const char* name) {
         function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
     };
-    find(pmix.init, "PMIx_Init");
-    find(pmix.finalize, "PMIx_Finalize");
     find(pmix.put, "PMIx_Put");
-    find(pmix.commit, "PMIx_Commit");
     find(pmix.get, "PMIx_Get");
     dlclose(handle);  // the reference MPI holds keeps it
     dlerror();
@@ -88,36 +84,35 @@ Pmix find_pmix() {
 
 }  // namespace
 
-bool LauncherStore::write(const char* word) { return write_hydra(word) || write_pmix(word); }
-
 Word LauncherStore::read(int rank, char* word, std::size_t capacity) {
     switch (dialect_) {
-        case Dialect::hydra: return read_hydra(rank, word, capacity);
-        case Dialect::pmix: return read_pmix(rank, word, capacity);
-        case Dialect::none: break;
+        case Dialect::hydra:
+            return read_hydra(rank, word, capacity);
+        case Dialect::pmix:
+            return read_pmix(rank, word, capacity);
+        case Dialect::none:
+            break;
     }
     return Word::failed;
 }
 
-void LauncherStore::close() {
-    // Pairs our PMIx_Init: the library counts, and the launcher takes a process that leaves without the last
-    // PMIx_Finalize for a crashed one.
-    if (dialect_ == Dialect::pmix) find_pmix().finalize(nullptr, 0);
-    dialect_ = Dialect::none;
-}
-
-// Other process managers hand out a PMI_FD too and speak other dialects on it (Slurm's PMI-2 counts its bytes), so
-// this one is used only where hydra's own variables are.
-bool LauncherStore::write_hydra(const char* word) {
+// Other process managers hand out a PMI_FD too and speak other dialects on it (Slurm's PMI-2 counts its
+// bytes), so this one is used only where hydra's own variables are.
+bool LauncherStore::write(const char* word) {
     const char* descriptor = std::getenv("PMI_FD");
     const char* rank = std::getenv("PMI_RANK");
     if (descriptor == nullptr || rank == nullptr) return false;
-    if (std::getenv("HYDI_CONTROL_FD") == nullptr && std::getenv("HYDRA_BSTRAP_LOCALHOST") == nullptr) return false;
+    if (std::getenv("HYDI_CONTROL_FD") == nullptr && std::getenv("HYDRA_BSTRAP_LOCALHOST") == nullptr)
+        return false;
     descriptor_ = std::atoi(descriptor);
     char reply[1024], request[512], status[16];
+    // Hydra 4.0 forgets what was put before the first of its processes has said init; saying it twice is
+    // harmless.
+    if (!ask_hydra("cmd=init pmi_version=1 pmi_subversion=1\n", reply, sizeof reply)) return false;
     if (!ask_hydra("cmd=get_my_kvsname\n", reply, sizeof reply)) return false;
     if (!field(reply, "kvsname", space_, sizeof space_)) return false;
-    std::snprintf(request, sizeof request, "cmd=put kvsname=%s key=%s%s value=%s\n", space_, key_prefix, rank, word);
+    std::snprintf(request, sizeof request, "cmd=put kvsname=%s key=%s%s value=%s\n", space_, hydra_key, rank,
+                  word);
     if (!ask_hydra(request, reply, sizeof reply)) return false;
     if (field(reply, "rc", status, sizeof status) && std::strcmp(status, "0") != 0) return false;
     dialect_ = Dialect::hydra;
@@ -126,7 +121,7 @@ bool LauncherStore::write_hydra(const char* word) {
 
 Word LauncherStore::read_hydra(int rank, char* word, std::size_t capacity) {
     char request[512], reply[4096], status[16];
-    std::snprintf(request, sizeof request, "cmd=get kvsname=%s key=%s%d\n", space_, key_prefix, rank);
+    std::snprintf(request, sizeof request, "cmd=get kvsname=%s key=%s%d\n", space_, hydra_key, rank);
     if (!ask_hydra(request, reply, sizeof reply)) return Word::failed;
     if (!field(reply, "rc", status, sizeof status)) return Word::failed;
     if (std::strcmp(status, "0") != 0 || !field(reply, "value", word, capacity)) return Word::absent;
@@ -157,23 +152,20 @@ bool LauncherStore::ask_hydra(const char* request, char* reply, std::size_t capa
     return false;
 }
 
-bool LauncherStore::write_pmix(const char* word) {
-    if (std::getenv("PMIX_NAMESPACE") == nullptr) return false;  // not started by a PMIx launcher
+// Open MPI's initialisation trips over a PMIx that somebody else initialised, so the word is put at the
+// moment when it commits its own.
+bool LauncherStore::write_while_committing(const char* word) {
+    if (dialect_ != Dialect::none) return false;
     const Pmix pmix = find_pmix();
-    if (!pmix.complete()) return false;
-    PmixProcess self{};
-    if (pmix.init(&self, nullptr, 0) != pmix_success) return false;
-    char key[64], text[64];
-    std::snprintf(key, sizeof key, "%s%s", key_prefix, "word");
+    const char* space = std::getenv("PMIX_NAMESPACE");
+    if (!pmix.complete() || space == nullptr) return false;
+    char text[64];
     std::snprintf(text, sizeof text, "%s", word);
     PmixValue value{};
     value.type = pmix_string;
     value.text = text;  // copied by put
-    if (pmix.put(pmix_global, key, &value) != pmix_success || pmix.commit() != pmix_success) {
-        pmix.finalize(nullptr, 0);
-        return false;
-    }
-    std::snprintf(space_, sizeof space_, "%s", self.space);
+    if (pmix.put(pmix_global, pmix_key, &value) != pmix_success) return false;
+    std::snprintf(space_, sizeof space_, "%s", space);
     dialect_ = Dialect::pmix;
     return true;
 }
@@ -182,15 +174,13 @@ Word LauncherStore::read_pmix(int rank, char* word, std::size_t capacity) {
     PmixProcess peer{};
     std::snprintf(peer.space, sizeof peer.space, "%s", space_);
     peer.rank = static_cast<std::uint32_t>(rank);
-    char key[64];
-    std::snprintf(key, sizeof key, "%s%s", key_prefix, "word");
     // Everyone has committed what it will: do not wait for a word that is not there.
     PmixInfo immediate{};
     std::snprintf(immediate.key, sizeof immediate.key, "pmix.immediate");
     immediate.value.type = pmix_bool;
     immediate.value.flag = true;
     PmixValue* value = nullptr;
-    const int status = find_pmix().get(&peer, key, &immediate, 1, &value);
+    const int status = find_pmix().get(&peer, pmix_key, &immediate, 1, &value);
     if (status != pmix_success || value == nullptr) return Word::absent;
     const bool text = value->type == pmix_string && value->text != nullptr;
     if (text) {

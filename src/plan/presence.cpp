@@ -1,28 +1,160 @@
 #include "plan/presence.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <chrono>
+#include <vector>
 
+#include "base/log.h"
 #include "plan/launcher_store.h"
 #include "thalweg/thalweg.h"
 #include "transport/mpi/host.h"
 
 namespace thalweg {
+namespace {
+
 LauncherStore store;
-void announce_presence() {
-auto t=std::chrono::steady_clock::now();
-bool ok=store.write("0.1.0");
-fprintf(stderr,"announce %d %.1f us\n",ok,std::chrono::duration<double>(std::chrono::steady_clock::now()-t).count()*1e6);
+bool interception_complete = true;
+int circle_width = circle_width_standard;
+char reason[160] = "";
+
+#define WORD_(a, b, c) #a "." #b "." #c
+#define WORD(a, b, c) WORD_(a, b, c)
+// Other versions count as absent: their schedules need not be ours.
+constexpr const char* own_word = WORD(THALWEG_VERSION_MAJOR, THALWEG_VERSION_MINOR, THALWEG_VERSION_PATCH);
+
+// A node of the tree (rank 0 of the circle's communicator) and its children.
+struct Circle {
+    std::vector<int> members;
+    bool complete = true;
+    MPI_Comm comm{};
+};
+
+Circle circle_of(int node, int ranks) {
+    Circle circle;
+    circle.members.push_back(node);
+    const std::int64_t first = static_cast<std::int64_t>(node) * circle_width + 1;
+    for (std::int64_t child = first; child < std::min<std::int64_t>(first + circle_width, ranks); ++child)
+        circle.members.push_back(static_cast<int>(child));
+    return circle;
 }
-Presence find_presence(double) { 
-int r,p; host()->Comm_size(host()->comm_world,&p); host()->Comm_rank(host()->comm_world,&r);
-auto t=std::chrono::steady_clock::now();
-int c[3]={};
-for(int i=0;i<p;i++){char w[64];c[(int)store.read(i,w,64)]++;}
-fprintf(stderr,"rank %d present %d absent %d failed %d %.1f us\n",r,c[0],c[1],c[2],std::chrono::duration<double>(std::chrono::steady_clock::now()-t).count()*1e6);
-store.close();
-return c[0]==p?Presence::all:Presence::some; }
-const char* presence_reason() { return "x"; }
-void set_interception_complete(bool) {}
+
+// False when the store failed.
+bool read_words(Circle& circle, int self) {
+    for (int member : circle.members) {
+        char word[64];
+        if (member == self) continue;
+        const Word answer = store.read(member, word, sizeof word);
+        if (answer == Word::failed) return false;
+        const bool same = answer == Word::present && std::strcmp(word, own_word) == 0;
+        if (same) continue;
+        circle.complete = false;
+        if (answer == Word::present)
+            std::snprintf(reason, sizeof reason, "rank %d has Thalweg %s, this one %s", member, word,
+                          own_word);
+        else
+            std::snprintf(reason, sizeof reason, "rank %d runs without Thalweg", member);
+        return true;  // one is enough
+    }
+    return true;
+}
+
+void make_communicator(Circle& circle) {
+    const Host& mpi = *host();
+    MPI_Group world, group;
+    mpi.Comm_group(mpi.comm_world, &world);
+    mpi.Group_incl(world, static_cast<int>(circle.members.size()), circle.members.data(), &group);
+    // The tag only has to differ from that of another creation by the same thread at the same time.
+    mpi.Comm_create_group(mpi.comm_world, group, 0, &circle.comm);
+    mpi.Group_free(&group);
+    mpi.Group_free(&world);
+}
+
+bool agreed(MPI_Comm comm, bool own) {
+    const Host& mpi = *host();
+    std::uint64_t mine = own, least = 0;
+    mpi.Allreduce(&mine, &least, 1, mpi.uint64, mpi.min, comm);
+    return least != 0;
+}
+
+// Up the tree each circle that is complete agrees whether all below it is; down again it learns the root's
+// answer. A circle that is not complete sends nothing and takes no for an answer, which is the root's too.
+bool agree_over_tree(Circle& below, Circle& above, int rank) {
+    const Host& mpi = *host();
+    bool all = interception_complete;
+    const bool leads = below.members.size() > 1;
+    if (leads) {
+        if (below.complete) {
+            make_communicator(below);
+            all = agreed(below.comm, all);
+        } else {
+            all = false;
+        }
+    }
+    if (rank != 0) {
+        if (above.complete) {
+            make_communicator(above);
+            agreed(above.comm, all);
+            std::uint64_t verdict = 0;
+            mpi.Bcast(&verdict, 1, mpi.uint64, 0, above.comm);
+            all = verdict != 0;
+            mpi.Comm_free(&above.comm);
+        } else {
+            all = false;
+        }
+    }
+    if (leads && below.complete) {
+        std::uint64_t verdict = all;
+        mpi.Bcast(&verdict, 1, mpi.uint64, 0, below.comm);
+        mpi.Comm_free(&below.comm);
+    }
+    return all;
+}
+
+}  // namespace
+
+void announce_presence() { store.write(own_word); }
+
+void announce_while_committing() { store.write_while_committing(own_word); }
+
+void set_interception_complete(bool complete) { interception_complete = complete; }
+
+void set_circle_width(int width) { circle_width = width; }
+
+const char* presence_reason() { return reason; }
+
+Presence find_presence() {
+    const Host& mpi = *host();
+    int rank = 0, ranks = 1;
+    mpi.Comm_rank(mpi.comm_world, &rank);
+    mpi.Comm_size(mpi.comm_world, &ranks);
+    reason[0] = '\0';
+    constexpr const char* somewhere = "a rank runs without Thalweg, or a tool in front of it keeps its calls";
+    if (ranks == 1) {
+        if (interception_complete) return Presence::all;
+        std::snprintf(reason, sizeof reason, "%s", somewhere);
+        return Presence::some;
+    }
+    if (!store.open()) {
+        std::snprintf(reason, sizeof reason, "this launcher does not tell which ranks have Thalweg");
+        return Presence::unknown;
+    }
+    Circle below = circle_of(rank, ranks), above;
+    if (rank != 0) above = circle_of((rank - 1) / circle_width, ranks);
+    if (!read_words(below, rank) || !read_words(above, rank)) {
+        THALWEG_LOG_AT(error, "the launcher's store failed in MPI_Init; the ranks cannot agree");
+        mpi.Comm_call_errhandler(mpi.comm_world, MPI_ERR_OTHER);
+        std::snprintf(reason, sizeof reason, "the launcher's store failed");
+        return Presence::unknown;
+    }
+    // One circle: each rank has read every word and found the same, so the world itself can be used.
+    const bool all = ranks <= circle_width + 1 ? (rank == 0 ? below : above).complete &&
+                                                     agreed(mpi.comm_world, interception_complete)
+                                               : agree_over_tree(below, above, rank);
+    if (all) return Presence::all;
+    if (reason[0] == '\0') std::snprintf(reason, sizeof reason, "%s", somewhere);
+    return Presence::some;
+}
+
 }  // namespace thalweg

@@ -1,30 +1,42 @@
-// Which ranks of the job have us, found without a message that a receive of the user could match and without any
-// help from ranks that do not have us: through the launcher's key-value store.
+// Which ranks of the job have us, found without a message that a receive of the user could match and without
+// any help from ranks that do not have us: through the launcher's key-value store (launcher_store.h).
 //
-// Owner: interpose's wrappers announce, World::agree asks.
+// A rank leaves its word there before the barrier inside the native MPI_Init; afterwards a word is there or
+// will never be. So nobody waits for anybody, and no answer depends on time. Each rank reads the words of its
+// own circle, the children of one node of a tree and that node; in a job no larger than a circle that is all.
+// In a larger one the circles that are complete tell each other over communicators of their own (never over
+// the world, whose other ranks would have to take part).
 #pragma once
 
 namespace thalweg {
 
 enum class Presence {
-    all,      // every rank of MPI_COMM_WORLD has us, its calls reach us: collectives of ours are safe
-    some,     // at least one has not: every rank that has us learns so, and passes everything through
-    unknown,  // not found out in time, or the launcher has no store we can use; `some` to be safe
+    all,      // every rank of MPI_COMM_WORLD has us, in this version, and its calls reach us
+    some,     // at least one has not: every rank that has us learns so
+    unknown,  // the launcher has no store that we can use; every rank that has us gets this answer
 };
 
-// Before the native MPI_Init: leaves a mark in the launcher's store, which the native initialisation then spreads.
-// Local.
+// Before the native MPI_Init. Local.
 void announce_presence();
 
-// After the native MPI_Init, once, by every rank that has us. `timeout_seconds` bounds the wait for the others.
-// All ranks that have us get the same answer, except that some may get `unknown` where others get `some`.
-Presence find_presence(double timeout_seconds);
+// Inside the native MPI_Init, before it commits to PMIx: does the same where announce_presence() found no
+// store, and nothing at any other time. Local.
+void announce_while_committing();
+
+// After the native MPI_Init, once, by every rank that has us. `all`, `some` and `unknown` are the same on all
+// of them, and only `all` allows anything collective. A store that worked before and fails now ends with an
+// MPI error on the world: the others may rely on this rank.
+Presence find_presence();
 
 // Why the last answer was not `all`, one clause for a log line; static storage.
 const char* presence_reason();
 
-// Whether this rank's calls reach our wrappers, as far as can be told: counts as absent otherwise. Call it before
-// find_presence.
+// Whether this rank's calls reach our wrappers, as far as that can be told; a rank whose calls do not counts
+// as absent. Call it before find_presence.
 void set_interception_complete(bool complete);
+
+// Children per node of the tree; small numbers let a test see a tree with few ranks.
+inline constexpr int circle_width_standard = 32;
+void set_circle_width(int width);
 
 }  // namespace thalweg

@@ -24,8 +24,6 @@ namespace {
 
 constinit std::atomic<World*> the_world{nullptr};
 
-constexpr double presence_timeout_seconds = 30;
-
 // Up to this many ranks the places of all are gathered in MPI_Init (16 bytes each); beyond it the launcher's
 // environment says how many ranks share the machine.
 constexpr int largest_gathered_world = 16384;
@@ -83,7 +81,7 @@ void World::agree() {
     std::unique_ptr<World> world(new World);
     mpi->Comm_rank(mpi->comm_world, &world->rank_);
     set_log_rank(world->rank_);
-    if (find_presence(presence_timeout_seconds) != Presence::all) {
+    if (find_presence() != Presence::all) {
         THALWEG_LOG_AT(warn, "%s; every call goes to the MPI library", presence_reason());
         return;
     }

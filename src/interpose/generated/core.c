@@ -42,6 +42,28 @@ int wrap_MPI_Finalize(void) {
     return next();
 }
 
+typedef int Next_MPI_Comm_free(void* comm);
+Next_MPI_Comm_free wrap_MPI_Comm_free THALWEG_WRAPS(MPI_Comm_free);
+static ThalwegNext next_MPI_Comm_free = {"MPI_Comm_free", (void*)wrap_MPI_Comm_free, NULL};
+
+int wrap_MPI_Comm_free(void* comm) {
+    Next_MPI_Comm_free* next = (Next_MPI_Comm_free*)thalweg_next(&next_MPI_Comm_free);
+    if (next == NULL) return thalweg_missing_error();
+    thalweg_before_MPI_Comm_free(comm);
+    return next(comm);
+}
+
+typedef int Next_MPI_Comm_disconnect(void* comm);
+Next_MPI_Comm_disconnect wrap_MPI_Comm_disconnect THALWEG_WRAPS(MPI_Comm_disconnect);
+static ThalwegNext next_MPI_Comm_disconnect = {"MPI_Comm_disconnect", (void*)wrap_MPI_Comm_disconnect, NULL};
+
+int wrap_MPI_Comm_disconnect(void* comm) {
+    Next_MPI_Comm_disconnect* next = (Next_MPI_Comm_disconnect*)thalweg_next(&next_MPI_Comm_disconnect);
+    if (next == NULL) return thalweg_missing_error();
+    thalweg_before_MPI_Comm_free(comm);
+    return next(comm);
+}
+
 typedef int Next_MPI_Bcast(void* buffer, int count, ThalwegHandle datatype, int root, ThalwegHandle comm);
 Next_MPI_Bcast wrap_MPI_Bcast THALWEG_WRAPS(MPI_Bcast);
 static ThalwegNext next_MPI_Bcast = {"MPI_Bcast", (void*)wrap_MPI_Bcast, NULL};

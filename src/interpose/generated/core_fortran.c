@@ -89,6 +89,48 @@ THALWEG_FORTRAN_NAME(MPI_FINALIZE, mpi_finalize)
 THALWEG_FORTRAN_NAME(mpi_finalize_f08, mpi_finalize)
 THALWEG_FORTRAN_NAME(mpi_finalize_f08_, mpi_finalize)
 
+#define PARAMETERS_mpi_comm_free int* comm, int* ierror
+#define ARGUMENTS_mpi_comm_free comm, ierror
+typedef void Next_mpi_comm_free(PARAMETERS_mpi_comm_free);
+
+static void body_mpi_comm_free(ThalwegNext* record, PARAMETERS_mpi_comm_free) {
+    Next_mpi_comm_free* next = (Next_mpi_comm_free*)thalweg_next(record);
+    if (next == NULL) {
+        if (ierror != NULL) *ierror = thalweg_missing_error();
+        return;
+    }
+    thalweg_before_mpi_comm_free(*comm);
+    next(comm, ierror);
+}
+
+THALWEG_FORTRAN_NAME(mpi_comm_free, mpi_comm_free)
+THALWEG_FORTRAN_NAME(mpi_comm_free_, mpi_comm_free)
+THALWEG_FORTRAN_NAME(mpi_comm_free__, mpi_comm_free)
+THALWEG_FORTRAN_NAME(MPI_COMM_FREE, mpi_comm_free)
+THALWEG_FORTRAN_NAME(mpi_comm_free_f08, mpi_comm_free)
+THALWEG_FORTRAN_NAME(mpi_comm_free_f08_, mpi_comm_free)
+
+#define PARAMETERS_mpi_comm_disconnect int* comm, int* ierror
+#define ARGUMENTS_mpi_comm_disconnect comm, ierror
+typedef void Next_mpi_comm_disconnect(PARAMETERS_mpi_comm_disconnect);
+
+static void body_mpi_comm_disconnect(ThalwegNext* record, PARAMETERS_mpi_comm_disconnect) {
+    Next_mpi_comm_disconnect* next = (Next_mpi_comm_disconnect*)thalweg_next(record);
+    if (next == NULL) {
+        if (ierror != NULL) *ierror = thalweg_missing_error();
+        return;
+    }
+    thalweg_before_mpi_comm_free(*comm);
+    next(comm, ierror);
+}
+
+THALWEG_FORTRAN_NAME(mpi_comm_disconnect, mpi_comm_disconnect)
+THALWEG_FORTRAN_NAME(mpi_comm_disconnect_, mpi_comm_disconnect)
+THALWEG_FORTRAN_NAME(mpi_comm_disconnect__, mpi_comm_disconnect)
+THALWEG_FORTRAN_NAME(MPI_COMM_DISCONNECT, mpi_comm_disconnect)
+THALWEG_FORTRAN_NAME(mpi_comm_disconnect_f08, mpi_comm_disconnect)
+THALWEG_FORTRAN_NAME(mpi_comm_disconnect_f08_, mpi_comm_disconnect)
+
 #define PARAMETERS_mpi_bcast void* buffer, int* count, int* datatype, int* root, int* comm, int* ierror
 #define ARGUMENTS_mpi_bcast buffer, count, datatype, root, comm, ierror
 typedef void Next_mpi_bcast(PARAMETERS_mpi_bcast);

@@ -95,9 +95,12 @@ constexpr const char* built_for_name = "the MPICH ABI";
 #endif
 
 #if defined(OPEN_MPI)
+// The program's copy first: a linker may have moved the object into the executable (a copy relocation), and then
+// the library's own has never been initialised.
 template <typename T>
 T handle_at(const char* symbol) {
-    return static_cast<T>(look_up(symbol));
+    void* address = dlsym(RTLD_DEFAULT, symbol);
+    return static_cast<T>(address != nullptr ? address : look_up(symbol));
 }
 #define HANDLE_VALUE(type, constant, symbol) handle_at<type>(symbol)
 #else

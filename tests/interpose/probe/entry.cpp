@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 #include "api/entry.h"
 #include "plan/presence.h"
@@ -17,9 +18,10 @@ using namespace thalweg;
 
 namespace {
 
-std::atomic<int> initialized, finalizing, opened, closing, seen, taken;
+std::atomic<int> initialized, finalizing, opened, closing, seen, taken, freeing;
 bool take_all = false;
 Presence presence = Presence::unknown;
+double presence_us = 0;
 
 void tell(const char* event) {
     const char* prefix = std::getenv("PROBE_FILE");
@@ -29,9 +31,10 @@ void tell(const char* event) {
     char name[512];
     std::snprintf(name, sizeof name, "%s.%d", prefix, rank);
     if (std::FILE* file = std::fopen(name, "a")) {
-        std::fprintf(file, "%s initialized=%d finalizing=%d opened=%d closing=%d seen=%d taken=%d presence=%s\n", event,
-                     initialized.load(), finalizing.load(), opened.load(), closing.load(), seen.load(), taken.load(),
-                     presence == Presence::all ? "all" : presence == Presence::some ? "some" : "unknown");
+        std::fprintf(file, "%s initialized=%d finalizing=%d opened=%d closing=%d seen=%d taken=%d freed=%d presence=%s us=%.0f\n", event,
+                     initialized.load(), finalizing.load(), opened.load(), closing.load(), seen.load(), taken.load(), freeing.load(),
+                     presence == Presence::all ? "all" : presence == Presence::some ? "some" : "unknown",
+                     presence_us);
         std::fclose(file);
     }
 }
@@ -48,7 +51,12 @@ extern "C" {
 void thalweg_entry_initialized(void) {
     ++initialized;
     read_environment();
-    presence = find_presence(30);
+    if (const char* width = std::getenv("PROBE_WIDTH")) set_circle_width(std::atoi(width));
+    timespec before, after;
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    presence = find_presence();
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    presence_us = (after.tv_sec - before.tv_sec) * 1e6 + (after.tv_nsec - before.tv_nsec) * 1e-3;
     if (presence != Presence::all) {
         take_all = false;
         std::fprintf(stderr, "probe: passes through: %s\n", presence_reason());
@@ -70,6 +78,11 @@ void thalweg_entry_session_opened(void) {
 void thalweg_entry_session_closing(void) {
     ++closing;
     tell("closing");
+}
+
+void thalweg_entry_comm_freeing(MPI_Comm) {
+    ++freeing;
+    tell("freeing");
 }
 
 int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, int* error) {
