@@ -1,16 +1,13 @@
 #include "plan/broadcast.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "plan/communicator.h"
-#include "plan/datatype.h"
 #include "plan/last_call.h"
+#include "plan/payload.h"
 #include "transport/mpi/host.h"
 
 namespace thalweg {
@@ -29,60 +26,6 @@ Pieces pieces_of(std::uint64_t message_bytes) {
     const std::uint64_t even = (message_bytes + count - 1) / count;
     const std::uint64_t bytes = (even + 4095) / 4096 * 4096;
     return {bytes, (message_bytes + bytes - 1) / bytes};
-}
-
-// The packed form of data that only MPI can pack.
-class Packed {
-  public:
-    ~Packed() {
-        if (data_ != nullptr) munmap(data_, bytes_);
-    }
-    bool reserve(std::uint64_t bytes) {
-        void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (data == MAP_FAILED) return false;
-        data_ = data;
-        bytes_ = bytes;
-        return true;
-    }
-    std::byte* data() { return static_cast<std::byte*>(data_); }
-
-  private:
-    void* data_ = nullptr;
-    std::uint64_t bytes_ = 0;
-};
-
-// PMPI_Pack counts in ints: as many elements at a time as stay below 1 GiB.
-int elements_at_a_time(std::uint64_t size) {
-    return static_cast<int>(
-        std::clamp<std::uint64_t>((1u << 30) / std::max<std::uint64_t>(size, 1), 1, 1u << 30));
-}
-
-bool pack(const void* buffer, std::uint64_t count, MPI_Datatype type, const TypeShape& shape,
-          std::byte* packed, MPI_Comm comm) {
-    const std::uint64_t step = static_cast<std::uint64_t>(elements_at_a_time(shape.size));
-    for (std::uint64_t done = 0; done < count; done += step) {
-        const int now = static_cast<int>(std::min(step, count - done));
-        const auto address = reinterpret_cast<std::uintptr_t>(buffer) + done * shape.extent;
-        int position = 0;
-        if (host()->Pack(reinterpret_cast<const void*>(address), now, type, packed + done * shape.size,
-                         static_cast<int>(now * shape.size), &position, comm) != MPI_SUCCESS)
-            return false;
-    }
-    return true;
-}
-
-bool unpack(void* buffer, std::uint64_t count, MPI_Datatype type, const TypeShape& shape,
-            const std::byte* packed, MPI_Comm comm) {
-    const std::uint64_t step = static_cast<std::uint64_t>(elements_at_a_time(shape.size));
-    for (std::uint64_t done = 0; done < count; done += step) {
-        const int now = static_cast<int>(std::min(step, count - done));
-        const auto address = reinterpret_cast<std::uintptr_t>(buffer) + done * shape.extent;
-        int position = 0;
-        if (host()->Unpack(packed + done * shape.size, static_cast<int>(now * shape.size), &position,
-                           reinterpret_cast<void*>(address), now, type, comm) != MPI_SUCCESS)
-            return false;
-    }
-    return true;
 }
 
 int mpi_class_of(Status status) {
@@ -104,6 +47,17 @@ Status run(Communicator& state, Plan& plan, void* data) {
     Status status = plan.execution->start(bindings, state.next_operation());
     if (!failed(status)) status = wait(*plan.execution, state.policy(), plan.tally->waited);
     plan.tally->elapsed_ns += now_ns() - began;
+    return status;
+}
+
+// Runs one piece from and to where this rank's data is.
+Status move_piece(Communicator& state, Plan& plan, Payload& payload, std::uint64_t begin, std::uint64_t end) {
+    if (payload.direct() != nullptr) return run(state, plan, payload.direct() + begin);
+    std::byte* const staged = static_cast<std::byte*>(state.staging().data());
+    Status status = Status::ok;
+    if (plan.root == state.rank()) status = payload.load(staged, begin, end);
+    if (!failed(status)) status = run(state, plan, staged);
+    if (!failed(status) && plan.root != state.rank()) status = payload.store(staged, begin, end);
     return status;
 }
 
@@ -151,10 +105,9 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
     };
     if (state->reason() == Reason::intercommunicator) return decline(Reason::intercommunicator);
     if (root < 0 || root >= state->size()) return decline(Reason::invalid);
-    const TypeShape shape = shape_of(type);
-    const bool contiguous = shape.contiguous(count);
-    if (contiguous && buffer == nullptr && shape.first == 0) return decline(Reason::invalid);
     if (bytes == 0) return decline(Reason::empty);
+    Payload payload(buffer, count, type, bytes, comm);
+    if (payload.refused_by_native()) return decline(Reason::invalid);
     if (state->broken) {
         error = raise(*state, nullptr, comm, Status::transport_failed);
         return true;
@@ -166,33 +119,18 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
     Plan* plan = nullptr;
     Status status = state->plan(comm, pieces.bytes, root, pieces.bytes, plan);
     if (!failed(status) && plan->execution == nullptr) return decline(plan->native_reason);
-
-    Packed packed;
-    std::byte* data = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(buffer) + shape.first);
-    if (!failed(status) && !contiguous) {
-        if (!packed.reserve(bytes)) status = Status::out_of_memory;
-        data = packed.data();
-        if (!failed(status) && root == state->rank() && !pack(buffer, count, type, shape, data, comm))
-            status = Status::transport_failed;
-    }
+    if (!failed(status)) status = payload.prepare();
     if (!failed(status)) {
         note_accelerated(*plan, bytes);
         ++plan->tally->calls;
         plan->tally->bytes += bytes;
-        plan->tally->staged_calls += !contiguous;
+        plan->tally->staged_calls += payload.direct() == nullptr;
     }
-    for (std::uint64_t piece = 0; !failed(status) && piece < pieces.count; ++piece) {
-        const std::uint64_t begin = piece * pieces.bytes;
-        const std::uint64_t here = std::min(pieces.bytes, bytes - begin);
-        if (here != plan->bytes) {
-            status = state->plan(comm, here, root, pieces.bytes, plan);
-            if (failed(status)) break;
-        }
-        status = run(*state, *plan, data + begin);
+    for (std::uint64_t begin = 0; !failed(status) && begin < bytes; begin += pieces.bytes) {
+        const std::uint64_t end = std::min(begin + pieces.bytes, bytes);
+        if (end - begin != plan->bytes) status = state->plan(comm, end - begin, root, pieces.bytes, plan);
+        if (!failed(status)) status = move_piece(*state, *plan, payload, begin, end);
     }
-    if (!failed(status) && !contiguous && root != state->rank() &&
-        !unpack(buffer, count, type, shape, data, comm))
-        status = Status::transport_failed;
     error = failed(status) ? raise(*state, plan, comm, status) : MPI_SUCCESS;
     return true;
 }

@@ -4,33 +4,27 @@
 #include <mpi.h>
 
 #include <cstdint>
-#include <memory>
 
-#include "base/status.h"
+#include "layout/layout.h"
 
 namespace thalweg {
 
 struct TypeShape {
-    enum class Kind : std::uint8_t {
-        run,     // one element is `size` bytes in one run, in the order of the type map
-        opaque,  // only MPI can tell: PMPI_Pack and PMPI_Unpack
-    };
-    Kind kind = Kind::opaque;
+    bool opaque = false;      // only MPI can tell where the bytes are: PMPI_Pack and PMPI_Unpack
+    Layout layout;            // when not opaque
     std::uint64_t size = 0;   // bytes of data in one element
-    std::int64_t first = 0;   // where the run begins, relative to the buffer address
-    std::int64_t extent = 0;  // distance of two elements
-
-    // Whether `count` elements are one run of bytes.
-    bool contiguous(std::uint64_t count) const {
-        return kind == Kind::run && (count == 1 || extent == static_cast<std::int64_t>(size));
-    }
+    std::int64_t extent = 0;  // distance of two elements, in bytes
 };
+
+// Types with more runs than this in one element are opaque: a list of them would cost more memory than it is
+// worth.
+inline constexpr std::uint64_t most_runs = 1u << 17;
 
 // Bytes of data in one element, or a negative number for a handle that the native library will refuse.
 std::int64_t type_size(MPI_Datatype type);
 
-// Fills `shape`; a derived type's is looked up in, or added to, its attributes. Never fails: what cannot be
-// understood is opaque.
-TypeShape shape_of(MPI_Datatype type);
+// The shape of `type`: in `storage` for predefined types, else in an attribute of the type, made at the first
+// call. Valid until the type is freed. Throws std::bad_alloc.
+const TypeShape& shape_of(MPI_Datatype type, TypeShape& storage);
 
 }  // namespace thalweg
