@@ -1,4 +1,5 @@
-// The registry of algorithms, made from algorithms.def: pure functions (Problem, Topology, parameters) -> Schedule.
+// The registry of algorithms, made from algorithms.def: pure functions (Problem, Topology, parameters) ->
+// Schedule.
 #pragma once
 
 #include <array>
@@ -25,8 +26,8 @@ struct Problem {
     int size = 1;
     int root = 0;
     std::uint64_t bytes = 0;
-    // For combinators, which build a part piece by piece: where the message starts in `out`, and how many messages
-    // one pair of ranks may still exchange. A caller leaves them alone.
+    // For combinators, which build a part piece by piece: where the message starts in `out`, and how many
+    // messages one pair of ranks may still exchange. A caller leaves them alone.
     std::uint64_t offset = 0;
     std::uint64_t messages_per_pair = max_messages_per_pair;
 };
@@ -41,10 +42,17 @@ struct Parameter {
 };
 inline constexpr int max_parameters = 4;
 
+// One operand of a combinator.
+struct Part {
+    std::string_view name;      // "intra"
+    std::string_view standard;  // the algorithm it stands for when none is given
+};
+
 struct Algorithm;
 
-// An algorithm with its parameters' values: what a user writes as "chain:chunk_bytes=64K" or, for a combinator,
-// "node_leader(intra=linear,inter=chain:chunk_bytes=64K)". A value type; equal choices build equal schedules.
+// An algorithm with its parameters' values: what a user writes as "chain:chunk_bytes=64K" or, for a
+// combinator, "node_leader(intra=linear,inter=chain:chunk_bytes=64K)". A value type; equal choices build
+// equal schedules.
 struct Choice {
     const Algorithm* algorithm = nullptr;
     std::array<std::uint64_t, max_parameters> values{};
@@ -53,8 +61,9 @@ struct Choice {
     bool operator==(const Choice&) const = default;
 };
 
-// What an algorithm promises for a whole group (all ranks added up). A test compares it with its schedules. Every
-// figure is exact, except that `rounds` of a combinator is an upper bound where hosts differ in their ranks.
+// What an algorithm promises for a whole group (all ranks added up). A test compares it with its schedules.
+// Every figure is exact, except that `rounds` of a combinator is an upper bound where hosts differ in their
+// ranks.
 struct Claim {
     std::uint64_t rounds = 0;           // longest chain of messages that depend on one another
     std::uint64_t messages = 0;         // sends of at least one byte, all ranks
@@ -62,7 +71,8 @@ struct Claim {
     std::uint64_t redundant_bytes = 0;  // received although the rank already held them
 };
 
-// The textbook price, rounds * latency + bytes / rate, for ranks that send one message and receive one at a time.
+// The textbook price, rounds * latency + bytes / rate, for ranks that send one message and receive one at a
+// time.
 struct Price {
     std::uint64_t rounds = 0;
     std::uint64_t bytes = 0;  // on the critical path
@@ -76,15 +86,15 @@ struct Algorithm {
     std::string_view formula;  // the price as people write it
     std::string_view source;   // who published it
     std::span<const Parameter> parameters;
-    std::span<const std::string_view> parts;  // names of a combinator's operands
-    // Why this algorithm cannot serve the problem, or an empty view when it can. Depends only on values that are
-    // equal on all ranks (never on Problem::rank).
+    std::span<const Part> parts;  // a combinator's operands, else empty
+    // Why this algorithm cannot serve the problem, or an empty view when it can. Depends only on values that
+    // are equal on all ranks (never on Problem::rank).
     std::string_view (*refuse)(const Problem&, const Topology&, const Choice&);
     // Pre: refuse() is empty. Never fails; throws std::bad_alloc only.
     Schedule (*build)(const Problem&, const Topology&, const Choice&);
     Claim (*claim)(const Problem&, const Topology&, const Choice&);
-    // Pre: refuse() is empty, no parts (model/ prices a combinator from its parts). Cheap enough to be asked at every
-    // new message size.
+    // Pre: refuse() is empty, no parts (model/ prices a combinator from its parts). Cheap enough to be asked
+    // at every new message size.
     Price (*price)(const Problem&, const Topology&, const Choice&);
 };
 
@@ -94,8 +104,9 @@ const Algorithm* find_algorithm(Collective collective, std::string_view name);
 // The choice with every parameter at its standard value (a combinator's operands likewise).
 Choice standard_choice(const Algorithm& algorithm);
 
-// Parses "chain:chunk_bytes=64K" or "node_leader(intra=linear,inter=chain:chunk_bytes=64K)". On error `choice` is
-// unchanged and `why` is one sentence with the accepted form (and the nearest name for a misspelt one).
+// Parses "chain:chunk_bytes=64K" or "node_leader(intra=linear,inter=chain:chunk_bytes=64K)". On error
+// `choice` is unchanged and `why` is one sentence with the accepted form (and the nearest name for a misspelt
+// one).
 Status parse_choice(Collective collective, std::string_view text, Choice& choice, std::string& why);
 std::string to_text(const Choice& choice);
 
@@ -105,7 +116,8 @@ std::string_view refuse(const Choice& choice, const Problem& problem, const Topo
 Schedule build(const Choice& choice, const Problem& problem, const Topology& topology);
 Claim claim(const Choice& choice, const Problem& problem, const Topology& topology);
 
-// An algorithm of a native MPI as a schedule of ours, so that a bench can tell the algorithm from the waiting.
+// An algorithm of a native MPI as a schedule of ours, so that a bench can tell the algorithm from the
+// waiting.
 struct Twin {
     Collective collective = Collective::bcast;
     std::string_view family;   // "mpich" or "openmpi"
