@@ -112,6 +112,7 @@ void enter_network(pid_t host);                     // this process's sockets fr
 // Enters all namespaces of a host and runs argv there in the same working directory, in a session of its own
 // (as ssh does: a Ctrl-C is the launcher's business) or in this one. Ends with its exit status.
 [[noreturn]] void exec_on_host(pid_t host, const Args& argv, bool own_session);
+std::string own_path();                             // of the running program
 double now_s();                                     // monotonic
 std::string strip(const std::string& text);
 [[noreturn]] void fail(const std::string& sentence);
@@ -161,9 +162,9 @@ struct Launch {
 
 MpiInstall find_mpi(Mpi mpi, const std::string& root);  // throws with one sentence where there is none
 Launch plan_launch(const Options& options, const MpiInstall& install, const std::string& folder, int cores,
-                   const std::string& yield_library);
+                   const std::string& help_library);
 Args enclosing_job_variables(char** environment, const Args& keep);  // names left by a surrounding launcher
-std::string yield_library();                            // path of liblabyield.so, empty if not built
+std::string help_library();                             // path of liblabwait.so, empty if not built
 
 // --- processes.cpp -------------------------------------------------------------------------------------------
 struct RunningLab {

@@ -92,11 +92,8 @@ nlohmann::json facts_as_json(const Options& options, const Facts& facts, const L
 
 // The script that the launchers start in place of ssh; on a file system that only this lab sees.
 void write_agent(const Cluster& cluster) {
-    char self[4096];
-    const ssize_t length = readlink("/proc/self/exe", self, sizeof self);
-    if (length <= 0) fail_errno("cannot find this program's own path");
     const std::string path = cluster.folder + "/ssh";
-    write_file(path, "#!/bin/sh\nexec '" + std::string(self, length) + "' lab agent-exec \"$@\"\n");
+    write_file(path, "#!/bin/sh\nexec '" + own_path() + "' lab agent-exec \"$@\"\n");
     if (chmod(path.c_str(), 0755) != 0) fail_errno("cannot make " + path + " executable");
 }
 
@@ -140,7 +137,7 @@ int run_verb(const Args& args, bool shell) {
                          facts.calibration.latency_s * 1e3);
         write_agent(cluster);
         Launch launch = plan_launch(options, install, cluster.folder,
-                                    static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), yield_library());
+                                    static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), help_library());
         write_file(cluster.folder + "/hosts", launch.hostfile);
         launch.argv.push_back(program);
         launch.argv.insert(launch.argv.end(), options.program.begin() + 1, options.program.end());

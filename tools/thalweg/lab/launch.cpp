@@ -14,14 +14,13 @@ namespace thalweg::lab {
 
 namespace {
 
+constexpr int polls_before_yield = 20;
+
 bool is_file(const std::string& path) { return access(path.c_str(), X_OK) == 0; }
 
 std::string own_folder() {
-    char path[PATH_MAX];
-    const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
-    if (length <= 0) return {};
-    const std::string text(path, length);
-    return text.substr(0, text.rfind('/'));
+    const std::string path = own_path();
+    return path.substr(0, path.rfind('/'));
 }
 
 // $THALWEG_MPI_ROOTS, the current folder and its parents, the binary's folder and its parents.
@@ -89,6 +88,13 @@ Args hydra(const Options& options, const MpiInstall& install, const std::string&
             file_option, folder + "/hosts", "-n", std::to_string(options.total_ranks())};
 }
 
+// Open MPI 4's daemons look for the agent on their own hosts, where the lab's script is not; so it gets this very
+// program, unless a space in its path would be taken for the end of it.
+std::string ssh_agent(const std::string& folder) {
+    const std::string self = own_path();
+    return self.find(' ') == std::string::npos ? self + " lab agent-exec" : folder + "/ssh";
+}
+
 Args prte(const Options& options, const MpiInstall& install, const std::string& folder) {
     return {install.launcher, "--hostfile", folder + "/hosts", "--map-by", options.cyclic ? "node" : "slot",
             "--bind-to", "none", "-n", std::to_string(options.total_ranks())};
@@ -99,6 +105,21 @@ std::string rail_networks(const Network& network) {
     for (int rail = 0; rail < network.rails; ++rail)
         text += (rail ? "," : "") + std::string("10.77.") + std::to_string(rail) + ".0/24";
     return text;
+}
+
+void help_mpich(const Options& options, bool crowded, const std::string& library, Launch& launch) {
+    const bool yields = options.yield_help == "on" || (options.yield_help == "auto" && crowded);
+    if (library.empty()) {
+        if (options.yield_help == "on") fail("liblabwait.so is not beside this program");
+        return;
+    }
+    const char* before = std::getenv("LD_PRELOAD");
+    // For the ranks alone: the launcher and its proxies run as they are.
+    for (const auto& [name, value] :
+         Settings{{"LD_PRELOAD", library + (before && *before ? std::string(":") + before : "")},
+                  {"THALWEG_LAB_YIELD_POLLS", yields ? std::to_string(polls_before_yield) : "0"}})
+        launch.argv.insert(launch.argv.end(), {"-genv", name, value});
+    if (yields) launch.waiting = "yields after " + std::to_string(polls_before_yield) + " empty polls, helped by the lab";
 }
 
 }  // namespace
@@ -123,8 +144,8 @@ MpiInstall find_mpi(Mpi mpi, const std::string& root) {
          "THALWEG_MPI_ROOTS");
 }
 
-std::string yield_library() {
-    for (const char* place : {"/liblabyield.so", "/../lib/liblabyield.so", "/../lib/thalweg/liblabyield.so"}) {
+std::string help_library() {
+    for (const char* place : {"/liblabwait.so", "/../lib/liblabwait.so", "/../lib/thalweg/liblabwait.so"}) {
         char path[PATH_MAX];
         if (realpath((own_folder() + place).c_str(), path)) return path;
     }
@@ -132,7 +153,7 @@ std::string yield_library() {
 }
 
 Launch plan_launch(const Options& options, const MpiInstall& install, const std::string& folder, int cores,
-                   const std::string& yield_library) {
+                   const std::string& help_library) {
     Launch launch;
     const bool crowded = options.total_ranks() > cores;
     launch.waiting = crowded ? "as the MPI does, more ranks than cores" : "as the MPI does";
@@ -145,16 +166,7 @@ Launch plan_launch(const Options& options, const MpiInstall& install, const std:
         case Mpi::mpich_debian:
             launch.argv = hydra(options, install, folder);
             launch.hostfile = placement(options);
-            if (options.yield_help == "on" || (options.yield_help == "auto" && crowded)) {
-                if (yield_library.empty() && options.yield_help == "on") fail("liblabyield.so is not built");
-                if (!yield_library.empty()) {
-                    const char* before = std::getenv("LD_PRELOAD");
-                    launch.argv.insert(launch.argv.end(), {"-genv", "LD_PRELOAD",
-                                                           yield_library + (before && *before ? ":" : "") +
-                                                               (before ? before : "")});
-                    launch.waiting = "yields after 20 empty polls, with the lab's help";
-                }
-            }
+            help_mpich(options, crowded, help_library, launch);
             break;
         case Mpi::impi:
             launch.argv = hydra(options, install, folder);
@@ -172,7 +184,7 @@ Launch plan_launch(const Options& options, const MpiInstall& install, const std:
             preset("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
             preset("PRTE_ALLOW_RUN_AS_ROOT", "1");
             preset("PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-            preset("PRTE_MCA_plm_ssh_agent", folder + "/ssh");
+            preset("PRTE_MCA_plm_ssh_agent", ssh_agent(folder));
             preset("PRTE_MCA_plm_ssh_no_tree_spawn", "1");
             preset("PRTE_MCA_prte_tmpdir_base", "/dev/shm");
             preset("OMPI_MCA_pml", "ob1");
@@ -185,7 +197,7 @@ Launch plan_launch(const Options& options, const MpiInstall& install, const std:
             preset("OMPI_ALLOW_RUN_AS_ROOT", "1");
             preset("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
             preset("OMPI_MCA_plm", "rsh");
-            preset("OMPI_MCA_plm_rsh_agent", folder + "/ssh");
+            preset("OMPI_MCA_plm_rsh_agent", ssh_agent(folder));
             preset("OMPI_MCA_plm_rsh_no_tree_spawn", "1");
             preset("OMPI_MCA_orte_tmpdir_base", "/dev/shm");
             preset("OMPI_MCA_pml", "ob1");

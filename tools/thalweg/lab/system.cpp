@@ -1,6 +1,6 @@
 // Small wrappers around processes, files and namespaces.
 #include <fcntl.h>
-#include <poll.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -51,6 +51,13 @@ void write_file(const std::string& path, const std::string& text) {
     const ssize_t written = write(fd, text.data(), text.size());
     const int closed = close(fd);
     if (written != static_cast<ssize_t>(text.size()) || closed != 0) fail_errno("cannot write " + path);
+}
+
+std::string own_path() {
+    char path[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+    if (length <= 0) fail_errno("cannot find this program's own path");
+    return std::string(path, length);
 }
 
 std::string find_program(const std::string& name) {
