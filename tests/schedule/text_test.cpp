@@ -90,13 +90,18 @@ TEST(text, goal_has_every_step_and_dependency) {
     EXPECT_EQ(sent, check(schedules, 100).bytes);
 }
 
-TEST(text, graphviz_draws_every_message_and_dot_accepts_it) {
+TEST(text, graphviz_draws_every_message) {
     const auto schedules = group(staged_chain, 4, 100);
     std::ostringstream text;
     print_graphviz(text, schedules);
     std::size_t dashed = 0;
     for (std::size_t at = 0; (at = text.str().find("dashed", at)) != std::string::npos; ++at) ++dashed;
     EXPECT_EQ(dashed, check(schedules, 100).messages);
+}
+
+TEST(text, dot_accepts_graphviz) {
+    std::ostringstream text;
+    print_graphviz(text, group(staged_chain, 4, 100));
     if (std::system("command -v dot >/dev/null 2>&1") != 0) GTEST_SKIP() << "graphviz is not installed";
     std::FILE* dot = popen("dot -Tplain >/dev/null", "w");
     ASSERT_NE(dot, nullptr);
