@@ -107,7 +107,7 @@ std::string rail_networks(const Network& network) {
     return text;
 }
 
-void help_mpich(const Options& options, bool crowded, const std::string& library, Launch& launch) {
+void help_mpich(const Options& options, Mpi mpi, bool crowded, const std::string& library, Launch& launch) {
     const bool yields = options.yield_help == "on" || (options.yield_help == "auto" && crowded);
     if (library.empty()) {
         if (options.yield_help == "on") fail("liblabwait.so is not beside this program");
@@ -117,7 +117,8 @@ void help_mpich(const Options& options, bool crowded, const std::string& library
     // For the ranks alone: the launcher and its proxies run as they are.
     for (const auto& [name, value] :
          Settings{{"LD_PRELOAD", library + (before && *before ? std::string(":") + before : "")},
-                  {"THALWEG_LAB_YIELD_POLLS", yields ? std::to_string(polls_before_yield) : "0"}})
+                  {"THALWEG_LAB_YIELD_POLLS", yields ? std::to_string(polls_before_yield) : "0"},
+                  {"THALWEG_LAB_FINALIZE_HELP", mpi == Mpi::mpich_debian ? "1" : "0"}})
         launch.argv.insert(launch.argv.end(), {"-genv", name, value});
     if (yields) launch.waiting = "yields after " + std::to_string(polls_before_yield) + " empty polls, helped by the lab";
 }
@@ -166,7 +167,7 @@ Launch plan_launch(const Options& options, const MpiInstall& install, const std:
         case Mpi::mpich_debian:
             launch.argv = hydra(options, install, folder);
             launch.hostfile = placement(options);
-            help_mpich(options, crowded, help_library, launch);
+            help_mpich(options, install.mpi, crowded, help_library, launch);
             break;
         case Mpi::impi:
             launch.argv = hydra(options, install, folder);

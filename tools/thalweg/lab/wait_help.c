@@ -5,8 +5,9 @@
 //    yields. Native columns measured with it are a fair opponent; without it they would show the scheduler.
 //
 // 2. MPICH 4.0.2 stops driving UCX when it enters the launcher's barrier in MPI_Finalize, while a slower rank may
-//    still need its answer to close a connection: short programs on several hosts hang. While a rank reads from
-//    its launcher, UCX is driven here.
+//    still need its answer to close a connection: short programs on several hosts hang. With
+//    THALWEG_LAB_FINALIZE_HELP=1, UCX is driven here while a rank reads from its launcher. (MPICH 5 must not have
+//    it: it would see connections closed by ranks that are through already, and abort.)
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <poll.h>
@@ -48,7 +49,7 @@ EXPORT unsigned ucp_worker_progress(void* worker) {
         progress = (progress_function)find_next("ucp_worker_progress");
         if (!progress) return 0;
         yield_polls = number_of("THALWEG_LAB_YIELD_POLLS", 0);
-        launcher_fd = number_of("PMI_FD", -1);
+        if (number_of("THALWEG_LAB_FINALIZE_HELP", 0)) launcher_fd = number_of("PMI_FD", -1);
         live_worker = worker;
         __atomic_store_n(&next_progress, progress, __ATOMIC_RELEASE);
     }
