@@ -1,0 +1,157 @@
+// Result rows survive the file, and the table's lines follow from them: the right pair, factors, limit and proof.
+#include "bench/table.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "algorithms/algorithm.h"
+#include "bench/columns.h"
+#include "bench/proof.h"
+
+namespace thalweg::bench {
+namespace {
+
+Row row(const std::string& column, const std::string& phase, std::uint64_t launch, std::vector<double> seconds) {
+    Row row;
+    row.context = {{"mpi_name", "mpich"}, {"shape", "4x2"}, {"rate", "100mbit"}, {"hosts", 4},
+                   {"settings",
+                    {{"THALWEG_LAB_RATE_BYTES_PER_S", "1000000"},
+                     {"THALWEG_LAB_BURST_BYTES", "48576"},
+                     {"THALWEG_LAB_LATENCY_S", "0.5"}}}};
+    row.collective = "bcast";
+    row.column = column;
+    row.phase = phase;
+    row.launch = launch;
+    row.bytes = 1 << 20;
+    row.seconds = std::move(seconds);
+    return row;
+}
+
+struct TemporaryFile {
+    std::string path = "/tmp/thalweg-rows-" + std::to_string(getpid()) + ".jsonl";
+    TemporaryFile() { std::remove(path.c_str()); }
+    ~TemporaryFile() { std::remove(path.c_str()); }
+};
+
+TEST(Results, RowsSurviveTheFile) {
+    TemporaryFile file;
+    std::string why;
+    Row first = row("native", "screen", 7, {1.5, 2.5});
+    first.algorithm = "chain:chunk_bytes=64K";
+    first.tx_bytes = 123;
+    ASSERT_TRUE(append_rows(file.path, {first}, why)) << why;
+    ASSERT_TRUE(append_rows(file.path, {row("thalweg", "screen", 7, {1})}, why)) << why;
+    std::vector<Row> rows;
+    ASSERT_TRUE(read_rows({file.path}, rows, why)) << why;
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_EQ(rows[0].context, first.context);
+    EXPECT_EQ(rows[0].seconds, first.seconds);
+    EXPECT_EQ(rows[0].algorithm, first.algorithm);
+    EXPECT_EQ(rows[0].tx_bytes, 123);
+    EXPECT_EQ(rows[1].column, "thalweg");
+}
+
+TEST(Results, AMalformedLineIsNamed) {
+    TemporaryFile file;
+    std::ofstream(file.path) << "{\"context\": {}}\n";
+    std::vector<Row> rows;
+    std::string why;
+    EXPECT_FALSE(read_rows({file.path}, rows, why));
+    EXPECT_NE(why.find("line 1"), std::string::npos) << why;
+}
+
+TEST(Table, LimitIsBytesBeyondTheBurstPlusOneLatency) {
+    EXPECT_DOUBLE_EQ(limit_seconds(row("native", "screen", 1, {1})), 1.5);
+    Row one_host = row("native", "screen", 1, {1});
+    one_host.context["hosts"] = 1;
+    EXPECT_EQ(limit_seconds(one_host), 0);
+}
+
+TEST(Table, TheBestNativeIsTheOneOursGainsLeastOn) {
+    std::vector<Row> rows{row("native", "decide", 1, {6, 6, 6}),         row("native (A/A)", "decide", 1, {6, 6, 6}),
+                          row("native scatter_ring", "decide", 1, {4, 4, 4}), row("thalweg", "decide", 1, {2, 2, 2}),
+                          row("native", "screen", 0, {9}),               row("thalweg", "screen", 0, {1})};
+    const auto lines = summarize(rows);
+    ASSERT_EQ(lines.size(), 1u);
+    EXPECT_EQ(lines[0].best_native, "native scatter_ring");
+    EXPECT_DOUBLE_EQ(lines[0].against_best.value, 0.5);
+    EXPECT_DOUBLE_EQ(lines[0].against_default.value, 1.0 / 3);
+    EXPECT_DOUBLE_EQ(lines[0].noise, 1);
+    EXPECT_FALSE(lines[0].screened_only);
+    EXPECT_EQ(lines[0].decision, Verdict::not_slower);
+}
+
+TEST(Table, PairsOfDifferentLaunchesAreNeverCompared) {
+    // The native of launch 2 is fast only because that launch was: ours was fast there too.
+    const auto lines = summarize({row("native", "decide", 1, {6}), row("thalweg", "decide", 1, {3}),
+                                  row("native ring", "decide", 2, {2}), row("thalweg", "decide", 2, {1})});
+    ASSERT_EQ(lines.size(), 1u);
+    EXPECT_DOUBLE_EQ(lines[0].against_best.value, 0.5);
+}
+
+TEST(Table, TheGainSplitsIntoAlgorithmAndWaiting) {
+    const auto lines =
+        summarize({row("native", "screen", 1, {6}), row("native scatter_ring", "screen", 1, {6.1}),
+                   row("thalweg scatter_ring", "screen", 1, {3}), row("thalweg", "screen", 1, {1.5})});
+    ASSERT_EQ(lines.size(), 1u);
+    EXPECT_EQ(lines[0].twin, "scatter_ring");
+    EXPECT_DOUBLE_EQ(lines[0].twin_seconds, 3);
+    EXPECT_NE(format_table(lines, false).find("2.00 x 2.00"), std::string::npos);
+}
+
+TEST(Table, ASlowerPointSaysSo) {
+    const auto lines = summarize({row("native", "decide", 1, {1, 1, 1}), row("thalweg", "decide", 1, {2, 2, 2})});
+    ASSERT_EQ(lines.size(), 1u);
+    EXPECT_EQ(lines[0].decision, Verdict::slower);
+    EXPECT_NE(format_table(lines, true).find("slower"), std::string::npos);
+}
+
+TEST(Columns, EveryNativeAlgorithmHasAColumnAndValidControls) {
+    for (const char* mpi : {"mpich", "openmpi", "impi", "mpich-debian", "openmpi-debian"}) {
+        const auto columns = all_columns(mpi, "bcast", {"binomial"});
+        EXPECT_GE(columns.size(), 12u) << mpi;
+        EXPECT_EQ(columns[0].name, native_default);
+        EXPECT_EQ(columns.back().option, "binomial");
+        for (std::size_t i = 3; i + 1 < columns.size(); ++i)
+            EXPECT_TRUE(!columns[i].controls.empty() || !columns[i].environment.empty()) << columns[i].name;
+    }
+}
+
+TEST(Columns, TheSameAlgorithmOfOursIsAValidChoice) {
+    for (const auto& native : native_rows()) {
+        if (native.ours.empty()) continue;
+        Choice choice;
+        std::string why;
+        EXPECT_EQ(parse_choice(Collective::bcast, native.ours, choice, why), Status::ok) << native.name << ": " << why;
+    }
+}
+
+TEST(Proof, ALinearBroadcastLeavesTheRootsHostOncePerRemoteRank) {
+    LinkClaim claim;
+    std::string why;
+    ASSERT_TRUE(link_claim("linear", 4, 2, 0, 1000000, claim, why)) << why;
+    EXPECT_EQ(claim.tx_bytes, 6u * 1000000);
+    EXPECT_EQ(claim.messages, 6u);
+}
+
+TEST(Proof, ACounterThatDisagreesIsSeen) {
+    Row counted = row("thalweg", "decide", 1, {1});
+    counted.algorithm = "linear";
+    LinkClaim claim;
+    std::string why;
+    ASSERT_TRUE(link_claim("linear", 4, 2, 0, counted.bytes, claim, why));
+    counted.tx_bytes = expected_tx_bytes(claim).low;
+    EXPECT_EQ(prove(counted, 4, 2), Proof::agrees);
+    counted.tx_bytes = expected_tx_bytes(claim).low * 0.8;
+    EXPECT_EQ(prove(counted, 4, 2), Proof::differs);
+    counted.tx_bytes = expected_tx_bytes(claim).high * 1.2;
+    EXPECT_EQ(prove(counted, 4, 2), Proof::differs);
+    counted.tx_bytes = -1;
+    EXPECT_EQ(prove(counted, 4, 2), Proof::not_counted);
+}
+
+}  // namespace
+}  // namespace thalweg::bench
