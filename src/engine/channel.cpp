@@ -1,6 +1,7 @@
 #include "engine/channel.h"
 
 #include <algorithm>
+#include <new>
 
 #include "engine/execution.h"
 
@@ -29,6 +30,20 @@ Channel::Channel(Transport& transport, const Limits& limits)
     for (Slot slot = transport.slots(); slot-- > 0;) free_.push_back(slot);
 }
 
+void Channel::provide(std::uint32_t messages) {
+    const auto had = static_cast<Slot>(owners_.size());
+    if (messages <= had) return;
+    if (const Status status = transport_.grow(messages); status != Status::ok) {
+        if (status == Status::out_of_memory) throw std::bad_alloc();
+        grows_ = false;
+        return;
+    }
+    owners_.resize(transport_.slots());
+    free_.reserve(transport_.slots());
+    for (Slot slot = had; slot < transport_.slots(); ++slot) free_.push_back(slot);
+    unreserved_ += transport_.slots() - had;
+}
+
 Status Channel::enter(Execution::Impl& execution, std::uint32_t operation) {
     if (alive_ && operation - alive_->operation >= transport_.capabilities().live_operations) {
         return Status::unsupported;
@@ -47,17 +62,21 @@ void Channel::leave(Execution::Impl& execution) {
 }
 
 std::uint32_t Channel::reserve(const Execution::Impl& execution, std::uint32_t wanted) {
+    std::uint32_t kept = 0;
     for (const Execution::Impl* other = alive_; other != &execution; other = other->next_alive) {
         if (other->wants_slots()) return 0;
+        kept = std::max(kept, other->may_widen_by());
     }
     const std::uint32_t least = std::min(wanted, smallest_window);
-    if (unreserved_ < least) return 0;
-    const std::uint32_t granted = std::min(wanted, std::max(least, unreserved_ / 2));
+    const std::uint32_t spare = unreserved_ - (grows_ ? std::min(kept, unreserved_) : 0);
+    if (spare < least) return 0;
+    const std::uint32_t granted = std::min(wanted, std::max(least, spare / 2));
     unreserved_ -= granted;
     return granted;
 }
 
-std::uint32_t Channel::widen(std::uint32_t wanted) {
+std::uint32_t Channel::widen(const Execution::Impl& execution, std::uint32_t wanted) {
+    if (alive_ != &execution) return 0;
     const std::uint32_t granted = std::min(wanted, unreserved_);
     unreserved_ -= granted;
     return granted;

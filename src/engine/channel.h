@@ -27,13 +27,19 @@ class Channel {
     Status enter(Execution::Impl& execution, std::uint32_t operation);
     void leave(Execution::Impl& execution);
 
+    // Called when an execution is made: the transport shall have slots for all its messages. Where it cannot
+    // grow, what it has must do (window.h).
+    void provide(std::uint32_t messages);
+
     // Reserves slots for an execution that would like `wanted`: between smallest_window (or `wanted`, if
-    // less) and `wanted`, half of what is unreserved at most, so that others find some too. 0: none to be had
-    // now; try again after others have left. Executions get their turn in the order of their operations,
-    // which is the same on all ranks, so the oldest one alive holds slots everywhere and completes.
+    // less) and `wanted`, half of what is to be had at most, so that others find some too. What an older
+    // execution may still need, once it is the oldest, to widen to all its messages is not to be had. 0: try
+    // again after others have left. Executions get their turn in the order of their operations, which is the
+    // same on all ranks, so the group's oldest operation holds slots everywhere and completes.
     std::uint32_t reserve(const Execution::Impl& execution, std::uint32_t wanted);
-    // As many of `wanted` as are unreserved: for an execution that its window starves.
-    std::uint32_t widen(std::uint32_t wanted);
+    // As many of `wanted` as are unreserved, for an execution that its window starves; 0 unless it is the
+    // oldest.
+    std::uint32_t widen(const Execution::Impl& execution, std::uint32_t wanted);
     void unreserve(std::uint32_t slots) { unreserved_ += slots; }
 
     // Pre: the execution has posted less than it reserved.
@@ -60,6 +66,7 @@ class Channel {
     CreditLedger credits_;
     Status failure_ = Status::ok;
     std::uint32_t unreserved_;
+    bool grows_ = true;
     std::vector<Slot> free_;
     std::vector<Owner> owners_;
     std::vector<Slot> done_;

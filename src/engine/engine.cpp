@@ -15,6 +15,8 @@ constexpr std::uint64_t local_piece_bytes = 256 * 1024;
 constexpr std::uint64_t local_step_cost_bytes = 256;
 // Advances without an event before a starved execution widens its window.
 constexpr std::uint32_t idle_before_relief = 32;
+// And between one widening and the next.
+constexpr std::uint32_t idle_between_reliefs = 8;
 
 }  // namespace
 
@@ -35,6 +37,7 @@ Execution::Impl::Impl(std::shared_ptr<const Schedule> the_schedule, std::shared_
       held_sends_(steps_.size()) {
     link_successors();
     sort_messages();
+    channel->provide(messages());
 }
 
 void Execution::Impl::link_successors() {
@@ -199,10 +202,7 @@ Status Execution::Impl::post(StepId id, bool is_send) {
 // Posts what is ready, sends and receives together in id order, as far as the window and the credits admit.
 Status Execution::Impl::issue_messages() {
     if (window_.limit() == 0) {
-        const auto messages = static_cast<std::uint32_t>(
-            std::min<std::size_t>(sends_.ids.size() + recvs_.ids.size(), channel->limits().in_flight));
-        if (messages == 0) return Status::ok;
-        window_.reset(channel->reserve(*this, messages));
+        window_.reset(channel->reserve(*this, std::min(messages(), channel->limits().in_flight)));
         if (window_.limit() == 0) return Status::ok;
     }
     if (!held_sends_.empty() && acknowledgements_ != channel->credits().acknowledgements()) release_held();
@@ -277,8 +277,8 @@ Status Execution::Impl::issue() {
 
 void Execution::Impl::relieve() {
     if (!starved_ || ++idle_ < idle_before_relief) return;
-    idle_ = 0;
-    window_.widen(channel->widen(window_.limit()));
+    idle_ = idle_before_relief - idle_between_reliefs;
+    window_.widen(channel->widen(*this, std::min(window_.limit(), may_widen_by())));
 }
 
 // Hot path, as start().

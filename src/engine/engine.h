@@ -19,8 +19,8 @@ namespace thalweg {
 struct Limits {
     // Requests that one execution posts at a time, all peers. At least 2 (one send and one receive: the
     // smallest number that cannot deadlock, see window.h); a smaller value is raised. The transport's slots
-    // bound it too. An execution that is starved by its own bound goes beyond it while the transport has
-    // slots to spare.
+    // bound it too. The oldest execution goes beyond it when it is starved by it, as some valid schedules
+    // need (window.h).
     std::uint32_t in_flight = 64;
     // Bytes sent to one peer that it has not acknowledged. Every message counts its bytes plus
     // message_overhead_bytes, because an unexpected message costs its receiver an envelope too.

@@ -1,6 +1,7 @@
 // One run of a schedule: which steps wait, are ready, are posted. Private to the engine.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <memory>
@@ -17,6 +18,8 @@ struct Execution::Impl {
 
     Status start(const Bindings& bindings, std::uint32_t operation);
     Status advance();
+    // Messages beyond the window: more than these slots it can never use.
+    std::uint32_t may_widen_by() const { return messages() - std::min(messages(), window_.limit()); }
     // Has messages to post and no slots reserved for them yet.
     bool wants_slots() const { return window_.limit() == 0 && !(sends_.ids.empty() && recvs_.ids.empty()); }
     // Called by the channel when a request of ours is complete.
@@ -30,6 +33,10 @@ struct Execution::Impl {
     Impl* next_alive = nullptr;
 
   private:
+    std::uint32_t messages() const {
+        return static_cast<std::uint32_t>(sends_.ids.size() + recvs_.ids.size());
+    }
+
     enum class State : std::uint8_t { waiting, ready, posted, done };
 
     // The sends, or the receives, in id order; steps before `oldest` are done.

@@ -9,8 +9,8 @@
 namespace thalweg {
 
 // schedules[r] belongs to rank r; pre: every send has its receive (validate has passed). On false `why` names
-// a message that takes part in a cycle. A schedule that is not orderly still runs where the transport has as
-// many slots as it has messages. O(total steps) time and memory.
+// a message that takes part in a cycle. A schedule that is not orderly still runs, where the transport can
+// grow, but its window may have to widen, which takes time. O(total steps) time and memory.
 bool orderly(std::span<const Schedule> schedules, std::string& why);
 
 }  // namespace thalweg

@@ -19,8 +19,10 @@
 //
 // A set that is valid but not orderly can need as many places as it has messages (a rank sends a before b,
 // the receiver takes b before a: one place for sends is then never enough). So an execution that finds ready
-// messages shut out by its own limit, and sees nothing complete for a while, widens its window as far as the
-// channel has unreserved slots: see Channel::widen.
+// messages shut out by its own limit, and sees nothing complete for a while, widens its window; and a channel
+// grows its transport so that the oldest execution can always widen to all its messages. With the whole
+// group's oldest operation unbounded in that way, any valid schedule completes. Only where a transport cannot
+// grow (hardware queues) must schedules be orderly or have no more messages than it has slots.
 #pragma once
 
 #include <cstdint>

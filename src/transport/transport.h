@@ -1,7 +1,7 @@
 // What an engine needs from a network: a page of primitives with pre-conditions and capabilities, and no policy.
 //
 // A Transport is one *channel*: a fixed group of ranks 0 … size-1 that share a space of operation numbers. No
-// call ever blocks, allocates or takes longer than the work of one poll. A channel is used by one thread at a time.
+// call ever blocks, allocates (but grow) or takes longer than the work of one poll. A channel is used by one thread at a time.
 //
 // Requests live in *slots* 0 … slots()-1 that the engine hands out. A slot is busy from post_* until progress()
 // returns it; posting to a busy slot is a programming error. A message is identified by (peer, operation,
@@ -50,6 +50,9 @@ class Transport {
     virtual int rank() const = 0;
     virtual int size() const = 0;
     virtual Slot slots() const = 0;
+    // Makes slots() at least `slots`; requests in flight are not disturbed. The one call here that may allocate, made
+    // when plans are made. Errors: unsupported (slots are what the hardware has), out_of_memory; slots() is unchanged.
+    virtual Status grow(Slot slots) = 0;
 
     // Pre: slot is free, 0 <= peer < size, bytes <= max_message_bytes. The memory stays valid and, for a receive,
     // untouched until the slot is returned by progress(). Errors: transport_failed (the channel is then unusable).

@@ -37,17 +37,21 @@ class Endpoint final : public Transport {
         capabilities_.name = "inproc";
         capabilities_.max_message_bytes = options.max_message_bytes;
         capabilities_.live_operations = options.live_operations;
-        // A peer never has more messages here than it has slots; eager ones may grow this.
-        arrived_.reserve(std::size_t{options.slots} * size);
-        receives_.reserve(options.slots);
-        matched_.reserve(options.slots);
-        completed_.reserve(options.slots);
+        reserve();
     }
 
     const Capabilities& capabilities() const override { return capabilities_; }
     int rank() const override { return rank_; }
     int size() const override { return size_; }
     Slot slots() const override { return options_.slots; }
+    Status grow(Slot slots) override {
+        if (slots <= options_.slots) return Status::ok;
+        if (options_.fixed_slots) return Status::unsupported;
+        const std::lock_guard lock(mutex_);
+        options_.slots = slots;
+        reserve();
+        return Status::ok;
+    }
 
     Status post_send(Slot slot, int peer, MessageId id, const void* data, std::size_t bytes,
                      SendMode mode) override {
@@ -95,6 +99,15 @@ class Endpoint final : public Transport {
     }
 
   private:
+    void reserve() {
+        // A peer never has more messages here than it has slots; eager ones, and peers that grew, may enlarge
+        // this.
+        arrived_.reserve(std::size_t{options_.slots} * size_);
+        receives_.reserve(options_.slots);
+        matched_.reserve(options_.slots);
+        completed_.reserve(options_.slots);
+    }
+
     MessageId reduced(MessageId id) const { return {id.operation % options_.live_operations, id.message}; }
 
     void arrive(Message message) {

@@ -15,6 +15,7 @@ namespace thalweg {
 
 struct InprocOptions {
     Slot slots = 256;
+    bool fixed_slots = false;  // grow() refuses
     std::size_t max_message_bytes = std::size_t{1} << 31;
     std::uint32_t live_operations = 1u << 18;
     // Buffered sends of at most this many bytes are copied and complete at once; the receiver then holds the

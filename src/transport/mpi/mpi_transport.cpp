@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <new>
 
 #include "transport/mpi/host.h"
 
@@ -32,11 +33,23 @@ std::unique_ptr<MpiTransport> MpiTransport::make(MPI_Comm comm, Slot slots, int&
     return transport;
 }
 
-MpiTransport::MpiTransport(MPI_Comm comm, Slot slots)
-    : comm_(comm), requests_(slots), slot_of_(slots), indices_(slots), statuses_(slots), bytes_(slots) {
-    completed_.reserve(slots);
+MpiTransport::MpiTransport(MPI_Comm comm, Slot slots) : comm_(comm) {
     capabilities_.name = "mpi";
     capabilities_.max_message_bytes = largest_message_bytes;
+    if (grow(slots) != Status::ok) throw std::bad_alloc();
+}
+
+Status MpiTransport::grow(Slot slots) try {
+    if (slots <= this->slots()) return Status::ok;
+    requests_.resize(slots);
+    slot_of_.resize(slots);
+    indices_.resize(slots);
+    statuses_.resize(slots);
+    completed_.reserve(slots);
+    bytes_.resize(slots);  // the last, because it is what slots() says
+    return Status::ok;
+} catch (const std::bad_alloc&) {
+    return Status::out_of_memory;
 }
 
 // The communicator's own MPI_TAG_UB, or the world's (where a library attaches it to nothing else), or what

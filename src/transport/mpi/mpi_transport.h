@@ -25,6 +25,7 @@ class MpiTransport final : public Transport {
     int rank() const override { return rank_; }
     int size() const override { return size_; }
     Slot slots() const override { return static_cast<Slot>(bytes_.size()); }
+    Status grow(Slot slots) override;
 
     Status post_send(Slot slot, int peer, MessageId id, const void* data, std::size_t bytes,
                      SendMode mode) override;

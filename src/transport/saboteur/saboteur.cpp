@@ -21,6 +21,11 @@ class Saboteur final : public Transport {
     int rank() const override { return inner_.rank(); }
     int size() const override { return inner_.size(); }
     Slot slots() const override { return inner_.slots(); }
+    Status grow(Slot slots) override {
+        const Status status = inner_.grow(slots);
+        receives_.resize(inner_.slots());
+        return status;
+    }
 
     Status post_send(Slot slot, int peer, MessageId id, const void* data, std::size_t bytes,
                      SendMode mode) override {
