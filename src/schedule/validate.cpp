@@ -4,8 +4,8 @@
 #include <array>
 #include <memory>
 
-#include "schedule/access_history.h"
 #include "schedule/interval_map.h"
+#include "schedule/races.h"
 
 namespace thalweg {
 namespace {
@@ -39,7 +39,7 @@ class Validator {
         : schedules_(schedules), contracts_(contracts) {}
 
     Verdict run() {
-        if (check_form() && match_messages() && check_all_races() && order_steps()) follow_values();
+        if (check_form() && match_messages() && check_races() && order_steps()) follow_values();
         if (!verdict_.why.empty()) verdict_.status = Status::invalid_schedule;
         return std::move(verdict_);
     }
@@ -210,60 +210,13 @@ class Validator {
     // --- races: conflicting steps of one rank are ordered
     // --------------------------------------------------------
 
-    // Earlier steps that must come before the current one, with a byte that both touch.
-    struct Conflict {
-        StepId earlier;
-        Buffer buffer;
-        std::uint64_t byte;
-    };
-
-    bool check_all_races() {
-        for (std::size_t rank = 0; rank < schedules_.size(); ++rank)
-            if (!check_races(rank)) return false;
-        return true;
-    }
-
-    // Only pairs that are adjacent in the history of a byte need a look: order is transitive. Almost all of
-    // them are named as dependencies; for the others the ancestors are searched, no further back than the
-    // earliest of them.
-    bool check_races(std::size_t rank) {
-        const Schedule& schedule = schedules_[rank];
-        AccessHistory history;
-        std::vector<StepId> ancestor_of(schedule.steps().size(),
-                                        ~StepId{0});  // the last step it was found for
-        std::vector<Conflict> open;
-        std::vector<StepId> stack;
-        for (StepId id = 0; id < schedule.steps().size(); ++id) {
-            const Step& it = schedule.steps()[id];
-            for (StepId on : schedule.after(id)) ancestor_of[on] = id;
-            open.clear();
-            auto collect = [&](Buffer buffer) {
-                return [&, buffer](StepId earlier, std::uint64_t byte) {
-                    if (ancestor_of[earlier] != id) open.push_back({earlier, buffer, byte});
-                };
-            };
-            if (it.kind != StepKind::recv) history.read(id, it.source, collect(it.source.buffer));
-            if (it.kind != StepKind::send) history.write(id, it.target, collect(it.target.buffer));
-            if (open.empty()) continue;
-
-            StepId earliest = id;
-            for (const Conflict& conflict : open) earliest = std::min(earliest, conflict.earlier);
-            stack.assign(schedule.after(id).begin(), schedule.after(id).end());
-            while (!stack.empty()) {
-                const StepId top = stack.back();
-                stack.pop_back();
-                for (StepId on : schedule.after(top)) {
-                    if (on < earliest || ancestor_of[on] == id) continue;
-                    ancestor_of[on] = id;
-                    stack.push_back(on);
-                }
-            }
-            for (const Conflict& conflict : open)
-                if (ancestor_of[conflict.earlier] != id)
-                    return fail(name(rank, id) + " and step " + std::to_string(conflict.earlier) +
-                                " both touch byte " + std::to_string(conflict.byte) + " of " +
-                                name_of(conflict.buffer) +
-                                ", one of them writes, and neither follows the other");
+    bool check_races() {
+        for (std::size_t rank = 0; rank < schedules_.size(); ++rank) {
+            Race race;
+            if (find_race(schedules_[rank], race))
+                return fail(name(rank, race.later) + " and step " + std::to_string(race.earlier) +
+                            " both touch byte " + std::to_string(race.byte) + " of " + name_of(race.buffer) +
+                            ", one of them writes, and neither follows the other");
         }
         return true;
     }
