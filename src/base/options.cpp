@@ -20,6 +20,17 @@ constexpr Option rows[] = {
 
 constexpr std::string_view prefix = "THALWEG";
 
+// Names of ours that are no options: what the lab tells the programs it starts, and switches of tests. A
+// trailing underscore stands for all names that begin so.
+constexpr std::string_view other_names[] = {"THALWEG_LAB_", "THALWEG_TEST_", "THALWEG_SABOTEUR",
+                                            "THALWEG_MPI_ROOTS"};
+
+bool is_other_name(std::string_view name) {
+    for (std::string_view other : other_names)
+        if (other.back() == '_' ? name.substr(0, other.size()) == other : name == other) return true;
+    return false;
+}
+
 template <typename Field>
 Field& field_at(Settings& settings, const Option& option) {
     return *reinterpret_cast<Field*>(reinterpret_cast<char*>(&settings) + option.offset);
@@ -191,6 +202,7 @@ Settings Settings::from_environment(const char* const* environment, std::vector<
         const std::string_view name = entry.substr(0, equals);
         // THALWEGS_OWN is somebody else's name; THALWEG and THALWEG_* are ours.
         if (name.size() > prefix.size() && name[prefix.size()] != '_') continue;
+        if (is_other_name(name)) continue;
         std::string why;
         const Status status = settings.set(name, entry.substr(equals + 1), Origin::environment, why, check);
         if (status == Status::not_found) complaints.push_back({LogLevel::warn, why});

@@ -72,7 +72,11 @@ std::optional<int> set_option(Settings& settings, const CLI::App& app, std::stri
 
 }  // namespace
 
-int verb_explain(int argc, char** argv) {
+}  // namespace thalweg::tool
+
+int explain_main(int argc, char** argv) {
+    using namespace thalweg;
+    using namespace thalweg::tool;
     CLI::App app{
         "thalweg explain COLLECTIVE --bytes N --topology TEXT [OPTIONS]\n"
         "What each algorithm would cost by the model, what would be chosen, and why.",
@@ -165,5 +169,3 @@ int verb_explain(int argc, char** argv) {
     fmt::print("\nchoice: {} ({})\n", chosen, explanation.decision.reason);
     return exit_ok;
 }
-
-}  // namespace thalweg::tool

@@ -16,17 +16,6 @@ constexpr std::array<std::string_view, 6> rank_variables = {
 constexpr std::array<std::string_view, 5> library_names = {"libmpi.so.12", "libmpi.so.40", "libmpich.so.12",
                                                            "libmpi_abi.so.1", "libmpi.so"};
 
-bool is_launcher(std::string_view program) {
-    static constexpr std::array<std::string_view, 10> names = {"hydra_pmi_proxy", "hydra_bstrap_proxy",
-                                                               "mpiexec",         "mpiexec.hydra",
-                                                               "mpirun",          "orted",
-                                                               "prted",           "orterun",
-                                                               "prterun",         "mpiexec.gforker"};
-    for (std::string_view name : names)
-        if (base_of(program) == name) return true;
-    return false;
-}
-
 bool is_open_mpi_launcher(std::string_view program) {
     const std::string_view name = base_of(program);
     return name == "orted" || name == "prted" || name == "orterun" || name == "prterun";
@@ -55,6 +44,31 @@ std::optional<MpiLibrary> library_beside(const std::string& program) {
 }
 
 }  // namespace
+
+bool is_launcher(std::string_view program) {
+    static constexpr std::array<std::string_view, 19> names = {"mpiexec",
+                                                               "mpirun",
+                                                               "mpiexec.hydra",
+                                                               "mpirun.mpich",
+                                                               "mpiexec.mpich",
+                                                               "mpiexec.openmpi",
+                                                               "orterun",
+                                                               "prterun",
+                                                               "mpirun.openmpi",
+                                                               "prun",
+                                                               "srun",
+                                                               "aprun",
+                                                               "jsrun",
+                                                               "hydra_bstrap_proxy",
+                                                               "hydra_pmi_proxy",
+                                                               "orted",
+                                                               "prted",
+                                                               "palsrun",
+                                                               "mpiexec.gforker"};
+    for (std::string_view name : names)
+        if (base_of(program) == name) return true;
+    return false;
+}
 
 Finding find_path_mpi(const Environment& environment) {
     Finding finding;

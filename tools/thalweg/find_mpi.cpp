@@ -153,6 +153,11 @@ Finding find_in_program(const std::vector<std::string>& command, const Environme
     Finding none;
     const std::string path = depth > deepest ? std::string() : find_in_path(command[0], environment);
     if (path.empty()) return none;
+    if (is_launcher(path)) {
+        none.outcome = Outcome::launcher;
+        none.culprit = path;
+        return none;
+    }
     const auto file = ElfFile::open(path);
     if (file == nullptr) {
         const std::string text = first_bytes(path, 256);
@@ -184,8 +189,16 @@ Finding find_in_program(const std::vector<std::string>& command, const Environme
         finding.outcome = Outcome::static_mpi;
         return finding;
     }
-    if (is_shell(path)) return find_behind_shell(command, environment, depth);
-    return find_in_words({command.begin() + 1, command.end()}, environment, depth, base_of(path) == "env");
+    Finding behind = is_shell(path) ? find_behind_shell(command, environment, depth)
+                                    : find_in_words({command.begin() + 1, command.end()}, environment, depth,
+                                                    base_of(path) == "env");
+    return conclusive(behind) ? behind : finding;
+}
+
+// A program may change its folder, and its children inherit what we preload.
+std::string absolute(const std::string& path) {
+    if (path.empty() || path[0] == '/') return path;
+    return canonical(folder_of(path)) + "/" + std::string(base_of(path));
 }
 
 }  // namespace
@@ -231,6 +244,8 @@ std::optional<MpiLibrary> recognise(const ElfFile& file, const std::string& path
 Finding find_mpi(const std::vector<std::string>& command, const Environment& environment) {
     if (command.empty()) return {};
     Finding finding = find_in_program(command, environment, 0);
+    finding.library.path = absolute(finding.library.path);
+    for (std::string& path : finding.preload) path = absolute(path);
     if (finding.outcome != Outcome::none) return finding;
     Finding launcher = find_launcher_mpi(environment);
     return launcher.outcome == Outcome::found ? launcher : finding;
@@ -247,6 +262,9 @@ std::string explain_outcome(const Finding& finding, std::string_view program) {
             return name +
                    " uses the ILP64 interface (8-byte integers), which Thalweg does not support; it runs "
                    "unchanged";
+        case Outcome::launcher:
+            return name + " starts the ranks: put `thalweg run` behind it (" + std::string(base_of(name)) +
+                   " … thalweg run PROGRAM …); it runs unchanged";
         case Outcome::foreign:
             return name +
                    " is for another processor or C library than Thalweg was built for; it runs unchanged";
@@ -260,6 +278,9 @@ std::string explain_outcome(const Finding& finding, std::string_view program) {
     if (!finding.missing.empty())
         return "no MPI library found for " + name + ", whose " + finding.missing.front() +
                " cannot be found either: check LD_LIBRARY_PATH; it runs unchanged";
+    if (!finding.via.empty())
+        return name + " has " + finding.via + ", which would find no MPI library: set MPI4PY_LIBMPI or " +
+               "LD_LIBRARY_PATH; it runs unchanged";
     return "no MPI library found in what " + name + " would load; it runs unchanged";
 }
 

@@ -36,6 +36,7 @@ enum class Outcome {
     none,         // no MPI anywhere
     static_mpi,   // inside the executable
     ilp64,        // Fortran integers of 8 bytes
+    launcher,     // the command is mpiexec or the like, whose ranks are what should be run through us
     foreign,      // another processor, word size or C library
     unknown_abi,  // an MPI whose handles we do not know
 };
@@ -57,6 +58,9 @@ std::optional<MpiLibrary> recognise(const ElfFile& file, const std::string& path
 
 // `command` is a program with its arguments, as for execvp. `environment` is the one it will get.
 Finding find_mpi(const std::vector<std::string>& command, const Environment& environment);
+
+// Whether `program` starts the ranks of a job: mpiexec, srun …
+bool is_launcher(std::string_view program);
 
 // The MPI installed with PATH's mpiexec. Outcome found or none.
 Finding find_path_mpi(const Environment& environment);

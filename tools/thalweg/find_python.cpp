@@ -62,6 +62,7 @@ struct Python {
     std::string prefix;       // of the virtual environment, or of the installation
     std::string base_prefix;  // of the installation
     std::string user_base;    // empty when user packages are off
+    std::string folder_name;  // "python3.11"; empty when unknown
     bool virtual_environment = false;
     bool sees_system = true;  // the installation's packages count
     std::vector<std::string> package_folders;
@@ -70,7 +71,8 @@ struct Python {
 void add_packages(Python& python, const std::string& prefix, bool distribution) {
     for (const std::string& library : {prefix + "/lib", prefix + "/lib64"})
         for (const std::string& name : entries_of(library))
-            if (starts_with(name, "python3.")) {
+            if (starts_with(name,
+                            python.folder_name.empty() ? std::string("python3.") : python.folder_name)) {
                 python.package_folders.push_back(library + "/" + name + "/site-packages");
                 if (distribution) python.package_folders.push_back(library + "/" + name + "/dist-packages");
             }
@@ -95,6 +97,8 @@ Python describe_python(const std::string& interpreter, const Environment& enviro
         if (const std::string home = value_in(settings, "home"); !home.empty())
             python.base_prefix = folder_of(home);
     }
+    const std::string real_name(base_of(canonical(interpreter)));
+    if (starts_with(real_name, "python3.")) python.folder_name = real_name;
     for (std::string_view part : split(environment.get("PYTHONPATH"), ":"))
         python.package_folders.emplace_back(part.empty() ? std::string_view(".") : part);
     if (python.sees_system && environment.get("PYTHONNOUSERSITE").empty()) {

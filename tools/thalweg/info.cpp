@@ -119,7 +119,11 @@ int print_text(const Settings& settings, const std::vector<Complaint>& complaint
 
 }  // namespace
 
-int verb_info(int argc, char** argv) {
+}  // namespace thalweg::tool
+
+int info_main(int argc, char** argv) {
+    using namespace thalweg;
+    using namespace thalweg::tool;
     CLI::App app{
         "thalweg info [OPTIONS] [PROGRAM [ARGUMENTS…]]\n"
         "Version, builds, the MPI that PROGRAM (or PATH's mpiexec) uses, options in effect, algorithms.",
@@ -154,5 +158,3 @@ int verb_info(int argc, char** argv) {
     return json ? print_json(settings, complaints, finding, sentence)
                 : print_text(settings, complaints, sentence);
 }
-
-}  // namespace thalweg::tool

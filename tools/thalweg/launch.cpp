@@ -21,7 +21,17 @@ constexpr std::array<OptionalObject, 2> optional_objects = {{
     {"sessions", "MPI_Session_init"},
 }};
 
-bool is_ours(std::string_view path) { return base_of(path).substr(0, 11) == "libthalweg-"; }
+// A build for any ABI, from here or from another installation; the lab's own helper is none.
+bool is_ours(std::string_view path) {
+    constexpr std::string_view start = "libthalweg-";
+    const std::string_view name = base_of(path);
+    if (name.substr(0, start.size()) != start) return false;
+    const std::string_view build =
+        name.substr(start.size(), name.find_first_of("-.", start.size()) - start.size());
+    for (Abi abi : {Abi::mpich, Abi::ompi, Abi::standard})
+        if (build == name_of(abi)) return true;
+    return false;
+}
 
 // LD_PRELOAD separates by colons and spaces and knows no escape.
 bool fits_preload(std::string_view path) { return path.find_first_of(": ") == std::string_view::npos; }

@@ -12,7 +12,7 @@ namespace thalweg::tool {
 namespace {
 
 constexpr Verb verbs[] = {
-#define VERB(name, summary) {#name, summary, verb_##name},
+#define VERB(name, summary) {#name, summary, name##_main},
 #include "verbs.def"
 #undef VERB
 };

@@ -69,7 +69,11 @@ void print_plan(const std::vector<std::string>& command, const Launch& launch,
 
 }  // namespace
 
-int verb_run(int argc, char** argv) {
+}  // namespace thalweg::tool
+
+int run_main(int argc, char** argv) {
+    using namespace thalweg;
+    using namespace thalweg::tool;
     CLI::App app{
         "mpiexec … thalweg run [OPTIONS] [--] PROGRAM [ARGUMENTS…]\n"
         "Starts an MPI program with Thalweg: finds the MPI library that PROGRAM would load and preloads what "
@@ -105,7 +109,8 @@ int verb_run(int argc, char** argv) {
         print_plan(command, launch, environment);
         return exit_ok;
     }
-    if (!launch.sentence.empty() && speaks_for_job(environment)) {
+    const bool can_start = !find_in_path(command.front(), environment).empty();
+    if (can_start && !launch.sentence.empty() && speaks_for_job(environment)) {
         if (launch.level == LogLevel::info)
             THALWEG_LOG_AT(info, "%s", launch.sentence.c_str());
         else
@@ -120,5 +125,3 @@ int verb_run(int argc, char** argv) {
     fmt::print(stderr, "thalweg run: cannot start {}: {}\n", command.front(), strerror(error));
     return error == ENOENT ? exit_not_found : exit_not_executable;
 }
-
-}  // namespace thalweg::tool

@@ -24,10 +24,6 @@ struct Verb {
     int (*main)(int argc, char** argv);
 };
 
-#define VERB(name, summary) int verb_##name(int argc, char** argv);
-#include "verbs.def"
-#undef VERB
-
 // Parses with CLI11. Returns the exit status when there is nothing more to do: 0 after --help, 2 after a
 // mistake, which is told in one line. argv[0] is the verb.
 std::optional<int> parse(CLI::App& app, int argc, char** argv);
@@ -39,3 +35,7 @@ int usage_error(std::string_view verb, std::string_view sentence);
 bool check_option(const Option& option, std::string_view value, std::string& why);
 
 }  // namespace thalweg::tool
+
+#define VERB(name, summary) int name##_main(int argc, char** argv);
+#include "verbs.def"
+#undef VERB
