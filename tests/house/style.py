@@ -65,6 +65,9 @@ def check(root):
 
 
 if __name__ == "__main__":
+    if not (pathlib.Path(sys.argv[1]) / ".git").exists():
+        print("no git checkout: cannot tell which files are the project's")
+        sys.exit(77)
     wrong, noted = check(pathlib.Path(sys.argv[1]).resolve())
     for line in noted:
         print("remark:", line)
