@@ -10,6 +10,9 @@
 #include "plan/keyvals.h"
 #include "transport/mpi/host.h"
 #include "transport/mpi/mpi_transport.h"
+#ifdef THALWEG_SABOTEUR
+#include "transport/saboteur/saboteur.h"
+#endif
 
 namespace thalweg {
 
@@ -247,6 +250,10 @@ void Communicator::open_channel(MPI_Comm comm) {
             int error = MPI_SUCCESS;
             // Twice the window: one operation may start while the sends of the one before are still leaving.
             transport_ = MpiTransport::make(channel_comm_, 2 * limits.in_flight, error);
+#ifdef THALWEG_SABOTEUR
+            const auto sabotage = saboteur_options_from_environment();
+            if (transport_ != nullptr && sabotage) transport_ = make_saboteur(std::move(transport_), *sabotage);
+#endif
             if (transport_ != nullptr) channel_ = make_channel(*transport_, limits);
             opened = channel_ != nullptr;
         } catch (const std::bad_alloc&) {
