@@ -10,6 +10,9 @@
 #include "plan/keyvals.h"
 #include "transport/mpi/host.h"
 #include "transport/mpi/mpi_transport.h"
+#if defined(THALWEG_SABOTEUR)
+#include "transport/saboteur/saboteur.h"
+#endif
 #ifdef THALWEG_SABOTEUR
 #include "transport/saboteur/saboteur.h"
 #endif
@@ -252,7 +255,12 @@ void Communicator::open_channel(MPI_Comm comm) {
             transport_ = MpiTransport::make(channel_comm_, 2 * limits.in_flight, error);
 #ifdef THALWEG_SABOTEUR
             const auto sabotage = saboteur_options_from_environment();
-            if (transport_ != nullptr && sabotage) transport_ = make_saboteur(std::move(transport_), *sabotage);
+            if (transport_ != nullptr && sabotage)
+                transport_ = make_saboteur(std::move(transport_), *sabotage);
+#endif
+#if defined(THALWEG_SABOTEUR)
+            if (const auto sabotage = saboteur_options_from_environment(); transport_ && sabotage)
+                transport_ = make_saboteur(std::move(transport_), *sabotage);
 #endif
             if (transport_ != nullptr) channel_ = make_channel(*transport_, limits);
             opened = channel_ != nullptr;

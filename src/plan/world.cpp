@@ -137,7 +137,7 @@ bool World::agree_on_settings() {
         std::string names;
         for (std::size_t i = 0; i < option_count; ++i)
             if (anywhere >> i & 1) names.append(names.empty() ? "" : ", ").append(options()[i].variable);
-        THALWEG_LOG_AT(warn, "%s differ between ranks; rank 0's values count", names.c_str());
+        THALWEG_LOG_AT(warn, "ranks have different values of %s; rank 0's count", names.c_str());
     }
     steered_ = settings_;
     return settings_.enabled == Switch::on;

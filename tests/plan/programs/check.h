@@ -1,0 +1,135 @@
+/* Shared by the programs here: plain MPI programs that verify every byte and, run under a preload object,
+ * that Thalweg did what the test says. They link no Thalweg: thalweg.h's functions are looked up. */
+#ifndef CHECK_H
+#define CHECK_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <thalweg/thalweg.h>
+#include <time.h>
+
+static int check_rank = -1, check_size = 0;
+static unsigned long check_count = 0;
+
+#define FAIL(...)                                                            \
+    do {                                                                     \
+        fprintf(stderr, "%s:%d: rank %d: ", __FILE__, __LINE__, check_rank); \
+        fprintf(stderr, __VA_ARGS__);                                        \
+        fprintf(stderr, "\n");                                               \
+        fflush(stderr);                                                      \
+        MPI_Abort(MPI_COMM_WORLD, 1);                                        \
+        _Exit(1);                                                            \
+    } while (0)
+#define CHECK(condition, ...)                \
+    do {                                     \
+        ++check_count;                       \
+        if (!(condition)) FAIL(__VA_ARGS__); \
+    } while (0)
+
+static int (*look_last_call)(thalweg_last_call*);
+static int (*look_set_option)(const char*, const char*);
+
+/* THALWEG_EXPECT=absent: run without the preload object, as a check of the program itself. */
+static int expect_thalweg(void) {
+    const char* const text = getenv("THALWEG_TEST_EXPECT");
+    return text == NULL || strcmp(text, "native") != 0;
+}
+
+static void check_start(int* argc, char*** argv, int thread_level) {
+    int provided = 0;
+    MPI_Init_thread(argc, argv, thread_level, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &check_size);
+    if (provided < thread_level) {
+        if (check_rank == 0)
+            printf("skipped: this MPI gives thread level %d, not %d\n", provided, thread_level);
+        MPI_Finalize();
+        exit(77);
+    }
+    *(void**)&look_last_call = dlsym(RTLD_DEFAULT, "thalweg_get_last_call");
+    *(void**)&look_set_option = dlsym(RTLD_DEFAULT, "thalweg_set_option");
+    if (expect_thalweg()) CHECK(look_last_call && look_set_option, "the preload object is not here");
+}
+
+static int check_end(void) {
+    unsigned long all = 0;
+    MPI_Reduce(&check_count, &all, 1, MPI_UNSIGNED_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (check_rank == 0) printf("ok: %lu checks on %d ranks\n", all, check_size);
+    MPI_Finalize();
+    return 0;
+}
+
+/* Only where Thalweg is here; the same call on all ranks. */
+static void set_option(const char* name, const char* value) {
+    if (look_set_option == NULL) return;
+    const int code = look_set_option(name, value);
+    if (expect_thalweg())
+        CHECK(code == 0, "thalweg_set_option(%s, %s) = %d", name, value ? value : "NULL", code);
+}
+
+/* What became of the last broadcast: 1 accelerated, 0 native. */
+static int was_accelerated(void) {
+    thalweg_last_call call;
+    if (look_last_call == NULL || look_last_call(&call) != 0) return 0;
+    return call.accelerated;
+}
+static const char* last_reason(void) {
+    static thalweg_last_call call;
+    if (look_last_call == NULL || look_last_call(&call) != 0) return "";
+    return call.reason;
+}
+
+/* A byte that depends on where it is and on what message it belongs to. */
+static unsigned char pattern(uint64_t index, unsigned seed) {
+    uint64_t x = (index + 1) * 0x9e3779b97f4a7c15ull + seed * 0xbf58476d1ce4e5b9ull;
+    x ^= x >> 29;
+    return (unsigned char)(x * 0x94d049bb133111ebull >> 56);
+}
+
+enum { guard_bytes = 64, guard_value = 0xA5, poison_value = 0x5C };
+
+static double seconds_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* A buffer of `bytes` with guards on both sides; receivers' are poisoned. Freed by guarded_free, which
+ * checks. */
+static unsigned char* guarded_new(size_t bytes) {
+    unsigned char* const base = malloc(bytes + 2 * guard_bytes);
+    if (base == NULL) FAIL("no memory for a test buffer of %zu bytes", bytes);
+    memset(base, guard_value, guard_bytes);
+    memset(base + guard_bytes, poison_value, bytes);
+    memset(base + guard_bytes + bytes, guard_value, guard_bytes);
+    return base + guard_bytes;
+}
+static void guarded_check(const unsigned char* data, size_t bytes) {
+    for (int i = 0; i < guard_bytes; ++i)
+        if (data[-1 - i] != guard_value || data[bytes + i] != guard_value)
+            FAIL("a guard byte %d beside a buffer of %zu bytes was written", i, bytes);
+    ++check_count;
+}
+static void guarded_free(unsigned char* data, size_t bytes) {
+    guarded_check(data, bytes);
+    free(data - guard_bytes);
+}
+
+static void fill(unsigned char* data, size_t bytes, unsigned seed) {
+    for (size_t i = 0; i < bytes; ++i) data[i] = pattern(i, seed);
+}
+static void verify(const unsigned char* data, size_t bytes, unsigned seed, const char* what) {
+    for (size_t i = 0; i < bytes; ++i)
+        if (data[i] != pattern(i, seed))
+            FAIL("%s: byte %zu of %zu is %02x, not %02x", what, i, bytes, data[i], pattern(i, seed));
+    ++check_count;
+}
+
+#endif
