@@ -61,7 +61,7 @@ Launch pass_through(Launch launch, LogLevel level, std::string sentence) {
 }  // namespace
 
 std::string object_folder(std::string_view home) {
-    if (!home.empty()) return std::string(home);
+    if (!home.empty()) return canonical(std::string(home));  // what is preloaded outlives a change of folder
     return folder_of(folder_of(canonical("/proc/self/exe"))) + "/lib";
 }
 

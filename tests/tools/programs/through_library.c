@@ -1,0 +1,3 @@
+int use_mpi(void);
+
+int main(void) { return use_mpi(); }

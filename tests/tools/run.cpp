@@ -1,0 +1,164 @@
+// What `thalweg run` passes on, and what it refuses.
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/options.h"
+#include "shell.h"
+
+namespace thalweg::test {
+namespace {
+
+const std::string run = "'" + thalweg + "' run ";
+
+TEST(run, the_exit_status_is_the_programs) {
+    EXPECT_EQ(shell(run + "/bin/sh -c 'exit 0' 2>/dev/null").status, 0);
+    EXPECT_EQ(shell(run + "/bin/sh -c 'exit 7' 2>/dev/null").status, 7);
+    EXPECT_EQ(shell(run + "-- /bin/sh -c 'exit 7' 2>/dev/null").status, 7);
+}
+
+TEST(run, a_signal_ends_the_program_as_it_would_without) {
+    const Result result = shell("exec " + run + "/bin/sh -c 'kill -TERM $$' 2>/dev/null");
+    EXPECT_EQ(result.status, 128 + 15);
+}
+
+TEST(run, the_process_is_the_program) {  // no parent of ours that would have to forward signals
+    const Result result =
+        shell("sh -c 'echo $$; exec " + thalweg + " run /bin/sh -c \"echo \\$\\$\"' 2>/dev/null");
+    const std::size_t line = result.text.find('\n');
+    EXPECT_EQ(result.text.substr(0, line), result.text.substr(line + 1, result.text.size() - line - 2));
+}
+
+TEST(run, arguments_reach_the_program_untouched) {
+    EXPECT_EQ(shell(run + "printf '[%s]' 'a b' '' -x --log=debug -- --bcast y 2>/dev/null").text,
+              "[a b][][-x][--log=debug][--][--bcast][y]");
+    EXPECT_EQ(shell(run + "-- printf '[%s]' -- --dry-run 2>/dev/null").text, "[--][--dry-run]");
+}
+
+TEST(run, flags_become_the_variables_of_the_same_rows) {
+    const Result result = shell(
+        run +
+        "--bcast chain:chunk_bytes=64K --credit-bytes=2M --log error env 2>/dev/null | grep ^THALWEG | sort");
+    EXPECT_EQ(result.text,
+              "THALWEG_BCAST=chain:chunk_bytes=64K\nTHALWEG_CREDIT_BYTES=2M\nTHALWEG_LOG=error\n");
+}
+
+TEST(run, what_cannot_be_started_is_told_once_with_the_status_of_a_shell) {
+    const Result missing = shell(run + "no-such-program 2>&1");
+    EXPECT_EQ(missing.status, 127);
+    EXPECT_EQ(missing.text, "thalweg run: cannot start no-such-program: No such file or directory\n");
+    const Result folder = shell(run + "/tmp 2>&1");
+    EXPECT_EQ(folder.status, 126);
+    EXPECT_EQ(folder.text, "thalweg run: cannot start /tmp: Permission denied\n");
+}
+
+TEST(run, misspelt_flags_are_refused_with_the_nearest) {
+    const Result result = shell(run + "--bcst chain /bin/true 2>&1");
+    EXPECT_EQ(result.status, 2);
+    EXPECT_EQ(result.text, "thalweg run: --bcst is not an option; maybe --bcast?\n");
+}
+
+TEST(run, malformed_values_are_refused_with_the_accepted_form) {
+    const Result size = shell(run + "--credit-bytes 64KB /bin/true 2>&1");
+    EXPECT_EQ(size.status, 2);
+    EXPECT_NE(size.text.find("from 4K to 1G"), std::string::npos) << size.text;
+    const Result algorithm = shell(run + "--bcast chian /bin/true 2>&1");
+    EXPECT_EQ(algorithm.status, 2);
+    EXPECT_NE(algorithm.text.find("chain"), std::string::npos) << algorithm.text;
+    const Result place = shell(run + "--topology 'nodes 4' /bin/true 2>&1");
+    EXPECT_EQ(place.status, 2);
+    EXPECT_NE(place.text.find("node:"), std::string::npos) << place.text;
+    for (const Result& result : {size, algorithm, place})
+        EXPECT_EQ(std::count(result.text.begin(), result.text.end(), '\n'), 1) << result.text;
+}
+
+TEST(run, a_missing_program_is_bad_usage) {
+    EXPECT_EQ(shell(run + "2>/dev/null").status, 2);
+    EXPECT_EQ(shell(run + "-- 2>/dev/null").status, 2);
+}
+
+class Preload : public Scratch {
+  protected:
+    void SetUp() override {
+        const Compiler compiler = any_compiler();
+        if (compiler.command.empty()) GTEST_SKIP() << "no MPI compiler";
+        ASSERT_EQ(shell("cd '" + folder.string() + "' && " + compiler.command + " " +
+                        (programs / "bcast.c").string() + " -o app")
+                      .status,
+                  0);
+        ours = (home / ("libthalweg-" + compiler.abi)).string();
+    }
+    std::string ours;
+};
+
+TEST_F(Preload, what_the_user_preloads_is_kept_behind_ours) {
+    const std::string preload =
+        field(decide("./app", "LD_PRELOAD=/lib/x86_64-linux-gnu/libm.so.6"), "LD_PRELOAD");
+    EXPECT_EQ(preload.rfind(ours, 0), 0u) << preload;
+    EXPECT_EQ(preload.substr(preload.rfind(':')), ":/lib/x86_64-linux-gnu/libm.so.6");
+}
+
+TEST_F(Preload, an_outer_run_is_replaced_and_not_doubled) {
+    const std::string once = field(decide("./app"), "LD_PRELOAD");
+    EXPECT_EQ(field(decide("./app", "LD_PRELOAD=" + once), "LD_PRELOAD"), once);
+    const std::string lab = "/usr/lib/thalweg/libthalweg-labhelp.so";
+    EXPECT_EQ(field(decide("./app", "LD_PRELOAD=" + lab), "LD_PRELOAD"), once + ":" + lab);
+}
+
+TEST_F(Preload, off_leaves_nothing_of_ours) {
+    const std::string once = field(decide("./app"), "LD_PRELOAD");
+    const std::string decision =
+        decide("./app", "THALWEG=off LD_PRELOAD=" + once + ":/lib/x86_64-linux-gnu/libm.so.6");
+    EXPECT_EQ(field(decision, "LD_PRELOAD"), "/lib/x86_64-linux-gnu/libm.so.6") << decision;
+    EXPECT_EQ(field(decision, "decision").substr(0, 9), "unchanged");
+}
+
+TEST_F(Preload, a_missing_build_is_named_and_the_program_runs) {
+    const Result result =
+        shell("cd '" + folder.string() + "' && THALWEG_HOME=/nowhere " + run + "--dry-run ./app 2>&1");
+    EXPECT_NE(result.text.find(".so is not in /nowhere"), std::string::npos) << result.text;
+    EXPECT_EQ(field(result.text, "LD_PRELOAD"), "");
+}
+
+TEST_F(Preload, a_path_that_ld_preload_cannot_carry_is_told) {
+    fs::copy(home, folder / "with space");
+    const Result result =
+        shell("cd '" + folder.string() + "' && " + run + "--home 'with space' --dry-run ./app 2>&1");
+    EXPECT_NE(result.text.find("space or a colon"), std::string::npos) << result.text;
+    EXPECT_EQ(field(result.text, "LD_PRELOAD"), "");
+}
+
+TEST_F(Preload, relative_names_become_absolute) {
+    const Result result =
+        shell("cd '" + folder.string() + "' && " + run + "--home objects --dry-run ./app 2>&1");
+    EXPECT_EQ(field(result.text, "LD_PRELOAD").substr(0, 1), "/") << result.text;
+}
+
+TEST_F(Preload, only_one_rank_speaks) {
+    const std::string nothing = " " + run + "--dry-run /bin/true >/dev/null 2>&1; ";
+    EXPECT_EQ(shell("OMPI_COMM_WORLD_RANK=3 THALWEG=on PATH=/nowhere " + run + "/bin/true 2>&1").text, "");
+    EXPECT_NE(shell("OMPI_COMM_WORLD_RANK=0 THALWEG=on PATH=/nowhere " + run + "/bin/true 2>&1").text, "");
+}
+
+// 10,000 ranks start it at once: it must not weigh. 5 ms on an idle core; a busy test machine gets its own
+// cost of starting any program on top.
+TEST(run, starting_costs_little) {
+    std::vector<double> with, without;
+    auto timed = [](const std::string& command) {
+        const std::uint64_t start = now_ns();
+        EXPECT_EQ(shell(command).status, 0);
+        return seconds(now_ns() - start);
+    };
+    for (int i = 0; i < 100; ++i) {
+        without.push_back(timed("exec /bin/true"));
+        with.push_back(timed("exec " + run + "/bin/true 2>/dev/null"));
+    }
+    auto median = [](std::vector<double> values) {
+        std::nth_element(values.begin(), values.begin() + 50, values.end());
+        return values[50];
+    };
+    RecordProperty("median_us", static_cast<int>(median(with) * 1e6));
+    EXPECT_LT(median(with) - median(without), 0.005);
+}
+
+}  // namespace
+}  // namespace thalweg::test

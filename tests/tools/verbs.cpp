@@ -1,0 +1,163 @@
+// help, --version, info and explain.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "algorithms/algorithm.h"
+#include "base/options.h"
+#include "shell.h"
+#include "thalweg/thalweg.h"
+
+namespace thalweg::test {
+namespace {
+
+std::string tool(const std::string& arguments) { return "'" + thalweg + "' " + arguments; }
+
+TEST(verbs, help_lists_every_verb_and_each_has_its_own) {
+    const Result help = shell(tool("help"));
+    EXPECT_EQ(help.status, 0);
+    for (const char* verb : {"run", "info", "explain", "bench", "lab"}) {
+        EXPECT_NE(help.text.find(std::string("\n  ") + verb), std::string::npos) << verb;
+        const Result own = shell(tool(std::string(verb) + " --help 2>&1"));
+        EXPECT_EQ(own.status, 0) << verb;
+        EXPECT_GT(own.text.size(), 100u) << verb;
+        EXPECT_EQ(shell(tool("help " + std::string(verb) + " 2>&1")).text, own.text) << verb;
+    }
+}
+
+TEST(verbs, version) {
+    EXPECT_EQ(shell(tool("--version")).text, "thalweg " + std::to_string(THALWEG_VERSION_MAJOR) + "." +
+                                                 std::to_string(THALWEG_VERSION_MINOR) + "." +
+                                                 std::to_string(THALWEG_VERSION_PATCH) + "\n");
+}
+
+TEST(verbs, an_unknown_verb_is_bad_usage_and_names_the_nearest) {
+    const Result result = shell(tool("rnu ./app 2>&1"));
+    EXPECT_EQ(result.status, 2);
+    EXPECT_EQ(result.text, "thalweg: there is no verb rnu; maybe run?\n");
+    EXPECT_EQ(shell(tool("2>/dev/null")).status, 2);
+}
+
+TEST(verbs, run_help_has_every_option_with_its_unit) {
+    const std::string text = shell(tool("run --help")).text;
+    for (const Option& option : options()) {
+        EXPECT_NE(text.find(flag_of(option)), std::string::npos) << option.variable;
+        EXPECT_NE(text.find(std::string(option.unit)), std::string::npos) << option.variable;
+    }
+}
+
+TEST(verbs, info_shows_options_with_their_origin) {
+    const auto info = nlohmann::json::parse(
+        shell("THALWEG_CREDIT_BYTES=64K THALWEG_IN_FLIGHT=lots THALWEG_BCSAT=chain " + tool("info --json"))
+            .text);
+    EXPECT_EQ(info["options"].size(), option_count);
+    for (const auto& option : info["options"]) {
+        if (option["variable"] == "THALWEG_CREDIT_BYTES") {
+            EXPECT_EQ(option["value"], "64K");
+            EXPECT_EQ(option["origin"], "environment");
+        } else {
+            EXPECT_EQ(option["value"], option["default"]) << option["variable"];
+        }
+    }
+    ASSERT_EQ(info["complaints"].size(), 2u);
+    EXPECT_NE(info["complaints"].dump().find("maybe THALWEG_BCAST?"), std::string::npos);
+    EXPECT_NE(info["complaints"].dump().find("from 2 to 4096"), std::string::npos);
+}
+
+TEST(verbs, info_lists_every_algorithm_in_text_and_json) {
+    const std::string text = shell(tool("info")).text;
+    const auto info = nlohmann::json::parse(shell(tool("info --json")).text);
+    EXPECT_EQ(info["algorithms"].size(), algorithms().size());
+    for (const Algorithm& algorithm : algorithms())
+        EXPECT_NE(text.find(std::string(name_of(algorithm.collective)) + "/" + std::string(algorithm.name)),
+                  std::string::npos);
+}
+
+TEST(verbs, info_names_the_mpi_of_a_program) {
+    const fs::path python = source / ".venv-mpich/bin/python";
+    if (!fs::exists(python)) GTEST_SKIP() << "no MPICH wheel";
+    const auto info = nlohmann::json::parse(shell(tool("info --json '" + python.string() + "'")).text);
+    EXPECT_EQ(info["mpi"]["abi"], "mpich");
+    EXPECT_EQ(info["mpi"]["path"], (source / ".venv-mpich/lib/libmpi.so.12").string());
+    EXPECT_EQ(shell(tool("info /no/such/program 2>/dev/null")).status, 2);
+}
+
+TEST(verbs, info_writes_the_page_of_options) {
+    EXPECT_EQ(shell(tool("info --options-markdown")).text, options_markdown());
+}
+
+// The time in seconds of a candidate, by its name's beginning.
+double predicted(const nlohmann::json& explanation, const std::string& name) {
+    for (const auto& candidate : explanation["candidates"])
+        if (candidate["algorithm"].get<std::string>().rfind(name, 0) == 0 &&
+            candidate.contains("predicted_seconds"))
+            return candidate["predicted_seconds"];
+    return -1;
+}
+
+TEST(explain, prices_every_algorithm_and_marks_the_choice) {
+    const auto explanation =
+        nlohmann::json::parse(shell(tool("explain bcast --bytes 4M --topology 'node:4 core:2' --json")).text);
+    EXPECT_EQ(explanation["bytes"], 4u << 20);
+    EXPECT_EQ(explanation["ranks"], 8);
+    EXPECT_EQ(explanation["hosts"], 4);
+    for (const Algorithm& algorithm : algorithms()) {
+        bool listed = false;
+        for (const auto& candidate : explanation["candidates"])
+            listed = listed || candidate["algorithm"].get<std::string>().rfind(algorithm.name, 0) == 0;
+        EXPECT_TRUE(listed) << algorithm.name;
+    }
+    int chosen = 0;
+    for (const auto& candidate : explanation["candidates"])
+        if (candidate["chosen"]) {
+            ++chosen;
+            EXPECT_EQ(candidate["algorithm"], explanation["choice"]);
+        }
+    EXPECT_EQ(chosen, explanation["choice"] == "native" ? 0 : 1);
+    EXPECT_FALSE(explanation["reason"].get<std::string>().empty());
+    // A ring of four hosts moves less over a link than a root that sends everything to everybody.
+    EXPECT_LT(predicted(explanation, "chain"), predicted(explanation, "linear"));
+}
+
+TEST(explain, a_slower_link_costs_in_proportion) {
+    auto at = [](const char* rate) {
+        return nlohmann::json::parse(
+            shell(tool("explain bcast --bytes 64M --topology 'node:4 core:1' --latency-us 1 "
+                       "--json --rate ") +
+                  rate)
+                .text);
+    };
+    const auto fast = at("10gbit"), slow = at("100mbit");
+    EXPECT_NEAR(predicted(slow, "linear") / predicted(fast, "linear"), 100, 2);
+    EXPECT_NEAR(slow["limit_seconds"].get<double>(), 64.0 * (1 << 20) / 12.5e6, 0.1);
+}
+
+TEST(explain, text_and_json_tell_the_same_choice) {
+    const std::string arguments = "explain bcast --bytes 1M --topology 'node:8 core:1' --mpi mpich";
+    const auto explanation = nlohmann::json::parse(shell(tool(arguments + " --json")).text);
+    const std::string text = shell(tool(arguments)).text;
+    EXPECT_NE(text.find("choice: " + explanation["choice"].get<std::string>() + " ("), std::string::npos)
+        << text;
+}
+
+TEST(explain, mistakes_are_told_in_one_line_with_the_accepted_form) {
+    const std::string good = "explain bcast --bytes 4M --topology 'node:4 core:2' ";
+    const std::pair<std::string, std::string> cases[] = {
+        {"explain bcats --bytes 4M --topology node:4", "bcast"},
+        {"explain bcast --bytes 4MB --topology node:4", "64K"},
+        {"explain bcast --bytes 4M --topology 4x2", "node:"},
+        {"explain bcast --bytes 4M", "--topology"},
+        {good + "--rate 100", "100mbit"},
+        {good + "--mpi lam", "mpich, openmpi or impi"},
+        {good + "--bcast chian", "chain"},
+        {good + "--tuning /no/such/table", "/no/such/table"},
+    };
+    for (const auto& [arguments, expected] : cases) {
+        const Result result = shell(tool(arguments + " 2>&1"));
+        EXPECT_EQ(result.status, 2) << arguments;
+        EXPECT_NE(result.text.find(expected), std::string::npos) << result.text;
+        EXPECT_EQ(std::count(result.text.begin(), result.text.end(), '\n'), 1) << result.text;
+    }
+}
+
+}  // namespace
+}  // namespace thalweg::test
