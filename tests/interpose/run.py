@@ -1,0 +1,327 @@
+#!/usr/bin/env python3
+"""Runs one case of the interposition tests on one MPI library: run.py CONTEXT.json CASE
+
+CONTEXT.json is written by CMake: how to launch, where the programs and the preload objects are. The preload objects are
+the wrappers with the recording entry of probe/entry.cpp, so that what arrived can be counted. Exit status 0: passed,
+77: does not apply to this library (said why), 1: failed.
+"""
+
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+SKIP = 77
+
+
+class Failure(Exception):
+    pass
+
+
+class Skipped(Exception):
+    pass
+
+
+def expect(condition, *what):
+    if not condition:
+        raise Failure(" ".join(str(w) for w in what))
+
+
+class Run:
+    """What one launch gave."""
+
+    def __init__(self, result, reports, seconds):
+        self.code, self.out, self.err, self.seconds = result.returncode, result.stdout, result.stderr, seconds
+        self.reports = reports  # per rank: {event: {counter: value}}
+
+    def count(self, counter, event="finalizing"):
+        """The counter on each rank that reported the event."""
+        return [events[event].get(counter) for events in self.reports if event in events]
+
+    def __str__(self):
+        return f"exit status {self.code}\n--- stdout\n{self.out}\n--- stderr\n{self.err}\n--- {self.reports}"
+
+
+class Context:
+    def __init__(self, path):
+        with open(path) as file:
+            self.__dict__.update(json.load(file))
+
+    def exported(self, symbol):
+        """Whether the MPI library exports a name, asked of the file, not of a process that we are in."""
+        listing = subprocess.run(["nm", "-D", "--defined-only", self.library], capture_output=True, text=True)
+        return re.search(rf" {symbol}$", listing.stdout, re.M) is not None
+
+    def objects(self):
+        """What `thalweg run` would preload for this library."""
+        chosen = [self.probe]
+        for part, symbol in (("bigcount", "MPI_Bcast_c"), ("sessions", "MPI_Session_init")):
+            if self.exported(symbol):
+                chosen.insert(0, self.probe.replace(".so", f"-{part}.so"))
+        return ":".join(chosen)
+
+    def launch(self, *groups, timeout=60):
+        """groups: (ranks, command, preload or None, {environment}) of one job each after another (MPMD)."""
+        with tempfile.TemporaryDirectory(prefix="interpose-") as folder:
+            command = list(self.mpiexec)
+            for index, (ranks, program, preload, variables) in enumerate(groups):
+                command += [":"] if index else []
+                command += ["-n", str(ranks), "env", f"PROBE_FILE={folder}/report"]
+                command += [f"{name}={value}" for name, value in variables.items()]
+                command += [f"LD_PRELOAD={preload}"] if preload else []
+                command += program
+            environment = dict(os.environ, **self.environment)
+            start = time.monotonic()
+            try:
+                result = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment,
+                                        errors="replace")
+            except subprocess.TimeoutExpired as late:
+                raise Failure(f"no end after {timeout} s: {' '.join(command)}\n{late.stdout}\n{late.stderr}")
+            reports = [read_report(path) for path in sorted(glob.glob(folder + "/report.*"))]
+            return Run(result, reports, time.monotonic() - start)
+
+    def program(self, mode, ranks=3, preload=True, take="none", program="program", **variables):
+        if preload is True:
+            preload = self.objects()
+        return self.launch((ranks, [self.programs[program], mode], preload, dict(variables, PROBE_TAKE=take)))
+
+
+def read_report(path):
+    events = {}
+    with open(path) as file:
+        for line in file:
+            event, *fields = line.split()
+            events[event] = dict(field.split("=") for field in fields)
+    return events
+
+
+def both_ways(context, mode, ranks=3, initialized=True, **more):
+    """Declining and taking: every byte right, every rank asked about the same calls, more than none."""
+    plain = context.program(mode, ranks, preload=None, **more)
+    expect(plain.code == 0, "without us:", plain)
+    for take in ("none", "all"):
+        run = context.program(mode, ranks, take=take, **more)
+        expect(run.code == 0, take, run)
+        expect(run.out == plain.out, take, "says something else than without us:", run, plain)
+        if initialized:
+            expect(len(run.reports) == ranks, take, "not every rank reported:", run)
+            expect(run.count("initialized") == ["1"] * ranks, "MPI_Init:", run)
+            seen = run.count("seen")
+            expect(all(int(n) > 0 for n in seen), "no broadcast arrived:", run)
+            expect(take == "none" or run.count("taken") == seen, "not all taken:", run)
+    return run
+
+
+def case_bcast(context):
+    both_ways(context, "bcast", ranks=4)
+    both_ways(context, "bcast", ranks=1)
+
+
+def case_errors(context):
+    both_ways(context, "errors", ranks=2)
+
+
+def case_fork(context):
+    both_ways(context, "fork", ranks=2)
+
+
+def case_callbacks(context):
+    both_ways(context, "callbacks", ranks=2)
+
+
+def case_threads(context):
+    both_ways(context, "threads", ranks=2)
+
+
+def case_exit_without_finalize(context):
+    plain = context.program("exit", 2, preload=None)
+    run = context.program("exit", 2, take="all")
+    expect((run.code != 0) == (plain.code != 0), run, plain)
+    expect(run.seconds < plain.seconds + 10, run.seconds, plain.seconds)
+    expect("wrong" not in run.out, run)
+
+
+def case_abort(context):
+    plain = context.program("abort", 2, preload=None)
+    run = context.program("abort", 2, take="all")
+    expect(run.code == plain.code != 0, run, plain)
+    expect(run.seconds < plain.seconds + 10, run.seconds, plain.seconds)
+
+
+def case_names(context):
+    """A program that asks which functions its MPI has gets its MPI's answer."""
+    plain, run = context.program("names", 1, preload=None), context.program("names", 1)
+    # Fortran's name is in our session object wherever the C name is, whether or not the MPI has a Fortran library.
+    of_c = [re.findall(r"^MPI_.*", r.out, re.M) for r in (plain, run)]
+    expect(of_c[0] and of_c[0] == of_c[1], plain, run)
+
+
+def case_bigcount(context):
+    if not context.exported("MPI_Bcast_c"):
+        raise Skipped("this library has no MPI_Bcast_c")
+    run = both_ways(context, "bigcount", ranks=2)
+    expect(run.count("taken") == ["3", "3"], run)
+
+
+def case_sessions(context):
+    if not context.exported("MPI_Session_init"):
+        raise Skipped("this library has no sessions")
+    plain = context.program("sessions", 2, preload=None)
+    if plain.code != 0:
+        raise Skipped(f"sessions do not work here without us either: exit status {plain.code}")
+    run = context.program("sessions", 2)
+    expect(run.code == 0 and run.out == plain.out, run, plain)
+    # Ranks have no number before their communicator exists: all report as 0, two sessions each.
+    expect(run.count("opened", "closing") == ["2"], run)
+    expect(run.count("closing", "closing") == ["2"], run)
+    expect(run.count("initialized", "closing") == ["0"], "the world was touched:", run)
+
+
+TOOL = re.compile(r"tool: init (\d+) bcast (\d+) finalize (\d+)")
+
+
+def tool_counts(run):
+    expect(run.code == 0, run)
+    found = TOOL.search(run.out)
+    expect(found is not None, "the tool did not speak:", run)
+    return tuple(int(n) for n in found.groups())
+
+
+def case_tools(context):
+    tool, ours = context.tool, context.objects()
+    alone = tool_counts(context.program("bcast", 2, preload=tool))
+    # Below us: sees every call that is declined, and none of our own traffic.
+    run = context.program("bcast", 2, preload=f"{ours}:{tool}")
+    expect(tool_counts(run) == alone and run.count("presence") == ["all"] * 2, "below, declined:", run)
+    run = context.program("bcast", 2, preload=f"{ours}:{tool}", take="all")
+    expect(tool_counts(run) == (1, 0, 1), "below, taken:", run)
+    # Above us, passing calls on: sees every call, and so do we. It is asked once more, by us, whether it does.
+    run = context.program("bcast", 2, preload=f"{tool}:{ours}", take="all", TOOL_CALLS="next")
+    expect(tool_counts(run) == (1, alone[1] + 1, 1), "above, next:", run)
+    expect(run.count("taken") == [str(alone[1])] * 2, "above, next:", run)
+    # Above us, answering with PMPI_*: nothing reaches us, which is found out, and told once.
+    run = context.program("bcast", 2, preload=f"{tool}:{ours}", take="all")
+    expect(tool_counts(run) == (1, alone[1] + 1, 1), "above, PMPI:", run)
+    expect(run.count("presence") == ["some"] * 2 and run.count("seen") == ["0"] * 2, "above, PMPI:", run)
+    # On one rank only: the others must not wait for it.
+    program = [context.programs["program"], "bcast"]
+    run = context.launch((1, program, f"{tool}:{ours}", {"PROBE_TAKE": "all"}),
+                         (2, program, ours, {"PROBE_TAKE": "all"}))
+    expect(run.code == 0 and run.count("presence") == ["some"] * 3, "above on one rank:", run)
+
+
+def case_presence(context):
+    """Ranks without us, in every place of a job: no hang, every byte, one answer; in one circle and in a tree."""
+    ours, program = context.objects(), [context.programs["program"], "bcast"]
+    for width in (32, 2):
+        with_us = {"PROBE_TAKE": "all", "PROBE_WIDTH": width}
+        run = context.launch((5, program, ours, with_us))
+        expect(run.code == 0 and run.count("presence") == ["all"] * 5, width, run)
+        for before, after in ((2, 2), (4, 1), (1, 4)):
+            for first in (True, False):
+                groups = [(before, program, ours if first else None, with_us),
+                          (after, program, None if first else ours, with_us)]
+                run = context.launch(*groups)
+                expect(run.code == 0, width, before, after, first, run)
+                expect(run.count("presence") == ["some"] * (before if first else after), width, before, after, run)
+                expect(all(n == "0" for n in run.count("taken")), run)
+                expect(run.seconds < 30, run.seconds)
+
+
+def case_presence_cost(context):
+    """8 ranks that all have us: milliseconds, where the cores are not shared by more ranks than they can run."""
+    run = context.program("names", 8)
+    expect(run.code == 0 and run.count("presence") == ["all"] * 8, run)
+    print("slowest rank:", max(float(us) for us in run.count("us")), "us on", os.cpu_count(), "cores")
+
+
+def case_plugin(context):
+    """MPI behind a library that was opened RTLD_LOCAL, where RTLD_NEXT finds nothing."""
+    program = [context.programs["loader"], context.programs["plugin"]]
+    plain = context.launch((2, program, None, {}))
+    if plain.code != 0:
+        raise Skipped("this library does not work behind RTLD_LOCAL: " + plain.err[-300:])
+    for take in ("none", "all"):
+        run = context.launch((2, program, context.objects(), {"PROBE_TAKE": take}))
+        expect(run.code == 0 and run.out == plain.out, take, run)
+        expect(run.count("seen") == ["5", "5"] and run.count("presence") == ["all", "all"], take, run)
+
+
+def case_wrong_family(context):
+    """The preload object of another ABI: one sentence, and MPI as it was."""
+    plain = context.program("bcast", 2, preload=None)
+    for family, other in context.probes.items():
+        if family == context.family:
+            continue
+        run = context.program("bcast", 2, preload=other, take="all")
+        expect(run.code == 0 and run.out == plain.out, family, run)
+        expect(run.reports == [], "took part:", run)
+        expect(run.err.count("thalweg: this build is for") == 1, "not one sentence:", run)
+
+
+def case_python(context):
+    """mpi4py's wheel, as a user installs it."""
+    if not context.python:
+        raise Skipped("no mpi4py for this library")
+    script = ("from mpi4py import MPI; c = MPI.COMM_WORLD\n"
+              "for i in range(5):\n"
+              "    b = bytearray(b'%d' % i * 50000 if c.rank == 0 else 50000); c.Bcast(b); assert b[-1] == 48 + i\n"
+              "assert c.bcast({'a': c.size} if c.rank == 0 else None) == {'a': c.size}\n"
+              "print('done') if c.rank == 0 else None\n")
+    program = [context.python, "-c", script]
+    for preload in (None, context.objects(), context.objects() + ":" + context.library):
+        run = context.launch((2, program, preload, {"PROBE_TAKE": "all"}))
+        expect(run.code == 0 and "done" in run.out, preload, run)
+        print(preload, run.count("seen"), run.count("taken"))
+    # The library itself behind ours (what `thalweg run` does): the calls reach us, 5 and two for the pickle.
+    expect(run.count("taken") == ["7", "7"], run)
+
+
+def case_fortran(context):
+    if not context.fortran:
+        raise Skipped("no Fortran for this library, or no compiler")
+    for program in context.fortran:
+        plain = context.launch((3, [program], None, {}))
+        expect(plain.code == 0, program, plain)
+        calls = re.search(r"broadcasts (\d+)", plain.out)[1]
+        for take in ("none", "all"):
+            run = context.launch((3, [program], context.objects(), {"PROBE_TAKE": take}))
+            expect(run.code == 0 and run.out == plain.out, program, take, run)
+            expect(run.count("initialized") == ["1"] * 3 and run.count("finalizing") == ["1"] * 3, program, run)
+            expect(run.count("seen") == [calls] * 3, program, take, run)
+            expect(all(int(n) > 0 for n in run.count("freed")), program, run)
+
+
+def case_overhead(context):
+    """A declined 8-byte broadcast on one rank costs at most 150 ns over the native one (about 10 on an idle core)."""
+    best = 1e9
+    for _ in range(5):  # a busy machine can only make it look worse
+        run = context.program("overhead", 1)
+        expect(run.code == 0, run)
+        best = min(best, float(re.search(r"overhead_ns (\S+)", run.out)[1]))
+        if best <= 30:
+            break
+    print("over native:", best, "ns")
+    expect(best <= 150, best)
+
+
+def main():
+    context = Context(sys.argv[1])
+    try:
+        globals()["case_" + sys.argv[2]](context)
+    except Skipped as why:
+        print("skipped:", why)
+        return SKIP
+    except Failure as failure:
+        print("failed:", failure)
+        return 1
+    print("passed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
