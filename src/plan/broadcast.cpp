@@ -106,8 +106,6 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
     if (state->reason() == Reason::intercommunicator) return decline(Reason::intercommunicator);
     if (root < 0 || root >= state->size()) return decline(Reason::invalid);
     if (bytes == 0) return decline(Reason::empty);
-    Payload payload(buffer, count, type, bytes, comm);
-    if (payload.refused_by_native()) return decline(Reason::invalid);
     if (state->broken) {
         error = raise(*state, nullptr, comm, Status::transport_failed);
         return true;
@@ -119,6 +117,9 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
     Plan* plan = nullptr;
     Status status = state->plan(comm, pieces.bytes, root, pieces.bytes, plan);
     if (!failed(status) && plan->execution == nullptr) return decline(plan->native_reason);
+    Payload payload(buffer, count, type, bytes, comm);
+    // Wrong on this rank, and so for MPI on all of them.
+    if (payload.refused_by_native()) return decline(Reason::invalid);
     if (!failed(status)) status = payload.prepare();
     if (!failed(status)) {
         note_accelerated(*plan, bytes);
