@@ -155,6 +155,25 @@ TEST_P(PythonDetection, the_import_still_works_with_the_library_preloaded) {
     EXPECT_EQ(result.text, "1\n");  // one MPI in the process, and no complaint of the loader
 }
 
+TEST_F(Scratch, a_program_that_reaches_mpi_through_hdf5) {
+    int tried = 0;
+    for (const std::string flavour : {"mpich", "openmpi"}) {
+        const std::string library = "/usr/lib/x86_64-linux-gnu/libhdf5_" + flavour + ".so.103";
+        if (!fs::exists(library)) continue;
+        ++tried;
+        ASSERT_EQ(shell("cd '" + folder.string() +
+                        "' && echo 'int main(void) { return 0; }' | gcc -x c - -x none "
+                        "-Wl,--no-as-needed " +
+                        library + " -Wl,--allow-shlib-undefined -o app 2>&1")
+                      .status,
+                  0);
+        const std::string decision = decide("./app");
+        EXPECT_EQ(field(decision, "abi"), flavour == "mpich" ? "mpich" : "ompi") << decision;
+        EXPECT_NE(field(decision, "found").find("libhdf5"), std::string::npos) << decision;
+    }
+    if (tried == 0) GTEST_SKIP() << "no parallel HDF5";
+}
+
 TEST_F(Scratch, no_mpi_runs_unchanged_with_one_sentence) {
     const std::string decision = decide("/bin/true");
     EXPECT_EQ(field(decision, "LD_PRELOAD"), "");

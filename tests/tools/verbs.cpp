@@ -81,6 +81,12 @@ TEST(verbs, info_names_the_mpi_of_a_program) {
     EXPECT_EQ(shell(tool("info /no/such/program 2>/dev/null")).status, 2);
 }
 
+TEST(verbs, info_counts_the_cores_that_are_left_to_it) {
+    const auto machine = nlohmann::json::parse(shell("taskset -c 0 " + tool("info --json")).text)["machine"];
+    EXPECT_EQ(machine["usable_cores"], 1);
+    EXPECT_EQ(machine["online_cores"], std::stoi(shell("getconf _NPROCESSORS_ONLN").text));
+}
+
 TEST(verbs, info_writes_the_page_of_options) {
     EXPECT_EQ(shell(tool("info --options-markdown")).text, options_markdown());
 }

@@ -2,7 +2,9 @@
 // the model, what would be chosen, and why. Runs nothing and needs no MPI.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -41,23 +43,36 @@ nlohmann::json to_json(const Candidate& candidate) {
     return row;
 }
 
+std::string rounded_bytes(std::uint64_t bytes) {
+    static constexpr const char* units[] = {"", "K", "M", "G", "T", "P"};
+    double value = static_cast<double>(bytes);
+    std::size_t unit = 0;
+    for (; value >= 1024 && unit + 1 < std::size(units); ++unit) value /= 1024;
+    return fmt::format("{:.4g}{}", value, units[unit]);
+}
+
 void print_table(const Explanation& explanation) {
-    fmt::print("{:<52}{:>12}{:>12}{:>8}{:>10}{:>10}{:>9}\n", "algorithm", "predicted", "evaluated", "/ limit",
-               "rounds", "messages", "bytes");
+    std::size_t width = 12;
+    for (const Candidate& candidate : explanation.candidates)
+        width = std::max(width, to_text(candidate.choice).size() + 3);
+    fmt::print("{:<{}}{:>12}{:>12}{:>9}{:>9}{:>10}{:>9}\n", "  algorithm", width, "predicted", "evaluated",
+               "/ limit", "rounds", "messages", "bytes");
     for (const Candidate& candidate : explanation.candidates) {
         const std::string name = (candidate.chosen ? "* " : "  ") + to_text(candidate.choice);
         if (!candidate.refused.empty()) {
-            fmt::print("{:<52}cannot run here: {}\n", name, candidate.refused);
+            fmt::print("{:<{}}   cannot run here: {}\n", name, width, candidate.refused);
             continue;
         }
-        const std::string ratio = explanation.limit == 0
-                                      ? "-"
-                                      : fmt::format("{:.2f}", static_cast<double>(candidate.predicted) /
-                                                                  static_cast<double>(explanation.limit));
-        fmt::print("{:<52}{:>12}{:>12}{:>8}{:>10}{:>10}{:>9}\n", name, time_text(candidate.predicted),
-                   candidate.evaluated ? time_text(*candidate.evaluated) : "-", ratio, candidate.claim.rounds,
-                   candidate.claim.messages, bytes_text(candidate.claim.bytes));
+        const double limit = static_cast<double>(explanation.limit);
+        fmt::print("{:<{}}{:>12}{:>12}{:>9}{:>9}{:>10}{:>9}\n", name, width, time_text(candidate.predicted),
+                   candidate.evaluated ? time_text(*candidate.evaluated) : "-",
+                   limit > 0 ? fmt::format("{:.2f}", static_cast<double>(candidate.predicted) / limit) : "-",
+                   candidate.claim.rounds, candidate.claim.messages, rounded_bytes(candidate.claim.bytes));
     }
+    fmt::print(
+        "\n  predicted: by closed formulas, which decide; evaluated: by playing the schedules, where they "
+        "are few.\n"
+        "  limit: every byte once over the busiest link. rounds, messages, bytes: of all ranks together.\n");
 }
 
 // The value of an option as a flag of this verb, by the same rules as the environment variable.

@@ -1,6 +1,8 @@
 // thalweg info [--json] [PROGRAM ARGUMENTS…]: version, builds, the MPI that would be used, options in effect,
 // algorithms.
 #include <fmt/core.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -33,6 +35,25 @@ std::vector<Build> builds(const Settings& settings) {
     return all;
 }
 
+// The machine as this process may use it: a container or a launcher may leave it less than there is.
+struct Cores {
+    int usable = 0, online = 0;
+};
+
+Cores cores() {
+    Cores found;
+    found.online = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+    // A mask too short for the machine fails with EINVAL: ask again with a longer one.
+    for (int room = 1024; room <= 1 << 20; room *= 2) {
+        cpu_set_t* mask = CPU_ALLOC(room);
+        const int error = sched_getaffinity(0, CPU_ALLOC_SIZE(room), mask);
+        if (error == 0) found.usable = CPU_COUNT_S(CPU_ALLOC_SIZE(room), mask);
+        CPU_FREE(mask);
+        if (error == 0) break;
+    }
+    return found;
+}
+
 std::string parameters_text(const Algorithm& algorithm) {
     std::string text;
     for (const Parameter& parameter : algorithm.parameters) {
@@ -58,6 +79,7 @@ nlohmann::json to_json(const Finding& finding) {
 int print_json(const Settings& settings, const std::vector<Complaint>& complaints, const Finding& finding,
                const std::string& mpi_sentence) {
     nlohmann::json all = {{"version", version_text()}, {"mpi", to_json(finding)}, {"mpi_text", mpi_sentence}};
+    all["machine"] = {{"usable_cores", cores().usable}, {"online_cores", cores().online}};
     for (const Build& build : builds(settings))
         all["builds"][std::string(build.abi)] =
             build.path.empty() ? nlohmann::json() : nlohmann::json(build.path);
@@ -99,6 +121,8 @@ int print_text(const Settings& settings, const std::vector<Complaint>& complaint
     fmt::print("thalweg {}\n\nbuilds\n", version_text());
     for (const Build& build : builds(settings))
         fmt::print("  {:<8}{}\n", build.abi, build.path.empty() ? "not built" : build.path);
+    const Cores available = cores();
+    fmt::print("\nmachine\n  {} of {} cores usable by this process\n", available.usable, available.online);
     fmt::print("\nmpi\n  {}\n\noptions in effect\n", mpi_sentence);
     for (std::size_t i = 0; i < option_count; ++i) {
         const Option& option = options()[i];
@@ -109,10 +133,10 @@ int print_text(const Settings& settings, const std::vector<Complaint>& complaint
     for (const Complaint& complaint : complaints) fmt::print("  ! {}\n", complaint.sentence);
     fmt::print("\nalgorithms\n");
     for (const Algorithm& algorithm : algorithms()) {
-        fmt::print("  {:<32}{}\n", fmt::format("{}/{}", name_of(algorithm.collective), algorithm.name),
+        fmt::print("  {:<36}{}\n", fmt::format("{}/{}", name_of(algorithm.collective), algorithm.name),
                    algorithm.summary);
         if (const std::string parameters = parameters_text(algorithm); !parameters.empty())
-            fmt::print("  {:<32}{}\n", "", parameters);
+            fmt::print("  {:<36}{}\n", "", parameters);
     }
     return exit_ok;
 }
