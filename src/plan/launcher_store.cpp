@@ -41,7 +41,6 @@ struct PmixProcess {
 struct PmixValue {
     std::uint16_t type;
     union {
-        bool flag;
         int integer;
         char* text;
         std::uint64_t room[3];
@@ -53,7 +52,7 @@ struct PmixInfo {
     PmixValue value;
 };
 static_assert(sizeof(PmixProcess) == 260 && sizeof(PmixValue) == 32 && sizeof(PmixInfo) == 552);
-constexpr std::uint16_t pmix_bool = 1, pmix_string = 3;
+constexpr std::uint16_t pmix_string = 3, pmix_int = 6;
 constexpr std::uint8_t pmix_global = 3;
 constexpr int pmix_success = 0;
 
@@ -102,8 +101,9 @@ bool LauncherStore::write(const char* word) {
     const char* descriptor = std::getenv("PMI_FD");
     const char* rank = std::getenv("PMI_RANK");
     if (descriptor == nullptr || rank == nullptr) return false;
-    if (std::getenv("HYDI_CONTROL_FD") == nullptr && std::getenv("HYDRA_BSTRAP_LOCALHOST") == nullptr)
-        return false;
+    const bool hydra = std::getenv("PMI_HOSTNAME") != nullptr || std::getenv("HYDI_CONTROL_FD") != nullptr ||
+                       std::getenv("HYDRA_BSTRAP_LOCALHOST") != nullptr;
+    if (!hydra) return false;
     descriptor_ = std::atoi(descriptor);
     char reply[1024], request[512], status[16];
     // Hydra 4.0 forgets what was put before the first of its processes has said init; saying it twice is
@@ -174,13 +174,14 @@ Word LauncherStore::read_pmix(int rank, char* word, std::size_t capacity) {
     PmixProcess peer{};
     std::snprintf(peer.space, sizeof peer.space, "%s", space_);
     peer.rank = static_cast<std::uint32_t>(rank);
-    // Everyone has committed what it will: do not wait for a word that is not there.
-    PmixInfo immediate{};
-    std::snprintf(immediate.key, sizeof immediate.key, "pmix.immediate");
-    immediate.value.type = pmix_bool;
-    immediate.value.flag = true;
+    // Everyone has committed what it will, so the answer exists: on this host, or at the daemon of another one,
+    // which is asked ("pmix.immediate" would forbid that). The bound is for a daemon that is gone.
+    PmixInfo bound{};
+    std::snprintf(bound.key, sizeof bound.key, "pmix.timeout");
+    bound.value.type = pmix_int;
+    bound.value.integer = reply_timeout_ms / 1000;
     PmixValue* value = nullptr;
-    const int status = find_pmix().get(&peer, pmix_key, &immediate, 1, &value);
+    const int status = find_pmix().get(&peer, pmix_key, &bound, 1, &value);
     if (status != pmix_success || value == nullptr) return Word::absent;
     const bool text = value->type == pmix_string && value->text != nullptr;
     if (text) {
