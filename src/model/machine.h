@@ -1,5 +1,5 @@
-// What the cost model knows of a machine: latency and rate per level. Whole numbers only, so that every rank of a
-// communicator computes the same cost whatever its processor.
+// What the cost model knows of a machine: latency and rate per level. Whole numbers only, so that every rank
+// of a communicator computes the same cost whatever its processor.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ using Picoseconds = std::uint64_t;
 
 // One level of a machine: the network between hosts, or the memory inside one.
 struct Level {
-    Picoseconds latency = 0;              // what a message costs besides its bytes
-    std::uint64_t bytes_per_second = 0;   // of one port in one direction
+    Picoseconds latency = 0;             // what a message costs besides its bytes
+    std::uint64_t bytes_per_second = 0;  // of one port in one direction
 
     bool operator==(const Level&) const = default;
 
@@ -26,8 +26,9 @@ struct Machine {
 
     bool operator==(const Machine&) const = default;
 
-    // The default machine with the options THALWEG_LATENCY_US and THALWEG_RATE (bytes per second) applied to the
-    // level between hosts; 0 keeps the default. A latency is rounded to the picosecond, a rate to the byte.
+    // The default machine with the options THALWEG_LATENCY_US and THALWEG_RATE (bytes per second) applied to
+    // the level between hosts; 0 keeps the default. A latency is rounded to the picosecond, a rate to the
+    // byte.
     static Machine from_options(double latency_us, double bytes_per_second);
 };
 

@@ -1,6 +1,6 @@
-// Which algorithm a collective runs with, decided from values that are equal on all ranks: bytes, the topology and
-// agreed settings. A tuning table speaks first, the cost model where the table is silent, and the native MPI keeps
-// what it does best.
+// Which algorithm a collective runs with, decided from values that are equal on all ranks: bytes, the
+// topology and agreed settings. A tuning table speaks first, the cost model where the table is silent, and
+// the native MPI keeps what it does best.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ namespace thalweg {
 // Everything here must be equal on all ranks of the communicator.
 struct Selection {
     Machine machine;
-    std::string family;            // of the native MPI, as tuning rows name it: "mpich", "openmpi", "impi", …
+    std::string family;  // of the native MPI, as tuning rows name it: "mpich", "openmpi", "impi", …
     std::optional<Choice> forced;  // the user's demand (THALWEG_BCAST); empty: choose
-    std::string table;             // JSON of a table that takes precedence over the built-in ones; empty: none
+    std::string table;  // JSON of a table that takes precedence over the built-in ones; empty: none
 };
 
 struct Decision {
@@ -33,8 +33,8 @@ struct Decision {
 // Checks the text of a tuning table. invalid_argument: `why` is one sentence that names the row.
 Status check_table(std::string_view json, std::string& why);
 
-// The decisions of one communicator: tables are read and pruned once. Immutable after construction, so that any
-// thread may ask.
+// The decisions of one communicator: tables are read and pruned once. Immutable after construction, so that
+// any thread may ask.
 class Selector {
   public:
     // A malformed Selection::table is ignored (check_table says why).
@@ -43,11 +43,12 @@ class Selector {
     Selector(Selector&&) noexcept;
     Selector& operator=(Selector&&) noexcept;
 
-    // Microseconds of work and a few allocations: meant to be asked once per message size and kept with the plan.
+    // Microseconds of work and a few allocations: meant to be asked once per message size and kept with the
+    // plan.
     Decision decide(std::uint64_t bytes) const;
 
-    // Every smaller message is left to the native MPI, for the same reason as decide(0): a caller compares and skips
-    // the rest. 2^64-1 where every message is (one host, …).
+    // Every smaller message is left to the native MPI, for the same reason as decide(0): a caller compares
+    // and skips the rest. 2^64-1 where every message is (one host, …).
     std::uint64_t native_below() const;
 
   private:
@@ -56,15 +57,16 @@ class Selector {
 };
 
 // Without keeping anything: Selector(...).decide(bytes).
-Decision decide(Collective collective, std::uint64_t bytes, const Topology& topology, const Selection& selection);
+Decision decide(Collective collective, std::uint64_t bytes, const Topology& topology,
+                const Selection& selection);
 
 // One line of `thalweg explain`.
 struct Candidate {
     Choice choice;
-    std::string refused;                    // why it cannot run here, empty when it can
-    Picoseconds predicted = 0;              // by the closed forms that decide() uses
-    std::optional<Picoseconds> evaluated;   // by playing the schedules, where there are not too many
-    Claim claim;                            // messages and bytes of the whole group
+    std::string refused;                   // why it cannot run here, empty when it can
+    Picoseconds predicted = 0;             // by the closed forms that decide() uses
+    std::optional<Picoseconds> evaluated;  // by playing the schedules, where there are not too many
+    Claim claim;                           // messages and bytes of the whole group
     bool chosen = false;
 };
 

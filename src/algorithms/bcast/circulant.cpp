@@ -8,9 +8,9 @@
 // Rounds: b - 1 + ⌈log2 p⌉ for b = ⌈n/c⌉ blocks, the least there can be. Bytes: a rank receives n and sends
 // at most n + c ⌈log2 p⌉. Träff, arXiv 2205.10072 and 2312.11236.
 //
-// A rank's sends are ordered: the next round's leaves when this round's has left. Without that, all rounds of
-// a phase would share the port, every block would arrive as late as the last, and the pipeline would lose its
-// point.
+// Rounds are written as order: what a rank does in a round follows what it did in the round before. Without
+// that, a rank that is ahead meets another's message at the same receiver, messages overtake one another
+// there, and the ports lose up to half of their time (played with three ranks: 3 rounds for every 2 blocks).
 #include "algorithms/patterns/circulant.h"
 
 #include "algorithms/patterns/group.h"
@@ -39,8 +39,7 @@ Schedule build(const Problem& problem, const Topology&, const Choice& choice) {
     // round names beyond the last block is the last block: its earlier owner sends it once more, to someone
     // new.
     const std::int64_t left_out = (q - (blocks - 1) % q) % q;
-    StepId last_send = 0;
-    bool has_sent = false;
+    std::vector<StepId> last_round, this_round;
     for (std::int64_t i = left_out; i < left_out + blocks - 1 + q; ++i) {
         const auto k = static_cast<std::size_t>(i % q);
         const std::int64_t shift = i / q * q - left_out;
@@ -48,13 +47,14 @@ Schedule build(const Problem& problem, const Topology&, const Choice& choice) {
         const std::int64_t sent = sends[k] + shift;
         if (to != 0 && sent >= 0) {
             const auto piece = static_cast<std::uint64_t>(std::min(sent, blocks - 1));
-            const std::span<const StepId> order(&last_send, has_sent ? 1 : 0);
-            last_send = builder.send(group.rank_at(to), cut.piece(piece), order);
-            has_sent = true;
+            this_round.push_back(builder.send(group.rank_at(to), cut.piece(piece), last_round));
         }
-        if (v != 0 && receives[k] + shift >= 0)
-            builder.recv(group.rank_at(from),
-                         cut.piece(static_cast<std::uint64_t>(std::min(receives[k] + shift, blocks - 1))));
+        if (v != 0 && receives[k] + shift >= 0) {
+            const auto piece = static_cast<std::uint64_t>(std::min(receives[k] + shift, blocks - 1));
+            this_round.push_back(builder.recv(group.rank_at(from), cut.piece(piece), last_round));
+        }
+        if (!this_round.empty()) last_round.swap(this_round);
+        this_round.clear();
     }
     return std::move(builder).finish();
 }
@@ -74,7 +74,7 @@ Claim claim(const Problem& problem, const Topology&, const Choice& choice) {
 Price price(const Problem& problem, const Topology&, const Choice& choice) {
     const patterns::Cut cut = patterns::cut(problem, choice.values[chunk_bytes]);
     const std::uint64_t all = rounds(problem, cut);
-    return {all, all * cut.chunk};
+    return {all, all * cut.chunk, cut.chunk, 1};
 }
 
 }  // namespace thalweg::bcast::circulant

@@ -140,7 +140,7 @@ Price price(const Problem& problem, const Topology& topology, const Choice& choi
     widest.bytes = problem.bytes;
     const Price a = choice.parts[inter].algorithm->price(between, Topology{}, choice.parts[inter]);
     const Price b = choice.parts[intra].algorithm->price(widest, Topology{}, choice.parts[intra]);
-    return {a.rounds + b.rounds, a.bytes + b.bytes};
+    return {a.rounds + b.rounds, a.bytes + b.bytes, a.piece_bytes, a.degree + b.degree};
 }
 
 }  // namespace thalweg::bcast::node_leader

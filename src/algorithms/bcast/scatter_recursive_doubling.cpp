@@ -115,7 +115,7 @@ Price price(const Problem& problem, const Topology&, const Choice&) {
     if (problem.size == 1 || problem.bytes == 0) return {};
     const patterns::Blocks blocks(problem);
     const Price scatter = patterns::price_scatter(problem);
-    Price price = {2 * scatter.rounds, 2 * scatter.bytes};
+    Price price = {2 * scatter.rounds, 2 * scatter.bytes, problem.bytes, 2};
     // The place with no partner waits for what its group passes on.
     for (int mask = 2; mask < problem.size; mask *= 2) {
         const int incomplete = problem.size / (2 * mask) * 2 * mask;  // the last group of 2·mask places

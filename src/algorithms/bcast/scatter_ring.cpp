@@ -48,7 +48,9 @@ Price price(const Problem& problem, const Topology&, const Choice&) {
     if (problem.size == 1 || problem.bytes == 0) return {};
     const Price scatter = patterns::price_scatter(problem);
     const auto hops = static_cast<std::uint64_t>(problem.size - 1);
-    return {scatter.rounds + hops, scatter.bytes + hops * patterns::Blocks(problem).block};
+    const patterns::Blocks blocks(problem);
+    const int half = 1 << patterns::floor_log2(static_cast<std::uint64_t>(problem.size - 1));
+    return {scatter.rounds + hops, scatter.bytes + hops * blocks.block, blocks.range(0, half).bytes, 2};
 }
 
 }  // namespace thalweg::bcast::scatter_ring

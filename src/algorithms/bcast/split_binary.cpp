@@ -100,7 +100,7 @@ Price price(const Problem& problem, const Topology&, const Choice& choice) {
     const std::uint64_t pieces = halves.half[0].pieces(),
                         chunk = std::min(halves.half[0].chunk, halves.half[0].bytes);
     const std::uint64_t down = 2 * (pieces - 1) + 2 * static_cast<std::uint64_t>(level_of(problem.size - 1));
-    return {down + pieces, down * chunk + halves.half[0].bytes};
+    return {down + pieces, down * chunk + halves.half[0].bytes, chunk, 3};
 }
 
 }  // namespace thalweg::bcast::split_binary

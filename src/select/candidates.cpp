@@ -1,0 +1,135 @@
+#include "select/candidates.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "model/cost.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::uint64_t smallest_chunk = 1 << 10;
+constexpr std::uint64_t most_pieces = 4096;   // of one message
+constexpr std::uint64_t most_played = 20000;  // messages of the whole group
+
+constexpr std::string_view between_hosts[] = {"chain", "circulant", "binomial", "scatter_ring_trimmed"};
+constexpr std::string_view inside_hosts[] = {"linear", "binomial", "chain"};
+
+std::uint64_t* chunk_of(Choice& choice) {
+    const auto& parameters = choice.algorithm->parameters;
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+        if (parameters[i].name == "chunk_bytes") return &choice.values[i];
+    return nullptr;
+}
+
+// Pieces of equal size, in round figures.
+std::uint64_t even_chunk(std::uint64_t bytes, std::uint64_t pieces) {
+    const std::uint64_t chunk = (bytes + pieces - 1) / pieces;
+    const std::uint64_t grain = chunk >= 8192 ? 1024 : 64;
+    return (chunk + grain - 1) / grain * grain;
+}
+
+// Sets the chunk that predict() finds cheapest, of `tuned`, which is `whole` or a part of it. A pipeline's
+// time falls, then rises with the number of pieces: numbers are tried in steps of about √2, and round chunks;
+// the larger chunk of equals wins.
+Picoseconds tune(Choice& whole, Choice& tuned, const Problem& problem, const Topology& topology,
+                 const Machine& machine) {
+    std::uint64_t* chunk = chunk_of(tuned);
+    if (chunk == nullptr) return predict(whole, problem, topology, machine);
+    Picoseconds best = ~Picoseconds{0};
+    std::uint64_t best_chunk = 0;
+    const auto attempt = [&](std::uint64_t bytes) {
+        *chunk = bytes;
+        const Picoseconds time = predict(whole, problem, topology, machine);
+        if (time < best || (time == best && bytes > best_chunk)) best = time, best_chunk = bytes;
+    };
+    const std::uint64_t limit =
+        std::min(most_pieces, std::max<std::uint64_t>(problem.bytes / smallest_chunk, 1));
+    for (std::uint64_t pieces = 1; pieces <= limit; pieces += std::max<std::uint64_t>(pieces * 2 / 5, 1))
+        attempt(even_chunk(problem.bytes, pieces));
+    for (std::uint64_t bytes = smallest_chunk; bytes < problem.bytes; bytes *= 2)
+        if (problem.bytes / bytes <= most_pieces) attempt(bytes);
+    *chunk = best_chunk >= problem.bytes ? 0 : best_chunk;
+    return best;
+}
+
+Choice standard(Collective collective, std::string_view name) {
+    return standard_choice(*find_algorithm(collective, name));
+}
+
+std::vector<Candidate> tuned_candidates(Collective collective, const Problem& problem,
+                                        const Topology& topology, const Machine& machine) {
+    std::vector<Candidate> result;
+    const auto add = [&](Choice choice, bool combined) {
+        Candidate candidate;
+        candidate.refused = refuse(choice, problem, topology);
+        if (!candidate.refused.empty()) return;
+        Choice& outer = combined ? choice.parts.back() : choice;
+        candidate.predicted = tune(choice, outer, problem, topology, machine);
+        candidate.choice = std::move(choice);
+        result.push_back(std::move(candidate));
+    };
+    for (std::string_view outer : between_hosts) {
+        if (topology.max_ranks_per_node() == 1) {
+            add(standard(collective, outer), false);
+            continue;
+        }
+        for (std::string_view inner : inside_hosts) {
+            Choice choice = standard(collective, "node_leader");
+            choice.parts = {standard(collective, inner), standard(collective, outer)};
+            // Pieces arrive in the outer algorithm's chunks; cutting them again inside a host gains nothing.
+            if (std::uint64_t* chunk = chunk_of(choice.parts.front())) *chunk = 0;
+            add(std::move(choice), true);
+        }
+    }
+    return result;
+}
+
+}  // namespace
+
+// The candidates stand in the order of their robustness: what a chain loses to a late rank it makes up for,
+// while rounds that wait for one another add every delay up. So a later one must be cheaper by more than 5 %.
+Candidate cheapest_candidate(Collective collective, const Problem& problem, const Topology& topology,
+                             const Machine& machine) {
+    const std::vector<Candidate> candidates = tuned_candidates(collective, problem, topology, machine);
+    const Candidate* best = &candidates.front();
+    for (const Candidate& candidate : candidates)
+        if (candidate.predicted < best->predicted - best->predicted / 20) best = &candidate;
+    return *best;
+}
+
+std::vector<Candidate> all_candidates(Collective collective, const Problem& problem, const Topology& topology,
+                                      const Machine& machine, const std::optional<Choice>& also) {
+    std::vector<Candidate> result;
+    if (topology.nodes() > 1 && problem.bytes > 0)
+        result = tuned_candidates(collective, problem, topology, machine);
+    const auto add = [&](const Choice& choice) {
+        if (std::any_of(result.begin(), result.end(), [&](const Candidate& c) { return c.choice == choice; }))
+            return;
+        Candidate candidate;
+        candidate.choice = choice;
+        candidate.refused = refuse(choice, problem, topology);
+        if (candidate.refused.empty()) candidate.predicted = predict(choice, problem, topology, machine);
+        result.push_back(std::move(candidate));
+    };
+    for (const Algorithm& row : algorithms())
+        if (row.collective == collective) add(standard_choice(row));
+    if (also) add(*also);
+
+    for (Candidate& candidate : result) {
+        if (!candidate.refused.empty()) continue;
+        candidate.claim = claim(candidate.choice, problem, topology);
+        if (candidate.claim.messages > most_played) continue;
+        std::vector<Schedule> schedules;
+        Problem of_rank = problem;
+        for (of_rank.rank = 0; of_rank.rank < problem.size; ++of_rank.rank)
+            schedules.push_back(build(candidate.choice, of_rank, topology));
+        candidate.evaluated = play(schedules, topology, machine);
+    }
+    std::stable_sort(result.begin(), result.end(), [](const Candidate& a, const Candidate& b) {
+        return a.refused.empty() != b.refused.empty() ? a.refused.empty() : a.predicted < b.predicted;
+    });
+    return result;
+}
+
+}  // namespace thalweg

@@ -1,0 +1,132 @@
+#include "select/select.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "model/cost.h"
+#include "select/candidates.h"
+#include "select/table.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
+
+// Where no table speaks, smaller messages are the native library's: they are bound by its latency, which no
+// schedule of ours can undercut.
+constexpr std::uint64_t small_bytes = 64 << 10;
+
+std::string time_text(Picoseconds time) {
+    constexpr Picoseconds microsecond = 1'000'000, millisecond = 1000 * microsecond,
+                          second = 1000 * millisecond;
+    const Picoseconds unit = time >= second ? second : time >= millisecond ? millisecond : microsecond;
+    const std::uint64_t hundredths = time / (unit / 100);
+    const std::string digits = std::to_string(hundredths % 100);
+    return std::to_string(hundredths / 100) + (digits.size() < 2 ? ".0" : ".") + digits +
+           (unit == second        ? " s"
+            : unit == millisecond ? " ms"
+                                  : " us");
+}
+
+}  // namespace
+
+struct Selector::Impl {
+    Collective collective;
+    Topology topology;
+    Selection selection;
+    std::vector<TuningRow> rows;  // that fit this communicator; the first that has the size decides
+    std::uint64_t native_below = 0;
+
+    Problem problem(std::uint64_t bytes) const {
+        Problem problem;
+        problem.size = topology.size();
+        problem.bytes = bytes;
+        return problem;
+    }
+
+    void prune(std::string_view json) {
+        TuningTable table;
+        std::string why;
+        if (failed(parse_table(json, table, why)) || table.collective != collective) return;
+        const Level& level = selection.machine.inter;
+        if (!table.latency_ps.has(level.latency) || !table.bytes_per_second.has(level.bytes_per_second))
+            return;
+        for (TuningRow& row : table.rows) {
+            const bool fits = (row.family.empty() || row.family == selection.family) &&
+                              row.hosts.has(static_cast<std::uint64_t>(topology.nodes())) &&
+                              row.ppn.has(static_cast<std::uint64_t>(topology.max_ranks_per_node()));
+            if (fits && (!row.choice || refuse(*row.choice, problem(row.bytes.low), topology).empty()))
+                rows.push_back(std::move(row));
+        }
+    }
+
+    Decision decide(std::uint64_t bytes) const {
+        if (topology.size() <= 1) return {std::nullopt, "one rank"};
+        if (selection.forced) {
+            const std::string_view refused = refuse(*selection.forced, problem(bytes), topology);
+            if (refused.empty()) return {selection.forced, "asked for"};
+            return {std::nullopt, "asked for, but " + std::string(refused)};
+        }
+        if (bytes == 0) return {std::nullopt, "no bytes"};
+        for (const TuningRow& row : rows)
+            if (row.bytes.has(bytes)) return {row.choice, "tuning table"};
+        if (topology.nodes() <= 1) return {std::nullopt, "one host"};
+        if (topology.size() == 2) return {std::nullopt, "two ranks"};
+        if (bytes < small_bytes) return {std::nullopt, "small message"};
+        Candidate best = cheapest_candidate(collective, problem(bytes), topology, selection.machine);
+        return {best.choice, "cost model: " + time_text(best.predicted)};
+    }
+
+    // Decisions change only at the edges of rows and at small_bytes.
+    std::uint64_t find_native_below() const {
+        std::vector<std::uint64_t> edges = {0, 1, small_bytes};
+        for (const TuningRow& row : rows) {
+            edges.push_back(row.bytes.low);
+            if (row.bytes.high != never) edges.push_back(row.bytes.high + 1);
+        }
+        std::sort(edges.begin(), edges.end());
+        for (std::uint64_t edge : edges)
+            if (decide(edge).choice) return edge;
+        return never;
+    }
+};
+
+Status check_table(std::string_view json, std::string& why) {
+    TuningTable table;
+    return parse_table(json, table, why);
+}
+
+Selector::Selector(Collective collective, const Topology& topology, const Selection& selection)
+    : impl_(new Impl{collective, topology, selection, {}, 0}) {
+    if (!selection.table.empty()) impl_->prune(selection.table);
+    for (std::string_view json : built_in_tables()) impl_->prune(json);
+    impl_->native_below = impl_->find_native_below();
+}
+Selector::~Selector() = default;
+Selector::Selector(Selector&&) noexcept = default;
+Selector& Selector::operator=(Selector&&) noexcept = default;
+
+Decision Selector::decide(std::uint64_t bytes) const { return impl_->decide(bytes); }
+std::uint64_t Selector::native_below() const { return impl_->native_below; }
+
+Decision decide(Collective collective, std::uint64_t bytes, const Topology& topology,
+                const Selection& selection) {
+    return Selector(collective, topology, selection).decide(bytes);
+}
+
+Explanation explain(Collective collective, std::uint64_t bytes, const Topology& topology,
+                    const Selection& selection) {
+    Explanation explanation;
+    explanation.decision = decide(collective, bytes, topology, selection);
+    Problem problem;
+    problem.size = topology.size();
+    problem.bytes = bytes;
+    explanation.limit = wire_limit(bytes, topology, selection.machine);
+    explanation.candidates =
+        all_candidates(collective, problem, topology, selection.machine, explanation.decision.choice);
+    for (Candidate& candidate : explanation.candidates)
+        candidate.chosen = explanation.decision.choice && candidate.choice == *explanation.decision.choice;
+    return explanation;
+}
+
+}  // namespace thalweg

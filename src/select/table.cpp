@@ -1,0 +1,137 @@
+#include "select/table.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace thalweg {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view tables[] = {
+#include "select/tables.inc"
+};
+
+// Reads fields of one object; the first fault is kept as a sentence.
+class Reader {
+  public:
+    Reader(const Json& object, std::string where) : object_(object), where_(std::move(where)) {}
+
+    void text(const char* field, std::string& to) {
+        seen_.push_back(field);
+        const auto found = object_.find(field);
+        if (found == object_.end()) return;
+        if (!found->is_string()) return fault(field, "a text in quotes");
+        to = found->get<std::string>();
+    }
+
+    // `scale` turns what is written into what is kept.
+    void range(const char* field, Range& to, double scale = 1) {
+        seen_.push_back(field);
+        const auto found = object_.find(field);
+        if (found == object_.end()) return;
+        const auto end = [](const Json& value, bool upper) {
+            return value.is_number() ? value.get<double>() >= 0 : upper && value.is_null();
+        };
+        if (!found->is_array() || found->size() != 2 || !end((*found)[0], false) || !end((*found)[1], true))
+            return fault(field, "[low, high], where high may be null");
+        Range range;
+        range.low = value_of((*found)[0], scale);
+        if (!(*found)[1].is_null()) range.high = value_of((*found)[1], scale);
+        if (range.low > range.high) return fault(field, "[low, high] with low <= high");
+        to = range;
+    }
+
+    void fault(const char* field, const std::string& expected) {
+        if (why_.empty()) why_ = where_ + ": \"" + field + "\" must be " + expected;
+    }
+
+    void only_these_and(std::initializer_list<const char*> others) {
+        seen_.insert(seen_.end(), others.begin(), others.end());
+        for (const auto& [key, value] : object_.items())
+            if (std::find(seen_.begin(), seen_.end(), key) == seen_.end() && why_.empty())
+                why_ = where_ + ": unknown field \"" + key + "\"";
+    }
+
+    const std::string& why() const { return why_; }
+
+  private:
+    static std::uint64_t value_of(const Json& value, double scale) {
+        if (scale == 1 && value.is_number_unsigned()) return value.get<std::uint64_t>();
+        const double scaled = value.get<double>() * scale;
+        return scaled < 1.8e19 ? static_cast<std::uint64_t>(std::floor(scaled + 0.5))
+                               : std::numeric_limits<std::uint64_t>::max();
+    }
+
+    const Json& object_;
+    std::string where_;
+    std::string why_;
+    std::vector<std::string> seen_;
+};
+
+Status read_row(const Json& json, const std::string& where, Collective collective, TuningRow& row,
+                std::string& why) {
+    if (!json.is_object()) {
+        why = where + " is not an object";
+        return Status::invalid_argument;
+    }
+    Reader reader(json, where);
+    std::string choice;
+    reader.text("family", row.family);
+    reader.text("choice", choice);
+    reader.range("hosts", row.hosts);
+    reader.range("ppn", row.ppn);
+    reader.range("bytes", row.bytes);
+    reader.only_these_and({});
+    if (choice.empty()) reader.fault("choice", "native or an algorithm");
+    if (reader.why().empty() && choice != "native") {
+        Choice parsed;
+        std::string fault;
+        if (failed(parse_choice(collective, choice, parsed, fault)))
+            reader.fault("choice", "native or an algorithm: " + fault);
+        else
+            row.choice = parsed;
+    }
+    why = reader.why();
+    return why.empty() ? Status::ok : Status::invalid_argument;
+}
+
+}  // namespace
+
+std::span<const std::string_view> built_in_tables() { return tables; }
+
+Status parse_table(std::string_view text, TuningTable& table, std::string& why) {
+    const Json json = Json::parse(text, nullptr, false, true);
+    if (json.is_discarded() || !json.is_object()) {
+        why = "a tuning table is a JSON object with the fields collective and rows";
+        return Status::invalid_argument;
+    }
+    TuningTable result;
+    std::string collective;
+    Reader reader(json, "tuning table");
+    reader.text("collective", collective);
+    reader.text("machine", result.machine);
+    reader.text("date", result.date);
+    reader.text("method", result.method);
+    reader.text("commit", result.commit);
+    reader.range("latency_us", result.latency_ps, 1e6);
+    reader.range("rate_mbit", result.bytes_per_second, 1e6 / 8);
+    reader.only_these_and({"rows"});
+    if (collective != name_of(Collective::bcast)) reader.fault("collective", "\"bcast\"");
+    const auto rows = json.find("rows");
+    if (rows == json.end() || !rows->is_array()) reader.fault("rows", "a list");
+    if (!reader.why().empty()) {
+        why = reader.why();
+        return Status::invalid_argument;
+    }
+    for (std::size_t i = 0; i < rows->size(); ++i) {
+        TuningRow row;
+        if (failed(read_row((*rows)[i], "row " + std::to_string(i + 1), result.collective, row, why)))
+            return Status::invalid_argument;
+        result.rows.push_back(std::move(row));
+    }
+    table = std::move(result);
+    return Status::ok;
+}
+
+}  // namespace thalweg

@@ -1,0 +1,45 @@
+// Tuning tables: what was measured to be best, row by row. See tables/README.md for the format.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "algorithms/algorithm.h"
+#include "base/status.h"
+#include "model/machine.h"
+
+namespace thalweg {
+
+// Both ends included.
+struct Range {
+    std::uint64_t low = 0;
+    std::uint64_t high = std::numeric_limits<std::uint64_t>::max();
+
+    bool has(std::uint64_t value) const { return low <= value && value <= high; }
+};
+
+struct TuningRow {
+    std::string family;  // empty: any
+    Range hosts, ppn, bytes;
+    std::optional<Choice> choice;  // empty: native
+};
+
+struct TuningTable {
+    Collective collective = Collective::bcast;
+    std::string machine, date, method, commit;
+    Range latency_ps, bytes_per_second;  // of the machines it speaks for
+    std::vector<TuningRow> rows;
+};
+
+// invalid_argument: not a table; `why` is one sentence that names the row, `table` is unchanged.
+Status parse_table(std::string_view json, TuningTable& table, std::string& why);
+
+// The tables compiled into the library, as JSON.
+std::span<const std::string_view> built_in_tables();
+
+}  // namespace thalweg

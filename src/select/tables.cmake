@@ -1,0 +1,10 @@
+# Compiles src/select/tables/*.json into the library: each becomes one raw string of generated/select/tables.inc.
+file(GLOB thalweg_tables CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/tables/*.json)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${thalweg_tables})
+set(thalweg_tables_text "")
+foreach(table ${thalweg_tables})
+  file(READ ${table} json)
+  get_filename_component(name ${table} NAME)
+  string(APPEND thalweg_tables_text "// ${name}\nR\"thalweg_json(${json})thalweg_json\",\n")
+endforeach()
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/select/tables.inc CONTENT "@thalweg_tables_text@" @ONLY)

@@ -1,0 +1,188 @@
+// Decisions: tables first, then the model, native where native is best, the same on every rank.
+#include "select/select.h"
+
+#include "algorithms/cases.h"
+#include "model/cost.h"
+#include "select/table.h"
+
+namespace thalweg {
+namespace {
+
+Topology from_text(const std::string& text) {
+    Topology topology;
+    std::string why;
+    EXPECT_EQ(Topology::from_text(text, topology, why), Status::ok) << text << ": " << why;
+    return topology;
+}
+
+Decision at(const std::string& hosts, std::uint64_t bytes, const Selection& selection = {}) {
+    return decide(Collective::bcast, bytes, from_text(hosts), selection);
+}
+
+std::string table_of(const std::string& rows, const std::string& more = "") {
+    return R"({"collective":"bcast","machine":"test","date":"2025-01-01","method":"made up","commit":"0",)" +
+           more + R"("rows":[)" + rows + "]}";
+}
+
+TEST(Decide, LeavesToTheNativeLibraryWhatItDoesBest) {
+    EXPECT_EQ(at("node:1 core:8", 16 << 20).reason, "one host");
+    EXPECT_EQ(at("node:1 core:1", 16 << 20).reason, "one rank");
+    EXPECT_EQ(at("node:2 core:1", 16 << 20).reason, "two ranks");
+    EXPECT_EQ(at("node:4 core:2", 65535).reason, "small message");
+    EXPECT_EQ(at("node:4 core:2", 0).reason, "no bytes");
+    for (const char* hosts : {"node:1 core:8", "node:2 core:1"})
+        EXPECT_FALSE(at(hosts, 16 << 20).choice) << hosts;
+    EXPECT_EQ(Selector(Collective::bcast, from_text("node:1 core:8"), {}).native_below(), ~std::uint64_t{0});
+    EXPECT_EQ(Selector(Collective::bcast, from_text("node:4 core:2"), {}).native_below(), 65536u);
+}
+
+TEST(Decide, PipelinesWithinTheTargetsOnTheLabs) {
+    // hosts, latency and rate as the emulated clusters have them; the ratio of predicted time to limit.
+    const Selection lab{Machine::from_options(60, 11.95e6), "mpich", {}, {}};
+    for (const char* hosts :
+         {"node:4 core:1", "node:4 core:2", "node:5 core:1", "node:3 core:3", "node:8 core:1"}) {
+        const Topology topology = from_text(hosts);
+        for (auto [bytes, target] :
+             {std::pair{256u << 10, 1.5}, {1u << 20, 1.20}, {4u << 20, 1.10}, {16u << 20, 1.10}}) {
+            const Explanation explanation = explain(Collective::bcast, bytes, topology, lab);
+            ASSERT_TRUE(explanation.decision.choice) << hosts << " " << bytes;
+            for (const Candidate& candidate : explanation.candidates) {
+                if (!candidate.chosen) continue;
+                const double limit = static_cast<double>(explanation.limit);
+                EXPECT_LE(static_cast<double>(candidate.predicted), target * limit) << hosts << " " << bytes;
+                ASSERT_TRUE(candidate.evaluated);
+                EXPECT_LE(static_cast<double>(*candidate.evaluated), target * limit) << hosts << " " << bytes;
+                // Nothing in the list is much cheaper.
+                EXPECT_LE(static_cast<double>(candidate.predicted),
+                          1.06 * static_cast<double>(explanation.candidates.front().predicted))
+                    << hosts << " " << bytes << " " << to_text(explanation.candidates.front().choice);
+            }
+        }
+    }
+}
+
+TEST(Decide, ChunksFollowLatencyTimesRate) {
+    const auto chunk = [](double latency_us, double rate) {
+        Selection selection{Machine::from_options(latency_us, rate), "", {}, {}};
+        const Decision decision = decide(Collective::bcast, 4 << 20, from_text("node:8 core:1"), selection);
+        EXPECT_TRUE(decision.choice);
+        return decision.choice->values[0];
+    };
+    // Only the product counts: a slow-motion cluster takes the chunks of the fast one.
+    EXPECT_EQ(chunk(2, 12e9), chunk(2000, 12e6));
+    EXPECT_GT(chunk(20, 12e9), 2 * chunk(2, 12e9));
+}
+
+TEST(Decide, ForcedChoicesCount) {
+    Selection selection;
+    selection.forced = choice_of("chain:chunk_bytes=16K");
+    EXPECT_EQ(at("node:1 core:3", 8, selection).choice, selection.forced);
+    EXPECT_EQ(at("node:1 core:3", 8, selection).reason, "asked for");
+    EXPECT_EQ(Selector(Collective::bcast, from_text("node:1 core:3"), selection).native_below(), 0u);
+    selection.forced = choice_of("node_leader(inter=node_leader)");
+    EXPECT_FALSE(at("node:2 core:2", 8 << 20, selection).choice);
+    EXPECT_NE(at("node:2 core:2", 8 << 20, selection).reason.find("asked for, but"), std::string::npos);
+}
+
+TEST(Decide, TheFirstRowThatFitsDecides) {
+    Selection selection;
+    selection.family = "mpich";
+    selection.table = table_of(R"(
+        {"family":"openmpi","choice":"linear"},
+        {"hosts":[2,4],"ppn":[1,1],"bytes":[1024,4095],"choice":"binomial"},
+        {"hosts":[2,4],"ppn":[1,1],"bytes":[4096,null],"choice":"circulant:chunk_bytes=8K"},
+        {"hosts":[1,1],"choice":"native"},
+        {"hosts":[6,6],"bytes":[0,8388608],"choice":"native"})");
+    std::string why;
+    ASSERT_EQ(check_table(selection.table, why), Status::ok) << why;
+    const auto text = [&](const char* hosts, std::uint64_t bytes) {
+        const Decision decision = at(hosts, bytes, selection);
+        return decision.choice ? to_text(*decision.choice) : "native: " + decision.reason;
+    };
+    EXPECT_EQ(text("node:4 core:1", 1023), "native: small message");
+    EXPECT_EQ(text("node:4 core:1", 1024), "binomial");
+    EXPECT_EQ(text("node:4 core:1", 4095), "binomial");
+    EXPECT_EQ(text("node:4 core:1", 4096), "circulant:chunk_bytes=8K");
+    EXPECT_EQ(text("node:4 core:2", 4096), "native: small message");
+    EXPECT_EQ(text("node:6 core:2", 8 << 20), "native: tuning table");
+    EXPECT_NE(text("node:6 core:2", (8 << 20) + 1).find("node_leader"), std::string::npos);
+    EXPECT_EQ(Selector(Collective::bcast, from_text("node:4 core:1"), selection).native_below(), 1024u);
+    EXPECT_EQ(Selector(Collective::bcast, from_text("node:6 core:2"), selection).native_below(),
+              (8u << 20) + 1);
+    selection.family = "openmpi";
+    EXPECT_EQ(text("node:1 core:4", 5), "linear");
+}
+
+TEST(Decide, ATableSpeaksOnlyForItsMachines) {
+    Selection selection{Machine::from_options(60, 12.5e6), "", {}, {}};
+    const std::string row = R"({"choice":"linear"})";
+    selection.table = table_of(row, R"("latency_us":[10,100],"rate_mbit":[50,200],)");
+    EXPECT_EQ(at("node:4 core:1", 1 << 20, selection).reason, "tuning table");
+    selection.table = table_of(row, R"("latency_us":[10,100],"rate_mbit":[1000,null],)");
+    EXPECT_NE(at("node:4 core:1", 1 << 20, selection).reason, "tuning table");
+    selection.table = table_of(row, R"("latency_us":[0,10],)");
+    EXPECT_NE(at("node:4 core:1", 1 << 20, selection).reason, "tuning table");
+}
+
+TEST(Table, FaultsAreNamed) {
+    const auto fault = [](const std::string& json) {
+        std::string why;
+        EXPECT_EQ(check_table(json, why), Status::invalid_argument) << json;
+        return why;
+    };
+    EXPECT_NE(fault("").find("JSON object"), std::string::npos);
+    EXPECT_NE(fault("[]").find("JSON object"), std::string::npos);
+    EXPECT_NE(fault("{").find("JSON object"), std::string::npos);
+    EXPECT_NE(fault(R"({"rows":[]})").find("\"collective\""), std::string::npos);
+    EXPECT_NE(fault(R"({"collective":"bcast"})").find("\"rows\""), std::string::npos);
+    EXPECT_NE(fault(table_of(R"({"choice":"linear"},{"choice":"chian"})")).find("row 2"), std::string::npos);
+    EXPECT_NE(fault(table_of(R"({"choice":"chian"})")).find("did you mean \"chain\""), std::string::npos);
+    EXPECT_NE(fault(table_of(R"({"hosts":[1,2]})")).find("\"choice\""), std::string::npos);
+    EXPECT_NE(fault(table_of(R"({"choice":"linear","bytes":[5,2]})")).find("low <= high"), std::string::npos);
+    EXPECT_NE(fault(table_of(R"({"choice":"linear","bytes":5})")).find("[low, high]"), std::string::npos);
+    EXPECT_NE(fault(table_of(R"({"choice":"linear","bytes":[-1,5]})")).find("[low, high]"),
+              std::string::npos);
+    EXPECT_NE(fault(table_of(R"({"choice":"linear","nodes":[1,5]})")).find("unknown field"),
+              std::string::npos);
+    EXPECT_NE(fault(table_of(R"({"choice":7})")).find("text in quotes"), std::string::npos);
+    EXPECT_NE(fault(table_of("7")).find("not an object"), std::string::npos);
+}
+
+TEST(Table, TheBuiltInOnesAreValid) {
+    EXPECT_FALSE(built_in_tables().empty());
+    for (std::string_view json : built_in_tables()) {
+        TuningTable table;
+        std::string why;
+        EXPECT_EQ(parse_table(json, table, why), Status::ok) << why;
+        EXPECT_FALSE(table.machine.empty());
+        EXPECT_FALSE(table.method.empty());
+        if (!table.rows.empty()) {
+            EXPECT_FALSE(table.date.empty());
+            EXPECT_FALSE(table.commit.empty());
+        }
+    }
+}
+
+TEST(Explain, ListsEveryAlgorithmOnceAndMarksTheChoice) {
+    for (const char* hosts : {"node:16 core:48", "node:4 core:2", "node:8 core:1", "node:1 core:4"})
+        for (std::uint64_t bytes : {0u, 100u, 4u << 20}) {
+            const Explanation explanation = explain(Collective::bcast, bytes, from_text(hosts), {});
+            std::set<std::string_view> names;
+            std::set<std::string> texts;
+            int chosen = 0;
+            Picoseconds before = 0;
+            for (const Candidate& candidate : explanation.candidates) {
+                names.insert(candidate.choice.algorithm->name);
+                EXPECT_TRUE(texts.insert(to_text(candidate.choice)).second) << to_text(candidate.choice);
+                chosen += candidate.chosen;
+                EXPECT_TRUE(candidate.refused.empty());
+                EXPECT_LE(before, candidate.predicted);
+                before = candidate.predicted;
+            }
+            EXPECT_EQ(names.size(), algorithms().size());
+            EXPECT_EQ(chosen, explanation.decision.choice ? 1 : 0) << hosts << " " << bytes;
+        }
+}
+
+}  // namespace
+}  // namespace thalweg
