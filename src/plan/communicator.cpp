@@ -13,9 +13,6 @@
 #if defined(THALWEG_SABOTEUR)
 #include "transport/saboteur/saboteur.h"
 #endif
-#ifdef THALWEG_SABOTEUR
-#include "transport/saboteur/saboteur.h"
-#endif
 
 namespace thalweg {
 
@@ -253,11 +250,6 @@ void Communicator::open_channel(MPI_Comm comm) {
             int error = MPI_SUCCESS;
             // Twice the window: one operation may start while the sends of the one before are still leaving.
             transport_ = MpiTransport::make(channel_comm_, 2 * limits.in_flight, error);
-#ifdef THALWEG_SABOTEUR
-            const auto sabotage = saboteur_options_from_environment();
-            if (transport_ != nullptr && sabotage)
-                transport_ = make_saboteur(std::move(transport_), *sabotage);
-#endif
 #if defined(THALWEG_SABOTEUR)
             if (const auto sabotage = saboteur_options_from_environment(); transport_ && sabotage)
                 transport_ = make_saboteur(std::move(transport_), *sabotage);

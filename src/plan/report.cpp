@@ -184,8 +184,9 @@ std::string as_table(const World& world, const std::vector<std::shared_ptr<Commu
                bytes_text(class_begin(row.size_class)).c_str(), row.calls, "", "", text_of(Reason::small));
     for (const auto& record : records) {
         if (record->tallies.empty()) continue;
-        append(text, " %.64s, %d ranks", record->name.empty() ? "unnamed communicator" : record->name.c_str(),
-               record->size);
+        append(text, " %.64s, %d rank%s",
+               record->name.empty() ? "unnamed communicator" : record->name.c_str(), record->size,
+               record->size == 1 ? "" : "s");
         if (record->communicators > 1) append(text, ", %" PRIu64 " of them", record->communicators);
         if (record->nodes > 0) append(text, ", %d host%s", record->nodes, record->nodes == 1 ? "" : "s");
         text += '\n';
