@@ -1,5 +1,5 @@
-// Capacity is a property of the machine and calibration one of a kind of lab: both are measured once and kept,
-// in $XDG_CACHE_HOME/thalweg or ~/.cache/thalweg.
+// Capacity is a property of the machine and calibration one of a kind of lab: both are measured once and
+// kept, in $XDG_CACHE_HOME/thalweg or ~/.cache/thalweg.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -58,8 +58,8 @@ bool find_row(const std::string& table, const std::string& key, long lifetime_s,
 
 std::string calibration_key(const Network& network) {
     return machine_key() + ", " + std::to_string(network.hosts) + " hosts " + std::to_string(network.rails) +
-           " rails " + std::to_string(network.rate_bits_per_s) + " bit/s " + std::to_string(network.burst_bytes) +
-           " B";
+           " rails " + std::to_string(network.rate_bits_per_s) + " bit/s " +
+           std::to_string(network.burst_bytes) + " B";
 }
 
 }  // namespace
@@ -88,7 +88,8 @@ Capacity machine_capacity(std::uint64_t burst_bytes, bool again, bool quiet) {
         nlohmann::json row;
         if (!find_row("capacity", key, 0, row)) return false;
         capacity.foreign_load = row.value("foreign_load", 0.0);
-        if (capacity.foreign_load > quiet_load && !find_row("capacity", key, disturbed_lifetime_s, row)) return false;
+        if (capacity.foreign_load > quiet_load && !find_row("capacity", key, disturbed_lifetime_s, row))
+            return false;
         capacity.bytes_per_s = row.value("bytes_per_s", 0.0);
         capacity.cpu_s_per_byte = row.value("cpu_s_per_byte", 0.0);
         capacity.samples = row.value("samples", std::vector<double>{});
@@ -114,6 +115,7 @@ bool cached_calibration(const Network& network, Calibration& calibration) {
     if (!find_row("calibration", calibration_key(network), calibration_lifetime_s, row)) return false;
     calibration.rate_bytes_per_s = row.value("rate_bytes_per_s", 0.0);
     calibration.latency_s = row.value("latency_s", 0.0);
+    calibration.cpu_s_per_byte = row.value("cpu_s_per_byte", 0.0);
     calibration.measured_at = row.value("measured_at", "");
     return true;
 }
@@ -122,6 +124,7 @@ void store_calibration(const Network& network, const Calibration& calibration) {
     store("calibration", calibration_key(network),
           {{"rate_bytes_per_s", calibration.rate_bytes_per_s},
            {"latency_s", calibration.latency_s},
+           {"cpu_s_per_byte", calibration.cpu_s_per_byte},
            {"measured_at", calibration.measured_at}});
 }
 

@@ -2,9 +2,9 @@
 //
 //   owner (`thalweg lab`)  --clone-->  first process, at the bridges  --clone-->  one first process per host
 //
-// Each arrow makes new net, uts, ipc, pid and mount namespaces and a parent-death signal. When the owner dies,
-// however it dies, the kernel kills the first process, with it everything in its pid namespace, and then frees
-// devices, mounts and shared memory: nothing has to be cleaned up by hand.
+// Each arrow makes new net, uts, ipc, pid and mount namespaces and a parent-death signal. When the owner
+// dies, however it dies, the kernel kills the first process, with it everything in its pid namespace, and
+// then frees devices, mounts and shared memory: nothing has to be cleaned up by hand.
 #include <fcntl.h>
 #include <net/if.h>
 #include <poll.h>
@@ -233,7 +233,8 @@ int watch_over(pid_t lab, const Channel& channel, int signals) {
         if (!running || caught) {
             kill(lab, SIGKILL);  // nothing to save yet, or the user insists
         } else if (info.ssi_code <= 0) {
-            // Sent by a process. (A terminal sends to every process of the job, so the launcher has it already.)
+            // Sent by a process. (A terminal sends to every process of the job, so the launcher has it
+            // already.)
             const char byte = static_cast<char>(info.ssi_signo);
             if (write(channel.commands[1], &byte, 1) != 1) kill(lab, SIGKILL);
         }

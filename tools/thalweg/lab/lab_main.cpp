@@ -34,9 +34,22 @@ void refuse_overfull(const Options& options, const Capacity& capacity) {
     const Network& network = options.network;
     const double wanted = network.rate_bits_per_s / 8.0 * network.hosts * network.rails;
     if (options.force || network.hosts < 2 || wanted <= usable_share * capacity.bytes_per_s) return;
-    fail(std::to_string(network.hosts) + " hosts x " + std::to_string(network.rails) + " rails at this rate are " +
-         megabits(wanted) + " in all, more than 60 % of the " + megabits(capacity.bytes_per_s) +
+    fail(std::to_string(network.hosts) + " hosts x " + std::to_string(network.rails) +
+         " rails at this rate are " + megabits(wanted) + " in all, more than 60 % of the " +
+         megabits(capacity.bytes_per_s) +
          " that this machine carries: choose a lower --rate (or --force, and measure the cores)");
+}
+
+// The capacity was measured at full speed, where the kernel moves more bytes at a time than at a lab's rate.
+void warn_of_busy_cores(const Options& options, const Calibration& calibration) {
+    const double needed = options.network.rate_bits_per_s / 8.0 * options.network.hosts *
+                          options.network.rails * calibration.cpu_s_per_byte /
+                          static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN));
+    if (needed > usable_share)
+        std::fprintf(
+            stderr,
+            "lab: with all links busy the kernel alone needs %.0f %% of the cores: choose a lower --rate\n",
+            100 * needed);
 }
 
 struct Facts {
@@ -63,7 +76,7 @@ Settings facts_as_environment(const Options& options, const Facts& facts, const 
             {"THALWEG_LAB_RATE_BYTES_PER_S", number(facts.calibration.rate_bytes_per_s)},
             {"THALWEG_LAB_LATENCY_S", number(facts.calibration.latency_s)},
             {"THALWEG_LAB_CAPACITY_BYTES_PER_S", number(facts.capacity.bytes_per_s)},
-            {"THALWEG_LAB_CPU_S_PER_BYTE", number(facts.capacity.cpu_s_per_byte)}};
+            {"THALWEG_LAB_CPU_S_PER_BYTE", number(facts.calibration.cpu_s_per_byte)}};
 }
 
 nlohmann::json facts_as_json(const Options& options, const Facts& facts, const Launch& launch,
@@ -79,6 +92,7 @@ nlohmann::json facts_as_json(const Options& options, const Facts& facts, const L
                         {"burst_bytes", options.network.burst_bytes},
                         {"rate_bytes_per_s", facts.calibration.rate_bytes_per_s},
                         {"latency_s", facts.calibration.latency_s},
+                        {"cpu_s_per_byte", facts.calibration.cpu_s_per_byte},
                         {"calibrated_at", facts.calibration.measured_at},
                         {"capacity", to_json(facts.capacity)},
                         {"forced", options.force},
@@ -101,7 +115,13 @@ Calibration calibrate(Cluster& cluster, bool again) {
     Calibration calibration;
     if (!again && cached_calibration(cluster.network, calibration)) return calibration;
     calibration = measure_calibration(cluster);
-    if (cluster.network.hosts > 1) store_calibration(cluster.network, calibration);
+    if (cluster.network.hosts < 2) return calibration;
+    if (is_near_nominal(cluster.network, calibration))
+        store_calibration(cluster.network, calibration);
+    else
+        std::fprintf(
+            stderr,
+            "lab: the links do not carry what they should; is the machine busy with something else?\n");
     return calibration;
 }
 
@@ -133,8 +153,10 @@ int run_verb(const Args& args, bool shell) {
         facts.calibration = calibrate(cluster, options.calibrate);
         if (!options.quiet)
             std::fprintf(stderr, "lab: %d host%s up, %s payload, %.3f ms one way\n", options.network.hosts,
-                         options.network.hosts == 1 ? "" : "s", megabits(facts.calibration.rate_bytes_per_s).c_str(),
+                         options.network.hosts == 1 ? "" : "s",
+                         megabits(facts.calibration.rate_bytes_per_s).c_str(),
                          facts.calibration.latency_s * 1e3);
+        warn_of_busy_cores(options, facts.calibration);
         write_agent(cluster);
         Launch launch = plan_launch(options, install, cluster.folder,
                                     static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), help_library());
@@ -160,7 +182,8 @@ int check_verb() {
     network.hosts = 2;
     network.rate_bits_per_s = 20'000'000;
     constexpr std::uint64_t bytes = 256 * 1024;
-    const double expected_s = (bytes - 2.0 * network.burst_bytes) * 8 / static_cast<double>(network.rate_bits_per_s);
+    const double expected_s =
+        (bytes - 2.0 * network.burst_bytes) * 8 / static_cast<double>(network.rate_bits_per_s);
     const int status = with_cluster(network, [&](Cluster& cluster) {
         const double took_s = shaped_transfer_s(cluster, bytes);
         if (took_s < 0.9 * expected_s)
@@ -179,10 +202,11 @@ int capacity_verb(const Args& args) {
         again = true;
     }
     const Capacity capacity = machine_capacity(Network{}.burst_bytes, again, false);
-    std::printf("%s over all links together (measured %s, %.0f %% of the machine in use by others);"
-                " labs may add up to %s\n",
-                megabits(capacity.bytes_per_s).c_str(), capacity.measured_at.c_str(), 100 * capacity.foreign_load,
-                megabits(usable_share * capacity.bytes_per_s).c_str());
+    std::printf(
+        "%s over all links together (measured %s, %.0f %% of the machine in use by others);"
+        " labs may add up to %s\n",
+        megabits(capacity.bytes_per_s).c_str(), capacity.measured_at.c_str(), 100 * capacity.foreign_load,
+        megabits(usable_share * capacity.bytes_per_s).c_str());
     return 0;
 }
 

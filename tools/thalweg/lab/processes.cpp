@@ -1,4 +1,5 @@
-// Labs that run on this machine, found by the names of their first processes: there is no registry to go stale.
+// Labs that run on this machine, found by the names of their first processes: there is no registry to go
+// stale.
 #include <dirent.h>
 #include <signal.h>
 #include <unistd.h>
@@ -35,7 +36,8 @@ std::vector<Process> all_processes() {
             const auto end = text.find('\n', at + 1);
             return strip(text.substr(at + std::strlen(name), end - at - std::strlen(name)));
         };
-        const std::string nested = field("\nNSpid:");  // our number for it, then that of each namespace inwards
+        const std::string nested =
+            field("\nNSpid:");  // our number for it, then that of each namespace inwards
         const auto last = nested.find_last_of('\t');
         found.push_back({pid, std::atoi(field("\nPPid:").c_str()), field("Name:"),
                          nested.substr(last == std::string::npos ? 0 : last + 1) == "1"});
@@ -73,7 +75,8 @@ int clean() {
     int removed = 0;
     for (const auto& lab : running_labs()) {
         if (lab.owner != 0 || lab.pid == 1) continue;
-        if (kill(lab.pid, SIGKILL) != 0) fail_errno("cannot end the abandoned lab " + std::to_string(lab.pid));
+        if (kill(lab.pid, SIGKILL) != 0)
+            fail_errno("cannot end the abandoned lab " + std::to_string(lab.pid));
         for (const double give_up = now_s() + 5; kill(lab.pid, 0) == 0 && now_s() < give_up;) usleep(5000);
         ++removed;
     }
@@ -99,8 +102,9 @@ int exec_verb(const Args& args) {
     if (at >= args.size()) fail(usage);
     auto labs = running_labs();
     if (wanted)
-        labs.erase(std::remove_if(labs.begin(), labs.end(), [&](const auto& lab) { return lab.pid != wanted; }),
-                   labs.end());
+        labs.erase(
+            std::remove_if(labs.begin(), labs.end(), [&](const auto& lab) { return lab.pid != wanted; }),
+            labs.end());
     if (labs.empty()) fail(wanted ? "no lab has that PID" : "no lab is running");
     if (labs.size() > 1) {
         std::string pids;

@@ -108,6 +108,8 @@ int open_null() {
     return fd;
 }
 
+}  // namespace
+
 std::string read_from_start(int fd) {
     std::string text;
     lseek(fd, 0, SEEK_SET);
@@ -116,14 +118,11 @@ std::string read_from_start(int fd) {
     return text;
 }
 
-// An anonymous file: output of any length is kept without a reader, so no pipe can fill and block.
 int memory_file() {
     const int fd = memfd_create("lab", MFD_CLOEXEC);
     if (fd < 0) fail_errno("cannot make a memory file");
     return fd;
 }
-
-}  // namespace
 
 pid_t spawn(const Args& argv, const Prepare& prepare, int in, int out, int err) {
     std::fflush(nullptr);
@@ -137,8 +136,10 @@ pid_t spawn(const Args& argv, const Prepare& prepare, int in, int out, int err) 
         const int wanted[3] = {in, out, err};
         for (int fd = 0; fd < 3; ++fd) {
             const int source = wanted[fd] < 0 ? open_null() : wanted[fd];
-            if (source == fd) fcntl(fd, F_SETFD, 0);
-            else if (dup2(source, fd) < 0) fail_errno("cannot redirect");
+            if (source == fd)
+                fcntl(fd, F_SETFD, 0);
+            else if (dup2(source, fd) < 0)
+                fail_errno("cannot redirect");
         }
     } catch (const std::exception& error) {
         std::fprintf(stderr, "lab: %s\n", error.what());
@@ -149,7 +150,8 @@ pid_t spawn(const Args& argv, const Prepare& prepare, int in, int out, int err) 
 
 Ran run(const Args& argv, const std::string& input, const Prepare& prepare) {
     const int in = memory_file(), out = memory_file(), err = memory_file();
-    if (write(in, input.data(), input.size()) != static_cast<ssize_t>(input.size())) fail_errno("cannot write");
+    if (write(in, input.data(), input.size()) != static_cast<ssize_t>(input.size()))
+        fail_errno("cannot write");
     lseek(in, 0, SEEK_SET);
     const pid_t pid = spawn(argv, prepare, in, out, err);
     Ran ran;
@@ -204,8 +206,8 @@ std::vector<OpenNamespace> open_namespaces(pid_t host, std::vector<OpenNamespace
 bool same_namespace(pid_t host, const char* name) {
     struct stat here, there;
     const std::string path = "/proc/" + std::to_string(host) + "/ns/" + name;
-    return stat((std::string("/proc/self/ns/") + name).c_str(), &here) == 0 && stat(path.c_str(), &there) == 0 &&
-           here.st_ino == there.st_ino;
+    return stat((std::string("/proc/self/ns/") + name).c_str(), &here) == 0 &&
+           stat(path.c_str(), &there) == 0 && here.st_ino == there.st_ino;
 }
 
 }  // namespace
@@ -223,12 +225,14 @@ void exec_on_host(pid_t host, const Args& argv, bool own_session) {
     std::vector<OpenNamespace> wanted;
     // Entering one's own user namespace again is an error; the user namespace goes first, the mounts last.
     if (!same_namespace(host, "user")) wanted.push_back({"user", CLONE_NEWUSER, -1});
-    for (OpenNamespace space : {OpenNamespace{"net", CLONE_NEWNET, -1}, OpenNamespace{"uts", CLONE_NEWUTS, -1},
-                                OpenNamespace{"ipc", CLONE_NEWIPC, -1}, OpenNamespace{"pid", CLONE_NEWPID, -1},
-                                OpenNamespace{"mnt", CLONE_NEWNS, -1}})
+    for (OpenNamespace space :
+         {OpenNamespace{"net", CLONE_NEWNET, -1}, OpenNamespace{"uts", CLONE_NEWUTS, -1},
+          OpenNamespace{"ipc", CLONE_NEWIPC, -1}, OpenNamespace{"pid", CLONE_NEWPID, -1},
+          OpenNamespace{"mnt", CLONE_NEWNS, -1}})
         wanted.push_back(space);
     for (const auto& space : open_namespaces(host, wanted))
-        if (setns(space.fd, space.type) != 0) fail_errno(std::string("cannot enter a host's namespace ") + space.name);
+        if (setns(space.fd, space.type) != 0)
+            fail_errno(std::string("cannot enter a host's namespace ") + space.name);
     // Entering mounts moves to the root folder; the files are the same everywhere, so go back.
     if (have_folder && chdir(folder) != 0) fail_errno(std::string("cannot enter ") + folder);
     // Only a child is in the new pid namespace; this process stands for it outside, as ssh does.

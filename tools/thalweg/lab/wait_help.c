@@ -1,13 +1,16 @@
 // Helps for MPICH's waits over UCX, preloaded into the ranks of a lab.
 //
-// 1. MPICH polls UCX without ever giving up its core, so where ranks outnumber cores the rank that could send has
-//    to wait for the end of a time slice. After THALWEG_LAB_YIELD_POLLS polls without an event (0: never) this one
-//    yields. Native columns measured with it are a fair opponent; without it they would show the scheduler.
+// 1. MPICH polls UCX without ever giving up its core, so where ranks outnumber cores the rank that could send
+// has
+//    to wait for the end of a time slice. After THALWEG_LAB_YIELD_POLLS polls without an event (0: never)
+//    this one yields. Native columns measured with it are a fair opponent; without it they would show the
+//    scheduler.
 //
-// 2. MPICH 4.0.2 stops driving UCX when it enters the launcher's barrier in MPI_Finalize, while a slower rank may
+// 2. MPICH 4.0.2 stops driving UCX when it enters the launcher's barrier in MPI_Finalize, while a slower rank
+// may
 //    still need its answer to close a connection: short programs on several hosts hang. With
-//    THALWEG_LAB_FINALIZE_HELP=1, UCX is driven here while a rank reads from its launcher. (MPICH 5 must not have
-//    it: it would see connections closed by ranks that are through already, and abort.)
+//    THALWEG_LAB_FINALIZE_HELP=1, UCX is driven here while a rank reads from its launcher. (MPICH 5 must not
+//    have it: it would see connections closed by ranks that are through already, and abort.)
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <poll.h>
@@ -54,8 +57,10 @@ EXPORT unsigned ucp_worker_progress(void* worker) {
         __atomic_store_n(&next_progress, progress, __ATOMIC_RELEASE);
     }
     const unsigned events = progress(worker);
-    if (events) empty_polls = 0;
-    else if (yield_polls > 0 && ++empty_polls > yield_polls) sched_yield();
+    if (events)
+        empty_polls = 0;
+    else if (yield_polls > 0 && ++empty_polls > yield_polls)
+        sched_yield();
     return events;
 }
 
