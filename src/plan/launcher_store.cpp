@@ -18,6 +18,8 @@ constexpr const char* hydra_key = "thalweg-";  // and the rank
 constexpr const char* pmix_key = "thalweg";    // PMIx keeps the ranks apart itself
 // A hydra proxy answers in microseconds; one that is silent this long will not answer at all.
 constexpr int reply_timeout_ms = 10'000;
+// A daemon on another host that is asked by a whole job at once may be slow.
+constexpr int remote_word_timeout_s = 25;
 
 // The text after `name=` in a line of hydra's, up to the next blank. False when it is not there.
 bool field(const char* line, const char* name, char* value, std::size_t capacity) {
@@ -41,6 +43,7 @@ struct PmixProcess {
 struct PmixValue {
     std::uint16_t type;
     union {
+        bool flag;
         int integer;
         char* text;
         std::uint64_t room[3];
@@ -52,7 +55,7 @@ struct PmixInfo {
     PmixValue value;
 };
 static_assert(sizeof(PmixProcess) == 260 && sizeof(PmixValue) == 32 && sizeof(PmixInfo) == 552);
-constexpr std::uint16_t pmix_string = 3, pmix_int = 6;
+constexpr std::uint16_t pmix_bool = 1, pmix_string = 3, pmix_int = 6;
 constexpr std::uint8_t pmix_global = 3;
 constexpr int pmix_success = 0;
 
@@ -79,6 +82,12 @@ Pmix find_pmix() {
     dlclose(handle);  // the reference MPI holds keeps it
     dlerror();
     return pmix;
+}
+
+bool all_ranks_are_local() {
+    const char* here = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+    const char* everywhere = std::getenv("OMPI_COMM_WORLD_SIZE");
+    return here != nullptr && everywhere != nullptr && std::strcmp(here, everywhere) == 0;
 }
 
 }  // namespace
@@ -174,12 +183,19 @@ Word LauncherStore::read_pmix(int rank, char* word, std::size_t capacity) {
     PmixProcess peer{};
     std::snprintf(peer.space, sizeof peer.space, "%s", space_);
     peer.rank = static_cast<std::uint32_t>(rank);
-    // Everyone has committed what it will, so the answer exists: on this host, or at the daemon of another one,
-    // which is asked ("pmix.immediate" would forbid that). The bound is for a daemon that is gone.
+    // Everyone has committed what it will, so the answer exists: here where all ranks are on this host, else at
+    // the daemon of another one, which is asked. PMIx waits there for a word that will never come, so the time is
+    // bounded, generously: a rank that gives up early would leave the others waiting for it.
     PmixInfo bound{};
-    std::snprintf(bound.key, sizeof bound.key, "pmix.timeout");
-    bound.value.type = pmix_int;
-    bound.value.integer = reply_timeout_ms / 1000;
+    if (all_ranks_are_local()) {
+        std::snprintf(bound.key, sizeof bound.key, "pmix.immediate");
+        bound.value.type = pmix_bool;
+        bound.value.flag = true;
+    } else {
+        std::snprintf(bound.key, sizeof bound.key, "pmix.timeout");
+        bound.value.type = pmix_int;
+        bound.value.integer = remote_word_timeout_s;
+    }
     PmixValue* value = nullptr;
     const int status = find_pmix().get(&peer, pmix_key, &bound, 1, &value);
     if (status != pmix_success || value == nullptr) return Word::absent;
