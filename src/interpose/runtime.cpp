@@ -153,16 +153,16 @@ void thalweg_before_mpi_comm_free(int comm) {
 // Declined, this costs two loads, a call and two thread-local stores: no lock, no allocation, no system call.
 int thalweg_take_MPI_Bcast(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root, ThalwegHandle comm,
                            int* error) {
-    if (!taking.load(std::memory_order_acquire)) return 0;
-    if (__builtin_expect(probing, 0)) {
+    if (!taking.load(std::memory_order_acquire)) {
+        if (!probing) return 0;
         probe_arrived = true;
         *error = MPI_SUCCESS;
         return 1;
     }
-    void* frame = __builtin_frame_address(0);
+    void* const frame = __builtin_frame_address(0);
     if (inside(frame)) return 0;
     outermost_frame = reinterpret_cast<std::uintptr_t>(frame);
-    int done = thalweg_entry_bcast(buffer, count, (MPI_Datatype)datatype, root, (MPI_Comm)comm, error);
+    const int done = thalweg_entry_bcast(buffer, count, (MPI_Datatype)datatype, root, (MPI_Comm)comm, error);
     outermost_frame = 0;
     return done;
 }

@@ -99,6 +99,11 @@ def read_report(path):
     return events
 
 
+def same(text, other):
+    """Equal but for addresses, which MPICH prints in its error texts."""
+    return re.sub(r"0x[0-9a-f]+", "0x", text) == re.sub(r"0x[0-9a-f]+", "0x", other)
+
+
 def both_ways(context, mode, ranks=3, initialized=True, **more):
     """Declining and taking: every byte right, every rank asked about the same calls, more than none."""
     plain = context.program(mode, ranks, preload=None, **more)
@@ -106,7 +111,7 @@ def both_ways(context, mode, ranks=3, initialized=True, **more):
     for take in ("none", "all"):
         run = context.program(mode, ranks, take=take, **more)
         expect(run.code == 0, take, run)
-        expect(run.out == plain.out, take, "says something else than without us:", run, plain)
+        expect(same(run.out, plain.out), take, "says something else than without us:", run, plain)
         if initialized:
             expect(len(run.reports) == ranks, take, "not every rank reported:", run)
             expect(run.count("initialized") == ["1"] * ranks, "MPI_Init:", run)
@@ -175,9 +180,10 @@ def case_sessions(context):
         raise Skipped(f"sessions do not work here without us either: exit status {plain.code}")
     run = context.program("sessions", 2)
     expect(run.code == 0 and run.out == plain.out, run, plain)
-    # Ranks have no number before their communicator exists: all report as 0, two sessions each.
-    expect(run.count("opened", "closing") == ["2"], run)
-    expect(run.count("closing", "closing") == ["2"], run)
+    # Ranks have no number before their communicator exists: all report as 0.
+    epochs = plain.out.split()[0]
+    expect(run.count("opened", "closing") == [epochs], run)
+    expect(run.count("closing", "closing") == [epochs], run)
     expect(run.count("initialized", "closing") == ["0"], "the world was touched:", run)
 
 
