@@ -1,5 +1,6 @@
 #include "select/table.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
