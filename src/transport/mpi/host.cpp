@@ -15,7 +15,7 @@ namespace {
 std::atomic<const Host*> found{nullptr};
 pthread_mutex_t search_lock = PTHREAD_MUTEX_INITIALIZER;  // constant-initialised: no constructor runs at load
 bool refused = false;  // under search_lock: a native library was found and cannot be used
-Host storage;          // under search_lock until `found` points to it
+constinit Host storage{};  // under search_lock until `found` points to it
 
 // One sentence per job, not per rank, where the launcher's environment tells the ranks apart.
 void say(const char* sentence, const char* detail) {
@@ -31,7 +31,8 @@ struct Lookup {
     void* address;
 };
 
-// Asks one loaded object (and what it depends on). RTLD_NOLOAD only raises the count of what is already there.
+// Asks one loaded object (and what it depends on). RTLD_NOLOAD only raises the count of what is already
+// there.
 int ask_object(dl_phdr_info* object, std::size_t, void* data) {
     auto* lookup = static_cast<Lookup*>(data);
     if (object->dlpi_name == nullptr || object->dlpi_name[0] == '\0') return 0;
@@ -75,7 +76,8 @@ enum class Abi { mpich, ompi, standard, unknown };
 Abi probe_abi(const char* version) {
     auto abi_version = reinterpret_cast<int (*)(int*, int*)>(look_up("PMPI_Abi_get_version"));
     int major = -1, minor = -1;
-    if (abi_version != nullptr && abi_version(&major, &minor) == MPI_SUCCESS && major >= 0) return Abi::standard;
+    if (abi_version != nullptr && abi_version(&major, &minor) == MPI_SUCCESS && major >= 0)
+        return Abi::standard;
     if (std::strstr(version, "Open MPI") != nullptr) return Abi::ompi;
     for (const char* name : {"MPICH", "Intel", "MVAPICH", "CRAY", "Cray"})
         if (std::strstr(version, name) != nullptr) return Abi::mpich;
@@ -95,8 +97,8 @@ constexpr const char* built_for_name = "the MPICH ABI";
 #endif
 
 #if defined(OPEN_MPI)
-// The program's copy first: a linker may have moved the object into the executable (a copy relocation), and then
-// the library's own has never been initialised.
+// The program's copy first: a linker may have moved the object into the executable (a copy relocation), and
+// then the library's own has never been initialised.
 template <typename T>
 T handle_at(const char* symbol) {
     void* address = dlsym(RTLD_DEFAULT, symbol);
@@ -111,7 +113,7 @@ bool fill(Host& host) {
     const char* missing = nullptr;
     constexpr bool required = true, optional = false;
     (void)optional;
-#define HOST_CALL(name, need)                                               \
+#define HOST_CALL(name, need)                                                  \
     host.name = reinterpret_cast<decltype(host.name)>(look_up("PMPI_" #name)); \
     if (host.name == nullptr && need && missing == nullptr) missing = "PMPI_" #name;
 #include "transport/mpi/host_calls.def"
@@ -138,8 +140,8 @@ bool fill(Host& host) {
     return missing == nullptr;
 }
 
-// Where Fortran's MPI_BOTTOM may lie: the first word of a common block, which the program and the library share
-// under one of the spellings that compilers use.
+// Where Fortran's MPI_BOTTOM may lie: the first word of a common block, which the program and the library
+// share under one of the spellings that compilers use.
 constexpr int fortran_spellings = 4;
 std::atomic<const void* const*> fortran_bottoms{nullptr};
 
@@ -153,7 +155,8 @@ const void* const* find_fortran_bottoms() {
     static const void* addresses[fortran_spellings];
     pthread_mutex_lock(&search_lock);
     for (int i = 0; i < fortran_spellings; ++i) {
-        // The program's own block first: the one that all its compilation units and the library were bound to.
+        // The program's own block first: the one that all its compilation units and the library were bound
+        // to.
         addresses[i] = dlsym(RTLD_DEFAULT, spellings[i]);
         if (addresses[i] == nullptr) addresses[i] = look_up(spellings[i]);
     }
@@ -167,7 +170,8 @@ const void* const* find_fortran_bottoms() {
 const Host* search() {
     if (refused) return nullptr;
     void* init = look_up("PMPI_Init");
-    if (init == nullptr) return nullptr;  // no MPI yet: it may still be loaded, so this is not an answer for ever
+    if (init == nullptr)
+        return nullptr;  // no MPI yet: it may still be loaded, so this is not an answer for ever
     remember_native_file(init);
     // The library found may be of any family: its buffer is as long as the longest of them asks for.
     static char version[8192];
@@ -179,8 +183,8 @@ const Host* search() {
     if (abi != built_for) {
         refused = true;
         char detail[256];
-        std::snprintf(detail, sizeof detail, "%s, but this process runs \"%.120s\"%s", built_for_name, version,
-                      abi == Abi::standard ? " in the MPI standard ABI" : "");
+        std::snprintf(detail, sizeof detail, "%s, but this process runs \"%.120s\"%s", built_for_name,
+                      version, abi == Abi::standard ? " in the MPI standard ABI" : "");
         say("this build is for ", detail);
         return nullptr;
     }
