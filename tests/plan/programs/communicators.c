@@ -112,7 +112,7 @@ int main(int argc, char** argv) {
         return check_end();
     }
     splits();
-    one_after_another(400);
+    one_after_another(150);
     if (check_size > 1) intercommunicator();
     splits();
     return check_end();
