@@ -71,7 +71,8 @@ struct Claim {
     std::uint64_t redundant_bytes = 0;  // received although the rank already held them
 };
 
-// The textbook price, rounds * latency + bytes / rate, for ranks that send one message and receive one at a time.
+// The textbook price, rounds * latency + bytes / rate, for ranks that send one message and receive one at a
+// time.
 struct Price {
     std::uint64_t rounds = 0;
     std::uint64_t bytes = 0;        // on the critical path

@@ -26,8 +26,8 @@ Price price_tree(const Problem& problem, const TreeShape& shape, const Cut& cut)
     // While the last piece travels, the rounds that overlap with the piece before it take a full chunk.
     const std::uint64_t largest = before ? cut.chunk : last;
     const std::uint64_t tail = shape.port_rounds > 0 ? (shape.port_rounds - 1) * largest + last : 0;
-    return {before * shape.root_degree + shape.port_rounds, before * shape.root_degree * cut.chunk + tail, largest,
-            shape.root_degree};
+    return {before * shape.root_degree + shape.port_rounds, before * shape.root_degree * cut.chunk + tail,
+            largest, shape.root_degree};
 }
 
 TreePlace knomial_place(int place, int size, std::uint64_t radix) {
