@@ -96,6 +96,7 @@ nlohmann::json facts_as_json(const Options& options, const Facts& facts, const L
                         {"calibrated_at", facts.calibration.measured_at},
                         {"capacity", to_json(facts.capacity)},
                         {"forced", options.force},
+                        {"disturbed", !is_near_nominal(options.network, facts.calibration)},
                         {"set_up_s", facts.set_up_s},
                         {"launch", launch.argv},
                         {"program", options.program},
@@ -126,10 +127,6 @@ Calibration calibrate(Cluster& cluster, bool again) {
 }
 
 int run_verb(const Args& args, bool shell) {
-    if (!args.empty() && (args[0] == "--help" || args[0] == "-h")) {
-        std::printf("%s", run_usage().c_str());
-        return 0;
-    }
     Options options = parse_run_options(args);
     if (shell) {
         options.mpi = Mpi::none;
@@ -227,7 +224,10 @@ constexpr const char* usage =
     "  list      running labs\n"
     "  clean     remove what an owner that was killed may have left\n";
 
+bool is_help(const std::string& word) { return word == "--help" || word == "-h"; }
+
 int dispatch(const std::string& verb, const Args& args) {
+    if (!args.empty() && is_help(args[0]) && verb != "agent-exec") return dispatch("--help", {});
     if (verb == "run") return run_verb(args, false);
     if (verb == "shell") return run_verb(args, true);
     if (verb == "exec") return exec_verb(args);
@@ -236,9 +236,12 @@ int dispatch(const std::string& verb, const Args& args) {
     if (verb == "capacity") return capacity_verb(args);
     if (verb == "list") return list_verb();
     if (verb == "clean") return clean();
-    const bool asked = verb == "--help" || verb == "-h" || verb == "help";
-    std::fprintf(asked ? stdout : stderr, "%s", usage);
-    return asked ? 0 : failure;
+    if (is_help(verb) || verb == "help") {
+        std::printf("%s\n%s", usage, run_usage().c_str());
+        return 0;
+    }
+    std::fprintf(stderr, "%s", usage);
+    return failure;
 }
 
 }  // namespace
