@@ -1,0 +1,35 @@
+/* Processes that joined later: a communicator merged with spawned processes is native on both sides, whether
+ * the children have Thalweg or not, and the world stays ours. */
+#include "check.h"
+
+static void use(MPI_Comm comm, unsigned seed, int accelerated) {
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    unsigned char* const data = guarded_new(123457);
+    if (rank == 0) fill(data, 123457, seed);
+    MPI_Bcast(data, 123457, MPI_BYTE, 0, comm);
+    verify(data, 123457, seed, "a broadcast");
+    if (look_last_call != NULL)
+        CHECK(was_accelerated() == accelerated, "accelerated: %d, %s", was_accelerated(), last_reason());
+    guarded_free(data, 123457);
+}
+
+int main(int argc, char** argv) {
+    /* A child may have come without the preload object: nothing is expected of it. */
+    const int child = argc > 1 && strcmp(argv[1], "child") == 0;
+    if (child) setenv("THALWEG_TEST_EXPECT", "native", 1);
+    check_start(&argc, &argv, MPI_THREAD_SINGLE);
+    MPI_Comm inter, merged;
+    MPI_Comm_get_parent(&inter);
+    if (inter == MPI_COMM_NULL) {
+        char* arguments[] = {"child", NULL};
+        use(MPI_COMM_WORLD, 1, check_size > 1);
+        MPI_Comm_spawn(argv[0], arguments, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
+    }
+    MPI_Intercomm_merge(inter, child, &merged);
+    for (unsigned i = 0; i < 12; ++i) use(merged, 100 + i, 0);
+    MPI_Comm_free(&merged);
+    if (!child) use(MPI_COMM_WORLD, 2, check_size > 1);
+    MPI_Comm_disconnect(&inter);
+    return check_end();
+}
