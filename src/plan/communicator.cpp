@@ -23,6 +23,9 @@ namespace {
 constexpr std::uint64_t worth_calls = 8;
 constexpr std::uint64_t worth_bytes = 1u << 20;
 
+// What a hop costs beyond the network where ranks sleep while they wait: about one sleep and a wake-up.
+constexpr Picoseconds sleeping_hop = 100'000'000;
+
 // Private communicators of user communicators that were freed in a way we did not see coming (an attribute
 // callback at some rank's leisure). Freed when the next communicator is set up.
 constinit std::mutex graveyard_mutex;
@@ -162,7 +165,12 @@ void Communicator::follow_steering() {
 
 void Communicator::make_selector() {
     Selection selection;
-    selection.machine = Machine::from_options(world_.settings().latency_us, world_.settings().rate);
+    const Settings& settings = world_.settings();
+    selection.machine = Machine::from_options(
+        settings.latency_us > 0 ? settings.latency_us : static_cast<double>(network_.latency_ns) / 1e3,
+        settings.rate > 0 ? settings.rate : static_cast<double>(network_.bytes_per_second));
+    // Measured while both ends polled; a rank that sleeps sees a message this much later.
+    if (settings.latency_us <= 0 && policy_ == WaitPolicy::sleep) selection.machine.inter.latency += sleeping_hop;
     selection.family = family_of(host()->library_version);
     selection.forced = steering_.bcast_forced;
     selection.table = world_.table();
@@ -259,25 +267,52 @@ void Communicator::open_channel(MPI_Comm comm) {
         } catch (const std::bad_alloc&) {
         }
     }
-    std::uint64_t closed[1] = {!opened};
+    const Network known = world_.network();
+    std::uint64_t closed[3] = {!opened, known.latency_ns, known.bytes_per_second};
     if (!largest(comm, closed) || closed[0] != 0) return go_native(Reason::setup_failed);
+    network_ = {closed[1], closed[2]};
     const WaitSetting wait = world_.settings().wait;
     const bool sleeps = wait == WaitSetting::sleep || (wait == WaitSetting::automatic && world_.crowded());
     policy_ = sleeps ? WaitPolicy::sleep : WaitPolicy::spin;
     record_->sleeps = sleeps;
     phase_ = Phase::ready;
+    learn_network();
+}
+
+// Decisions made before are of a network that was guessed; those after follow what was measured, by this
+// communicator or by one that some of its ranks share.
+void Communicator::learn_network() {
+    const Settings& settings = world_.settings();
+    if (topology_.nodes() < 2 || (settings.rate > 0 && settings.latency_us > 0)) return;
+    if (!network_.known()) network_ = measure_network(channel_comm_, topology_, rank_);
+    if (!network_.known()) return;
+    world_.learn(network_);
+    if (rank_ == 0)
+        THALWEG_LOG_AT(info, "the network between hosts: %.3g us, %.4g MB/s",
+                       static_cast<double>(network_.latency_ns) / 1e3,
+                       static_cast<double>(network_.bytes_per_second) / 1e6);
+    make_selector();
+    plans_.clear();
 }
 
 Status Communicator::plan(MPI_Comm comm, std::uint64_t bytes, int root, std::uint64_t decided_bytes,
                           Plan*& plan) try {
     plan = plans_.find(bytes, root, decided_bytes);
     if (plan != nullptr) return Status::ok;
+    Decision decision = selector_->decide(decided_bytes);
+    if (decision.choice && phase_ == Phase::surveyed) {
+        open_channel(comm);
+        if (phase_ == Phase::ready) decision = selector_->decide(decided_bytes);
+    }
     Plan made;
     made.bytes = bytes;
     made.root = root;
     made.decided_bytes = decided_bytes;
     const Problem problem{rank_, size_, root, bytes};
-    Decision decision = selector_->decide(decided_bytes);
+    if (decision.choice && phase_ == Phase::native) {
+        decision.choice.reset();
+        made.native_reason = reason_;
+    }
     if (decision.choice) {
         const std::string_view refused =
             decision.choice->algorithm->refuse(problem, topology_, *decision.choice);
@@ -291,13 +326,6 @@ Status Communicator::plan(MPI_Comm comm, std::uint64_t bytes, int root, std::uin
         }
     }
     made.reason = decision.reason;
-    if (decision.choice && phase_ == Phase::surveyed) {
-        open_channel(comm);
-        if (phase_ == Phase::native) {
-            decision.choice.reset();
-            made.native_reason = reason_;
-        }
-    }
     if (!decision.choice) {
         made.tally = &record_->declined(made.native_reason, size_class(bytes));
         plan = &plans_.insert(std::move(made));

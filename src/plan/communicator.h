@@ -74,6 +74,7 @@ class Communicator {
     Communicator(MPI_Comm comm, World& world);
     void survey(MPI_Comm comm);
     void open_channel(MPI_Comm comm);
+    void learn_network();
     void go_native(Reason reason);
     void follow_steering();
     void make_selector();
@@ -87,6 +88,7 @@ class Communicator {
     Steering steering_;
     Topology topology_ = Topology::single_node(1);
     std::optional<Selector> selector_;
+    Network network_;  // equal on all ranks
     WaitPolicy policy_ = WaitPolicy::spin;
     std::shared_ptr<CommunicatorRecord> record_;
 

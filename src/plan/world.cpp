@@ -278,4 +278,14 @@ Status World::contains(MPI_Comm comm, bool& all) const {
     return status;
 }
 
+Network World::network() const {
+    std::lock_guard lock(network_mutex_);
+    return network_;
+}
+
+void World::learn(const Network& network) {
+    std::lock_guard lock(network_mutex_);
+    network_ = network;
+}
+
 }  // namespace thalweg

@@ -13,6 +13,7 @@
 #include "algorithms/algorithm.h"
 #include "base/options.h"
 #include "base/status.h"
+#include "plan/calibrate.h"
 #include "select/select.h"
 #include "topology/topology.h"
 
@@ -61,6 +62,10 @@ class World {
     // Whether all ranks of an intracommunicator belong to this world. Local; O(size) time and memory.
     Status contains(MPI_Comm comm, bool& all) const;
 
+    // What this rank knows of the network between hosts; ranks agree before they use it (Communicator).
+    Network network() const;
+    void learn(const Network& network);
+
     // Private communicators that exist. Bounded by THALWEG_MAX_COMMUNICATORS.
     std::atomic<std::uint64_t> channels{0};
 
@@ -82,6 +87,8 @@ class World {
     Settings steered_;  // with the changes made since
     Steering steering_;
     std::atomic<std::uint32_t> generation_{0};
+    mutable std::mutex network_mutex_;
+    Network network_;
 };
 
 }  // namespace thalweg

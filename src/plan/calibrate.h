@@ -1,0 +1,26 @@
+// What the network between two hosts does, measured where nobody said (THALWEG_RATE, THALWEG_LATENCY_US): the
+// cost model chooses piece sizes from it, and a guess that is off by a thousand chooses badly.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+
+#include "topology/topology.h"
+
+namespace thalweg {
+
+struct Network {
+    std::uint64_t latency_ns = 0;        // one way, of an empty message
+    std::uint64_t bytes_per_second = 0;  // one direction of one link, payload
+    bool known() const { return bytes_per_second != 0; }
+};
+
+// Between the first ranks of the first two hosts of `topology` (there are at least two): a few empty messages
+// there and back, then a stream of a quarter of a megabyte, or of four on a network that makes that too short
+// to time. Collective over `comm`, which is private and idle; every rank gets the same answer. Values are
+// rounded to three significant bits, so that small differences between two runs choose the same schedule.
+// Unknown when MPI failed. Takes milliseconds on a slow network, less than one on a fast one.
+Network measure_network(MPI_Comm comm, const Topology& topology, int rank);
+
+}  // namespace thalweg
