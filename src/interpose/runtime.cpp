@@ -109,6 +109,7 @@ void thalweg_after_init(void) {
     const Host* host = find_host();
     if (host == nullptr || world_entered.exchange(true)) return;
     watch_forks();
+    complete_host();
     set_interception_complete(bcast_reaches_us(*host));
     thalweg_entry_initialized();
     update_taking();
@@ -123,6 +124,7 @@ void thalweg_before_finalize(void) {
 void thalweg_after_session_init(void) {
     if (find_host() == nullptr) return;
     watch_forks();
+    complete_host();
     sessions.fetch_add(1);
     thalweg_entry_session_opened();
     update_taking();

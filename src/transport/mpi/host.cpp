@@ -218,6 +218,23 @@ const Host* find_host() {
     return result;
 }
 
+#if defined(MPI_ABI_VERSION)
+namespace {
+void return_the_error(MPI_Comm*, int*, ...) {}
+}  // namespace
+
+// The libraries with the standard ABI do not agree on its constants: 0x142 is MPI_ERRORS_ABORT in MPICH 5.0.2 and
+// MPI_ERRORS_RETURN in Intel MPI 2021.18. A handler of our own that does nothing is the latter everywhere.
+void complete_host() {
+    static std::atomic<bool> done{false};
+    if (host() == nullptr || done.exchange(true)) return;
+    MPI_Errhandler handler;
+    if (storage.Comm_create_errhandler(return_the_error, &handler) == MPI_SUCCESS) storage.errors_return = handler;
+}
+#else
+void complete_host() {}
+#endif
+
 void* find_native(const char* symbol) { return look_up(symbol); }
 
 }  // namespace thalweg

@@ -33,6 +33,10 @@ const Host* host();
 // standard error, once. Thread-safe; allocates; called from the wrappers of MPI_Init and MPI_Session_init.
 const Host* find_host();
 
+// To be called after the native initialisation, before anything uses errors_return: makes it where its constant cannot
+// be trusted. Local.
+void complete_host();
+
 // The address of `symbol` in the native MPI or in a library beside it, however it was loaded (RTLD_LOCAL too, as
 // Python does); null when there is none. Slow: walks the loaded objects. dlerror() is left clear.
 void* find_native(const char* symbol);
