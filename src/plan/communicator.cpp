@@ -170,7 +170,8 @@ void Communicator::make_selector() {
         settings.latency_us > 0 ? settings.latency_us : static_cast<double>(network_.latency_ns) / 1e3,
         settings.rate > 0 ? settings.rate : static_cast<double>(network_.bytes_per_second));
     // Measured while both ends polled; a rank that sleeps sees a message this much later.
-    if (settings.latency_us <= 0 && policy_ == WaitPolicy::sleep) selection.machine.inter.latency += sleeping_hop;
+    if (settings.latency_us <= 0 && policy_ == WaitPolicy::sleep)
+        selection.machine.inter.latency += sleeping_hop;
     selection.family = family_of(host()->library_version);
     selection.forced = steering_.bcast_forced;
     selection.table = world_.table();
