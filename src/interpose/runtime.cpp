@@ -65,7 +65,7 @@ bool bcast_reaches_us(const Host& host) {
     reinterpret_cast<Bcast*>(first)(&nothing, 0, host.byte, 0, host.comm_self);
     probing = false;
     if (!probe_arrived)
-        THALWEG_LOG_AT(warn, "%s stands in front and does not pass MPI_Bcast on; broadcasts are left to MPI",
+        THALWEG_LOG_AT(info, "%s stands in front and does not pass MPI_Bcast on; broadcasts are left to MPI",
                        info.dli_fname);
     return probe_arrived;
 }

@@ -124,6 +124,21 @@ void set_circle_width(int width) { circle_width = width; }
 
 const char* presence_reason() { return reason; }
 
+// The first that has us in the circle above; nobody asks whether anyone further up speaks as well.
+bool presence_speaks() {
+    const Host& mpi = *host();
+    int rank = 0, ranks = 1;
+    mpi.Comm_rank(mpi.comm_world, &rank);
+    mpi.Comm_size(mpi.comm_world, &ranks);
+    if (rank == 0 || !store.open()) return rank == 0;
+    for (int member : circle_of((rank - 1) / circle_width, ranks).members) {
+        char word[64];
+        if (member >= rank) break;
+        if (store.read(member, word, sizeof word) == Word::present) return false;
+    }
+    return true;
+}
+
 Presence find_presence() {
     const Host& mpi = *host();
     int rank = 0, ranks = 1;

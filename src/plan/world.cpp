@@ -82,7 +82,8 @@ void World::agree() {
     mpi->Comm_rank(mpi->comm_world, &world->rank_);
     set_log_rank(world->rank_);
     if (find_presence() != Presence::all) {
-        THALWEG_LOG_AT(warn, "%s; every call goes to the MPI library", presence_reason());
+        if (presence_speaks())
+            THALWEG_LOG_AT(warn, "%s; every call goes to the MPI library", presence_reason());
         return;
     }
     mpi->Comm_size(mpi->comm_world, &world->size_);

@@ -235,6 +235,8 @@ def case_presence(context):
                 expect(run.code == 0, width, before, after, first, run)
                 expect(run.count("presence") == ["some"] * (before if first else after), width, before, after, run)
                 expect(all(n == "0" for n in run.count("taken")), run)
+                spoken = run.err.count("probe: passes through")
+                expect(spoken == 1 if width == 32 else 1 <= spoken <= 3, width, before, after, run)
                 expect(run.seconds < 30, run.seconds)
 
 

@@ -59,7 +59,7 @@ void thalweg_entry_initialized(void) {
     presence_us = (after.tv_sec - before.tv_sec) * 1e6 + (after.tv_nsec - before.tv_nsec) * 1e-3;
     if (presence != Presence::all) {
         take_all = false;
-        std::fprintf(stderr, "probe: passes through: %s\n", presence_reason());
+        if (presence_speaks()) std::fprintf(stderr, "probe: passes through: %s\n", presence_reason());
     }
     tell("initialized");
 }
