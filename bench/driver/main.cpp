@@ -30,6 +30,8 @@ namespace thalweg::bench {
 namespace {
 
 constexpr double start_margin_seconds = 2e-3;  // from "agreed" to the instant: enough for the agreement to travel
+constexpr int set_up_calls = 8;
+constexpr std::size_t set_up_bytes = 128u << 10;
 constexpr double late_seconds = 5e-4;          // a rank that starts later than this spoils its sample
 
 double now() {
@@ -72,6 +74,7 @@ class Driver {
   private:
     double measure(const Column& column, MPI_Comm comm, std::size_t bytes, int calls, Series* series);
     void select(const Column& column);
+    void set_up(const Column& column);
     void measure_point(const Point& point);
     void write(const Point& point, const Column& column, const Series& series);
 
@@ -84,7 +87,9 @@ class Driver {
     int rank_ = 0, size_ = 1, local_rank_ = 0, hosts_ = 1;
     bool shared_clock_ = false;
     MPI_Comm control_ = MPI_COMM_NULL;    // the driver's own traffic
-    std::vector<MPI_Comm> comms_;         // one per column: some libraries choose when a communicator is made
+    MPI_Comm ours_comm_ = MPI_COMM_NULL;  // of all columns of ours
+    // By column: a native one has its own, because some libraries choose when a communicator is made.
+    std::vector<MPI_Comm> comms_;
     std::vector<unsigned char> memory_;
     std::uint64_t seed_ = 1;
     std::uint64_t wrong_total_ = 0;
@@ -122,12 +127,20 @@ Driver::Driver(Config config, std::ostream* out)
     int leader = local_rank_ == 0;
     PMPI_Allreduce(&leader, &hosts_, 1, MPI_INT, MPI_SUM, control_);
     shared_clock_ = same_clock(control_);
+    PMPI_Comm_dup(MPI_COMM_WORLD, &ours_comm_);
     for (const auto& column : config_.columns) {
-        MPI_Comm comm = MPI_COMM_NULL;
+        MPI_Comm comm = ours_comm_;
         select(column);
-        PMPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        if (column.native) PMPI_Comm_dup(MPI_COMM_WORLD, &comm);
         comms_.push_back(comm);
+        if (!column.native) set_up(column);
     }
+}
+
+// A communicator is set up for schedules once it has carried enough; that is not what a column measures.
+void Driver::set_up(const Column& column) {
+    memory_.resize(set_up_bytes);
+    for (int i = 0; i < set_up_calls; ++i) measure(column, ours_comm_, set_up_bytes, 1, nullptr);
 }
 
 void Driver::select(const Column& column) {
@@ -266,7 +279,9 @@ int Driver::run() {
         *out_ << line.dump() << std::endl;
     }
     for (const auto& point : config_.points) measure_point(point);
-    for (auto& comm : comms_) PMPI_Comm_free(&comm);
+    for (std::size_t i = 0; i < comms_.size(); ++i)
+        if (config_.columns[i].native) PMPI_Comm_free(&comms_[i]);
+    MPI_Comm_free(&ours_comm_);
     PMPI_Comm_free(&control_);
     if (wrong_total_ != 0 && rank_ == 0)
         std::fprintf(stderr, "thalweg bench: %llu wrong words were received\n",
