@@ -1,6 +1,6 @@
-/* The next definition of a wrapped function, after the object this is compiled into: a tool stacked below us, or the
- * native library. Included by the generated wrappers; every object resolves its own, because dlsym(RTLD_NEXT) starts
- * behind the object that calls it. */
+/* The next definition of a wrapped function, after the object this is compiled into: a tool stacked below us,
+ * or the native library. Included by the generated wrappers; every object resolves its own, because
+ * dlsym(RTLD_NEXT) starts behind the object that calls it. */
 #ifndef THALWEG_INTERPOSE_NEXT_H
 #define THALWEG_INTERPOSE_NEXT_H
 
@@ -29,7 +29,8 @@ static void* __attribute__((noinline, cold, unused)) thalweg_resolve_next(Thalwe
     return address;
 }
 
-/* Null where no library has it; that has been reported then. Relaxed: the code behind the address was there before. */
+/* Null where no library has it; that has been reported then. Relaxed: the code behind the address was there
+ * before. */
 static inline void* thalweg_next(ThalwegNext* next) {
     void* address = atomic_load_explicit(&next->address, memory_order_relaxed);
     return __builtin_expect(address != NULL, 1) ? address : thalweg_resolve_next(next);

@@ -1,5 +1,5 @@
-/* PMIx_Commit, on which our word in the launcher's store rides (plan/launcher_store.h): the one call of the native
- * MPI_Init behind which everything put so far is spread to all ranks. */
+/* PMIx_Commit, on which our word in the launcher's store rides (plan/launcher_store.h): the one call of the
+ * native MPI_Init behind which everything put so far is spread to all ranks. */
 #include "interpose/next.h"
 
 typedef int Next_PMIx_Commit(void);

@@ -17,13 +17,14 @@ using namespace thalweg;
 
 namespace {
 
-// True while calls may be taken: the world is initialised or a session is open, and this is not a forked child.
+// True while calls may be taken: the world is initialised or a session is open, and this is not a forked
+// child.
 std::atomic<bool> taking{false};
 std::atomic<bool> world_entered{false}, world_left{false}, child{false};
 std::atomic<int> sessions{0};
 
-// The frame of this thread's outermost wrapper, 0 outside. Initial-exec: no call behind a read. A preloaded object
-// has its thread-local storage in the static block from the start.
+// The frame of this thread's outermost wrapper, 0 outside. Initial-exec: no call behind a read. A preloaded
+// object has its thread-local storage in the static block from the start.
 [[gnu::tls_model("initial-exec")]] thread_local std::uintptr_t outermost_frame = 0;
 // Set by a call of ours that only asks whether MPI_Bcast arrives here.
 [[gnu::tls_model("initial-exec")]] thread_local bool probing = false;
@@ -49,8 +50,8 @@ void watch_forks() {
     if (!watched.exchange(true)) pthread_atfork(nullptr, nullptr, forked);
 }
 
-// Whether a call of MPI_Bcast by the program arrives at our wrapper: a profiling tool in front of us may answer it
-// with PMPI_Bcast, and then this rank must not be counted on.
+// Whether a call of MPI_Bcast by the program arrives at our wrapper: a profiling tool in front of us may
+// answer it with PMPI_Bcast, and then this rank must not be counted on.
 bool bcast_reaches_us(const Host& host) {
     using Bcast = int(void*, int, MPI_Datatype, int, MPI_Comm);
     void* first = dlsym(RTLD_DEFAULT, "MPI_Bcast");
@@ -153,8 +154,8 @@ void thalweg_before_mpi_comm_free(int comm) {
 }
 
 // Declined, this costs two loads, a call and two thread-local stores: no lock, no allocation, no system call.
-int thalweg_take_MPI_Bcast(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root, ThalwegHandle comm,
-                           int* error) {
+int thalweg_take_MPI_Bcast(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root,
+                           ThalwegHandle comm, int* error) {
     if (!taking.load(std::memory_order_acquire)) {
         if (!probing) return 0;
         probe_arrived = true;

@@ -1,5 +1,5 @@
-/* What the generated wrappers share. The functions are exported by the core object to the objects with the optional
- * names (version node THALWEG_PRIVATE) and to nobody else. */
+/* What the generated wrappers share. The functions are exported by the core object to the objects with the
+ * optional names. */
 #ifndef THALWEG_INTERPOSE_RUNTIME_H
 #define THALWEG_INTERPOSE_RUNTIME_H
 
@@ -9,22 +9,24 @@
 extern "C" {
 #endif
 
-/* A handle passed by value, whatever the family: ints and pointers both travel in one integer register, and a wrapper
- * that hands on the whole register is right even for an MPI whose handles have another size than it was built for. */
+/* A handle passed by value, whatever the family: ints and pointers both travel in one integer register, and a
+ * wrapper that hands on the whole register is right even for an MPI whose handles have another size than it
+ * was built for. */
 typedef intptr_t ThalwegHandle;
 
 /* MPI_Count: 64 bits in every family. */
 typedef int64_t ThalwegCount;
 
-/* Names the symbol of a wrapper. The wrappers are not called MPI_* in C, because mpi.h would fix their argument types
- * to one family's handles. */
+/* Names the symbol of a wrapper. The wrappers are not called MPI_* in C, because mpi.h would fix their
+ * argument types to one family's handles. */
 #define THALWEG_WRAPS(symbol) __asm__(#symbol) __attribute__((visibility("default")))
 
 #pragma GCC visibility push(default)
 
-/* Marks the thread as inside a wrapper. 1: it was not before, call thalweg_leave() when done; 0: MPI's own code
- * came back to us (a Fortran binding that calls the C function): pass the call on. `frame` is
- * __builtin_frame_address(0): a mark that a longjmp left behind is recognised by the stack having grown back. */
+/* Marks the thread as inside a wrapper. 1: it was not before, call thalweg_leave() when done; 0: MPI's own
+ * code came back to us (a Fortran binding that calls the C function): pass the call on. `frame` is
+ * __builtin_frame_address(0): a mark that a longjmp left behind is recognised by the stack having grown back.
+ */
 int thalweg_enter(void* frame);
 void thalweg_leave(void);
 
@@ -37,15 +39,15 @@ void thalweg_before_finalize(void);
 void thalweg_after_session_init(void);
 void thalweg_before_session_finalize(void);
 
-/* Before MPI_Comm_free and MPI_Comm_disconnect, from C and from Fortran. A Fortran binding that calls the C function
- * asks twice, which does no harm; the native call is not marked as ours, because the program's own attribute
- * callbacks run inside it. */
+/* Before MPI_Comm_free and MPI_Comm_disconnect, from C and from Fortran. A Fortran binding that calls the C
+ * function asks twice, which does no harm; the native call is not marked as ours, because the program's own
+ * attribute callbacks run inside it. */
 void thalweg_before_MPI_Comm_free(const void* comm);
 void thalweg_before_mpi_comm_free(int comm);
 
 /* 1: done, *error is what the wrapper returns; 0: pass the call on. */
-int thalweg_take_MPI_Bcast(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root, ThalwegHandle comm,
-                           int* error);
+int thalweg_take_MPI_Bcast(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root,
+                           ThalwegHandle comm, int* error);
 /* The same from Fortran: handles are Fortran integers, and buffer may be Fortran's MPI_BOTTOM. */
 int thalweg_take_mpi_bcast(void* buffer, int count, int datatype, int root, int comm, int* error);
 

@@ -183,9 +183,9 @@ Word LauncherStore::read_pmix(int rank, char* word, std::size_t capacity) {
     PmixProcess peer{};
     std::snprintf(peer.space, sizeof peer.space, "%s", space_);
     peer.rank = static_cast<std::uint32_t>(rank);
-    // Everyone has committed what it will, so the answer exists: here where all ranks are on this host, else at
-    // the daemon of another one, which is asked. PMIx waits there for a word that will never come, so the time is
-    // bounded, generously: a rank that gives up early would leave the others waiting for it.
+    // Everyone has committed what it will, so the answer exists: here where all ranks are on this host, else
+    // at the daemon of another one, which is asked. PMIx waits there for a word that will never come, so the
+    // time is bounded, generously: a rank that gives up early would leave the others waiting for it.
     PmixInfo bound{};
     if (all_ranks_are_local()) {
         std::snprintf(bound.key, sizeof bound.key, "pmix.immediate");

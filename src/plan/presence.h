@@ -28,8 +28,8 @@ void announce_while_committing();
 // MPI error on the world: the others may rely on this rank.
 Presence find_presence();
 
-// Whether this rank is the one to tell the user, after an answer that was not `all`: one rank of a small job, a few of
-// a large one.
+// Whether this rank is the one to tell the user, after an answer that was not `all`: one rank of a small job,
+// a few of a large one.
 bool presence_speaks();
 
 // Why the last answer was not `all`, one clause for a log line; static storage.

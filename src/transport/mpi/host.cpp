@@ -14,7 +14,7 @@ namespace {
 
 std::atomic<const Host*> found{nullptr};
 pthread_mutex_t search_lock = PTHREAD_MUTEX_INITIALIZER;  // constant-initialised: no constructor runs at load
-bool refused = false;  // under search_lock: a native library was found and cannot be used
+bool refused = false;      // under search_lock: a native library was found and cannot be used
 constinit Host storage{};  // under search_lock until `found` points to it
 
 // One sentence per job, not per rank, where the launcher's environment tells the ranks apart.
@@ -223,13 +223,15 @@ namespace {
 void return_the_error(MPI_Comm*, int*, ...) {}
 }  // namespace
 
-// The libraries with the standard ABI do not agree on its constants: 0x142 is MPI_ERRORS_ABORT in MPICH 5.0.2 and
-// MPI_ERRORS_RETURN in Intel MPI 2021.18. A handler of our own that does nothing is the latter everywhere.
+// The libraries with the standard ABI do not agree on its constants: 0x142 is MPI_ERRORS_ABORT in MPICH 5.0.2
+// and MPI_ERRORS_RETURN in Intel MPI 2021.18. A handler of our own that does nothing is the latter
+// everywhere.
 void complete_host() {
     static std::atomic<bool> done{false};
     if (host() == nullptr || done.exchange(true)) return;
     MPI_Errhandler handler;
-    if (storage.Comm_create_errhandler(return_the_error, &handler) == MPI_SUCCESS) storage.errors_return = handler;
+    if (storage.Comm_create_errhandler(return_the_error, &handler) == MPI_SUCCESS)
+        storage.errors_return = handler;
 }
 #else
 void complete_host() {}

@@ -1,9 +1,9 @@
 // The native MPI underneath, by address: every MPI function and predefined handle that we use ourselves. The
 // preload objects have no NEEDED entry on any MPI, so nothing here is linked; all is looked up once.
 //
-// host_calls.def has one row per function, host_handles.def one per predefined handle. A required function that is
-// missing makes us pass everything through with one sentence; an optional one is null. Internal traffic uses
-// PMPI_*, so that profiling tools do not see it.
+// host_calls.def has one row per function, host_handles.def one per predefined handle. A required function
+// that is missing makes us pass everything through with one sentence; an optional one is null. Internal
+// traffic uses PMPI_*, so that profiling tools do not see it.
 #pragma once
 
 #include <mpi.h>
@@ -14,7 +14,8 @@ struct Host {
 #define HOST_CALL(name, need) decltype(&PMPI_##name) name = nullptr;
 #include "transport/mpi/host_calls.def"
 #undef HOST_CALL
-    // Predefined handles: constants in the MPICH and standard ABIs, addresses of the library's data in Open MPI.
+    // Predefined handles: constants in the MPICH and standard ABIs, addresses of the library's data in Open
+    // MPI.
 #define HOST_HANDLE(type, field, constant, symbol) type field;
 #include "transport/mpi/host_handles.def"
 #undef HOST_HANDLE
@@ -28,21 +29,22 @@ struct Host {
 // The native library, null until find_host() has found it. Never changes once it is set. Lock-free.
 const Host* host();
 
-// Looks for the native library if that has not succeeded yet. Null where the process has no MPI, or one whose ABI is
-// not the one this object was built for, or one that lacks a required function; the reason is then written to
-// standard error, once. Thread-safe; allocates; called from the wrappers of MPI_Init and MPI_Session_init.
+// Looks for the native library if that has not succeeded yet. Null where the process has no MPI, or one whose
+// ABI is not the one this object was built for, or one that lacks a required function; the reason is then
+// written to standard error, once. Thread-safe; allocates; called from the wrappers of MPI_Init and
+// MPI_Session_init.
 const Host* find_host();
 
-// To be called after the native initialisation, before anything uses errors_return: makes it where its constant cannot
-// be trusted. Local.
+// To be called after the native initialisation, before anything uses errors_return: makes it where its
+// constant cannot be trusted. Local.
 void complete_host();
 
-// The address of `symbol` in the native MPI or in a library beside it, however it was loaded (RTLD_LOCAL too, as
-// Python does); null when there is none. Slow: walks the loaded objects. dlerror() is left clear.
+// The address of `symbol` in the native MPI or in a library beside it, however it was loaded (RTLD_LOCAL too,
+// as Python does); null when there is none. Slow: walks the loaded objects. dlerror() is left clear.
 void* find_native(const char* symbol);
 
-// Whether a buffer that came from Fortran is Fortran's MPI_BOTTOM, which is a variable there. The variable's address
-// may differ between processes; it is looked up at the first question.
+// Whether a buffer that came from Fortran is Fortran's MPI_BOTTOM, which is a variable there. The variable's
+// address may differ between processes; it is looked up at the first question.
 bool is_fortran_bottom(const void* buffer);
 
 }  // namespace thalweg

@@ -1,16 +1,17 @@
-// entry.h for the tests of the wrappers: counts what arrives, takes what PROBE_TAKE says, and tells at the end what
-// it saw. With it the interposition is tested on its own, without plans and schedules.
+// entry.h for the tests of the wrappers: counts what arrives, takes what PROBE_TAKE says, and tells at the
+// end what it saw. With it the interposition is tested on its own, without plans and schedules.
 //
 //   PROBE_TAKE=none (default)   every call is declined
-//   PROBE_TAKE=all              broadcasts run as PMPI_Bcast from here, so that a tool below us does not see them
-//   PROBE_FILE=<prefix>         the counts are appended to <prefix>.<rank> at finalize, one line
+//   PROBE_TAKE=all              broadcasts run as PMPI_Bcast from here, so that a tool below us does not see
+//   them PROBE_FILE=<prefix>         the counts are appended to <prefix>.<rank> at finalize, one line
+#include "api/entry.h"
+
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 
-#include "api/entry.h"
 #include "plan/presence.h"
 #include "transport/mpi/host.h"
 
@@ -31,9 +32,14 @@ void tell(const char* event) {
     char name[512];
     std::snprintf(name, sizeof name, "%s.%d", prefix, rank);
     if (std::FILE* file = std::fopen(name, "a")) {
-        std::fprintf(file, "%s initialized=%d finalizing=%d opened=%d closing=%d seen=%d taken=%d freed=%d presence=%s us=%.0f\n", event,
-                     initialized.load(), finalizing.load(), opened.load(), closing.load(), seen.load(), taken.load(), freeing.load(),
-                     presence == Presence::all ? "all" : presence == Presence::some ? "some" : "unknown",
+        std::fprintf(file,
+                     "%s initialized=%d finalizing=%d opened=%d closing=%d seen=%d taken=%d freed=%d "
+                     "presence=%s us=%.0f\n",
+                     event, initialized.load(), finalizing.load(), opened.load(), closing.load(), seen.load(),
+                     taken.load(), freeing.load(),
+                     presence == Presence::all    ? "all"
+                     : presence == Presence::some ? "some"
+                                                  : "unknown",
                      presence_us);
         std::fclose(file);
     }
@@ -85,7 +91,8 @@ void thalweg_entry_comm_freeing(MPI_Comm) {
     tell("freeing");
 }
 
-int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, int* error) {
+int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
+                        int* error) {
     ++seen;
     if (!take_all || count > 1 << 30) return 0;
     ++taken;

@@ -1,5 +1,6 @@
-/* One MPI program with many modes, each a thing that breaks interposers. It knows nothing of Thalweg: run.py runs it
- * with and without the preload objects and compares what it says. Exit status 0: every byte was right. */
+/* One MPI program with many modes, each a thing that breaks interposers. It knows nothing of Thalweg: run.py
+ * runs it with and without the preload objects and compares what it says. Exit status 0: every byte was
+ * right. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -21,7 +22,9 @@ static void expect(int condition, const char* what) {
     ++wrong;
 }
 
-static unsigned char byte_at(size_t i, int salt) { return (unsigned char)(i * 131 + (i >> 8) * 7 + (size_t)salt); }
+static unsigned char byte_at(size_t i, int salt) {
+    return (unsigned char)(i * 131 + (i >> 8) * 7 + (size_t)salt);
+}
 
 static void broadcast_and_check(size_t bytes, int root, MPI_Comm comm, int salt) {
     int me;

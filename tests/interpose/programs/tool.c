@@ -1,5 +1,6 @@
-/* A profiling tool as people write them: counts MPI_Init, MPI_Bcast and MPI_Finalize. TOOL_CALLS=next passes calls on
- * to the next definition, anything else answers them with PMPI_*. Rank 0 tells the counts at the end. */
+/* A profiling tool as people write them: counts MPI_Init, MPI_Bcast and MPI_Finalize. TOOL_CALLS=next passes
+ * calls on to the next definition, anything else answers them with PMPI_*. Rank 0 tells the counts at the
+ * end. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
