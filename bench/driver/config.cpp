@@ -32,7 +32,8 @@ bool read_config(const char* path, Config& config, std::string& why) {
             point.samples = entry.at("samples");
             point.back_to_back = entry.value("back_to_back", 4);
             for (const std::size_t column : entry.at("columns")) {
-                if (column >= config.columns.size()) throw std::out_of_range("a point names a missing column");
+                if (column >= config.columns.size())
+                    throw std::out_of_range("a point names a missing column");
                 point.columns.push_back(column);
             }
             config.points.push_back(std::move(point));

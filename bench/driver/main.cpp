@@ -1,12 +1,12 @@
-// The bench driver: one MPI program for all collectives, launched by `thalweg bench`. Interleaves the columns of
-// each point sample by sample, checks every byte of every call, and writes one JSON line per point and column.
+// The bench driver: one MPI program for all collectives, launched by `thalweg bench`. Interleaves the columns
+// of each point sample by sample, checks every byte of every call, and writes one JSON line per point and
+// column.
 //
-// Time of one call: all ranks sleep until an agreed instant of a clock they share (ranks of one machine: the lab,
-// or one host), and the time is that of the last rank to return. Without a shared clock a barrier takes the place
-// of the instant and each rank counts from its own start.
-#include <mpi.h>
-
+// Time of one call: all ranks sleep until an agreed instant of a clock they share (ranks of one machine: the
+// lab, or one host), and the time is that of the last rank to return. Without a shared clock a barrier takes
+// the place of the instant and each rank counts from its own start.
 #include <dlfcn.h>
+#include <mpi.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,10 +29,11 @@
 namespace thalweg::bench {
 namespace {
 
-constexpr double start_margin_seconds = 2e-3;  // from "agreed" to the instant: enough for the agreement to travel
+constexpr double start_margin_seconds =
+    2e-3;  // from "agreed" to the instant: enough for the agreement to travel
 constexpr int set_up_calls = 8;
 constexpr std::size_t set_up_bytes = 128u << 10;
-constexpr double late_seconds = 5e-4;          // a rank that starts later than this spoils its sample
+constexpr double late_seconds = 5e-4;  // a rank that starts later than this spoils its sample
 
 double now() {
     timespec t;
@@ -154,12 +155,12 @@ void Driver::select(const Column& column) {
         die("Thalweg refused " + option + "=" + column.option);
 }
 
-// `calls` back-to-back calls on as many buffers; seconds per call. series: where to add counters and checks, or
-// null for warm-up.
+// `calls` back-to-back calls on as many buffers; seconds per call. series: where to add counters and checks,
+// or null for warm-up.
 double Driver::measure(const Column& column, MPI_Comm comm, std::size_t bytes, int calls, Series* series) {
     for (int i = 0; i < calls; ++i)
-        case_->prepare({memory_.data() + static_cast<std::size_t>(i) * bytes, bytes}, rank_, size_, config_.root,
-                       seed_ + static_cast<std::uint64_t>(i));
+        case_->prepare({memory_.data() + static_cast<std::size_t>(i) * bytes, bytes}, rank_, size_,
+                       config_.root, seed_ + static_cast<std::uint64_t>(i));
     PMPI_Barrier(control_);
     const LinkCounters before = links_.read();
     PMPI_Barrier(control_);
@@ -176,7 +177,8 @@ double Driver::measure(const Column& column, MPI_Comm comm, std::size_t bytes, i
         if (case_->call(buffers, config_.root, comm, column.native) != MPI_SUCCESS) die("the call failed");
     }
     const double end = now();
-    double mine[2] = {end - (shared_clock_ ? instant : begin), shared_clock_ ? begin - instant : 0.0}, most[2];
+    double mine[2] = {end - (shared_clock_ ? instant : begin), shared_clock_ ? begin - instant : 0.0},
+           most[2];
     PMPI_Allreduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, control_);
     const LinkCounters crossed = links_.read() - before;
     std::uint64_t wrong = 0, wrong_all = 0;
@@ -187,7 +189,8 @@ double Driver::measure(const Column& column, MPI_Comm comm, std::size_t bytes, i
     seed_ += static_cast<std::uint64_t>(calls);
     wrong_total_ += wrong_all;
     if (series != nullptr) {
-        std::uint64_t counters[4] = {crossed.tx_bytes, crossed.rx_bytes, crossed.tx_packets, crossed.rx_packets};
+        std::uint64_t counters[4] = {crossed.tx_bytes, crossed.rx_bytes, crossed.tx_packets,
+                                     crossed.rx_packets};
         std::uint64_t highest[4];
         PMPI_Allreduce(counters, highest, 4, MPI_UINT64_T, MPI_MAX, control_);
         series->busiest += {highest[0], highest[1], highest[2], highest[3]};
@@ -251,10 +254,11 @@ void Driver::write(const Point& point, const Column& column, const Series& serie
     line["reason"] = series.reason;
     if (links_.present()) {
         const double calls = static_cast<double>(series.counted_calls);
-        line["busiest_host_per_call"] = {{"tx_bytes", static_cast<double>(series.busiest.tx_bytes) / calls},
-                                         {"rx_bytes", static_cast<double>(series.busiest.rx_bytes) / calls},
-                                         {"tx_packets", static_cast<double>(series.busiest.tx_packets) / calls},
-                                         {"rx_packets", static_cast<double>(series.busiest.rx_packets) / calls}};
+        line["busiest_host_per_call"] = {
+            {"tx_bytes", static_cast<double>(series.busiest.tx_bytes) / calls},
+            {"rx_bytes", static_cast<double>(series.busiest.rx_bytes) / calls},
+            {"tx_packets", static_cast<double>(series.busiest.tx_packets) / calls},
+            {"rx_packets", static_cast<double>(series.busiest.rx_packets) / calls}};
     }
     *out_ << line.dump() << std::endl;
 }
@@ -274,7 +278,8 @@ int Driver::run() {
         // What the lab measured about itself, and every setting of ours that was in effect.
         for (char** entry = environ; *entry != nullptr; ++entry) {
             const std::string text = *entry;
-            if (text.starts_with("THALWEG")) line["settings"][text.substr(0, text.find('='))] = text.substr(text.find('=') + 1);
+            if (text.starts_with("THALWEG"))
+                line["settings"][text.substr(0, text.find('='))] = text.substr(text.find('=') + 1);
         }
         *out_ << line.dump() << std::endl;
     }

@@ -22,8 +22,8 @@ bool NativeControls::write(const std::string& variable, long value, bool remembe
     int name_length = 0, text_length = 0, verbosity = 0, bind = 0, scope = 0, count = 0;
     MPI_Datatype type = MPI_DATATYPE_NULL;
     MPI_T_enum values = MPI_T_ENUM_NULL;
-    MPI_T_cvar_get_info(index, nullptr, &name_length, &verbosity, &type, &values, nullptr, &text_length, &bind,
-                        &scope);
+    MPI_T_cvar_get_info(index, nullptr, &name_length, &verbosity, &type, &values, nullptr, &text_length,
+                        &bind, &scope);
     MPI_T_cvar_handle handle = MPI_T_CVAR_HANDLE_NULL;
     if (MPI_T_cvar_handle_alloc(index, nullptr, &handle, &count) != MPI_SUCCESS || count < 1) {
         why = "the control variable " + variable + " cannot be opened";

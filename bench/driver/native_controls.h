@@ -1,5 +1,5 @@
-// Makes the native MPI use an algorithm of its own choice list, through its tool interface (MPI_T), within one
-// launch, so that all of them can be interleaved with ours.
+// Makes the native MPI use an algorithm of its own choice list, through its tool interface (MPI_T), within
+// one launch, so that all of them can be interleaved with ours.
 #pragma once
 
 #include <mpi.h>
@@ -21,8 +21,8 @@ class NativeControls {
     NativeControls();
     ~NativeControls();
 
-    // Writes all of `wanted` and puts every variable written before, but not wanted now, back to its first value.
-    // False with one sentence in `why` when a variable does not exist or cannot be written.
+    // Writes all of `wanted` and puts every variable written before, but not wanted now, back to its first
+    // value. False with one sentence in `why` when a variable does not exist or cannot be written.
     bool apply(const std::vector<Control>& wanted, std::string& why);
 
   private:

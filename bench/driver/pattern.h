@@ -1,4 +1,5 @@
-// Data that is different in every word, call and buffer, so that a byte of another place, call or rank is seen.
+// Data that is different in every word, call and buffer, so that a byte of another place, call or rank is
+// seen.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,9 @@
 /* Thalweg: makes MPI programs communicate faster without changing them.
  *
- * A program needs nothing from this header: Thalweg speaks MPI. It is for programs and tools that want to observe
- * what was done, or to steer it. All functions are safe to call at any time from any thread unless stated; none
- * communicates unless stated. Return codes: 0 success, positive = fine but nothing done, negative = error.
+ * A program needs nothing from this header: Thalweg speaks MPI. It is for programs and tools that want to
+ * observe what was done, or to steer it. All functions are safe to call at any time from any thread unless
+ * stated; none communicates unless stated. Return codes: 0 success, positive = fine but nothing done,
+ * negative = error.
  *
  * The functions live in the preload object. A program that may also run without it looks them up with dlsym.
  */
@@ -34,19 +35,20 @@ const char* thalweg_version(void);
 /* One sentence for a return code, static storage, never null. */
 const char* thalweg_strerror(int code);
 
-/* Sets one option at run time, e.g. thalweg_set_option("THALWEG_BCAST", "chain:chunk_bytes=64K"). `value` NULL
- * restores the value the process started with. The call is local and does not communicate, but the new value must
- * be set to the same text by all ranks between the same two collective calls, because choices follow from it.
- * Returns THALWEG_OK; THALWEG_NOT_FOUND: no such option; THALWEG_ERR_ARGUMENT: malformed value (nothing changed);
- * THALWEG_ERR_UNSUPPORTED: the option cannot change after MPI_Init. */
+/* Sets one option at run time, e.g. thalweg_set_option("THALWEG_BCAST", "chain:chunk_bytes=64K"). `value`
+ * NULL restores the value the process started with. The call is local and does not communicate, but the new
+ * value must be set to the same text by all ranks between the same two collective calls, because choices
+ * follow from it. Returns THALWEG_OK; THALWEG_NOT_FOUND: no such option; THALWEG_ERR_ARGUMENT: malformed
+ * value (nothing changed); THALWEG_ERR_UNSUPPORTED: the option cannot change after MPI_Init. */
 int thalweg_set_option(const char* name, const char* value);
 
-/* What happened to this process's last intercepted collective call on any communicator, by the calling thread. */
+/* What happened to this process's last intercepted collective call on any communicator, by the calling
+ * thread. */
 typedef struct thalweg_last_call {
-    int accelerated;          /* 1: ran on a schedule of ours; 0: left to the native MPI */
-    uint64_t bytes;           /* size of the collective by its definition in the standard */
-    char algorithm[128];      /* "chain:chunk_bytes=64K", or empty when declined */
-    char reason[128];         /* why it was chosen or declined, one short phrase */
+    int accelerated;     /* 1: ran on a schedule of ours; 0: left to the native MPI */
+    uint64_t bytes;      /* size of the collective by its definition in the standard */
+    char algorithm[128]; /* "chain:chunk_bytes=64K", or empty when declined */
+    char reason[128];    /* why it was chosen or declined, one short phrase */
 } thalweg_last_call;
 
 /* Fills `call`. Returns THALWEG_OK, or THALWEG_NOT_FOUND when the calling thread has made no such call. */

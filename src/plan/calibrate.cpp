@@ -11,10 +11,11 @@
 namespace thalweg {
 namespace {
 
-constexpr int tag = 32767;     // the largest that every MPI has; nothing else is on its way
+constexpr int tag = 32767;      // the largest that every MPI has; nothing else is on its way
 constexpr int round_trips = 8;  // the shortest counts
-constexpr int parts = 16;      // of a stream
-// Those that may arrive at once, because sockets, switches and shapers hold them: the clock starts after them.
+constexpr int parts = 16;       // of a stream
+// Those that may arrive at once, because sockets, switches and shapers hold them: the clock starts after
+// them.
 constexpr int untimed_parts = 4;
 constexpr std::size_t small_part_bytes = 16u << 10, large_part_bytes = 256u << 10;
 constexpr std::uint64_t shortest_ns = 1'000'000;  // a stream that took less is repeated with large parts
@@ -77,7 +78,8 @@ class Link {
     }
     bool poll() {
         int completed = 0, indices[parts];
-        if (mpi_.Testsome(active_, requests_, &completed, indices, MPI_STATUSES_IGNORE) != MPI_SUCCESS) return false;
+        if (mpi_.Testsome(active_, requests_, &completed, indices, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
+            return false;
         if (completed == MPI_UNDEFINED) completed = 0;
         std::sort(indices, indices + completed);
         for (int i = completed; i-- > 0;) requests_[indices[i]] = requests_[--active_];
@@ -101,8 +103,10 @@ bool measure_as_sender(MPI_Comm comm, int peer, std::byte* data, Network& networ
     if (!link.ping(network.latency_ns)) return false;
     std::uint64_t duration_ns = 0;
     for (const std::size_t part_bytes : {small_part_bytes, large_part_bytes}) {
-        if (!link.stream_out(data, part_bytes) || !link.receive(&duration_ns, sizeof duration_ns)) return false;
-        const unsigned __int128 bytes = static_cast<unsigned __int128>(parts - untimed_parts) * part_bytes * 1'000'000'000;
+        if (!link.stream_out(data, part_bytes) || !link.receive(&duration_ns, sizeof duration_ns))
+            return false;
+        const unsigned __int128 bytes =
+            static_cast<unsigned __int128>(parts - untimed_parts) * part_bytes * 1'000'000'000;
         network.bytes_per_second = static_cast<std::uint64_t>(bytes / duration_ns);
         if (duration_ns >= shortest_ns) break;
     }

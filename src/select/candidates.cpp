@@ -88,9 +88,9 @@ std::vector<Candidate> tuned_candidates(Collective collective, const Problem& pr
 }  // namespace
 
 // The candidates stand in the order of their robustness: what a chain loses to a late rank it makes up for,
-// while rounds that wait for one another add every delay up. So a later one must be cheaper by a quarter: on 8
-// hosts whose ranks sleep while they wait, the circulant broadcast of 256 KiB was predicted 12 % cheaper than the
-// chain and took 16 % longer.
+// while rounds that wait for one another add every delay up. So a later one must be cheaper by a quarter: on
+// 8 hosts whose ranks sleep while they wait, the circulant broadcast of 256 KiB was predicted 12 % cheaper
+// than the chain and took 16 % longer.
 Candidate cheapest_candidate(Collective collective, const Problem& problem, const Topology& topology,
                              const Machine& machine) {
     const std::vector<Candidate> candidates = tuned_candidates(collective, problem, topology, machine);

@@ -1,4 +1,5 @@
-// Result rows survive the file, and the table's lines follow from them: the right pair, factors, limit and proof.
+// Result rows survive the file, and the table's lines follow from them: the right pair, factors, limit and
+// proof.
 #include "bench/table.h"
 
 #include <gtest/gtest.h>
@@ -14,9 +15,13 @@
 namespace thalweg::bench {
 namespace {
 
-Row row(const std::string& column, const std::string& phase, std::uint64_t launch, std::vector<double> seconds) {
+Row row(const std::string& column, const std::string& phase, std::uint64_t launch,
+        std::vector<double> seconds) {
     Row row;
-    row.context = {{"mpi_name", "mpich"}, {"shape", "4x2"}, {"rate", "100mbit"}, {"hosts", 4},
+    row.context = {{"mpi_name", "mpich"},
+                   {"shape", "4x2"},
+                   {"rate", "100mbit"},
+                   {"hosts", 4},
                    {"settings",
                     {{"THALWEG_LAB_RATE_BYTES_PER_S", "1000000"},
                      {"THALWEG_LAB_BURST_BYTES", "48576"},
@@ -71,9 +76,12 @@ TEST(Table, LimitIsBytesBeyondTheBurstPlusOneLatency) {
 }
 
 TEST(Table, TheBestNativeIsTheOneOursGainsLeastOn) {
-    std::vector<Row> rows{row("native", "decide", 1, {6, 6, 6}),         row("native (A/A)", "decide", 1, {6, 6, 6}),
-                          row("native scatter_ring", "decide", 1, {4, 4, 4}), row("thalweg", "decide", 1, {2, 2, 2}),
-                          row("native", "screen", 0, {9}),               row("thalweg", "screen", 0, {1})};
+    std::vector<Row> rows{row("native", "decide", 1, {6, 6, 6}),
+                          row("native (A/A)", "decide", 1, {6, 6, 6}),
+                          row("native scatter_ring", "decide", 1, {4, 4, 4}),
+                          row("thalweg", "decide", 1, {2, 2, 2}),
+                          row("native", "screen", 0, {9}),
+                          row("thalweg", "screen", 0, {1})};
     const auto lines = summarize(rows);
     ASSERT_EQ(lines.size(), 1u);
     EXPECT_EQ(lines[0].best_native, "native scatter_ring");
@@ -103,7 +111,8 @@ TEST(Table, TheGainSplitsIntoAlgorithmAndWaiting) {
 }
 
 TEST(Table, ASlowerPointSaysSo) {
-    const auto lines = summarize({row("native", "decide", 1, {1, 1, 1}), row("thalweg", "decide", 1, {2, 2, 2})});
+    const auto lines =
+        summarize({row("native", "decide", 1, {1, 1, 1}), row("thalweg", "decide", 1, {2, 2, 2})});
     ASSERT_EQ(lines.size(), 1u);
     EXPECT_EQ(lines[0].decision, Verdict::slower);
     EXPECT_NE(format_table(lines, true).find("slower"), std::string::npos);
@@ -125,7 +134,8 @@ TEST(Columns, TheSameAlgorithmOfOursIsAValidChoice) {
         if (native.ours.empty()) continue;
         Choice choice;
         std::string why;
-        EXPECT_EQ(parse_choice(Collective::bcast, native.ours, choice, why), Status::ok) << native.name << ": " << why;
+        EXPECT_EQ(parse_choice(Collective::bcast, native.ours, choice, why), Status::ok)
+            << native.name << ": " << why;
     }
 }
 

@@ -4,13 +4,14 @@
 
 #include "interpose/next.h"
 
-/* An exported name with its own record of what comes next, and the body it shares with its other spellings. */
-#define THALWEG_FORTRAN_NAME(symbol, call)                                                \
-    void wrap_fortran_##symbol(PARAMETERS_##call) THALWEG_WRAPS(symbol);                  \
-    static ThalwegNext next_##symbol = {#symbol, (void*)wrap_fortran_##symbol, NULL};     \
+/* An exported name with its own record of what comes next, and the body it shares with its other spellings.
+ */
+#define THALWEG_FORTRAN_NAME(symbol, call)                                            \
+    void wrap_fortran_##symbol(PARAMETERS_##call) THALWEG_WRAPS(symbol);              \
+    static ThalwegNext next_##symbol = {#symbol, (void*)wrap_fortran_##symbol, NULL}; \
     void wrap_fortran_##symbol(PARAMETERS_##call) { body_##call(&next_##symbol, ARGUMENTS_##call); }
 
-#define PARAMETERS_mpi_session_init int* info, int* errhandler, int* session, int* ierror
+#define PARAMETERS_mpi_session_init int *info, int *errhandler, int *session, int *ierror
 #define ARGUMENTS_mpi_session_init info, errhandler, session, ierror
 typedef void Next_mpi_session_init(PARAMETERS_mpi_session_init);
 
@@ -38,7 +39,7 @@ THALWEG_FORTRAN_NAME(MPI_SESSION_INIT, mpi_session_init)
 THALWEG_FORTRAN_NAME(mpi_session_init_f08, mpi_session_init)
 THALWEG_FORTRAN_NAME(mpi_session_init_f08_, mpi_session_init)
 
-#define PARAMETERS_mpi_session_finalize int* session, int* ierror
+#define PARAMETERS_mpi_session_finalize int *session, int *ierror
 #define ARGUMENTS_mpi_session_finalize session, ierror
 typedef void Next_mpi_session_finalize(PARAMETERS_mpi_session_finalize);
 

@@ -1,4 +1,5 @@
-/* MPI behind a library: a plugin linked with MPI, which loader.c opens with RTLD_LOCAL, as Python opens its modules. */
+/* MPI behind a library: a plugin linked with MPI, which loader.c opens with RTLD_LOCAL, as Python opens its
+ * modules. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,8 +1,9 @@
-// thalweg bench: screens all columns with a few samples, decides with many pairs, prints tables and draws plots.
-#include <CLI/CLI.hpp>
+// thalweg bench: screens all columns with a few samples, decides with many pairs, prints tables and draws
+// plots.
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -41,7 +42,8 @@ class Done {
   public:
     Done(const std::vector<Row>& rows, const Shape& shape) {
         for (const auto& row : rows)
-            if (row.context.value("mpi_name", "") == shape.mpi && row.context.value("shape", "") == shape.text() &&
+            if (row.context.value("mpi_name", "") == shape.mpi &&
+                row.context.value("shape", "") == shape.text() &&
                 row.context.value("rate", "") == (shape.hosts > 0 ? shape.rate : ""))
                 seen_.insert({row.phase, row.column, row.bytes});
     }
@@ -82,7 +84,8 @@ bool Sweep::launch(const std::string& phase, std::vector<ColumnPlan> columns, st
     std::vector<Row> fresh;
     std::string why;
     const bool good = run_launch(
-        {request_.shape, request_.collective, phase, std::move(columns), std::move(points), request_.force}, fresh, why);
+        {request_.shape, request_.collective, phase, std::move(columns), std::move(points), request_.force},
+        fresh, why);
     rows_.insert(rows_.end(), fresh.begin(), fresh.end());
     std::string write_why;
     if (!request_.out.empty() && !append_rows(request_.out, fresh, write_why)) {
@@ -104,11 +107,14 @@ bool Sweep::screen(const std::vector<std::uint64_t>& sizes) {
         std::vector<PointPlan> points;
         for (const auto bytes : sizes)
             if (!done.has("screen", columns[0].name, bytes))
-                points.push_back({bytes, bytes >= large_bytes ? std::max(2, request_.screen_samples / 2)
-                                                              : request_.screen_samples, 0});
+                points.push_back({bytes,
+                                  bytes >= large_bytes ? std::max(2, request_.screen_samples / 2)
+                                                       : request_.screen_samples,
+                                  0});
         if (points.empty()) continue;
-        fmt::print(stderr, "bench: screening {} column(s) on {} under {}{}\n", columns.size(), request_.shape.text(),
-                   request_.shape.mpi, environment.empty() ? "" : " with " + environment);
+        fmt::print(stderr, "bench: screening {} column(s) on {} under {}{}\n", columns.size(),
+                   request_.shape.text(), request_.shape.mpi,
+                   environment.empty() ? "" : " with " + environment);
         // A native that fails to run an algorithm is one column less, not the end of the sweep.
         const bool launched = launch("screen", columns, points);
         if (environment.empty()) good = launched;
@@ -124,8 +130,10 @@ std::vector<ColumnPlan> Sweep::columns_for(std::uint64_t bytes) const {
             row.column != native_again && !row.seconds.empty())
             natives.emplace_back(median(row.seconds), row.column);
     std::sort(natives.begin(), natives.end());
-    std::set<std::string> wanted{std::string(native_default), std::string(native_again), std::string(automatic)};
-    for (std::size_t i = 0; i < std::min(natives.size(), natives_to_decide); ++i) wanted.insert(natives[i].second);
+    std::set<std::string> wanted{std::string(native_default), std::string(native_again),
+                                 std::string(automatic)};
+    for (std::size_t i = 0; i < std::min(natives.size(), natives_to_decide); ++i)
+        wanted.insert(natives[i].second);
     std::vector<ColumnPlan> columns;
     for (auto& column : all_columns(request_.shape.mpi, request_.collective, request_.ours))
         if (wanted.count(column.name) != 0) columns.push_back(column);
@@ -142,9 +150,11 @@ bool Sweep::decide(const std::vector<std::uint64_t>& sizes) {
         std::map<std::string, std::vector<ColumnPlan>> by_environment;
         for (auto& column : columns_for(bytes)) by_environment[column.environment].push_back(column);
         for (auto& [environment, columns] : by_environment) {
-            // A native with an environment of its own is paired with the automatic choice under that environment.
+            // A native with an environment of its own is paired with the automatic choice under that
+            // environment.
             if (!environment.empty())
-                columns.push_back({std::string(automatic), false, nlohmann::json::object(), "auto", environment});
+                columns.push_back(
+                    {std::string(automatic), false, nlohmann::json::object(), "auto", environment});
             good = launch("decide", columns, {point}) && good;
         }
     }
@@ -157,7 +167,8 @@ int Sweep::run() {
     for (const auto& text : request_.sizes) {
         const auto bytes = parse_bytes(text);
         if (!bytes || *bytes == 0 || *bytes > 0x7fffffff) {
-            fmt::print(stderr, "thalweg bench: --bytes {}: give sizes from 1 to 2147483647, like 64K or 4M\n", text);
+            fmt::print(stderr, "thalweg bench: --bytes {}: give sizes from 1 to 2147483647, like 64K or 4M\n",
+                       text);
             return 2;
         }
         sizes.push_back(*bytes);
@@ -194,8 +205,10 @@ int show_table(const std::vector<std::string>& files, bool markdown, bool column
         undecided += line.decision == Verdict::undecided;
         slower += line.decision == Verdict::slower;
     }
-    fmt::print("\n{} points, geometric mean of native default / Thalweg {:.2f}, {} slower than the best native, "
-               "{} undecided\n", lines.size(), geometric_mean(gains), slower, undecided);
+    fmt::print(
+        "\n{} points, geometric mean of native default / Thalweg {:.2f}, {} slower than the best native, "
+        "{} undecided\n",
+        lines.size(), geometric_mean(gains), slower, undecided);
     return 0;
 }
 
@@ -218,7 +231,8 @@ int draw(const std::vector<std::string>& files, const std::string& out) {
     for (auto& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     execvp(arguments[0], arguments.data());
-    fmt::print(stderr, "thalweg bench: {} cannot be started; install Python 3 with matplotlib\n", python.string());
+    fmt::print(stderr, "thalweg bench: {} cannot be started; install Python 3 with matplotlib\n",
+               python.string());
     return 1;
 }
 
@@ -227,27 +241,38 @@ int draw(const std::vector<std::string>& files, const std::string& out) {
 
 int bench_main(int argc, char** argv) {
     using namespace thalweg::bench;
-    CLI::App app{"Measures collectives: native algorithms and ours, interleaved, every byte checked", "thalweg bench"};
+    CLI::App app{"Measures collectives: native algorithms and ours, interleaved, every byte checked",
+                 "thalweg bench"};
     app.require_subcommand(1);
     Request request;
     auto* bcast = app.add_subcommand("bcast", "broadcast");
-    bcast->add_option("--mpi", request.shape.mpi, "mpich, openmpi, impi, mpich-debian or openmpi-debian")->capture_default_str();
-    bcast->add_option("--hosts", request.shape.hosts, "hosts of the lab; 0: this host without a lab")->capture_default_str();
+    bcast->add_option("--mpi", request.shape.mpi, "mpich, openmpi, impi, mpich-debian or openmpi-debian")
+        ->capture_default_str();
+    bcast->add_option("--hosts", request.shape.hosts, "hosts of the lab; 0: this host without a lab")
+        ->capture_default_str();
     bcast->add_option("--ppn", request.shape.ppn, "ranks per host")->capture_default_str();
-    bcast->add_option("--rate", request.shape.rate, "rate of each link, each direction")->capture_default_str();
+    bcast->add_option("--rate", request.shape.rate, "rate of each link, each direction")
+        ->capture_default_str();
     bcast->add_option("--rails", request.shape.rails, "links per host")->capture_default_str();
-    bcast->add_option("--bytes", request.sizes, "sizes, comma-separated")->delimiter(',')->capture_default_str();
+    bcast->add_option("--bytes", request.sizes, "sizes, comma-separated")
+        ->delimiter(',')
+        ->capture_default_str();
     // A choice may hold commas itself, so it is one per option.
     std::vector<std::string> ours;
-    bcast->add_option("--ours", ours, "an algorithm of ours to measure besides the automatic choice (repeatable)");
-    bcast->add_option("--screen-samples", request.screen_samples, "samples of each column at first")->check(CLI::Range(1, 1000));
-    bcast->add_option("--decide-samples", request.decide_samples, "pairs below 4 MiB")->check(CLI::Range(1, 10000));
-    bcast->add_option("--decide-samples-large", request.decide_samples_large, "pairs from 4 MiB")->check(CLI::Range(1, 10000));
+    bcast->add_option("--ours", ours,
+                      "an algorithm of ours to measure besides the automatic choice (repeatable)");
+    bcast->add_option("--screen-samples", request.screen_samples, "samples of each column at first")
+        ->check(CLI::Range(1, 1000));
+    bcast->add_option("--decide-samples", request.decide_samples, "pairs below 4 MiB")
+        ->check(CLI::Range(1, 10000));
+    bcast->add_option("--decide-samples-large", request.decide_samples_large, "pairs from 4 MiB")
+        ->check(CLI::Range(1, 10000));
     bcast->add_flag("--screen-only", request.screen_only, "stop after the first look");
     bcast->add_flag("--again", request.again, "decide once more with three times the pairs");
     bcast->add_flag("--force", request.force, "measure although the lab is over its capacity");
     bcast->add_flag("--demo", request.demo, "the main table only");
-    bcast->add_option("--out", request.out, "JSON lines to append to; an interrupted sweep goes on from there");
+    bcast->add_option("--out", request.out,
+                      "JSON lines to append to; an interrupted sweep goes on from there");
     std::vector<std::string> files;
     bool markdown = false, columns = false;
     auto* table = app.add_subcommand("table", "print the table of result files");

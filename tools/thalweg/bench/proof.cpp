@@ -9,15 +9,15 @@
 namespace thalweg::bench {
 namespace {
 
-constexpr double header_bytes = 66;    // Ethernet 14, IPv4 20, TCP 20 with 12 of time stamps
+constexpr double header_bytes = 66;     // Ethernet 14, IPv4 20, TCP 20 with 12 of time stamps
 constexpr double segment_bytes = 1448;  // payload of a full segment at an MTU of 1500
 constexpr double tolerance = 0.12;
 constexpr std::uint64_t smallest_bytes = 64u << 10;
 
 }  // namespace
 
-bool link_claim(const std::string& choice_text, int hosts, int ppn, int root, std::uint64_t bytes, LinkClaim& claim,
-                std::string& why) {
+bool link_claim(const std::string& choice_text, int hosts, int ppn, int root, std::uint64_t bytes,
+                LinkClaim& claim, std::string& why) {
     Choice choice;
     if (failed(parse_choice(Collective::bcast, choice_text, choice, why))) return false;
     Topology topology;
@@ -53,12 +53,14 @@ Expected expected_tx_bytes(const LinkClaim& claim) {
 }
 
 Proof prove(const Row& row, int hosts, int ppn) {
-    if (row.tx_bytes < 0 || row.algorithm.empty() || row.bytes < smallest_bytes || hosts < 2) return Proof::not_counted;
+    if (row.tx_bytes < 0 || row.algorithm.empty() || row.bytes < smallest_bytes || hosts < 2)
+        return Proof::not_counted;
     LinkClaim claim;
     std::string why;
     if (!link_claim(row.algorithm, hosts, ppn, 0, row.bytes, claim, why)) return Proof::differs;
     const Expected expected = expected_tx_bytes(claim);
-    const bool agrees = row.tx_bytes >= expected.low * (1 - tolerance) && row.tx_bytes <= expected.high * (1 + tolerance);
+    const bool agrees =
+        row.tx_bytes >= expected.low * (1 - tolerance) && row.tx_bytes <= expected.high * (1 + tolerance);
     return agrees ? Proof::agrees : Proof::differs;
 }
 

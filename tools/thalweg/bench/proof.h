@@ -1,4 +1,5 @@
-// Proof of work: what the kernel counted on the busiest host's link against what the schedule says must cross it.
+// Proof of work: what the kernel counted on the busiest host's link against what the schedule says must cross
+// it.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +14,14 @@ struct LinkClaim {
     std::uint64_t messages = 0;                // that leave that host
 };
 
-// Of the choice on a block-wise topology of hosts x ppn. False with one sentence in `why` when the text is not a
-// choice or refuses the problem.
-bool link_claim(const std::string& choice, int hosts, int ppn, int root, std::uint64_t bytes, LinkClaim& claim,
-                std::string& why);
+// Of the choice on a block-wise topology of hosts x ppn. False with one sentence in `why` when the text is
+// not a choice or refuses the problem.
+bool link_claim(const std::string& choice, int hosts, int ppn, int root, std::uint64_t bytes,
+                LinkClaim& claim, std::string& why);
 
-// Bytes that the kernel should count as sent by that host: payload, 66 bytes of headers per full segment, and up
-// to one acknowledgement of 66 bytes per segment received. Low and high, because the kernel merges segments and
-// acknowledgements.
+// Bytes that the kernel should count as sent by that host: payload, 66 bytes of headers per full segment, and
+// up to one acknowledgement of 66 bytes per segment received. Low and high, because the kernel merges
+// segments and acknowledgements.
 struct Expected {
     double low = 0, high = 0;
 };

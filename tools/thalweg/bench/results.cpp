@@ -7,20 +7,13 @@ namespace thalweg::bench {
 bool append_rows(const std::string& path, const std::vector<Row>& rows, std::string& why) {
     std::ofstream file(path, std::ios::app);
     for (const auto& row : rows) {
-        nlohmann::json line{{"context", row.context},
-                            {"collective", row.collective},
-                            {"column", row.column},
-                            {"phase", row.phase},
-                            {"launch", row.launch},
-                            {"bytes", row.bytes},
-                            {"seconds", row.seconds},
-                            {"back_to_back_seconds", row.back_to_back},
-                            {"wrong_words", row.wrong_words},
-                            {"late_samples", row.late_samples},
-                            {"algorithm", row.algorithm},
-                            {"reason", row.reason},
-                            {"tx_bytes", row.tx_bytes},
-                            {"tx_packets", row.tx_packets}};
+        nlohmann::json line{{"context", row.context},         {"collective", row.collective},
+                            {"column", row.column},           {"phase", row.phase},
+                            {"launch", row.launch},           {"bytes", row.bytes},
+                            {"seconds", row.seconds},         {"back_to_back_seconds", row.back_to_back},
+                            {"wrong_words", row.wrong_words}, {"late_samples", row.late_samples},
+                            {"algorithm", row.algorithm},     {"reason", row.reason},
+                            {"tx_bytes", row.tx_bytes},       {"tx_packets", row.tx_packets}};
         file << line.dump() << '\n';
     }
     file.flush();

@@ -10,7 +10,8 @@ namespace thalweg::bench {
 
 // One measured (point, column) of one launch.
 struct Row {
-    nlohmann::json context;  // commit, date, mpi, shape, rates, capacity, settings: equal for rows of one session
+    nlohmann::json
+        context;  // commit, date, mpi, shape, rates, capacity, settings: equal for rows of one session
     std::string collective, column, phase;  // phase: "screen", "decide"
     std::uint64_t launch = 0;               // rows that share it were interleaved
     std::uint64_t bytes = 0;
@@ -22,7 +23,8 @@ struct Row {
 
 // Appends; false with one sentence in `why` when the file cannot be written.
 bool append_rows(const std::string& path, const std::vector<Row>& rows, std::string& why);
-// Rows of all files in order; a file that does not exist has none. Malformed lines end the reading with `why`.
+// Rows of all files in order; a file that does not exist has none. Malformed lines end the reading with
+// `why`.
 bool read_rows(const std::vector<std::string>& paths, std::vector<Row>& rows, std::string& why);
 
 }  // namespace thalweg::bench

@@ -7,7 +7,7 @@
 namespace thalweg::bench {
 namespace {
 
-constexpr double accepted_ratio = 1.03;        // medians of interleaved pairs resolve no less
+constexpr double accepted_ratio = 1.03;  // medians of interleaved pairs resolve no less
 constexpr double accepted_interval_end = 1.10;
 
 }  // namespace
@@ -52,9 +52,12 @@ Verdict verdict(const Ratio& ratio) {
 
 std::string_view name_of(Verdict value) {
     switch (value) {
-        case Verdict::not_slower: return "not slower";
-        case Verdict::slower: return "slower";
-        case Verdict::undecided: return "undecided";
+        case Verdict::not_slower:
+            return "not slower";
+        case Verdict::slower:
+            return "slower";
+        case Verdict::undecided:
+            return "undecided";
     }
     return "";
 }

@@ -15,8 +15,8 @@ struct Interval {
     double low = 0, high = 0;
 };
 
-// median(ours) / median(theirs) and its 95 % percentile-bootstrap interval. Samples are resampled independently:
-// interleaving has already given both the same noise. Deterministic: the seed is fixed.
+// median(ours) / median(theirs) and its 95 % percentile-bootstrap interval. Samples are resampled
+// independently: interleaving has already given both the same noise. Deterministic: the seed is fixed.
 struct Ratio {
     double value = 0;
     Interval interval;
@@ -24,8 +24,8 @@ struct Ratio {
 Ratio ratio_of_medians(const std::vector<double>& ours, const std::vector<double>& theirs,
                        int resamples = 2000);
 
-// "Never slower": the ratio of medians is at most 1.03, or its interval includes 1.00 and ends at or below 1.10.
-// Slower: the interval lies above 1.00. Anything else is undecided.
+// "Never slower": the ratio of medians is at most 1.03, or its interval includes 1.00 and ends at or
+// below 1.10. Slower: the interval lies above 1.00. Anything else is undecided.
 enum class Verdict : std::uint8_t { not_slower, slower, undecided };
 Verdict verdict(const Ratio& ratio);
 std::string_view name_of(Verdict verdict);

@@ -38,7 +38,8 @@ bool is_native(const std::string& column) { return column.starts_with("native");
 // The rows of one point, the newest of each (launch, column).
 Summary summarize_point(const std::vector<const Row*>& rows) {
     Summary line;
-    const bool decided = std::any_of(rows.begin(), rows.end(), [](const Row* r) { return r->phase == "decide"; });
+    const bool decided =
+        std::any_of(rows.begin(), rows.end(), [](const Row* r) { return r->phase == "decide"; });
     line.screened_only = !decided;
     const char* phase = decided ? "decide" : "screen";
     // Interleaved pairs only: each native column against the automatic column of its own launch.
@@ -54,7 +55,8 @@ Summary summarize_point(const std::vector<const Row*>& rows) {
     for (const Row* row : rows) {
         const double seconds = median(row->seconds);
         const auto base = default_of.empty() ? nullptr : default_of.rbegin()->second;
-        if (is_native(row->column) && row->column != native_default && row->column != native_again && base != nullptr &&
+        if (is_native(row->column) && row->column != native_default && row->column != native_again &&
+            base != nullptr &&
             !same_as_ours(row->context.value("mpi_name", ""), row->collective, row->column).empty()) {
             const double distance = std::abs(std::log(seconds / median(base->seconds)));
             if (distance < nearest_distance) nearest_distance = distance, nearest_native = row;
@@ -104,14 +106,15 @@ double limit_seconds(const Row& row) {
     const double rate = setting(row, "THALWEG_LAB_RATE_BYTES_PER_S");
     if (rate <= 0 || row.context.value("hosts", 1) < 2) return 0;
     const double bytes = static_cast<double>(row.bytes);  // a broadcast: n on the busiest link, one hop
-    return std::max(0.0, bytes - setting(row, "THALWEG_LAB_BURST_BYTES")) / rate + setting(row, "THALWEG_LAB_LATENCY_S");
+    return std::max(0.0, bytes - setting(row, "THALWEG_LAB_BURST_BYTES")) / rate +
+           setting(row, "THALWEG_LAB_LATENCY_S");
 }
 
 std::vector<Summary> summarize(const std::vector<Row>& rows) {
     std::map<Key, std::vector<const Row*>> points;
     for (const auto& row : rows)
-        points[{row.context.value("mpi_name", ""), row.context.value("shape", ""), row.context.value("rate", ""),
-                row.bytes}]
+        points[{row.context.value("mpi_name", ""), row.context.value("shape", ""),
+                row.context.value("rate", ""), row.bytes}]
             .push_back(&row);
     std::vector<Summary> lines;
     for (const auto& [key, group] : points) {
@@ -122,9 +125,9 @@ std::vector<Summary> summarize(const std::vector<Row>& rows) {
 }
 
 std::string format_table(const std::vector<Summary>& lines, bool markdown) {
-    std::vector<std::vector<std::string>> cells{{"MPI", "hosts x ranks", "bytes", "native", "best native", "Thalweg",
-                                                 "speed-up", "algorithm x waiting", "limit", "time/limit", "A/A",
-                                                 "against best native", "link bytes", "ran"}};
+    std::vector<std::vector<std::string>> cells{
+        {"MPI", "hosts x ranks", "bytes", "native", "best native", "Thalweg", "speed-up",
+         "algorithm x waiting", "limit", "time/limit", "A/A", "against best native", "link bytes", "ran"}};
     for (const auto& line : lines) {
         const double gain = line.against_default.value > 0 ? 1 / line.against_default.value : 0;
         std::string factors = "-";
@@ -135,13 +138,16 @@ std::string format_table(const std::vector<Summary>& lines, bool markdown) {
             {line.mpi, line.shape, bytes_text(line.bytes), time_text(line.native_seconds),
              fmt::format("{} ({})", time_text(line.best_native_seconds),
                          line.best_native == native_default ? "default" : line.best_native.substr(7)),
-             time_text(line.ours_seconds), fmt::format("{:.2f}", gain), factors, time_text(line.limit_seconds),
+             time_text(line.ours_seconds), fmt::format("{:.2f}", gain), factors,
+             time_text(line.limit_seconds),
              line.limit_seconds > 0 ? fmt::format("{:.2f}", line.ours_seconds / line.limit_seconds) : "-",
              fmt::format("{:.2f}", line.noise),
-             fmt::format("{:.2f} [{:.2f}, {:.2f}] {}", line.against_best.value, line.against_best.interval.low,
-                         line.against_best.interval.high,
+             fmt::format("{:.2f} [{:.2f}, {:.2f}] {}", line.against_best.value,
+                         line.against_best.interval.low, line.against_best.interval.high,
                          line.screened_only ? "screened" : std::string(name_of(line.decision))),
-             line.proof == Proof::not_counted ? "-" : line.proof == Proof::agrees ? "agree" : "DIFFER",
+             line.proof == Proof::not_counted ? "-"
+             : line.proof == Proof::agrees    ? "agree"
+                                              : "DIFFER",
              line.algorithm});
     }
     std::vector<std::size_t> widths(cells[0].size());
@@ -150,12 +156,13 @@ std::string format_table(const std::vector<Summary>& lines, bool markdown) {
     std::string text;
     for (std::size_t r = 0; r < cells.size(); ++r) {
         for (std::size_t i = 0; i < widths.size(); ++i)
-            text += fmt::format("{}{:<{}}", markdown ? (i == 0 ? "| " : " | ") : (i == 0 ? "" : "  "), cells[r][i],
-                                widths[i]);
+            text += fmt::format("{}{:<{}}", markdown ? (i == 0 ? "| " : " | ") : (i == 0 ? "" : "  "),
+                                cells[r][i], widths[i]);
         text += markdown ? " |\n" : "\n";
         if (r == 0) {
             for (std::size_t i = 0; i < widths.size(); ++i)
-                text += (markdown ? (i == 0 ? "| " : " | ") : (i == 0 ? "" : "  ")) + std::string(widths[i], '-');
+                text +=
+                    (markdown ? (i == 0 ? "| " : " | ") : (i == 0 ? "" : "  ")) + std::string(widths[i], '-');
             text += markdown ? " |\n" : "\n";
         }
     }
@@ -163,16 +170,16 @@ std::string format_table(const std::vector<Summary>& lines, bool markdown) {
 }
 
 std::string format_columns(const std::vector<Row>& rows) {
-    std::string text = fmt::format("{:<12} {:<6} {:>10}  {:<8} {:<58} {:>10} {:>10} {:>10} {:>8} {:>7} {:>12}\n", "MPI",
-                                   "shape", "bytes", "phase", "column", "min", "median", "p99", "samples", "t/limit",
-                                   "tx bytes");
+    std::string text = fmt::format(
+        "{:<12} {:<6} {:>10}  {:<8} {:<58} {:>10} {:>10} {:>10} {:>8} {:>7} {:>12}\n", "MPI", "shape",
+        "bytes", "phase", "column", "min", "median", "p99", "samples", "t/limit", "tx bytes");
     for (const auto& row : rows) {
         const double limit = limit_seconds(row);
         text += fmt::format("{:<12} {:<6} {:>10}  {:<8} {:<58} {:>10} {:>10} {:>10} {:>8} {:>7} {:>12}\n",
-                            row.context.value("mpi_name", ""), row.context.value("shape", ""), bytes_text(row.bytes),
-                            row.phase, row.column, time_text(percentile(row.seconds, 0)),
-                            time_text(median(row.seconds)), time_text(percentile(row.seconds, 0.99)),
-                            row.seconds.size(),
+                            row.context.value("mpi_name", ""), row.context.value("shape", ""),
+                            bytes_text(row.bytes), row.phase, row.column,
+                            time_text(percentile(row.seconds, 0)), time_text(median(row.seconds)),
+                            time_text(percentile(row.seconds, 0.99)), row.seconds.size(),
                             limit > 0 ? fmt::format("{:.2f}", median(row.seconds) / limit) : "-",
                             row.tx_bytes >= 0 ? fmt::format("{:.0f}", row.tx_bytes) : "-");
     }

@@ -14,24 +14,25 @@ namespace thalweg::bench {
 struct Summary {
     std::string mpi, shape, rate;
     std::uint64_t bytes = 0;
-    double native_seconds = 0;             // the default, median
-    std::string best_native;               // column name
+    double native_seconds = 0;  // the default, median
+    std::string best_native;    // column name
     double best_native_seconds = 0;
     double ours_seconds = 0, ours_back_to_back = 0, native_back_to_back = 0;
-    std::string algorithm;                 // what the automatic choice ran, or "native"
-    double limit_seconds = 0;              // 0: no link is shaped
-    double noise = 1;                      // A/A: ratio of medians of native against native
-    std::string twin;                      // our schedule of the native default's algorithm
-    double twin_seconds = 0;               // 0: not measured
+    std::string algorithm;     // what the automatic choice ran, or "native"
+    double limit_seconds = 0;  // 0: no link is shaped
+    double noise = 1;          // A/A: ratio of medians of native against native
+    std::string twin;          // our schedule of the native default's algorithm
+    double twin_seconds = 0;   // 0: not measured
     Ratio against_default, against_best;
     Verdict decision = Verdict::undecided;
     bool screened_only = false;
-    double tx_bytes = -1;                  // per call, busiest host, automatic choice
-    Proof proof = Proof::not_counted;      // the kernel's link counters against the schedule's claim
+    double tx_bytes = -1;              // per call, busiest host, automatic choice
+    Proof proof = Proof::not_counted;  // the kernel's link counters against the schedule's claim
     std::uint64_t wrong_words = 0;
 };
 
-// Groups rows by (mpi, shape, rate, bytes), newest launches first; points without an automatic column are left out.
+// Groups rows by (mpi, shape, rate, bytes), newest launches first; points without an automatic column are
+// left out.
 std::vector<Summary> summarize(const std::vector<Row>& rows);
 
 // Fixed-width text, or Markdown.
