@@ -10,7 +10,9 @@
 
 #include "algorithms/algorithm.h"
 #include "bench/columns.h"
+#include "bench/document.h"
 #include "bench/proof.h"
+#include "bench/rings.h"
 
 namespace thalweg::bench {
 namespace {
@@ -116,6 +118,28 @@ TEST(Table, ASlowerPointSaysSo) {
     ASSERT_EQ(lines.size(), 1u);
     EXPECT_EQ(lines[0].decision, Verdict::slower);
     EXPECT_NE(format_table(lines, true).find("slower"), std::string::npos);
+}
+
+TEST(Rings, SavesWhatTheSchedulesAndTheKernelSay) {
+    Row closed = row(closed_ring, rings_phase, 1, {2, 2, 2}),
+        trimmed = row(trimmed_ring, rings_phase, 1, {1, 1, 1});
+    for (Row* each : {&closed, &trimmed}) each->context["ranks"] = 8;
+    closed.all_tx_bytes = 1000;
+    trimmed.all_tx_bytes = 800;
+    const std::string text = format_rings({closed, trimmed}, false);
+    EXPECT_NE(text.find("12 of 63"), std::string::npos) << text;  // 7 of the scatter, 56 of the closed ring
+    EXPECT_NE(text.find("50.0 %"), std::string::npos) << text;
+    EXPECT_NE(text.find("20.0 %"), std::string::npos) << text;
+    EXPECT_EQ(format_rings({closed}, false), "");
+}
+
+TEST(Document, HoldsATableForEachMpiAndItsCommit) {
+    Row native = row("native", "decide", 1, {6, 6, 6}), ours = row("thalweg", "decide", 1, {2, 2, 2});
+    native.context["commit"] = ours.context["commit"] = "abc1234";
+    const std::string text = document({native, ours});
+    EXPECT_NE(text.find("## mpich"), std::string::npos);
+    EXPECT_NE(text.find("abc1234"), std::string::npos);
+    EXPECT_NE(text.find("3.00"), std::string::npos);
 }
 
 TEST(Columns, EveryNativeAlgorithmHasAColumnAndValidControls) {

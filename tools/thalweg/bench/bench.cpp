@@ -11,15 +11,18 @@
 
 #include "base/text.h"
 #include "bench/columns.h"
+#include "bench/document.h"
 #include "bench/launch.h"
 #include "bench/results.h"
+#include "bench/rings.h"
 #include "bench/table.h"
 
 namespace thalweg::bench {
 namespace {
 
 constexpr std::uint64_t large_bytes = 4u << 20;  // from here one call takes so long that fewer pairs must do
-constexpr std::size_t natives_to_decide = 2;     // the best of the screen that are measured with many pairs
+constexpr int ring_samples = 15;
+constexpr std::size_t natives_to_decide = 2;  // the best of the screen that are measured with many pairs
 
 struct Request {
     std::string collective = "bcast";
@@ -34,7 +37,7 @@ struct Request {
                                   "node_leader(intra=linear,inter=circulant)"};
     std::string out;
     int screen_samples = 5, decide_samples = 30, decide_samples_large = 10;
-    bool screen_only = false, again = false, force = false, demo = false;
+    bool screen_only = false, again = false, force = false, demo = false, rings = false;
 };
 
 // Rows that are already in the file for this shape, so that an interrupted sweep goes on where it stopped.
@@ -64,6 +67,7 @@ class Sweep {
     bool launch(const std::string& phase, std::vector<ColumnPlan> columns, std::vector<PointPlan> points);
     bool screen(const std::vector<std::uint64_t>& sizes);
     bool decide(const std::vector<std::uint64_t>& sizes);
+    bool measure_rings(const std::vector<std::uint64_t>& sizes);
     std::vector<ColumnPlan> columns_for(std::uint64_t bytes) const;
     std::vector<Row> rows_here() const;
 
@@ -161,6 +165,20 @@ bool Sweep::decide(const std::vector<std::uint64_t>& sizes) {
     return good;
 }
 
+// Both rings, interleaved.
+bool Sweep::measure_rings(const std::vector<std::uint64_t>& sizes) {
+    const Done done(rows_, request_.shape);
+    std::vector<PointPlan> points;
+    for (const auto bytes : sizes)
+        if (!done.has(rings_phase, trimmed_ring, bytes)) points.push_back({bytes, ring_samples, 4});
+    if (points.empty()) return true;
+    std::vector<ColumnPlan> columns;
+    for (const char* name : {closed_ring, trimmed_ring})
+        columns.push_back({name, false, nlohmann::json::object(),
+                           std::string(name).substr(std::string("thalweg ").size()), ""});
+    return launch(rings_phase, columns, points);
+}
+
 int Sweep::run() {
     std::string why;
     std::vector<std::uint64_t> sizes;
@@ -176,6 +194,11 @@ int Sweep::run() {
     if (!request_.out.empty() && !read_rows({request_.out}, rows_, why)) {
         fmt::print(stderr, "thalweg bench: {}\n", why);
         return 2;
+    }
+    if (request_.rings) {
+        const bool measured = measure_rings(sizes);
+        fmt::print("{}", format_rings(rows_, false));
+        return measured ? 0 : 1;
     }
     bool good = screen(sizes);
     if (good && !request_.screen_only) good = decide(sizes);
@@ -210,6 +233,23 @@ int show_table(const std::vector<std::string>& files, bool markdown, bool column
         "{} undecided\n",
         lines.size(), geometric_mean(gains), slower, undecided);
     return 0;
+}
+
+int write_document(const std::vector<std::string>& files, const std::string& page) {
+    std::vector<Row> rows;
+    std::string why;
+    if (!read_rows(files, rows, why)) {
+        fmt::print(stderr, "thalweg bench: {}\n", why);
+        return 2;
+    }
+    const std::string text = document(rows);
+    std::FILE* file = page == "-" ? stdout : std::fopen(page.c_str(), "w");
+    if (file == nullptr) {
+        fmt::print(stderr, "thalweg bench: {} cannot be written\n", page);
+        return 1;
+    }
+    std::fputs(text.c_str(), file);
+    return file == stdout || std::fclose(file) == 0 ? 0 : 1;
 }
 
 // Plots are drawn by a Python script with matplotlib: a well-kept library, and not on anybody's hot path.
@@ -267,6 +307,7 @@ int bench_main(int argc, char** argv) {
         ->check(CLI::Range(1, 10000));
     bcast->add_option("--decide-samples-large", request.decide_samples_large, "pairs from 4 MiB")
         ->check(CLI::Range(1, 10000));
+    bcast->add_flag("--rings", request.rings, "only the closed against the trimmed ring, one rank per host");
     bcast->add_flag("--screen-only", request.screen_only, "stop after the first look");
     bcast->add_flag("--again", request.again, "decide once more with three times the pairs");
     bcast->add_flag("--force", request.force, "measure although the lab is over its capacity");
@@ -279,6 +320,10 @@ int bench_main(int argc, char** argv) {
     table->add_option("FILE", files, "JSON lines written by --out")->required();
     table->add_flag("--markdown", markdown, "as Markdown");
     table->add_flag("--columns", columns, "every column too, with min, median and p99");
+    std::string page = "-";
+    auto* pages = app.add_subcommand("document", "write the page of all tables");
+    pages->add_option("FILE", files, "JSON lines written by --out")->required();
+    pages->add_option("--out", page, "the Markdown file to write; -: standard output")->capture_default_str();
     std::string picture = "bench.png";
     auto* plot = app.add_subcommand("plot", "draw result files");
     plot->add_option("FILE", files, "JSON lines written by --out")->required();
@@ -292,5 +337,6 @@ int bench_main(int argc, char** argv) {
     if (!ours.empty()) request.ours = ours;
     if (bcast->parsed()) return Sweep(request).run();
     if (table->parsed()) return show_table(files, markdown, columns);
+    if (pages->parsed()) return write_document(files, page);
     return draw(files, picture);
 }

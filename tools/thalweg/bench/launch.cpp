@@ -184,6 +184,7 @@ bool run_launch(const Launch& launch, std::vector<Row>& rows, std::string& why) 
         if (line.contains("busiest_host_per_call")) {
             row.tx_bytes = line["busiest_host_per_call"].at("tx_bytes");
             row.tx_packets = line["busiest_host_per_call"].at("tx_packets");
+            row.all_tx_bytes = line.value("all_hosts_tx_bytes", -1.0);
         }
         rows.push_back(std::move(row));
     }

@@ -7,13 +7,21 @@ namespace thalweg::bench {
 bool append_rows(const std::string& path, const std::vector<Row>& rows, std::string& why) {
     std::ofstream file(path, std::ios::app);
     for (const auto& row : rows) {
-        nlohmann::json line{{"context", row.context},         {"collective", row.collective},
-                            {"column", row.column},           {"phase", row.phase},
-                            {"launch", row.launch},           {"bytes", row.bytes},
-                            {"seconds", row.seconds},         {"back_to_back_seconds", row.back_to_back},
-                            {"wrong_words", row.wrong_words}, {"late_samples", row.late_samples},
-                            {"algorithm", row.algorithm},     {"reason", row.reason},
-                            {"tx_bytes", row.tx_bytes},       {"tx_packets", row.tx_packets}};
+        nlohmann::json line{{"context", row.context},
+                            {"collective", row.collective},
+                            {"column", row.column},
+                            {"phase", row.phase},
+                            {"launch", row.launch},
+                            {"bytes", row.bytes},
+                            {"seconds", row.seconds},
+                            {"back_to_back_seconds", row.back_to_back},
+                            {"wrong_words", row.wrong_words},
+                            {"late_samples", row.late_samples},
+                            {"algorithm", row.algorithm},
+                            {"reason", row.reason},
+                            {"tx_bytes", row.tx_bytes},
+                            {"tx_packets", row.tx_packets},
+                            {"all_tx_bytes", row.all_tx_bytes}};
         file << line.dump() << '\n';
     }
     file.flush();
@@ -44,6 +52,7 @@ bool read_rows(const std::vector<std::string>& paths, std::vector<Row>& rows, st
                 row.reason = line.at("reason");
                 row.tx_bytes = line.at("tx_bytes");
                 row.tx_packets = line.at("tx_packets");
+                row.all_tx_bytes = line.value("all_tx_bytes", -1.0);
                 rows.push_back(std::move(row));
             } catch (const std::exception& error) {
                 why = path + " line " + std::to_string(number) + " is not a result row: " + error.what();

@@ -19,6 +19,7 @@ struct Row {
     std::uint64_t wrong_words = 0, late_samples = 0;
     std::string algorithm, reason;
     double tx_bytes = -1, tx_packets = -1;  // per call on the busiest host; negative: not counted
+    double all_tx_bytes = -1;               // per call, all hosts together
 };
 
 // Appends; false with one sentence in `why` when the file cannot be written.

@@ -21,18 +21,6 @@ double setting(const Row& row, const char* name) {
     return std::stod((*found)[name].get<std::string>());
 }
 
-std::string bytes_text(std::uint64_t bytes) {
-    if (bytes >= (1u << 20) && bytes % (1u << 20) == 0) return fmt::format("{} MiB", bytes >> 20);
-    if (bytes >= 1024 && bytes % 1024 == 0) return fmt::format("{} KiB", bytes >> 10);
-    return fmt::format("{} B", bytes);
-}
-
-std::string time_text(double seconds) {
-    if (seconds <= 0) return "-";
-    if (seconds < 1e-3) return fmt::format("{:.1f} us", seconds * 1e6);
-    return seconds < 1 ? fmt::format("{:.2f} ms", seconds * 1e3) : fmt::format("{:.3f} s", seconds);
-}
-
 bool is_native(const std::string& column) { return column.starts_with("native"); }
 
 // The rows of one point, the newest of each (launch, column).
@@ -102,6 +90,18 @@ Summary summarize_point(const std::vector<const Row*>& rows) {
 
 }  // namespace
 
+std::string bytes_text(std::uint64_t bytes) {
+    if (bytes >= (1u << 20) && bytes % (1u << 20) == 0) return fmt::format("{} MiB", bytes >> 20);
+    if (bytes >= 1024 && bytes % 1024 == 0) return fmt::format("{} KiB", bytes >> 10);
+    return fmt::format("{} B", bytes);
+}
+
+std::string time_text(double seconds) {
+    if (seconds <= 0) return "-";
+    if (seconds < 1e-3) return fmt::format("{:.1f} us", seconds * 1e6);
+    return seconds < 1 ? fmt::format("{:.2f} ms", seconds * 1e3) : fmt::format("{:.3f} s", seconds);
+}
+
 double limit_seconds(const Row& row) {
     const double rate = setting(row, "THALWEG_LAB_RATE_BYTES_PER_S");
     if (rate <= 0 || row.context.value("hosts", 1) < 2) return 0;
@@ -150,6 +150,10 @@ std::string format_table(const std::vector<Summary>& lines, bool markdown) {
                                               : "DIFFER",
              line.algorithm});
     }
+    return format_cells(cells, markdown);
+}
+
+std::string format_cells(const std::vector<std::vector<std::string>>& cells, bool markdown) {
     std::vector<std::size_t> widths(cells[0].size());
     for (const auto& row : cells)
         for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());

@@ -35,7 +35,12 @@ struct Summary {
 // left out.
 std::vector<Summary> summarize(const std::vector<Row>& rows);
 
-// Fixed-width text, or Markdown.
+// "64 KiB", "1.25 ms".
+std::string bytes_text(std::uint64_t bytes);
+std::string time_text(double seconds);
+// The first row is the heading. Fixed-width text, or Markdown.
+std::string format_cells(const std::vector<std::vector<std::string>>& cells, bool markdown);
+
 std::string format_table(const std::vector<Summary>& lines, bool markdown);
 // Every column of the rows with min, median, p99 and the number of samples.
 std::string format_columns(const std::vector<Row>& rows);

@@ -1,0 +1,15 @@
+// docs/measurements.md: everything that was measured, made from result files alone.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/results.h"
+
+namespace thalweg::bench {
+
+// Markdown: the shape of the lab and the method, one table per MPI, a summary with geometric means, the
+// rings.
+std::string document(const std::vector<Row>& rows);
+
+}  // namespace thalweg::bench
