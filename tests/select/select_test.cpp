@@ -52,9 +52,9 @@ TEST(Decide, PipelinesWithinTheTargetsOnTheLabs) {
                 EXPECT_LE(static_cast<double>(candidate.predicted), target * limit) << hosts << " " << bytes;
                 ASSERT_TRUE(candidate.evaluated);
                 EXPECT_LE(static_cast<double>(*candidate.evaluated), target * limit) << hosts << " " << bytes;
-                // Nothing in the list is much cheaper.
+                // Nothing in the list is cheaper by more than the quarter that robustness may cost.
                 EXPECT_LE(static_cast<double>(candidate.predicted),
-                          1.06 * static_cast<double>(explanation.candidates.front().predicted))
+                          4.0 / 3 * static_cast<double>(explanation.candidates.front().predicted))
                     << hosts << " " << bytes << " " << to_text(explanation.candidates.front().choice);
             }
         }
