@@ -1,0 +1,77 @@
+"""One rank of mpi4py's own test suite; writes what became of each test, a JSON line as soon as it is known.
+
+    mpi4py_outcomes.py TEST_FOLDER OUTCOMES [ARGUMENT…]   ARGUMENTs go to the suite's main.py; OUTCOMES.<rank> is written
+"""
+
+import json
+import sys
+import unittest
+
+folder, outcomes = sys.argv[1], sys.argv[2]
+del sys.argv[1:3]
+sys.dont_write_bytecode = True
+sys.path.insert(0, folder)
+
+
+class Result(unittest.TextTestResult):
+    """Failures count by the kind of exception: their texts hold addresses and random names."""
+
+    def startTestRun(self):
+        super().startTestRun()
+        from mpi4py import MPI
+
+        self.lines = open(f"{outcomes}.{MPI.COMM_WORLD.Get_rank()}", "w", encoding="utf-8")
+        self.write("suite", "started")
+
+    def write(self, test, outcome):
+        name = test if isinstance(test, str) else test.id()
+        self.lines.write(json.dumps([name, outcome]) + "\n")
+        self.lines.flush()
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.write(test, "started")
+
+    def stopTestRun(self):
+        super().stopTestRun()
+        self.write("suite", "ended")
+        self.lines.close()
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self.write(test, "passed")
+
+    def addFailure(self, test, error):
+        super().addFailure(test, error)
+        self.write(test, f"failed: {error[0].__name__}")
+
+    def addError(self, test, error):
+        super().addError(test, error)
+        self.write(test, f"error: {error[0].__name__}")
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self.write(test, f"skipped: {reason}")
+
+    def addExpectedFailure(self, test, error):
+        super().addExpectedFailure(test, error)
+        self.write(test, "failed as expected")
+
+    def addUnexpectedSuccess(self, test):
+        super().addUnexpectedSuccess(test)
+        self.write(test, "passed against expectation")
+
+    def addSubTest(self, test, subtest, error):
+        super().addSubTest(test, subtest, error)
+        if error is not None:
+            self.write(subtest, f"failed: {error[0].__name__}")
+
+
+class Runner(unittest.TextTestRunner):
+    resultclass = Result
+
+
+if __name__ == "__main__":
+    from main import main
+
+    main(module=None, testRunner=Runner)

@@ -1,0 +1,120 @@
+"""mpi4py's own test suite ends the same, test by test and rank by rank, with Thalweg taking every broadcast it can.
+
+    mpi4py_suite.py MPI.json RANKS ALGORITHM [MODULE…]     all modules where none is named
+
+The tests are those of the source distribution with the version of the installed wheel; the package is the wheel's.
+"""
+
+import collections
+import fcntl
+import json
+import os
+import pathlib
+import re
+import sys
+import tarfile
+import tempfile
+
+from conformance import HERE, Failure, Mpi, Skipped, algorithms_of, expect, main, read_report, run
+
+# Modules that do not end, or end differently from run to run, without Thalweg.
+LEFT_OUT = {}
+REPEATS = 3  # of the suite without Thalweg, before an outcome counts as one that MPI alone does not give
+
+
+def tests_folder(mpi):
+    """The test/ folder of the source distribution, fetched once by pip into .setup/."""
+    with open(mpi.root / "versions.txt", encoding="utf-8") as file:
+        requirement = re.search(rf"^\.venv-{mpi.wheel}\s+(mpi4py==(\S+))", file.read(), re.M)
+    home = mpi.root / ".setup"
+    home.mkdir(exist_ok=True)
+    source = home / f"mpi4py-{requirement[2]}"
+    with open(home / "mpi4py.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if (source / "thalweg.stamp").exists():
+            return source / "test"
+        with tempfile.TemporaryDirectory(prefix="tw") as folder:
+            pip = run([mpi.python, "-m", "pip", "download", "--disable-pip-version-check", "--no-input", "--no-deps",
+                       "--no-binary", "mpi4py", "--dest", folder, requirement[1]], limit=280)
+            archives = list(pathlib.Path(folder).glob("mpi4py-*.tar.gz"))
+            if pip.code != 0 or len(archives) != 1:
+                raise Skipped(f"pip cannot fetch the source of {requirement[1]}: {pip}")
+            with tarfile.open(archives[0]) as archive:
+                archive.extractall(home, filter="data")
+        (source / "thalweg.stamp").touch()
+    return source / "test"
+
+
+def outcomes(mpi, ranks, folder, arguments, limit, **more):
+    """{(rank, test): (outcome, …)} and the run."""
+    with tempfile.TemporaryDirectory(prefix="tw") as temporary:
+        program = [mpi.python, "-B", HERE / "mpi4py_outcomes.py", folder, f"{temporary}/rank", *arguments]
+        ended = mpi.launch(ranks, program, limit=limit, **more)
+        found = collections.defaultdict(list)
+        for rank in range(ranks):
+            try:
+                with open(f"{temporary}/rank.{rank}", encoding="utf-8") as lines:
+                    for line in lines:
+                        name, outcome = json.loads(line)
+                        found[rank, name].append(outcome)
+            except (FileNotFoundError, json.JSONDecodeError):
+                pass  # the rank did not get far enough: its "ended" is missing
+    return {key: tuple(value) for key, value in found.items()}, ended
+
+
+def complete(found, ranks):
+    return all("ended" in found.get((rank, "suite"), ()) for rank in range(ranks))
+
+
+def arguments_for(modules):
+    words = ["--no-builddir"]
+    for module in modules:
+        words += ["-i", rf"^{module}\.py$"]
+    for module in LEFT_OUT:
+        words += ["-e", rf"^{module}\.py$"]
+    return words
+
+
+def compare(mpi, ranks, algorithm, modules):
+    folder, arguments = tests_folder(mpi), arguments_for(modules)
+    limit = 250 if modules else 1500
+    native, ended = outcomes(mpi, ranks, folder, arguments, limit, thalweg=False)
+    expect(complete(native, ranks), "the suite does not end without Thalweg:", ended)
+    with tempfile.TemporaryDirectory(prefix="tw") as temporary:
+        report_file = f"{temporary}/report.json"
+        settings = {"BCAST": algorithm, "BCAST_MIN_BYTES": 0, "REPORT": report_file}
+        ours, ended = outcomes(mpi, ranks, folder, arguments, limit, **settings)
+        expect(complete(ours, ranks), "the suite does not end with Thalweg; last of rank 0:", list(ours)[-1:], ended)
+        report = read_report(report_file)
+
+    # A test that has several outcomes by itself proves nothing; it may have those, and no other.
+    seen = {key: {value} for key, value in native.items()}
+    different = [key for key in native | ours if ours.get(key) not in seen.get(key, ())]
+    for _ in range(REPEATS - 1):
+        if not different:
+            break
+        again, _ = outcomes(mpi, ranks, folder, arguments, limit, thalweg=False)
+        for key, value in again.items():
+            seen.setdefault(key, set()).add(value)
+        different = [key for key in different if ours.get(key) not in seen.get(key, ())]
+    for key in different:
+        print(f"rank {key[0]} {key[1]}: without Thalweg {seen.get(key)}, with it {ours.get(key)}")
+    expect(not different, len(different), "tests end differently with Thalweg:", ended)
+
+    calls, chosen = report["totals"], algorithms_of(report)
+    # What is left over has one rank, no bytes, or an intercommunicator.
+    expect(calls["accelerated"] > 0 if ranks > 1 else calls["accelerated"] == 0, "accelerated:", calls)
+    expect(calls["errors"] == 0, "errors:", calls)
+    expect(all(name.split(":")[0] == algorithm.split(":")[0].split("(")[0] or "node_leader" in name for name in chosen),
+           "another algorithm ran:", chosen)
+    kinds = collections.Counter(value[-1].split(":")[0] for (_, name), value in ours.items() if name != "suite")
+    print(f"{ranks} ranks, {sum(kinds.values()) // ranks} tests, of all ranks: {dict(kinds)}; rank 0: {calls['calls']}"
+          f" broadcasts, {calls['accelerated']} accelerated, {chosen}")
+
+
+def test(path, ranks, algorithm, *modules):
+    compare(Mpi(path), int(ranks), algorithm, modules)
+
+
+if __name__ == "__main__":
+    main(test)
