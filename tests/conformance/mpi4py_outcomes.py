@@ -7,10 +7,7 @@ import json
 import sys
 import unittest
 
-folder, outcomes = sys.argv[1], sys.argv[2]
-del sys.argv[1:3]
-sys.dont_write_bytecode = True
-sys.path.insert(0, folder)
+outcomes = None
 
 
 class Result(unittest.TextTestResult):
@@ -71,7 +68,11 @@ class Runner(unittest.TextTestRunner):
     resultclass = Result
 
 
-if __name__ == "__main__":
+if __name__ == "__main__":  # the suite's worker processes import this file under another name
+    folder, outcomes = sys.argv[1], sys.argv[2]
+    del sys.argv[1:3]
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, folder)
     from main import main
 
     main(module=None, testRunner=Runner)
