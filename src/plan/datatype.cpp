@@ -1,6 +1,7 @@
 #include "plan/datatype.h"
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -259,6 +260,18 @@ std::optional<Runs> runs_of(MPI_Datatype type) {
 
 bool is_named(MPI_Datatype type) { return Contents(type).named(); }
 
+// Two threads may meet a type at the same time, on two communicators. Setting the attribute twice would
+// delete the shape that the first of them is using.
+constinit std::mutex making_mutex;
+
+// Null where it was not made yet.
+const TypeShape* known_shape(MPI_Datatype type) {
+    void* known = nullptr;
+    int found = 0;
+    if (host()->Type_get_attr(type, keyvals().type, &known, &found) != MPI_SUCCESS || !found) return nullptr;
+    return static_cast<const TypeShape*>(known);
+}
+
 }  // namespace
 
 std::int64_t type_size(MPI_Datatype type) {
@@ -270,11 +283,7 @@ std::int64_t type_size(MPI_Datatype type) {
 }
 
 const TypeShape& shape_of(MPI_Datatype type, TypeShape& storage) {
-    const Host& mpi = *host();
-    void* known = nullptr;
-    int found = 0;
-    if (mpi.Type_get_attr(type, keyvals().type, &known, &found) == MPI_SUCCESS && found)
-        return *static_cast<const TypeShape*>(known);
+    if (const TypeShape* const known = known_shape(type)) return *known;
     storage.size = static_cast<std::uint64_t>(type_size(type));
     storage.extent = extent_of(type);
     const bool named = is_named(type);
@@ -282,13 +291,15 @@ const TypeShape& shape_of(MPI_Datatype type, TypeShape& storage) {
         storage.layout = Layout::contiguous(storage.size);
         return storage;
     }
+    std::lock_guard lock(making_mutex);
+    if (const TypeShape* const known = known_shape(type)) return *known;
     const std::optional<Runs> runs = runs_of(type);
     if (runs) storage.layout = Layout::list(*runs, storage.extent);
     // A map that does not hold as many bytes as MPI says was misread; MPI itself then packs.
     storage.opaque = !runs || storage.layout.size() != storage.size;
     if (named) return storage;
     std::unique_ptr<TypeShape> kept(new TypeShape(storage));
-    if (mpi.Type_set_attr(type, keyvals().type, kept.get()) != MPI_SUCCESS) return storage;
+    if (host()->Type_set_attr(type, keyvals().type, kept.get()) != MPI_SUCCESS) return storage;
     return *kept.release();
 }
 
