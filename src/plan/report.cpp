@@ -40,6 +40,16 @@ std::string quoted(std::string_view text) {
     return out += '"';
 }
 
+// Seconds with nine decimals. Not by printf: a program may have a locale that writes a decimal comma.
+std::string seconds_text(std::uint64_t time_ns) {
+    const std::string decimals = std::to_string(1'000'000'000 + time_ns % 1'000'000'000);
+    return std::to_string(time_ns / 1'000'000'000) + "." + decimals.substr(1);
+}
+
+std::uint64_t slept_ns_of(const Tally& tally) {
+    return static_cast<std::uint64_t>(tally.waited.slept_seconds * 1e9);
+}
+
 // What one process did in all, in numbers that can be compared between ranks.
 enum Total {
     calls,
@@ -80,7 +90,7 @@ Totals add_up(const std::vector<std::shared_ptr<CommunicatorRecord>>& records) {
             sum[errors] += tally.errors;
             sum[polls] += tally.waited.polls;
             sum[sleeps] += tally.waited.sleeps;
-            sum[slept_ns] += static_cast<std::uint64_t>(tally.waited.slept_seconds * 1e9);
+            sum[slept_ns] += slept_ns_of(tally);
         }
     return sum;
 }
@@ -116,10 +126,10 @@ void append_tally(std::string& text, const Tally& tally) {
         return;
     }
     text += ", \"algorithm\": " + quoted(tally.algorithm);
-    append(text, ", \"seconds\": %.9f, \"staged\": %" PRIu64 ", \"errors\": %" PRIu64,
-           static_cast<double>(tally.elapsed_ns) * 1e-9, tally.staged_calls, tally.errors);
-    append(text, ", \"polls\": %" PRIu64 ", \"sleeps\": %" PRIu64 ", \"slept_seconds\": %.6f}",
-           tally.waited.polls, tally.waited.sleeps, tally.waited.slept_seconds);
+    append(text, ", \"seconds\": %s, \"staged\": %" PRIu64 ", \"errors\": %" PRIu64,
+           seconds_text(tally.elapsed_ns).c_str(), tally.staged_calls, tally.errors);
+    append(text, ", \"polls\": %" PRIu64 ", \"sleeps\": %" PRIu64 ", \"slept_seconds\": %s}",
+           tally.waited.polls, tally.waited.sleeps, seconds_text(slept_ns_of(tally)).c_str());
 }
 
 std::string as_json(const World& world, const std::vector<std::shared_ptr<CommunicatorRecord>>& records,

@@ -5,6 +5,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -12,10 +13,10 @@ folder, command = sys.argv[1], sys.argv[2:]
 path = os.path.join(folder, f"report-{os.getpid()}.json")
 
 
-def run(target):
+def run(target, *variables):
     at = command.index("env") + 1
-    return subprocess.run(command[:at] + [f"THALWEG_REPORT={target}"] + command[at:], capture_output=True, text=True,
-                          timeout=100)
+    return subprocess.run(command[:at] + [f"THALWEG_REPORT={target}", *variables] + command[at:], capture_output=True,
+                          text=True, timeout=100)
 
 
 def check(condition, what):
@@ -46,6 +47,20 @@ twin, linear = rows[("twin", "linear")]
 check(linear["calls"] == 5 and linear["bytes"] == 500000, f"linear: {linear}")
 check(rows[("MPI_COMM_SELF", "one rank")][1]["calls"] == 3, "MPI_COMM_SELF")
 check(report["settings"]["THALWEG_BCAST"] == "chain:chunk_bytes=64K", f"settings: {report['settings']}")
+
+# A program whose locale writes a decimal comma; the system's own locales need not include one.
+locales = os.path.join(folder, f"locales-{os.getpid()}")
+os.makedirs(locales)
+made = shutil.which("localedef") and subprocess.run(
+    ["localedef", "-i", "de_DE", "-f", "UTF-8", os.path.join(locales, "de_DE.UTF-8")], capture_output=True)
+if made and os.path.exists(os.path.join(locales, "de_DE.UTF-8")):
+    run(path, f"LOCPATH={locales}", "LC_ALL=de_DE.UTF-8")
+    with open(path) as file:
+        json.load(file)
+    os.remove(path)
+else:
+    print("localedef or its sources are missing: no locale with a decimal comma was tried")
+shutil.rmtree(locales)
 
 table = run("-")
 for words in (("MPI_COMM_WORLD",), ("twin",), ("chain:chunk_bytes=64K", " 9 "), ("native: one rank", " 3 ")):
