@@ -1,9 +1,12 @@
 """One rank of mpi4py's own test suite; writes what became of each test, a JSON line as soon as it is known.
 
     mpi4py_outcomes.py TEST_FOLDER OUTCOMES [ARGUMENT…]   ARGUMENTs go to the suite's main.py; OUTCOMES.<rank> is written
+
+THALWEG_TEST_ABORT=1: the first failure ends the job, whose other ranks may wait for ever for what is missing.
 """
 
 import json
+import os
 import sys
 import unittest
 
@@ -24,6 +27,10 @@ class Result(unittest.TextTestResult):
         name = test if isinstance(test, str) else test.id()
         self.lines.write(json.dumps([name, outcome]) + "\n")
         self.lines.flush()
+        if outcome.startswith(("failed: ", "error: ")) and os.environ.get("THALWEG_TEST_ABORT"):
+            from mpi4py import MPI
+
+            MPI.COMM_WORLD.Abort(1)
 
     def startTest(self, test):
         super().startTest(test)

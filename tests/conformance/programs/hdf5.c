@@ -1,7 +1,7 @@
-/* A program that reaches MPI through a library only: linked to parallel HDF5 and to no MPI (programs.py). The root's bytes are
- * broadcast, every rank writes its own part of what it received into one file through the MPI-IO driver, and every rank
- * reads all of it back, with metadata read by one rank and broadcast by HDF5. All bytes are compared with the pattern,
- * never with each other. Exits with 1 on a wrong byte.
+/* A program that reaches MPI through a library only: linked to parallel HDF5 and to no MPI (programs.py). The
+ * root's bytes are broadcast, every rank writes its own part of what it received into one file through the
+ * MPI-IO driver, and every rank reads all of it back, with metadata read by one rank and broadcast by HDF5.
+ * All bytes are compared with the pattern, never with each other. Exits with 1 on a wrong byte.
  *
  *     hdf5 FILE */
 #include <hdf5.h>
@@ -53,8 +53,9 @@ static long write_parts(hid_t file, unsigned char* area, size_t bytes) {
         hsize_t all = bytes, mine = per_rank, start = (hsize_t)rank * per_rank;
         hid_t space = check(H5Screate_simple(1, &all, NULL), "H5Screate_simple");
         hid_t part = check(H5Screate_simple(1, &mine, NULL), "H5Screate_simple");
-        hid_t set = check(H5Dcreate2(file, name, H5T_NATIVE_UCHAR, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
-                          "H5Dcreate2");
+        hid_t set =
+            check(H5Dcreate2(file, name, H5T_NATIVE_UCHAR, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                  "H5Dcreate2");
         hid_t transfer = check(H5Pcreate(H5P_DATASET_XFER), "H5Pcreate");
         check(H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE), "H5Pset_dxpl_mpio");
         check(H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &mine, NULL), "H5Sselect_hyperslab");
