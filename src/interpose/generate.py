@@ -58,7 +58,7 @@ class Call:
 
 AROUND = {
     "init": ("thalweg_before_init();", "thalweg_after_init();"),
-    "session_open": ("", "thalweg_after_session_init();"),
+    "session_open": ("thalweg_before_init();", "thalweg_after_session_init();"),
     "session_close": ("thalweg_before_session_finalize();", ""),
 }
 
@@ -222,6 +222,7 @@ def build(calls):
             node += "    thalweg_version;\n    thalweg_strerror;\n    thalweg_set_option;\n    thalweg_get_last_call;\n"
             node += "".join(f"    {symbol};\n" for symbol in private_symbols())
         files[f"{library}.map"] = node + "  local:\n    *;\n};\n"
+    files[".clang-format"] = "# Generated files stay as generate.py writes them.\nDisableFormat: true\n"
     return files
 
 

@@ -30,7 +30,7 @@ typedef int64_t ThalwegCount;
 int thalweg_enter(void* frame);
 void thalweg_leave(void);
 
-/* Around the native call of the same name. */
+/* Around the native call of the same name; the first is in front of MPI_Session_init as well. */
 void thalweg_before_init(void);
 void thalweg_after_init(void);
 /* Inside the native MPI_Init, in front of the PMIx_Commit it makes. */

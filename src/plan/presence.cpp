@@ -1,6 +1,7 @@
 #include "plan/presence.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -125,7 +126,10 @@ bool agree_over_tree(Circle& below, Circle& above, int rank) {
 
 }  // namespace
 
-void announce_presence() { store.write(own_word); }
+void announce_presence() {
+    static std::atomic<bool> done{false};
+    if (!done.exchange(true)) store.write(own_word);
+}
 
 void announce_while_committing() { store.write_while_committing(own_word); }
 

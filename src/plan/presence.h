@@ -16,7 +16,8 @@ enum class Presence {
     unknown,  // the launcher has no store that we can use; every rank that has us gets this answer
 };
 
-// Before the native MPI_Init. Local.
+// Before the native MPI_Init or MPI_Session_init, whichever is first: the barrier may be inside either.
+// Local; does nothing after the first call.
 void announce_presence();
 
 // Inside the native MPI_Init, before it commits to PMIx: does the same where announce_presence() found no

@@ -4,11 +4,10 @@
 
 #include "interpose/next.h"
 
-/* An exported name with its own record of what comes next, and the body it shares with its other spellings.
- */
-#define THALWEG_FORTRAN_NAME(symbol, call)                                            \
-    void wrap_fortran_##symbol(PARAMETERS_##call) THALWEG_WRAPS(symbol);              \
-    static ThalwegNext next_##symbol = {#symbol, (void*)wrap_fortran_##symbol, NULL}; \
+/* An exported name with its own record of what comes next, and the body it shares with its other spellings. */
+#define THALWEG_FORTRAN_NAME(symbol, call)                                                \
+    void wrap_fortran_##symbol(PARAMETERS_##call) THALWEG_WRAPS(symbol);                  \
+    static ThalwegNext next_##symbol = {#symbol, (void*)wrap_fortran_##symbol, NULL};     \
     void wrap_fortran_##symbol(PARAMETERS_##call) { body_##call(&next_##symbol, ARGUMENTS_##call); }
 
 #define PARAMETERS_mpi_init int* ierror
@@ -40,7 +39,7 @@ THALWEG_FORTRAN_NAME(MPI_INIT, mpi_init)
 THALWEG_FORTRAN_NAME(mpi_init_f08, mpi_init)
 THALWEG_FORTRAN_NAME(mpi_init_f08_, mpi_init)
 
-#define PARAMETERS_mpi_init_thread int *required, int *provided, int *ierror
+#define PARAMETERS_mpi_init_thread int* required, int* provided, int* ierror
 #define ARGUMENTS_mpi_init_thread required, provided, ierror
 typedef void Next_mpi_init_thread(PARAMETERS_mpi_init_thread);
 
@@ -90,7 +89,7 @@ THALWEG_FORTRAN_NAME(MPI_FINALIZE, mpi_finalize)
 THALWEG_FORTRAN_NAME(mpi_finalize_f08, mpi_finalize)
 THALWEG_FORTRAN_NAME(mpi_finalize_f08_, mpi_finalize)
 
-#define PARAMETERS_mpi_comm_free int *comm, int *ierror
+#define PARAMETERS_mpi_comm_free int* comm, int* ierror
 #define ARGUMENTS_mpi_comm_free comm, ierror
 typedef void Next_mpi_comm_free(PARAMETERS_mpi_comm_free);
 
@@ -111,7 +110,7 @@ THALWEG_FORTRAN_NAME(MPI_COMM_FREE, mpi_comm_free)
 THALWEG_FORTRAN_NAME(mpi_comm_free_f08, mpi_comm_free)
 THALWEG_FORTRAN_NAME(mpi_comm_free_f08_, mpi_comm_free)
 
-#define PARAMETERS_mpi_comm_disconnect int *comm, int *ierror
+#define PARAMETERS_mpi_comm_disconnect int* comm, int* ierror
 #define ARGUMENTS_mpi_comm_disconnect comm, ierror
 typedef void Next_mpi_comm_disconnect(PARAMETERS_mpi_comm_disconnect);
 
@@ -132,7 +131,7 @@ THALWEG_FORTRAN_NAME(MPI_COMM_DISCONNECT, mpi_comm_disconnect)
 THALWEG_FORTRAN_NAME(mpi_comm_disconnect_f08, mpi_comm_disconnect)
 THALWEG_FORTRAN_NAME(mpi_comm_disconnect_f08_, mpi_comm_disconnect)
 
-#define PARAMETERS_mpi_bcast void *buffer, int *count, int *datatype, int *root, int *comm, int *ierror
+#define PARAMETERS_mpi_bcast void* buffer, int* count, int* datatype, int* root, int* comm, int* ierror
 #define ARGUMENTS_mpi_bcast buffer, count, datatype, root, comm, ierror
 typedef void Next_mpi_bcast(PARAMETERS_mpi_bcast);
 

@@ -9,6 +9,7 @@ int wrap_MPI_Session_init(ThalwegHandle info, ThalwegHandle errhandler, void* se
     Next_MPI_Session_init* next = (Next_MPI_Session_init*)thalweg_next(&next_MPI_Session_init);
     if (next == NULL) return thalweg_missing_error();
     if (!thalweg_enter(__builtin_frame_address(0))) return next(info, errhandler, session);
+    thalweg_before_init();
     int error = next(info, errhandler, session);
     thalweg_leave();
     if (error == 0) thalweg_after_session_init();
@@ -17,8 +18,7 @@ int wrap_MPI_Session_init(ThalwegHandle info, ThalwegHandle errhandler, void* se
 
 typedef int Next_MPI_Session_finalize(void* session);
 Next_MPI_Session_finalize wrap_MPI_Session_finalize THALWEG_WRAPS(MPI_Session_finalize);
-static ThalwegNext next_MPI_Session_finalize = {"MPI_Session_finalize", (void*)wrap_MPI_Session_finalize,
-                                                NULL};
+static ThalwegNext next_MPI_Session_finalize = {"MPI_Session_finalize", (void*)wrap_MPI_Session_finalize, NULL};
 
 int wrap_MPI_Session_finalize(void* session) {
     Next_MPI_Session_finalize* next = (Next_MPI_Session_finalize*)thalweg_next(&next_MPI_Session_finalize);

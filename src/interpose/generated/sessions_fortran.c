@@ -4,14 +4,13 @@
 
 #include "interpose/next.h"
 
-/* An exported name with its own record of what comes next, and the body it shares with its other spellings.
- */
-#define THALWEG_FORTRAN_NAME(symbol, call)                                            \
-    void wrap_fortran_##symbol(PARAMETERS_##call) THALWEG_WRAPS(symbol);              \
-    static ThalwegNext next_##symbol = {#symbol, (void*)wrap_fortran_##symbol, NULL}; \
+/* An exported name with its own record of what comes next, and the body it shares with its other spellings. */
+#define THALWEG_FORTRAN_NAME(symbol, call)                                                \
+    void wrap_fortran_##symbol(PARAMETERS_##call) THALWEG_WRAPS(symbol);                  \
+    static ThalwegNext next_##symbol = {#symbol, (void*)wrap_fortran_##symbol, NULL};     \
     void wrap_fortran_##symbol(PARAMETERS_##call) { body_##call(&next_##symbol, ARGUMENTS_##call); }
 
-#define PARAMETERS_mpi_session_init int *info, int *errhandler, int *session, int *ierror
+#define PARAMETERS_mpi_session_init int* info, int* errhandler, int* session, int* ierror
 #define ARGUMENTS_mpi_session_init info, errhandler, session, ierror
 typedef void Next_mpi_session_init(PARAMETERS_mpi_session_init);
 
@@ -27,6 +26,7 @@ static void body_mpi_session_init(ThalwegNext* record, PARAMETERS_mpi_session_in
         next(info, errhandler, session, ierror);
         return;
     }
+    thalweg_before_init();
     next(info, errhandler, session, ierror);
     thalweg_leave();
     if (*ierror == 0) thalweg_after_session_init();
@@ -39,7 +39,7 @@ THALWEG_FORTRAN_NAME(MPI_SESSION_INIT, mpi_session_init)
 THALWEG_FORTRAN_NAME(mpi_session_init_f08, mpi_session_init)
 THALWEG_FORTRAN_NAME(mpi_session_init_f08_, mpi_session_init)
 
-#define PARAMETERS_mpi_session_finalize int *session, int *ierror
+#define PARAMETERS_mpi_session_finalize int* session, int* ierror
 #define ARGUMENTS_mpi_session_finalize session, ierror
 typedef void Next_mpi_session_finalize(PARAMETERS_mpi_session_finalize);
 
