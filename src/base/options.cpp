@@ -64,8 +64,10 @@ template <typename Value, typename Parse>
 bool parse_within(const Option& option, std::string_view text, Parse parse, Value& value) {
     const std::size_t dots = option.accepted.find("..");
     const auto parsed = parse(text);
-    if (!parsed || *parsed < *parse(option.accepted.substr(0, dots)) ||
-        *parsed > *parse(option.accepted.substr(dots + 2)))
+    // "Within" rather than "not outside": hundreds of digits make a double that is neither (infinity /
+    // infinity).
+    if (!parsed || !(*parsed >= *parse(option.accepted.substr(0, dots)) &&
+                     *parsed <= *parse(option.accepted.substr(dots + 2))))
         return false;
     value = *parsed;
     return true;

@@ -53,6 +53,17 @@ TEST(options, words_of_a_row_follow_the_order_of_its_enum) {
     EXPECT_EQ(settings.transport, TransportSetting::mpi);
 }
 
+TEST(options, a_number_of_more_digits_than_a_double_holds_is_refused) {
+    const std::string digits = "1." + std::string(400, '0');
+    Settings settings;
+    std::string why;
+    EXPECT_EQ(settings.set("THALWEG_LATENCY_US", digits, Origin::environment, why), Status::invalid_argument);
+    EXPECT_EQ(settings.set("THALWEG_RATE", digits + "mbit", Origin::environment, why),
+              Status::invalid_argument);
+    EXPECT_EQ(settings.latency_us, 0);
+    EXPECT_EQ(settings.rate, 0);
+}
+
 TEST(options, environment_is_read_with_units_and_remembers_the_origin) {
     std::vector<Complaint> complaints;
     const Settings settings =
