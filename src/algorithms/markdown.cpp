@@ -54,7 +54,7 @@ std::string algorithms_markdown() {
         "With these the bench runs another library's algorithm on our engine, so that a gain splits into the "
         "part of\n"
         "the algorithm and the part of the waiting. The names are those of the libraries' own controls\n"
-        "(`MPIR_CVAR_BCAST_INTRA_ALGORITHM`, `coll_tuned_bcast_algorithm`).\n\n"
+        "(`MPIR_CVAR_BCAST_INTRA_ALGORITHM`, `coll_tuned_bcast_algorithm`, `I_MPI_ADJUST_BCAST`).\n\n"
         "| library | its name | ours | how ours differs |\n|---|---|---|---|\n";
     for (const Twin& twin : twins())
         text += cat({"| ", twin.family, " | ", twin.native, " | `", twin.choice, "` | ",

@@ -112,6 +112,16 @@ TEST(Table, TheGainSplitsIntoAlgorithmAndWaiting) {
     EXPECT_NE(format_table(lines, false).find("2.00 x 2.00"), std::string::npos);
 }
 
+TEST(Table, ATwinIsFoundHoweverItsColumnIsWritten) {
+    auto rows = {row("native", "screen", 1, {6}), row("native knomial", "screen", 1, {6}),
+                 row("thalweg knomial:radix=4", "screen", 1, {3}), row("thalweg", "screen", 1, {1.5})};
+    std::vector<Row> of_openmpi(rows);
+    for (Row& each : of_openmpi) each.context["mpi_name"] = "openmpi";
+    const auto lines = summarize(of_openmpi);
+    ASSERT_EQ(lines.size(), 1u);
+    EXPECT_DOUBLE_EQ(lines[0].twin_seconds, 3);
+}
+
 TEST(Table, ASlowerPointSaysSo) {
     const auto lines =
         summarize({row("native", "decide", 1, {1, 1, 1}), row("thalweg", "decide", 1, {2, 2, 2})});
@@ -155,12 +165,21 @@ TEST(Columns, EveryNativeAlgorithmHasAColumnAndValidControls) {
 
 TEST(Columns, TheSameAlgorithmOfOursIsAValidChoice) {
     for (const auto& native : native_rows()) {
-        if (native.ours.empty()) continue;
+        if (native.twin.empty()) continue;
         Choice choice;
         std::string why;
-        EXPECT_EQ(parse_choice(Collective::bcast, native.ours, choice, why), Status::ok)
-            << native.name << ": " << why;
+        EXPECT_EQ(parse_choice(Collective::bcast, twin_of(native), choice, why), Status::ok)
+            << native.mpi << " " << native.name << ": " << why;
     }
+}
+
+TEST(Columns, ATwinHasTheParametersThatTheSettingsChange) {
+    EXPECT_EQ(same_as_ours("openmpi", "bcast", "native chain"), "chain:chunk_bytes=64K");
+    EXPECT_EQ(same_as_ours("openmpi-debian", "bcast", "native pipeline_16K"), "chain:chunk_bytes=16K");
+    EXPECT_EQ(same_as_ours("mpich", "bcast", "native tree"), "kary:chunk_bytes=0");
+    EXPECT_EQ(same_as_ours("mpich", "bcast", "native flat_pipelined_tree_64K"), "kary:chunk_bytes=64K");
+    EXPECT_EQ(same_as_ours("impi", "bcast", "native shumilin"), "");
+    EXPECT_EQ(same_as_ours("mpich", "bcast", "native"), "");
 }
 
 TEST(Proof, ALinearBroadcastLeavesTheRootsHostOncePerRemoteRank) {

@@ -174,8 +174,8 @@ bool Sweep::measure_rings(const std::vector<std::uint64_t>& sizes) {
     if (points.empty()) return true;
     std::vector<ColumnPlan> columns;
     for (const char* name : {closed_ring, trimmed_ring})
-        columns.push_back({name, false, nlohmann::json::object(),
-                           std::string(name).substr(std::string("thalweg ").size()), ""});
+        columns.push_back(
+            {name, false, nlohmann::json::object(), std::string(name).substr(ours_prefix.size()), ""});
     return launch(rings_phase, columns, points);
 }
 

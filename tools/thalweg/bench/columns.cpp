@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "algorithms/algorithm.h"
+
 namespace thalweg::bench {
 namespace {
 
@@ -25,11 +27,29 @@ std::string_view family(std::string_view mpi) { return mpi.substr(0, mpi.find("-
 
 const std::vector<NativeRow>& native_rows() {
     static const std::vector<NativeRow> rows{
-#define NATIVE(mpi, collective, name, how, settings, ours) {#mpi, #collective, name, #how, settings, ours},
+#define NATIVE(mpi, collective, name, how, settings, twin, changed) \
+    {#mpi, #collective, name, #how, settings, twin, changed},
 #include "bench/natives.def"
 #undef NATIVE
     };
     return rows;
+}
+
+std::string twin_of(const NativeRow& row) {
+    if (row.twin.empty()) return "";
+    for (const Twin& twin : twins())
+        if (twin.family == row.mpi && twin.native == row.twin && name_of(twin.collective) == row.collective)
+            // Of a parameter that is given twice the last value counts.
+            return canonical(std::string(twin.choice) + (row.changed.empty() ? "" : ":") +
+                             std::string(row.changed));
+    return "";
+}
+
+std::string canonical(std::string_view text) {
+    Choice choice;
+    std::string why;
+    return parse_choice(Collective::bcast, text, choice, why) == Status::ok ? to_text(choice)
+                                                                            : std::string(text);
 }
 
 std::vector<ColumnPlan> all_columns(std::string_view mpi, std::string_view collective,
@@ -49,7 +69,7 @@ std::vector<ColumnPlan> all_columns(std::string_view mpi, std::string_view colle
         columns.push_back(std::move(column));
     }
     for (const auto& choice : ours)
-        columns.push_back({"thalweg " + choice, false, nlohmann::json::object(), choice, ""});
+        columns.push_back({std::string(ours_prefix) + choice, false, nlohmann::json::object(), choice, ""});
     return columns;
 }
 
@@ -57,7 +77,7 @@ std::string same_as_ours(std::string_view mpi, std::string_view collective, std:
     for (const auto& row : native_rows())
         if (row.mpi == family(mpi) && row.collective == collective &&
             "native " + std::string(row.name) == name)
-            return std::string(row.ours);
+            return twin_of(row);
     return "";
 }
 

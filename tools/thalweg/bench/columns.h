@@ -10,9 +10,16 @@
 namespace thalweg::bench {
 
 struct NativeRow {
-    std::string_view mpi, collective, name, how, settings, ours;
+    std::string_view mpi, collective, name, how, settings, twin, changed;
 };
 const std::vector<NativeRow>& native_rows();
+
+// The same algorithm as a choice of ours, with the parameters that the row's settings change; empty where the
+// row names no twin.
+std::string twin_of(const NativeRow& row);
+
+// A choice as to_text writes it, or the text itself where it is none: for comparing what users wrote.
+std::string canonical(std::string_view choice);
 
 // One column of the driver's configuration.
 struct ColumnPlan {
@@ -26,13 +33,14 @@ struct ColumnPlan {
 inline constexpr std::string_view native_default = "native";
 inline constexpr std::string_view native_again = "native (A/A)";
 inline constexpr std::string_view automatic = "thalweg";
+inline constexpr std::string_view ours_prefix = "thalweg ";  // then the choice as the user wrote it
 
 // `ours` are choice texts to measure besides the automatic one. The first three are always default, A/A,
 // automatic.
 std::vector<ColumnPlan> all_columns(std::string_view mpi, std::string_view collective,
                                     const std::vector<std::string>& ours);
 
-// The choice text of ours that is the same algorithm as the native column `name`; empty when there is none.
+// twin_of the native column `name`; empty when there is none.
 std::string same_as_ours(std::string_view mpi, std::string_view collective, std::string_view name);
 
 }  // namespace thalweg::bench

@@ -83,7 +83,9 @@ Summary summarize_point(const std::vector<const Row*>& rows) {
     if (nearest_native != nullptr) {
         line.twin = same_as_ours(line.mpi, nearest_native->collective, nearest_native->column);
         for (const Row* row : rows)
-            if (row->column == "thalweg " + line.twin) line.twin_seconds = median(row->seconds);
+            if (row->column.starts_with(ours_prefix) &&
+                canonical(std::string_view(row->column).substr(ours_prefix.size())) == line.twin)
+                line.twin_seconds = median(row->seconds);
     }
     return line;
 }
