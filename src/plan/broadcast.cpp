@@ -28,7 +28,9 @@ Pieces pieces_of(std::uint64_t message_bytes) {
     return {bytes, (message_bytes + bytes - 1) / bytes};
 }
 
-int mpi_class_of(Status status) {
+// What MPI itself reported, where it did: a program that survives a lost peer asks for that very class.
+int mpi_error_of(Status status, int native_error) {
+    if (status == Status::transport_failed && native_error != MPI_SUCCESS) return native_error;
     switch (status) {
         case Status::mismatch:
             return MPI_ERR_TRUNCATE;
@@ -66,7 +68,7 @@ int raise(Communicator& state, Plan* plan, MPI_Comm comm, Status status) {
     THALWEG_LOG_AT(error, "a broadcast failed: %s", describe(status));
     if (plan != nullptr && plan->tally != nullptr) ++plan->tally->errors;
     state.broken = status != Status::out_of_memory;
-    const int code = mpi_class_of(status);
+    const int code = mpi_error_of(status, state.native_error());
     host()->Comm_call_errhandler(comm, code);
     return code;
 }

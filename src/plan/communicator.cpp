@@ -123,6 +123,10 @@ Communicator::~Communicator() {
     }
 }
 
+int Communicator::native_error() const {
+    return mpi_transport_ == nullptr ? MPI_SUCCESS : mpi_transport_->last_error();
+}
+
 void Communicator::go_native(Reason reason) {
     phase_ = Phase::native;
     reason_ = reason;
@@ -258,7 +262,9 @@ void Communicator::open_channel(MPI_Comm comm) {
             limits.credit_bytes = world_.settings().credit_bytes;
             int error = MPI_SUCCESS;
             // Twice the window: one operation may start while the sends of the one before are still leaving.
-            transport_ = MpiTransport::make(channel_comm_, 2 * limits.in_flight, error);
+            auto transport = MpiTransport::make(channel_comm_, 2 * limits.in_flight, error);
+            mpi_transport_ = transport.get();
+            transport_ = std::move(transport);
 #if defined(THALWEG_SABOTEUR)
             if (const auto sabotage = saboteur_options_from_environment(); transport_ && sabotage)
                 transport_ = make_saboteur(std::move(transport_), *sabotage);

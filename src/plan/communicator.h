@@ -20,6 +20,8 @@
 
 namespace thalweg {
 
+class MpiTransport;
+
 class Communicator {
   public:
     enum class Phase : std::uint8_t {
@@ -69,6 +71,8 @@ class Communicator {
 
     // The channel failed: nothing more can run on it.
     bool broken = false;
+    // The MPI error code behind that failure; MPI_SUCCESS where MPI reported none.
+    int native_error() const;
 
   private:
     Communicator(MPI_Comm comm, World& world);
@@ -94,7 +98,8 @@ class Communicator {
 
     MPI_Comm channel_comm_;
     bool has_channel_comm_ = false;
-    std::unique_ptr<Transport> transport_;  // an MpiTransport until there are others
+    std::unique_ptr<Transport> transport_;
+    const MpiTransport* mpi_transport_ = nullptr;  // transport_, or what it wraps
     std::shared_ptr<Channel> channel_;
     Staging staging_;
     PlanCache plans_;
