@@ -56,16 +56,22 @@ class Link {
             if (!begin(true, data + static_cast<std::size_t>(i) * part_bytes, part_bytes)) return false;
         return finish();
     }
-    // The time from the arrival of the last untimed part to that of the last one.
+    // The time that all parts but the untimed ones take. A receiver that was kept off its core finds several
+    // at once, so those that are still to come when its clock starts are counted; 0: it found all at once.
     bool stream_in(std::byte* data, std::size_t part_bytes, std::uint64_t& duration_ns) {
-        std::uint64_t first = 0;
+        std::uint64_t first = 0, timed = 0;
         for (int i = 0; i < parts; ++i)
             if (!begin(false, data + static_cast<std::size_t>(i) * part_bytes, part_bytes)) return false;
         while (active_ > 0) {
             if (!poll()) return false;
-            if (first == 0 && active_ <= parts - untimed_parts) first = now_ns();
+            if (first == 0 && active_ <= parts - untimed_parts) {
+                first = now_ns();
+                timed = static_cast<std::uint64_t>(active_);
+            }
         }
-        duration_ns = std::max<std::uint64_t>(1, now_ns() - first);
+        duration_ns = 0;
+        if (timed != 0)
+            duration_ns = std::max<std::uint64_t>(1, (now_ns() - first) * (parts - untimed_parts) / timed);
         return true;
     }
 
@@ -107,7 +113,7 @@ bool measure_as_sender(MPI_Comm comm, int peer, std::byte* data, Network& networ
             return false;
         const unsigned __int128 bytes =
             static_cast<unsigned __int128>(parts - untimed_parts) * part_bytes * 1'000'000'000;
-        network.bytes_per_second = static_cast<std::uint64_t>(bytes / duration_ns);
+        if (duration_ns != 0) network.bytes_per_second = static_cast<std::uint64_t>(bytes / duration_ns);
         if (duration_ns >= shortest_ns) break;
     }
     return true;
