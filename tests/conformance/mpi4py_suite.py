@@ -45,6 +45,7 @@ def tests_folder(mpi):
 
 def outcomes(mpi, ranks, folder, arguments, limit, **more):
     """{(rank, test): (outcome, …)} and the run."""
+    mpi.environment["PYTHONPATH"] = str(folder)  # for the processes that the suite spawns
     with tempfile.TemporaryDirectory(prefix="tw") as temporary:
         program = [mpi.python, "-B", HERE / "mpi4py_outcomes.py", folder, f"{temporary}/rank", *arguments]
         ended = mpi.launch(ranks, program, limit=limit, **more)
