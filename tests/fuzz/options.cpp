@@ -46,6 +46,7 @@ void is_adopted(const Settings& rank0) {
 }  // namespace
 
 std::vector<std::string> fuzz::seeds() {
+    using namespace std::string_literals;  // for the zero bytes
     std::vector<std::string> seeds;
     std::string all;
     for (const Option& option : options()) {
@@ -57,9 +58,9 @@ std::vector<std::string> fuzz::seeds() {
         all += seeds.back() + '\0';
     }
     seeds.push_back(all);
-    seeds.push_back(std::string("THALWEG_BCAST=node_leader(intra=linear,inter=chain:chunk_bytes=64K)"));
-    seeds.push_back(std::string("THALWEG_RATE=3GiB/s\0THALWEG_RATE=12.5gbit\0THALWEG_LATENCY_US=1.5", 66));
-    seeds.push_back(std::string("THALWEGS=1\0THALWEG_LAB_X=2\0PATH=/bin\0THALWEG_BCSAT=auto", 56));
+    seeds.push_back("THALWEG_BCAST=node_leader(intra=linear,inter=chain:chunk_bytes=64K)"s);
+    seeds.push_back("THALWEG_RATE=3GiB/s\0THALWEG_RATE=12.5gbit\0THALWEG_LATENCY_US=1.5"s);
+    seeds.push_back("THALWEGS=1\0THALWEG_LAB_X=2\0PATH=/bin\0THALWEG_BCSAT=auto"s);
     return seeds;
 }
 

@@ -85,6 +85,22 @@ def main(root):
         expect("SKIPPED" not in checkout.log(), "the log is of one commit and its changes", checkout.log())
         expect(checkout.full("tset").returncode == 1, "an unknown job is refused", "")
 
+        # Every harness gets its turn, also after one that broke.
+        checkout.script("setup", "exit 0")
+        harness = checkout.tree / "build-fuzz/bin"
+        harness.mkdir(parents=True)
+        for name, status in (("broken", 1), ("sound", 0)):
+            (harness / f"fuzz_{name}").write_text(
+                "#!/bin/sh\n[ $1 != --seeds ] || exit 0\n"
+                f"echo 'stat::number_of_executed_units: 123'\necho '{name} ran'\nexit {status}\n")
+            (harness / f"fuzz_{name}").chmod(0o755)
+        output = checkout.full("fuzz").stdout
+        expect("fuzz: FAILED (exit 1)" in output and "broken ran" in output, "a broken harness fails the job", output)
+        expect("fuzz sound: 123 inputs" in output, "the harness behind it runs too", output)
+        (harness / "fuzz_broken").unlink()
+        expect("fuzz: passed" in checkout.full("fuzz").stdout, "sound harnesses pass", checkout.log())
+        expect("fuzz sound: 123 inputs" in checkout.log(), "the log says how many inputs", checkout.log())
+
         # A job that ends in the middle does not pass because its last command would.
         checkout.script("build", "exit 3")
         expect("lab-tables: FAILED (exit 3)" in checkout.full("lab-tables").stdout, "a job ends at its first error",
