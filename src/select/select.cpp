@@ -1,6 +1,7 @@
 #include "select/select.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "model/cost.h"
@@ -26,6 +27,14 @@ std::string time_text(Picoseconds time) {
            (unit == second        ? " s"
             : unit == millisecond ? " ms"
                                   : " us");
+}
+
+// Up to four significant bits, so that a program whose sizes vary meets few different choices: an eighth of
+// the size moves the best chunk by less than the model knows. Powers of two stay.
+std::uint64_t rounded(std::uint64_t bytes) {
+    if (bytes < 16 || bytes > never / 2) return bytes;
+    const std::uint64_t grain = std::uint64_t{1} << (std::bit_width(bytes - 1) - 4);
+    return (bytes + grain - 1) / grain * grain;
 }
 
 }  // namespace
@@ -73,7 +82,7 @@ struct Selector::Impl {
         if (topology.nodes() <= 1) return {std::nullopt, "one host"};
         if (topology.size() == 2) return {std::nullopt, "two ranks"};
         if (bytes < small_bytes) return {std::nullopt, "small message"};
-        Candidate best = cheapest_candidate(collective, problem(bytes), topology, selection.machine);
+        Candidate best = cheapest_candidate(collective, problem(rounded(bytes)), topology, selection.machine);
         return {best.choice, "cost model: " + time_text(best.predicted)};
     }
 

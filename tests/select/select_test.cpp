@@ -1,6 +1,8 @@
 // Decisions: tables first, then the model, native where native is best, the same on every rank.
 #include "select/select.h"
 
+#include <set>
+
 #include "algorithms/cases.h"
 #include "model/cost.h"
 #include "select/table.h"
@@ -71,6 +73,19 @@ TEST(Decide, ChunksFollowLatencyTimesRate) {
     // Only the product counts: a slow-motion cluster takes the chunks of the fast one.
     EXPECT_EQ(chunk(2, 12e9), chunk(2000, 12e6));
     EXPECT_GT(chunk(20, 12e9), 2 * chunk(2, 12e9));
+}
+
+TEST(Decide, SizesThatVaryALittleShareOneChoice) {
+    const Selection selection{Machine::from_options(60, 11.95e6), "mpich", {}, {}};
+    const Topology topology = from_text("node:4 core:2");
+    const auto choice = [&](std::uint64_t bytes) {
+        return to_text(*decide(Collective::bcast, bytes, topology, selection).choice);
+    };
+    EXPECT_EQ(choice(1000001), choice(1000100));
+    EXPECT_EQ(choice(1048575), choice(1 << 20));
+    std::set<std::string> choices;
+    for (std::uint64_t bytes = 1 << 20; bytes < 2 << 20; bytes += 1013) choices.insert(choice(bytes));
+    EXPECT_LE(choices.size(), 9u);
 }
 
 TEST(Decide, ForcedChoicesCount) {
