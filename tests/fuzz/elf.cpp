@@ -44,7 +44,8 @@ struct Sample {
         std::ifstream file(THALWEG_FUZZ_SAMPLE, std::ios::binary);
         bytes.assign(std::istreambuf_iterator<char>(file), {});
         if (bytes.empty()) fuzz::fail("cannot read " THALWEG_FUZZ_SAMPLE);
-        bytes.resize((bytes.size() + page - 1) / page * page);
+        // Not with zeros, which would end every text inside the file.
+        bytes.resize(bytes.size() / page * page + page, 'x');
         const auto header = at<Elf64_Ehdr>(0);
         add(offsetof(Elf64_Ehdr, e_type), 2, 2);
         add(offsetof(Elf64_Ehdr, e_phoff), 2, 8);
