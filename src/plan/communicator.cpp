@@ -24,7 +24,7 @@ constexpr std::uint64_t worth_calls = 8;
 constexpr std::uint64_t worth_bytes = 1u << 20;
 
 // What a hop costs beyond the network where ranks sleep while they wait: about one sleep and a wake-up.
-constexpr Picoseconds sleeping_hop = 100'000'000;
+constexpr Picoseconds sleeping_hop = 30'000'000;
 
 // Private communicators of user communicators that were freed in a way we did not see coming (an attribute
 // callback at some rank's leisure). Freed when the next communicator is set up.
