@@ -38,7 +38,7 @@ std::string format_rings(const std::vector<Row>& rows, bool markdown) {
         if (row.column == closed_ring) pair.closed = &row;
         if (row.column == trimmed_ring) pair.trimmed = &row;
     }
-    std::vector<std::vector<std::string>> cells{{"ranks", "bytes", "closed", "trimmed", "time saved",
+    std::vector<std::vector<std::string>> cells{{"ranks", "rate", "bytes", "closed", "trimmed", "time saved",
                                                  "time saved, back to back", "ratio [95 %]", "messages saved",
                                                  "link bytes saved (kernel)", "bytes saved (schedule)"}};
     for (const auto& [key, pair] : pairs) {
@@ -55,8 +55,8 @@ std::string format_rings(const std::vector<Row>& rows, bool markdown) {
                     .bytes);
         };
         cells.push_back(
-            {fmt::format("{}", ranks), bytes_text(bytes), time_text(closed), time_text(trimmed),
-             saved(trimmed, closed),
+            {fmt::format("{}", ranks), pair.closed->context.value("rate", ""), bytes_text(bytes),
+             time_text(closed), time_text(trimmed), saved(trimmed, closed),
              saved(median(pair.trimmed->back_to_back), median(pair.closed->back_to_back)),
              fmt::format("{:.2f} [{:.2f}, {:.2f}]", ratio.value, ratio.interval.low, ratio.interval.high),
              fmt::format("{} of {}", all - left, all),
