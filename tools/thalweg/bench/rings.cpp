@@ -16,8 +16,7 @@ struct Pair {
     const Row* trimmed = nullptr;
 };
 
-// Messages of the ring phase alone: papers.md's figures count these, the binomial scatter before it is the
-// same.
+// Messages of the whole broadcast, the binomial scatter before the ring included.
 std::uint64_t messages(const char* algorithm, int ranks, std::uint64_t bytes) {
     const Algorithm* found = find_algorithm(Collective::bcast, algorithm);
     const Choice choice = standard_choice(*found);
