@@ -284,8 +284,11 @@ int Driver::run() {
         // What the lab measured about itself, and every setting of ours that was in effect.
         for (char** entry = environ; *entry != nullptr; ++entry) {
             const std::string text = *entry;
-            if (text.starts_with("THALWEG"))
-                line["settings"][text.substr(0, text.find('='))] = text.substr(text.find('=') + 1);
+            if (!text.starts_with("THALWEG")) continue;
+            const std::string value = text.substr(text.find('=') + 1);
+            // Of a file only its name: where it lies says nothing to others.
+            line["settings"][text.substr(0, text.find('='))] =
+                value.starts_with('/') ? value.substr(value.rfind('/') + 1) : value;
         }
         *out_ << line.dump() << std::endl;
     }

@@ -36,7 +36,7 @@ TEST(validate, closed_ring_of_8_resends_12_blocks) {
     EXPECT_EQ(verdict.bytes, 100u * (4 + 2 + 2 + 1 + 1 + 1 + 1) + 5600u);
 }
 
-// papers.md 4.3: native minus tuned.
+// Zhou et al., arXiv 1603.06809: transfers of the native ring minus those of the tuned one.
 TEST(validate, closed_ring_redundancy_is_that_of_the_paper) {
     for (auto [size, saved] : {std::pair{9, 13},
                                {10, 15},

@@ -1,6 +1,6 @@
 /* What Thalweg costs where it has nothing to give: 10^4 split/free pairs and a million small broadcasts,
  * through us and past us (PMPI), interleaved. The median of the rounds must agree within the limits of
- * design.md. */
+ * the promise: 1.1 times, and 3 % or 150 ns. */
 #include "check.h"
 
 static int by_value(const void* a, const void* b) {
