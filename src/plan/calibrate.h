@@ -20,8 +20,8 @@ struct Network {
 // there and back, then a stream of a quarter of a megabyte, or of four on a network that makes that too short
 // to time. Collective over `comm`, which is private and idle; every rank gets the same answer. Values are
 // rounded to three significant bits, so that small differences between two runs choose the same schedule.
-// Unknown when MPI failed or nothing could be timed. Takes milliseconds on a slow network, less than one on a
-// fast one.
+// Unknown when MPI failed or nothing could be timed. Takes about the time
+// of the stream.
 Network measure_network(MPI_Comm comm, const Topology& topology, int rank);
 
 }  // namespace thalweg
