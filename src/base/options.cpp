@@ -43,7 +43,7 @@ const Field& field_at(const Settings& settings, const Option& option) {
 
 bool is_word_kind(OptionKind kind) {
     return kind == OptionKind::on_off || kind == OptionKind::level || kind == OptionKind::waiting ||
-           kind == OptionKind::transport;
+           kind == OptionKind::transport || kind == OptionKind::agent;
 }
 
 std::string_view word_at(std::string_view accepted, int index) {
@@ -92,7 +92,8 @@ bool store(Settings& settings, const Option& option, std::string_view value, std
         case OptionKind::on_off:
         case OptionKind::level:
         case OptionKind::waiting:
-        case OptionKind::transport: {
+        case OptionKind::transport:
+        case OptionKind::agent: {
             const int index = index_of_word(option.accepted, value);
             if (index < 0) return false;
             field_at<std::uint8_t>(settings, option) = static_cast<std::uint8_t>(index);

@@ -20,6 +20,7 @@ namespace thalweg {
 enum class Switch : std::uint8_t { off, on };
 enum class LogLevel : std::uint8_t { error, warn, info, debug };
 enum class WaitSetting : std::uint8_t { automatic, spin, sleep };
+enum class AgentSetting : std::uint8_t { automatic, off, sleep, sibling, core };
 enum class TransportSetting : std::uint8_t { automatic, mpi };
 
 // Text with its room inside, at most `capacity - 1` bytes.
@@ -41,7 +42,8 @@ enum class OptionKind : std::uint8_t {
     on_off,
     level,
     waiting,
-    transport,  // one word of a list
+    transport,
+    agent,  // one word of a list
     bytes,
     count,  // std::uint64_t
     duration_us,
@@ -61,6 +63,7 @@ using on_off = Switch;
 using level = LogLevel;
 using waiting = WaitSetting;
 using transport = TransportSetting;
+using agent = AgentSetting;
 using bytes = std::uint64_t;
 using count = std::uint64_t;
 using duration_us = double;
