@@ -252,7 +252,11 @@ std::uint64_t Execution::Impl::run_local(std::uint64_t budget_bytes) {
         }
         const std::byte* source = address(step.source) + local_done_;
         std::byte* target = address(step.target) + local_done_;
-        if (piece != 0 && reduces) reducer_.combine(source, target, piece, reducer_.context);
+        if (piece != 0 && reduces) {
+            const bool source_left = step.source_side == Side::left;
+            reducer_.combine(source_left ? source : target, source_left ? target : source, target, piece,
+                             reducer_.context);
+        }
         if (piece != 0 && !reduces && source != target) std::memmove(target, source, piece);
         local_done_ += piece;
         budget_bytes -= std::min(piece + local_step_cost_bytes, budget_bytes);

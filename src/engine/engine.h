@@ -28,10 +28,12 @@ struct Limits {
 };
 inline constexpr std::uint64_t message_overhead_bytes = 256;
 
-// How `reduce` steps combine: target[i] = source[i] op target[i] over `bytes` bytes, a multiple of
-// element_bytes.
+// How `reduce` steps combine: target[i] = left[i] op right[i] over `bytes` bytes, a multiple of
+// element_bytes. `target` is `left` or `right`; otherwise the two do not overlap. Elements may be aligned no
+// better than the program's own buffers are. Called from whichever thread advances the execution.
 struct Reducer {
-    void (*combine)(const void* source, void* target, std::size_t bytes, void* context) = nullptr;
+    void (*combine)(const void* left, const void* right, void* target, std::size_t bytes,
+                    void* context) = nullptr;
     void* context = nullptr;
     std::size_t element_bytes = 1;
 };

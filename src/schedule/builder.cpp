@@ -86,9 +86,9 @@ StepId Builder::copy(Slice target, Slice source, std::span<const StepId> after) 
     return impl_->add({StepKind::copy, -1, 0, source, target}, after);
 }
 
-StepId Builder::reduce(Slice target, Slice source, std::span<const StepId> after) {
+StepId Builder::reduce(Slice target, Slice source, Side source_side, std::span<const StepId> after) {
     assert(target.bytes == source.bytes);
-    return impl_->add({StepKind::reduce, -1, 0, source, target}, after);
+    return impl_->add({StepKind::reduce, -1, 0, source, target, source_side}, after);
 }
 
 Slice Builder::scratch(std::uint64_t bytes) {

@@ -27,7 +27,11 @@ class Builder {
     StepId send(int to, Slice source, std::span<const StepId> after = {});
     StepId recv(int from, Slice target, std::span<const StepId> after = {});
     StepId copy(Slice target, Slice source, std::span<const StepId> after = {});
-    StepId reduce(Slice target, Slice source, std::span<const StepId> after = {});
+    // target = source op target where the source is on the left (as MPI's own reductions take it), else
+    // target = target op source. Slices are whole elements, and start at multiples of the element from the
+    // place that an operand of the collective has.
+    StepId reduce(Slice target, Slice source, Side source_side = Side::left,
+                  std::span<const StepId> after = {});
 
     // `bytes` of fresh scratch memory, undefined at every start.
     Slice scratch(std::uint64_t bytes);

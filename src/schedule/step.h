@@ -32,16 +32,22 @@ using StepId = std::uint32_t;
 // (operation, message) into a tag and rely on it.
 inline constexpr std::uint32_t max_messages_per_pair = 1u << 14;
 
-// One vertex. send reads `source`; recv writes `target`; copy and reduce read `source` and write `target`
-// (reduce also reads it). `peer` is the other rank of a send or recv, else -1. `message` is the ordinal of
-// this message among all that go from its sender to its receiver in this schedule: it pairs a send with its
-// receive.
+// An operand's place in a reduction. MPI calls its operations associative, not commutative, and even for
+// those that commute equal bits on all ranks need equal operands in equal places.
+enum class Side : std::uint8_t { left, right };
+
+// One vertex. send reads `source`; recv writes `target`; copy and reduce read `source` and write `target`.
+// reduce also reads `target`: with source_side left, target = source op target; with right, target = target
+// op source, element by element. `peer` is the other rank of a send or recv, else -1. `message` is the
+// ordinal of this message among all that go from its sender to its receiver in this schedule: it pairs a send
+// with its receive.
 struct Step {
     StepKind kind = StepKind::copy;
     std::int32_t peer = -1;
     std::uint32_t message = 0;
     Slice source;
     Slice target;
+    Side source_side = Side::left;  // of a reduce
 };
 
 constexpr bool is_message(StepKind kind) { return kind == StepKind::send || kind == StepKind::recv; }

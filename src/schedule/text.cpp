@@ -29,11 +29,17 @@ void print_label(std::ostream& to, const Step& step) {
             to << " from " << step.peer;
             break;
         case StepKind::copy:
-        case StepKind::reduce:
-            to << (step.kind == StepKind::copy ? "copy " : "reduce ");
+            to << "copy ";
             print(to, step.source);
-            to << (step.kind == StepKind::copy ? " to " : " into ");
+            to << " to ";
             print(to, step.target);
+            break;
+        case StepKind::reduce:
+            print(to, step.target);
+            to << " = ";
+            print(to, step.source_side == Side::left ? step.source : step.target);
+            to << " op ";
+            print(to, step.source_side == Side::left ? step.target : step.source);
             break;
     }
 }

@@ -19,6 +19,16 @@ struct Expectation {
     std::uint64_t offset = 0;
 };
 
+// `slice` must end as the reduction of what all ranks held at the start in `buffer` from `offset` on: each
+// rank's operand once, and the same expression on every rank, so that the bits are equal whatever the
+// operation is and whatever arrives first.
+struct Combination {
+    Slice slice;
+    Buffer buffer = Buffer::in;
+    std::uint64_t offset = 0;
+    bool in_rank_order = false;  // the operation does not commute: ranks ascend from left to right
+};
+
 // What holds before the first step and what must hold after the last, in bytes of one rank's buffers.
 struct Contract {
     std::uint64_t in_bytes = 0;
@@ -26,6 +36,9 @@ struct Contract {
     std::vector<Slice> defined;         // defined at the start (a broadcast's root: all of out)
     std::vector<Slice> required;        // must be defined at the end
     std::vector<Expectation> expected;  // and whose bytes they must be, where the collective only moves bytes
+    std::vector<Combination> combined;  // or what they must combine; as many on every rank
+    std::uint64_t element_bytes = 1;    // reductions begin and end at multiples of it
+    bool synchronises = false;          // must not end before every rank has begun
 };
 
 struct Verdict {
@@ -35,6 +48,7 @@ struct Verdict {
     // Of all ranks together; meaningful when ok.
     std::uint64_t messages = 0;  // sends of at least one byte
     std::uint64_t bytes = 0;
+    std::uint64_t signals = 0;  // sends of no bytes
     // Longest chain of messages (of any size) that depend on one another. A message depends on what its send
     // and its receive wait for: a large one does not leave before its receive is posted.
     std::uint64_t rounds = 0;
@@ -45,10 +59,10 @@ struct Verdict {
 
 // Checks: every send meets a receive of equal size and number; no cycle across ranks, not even when every
 // send waits for its receive; slices in bounds, `in` never written; no two unordered steps of a rank touch
-// the same bytes when one writes; nothing undefined is read; every required byte ends defined, and as
-// expected. schedules[r] and contracts[r] belong to rank r. Reports the first violation in that order.
-// O(total steps × log) time where the order of conflicting steps is written directly, as Builder and the
-// passes do; throws std::bad_alloc only.
+// the same bytes when one writes; nothing undefined is read, no element is cut; every required byte ends
+// defined, and as expected; nobody ends too early. schedules[r] and contracts[r] belong to rank r. Reports
+// the first violation in that order. O(total steps × log) time where the order of conflicting steps is
+// written directly, as Builder and the passes do; throws std::bad_alloc only.
 Verdict validate(std::span<const Schedule> schedules, std::span<const Contract> contracts);
 
 }  // namespace thalweg

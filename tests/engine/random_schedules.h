@@ -15,6 +15,7 @@ struct RandomGroup {
         StepKind kind;  // send stands for the whole message
         int from, to;   // equal for local steps
         Slice source, target;
+        Side source_side = Side::left;
     };
     std::vector<Action> actions;
 
@@ -32,6 +33,7 @@ struct RandomGroup {
             const std::uint64_t bytes = random() % 8 == 0 ? 0 : random() % largest_bytes;
             action.from = action.to = static_cast<int>(random() % size);
             action.kind = random() % 6 == 0 ? StepKind::reduce : StepKind::copy;
+            action.source_side = static_cast<Side>(random() % 2);
             action.source = slice(false, bytes);
             action.target = slice(true, bytes);
             if (size > 1 && random() % 5 != 0) {
@@ -60,7 +62,7 @@ struct RandomGroup {
                     if (action.kind == StepKind::copy)
                         builder.copy(action.target, action.source);
                     else
-                        builder.reduce(action.target, action.source);
+                        builder.reduce(action.target, action.source, action.source_side);
                 }
             }
             schedules.push_back(std::make_shared<const Schedule>(std::move(builder).finish()));
@@ -99,17 +101,21 @@ struct RandomGroup {
             const std::uint8_t* source = at(action.from, action.source);
             std::uint8_t* target = at(action.to, action.target);
             if (action.kind == StepKind::reduce) {
-                combine(source, target, action.source.bytes, nullptr);
+                const bool source_left = action.source_side == Side::left;
+                combine(source_left ? source : target, source_left ? target : source, target,
+                        action.source.bytes, nullptr);
             } else {
                 std::memmove(target, source, action.source.bytes);
             }
         }
     }
 
-    static void combine(const void* source, void* target, std::size_t bytes, void*) {
-        for (std::size_t i = 0; i < bytes; ++i) {
-            static_cast<std::uint8_t*>(target)[i] += static_cast<const std::uint8_t*>(source)[i];
-        }
+    // Neither commutative nor associative: whatever is swapped or bracketed otherwise shows.
+    static void combine(const void* left, const void* right, void* target, std::size_t bytes, void*) {
+        const auto* a = static_cast<const std::uint8_t*>(left);
+        const auto* b = static_cast<const std::uint8_t*>(right);
+        for (std::size_t i = 0; i < bytes; ++i)
+            static_cast<std::uint8_t*>(target)[i] = static_cast<std::uint8_t>(3 * a[i] + b[i]);
     }
 };
 
