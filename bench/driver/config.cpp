@@ -21,6 +21,7 @@ bool read_config(const char* path, Config& config, std::string& why) {
             column.name = entry.at("name");
             column.native = entry.at("native");
             column.option = entry.value("option", "");
+            column.always = entry.value("always", true);
             if (entry.contains("controls"))
                 for (const auto& [variable, value] : entry["controls"].items())
                     column.controls.push_back({variable, value.get<long>()});
@@ -31,6 +32,10 @@ bool read_config(const char* path, Config& config, std::string& why) {
             point.bytes = entry.at("bytes");
             point.samples = entry.at("samples");
             point.back_to_back = entry.value("back_to_back", 4);
+            point.race = entry.value("race", false);
+            point.best_seconds = entry.value("best_seconds", 0.0);
+            point.warm_up_bytes = entry.value("warm_up_bytes", std::size_t{0});
+            point.small_calls = entry.value("small_calls", 0);
             for (const std::size_t column : entry.at("columns")) {
                 if (column >= config.columns.size())
                     throw std::out_of_range("a point names a missing column");

@@ -14,6 +14,7 @@ struct Column {
     bool native = true;             // past every interposer; else through Thalweg with `option` set
     std::vector<Control> controls;  // native only
     std::string option;             // THALWEG_<OP>: "auto", "chain:chunk_bytes=64K", …; ours only
+    bool always = true;             // never dropped from a race
 };
 
 struct Point {
@@ -21,6 +22,10 @@ struct Point {
     int samples = 5;
     int back_to_back = 4;              // calls without a barrier per sample; 0: not measured
     std::vector<std::size_t> columns;  // indices into Config::columns
+    bool race = false;                 // columns stop as bench/race.h says
+    double best_seconds = 0;           // the best median of earlier launches; 0: none
+    std::size_t warm_up_bytes = 0;     // of the calls before the first sample; 0: `bytes`
+    int small_calls = 0;               // per column; not 0: measured as driver/small.h says
 };
 
 struct Config {

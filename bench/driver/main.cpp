@@ -5,7 +5,6 @@
 // Time of one call: all ranks sleep until an agreed instant of a clock they share (ranks of one machine: the
 // lab, or one host), and the time is that of the last rank to return. Without a shared clock a barrier takes
 // the place of the instant and each rank counts from its own start.
-#include <dlfcn.h>
 #include <mpi.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,11 +19,14 @@
 #include <string>
 #include <vector>
 
+#include "bench/race.h"
+#include "bench/statistics.h"
 #include "driver/cases.h"
 #include "driver/config.h"
 #include "driver/link_counters.h"
 #include "driver/native_controls.h"
-#include "thalweg/thalweg.h"
+#include "driver/ours.h"
+#include "driver/small.h"
 
 namespace thalweg::bench {
 namespace {
@@ -34,13 +36,10 @@ constexpr double start_margin_seconds =
 constexpr int back_to_back_every = 3;  // samples
 constexpr int set_up_calls = 8;
 constexpr std::size_t set_up_bytes = 128u << 10;
-constexpr double late_seconds = 5e-4;  // a rank that starts later than this spoils its sample
+constexpr double wake_up_seconds = 3e-4;  // what a sleeper may oversleep; spun where each rank has a core
+constexpr double late_seconds = 5e-4;     // a rank that starts later than this spoils its sample
 
-double now() {
-    timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
+double now() { return 1e-9 * static_cast<double>(now_ns()); }
 
 void sleep_until(double instant) {
     timespec t;
@@ -50,16 +49,6 @@ void sleep_until(double instant) {
     }
 }
 
-// Our functions, when the preload object is here.
-struct Ours {
-    decltype(&thalweg_set_option) set_option = nullptr;
-    decltype(&thalweg_get_last_call) last_call = nullptr;
-    Ours() {
-        set_option = reinterpret_cast<decltype(set_option)>(dlsym(RTLD_DEFAULT, "thalweg_set_option"));
-        last_call = reinterpret_cast<decltype(last_call)>(dlsym(RTLD_DEFAULT, "thalweg_get_last_call"));
-    }
-};
-
 struct Series {
     std::vector<double> seconds, back_to_back;
     LinkCounters busiest;  // of the host with the most bytes in one direction, all timed calls added up
@@ -67,6 +56,7 @@ struct Series {
     long counted_calls = 0;
     std::uint64_t wrong_words = 0, late_samples = 0;
     std::string algorithm, reason;
+    std::string stopped;  // why it dropped out of a race
 };
 
 class Driver {
@@ -79,6 +69,8 @@ class Driver {
     void select(const Column& column);
     void set_up(const Column& column);
     void measure_point(const Point& point);
+    void drop_slow(const Point& point, std::vector<Series>& series) const;
+    void measure_small_point(const Point& point);
     void write(const Point& point, const Column& column, const Series& series);
 
     Config config_;
@@ -88,7 +80,7 @@ class Driver {
     NativeControls controls_;
     LinkReader links_;
     int rank_ = 0, size_ = 1, local_rank_ = 0, hosts_ = 1;
-    bool shared_clock_ = false;
+    bool shared_clock_ = false, spins_ = false;
     MPI_Comm control_ = MPI_COMM_NULL;    // the driver's own traffic
     MPI_Comm ours_comm_ = MPI_COMM_NULL;  // of all columns of ours
     // By column: a native one has its own, because some libraries choose when a communicator is made.
@@ -97,12 +89,6 @@ class Driver {
     std::uint64_t seed_ = 1;
     std::uint64_t wrong_total_ = 0;
 };
-
-[[noreturn]] void die(const std::string& why) {
-    std::fprintf(stderr, "thalweg bench: %s\n", why.c_str());
-    MPI_Abort(MPI_COMM_WORLD, 2);
-    std::abort();
-}
 
 bool same_clock(MPI_Comm comm) {
     unsigned char boot[36] = {}, root[36];
@@ -130,6 +116,8 @@ Driver::Driver(Config config, std::ostream* out)
     int leader = local_rank_ == 0;
     PMPI_Allreduce(&leader, &hosts_, 1, MPI_INT, MPI_SUM, control_);
     shared_clock_ = same_clock(control_);
+    // All ranks of a shared clock run on this machine, whatever hosts they stand for.
+    spins_ = size_ <= sysconf(_SC_NPROCESSORS_ONLN);
     PMPI_Comm_dup(MPI_COMM_WORLD, &ours_comm_);
     for (const auto& column : config_.columns) {
         MPI_Comm comm = ours_comm_;
@@ -169,7 +157,10 @@ double Driver::measure(const Column& column, MPI_Comm comm, std::size_t bytes, i
     double instant = now() + start_margin_seconds;
     PMPI_Bcast(&instant, 1, MPI_DOUBLE, 0, control_);
     if (shared_clock_) {
-        sleep_until(instant);
+        sleep_until(instant - (spins_ ? wake_up_seconds : 0));
+        // A core that wakes up late would count as part of a short call.
+        while (spins_ && now() < instant) {
+        }
     } else {
         PMPI_Barrier(control_);
     }
@@ -205,6 +196,16 @@ double Driver::measure(const Column& column, MPI_Comm comm, std::size_t bytes, i
     return most[0] / calls;
 }
 
+// Every rank comes to the same result: the seconds are the largest of all ranks', and so equal on all.
+void Driver::drop_slow(const Point& point, std::vector<Series>& series) const {
+    double best = point.best_seconds;
+    for (const Series& each : series)
+        if (!each.seconds.empty() && (best <= 0 || median(each.seconds) < best)) best = median(each.seconds);
+    for (std::size_t i = 0; i < series.size(); ++i)
+        if (!config_.columns[point.columns[i]].always && series[i].stopped.empty())
+            series[i].stopped = race_stop(point.bytes, series[i].seconds, best);
+}
+
 void Driver::measure_point(const Point& point) {
     const int calls = std::max(1, point.back_to_back);
     memory_.resize(std::max<std::size_t>(1, point.bytes * static_cast<std::size_t>(calls)));
@@ -213,12 +214,16 @@ void Driver::measure_point(const Point& point) {
     std::vector<std::size_t> order(point.columns.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     for (int sample = -static_cast<int>(config_.warm_up_calls); sample < point.samples; ++sample) {
+        if (point.race) drop_slow(point, series);
         for (const std::size_t i : order) {
+            if (!series[i].stopped.empty()) continue;
             const std::size_t index = point.columns[i];
             const Column& column = config_.columns[index];
             select(column);
             Series* into = sample < 0 ? nullptr : &series[i];
-            const double seconds = measure(column, comms_[index], point.bytes, 1, into);
+            const bool less = into == nullptr && point.warm_up_bytes > 0 && point.warm_up_bytes < point.bytes;
+            const double seconds =
+                measure(column, comms_[index], less ? point.warm_up_bytes : point.bytes, 1, into);
             if (into == nullptr) continue;
             into->seconds.push_back(seconds);
             if (!column.native && ours_.last_call != nullptr) {
@@ -244,6 +249,27 @@ void Driver::measure_point(const Point& point) {
     }
 }
 
+void Driver::measure_small_point(const Point& point) {
+    if (!shared_clock_ || hosts_ > 1) die("small calls are measured on one host");
+    std::vector<SmallColumn> columns;
+    for (const std::size_t index : point.columns) {
+        const Column& column = config_.columns[index];
+        columns.push_back({column.native, [this, &column] { select(column); }, {}});
+    }
+    measure_small(*case_, point.bytes, point.small_calls, ours_comm_, control_, ours_, columns);
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        wrong_total_ += columns[i].result.wrong_words;
+        if (rank_ == 0) {
+            nlohmann::json line = to_json(columns[i].result);
+            line["kind"] = "point";
+            line["collective"] = config_.collective;
+            line["bytes"] = point.bytes;
+            line["column"] = config_.columns[point.columns[i]].name;
+            *out_ << line.dump() << std::endl;
+        }
+    }
+}
+
 void Driver::write(const Point& point, const Column& column, const Series& series) {
     nlohmann::json line;
     line["kind"] = "point";
@@ -257,6 +283,7 @@ void Driver::write(const Point& point, const Column& column, const Series& serie
     line["late_samples"] = series.late_samples;
     line["algorithm"] = series.algorithm;
     line["reason"] = series.reason;
+    if (!series.stopped.empty()) line["stopped"] = series.stopped;
     if (links_.present()) {
         const double calls = static_cast<double>(series.counted_calls);
         line["all_hosts_tx_bytes"] = static_cast<double>(series.sent_by_all) / calls;
@@ -292,7 +319,13 @@ int Driver::run() {
         }
         *out_ << line.dump() << std::endl;
     }
-    for (const auto& point : config_.points) measure_point(point);
+    for (const auto& point : config_.points) {
+        if (point.small_calls > 0) {
+            measure_small_point(point);
+        } else {
+            measure_point(point);
+        }
+    }
     for (std::size_t i = 0; i < comms_.size(); ++i)
         if (config_.columns[i].native) PMPI_Comm_free(&comms_[i]);
     MPI_Comm_free(&ours_comm_);

@@ -13,6 +13,7 @@
 #include "bench/document.h"
 #include "bench/proof.h"
 #include "bench/rings.h"
+#include "bench/small.h"
 
 namespace thalweg::bench {
 namespace {
@@ -49,6 +50,8 @@ TEST(Results, RowsSurviveTheFile) {
     Row first = row("native", "screen", 7, {1.5, 2.5});
     first.algorithm = "chain:chunk_bytes=64K";
     first.tx_bytes = 123;
+    first.stopped = "over 2x after 1";
+    first.calls = {{"count", 5}};
     ASSERT_TRUE(append_rows(file.path, {first}, why)) << why;
     ASSERT_TRUE(append_rows(file.path, {row("thalweg", "screen", 7, {1})}, why)) << why;
     std::vector<Row> rows;
@@ -58,7 +61,11 @@ TEST(Results, RowsSurviveTheFile) {
     EXPECT_EQ(rows[0].seconds, first.seconds);
     EXPECT_EQ(rows[0].algorithm, first.algorithm);
     EXPECT_EQ(rows[0].tx_bytes, 123);
+    EXPECT_EQ(rows[0].stopped, first.stopped);
+    EXPECT_EQ(rows[0].calls, first.calls);
     EXPECT_EQ(rows[1].column, "thalweg");
+    EXPECT_EQ(rows[1].stopped, "");
+    EXPECT_TRUE(rows[1].calls.is_null());
 }
 
 TEST(Results, AMalformedLineIsNamed) {
@@ -122,6 +129,30 @@ TEST(Table, ATwinIsFoundHoweverItsColumnIsWritten) {
     EXPECT_DOUBLE_EQ(lines[0].twin_seconds, 3);
 }
 
+TEST(Table, WhatResemblesTheDefaultIsTheNearestNativeAndItsTwin) {
+    const std::vector<Row> rows{
+        row("native", "screen", 1, {6}), row("native scatter_ring", "screen", 1, {6.1}),
+        row("native binomial", "screen", 1, {9}), row("thalweg scatter_ring", "screen", 1, {3}),
+        row("thalweg binomial", "screen", 1, {4})};
+    std::vector<const Row*> point;
+    for (const Row& each : rows) point.push_back(&each);
+    EXPECT_EQ(resembling_default(point),
+              (std::vector<std::string>{"native scatter_ring", "thalweg scatter_ring"}));
+    EXPECT_TRUE(resembling_default({}).empty());
+}
+
+TEST(Table, AColumnThatWasLeftOutIsNoBestNativeAndNoTwin) {
+    Row left_out = row("native scatter_ring", "screen", 0, {});
+    left_out.stopped = "left out: 3x at 4 MiB";
+    const auto lines =
+        summarize({row("native", "screen", 1, {6}), left_out, row("thalweg scatter_ring", "screen", 1, {3}),
+                   row("thalweg", "screen", 1, {1.5})});
+    ASSERT_EQ(lines.size(), 1u);
+    EXPECT_EQ(lines[0].best_native, "native");
+    EXPECT_EQ(lines[0].twin, "");
+    EXPECT_NE(format_columns({left_out}).find("left out: 3x at 4 MiB"), std::string::npos);
+}
+
 TEST(Table, ASlowerPointSaysSo) {
     const auto lines =
         summarize({row("native", "decide", 1, {1, 1, 1}), row("thalweg", "decide", 1, {2, 2, 2})});
@@ -152,6 +183,24 @@ TEST(Document, HoldsATableForEachMpiAndItsCommit) {
     EXPECT_NE(text.find("3.00"), std::string::npos);
 }
 
+TEST(Document, OneHostAndShortCallsHaveSectionsOfTheirOwn) {
+    std::vector<Row> rows{row("native", "decide", 1, {6, 6, 6}), row("thalweg", "decide", 1, {2, 2, 2})};
+    for (Row& each : rows)
+        each.context["shape"] = "1x2", each.context["rate"] = "", each.context["hosts"] = 1;
+    for (const char* column : {"native", "thalweg"}) {
+        rows.push_back(row(column, small_phase, 2, {1e-6}));
+        rows.back().calls = {{"count", 1000}, {"median_ns", 1000}, {"p99_ns", 1500}};
+    }
+    const std::string text = document(rows);
+    EXPECT_EQ(text.find("## Summary"), std::string::npos) << text;
+    const auto one = text.find("## One host"), table = text.find("### mpich\n"),
+               small = text.find("### mpich, short calls");
+    ASSERT_NE(one, std::string::npos) << text;
+    ASSERT_NE(small, std::string::npos) << text;
+    EXPECT_LT(one, table);
+    EXPECT_LT(table, small);
+}
+
 TEST(Columns, EveryNativeAlgorithmHasAColumnAndValidControls) {
     for (const char* mpi : {"mpich", "openmpi", "impi", "mpich-debian", "openmpi-debian"}) {
         const auto columns = all_columns(mpi, "bcast", {"binomial"});
@@ -159,8 +208,29 @@ TEST(Columns, EveryNativeAlgorithmHasAColumnAndValidControls) {
         EXPECT_EQ(columns[0].name, native_default);
         EXPECT_EQ(columns.back().option, "binomial");
         for (std::size_t i = 3; i + 1 < columns.size(); ++i)
-            EXPECT_TRUE(!columns[i].controls.empty() || !columns[i].environment.empty()) << columns[i].name;
+            EXPECT_TRUE(!columns[i].native || !columns[i].controls.empty() || !columns[i].environment.empty())
+                << columns[i].name;
     }
+}
+
+TEST(Columns, EveryNativeAlgorithmThatIsAScheduleOfOursHasItsTwinOnce) {
+    for (const char* mpi : {"mpich", "openmpi", "impi"}) {
+        const auto columns = all_columns(mpi, "bcast", {"binomial"});
+        for (const auto& native : native_rows()) {
+            if (native.mpi != mpi || native.twin.empty()) continue;
+            int found = 0;
+            for (const auto& column : columns)
+                found += !column.native && canonical(column.option) == twin_of(native);
+            EXPECT_EQ(found, 1) << mpi << " " << native.name;
+        }
+    }
+}
+
+TEST(Columns, ThreeColumnsGetEverySample) {
+    for (const auto& column : all_columns("mpich", "bcast", {"binomial"}))
+        EXPECT_EQ(always_measured(column.name),
+                  column.name == "native" || column.name == "native (A/A)" || column.name == "thalweg")
+            << column.name;
 }
 
 TEST(Columns, TheSameAlgorithmOfOursIsAValidChoice) {

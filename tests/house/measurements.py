@@ -15,7 +15,11 @@ def cells(line):
 
 
 page = (root / "docs/measurements.md").read_text(encoding="utf-8")
-results = sorted(root.glob("bench/results/bcast-*.jsonl")) + sorted(root.glob("bench/results/rings-*.jsonl"))
+kinds = ("bcast", "rings", "onehost", "small")  # in the order in which scripts/lab-tables gives them
+results = [path for kind in kinds for path in sorted(root.glob(f"bench/results/{kind}-*.jsonl"))]
+left = {path.name for path in root.glob("bench/results/*.jsonl")} - {path.name for path in results}
+if left - {"native-settings.jsonl"}:  # the lab's own sweep, docs/lab.md
+    sys.exit(f"bench/results: {', '.join(sorted(left))} is on no page; docs/measurements.md takes {', '.join(kinds)}")
 made = subprocess.run([thalweg, "bench", "document", *results], check=True, capture_output=True, text=True).stdout
 if made != page:
     sys.exit("docs/measurements.md is not what bench/results say: run scripts/lab-tables document")
@@ -25,6 +29,13 @@ for line in page.splitlines():
     row = cells(line)
     if len(row) > 10 and row[1] == "4x2":
         measured.add((row[0], row[2], row[3], row[5], row[6], row[8], row[9]))
+
+for path in results:
+    kind, mpi = path.stem.split("-")[:2]
+    heading = {"bcast": f"\n## {mpi}\n", "rings": "\n## The trimmed ring", "onehost": f"\n### {mpi}\n",
+               "small": f"\n### {mpi}, short calls\n"}[kind]
+    if heading not in page:
+        sys.exit(f"docs/measurements.md: the rows of {path.name} have no table")
 
 checked = 0
 for line in (root / "README.md").read_text(encoding="utf-8").splitlines():

@@ -1,6 +1,7 @@
 #include "bench/columns.h"
 
 #include <algorithm>
+#include <set>
 
 #include "algorithms/algorithm.h"
 
@@ -52,6 +53,10 @@ std::string canonical(std::string_view text) {
                                                                             : std::string(text);
 }
 
+bool always_measured(std::string_view column) {
+    return column == native_default || column == native_again || column == automatic;
+}
+
 std::vector<ColumnPlan> all_columns(std::string_view mpi, std::string_view collective,
                                     const std::vector<std::string>& ours) {
     std::vector<ColumnPlan> columns;
@@ -67,6 +72,14 @@ std::vector<ColumnPlan> all_columns(std::string_view mpi, std::string_view colle
             column.environment = row.settings;
         }
         columns.push_back(std::move(column));
+    }
+    std::set<std::string> known;
+    for (const auto& choice : ours) known.insert(canonical(choice));
+    for (const auto& row : native_rows()) {
+        if (row.mpi != family(mpi) || row.collective != collective) continue;
+        const std::string twin = twin_of(row);
+        if (!twin.empty() && known.insert(twin).second)
+            columns.push_back({std::string(ours_prefix) + twin, false, nlohmann::json::object(), twin, ""});
     }
     for (const auto& choice : ours)
         columns.push_back({std::string(ours_prefix) + choice, false, nlohmann::json::object(), choice, ""});

@@ -35,8 +35,11 @@ inline constexpr std::string_view native_again = "native (A/A)";
 inline constexpr std::string_view automatic = "thalweg";
 inline constexpr std::string_view ours_prefix = "thalweg ";  // then the choice as the user wrote it
 
-// `ours` are choice texts to measure besides the automatic one. The first three are always default, A/A,
-// automatic.
+// These three get every sample, however slow they are: what is decided is decided between them.
+bool always_measured(std::string_view column);
+
+// `ours` are choice texts to measure besides the automatic one and the twins of this MPI's algorithms. The
+// first three are always default, A/A, automatic; the last ones are `ours`.
 std::vector<ColumnPlan> all_columns(std::string_view mpi, std::string_view collective,
                                     const std::vector<std::string>& ours);
 

@@ -8,6 +8,7 @@
 
 #include "bench/columns.h"
 #include "bench/rings.h"
+#include "bench/small.h"
 #include "bench/table.h"
 
 namespace thalweg::bench {
@@ -25,7 +26,18 @@ native / Thalweg. **algorithm x waiting** splits it where the native default's a
 that schedule on our engine / Thalweg's choice, times native / that schedule. **A/A** is native against itself: what
 this machine can resolve. *Not slower*: the ratio of medians is at most 1.03, or its 95 % interval includes 1.00 and
 ends at or below 1.10. **link bytes**: the kernel's interface counters against what the schedule says must cross.
-Times are medians; the time of a call is that of the last rank to return. Every byte of every call was checked.
+*screened*: only the first look was taken, with few samples. Times are medians; the time of a call is that of the last rank to return. Every byte of every call was checked.
+)";
+
+constexpr const char* small_calls = R"(
+## Short calls on one host
+
+What Thalweg adds to calls that it mostly leaves to the MPI. Native, native again (**A/A**) and Thalweg take turns in
+blocks of 1000 calls of one launch, on one communicator; the root goes round, so that no rank runs ahead. A call's time
+is from the root's entry to the last rank's return, by a clock that both ranks share; what two readings of that clock
+take is part of it, on all sides, and its steps are the resolution (**clock**: both). Medians and p99 of all calls; the
+interval is that of the difference over 50 equal parts of the run. **allowed** is 3 % of native or 150 ns, whichever is larger. Every
+call carries its number, which is checked; the first and last call of each block are checked byte by byte.
 )";
 
 std::string join(const std::set<std::string>& values) {
@@ -46,7 +58,7 @@ std::string provenance(const std::vector<Row>& rows) {
     }
     waiting.erase("");
     return fmt::format("{}; commit {}; {}. How the native library waits: {}.\n\n", join(libraries),
-                       join(commits), join(days), join(waiting));
+                       join(commits), join(days), waiting.empty() ? "as it does by itself" : join(waiting));
 }
 
 std::string summary(const std::vector<Summary>& lines) {
@@ -79,34 +91,48 @@ std::string summary(const std::vector<Summary>& lines) {
     return format_cells(cells, true);
 }
 
+// The tables of all MPIs under headings of this depth, and what stands above them; empty where there are no
+// points.
+struct Section {
+    std::string summary, tables;
+};
+Section section(const std::map<std::string, std::vector<Row>>& by_mpi, std::string_view depth) {
+    Section made;
+    std::vector<Summary> all;
+    for (const auto& [mpi, own] : by_mpi) {
+        const auto lines = summarize(own);
+        if (lines.empty()) continue;
+        all.insert(all.end(), lines.begin(), lines.end());
+        made.tables += fmt::format("\n{} {}\n\n{}{}", depth, mpi, provenance(own), format_table(lines, true));
+    }
+    if (!all.empty()) made.summary = summary(all);
+    return made;
+}
+
 }  // namespace
 
 std::string document(const std::vector<Row>& rows) {
-    std::string text = heading;
-    std::map<std::string, std::vector<Row>> tables;
+    std::map<std::string, std::vector<Row>> in_lab, on_one_host, small_of;
     std::vector<Row> rings;
     std::uint64_t wrong = 0;
     for (const auto& row : rows) {
         wrong += row.wrong_words;
+        const std::string mpi = row.context.value("mpi_name", "");
         if (row.phase == rings_phase) {
             rings.push_back(row);
+        } else if (row.phase == small_phase) {
+            small_of[mpi].push_back(row);
         } else {
-            tables[row.context.value("mpi_name", "")].push_back(row);
+            (row.context.value("rate", "").empty() ? on_one_host : in_lab)[mpi].push_back(row);
         }
     }
-    std::vector<Summary> all;
-    std::string details;
-    for (const auto& [mpi, own] : tables) {
-        const auto lines = summarize(own);
-        all.insert(all.end(), lines.begin(), lines.end());
-        details += fmt::format("\n## {}\n\n{}{}", mpi, provenance(own), format_table(lines, true));
-    }
-    if (!all.empty())
+    std::string text = heading;
+    if (const Section lab = section(in_lab, "##"); !lab.summary.empty())
         text += fmt::format(
                     "\n## Summary\n\nGeometric means over the points of all shapes. Wrong words received: "
                     "{}.\n\n{}",
-                    wrong, summary(all)) +
-                details;
+                    wrong, lab.summary) +
+                lab.tables;
     if (const std::string table = format_rings(rings, true); !table.empty())
         text +=
             "\n## The trimmed ring against the closed ring\n\n"
@@ -116,6 +142,17 @@ std::string document(const std::vector<Row>& rows) {
             "because the rank that must receive every block still does; what is gained here comes from links "
             "and cores that carry less.\n\n" +
             provenance(rings) + table;
+    if (const Section one = section(on_one_host, "###"); !one.summary.empty())
+        text +=
+            "\n## One host\n\n"
+            "Without the lab: ranks that share memory, each with a core of its own. No link is crossed, so "
+            "there is no limit. Nothing should be slower than native here; *native* under **ran** means that "
+            "Thalweg leaves the call to the MPI.\n\n" +
+            one.summary + one.tables;
+    if (!small_of.empty()) text += small_calls;
+    for (const auto& [mpi, own] : small_of)
+        if (const std::string table = format_small(own, true); !table.empty())
+            text += fmt::format("\n### {}, short calls\n\n{}{}", mpi, provenance(own), table);
     return text;
 }
 

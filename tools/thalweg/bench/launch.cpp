@@ -126,6 +126,7 @@ nlohmann::json configuration(const Launch& launch) {
         config["columns"].push_back({{"name", column.name},
                                      {"native", column.native},
                                      {"controls", column.controls},
+                                     {"always", always_measured(column.name)},
                                      {"option", column.option}});
     }
     config["points"] = nlohmann::json::array();
@@ -133,6 +134,10 @@ nlohmann::json configuration(const Launch& launch) {
         config["points"].push_back({{"bytes", point.bytes},
                                     {"samples", point.samples},
                                     {"back_to_back", point.back_to_back},
+                                    {"race", point.race},
+                                    {"best_seconds", point.best_seconds},
+                                    {"warm_up_bytes", point.warm_up_bytes},
+                                    {"small_calls", point.small_calls},
                                     {"columns", all}});
     return config;
 }
@@ -140,6 +145,15 @@ nlohmann::json configuration(const Launch& launch) {
 }  // namespace
 
 std::string Shape::text() const { return fmt::format("{}x{}", std::max(1, hosts), ppn); }
+
+nlohmann::json session_context(const Shape& shape) {
+    return {{"commit", source_commit()},
+            {"date", now_text()},
+            {"shape", shape.text()},
+            {"mpi_name", shape.mpi},
+            {"rate", shape.hosts > 0 ? shape.rate : ""},
+            {"rails", shape.rails}};
+}
 
 bool run_launch(const Launch& launch, std::vector<Row>& rows, std::string& why) {
     const fs::path folder = fs::temp_directory_path() / fmt::format("thalweg-bench-{}", getpid());
@@ -150,13 +164,8 @@ bool run_launch(const Launch& launch, std::vector<Row>& rows, std::string& why) 
     const std::string environment = launch.columns.empty() ? "" : launch.columns[0].environment;
     const int status = run_command(command_line(launch, config, out), launch.shape, environment);
 
-    nlohmann::json context{{"commit", source_commit()},
-                           {"date", now_text()},
-                           {"shape", launch.shape.text()},
-                           {"mpi_name", launch.shape.mpi},
-                           {"rate", launch.shape.hosts > 0 ? launch.shape.rate : ""},
-                           {"rails", launch.shape.rails},
-                           {"environment", environment}};
+    nlohmann::json context = session_context(launch.shape);
+    context["environment"] = environment;
     const auto number =
         static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
     std::ifstream file(out);
@@ -181,6 +190,8 @@ bool run_launch(const Launch& launch, std::vector<Row>& rows, std::string& why) 
         row.late_samples = line.at("late_samples");
         row.algorithm = line.at("algorithm");
         row.reason = line.at("reason");
+        row.stopped = line.value("stopped", "");
+        if (line.contains("calls")) row.calls = line["calls"];
         if (line.contains("busiest_host_per_call")) {
             row.tx_bytes = line["busiest_host_per_call"].at("tx_bytes");
             row.tx_packets = line["busiest_host_per_call"].at("tx_packets");

@@ -22,6 +22,10 @@ struct Shape {
 struct PointPlan {
     std::uint64_t bytes = 0;
     int samples = 5, back_to_back = 0;
+    bool race = false;                // by bench/race.h
+    double best_seconds = 0;          // the best median of other launches, for the race; 0: none
+    std::uint64_t warm_up_bytes = 0;  // of the calls before the first sample; 0: as many as are measured
+    int small_calls = 0;              // not 0: so many calls per column, timed one by one
 };
 
 // Everything one launch needs. All columns of a launch are interleaved.
@@ -32,6 +36,9 @@ struct Launch {
     std::vector<PointPlan> points;
     bool force = false;  // measure although the lab says that the rates exceed its capacity
 };
+
+// What all rows of a session with this shape carry: commit, date, shape, rate.
+nlohmann::json session_context(const Shape& shape);
 
 // False with one sentence in `why`; rows that were complete before a failure are kept.
 bool run_launch(const Launch& launch, std::vector<Row>& rows, std::string& why);

@@ -22,6 +22,8 @@ bool append_rows(const std::string& path, const std::vector<Row>& rows, std::str
                             {"tx_bytes", row.tx_bytes},
                             {"tx_packets", row.tx_packets},
                             {"all_tx_bytes", row.all_tx_bytes}};
+        if (!row.stopped.empty()) line["stopped"] = row.stopped;
+        if (!row.calls.is_null()) line["calls"] = row.calls;
         file << line.dump() << '\n';
     }
     file.flush();
@@ -50,6 +52,8 @@ bool read_rows(const std::vector<std::string>& paths, std::vector<Row>& rows, st
                 row.late_samples = line.at("late_samples");
                 row.algorithm = line.at("algorithm");
                 row.reason = line.at("reason");
+                row.stopped = line.value("stopped", "");
+                if (line.contains("calls")) row.calls = line["calls"];
                 row.tx_bytes = line.at("tx_bytes");
                 row.tx_packets = line.at("tx_packets");
                 row.all_tx_bytes = line.value("all_tx_bytes", -1.0);

@@ -12,12 +12,15 @@ namespace thalweg::bench {
 struct Row {
     nlohmann::json
         context;  // commit, date, mpi, shape, rates, capacity, settings: equal for rows of one session
-    std::string collective, column, phase;  // phase: "screen", "decide"
+    std::string collective, column, phase;  // phase: "screen", "decide", "rings", "small"
     std::uint64_t launch = 0;               // rows that share it were interleaved
     std::uint64_t bytes = 0;
     std::vector<double> seconds, back_to_back;
     std::uint64_t wrong_words = 0, late_samples = 0;
     std::string algorithm, reason;
+    // Why it has fewer samples than the other columns, or none: "over 2x after 1", "left out: 3x at 4 MiB".
+    std::string stopped;
+    nlohmann::json calls;  // phase "small" only: how many calls, and quantiles of their times in ns
     double tx_bytes = -1, tx_packets = -1;  // per call on the busiest host; negative: not counted
     double all_tx_bytes = -1;               // per call, all hosts together
 };

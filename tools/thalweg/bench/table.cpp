@@ -23,6 +23,26 @@ double setting(const Row& row, const char* name) {
 
 bool is_native(const std::string& column) { return column.starts_with("native"); }
 
+// Of the rows of one point: the one nearest to `seconds` among the natives that are a schedule of ours too.
+const Row* nearest_native(const std::vector<const Row*>& rows, double seconds) {
+    const Row* nearest = nullptr;
+    double nearest_distance = 1e300;
+    for (const Row* row : rows) {
+        if (!is_native(row->column) || row->column == native_default || row->column == native_again ||
+            row->seconds.empty() || seconds <= 0 ||
+            same_as_ours(row->context.value("mpi_name", ""), row->collective, row->column).empty())
+            continue;
+        const double distance = std::abs(std::log(median(row->seconds) / seconds));
+        if (distance < nearest_distance) nearest_distance = distance, nearest = row;
+    }
+    return nearest;
+}
+
+bool runs_choice(const Row& row, const std::string& choice) {
+    return row.column.starts_with(ours_prefix) &&
+           canonical(std::string_view(row.column).substr(ours_prefix.size())) == choice;
+}
+
 // The rows of one point, the newest of each (launch, column).
 Summary summarize_point(const std::vector<const Row*>& rows) {
     Summary line;
@@ -38,17 +58,8 @@ Summary summarize_point(const std::vector<const Row*>& rows) {
         if (row->column == automatic) automatic_of[row->launch] = row;
         if (row->column == native_default) default_of[row->launch] = row;
     }
-    const Row* nearest_native = nullptr;
-    double nearest_distance = 1e300;
     for (const Row* row : rows) {
         const double seconds = median(row->seconds);
-        const auto base = default_of.empty() ? nullptr : default_of.rbegin()->second;
-        if (is_native(row->column) && row->column != native_default && row->column != native_again &&
-            base != nullptr &&
-            !same_as_ours(row->context.value("mpi_name", ""), row->collective, row->column).empty()) {
-            const double distance = std::abs(std::log(seconds / median(base->seconds)));
-            if (distance < nearest_distance) nearest_distance = distance, nearest_native = row;
-        }
         const auto ours = automatic_of.find(row->launch);
         if (row->phase != phase || !is_native(row->column) || ours == automatic_of.end()) continue;
         const Ratio ratio = ratio_of_medians(ours->second->seconds, row->seconds);
@@ -80,17 +91,32 @@ Summary summarize_point(const std::vector<const Row*>& rows) {
         int hosts = 1, ppn = 1;
         if (std::sscanf(line.shape.c_str(), "%dx%d", &hosts, &ppn) == 2) line.proof = prove(ours, hosts, ppn);
     }
-    if (nearest_native != nullptr) {
-        line.twin = same_as_ours(line.mpi, nearest_native->collective, nearest_native->column);
+    const Row* const like_default =
+        default_of.empty() ? nullptr : nearest_native(rows, median(default_of.rbegin()->second->seconds));
+    if (like_default != nullptr) {
+        line.twin = same_as_ours(line.mpi, like_default->collective, like_default->column);
         for (const Row* row : rows)
-            if (row->column.starts_with(ours_prefix) &&
-                canonical(std::string_view(row->column).substr(ours_prefix.size())) == line.twin)
+            if (runs_choice(*row, line.twin) && !row->seconds.empty())
                 line.twin_seconds = median(row->seconds);
     }
     return line;
 }
 
 }  // namespace
+
+std::vector<std::string> resembling_default(const std::vector<const Row*>& point) {
+    double seconds = 0;
+    for (const Row* row : point)
+        if (row->column == native_default) seconds = median(row->seconds);
+    const Row* const nearest = nearest_native(point, seconds);
+    if (nearest == nullptr) return {};
+    std::vector<std::string> names{nearest->column};
+    const std::string choice =
+        same_as_ours(nearest->context.value("mpi_name", ""), nearest->collective, nearest->column);
+    for (const Row* row : point)
+        if (runs_choice(*row, choice)) names.push_back(row->column);
+    return names;
+}
 
 std::string bytes_text(std::uint64_t bytes) {
     if (bytes >= (1u << 20) && bytes % (1u << 20) == 0) return fmt::format("{} MiB", bytes >> 20);
@@ -177,17 +203,17 @@ std::string format_cells(const std::vector<std::vector<std::string>>& cells, boo
 
 std::string format_columns(const std::vector<Row>& rows) {
     std::string text = fmt::format(
-        "{:<12} {:<6} {:>10}  {:<8} {:<58} {:>10} {:>10} {:>10} {:>8} {:>7} {:>12}\n", "MPI", "shape",
-        "bytes", "phase", "column", "min", "median", "p99", "samples", "t/limit", "tx bytes");
+        "{:<12} {:<6} {:>10}  {:<8} {:<58} {:>10} {:>10} {:>10} {:>8} {:>7} {:>12}  {}\n", "MPI", "shape",
+        "bytes", "phase", "column", "min", "median", "p99", "samples", "t/limit", "tx bytes", "race");
     for (const auto& row : rows) {
         const double limit = limit_seconds(row);
-        text += fmt::format("{:<12} {:<6} {:>10}  {:<8} {:<58} {:>10} {:>10} {:>10} {:>8} {:>7} {:>12}\n",
-                            row.context.value("mpi_name", ""), row.context.value("shape", ""),
-                            bytes_text(row.bytes), row.phase, row.column,
-                            time_text(percentile(row.seconds, 0)), time_text(median(row.seconds)),
-                            time_text(percentile(row.seconds, 0.99)), row.seconds.size(),
-                            limit > 0 ? fmt::format("{:.2f}", median(row.seconds) / limit) : "-",
-                            row.tx_bytes >= 0 ? fmt::format("{:.0f}", row.tx_bytes) : "-");
+        text += fmt::format(
+            "{:<12} {:<6} {:>10}  {:<8} {:<58} {:>10} {:>10} {:>10} {:>8} {:>7} {:>12}  {}\n",
+            row.context.value("mpi_name", ""), row.context.value("shape", ""), bytes_text(row.bytes),
+            row.phase, row.column, time_text(percentile(row.seconds, 0)), time_text(median(row.seconds)),
+            time_text(percentile(row.seconds, 0.99)), row.seconds.size(),
+            limit > 0 && !row.seconds.empty() ? fmt::format("{:.2f}", median(row.seconds) / limit) : "-",
+            row.tx_bytes >= 0 ? fmt::format("{:.0f}", row.tx_bytes) : "-", row.stopped);
     }
     return text;
 }

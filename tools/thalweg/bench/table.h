@@ -35,6 +35,10 @@ struct Summary {
 // left out.
 std::vector<Summary> summarize(const std::vector<Row>& rows);
 
+// The native column of a point that is nearest to the native default in time, of those that exist as a
+// schedule of ours, and the columns of ours with that schedule. Empty where there is none.
+std::vector<std::string> resembling_default(const std::vector<const Row*>& point);
+
 // "64 KiB", "1.25 ms".
 std::string bytes_text(std::uint64_t bytes);
 std::string time_text(double seconds);

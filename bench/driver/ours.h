@@ -1,0 +1,41 @@
+// What the driver's files share: the clock, Thalweg's own functions, and how to give up.
+#pragma once
+
+#include <dlfcn.h>
+#include <mpi.h>
+#include <time.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "thalweg/thalweg.h"
+
+namespace thalweg::bench {
+
+// Nanoseconds of a clock that all processes of this machine share.
+inline std::int64_t now_ns() {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+}
+
+// Our functions, when the preload object is here.
+struct Ours {
+    decltype(&thalweg_set_option) set_option = nullptr;
+    decltype(&thalweg_get_last_call) last_call = nullptr;
+    Ours() {
+        set_option = reinterpret_cast<decltype(set_option)>(dlsym(RTLD_DEFAULT, "thalweg_set_option"));
+        last_call = reinterpret_cast<decltype(last_call)>(dlsym(RTLD_DEFAULT, "thalweg_get_last_call"));
+    }
+};
+
+// Ends the whole job.
+[[noreturn]] inline void die(const std::string& why) {
+    std::fprintf(stderr, "thalweg bench: %s\n", why.c_str());
+    MPI_Abort(MPI_COMM_WORLD, 2);
+    std::abort();
+}
+
+}  // namespace thalweg::bench

@@ -1,0 +1,358 @@
+#include "bench/sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "base/text.h"
+#include "bench/columns.h"
+#include "bench/race.h"
+#include "bench/results.h"
+#include "bench/rings.h"
+#include "bench/small.h"
+#include "bench/table.h"
+
+namespace thalweg::bench {
+namespace {
+
+constexpr std::uint64_t large_bytes = 4u << 20;  // from here one call takes so long that fewer pairs must do
+constexpr int ring_samples = 15;
+constexpr std::size_t natives_to_decide = 2;  // the best of the screen that are measured with many pairs
+constexpr int decided_columns = 3 + static_cast<int>(natives_to_decide);
+constexpr int warm_up_calls = 2;          // of the driver, per column
+constexpr int back_to_back_per_call = 3;  // the driver adds such a run to every third sample
+// In a lab the calls before the first sample of a race are at most this large: they open connections, and at
+// the full size they would take as long as the race.
+constexpr std::uint64_t race_warm_up_bytes = 256u << 10;
+
+// For predictions before anything is measured: a good call on one host, and to bring up a lab and an MPI.
+constexpr double one_host_bytes_per_s = 1e9, one_host_call_s = 5e-3, launch_s = 8;
+
+// Rows that are already in the file for this shape, so that an interrupted sweep goes on where it stopped.
+class Done {
+  public:
+    Done(const std::vector<Row>& rows, const Shape& shape) {
+        for (const auto& row : rows)
+            if (row.context.value("mpi_name", "") == shape.mpi &&
+                row.context.value("shape", "") == shape.text() &&
+                row.context.value("rate", "") == (shape.hosts > 0 ? shape.rate : ""))
+                seen_.insert({row.phase, row.column, row.bytes});
+    }
+    bool has(const std::string& phase, const std::string& column, std::uint64_t bytes) const {
+        return seen_.count({phase, column, bytes}) != 0;
+    }
+
+  private:
+    std::set<std::tuple<std::string, std::string, std::uint64_t>> seen_;
+};
+
+class Sweep {
+  public:
+    explicit Sweep(Request request) : request_(std::move(request)) {}
+    int run();
+
+  private:
+    bool record(const std::vector<Row>& rows);
+    bool launch(const std::string& phase, std::vector<ColumnPlan> columns, std::vector<PointPlan> points);
+    bool screen(const std::vector<std::uint64_t>& sizes);
+    bool screen_together(const std::vector<std::uint64_t>& sizes);
+    bool leave_out(std::uint64_t bytes, std::vector<ColumnPlan>& columns);
+    bool decide(const std::vector<std::uint64_t>& sizes);
+    bool measure_rings(const std::vector<std::uint64_t>& sizes);
+    bool measure_small(const std::vector<std::uint64_t>& sizes);
+    void predict(const std::vector<std::uint64_t>& sizes) const;
+    std::vector<ColumnPlan> columns_for(std::uint64_t bytes) const;
+    std::vector<Row> rows_here() const;
+    std::vector<const Row*> screened(std::uint64_t bytes) const;
+    double best_screened(std::uint64_t bytes) const;
+    double good_call_seconds(std::uint64_t bytes) const;
+    int samples_at(std::uint64_t bytes) const;
+
+    Request request_;
+    std::vector<Row> rows_;
+};
+
+std::vector<Row> Sweep::rows_here() const {
+    std::vector<Row> here;
+    for (const auto& row : rows_)
+        if (row.context.value("mpi_name", "") == request_.shape.mpi &&
+            row.context.value("shape", "") == request_.shape.text())
+            here.push_back(row);
+    return here;
+}
+
+// The screen of one size, as far as it is there. Valid until the next launch.
+std::vector<const Row*> Sweep::screened(std::uint64_t bytes) const {
+    std::vector<const Row*> rows;
+    for (const auto& row : rows_)
+        if (row.phase == "screen" && row.bytes == bytes &&
+            row.context.value("mpi_name", "") == request_.shape.mpi &&
+            row.context.value("shape", "") == request_.shape.text())
+            rows.push_back(&row);
+    return rows;
+}
+
+double Sweep::best_screened(std::uint64_t bytes) const {
+    double best = 0;
+    for (const Row* row : screened(bytes))
+        if (!row->seconds.empty() && (best <= 0 || median(row->seconds) < best)) best = median(row->seconds);
+    return best;
+}
+
+// Measured where the screen has been there, else what the wire or the memory needs.
+double Sweep::good_call_seconds(std::uint64_t bytes) const {
+    if (const double best = best_screened(bytes); best > 0) return best;
+    const double copies = one_host_call_s + request_.shape.ppn * std::max(1, request_.shape.hosts) *
+                                                static_cast<double>(bytes) / one_host_bytes_per_s;
+    const auto rate = parse_rate(request_.shape.rate);
+    return request_.shape.hosts < 2 || !rate ? copies : copies + static_cast<double>(bytes) / *rate;
+}
+
+int Sweep::samples_at(std::uint64_t bytes) const {
+    return bytes >= large_bytes ? std::max(3, request_.screen_samples / 2) : request_.screen_samples;
+}
+
+// Says how long the sweep will take, as far as it is not done.
+void Sweep::predict(const std::vector<std::uint64_t>& sizes) const {
+    const Done done(rows_, request_.shape);
+    const auto columns = all_columns(request_.shape.mpi, request_.collective, request_.ours);
+    std::set<std::string> environments;
+    for (const auto& column : columns) environments.insert(column.environment);
+    double screening = 0, deciding = 0;
+    for (const auto bytes : sizes) {
+        int left = 0;
+        for (const auto& column : columns) left += !done.has("screen", column.name, bytes);
+        const double call = good_call_seconds(bytes);
+        const int always = std::min(left, 3);
+        if (left > 0)
+            screening += predicted_screen_seconds({bytes, left, always, samples_at(bytes), call}) +
+                         launch_s * static_cast<double>(environments.size()) /
+                             (bytes >= left_out_from_bytes ? 1.0 : static_cast<double>(sizes.size()));
+        if (request_.screen_only || (done.has("decide", std::string(automatic), bytes) && !request_.again))
+            continue;
+        const bool large = bytes >= large_bytes;
+        const int samples =
+            (large ? request_.decide_samples_large : request_.decide_samples) * (request_.again ? 3 : 1);
+        const int calls = warm_up_calls + samples + samples / back_to_back_per_call * (large ? 2 : 4);
+        const int paired_apart = environments.size() > 1 ? static_cast<int>(natives_to_decide) : 0;
+        deciding += predicted_decide_seconds(decided_columns + paired_apart, calls, call) +
+                    launch_s * (1 + paired_apart);
+    }
+    fmt::print(stderr, "bench: predicted: {:.0f} min of screening, {:.0f} min of deciding\n",
+               std::max(screening > 0 ? 1.0 : 0.0, screening / 60),
+               std::max(deciding > 0 ? 1.0 : 0.0, deciding / 60));
+}
+
+bool Sweep::record(const std::vector<Row>& rows) {
+    rows_.insert(rows_.end(), rows.begin(), rows.end());
+    std::string why;
+    if (request_.out.empty() || append_rows(request_.out, rows, why)) return true;
+    fmt::print(stderr, "thalweg bench: {}\n", why);
+    return false;
+}
+
+bool Sweep::launch(const std::string& phase, std::vector<ColumnPlan> columns, std::vector<PointPlan> points) {
+    std::vector<Row> fresh;
+    std::string why;
+    const bool good = run_launch(
+        {request_.shape, request_.collective, phase, std::move(columns), std::move(points), request_.force},
+        fresh, why);
+    if (!record(fresh)) return false;
+    if (!good) fmt::print(stderr, "thalweg bench: {}\n", why);
+    return good;
+}
+
+// What a size leaves out follows from the size before, so from there on each has launches of its own.
+bool Sweep::screen(const std::vector<std::uint64_t>& sizes) {
+    std::vector<std::uint64_t> together;
+    bool good = true;
+    for (const auto bytes : sizes)
+        if (bytes < left_out_from_bytes) together.push_back(bytes);
+    if (!together.empty()) good = screen_together(together);
+    for (const auto bytes : sizes)
+        if (bytes >= left_out_from_bytes) good = screen_together({bytes}) && good;
+    return good;
+}
+
+// Takes the columns away that do not start at this size, and records that they did not.
+bool Sweep::leave_out(std::uint64_t bytes, std::vector<ColumnPlan>& columns) {
+    const auto before = screened(bytes / 4);
+    const double best = best_screened(bytes / 4);
+    const auto alike = resembling_default(before);
+    std::vector<Row> left_out;
+    const auto goes = [&](const ColumnPlan& column) {
+        if (always_measured(column.name) || std::find(alike.begin(), alike.end(), column.name) != alike.end())
+            return false;
+        std::string why;
+        for (const Row* row : before) {
+            if (row->column != column.name) continue;
+            why = row->seconds.empty() ? row->stopped : race_left_out(bytes, median(row->seconds), best);
+        }
+        if (why.empty()) return false;
+        Row row;
+        row.context = session_context(request_.shape);
+        row.collective = request_.collective;
+        row.column = column.name;
+        row.phase = "screen";
+        row.bytes = bytes;
+        row.stopped = why;
+        left_out.push_back(std::move(row));
+        return true;
+    };
+    columns.erase(std::remove_if(columns.begin(), columns.end(), goes), columns.end());
+    if (left_out.empty()) return true;
+    fmt::print(stderr, "bench: {}: {} column(s) left out, over {:g}x the best at {}\n", bytes_text(bytes),
+               left_out.size(), left_out_ratio, bytes_text(bytes / 4));
+    return record(left_out);
+}
+
+// One launch for everything that can be switched within it, one more for each native that needs its own.
+bool Sweep::screen_together(const std::vector<std::uint64_t>& sizes) {
+    const Done done(rows_, request_.shape);
+    std::map<std::string, std::vector<ColumnPlan>> by_environment;
+    for (auto& column : all_columns(request_.shape.mpi, request_.collective, request_.ours))
+        by_environment[column.environment].push_back(column);
+    bool good = true;
+    for (auto& [environment, columns] : by_environment) {
+        std::vector<PointPlan> points;
+        for (const auto bytes : sizes)
+            if (!done.has("screen", columns[0].name, bytes))
+                points.push_back({bytes, samples_at(bytes), 0, true, best_screened(bytes),
+                                  request_.shape.hosts > 0 ? race_warm_up_bytes : 0, 0});
+        if (points.empty()) continue;
+        if (sizes.size() == 1 && !leave_out(sizes[0], columns)) return false;
+        if (columns.empty()) continue;
+        fmt::print(stderr, "bench: screening {} column(s) on {} under {}{}\n", columns.size(),
+                   request_.shape.text(), request_.shape.mpi,
+                   environment.empty() ? "" : " with " + environment);
+        // A native that fails to run an algorithm is one column less, not the end of the sweep.
+        const bool launched = launch("screen", columns, points);
+        if (environment.empty()) good = launched;
+    }
+    return good;
+}
+
+// Default, A/A, the automatic choice, and the two natives that the screen found fastest.
+std::vector<ColumnPlan> Sweep::columns_for(std::uint64_t bytes) const {
+    std::vector<std::pair<double, std::string>> natives;
+    for (const Row* row : screened(bytes))
+        if (row->column.starts_with("native ") && row->column != native_again && !row->seconds.empty())
+            natives.emplace_back(median(row->seconds), row->column);
+    std::sort(natives.begin(), natives.end());
+    std::set<std::string> wanted{std::string(native_default), std::string(native_again),
+                                 std::string(automatic)};
+    for (std::size_t i = 0; i < std::min(natives.size(), natives_to_decide); ++i)
+        wanted.insert(natives[i].second);
+    std::vector<ColumnPlan> columns;
+    for (auto& column : all_columns(request_.shape.mpi, request_.collective, request_.ours))
+        if (wanted.count(column.name) != 0) columns.push_back(column);
+    return columns;
+}
+
+bool Sweep::decide(const std::vector<std::uint64_t>& sizes) {
+    const Done done(rows_, request_.shape);
+    bool good = true;
+    for (const auto bytes : sizes) {
+        if (done.has("decide", std::string(automatic), bytes) && !request_.again) continue;
+        const int samples = bytes >= large_bytes ? request_.decide_samples_large : request_.decide_samples;
+        PointPlan point;
+        point.bytes = bytes;
+        point.samples = request_.again ? 3 * samples : samples;
+        point.back_to_back = bytes >= large_bytes ? 2 : 4;
+        std::map<std::string, std::vector<ColumnPlan>> by_environment;
+        for (auto& column : columns_for(bytes)) by_environment[column.environment].push_back(column);
+        for (auto& [environment, columns] : by_environment) {
+            // A native with an environment of its own is paired with the automatic choice under that
+            // environment.
+            if (!environment.empty())
+                columns.push_back(
+                    {std::string(automatic), false, nlohmann::json::object(), "auto", environment});
+            good = launch("decide", columns, {point}) && good;
+        }
+    }
+    return good;
+}
+
+// Both rings, interleaved.
+bool Sweep::measure_rings(const std::vector<std::uint64_t>& sizes) {
+    const Done done(rows_, request_.shape);
+    std::vector<PointPlan> points;
+    for (const auto bytes : sizes)
+        if (!done.has(rings_phase, trimmed_ring, bytes))
+            points.push_back({bytes, ring_samples, 4, false, 0, 0, 0});
+    if (points.empty()) return true;
+    std::vector<ColumnPlan> columns;
+    for (const char* name : {closed_ring, trimmed_ring})
+        columns.push_back(
+            {name, false, nlohmann::json::object(), std::string(name).substr(ours_prefix.size()), ""});
+    return launch(rings_phase, columns, points);
+}
+
+// Three columns in turns on this host: native, native again, and the automatic choice.
+bool Sweep::measure_small(const std::vector<std::uint64_t>& sizes) {
+    const Done done(rows_, request_.shape);
+    std::vector<PointPlan> points;
+    for (const auto bytes : sizes)
+        if (!done.has(small_phase, std::string(automatic), bytes)) {
+            PointPlan point;
+            point.bytes = bytes;
+            point.small_calls = request_.small_calls;
+            points.push_back(point);
+        }
+    if (points.empty()) return true;
+    auto columns = all_columns(request_.shape.mpi, request_.collective, {});
+    columns.resize(3);
+    return launch(small_phase, columns, points);
+}
+
+int Sweep::run() {
+    std::string why;
+    std::vector<std::uint64_t> sizes;
+    for (const auto& text : request_.sizes) {
+        const auto bytes = parse_bytes(text);
+        if (!bytes || *bytes == 0 || *bytes > 0x7fffffff) {
+            fmt::print(stderr, "thalweg bench: --bytes {}: give sizes from 1 to 2147483647, like 64K or 4M\n",
+                       text);
+            return 2;
+        }
+        sizes.push_back(*bytes);
+    }
+    std::sort(sizes.begin(), sizes.end());
+    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    if (!request_.out.empty() && !read_rows({request_.out}, rows_, why)) {
+        fmt::print(stderr, "thalweg bench: {}\n", why);
+        return 2;
+    }
+    if (request_.rings) {
+        const bool measured = measure_rings(sizes);
+        fmt::print("{}", format_rings(rows_, false));
+        return measured ? 0 : 1;
+    }
+    if (request_.small) {
+        const bool measured = measure_small(sizes);
+        fmt::print("{}", format_small(rows_here(), false));
+        return measured ? 0 : 1;
+    }
+    predict(sizes);
+    bool good = screen(sizes);
+    if (good && !request_.screen_only) {
+        if (!request_.demo) predict(sizes);
+        good = decide(sizes);
+    }
+    const auto here = rows_here();
+    if (!request_.demo) fmt::print("{}\n", format_columns(here));
+    fmt::print("{}", format_table(summarize(here), false));
+    std::uint64_t wrong = 0;
+    for (const auto& row : here) wrong += row.wrong_words;
+    if (wrong != 0) fmt::print("{} WRONG WORDS were received\n", wrong);
+    return good && wrong == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int run_sweep(Request request) { return Sweep(std::move(request)).run(); }
+
+}  // namespace thalweg::bench
