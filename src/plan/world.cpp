@@ -34,8 +34,8 @@ bool check_option(const Option& option, std::string_view value, std::string& why
         return parse_choice(Collective::bcast, value, ignored, why) == Status::ok;
     }
     if (option.field == "topology") {
-        Topology ignored = Topology::single_node(1);
-        return Topology::from_text(value, ignored, why) == Status::ok;
+        int ranks = 0;
+        return Topology::count_ranks(value, ranks, why) == Status::ok;
     }
     return true;
 }
@@ -151,14 +151,15 @@ bool World::find_places() {
     const PlaceFacts facts = find_place();
     host_key_ = facts.host_key;
     std::string why;
-    Topology pretended = Topology::single_node(1);
     if (!settings_.topology.empty()) {
-        if (Topology::from_text(settings_.topology.view(), pretended, why) != Status::ok ||
-            pretended.size() != size_) {
+        // Counted first: a text may place millions of ranks, and this job has its own number.
+        int places = 0;
+        Topology pretended;
+        if (Topology::count_ranks(settings_.topology.view(), places, why) != Status::ok || places != size_) {
             if (rank_ == 0)
-                THALWEG_LOG_AT(warn, "THALWEG_TOPOLOGY is ignored: it places %d ranks, the job has %d",
-                               pretended.size(), size_);
-        } else {
+                THALWEG_LOG_AT(warn, "THALWEG_TOPOLOGY is ignored: it places %d ranks, the job has %d", places,
+                               size_);
+        } else if (Topology::from_text(settings_.topology.view(), pretended, why) == Status::ok) {
             host_key_ = static_cast<std::uint64_t>(pretended.node_of(rank_)) + 1;
         }
     }

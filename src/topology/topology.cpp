@@ -20,19 +20,24 @@ std::uint64_t mix(std::uint64_t x) {
 }
 
 // The host of every rank when host h takes ranks_on[h] of them: host after host, or one rank to each host in
-// turn, leaving out those that are full.
-std::vector<std::uint64_t> place(std::span<const std::uint64_t> ranks_on, Map map) {
+// turn, leaving out those that are full. O(ranks), however uneven the hosts are.
+std::vector<std::uint64_t> place(std::vector<std::uint64_t> ranks_on, std::uint64_t total, Map map) {
     std::vector<std::uint64_t> host_of;
+    host_of.reserve(total);
     if (map == Map::block) {
         for (std::uint64_t host = 0; host < ranks_on.size(); ++host)
             host_of.insert(host_of.end(), ranks_on[host], host);
         return host_of;
     }
-    std::uint64_t placed = 0, total = 0;
-    for (std::uint64_t ranks : ranks_on) total += ranks;
-    for (std::uint64_t turn = 0; placed < total; ++turn)
-        for (std::uint64_t host = 0; host < ranks_on.size(); ++host)
-            if (turn < ranks_on[host]) host_of.push_back(host), ++placed;
+    std::vector<std::uint64_t> open(ranks_on.size());  // hosts that are not full, ascending
+    for (std::uint64_t host = 0; host < open.size(); ++host) open[host] = host;
+    while (!open.empty()) {
+        for (std::uint64_t host : open) {
+            host_of.push_back(host);
+            --ranks_on[host];
+        }
+        std::erase_if(open, [&ranks_on](std::uint64_t host) { return ranks_on[host] == 0; });
+    }
     return host_of;
 }
 
@@ -85,28 +90,46 @@ std::string_view take_apart(std::string_view text, Words& words) {
     return {};
 }
 
-// Turns words into the host of each rank. An empty view, or what is wrong.
-std::string_view place_words(const Words& words, std::vector<std::uint64_t>& host_of) {
+// What the words say, checked: the host of each rank, or how many ranks each host takes. Nothing is placed
+// yet.
+struct Plan {
+    std::vector<std::uint64_t> ranks_on;
+    std::uint64_t total = 0;
+};
+
+// An empty view, or what is wrong.
+std::string_view check_words(const Words& words, Plan& plan) {
     if (!words.ranks.empty()) {
         if (!words.nodes.empty() || !words.cores.empty() || !words.map.empty())
             return "ranks says it all, without node, core or map";
-        host_of = words.ranks;
+        plan.total = words.ranks.size();
         return {};
     }
     if (words.nodes.size() != 1 || words.nodes[0] == 0) return "node is the number of hosts, at least 1";
     const std::uint64_t nodes = words.nodes[0];
     if (nodes > most_ranks) return "there are more than 16777216 ranks";
-    std::vector<std::uint64_t> ranks_on = words.cores;
-    if (ranks_on.empty()) ranks_on = {1};
-    if (ranks_on.size() == 1) ranks_on.resize(nodes, ranks_on[0]);
-    if (ranks_on.size() != nodes) return "core gives one number for all hosts, or one for each";
-    std::uint64_t total = 0;
-    for (std::uint64_t ranks : ranks_on) {
+    plan.ranks_on = words.cores;
+    if (plan.ranks_on.empty()) plan.ranks_on = {1};
+    if (plan.ranks_on.size() != 1 && plan.ranks_on.size() != nodes)
+        return "core gives one number for all hosts, or one for each";
+    for (std::uint64_t ranks : plan.ranks_on) {
         if (ranks == 0) return "every host has at least 1 rank";
-        if (ranks > most_ranks || (total += ranks) > most_ranks) return "there are more than 16777216 ranks";
+        if (ranks > most_ranks || (plan.total += ranks) > most_ranks)
+            return "there are more than 16777216 ranks";
     }
-    host_of = place(ranks_on, words.map == "cyclic" ? Map::cyclic : Map::block);
-    return {};
+    if (plan.ranks_on.size() == nodes) return {};
+    plan.total *= nodes;
+    return plan.total > most_ranks ? "there are more than 16777216 ranks" : std::string_view();
+}
+
+// One sentence with the accepted form.
+std::string refusal(std::string_view text, std::string_view wrong) {
+    constexpr std::size_t shown = 80;
+    return "\"" + std::string(text.substr(0, shown)) + (text.size() > shown ? "..." : "") +
+           "\" is no topology, because " + std::string(wrong) +
+           "; write \"node:4 core:2\", \"node:4 core:2 map:cyclic\", \"node:3 core:1,2,4\" or, with the host "
+           "of each "
+           "rank, \"ranks:0,1,0,2\"";
 }
 
 }  // namespace
@@ -151,20 +174,35 @@ Topology Topology::from_table(std::span<const std::uint64_t> host_key) {
     return topology;
 }
 
+Status Topology::count_ranks(std::string_view text, int& ranks, std::string& why) {
+    Words words;
+    Plan plan;
+    std::string_view wrong = take_apart(text, words);
+    if (wrong.empty()) wrong = check_words(words, plan);
+    if (!wrong.empty()) {
+        why = refusal(text, wrong);
+        return Status::invalid_argument;
+    }
+    ranks = static_cast<int>(plan.total);
+    return Status::ok;
+}
+
 Status Topology::from_text(std::string_view text, Topology& topology, std::string& why) {
     Words words;
-    std::vector<std::uint64_t> host_of;
+    Plan plan;
     std::string_view wrong = take_apart(text, words);
-    if (wrong.empty()) wrong = place_words(words, host_of);
-    if (wrong.empty()) {
-        topology = from_table(host_of);
-        return Status::ok;
+    if (wrong.empty()) wrong = check_words(words, plan);
+    if (!wrong.empty()) {
+        why = refusal(text, wrong);
+        return Status::invalid_argument;
     }
-    why = "\"" + std::string(text) + "\" is no topology, because " + std::string(wrong) +
-          "; write \"node:4 core:2\", \"node:4 core:2 map:cyclic\", \"node:3 core:1,2,4\" or, with the host "
-          "of each "
-          "rank, \"ranks:0,1,0,2\"";
-    return Status::invalid_argument;
+    if (words.ranks.empty()) {
+        if (plan.ranks_on.size() == 1) plan.ranks_on.resize(words.nodes[0], plan.ranks_on[0]);
+        words.ranks =
+            place(std::move(plan.ranks_on), plan.total, words.map == "cyclic" ? Map::cyclic : Map::block);
+    }
+    topology = from_table(words.ranks);
+    return Status::ok;
 }
 
 std::string Topology::to_text() const {
@@ -174,8 +212,8 @@ std::string Topology::to_text() const {
         ranks_on_node.push_back(ranks_on(node).size());
         uniform &= ranks_on_node.back() == ranks_on_node.front();
     }
-    const bool block = host_of == place(ranks_on_node, Map::block);
-    const bool cyclic = !block && host_of == place(ranks_on_node, Map::cyclic);
+    const bool block = host_of == place(ranks_on_node, host_of.size(), Map::block);
+    const bool cyclic = !block && host_of == place(ranks_on_node, host_of.size(), Map::cyclic);
 
     auto list = [](const auto& numbers) {
         std::string text;

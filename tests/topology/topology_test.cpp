@@ -154,4 +154,44 @@ TEST(topology, a_million_ranks) {
     EXPECT_EQ(topology.to_text(), "node:16384 core:64");
 }
 
+TEST(topology, ranks_are_counted_without_placing_them) {
+    for (const char* text : {"node:1", "node:3 core:2", "node:3 core:1,2,4", "node:3 core:4,1,2 map:cyclic",
+                             "ranks:5,5,9", "node:1 core:7", "node:16384 core:64"}) {
+        int ranks = 0;
+        std::string why;
+        EXPECT_EQ(Topology::count_ranks(text, ranks, why), Status::ok) << why;
+        EXPECT_EQ(ranks, from(text).size()) << text;
+    }
+    // What a job of a few ranks refuses costs it nothing: the largest text that is a topology at all.
+    for (int i = 0; i < 10000; ++i) {
+        int ranks = 0;
+        std::string why;
+        EXPECT_EQ(Topology::count_ranks("node:16777216 core:1", ranks, why), Status::ok);
+        EXPECT_EQ(ranks, 1 << 24);
+        EXPECT_EQ(Topology::count_ranks("node:16777216 core:16777216", ranks, why), Status::invalid_argument);
+        EXPECT_EQ(Topology::count_ranks("node:999999999999 core:1", ranks, why), Status::invalid_argument);
+    }
+}
+
+// One large host among many small ones was a turn around all of them for every rank of the large one: 10^11
+// steps.
+TEST(topology, cyclic_placement_of_very_uneven_hosts_ends) {
+    std::string text = "node:100000 map:cyclic core:1000000";
+    for (int host = 1; host < 100000; ++host) text += ",1";
+    const Topology topology = from(text);
+    EXPECT_EQ(topology.size(), 1099999);
+    EXPECT_EQ(topology.node_of(99999), 99999);
+    EXPECT_EQ(topology.node_of(100000), 0);
+    EXPECT_EQ(topology.node_of(1099998), 0);
+}
+
+TEST(topology, a_refusal_shows_the_beginning_of_a_long_text) {
+    Topology topology;
+    std::string why, text = "node:3 core:1";
+    for (int i = 0; i < 400; ++i) text += ",1";
+    EXPECT_EQ(Topology::from_text(text, topology, why), Status::invalid_argument);
+    EXPECT_NE(why.find("one for each"), std::string::npos) << why;
+    EXPECT_LT(why.size(), 400u);
+}
+
 }  // namespace
