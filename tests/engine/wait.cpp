@@ -1,8 +1,11 @@
 // How a thread waits: what is slept is bounded and counted, and the thread is left as it was.
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -10,6 +13,16 @@
 #include "engine/group.h"
 #include "engine/waiters/waiter.h"
 #include "schedule/builder.h"
+
+namespace {
+std::atomic<int> yields{0};
+}  // namespace
+
+// In the place of the C library's, for all of this program: counts.
+extern "C" int sched_yield() noexcept {
+    ++yields;
+    return static_cast<int>(syscall(SYS_sched_yield));
+}
 
 namespace thalweg {
 namespace {
@@ -73,6 +86,28 @@ TEST(wait, sleeps_grow_to_a_millisecond_and_no_further) {
     EXPECT_GT(first, 15e-6);
     EXPECT_GE(shortest_late, 0.9e-3);
     EXPECT_LT(shortest_late, 10e-3);
+}
+
+// A thread of the program that shares the core gets it back at every poll of a long wait; a wait that is over
+// in a few polls, or in which something happens every few, makes no system call.
+TEST(wait, a_long_spin_yields_at_every_poll) {
+    test::Group group(1, {});
+    const auto waiter = make_spin_waiter();
+    Transport& transport = group.channel(0)->transport();
+    WaitStatistics statistics;
+    waiter->begin();
+    yields = 0;
+    for (int events = 0; events < 100; ++events) {
+        for (int i = 0; i < 50; ++i) waiter->idle(transport, statistics);
+        waiter->progressed();
+    }
+    EXPECT_EQ(yields, 0);
+    for (int i = 0; i < 1000; ++i) waiter->idle(transport, statistics);
+    EXPECT_GE(yields, 900);
+    waiter->begin();
+    yields = 0;
+    for (int i = 0; i < 50; ++i) waiter->idle(transport, statistics);
+    EXPECT_EQ(yields, 0);
 }
 
 TEST(wait, spinning_never_sleeps) {
