@@ -1,0 +1,103 @@
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdint>
+#include <unordered_map>
+
+#include "base/clock.h"
+#include "engine/waiters/sleepers.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::uint64_t ns_per_second = 1'000'000'000;
+constexpr std::uint64_t ns_per_ms = 1'000'000;
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
+#endif
+
+class EpollSleeper final : public Sleeper {
+  public:
+    explicit EpollSleeper(int epoll) : epoll_(epoll) {}
+    ~EpollSleeper() override { close(epoll_); }
+
+    bool sleep(Doorbell& bell, std::uint32_t seen, std::uint64_t until_ns) override {
+        if (bell_ < 0 && !add_bell(bell)) {
+            // No descriptor for the bell: hear the bell, and look at the others when the time has come.
+            bell.sleep_on_word(seen, std::min(until_ns, now_ns() + deaf_ns));
+            return false;
+        }
+        if (!bell.announce(seen)) return false;
+        const std::uint64_t time_ns = now_ns();
+        const int ready = wait(until_ns == never_ns ? never_ns : until_ns - std::min(until_ns, time_ns));
+        bell.answered();
+        for (int i = 0; i < ready; ++i) {
+            if (events_[i].data.fd != bell_) return true;
+        }
+        return false;
+    }
+
+    Status watch(int descriptor) override {
+        int& users = users_[descriptor];
+        if (users++ != 0) return Status::ok;
+        epoll_event event{};
+        event.events = EPOLLIN;
+        event.data.fd = descriptor;
+        if (epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) == 0) return Status::ok;
+        users_.erase(descriptor);
+        return Status::io_failed;
+    }
+
+    void let_go(int descriptor) override {
+        const auto entry = users_.find(descriptor);
+        if (entry == users_.end() || --entry->second != 0) return;
+        users_.erase(entry);
+        epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, nullptr);
+    }
+
+  private:
+    static constexpr std::uint64_t deaf_ns = ns_per_ms;
+
+    bool add_bell(Doorbell& bell) {
+        const int descriptor = bell.descriptor();
+        if (descriptor < 0 || watch(descriptor) != Status::ok) return false;
+        bell_ = descriptor;
+        return true;
+    }
+
+    int wait(std::uint64_t span_ns) {
+        const int room = static_cast<int>(events_.size());
+        if (span_ns == never_ns) return epoll_wait(epoll_, events_.data(), room, -1);
+        if (fine_) {
+            timespec span{static_cast<time_t>(span_ns / ns_per_second),
+                          static_cast<long>(span_ns % ns_per_second)};
+            const long ready = syscall(SYS_epoll_pwait2, epoll_, events_.data(), room, &span, nullptr, 0);
+            if (ready >= 0 || errno != ENOSYS) return static_cast<int>(ready);
+            fine_ = false;  // a kernel before 5.11: milliseconds, rounded up
+        }
+        const std::uint64_t ms = std::min<std::uint64_t>((span_ns + ns_per_ms - 1) / ns_per_ms, INT_MAX);
+        return epoll_wait(epoll_, events_.data(), room, static_cast<int>(ms));
+    }
+
+    int epoll_;
+    int bell_ = -1;
+    bool fine_ = true;
+    std::array<epoll_event, 16> events_{};
+    std::unordered_map<int, int> users_;
+};
+
+}  // namespace
+
+std::unique_ptr<Sleeper> make_epoll_sleeper() {
+    const int epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (epoll < 0) return nullptr;
+    return std::make_unique<EpollSleeper>(epoll);
+}
+
+}  // namespace thalweg

@@ -1,0 +1,240 @@
+// The ways to sleep: woken by a ring, ended by the clock, and what this CPU lacks is said.
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "base/clock.h"
+#include "engine/emulator.h"
+#include "engine/waiters/monitor.h"
+#include "engine/waiters/sleeper.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::uint64_t ms = 1'000'000;
+
+CpuAnswers answers(std::uint32_t leaf7_ecx, std::uint32_t extended1_ecx, std::uint32_t extended7_edx) {
+    return {0x20, leaf7_ecx, 0x80000022u, extended1_ecx, extended7_edx};
+}
+constexpr std::uint32_t steady = 1u << 8;
+
+TEST(cpu, what_cpuid_and_the_kernel_say_is_decoded) {
+    const Cpu intel = decode_cpu(answers(1u << 5, 0, steady), "1", "100000");
+    EXPECT_TRUE(intel.waitpkg);
+    EXPECT_FALSE(intel.mwaitx);
+    EXPECT_TRUE(intel.deep);
+    EXPECT_EQ(intel.longest_umwait, 100000u);
+    EXPECT_EQ(intel.no_mwaitx, "this CPU has no MONITORX");
+    EXPECT_TRUE(intel.no_waitpkg.empty());
+    const Cpu amd = decode_cpu(answers(0, 1u << 29, steady), "", "");
+    EXPECT_TRUE(amd.mwaitx);
+    EXPECT_FALSE(amd.waitpkg);
+    EXPECT_EQ(amd.longest_umwait, 0u);
+    EXPECT_FALSE(decode_cpu(answers(1u << 5, 0, steady), "0", "0").deep);
+}
+
+TEST(cpu, leaves_that_the_cpu_does_not_have_mean_nothing) {
+    CpuAnswers old = answers(1u << 5, 1u << 29, steady);
+    old.max_leaf = 6;
+    old.max_extended = 0x80000000u;
+    const Cpu cpu = decode_cpu(old, "", "");
+    EXPECT_FALSE(cpu.waitpkg);
+    EXPECT_FALSE(cpu.mwaitx);
+}
+
+TEST(cpu, without_a_steady_clock_no_instruction_can_be_told_when_to_end) {
+    const Cpu cpu = decode_cpu(answers(1u << 5, 1u << 29, 0), "", "");
+    EXPECT_FALSE(cpu.waitpkg);
+    EXPECT_FALSE(cpu.mwaitx);
+    EXPECT_NE(cpu.no_waitpkg.find("no steady rate"), std::string::npos);
+}
+
+TEST(cpu, an_illegal_instruction_is_tried_without_harm) {
+    if (!executes([] {})) GTEST_SKIP() << "no child that shares memory can be made here";
+    EXPECT_FALSE(executes([] { __builtin_trap(); }));
+    // This process is as it was: the trap was another's.
+    EXPECT_TRUE(executes([] {}));
+}
+
+TEST(cpu, what_is_offered_is_what_runs) {
+    const Cpu cpu = detect_cpu();
+    std::string why;
+    EXPECT_EQ(has_sleeper(SleeperKind::umwait, cpu, why), cpu.waitpkg);
+    if (cpu.waitpkg) {
+        EXPECT_TRUE(executes(try_waitpkg));
+    }
+    if (cpu.mwaitx) {
+        EXPECT_TRUE(executes(try_mwaitx));
+    }
+    if (!cpu.waitpkg) {
+        EXPECT_EQ(why, cpu.no_waitpkg);
+        EXPECT_EQ(describe(SleeperKind::umwait, cpu, {}), "umwait: not exercised, " + cpu.no_waitpkg);
+    }
+    EXPECT_EQ(describe(SleeperKind::futex, cpu, {}), "futex: not exercised, never chosen");
+    EXPECT_EQ(describe(SleeperKind::futex, cpu, {3, 0.5}), "futex: 3 sleeps, 0.500000 s");
+}
+
+TEST(monitor, times_become_ticks) {
+    Cpu cpu;
+    cpu.ticks_per_ns = 2.5;
+    EXPECT_EQ(deadline_ticks(cpu, 1000, 400), 2000u);
+    EXPECT_EQ(deadline_ticks(cpu, 1000, never_ns), UINT64_MAX);
+    EXPECT_EQ(deadline_ticks(cpu, UINT64_MAX - 10, 400), UINT64_MAX);
+    EXPECT_EQ(span_ticks(cpu, 400), 1000u);
+    EXPECT_EQ(span_ticks(cpu, 0), 1u) << "0 would be no limit";
+    EXPECT_EQ(span_ticks(cpu, never_ns), UINT32_MAX);
+    EXPECT_EQ(umwait_control(true), 1u) << "C0.1";
+    EXPECT_EQ(umwait_control(false), 0u) << "C0.2";
+}
+
+// Each way as this CPU has it, and the instructions that it lacks in software.
+struct Way {
+    SleeperKind kind;
+    bool emulated;
+};
+
+class each_sleeper : public testing::TestWithParam<Way> {
+  protected:
+    static constexpr std::uint64_t longest_umwait_ticks = 50'000;
+
+    void SetUp() override {
+        cpu_ = detect_cpu();
+        const SleeperKind kind = GetParam().kind;
+        std::string why;
+        const bool has = has_sleeper(kind, cpu_, why);
+        if (GetParam().emulated) {
+#if defined(__x86_64__)
+            if (has) GTEST_SKIP() << "this CPU has it itself";
+            cpu_.waitpkg = cpu_.mwaitx = true;
+            cpu_.ticks_per_ns = 2;
+            // What CPUID hides may be there; then it is no emulation, but all the better.
+            native_ = kind == SleeperKind::mwaitx ? executes(try_mwaitx) : executes(try_waitpkg);
+            emulator_ = std::make_unique<test::Emulator>(longest_umwait_ticks);
+#else
+            GTEST_SKIP() << "not this architecture";
+#endif
+        } else if (!has) {
+            GTEST_SKIP() << name_of(kind) << ": " << why;
+        }
+        sleeper_ = make_sleeper(kind, cpu_, false);
+        ASSERT_NE(sleeper_, nullptr);
+    }
+    Cpu cpu_;
+    bool native_ = false;
+    std::unique_ptr<Sleeper> sleeper_;
+#if defined(__x86_64__)
+    std::unique_ptr<test::Emulator> emulator_;
+#endif
+};
+
+TEST_P(each_sleeper, a_ring_before_the_sleep_is_not_missed) {
+    Doorbell bell;
+    const std::uint32_t seen = bell.rings();
+    bell.ring();
+    const std::uint64_t begin = now_ns();
+    EXPECT_FALSE(sleeper_->sleep(bell, seen, begin + 5000 * ms));
+    EXPECT_LT(now_ns() - begin, 1000 * ms);
+}
+
+TEST_P(each_sleeper, the_clock_ends_it) {
+    Doorbell bell;
+    const std::uint64_t begin = now_ns();
+    while (now_ns() < begin + 3 * ms) sleeper_->sleep(bell, bell.rings(), begin + 3 * ms);
+    EXPECT_GE(now_ns() - begin, 3 * ms);
+    // A time that is over already.
+    sleeper_->sleep(bell, bell.rings(), begin);
+    EXPECT_LT(now_ns() - begin, 2000 * ms);
+}
+
+// No ring is lost, however it falls between looking and sleeping.
+TEST_P(each_sleeper, every_ring_wakes) {
+    Doorbell bell;
+    std::atomic<std::uint32_t> asked{0}, answered{0};
+    // One that keeps its core while it waits may keep it from the ringer.
+    const bool keeps_core = GetParam().kind != SleeperKind::futex && GetParam().kind != SleeperKind::epoll;
+    const std::uint32_t rounds = keeps_core ? 200 : 2000;
+    std::thread sleeper([&] {
+        for (std::uint32_t round = 1; round <= rounds; ++round) {
+            for (;;) {
+                const std::uint32_t seen = bell.rings();
+                if (asked.load() >= round) break;
+                sleeper_->sleep(bell, seen, never_ns);
+            }
+            answered.store(round);
+        }
+    });
+    for (std::uint32_t round = 1; round <= rounds; ++round) {
+        asked.store(round);
+        bell.ring();
+        while (answered.load() < round) std::this_thread::yield();
+    }
+    sleeper.join();
+    EXPECT_EQ(answered.load(), rounds);
+}
+
+#if defined(__x86_64__)
+// The instructions are executed, with the operands that were asked for, and a wait that the kernel's bound
+// cuts short goes on.
+TEST_P(each_sleeper, the_instruction_itself_runs) {
+    if (!GetParam().emulated) GTEST_SKIP() << "seen only where it is emulated";
+    if (native_) GTEST_SKIP() << "this CPU runs it, though CPUID hides it";
+    Doorbell bell;
+    const std::uint64_t begin = now_ns();
+    sleeper_->sleep(bell, bell.rings(), begin + 2 * ms);
+    EXPECT_GE(now_ns() - begin, 2 * ms);
+    const auto& counts = test::Emulator::counts();
+    switch (GetParam().kind) {
+        case SleeperKind::umwait:
+            EXPECT_GT(counts.umwait, 1u);
+            EXPECT_EQ(counts.umonitor, counts.umwait);
+            EXPECT_GT(counts.cut_short, 0u);
+            EXPECT_EQ(counts.control, 0u) << "C0.2";
+            break;
+        case SleeperKind::tpause:
+            EXPECT_GT(counts.tpause, 1u);
+            EXPECT_EQ(counts.umwait + counts.umonitor, 0u);
+            break;
+        default:
+            EXPECT_GT(counts.mwaitx, 0u);
+            EXPECT_EQ(counts.monitorx, counts.mwaitx);
+            break;
+    }
+}
+#endif
+
+INSTANTIATE_TEST_SUITE_P(sleepers, each_sleeper,
+                         testing::Values(Way{SleeperKind::pause, false}, Way{SleeperKind::tpause, false},
+                                         Way{SleeperKind::umwait, false}, Way{SleeperKind::mwaitx, false},
+                                         Way{SleeperKind::futex, false}, Way{SleeperKind::epoll, false},
+                                         Way{SleeperKind::tpause, true}, Way{SleeperKind::umwait, true},
+                                         Way{SleeperKind::mwaitx, true}),
+                         [](const auto& way) {
+                             return std::string(name_of(way.param.kind)) +
+                                    (way.param.emulated ? "_emulated" : "");
+                         });
+
+TEST(epoll, a_descriptor_wakes_and_counts_as_one_for_all_its_users) {
+    const auto sleeper = make_sleeper(SleeperKind::epoll, {}, true);
+    ASSERT_NE(sleeper, nullptr);
+    Doorbell bell;
+    const int descriptor = eventfd(0, EFD_CLOEXEC);
+    ASSERT_GE(descriptor, 0);
+    EXPECT_EQ(sleeper->watch(descriptor), Status::ok);
+    EXPECT_EQ(sleeper->watch(descriptor), Status::ok);
+    const std::uint64_t one = 1;
+    ASSERT_EQ(write(descriptor, &one, sizeof one), 8);
+    EXPECT_TRUE(sleeper->sleep(bell, bell.rings(), never_ns));
+    sleeper->let_go(descriptor);
+    EXPECT_TRUE(sleeper->sleep(bell, bell.rings(), never_ns)) << "one user is left";
+    sleeper->let_go(descriptor);
+    EXPECT_FALSE(sleeper->sleep(bell, bell.rings(), now_ns() + ms));
+    EXPECT_EQ(sleeper->watch(-1), Status::io_failed);
+    close(descriptor);
+}
+
+}  // namespace
+}  // namespace thalweg
