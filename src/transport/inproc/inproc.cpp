@@ -1,9 +1,13 @@
 #include "transport/inproc/inproc.h"
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace thalweg {
@@ -37,8 +41,16 @@ class Endpoint final : public Transport {
         capabilities_.name = "inproc";
         capabilities_.max_message_bytes = options.max_message_bytes;
         capabilities_.live_operations = options.live_operations;
+        capabilities_.any_thread = true;
+        if (options.wakeup_descriptor) descriptor_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        capabilities_.wakeup_descriptor = descriptor_ >= 0;
         reserve();
     }
+    ~Endpoint() override {
+        if (descriptor_ >= 0) close(descriptor_);
+    }
+    Endpoint(const Endpoint&) = delete;
+    Endpoint& operator=(const Endpoint&) = delete;
 
     const Capabilities& capabilities() const override { return capabilities_; }
     int rank() const override { return rank_; }
@@ -89,6 +101,21 @@ class Endpoint final : public Transport {
         return Status::ok;
     }
 
+    int wait_descriptor() const override { return descriptor_; }
+    Status arm() override {
+        if (descriptor_ < 0) return Status::unsupported;
+        const std::lock_guard lock(mutex_);
+        const bool met = std::any_of(receives_.begin(), receives_.end(), [&](const Receive& receive) {
+            return std::any_of(arrived_.begin(), arrived_.end(),
+                               [&](const Message& message) { return meet(message, receive); });
+        });
+        if (met || !completed_.empty()) return Status::in_progress;
+        std::uint64_t signals = 0;
+        [[maybe_unused]] const ssize_t bytes = read(descriptor_, &signals, sizeof signals);
+        armed_ = true;
+        return Status::ok;
+    }
+
     std::uint64_t unexpected_bytes() const {
         const std::lock_guard lock(mutex_);
         return unexpected_bytes_;
@@ -118,11 +145,25 @@ class Endpoint final : public Transport {
             largest_unexpected_bytes_ = std::max(largest_unexpected_bytes_, unexpected_bytes_);
         }
         arrived_.push_back(std::move(message));
+        signal();
     }
 
     void complete(Slot slot) {
         const std::lock_guard lock(mutex_);
         completed_.push_back(slot);
+        signal();
+    }
+
+    // Pre: the mutex is held.
+    void signal() {
+        if (!std::exchange(armed_, false)) return;
+        const std::uint64_t one = 1;
+        [[maybe_unused]] const ssize_t bytes = write(descriptor_, &one, sizeof one);
+    }
+
+    static bool meet(const Message& message, const Receive& receive) {
+        return message.from == receive.from && message.id.message == receive.id.message &&
+               message.id.operation == receive.id.operation;
     }
 
     // Moves the pairs that meet to matched_. False: a message met a receive of another size.
@@ -135,10 +176,8 @@ class Endpoint final : public Transport {
             const Receive receive = receives_[i];
             // The first of this identity, or none: equal identities are received in the order they were sent.
             const auto message =
-                std::find_if(arrived_.begin(), arrived_.end(), [&](const Message& candidate) {
-                    return candidate.from == receive.from && candidate.id.message == receive.id.message &&
-                           candidate.id.operation == receive.id.operation;
-                });
+                std::find_if(arrived_.begin(), arrived_.end(),
+                             [&](const Message& candidate) { return meet(candidate, receive); });
             if (message == arrived_.end() || message->visible_at > polls_) {
                 receives_[kept++] = receive;
                 continue;
@@ -158,6 +197,8 @@ class Endpoint final : public Transport {
     InprocOptions options_;
     Capabilities capabilities_;
     std::mt19937_64 random_;
+    int descriptor_ = -1;
+    bool armed_ = false;
     mutable std::mutex mutex_;
     std::uint64_t polls_ = 0;
     std::vector<Message> arrived_;

@@ -25,6 +25,8 @@ struct InprocOptions {
     // returned in random order. 0: no delay.
     std::uint32_t delay_polls = 0;
     std::uint64_t seed = 1;
+    // wait_descriptor() and arm() work: a rank can sleep until something arrives for it.
+    bool wakeup_descriptor = false;
 };
 
 // The network of `size` ranks. endpoint(r) is rank r's Transport: used by one thread at a time, different
