@@ -45,14 +45,16 @@ void Channel::provide(std::uint32_t messages) {
 }
 
 Status Channel::enter(Execution::Impl& execution, std::uint32_t operation) {
-    if (alive_ && operation - alive_->operation >= transport_.capabilities().live_operations) {
-        return Status::unsupported;
-    }
+    if (!admits(operation)) return Status::unsupported;
     Execution::Impl** link = &alive_;
     while (*link) link = &(*link)->next_alive;
     *link = &execution;
     execution.next_alive = nullptr;
     return Status::ok;
+}
+
+bool Channel::admits(std::uint32_t operation) const {
+    return !alive_ || operation - alive_->operation < transport_.capabilities().live_operations;
 }
 
 void Channel::leave(Execution::Impl& execution) {

@@ -1,6 +1,7 @@
 // The engine's side of a transport, shared by its executions: slots, credits, waiters, and who is alive.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <span>
 #include <vector>
@@ -51,6 +52,16 @@ class Channel {
     }
     void release(Slot slot) { free_.push_back(slot); }
 
+    // Whether the transport could tell this operation from the oldest that is alive.
+    bool admits(std::uint32_t operation) const;
+
+    // Messages, or parts of them, that have completed, and their bytes at most.
+    struct Moved {
+        std::uint64_t messages = 0, bytes = 0;
+    };
+    const Moved& moved(bool sent) const { return moved_[sent]; }
+    void count(bool sent, std::uint64_t bytes) { ++moved_[sent].messages, moved_[sent].bytes += bytes; }
+
     // Polls the transport once and hands completions to the executions they belong to.
     Status poll();
 
@@ -70,6 +81,7 @@ class Channel {
     std::vector<Slot> free_;
     std::vector<Owner> owners_;
     std::vector<Slot> done_;
+    std::array<Moved, 2> moved_;        // received, sent
     Execution::Impl* alive_ = nullptr;  // a list through Impl::next_alive, oldest first
     std::unique_ptr<Waiter> spin_, timed_;
 };

@@ -139,8 +139,9 @@ Status Execution::Impl::complete_request(Slot slot, StepId id, std::uint64_t mar
     ++events;
     const Step& step = steps_[id];
     const bool is_send = step.kind == StepKind::send;
+    const std::uint64_t bytes = is_send ? step.source.bytes : step.target.bytes;
+    channel->count(is_send, std::min<std::uint64_t>(bytes, max_message_bytes_));
     if (!moved_.empty()) {
-        const std::uint64_t bytes = is_send ? step.source.bytes : step.target.bytes;
         moved_[id] += std::min<std::uint64_t>(bytes - moved_[id], max_message_bytes_);
         if (moved_[id] < bytes) {
             return post_part(slot, id, mark != 0 ? SendMode::synchronous : SendMode::buffered);
@@ -288,14 +289,22 @@ void Execution::Impl::relieve() {
 // Hot path, as start().
 Status Execution::Impl::advance() {
     if (!running) return Status::invalid_argument;
-    const std::uint64_t events_before = events;
-    Status status = issue();
+    Status status = prepare();
+    if (!failed(status) && unfinished_ != 0) status = channel->poll();
+    return settle(status);
+}
+
+Status Execution::Impl::prepare() {
+    events_before_ = events;
+    return issue();
+}
+
+Status Execution::Impl::settle(Status status) {
     if (!failed(status) && unfinished_ != 0) {
-        status = channel->poll();
-        if (!failed(status) && events != events_before) {
+        if (events != events_before_) {
             idle_ = 0;
             status = issue();
-        } else if (!failed(status)) {
+        } else {
             relieve();
         }
     }

@@ -86,6 +86,7 @@ class Execution {
     struct Impl;
 
   private:
+    friend class DrivenChannel;
     friend Status wait(Execution& execution, WaitPolicy policy, WaitStatistics& statistics);
     std::unique_ptr<Impl> impl_;
 };

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/arrivals.h"
 #include "engine/channel.h"
 #include "engine/ready_set.h"
 #include "engine/window.h"
@@ -18,6 +19,21 @@ struct Execution::Impl {
 
     Status start(const Bindings& bindings, std::uint32_t operation);
     Status advance();
+    // advance() in two halves, so that several executions share the channel's poll in between: issues what is
+    // ready; given what the poll said, goes on with what became ready.
+    Status prepare();
+    Status settle(Status polled);
+    // Copies or reductions are left over for the next advance: no reason to sleep.
+    bool has_local_work() const { return !ready_locals_.empty(); }
+    // A ready message waits for the window to widen, which takes polls in vain.
+    bool starved() const { return starved_; }
+    Awaited awaited() const {
+        if (const StepId recv = oldest_of(recvs_); recv != ReadySet::none)
+            return {true, true, steps_[recv].target.bytes};
+        if (const StepId send = oldest_of(sends_); send != ReadySet::none)
+            return {true, false, steps_[send].source.bytes};
+        return {};
+    }
     // Messages beyond the window: more than these slots it can never use.
     std::uint32_t may_widen_by() const { return messages() - std::min(messages(), window_.limit()); }
     // Has messages to post and no slots reserved for them yet.
@@ -94,8 +110,9 @@ struct Execution::Impl {
     std::uint64_t local_done_ = 0;        // bytes of it that are done
     std::uint64_t acknowledgements_ = 0;  // those that held_sends_ has been checked against
     std::uint32_t unfinished_ = 0;
-    std::uint32_t idle_ = 0;  // advances without an event
-    bool starved_ = false;    // a ready message found no place in the window
+    std::uint64_t events_before_ = 0;  // the poll of the advance in work
+    std::uint32_t idle_ = 0;           // advances without an event
+    bool starved_ = false;             // a ready message found no place in the window
 };
 
 }  // namespace thalweg

@@ -1,0 +1,126 @@
+// The progress thread: advances started operations while the program computes, or sits in a native call.
+//
+// One per process. It is free when idle (asleep on its bell, no wake-up at all), cheap when busy (asleep
+// until the network or the prediction of the next useful arrival wakes it), and it never calls the program's
+// MPI: only what a transport with the capability any_thread does by itself. All signals are blocked in it. In
+// a forked child it does not exist, and what it drives cannot be started or waited for there.
+//
+//   bell ──> look at every channel with something pending, unless a thread of the program leads it
+//              something moved: look again
+//              nothing pending: sleep on the bell
+//              wake-ups were useless: sleep by the clock until the next message is near
+//              else: arm the transports, sleep on their descriptors
+#pragma once
+
+#include <pthread.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "engine/driven.h"
+#include "engine/waiters/sleeper.h"
+
+namespace thalweg {
+
+// How it passes time while something is pending. watch: by an instruction that leaves the core to its other
+// hardware thread (umwait, mwaitx), where the CPU has one, else as sleep. spin: watch, or pause.
+enum class AgentManner : std::uint8_t { sleep, watch, spin };
+
+struct AgentOptions {
+    AgentManner manner = AgentManner::sleep;
+    int hardware_thread = -1;  // the one it is bound to, as in taskset; -1: wherever the process may run
+    // Its stack beyond what the C library and thread-local variables take. UCX's deepest call needs about 16
+    // KiB.
+    std::size_t stack_bytes = 256 * 1024;
+};
+
+struct AgentStatistics {
+    bool running = false;
+    std::uint64_t passes = 0;         // looks at its channels
+    std::uint64_t merged_sleeps = 0;  // by the prediction, deaf to the network
+    std::uint64_t useless = 0;        // wake-ups by the network that completed nothing
+    std::uint64_t yielded = 0;        // times it gave up spinning because somebody else wanted its CPU
+    double cpu_seconds = 0;
+    SleeperUses uses;
+};
+
+class Agent {
+  public:
+    explicit Agent(const AgentOptions& options);
+    // Stops. Pre: no DrivenChannel refers to it.
+    ~Agent();
+    Agent(const Agent&) = delete;
+    Agent& operator=(const Agent&) = delete;
+
+    // Starts the thread if it does not run; it also starts by itself at the first operation that it is wanted
+    // for. Errors: unsupported (a forked child), out_of_memory (the system refuses a thread; logged once, and
+    // operations then progress in the calls of their owners only).
+    Status start();
+    // Ends the thread; operations that are pending are left to their owners' calls. Before MPI_Finalize, and
+    // before the process's exit handlers run. It may be started again.
+    void stop();
+    bool running() const { return running_.load(std::memory_order_acquire); }
+
+    AgentStatistics statistics() const;
+    // One sentence for each way to sleep: how often it ran, or why it could not.
+    std::vector<std::string> ways_to_sleep() const;
+
+  private:
+    friend class DrivenChannel;
+    struct Pass;
+
+    // By any thread: something is pending on this channel and nobody leads it.
+    void want(DrivenChannel& channel);
+    // By the channel's destructor: makes the thread look at the channel once more, and so forget it.
+    void let_go(DrivenChannel& channel);
+    bool in_child() const { return in_child_.load(std::memory_order_relaxed); }
+    static void mark_children();
+
+    static void* enter(void* self);
+    Status create_thread();
+    void settle_in();
+    void loop();
+    void gather();
+    Pass look();
+    bool forget(DrivenChannel& channel);
+    void forget_all();
+    void rest(const Pass& pass, std::uint32_t seen);
+    bool listen(const Pass& pass, std::uint32_t seen, std::uint64_t time_ns);
+    void hush(DrivenChannel& channel);
+    bool may_spin(std::uint64_t time_ns);
+    bool sleep(SleeperKind kind, std::uint32_t seen, std::uint64_t until_ns);
+    Sleeper& sleeper(SleeperKind kind) { return *sleepers_[static_cast<std::size_t>(kind)]; }
+
+    AgentOptions options_;
+    Cpu cpu_;
+    Doorbell bell_;
+    std::atomic<DrivenChannel*> arrivals_{nullptr};  // listed by want(), newest first, not yet gathered
+    std::atomic<bool> running_{false}, stopping_{false}, refused_{false}, in_child_{false};
+    mutable std::mutex mutex_;  // start, stop, statistics
+    pthread_t thread_{};
+    Agent* next_agent_ = nullptr;  // of this process, for the fork handlers
+
+    // The thread's own.
+    DrivenChannel* listed_ = nullptr;
+    std::array<std::unique_ptr<Sleeper>, sleeper_kinds> sleepers_;
+    SleeperKind spinner_ = SleeperKind::pause;
+    bool spins_ = false;
+    std::uint32_t useless_ = 0;         // wake-ups in vain since something moved
+    std::uint64_t quiet_since_ns_ = 0;  // the first look in vain since something moved; 0: none yet
+    std::uint64_t spin_checked_ns_ = 0, no_spin_until_ns_ = 0;
+    long involuntary_switches_ = 0;
+
+    // Written by the thread, read by statistics().
+    struct Counters {
+        std::atomic<std::uint64_t> passes{0}, merged{0}, useless{0}, yielded{0}, cpu_ns{0};
+        std::array<std::atomic<std::uint64_t>, sleeper_kinds> sleeps{}, slept_ns{};
+    };
+    Counters counters_;
+};
+
+}  // namespace thalweg

@@ -1,0 +1,303 @@
+#include "engine/driven.h"
+
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "engine/agent.h"
+#include "engine/execution.h"
+#include "engine/waiters/relax.h"
+
+namespace thalweg {
+namespace {
+
+// A poll lasts about a microsecond; one that takes longer has lost its core, and gets it sooner if we yield.
+constexpr int pauses_for_helm = 200;
+// As in wait() of engine.h: idle polls between two calls of drive_host().
+constexpr std::uint64_t polls_per_drive = 16;
+// Before a leader sleeps on a descriptor: about the cost of two sleeps.
+constexpr std::uint64_t spin_ns = 30'000;
+// The host MPI is driven at least this often by a thread that blocks.
+constexpr long longest_rest_ns = 1'000'000;
+// Between two looks of the destructor at whether the agent has let go.
+constexpr long detach_nap_ns = 20'000;
+
+void nap(long ns) {
+    const timespec span{0, ns};
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &span, nullptr);
+}
+
+}  // namespace
+
+DrivenChannel::DrivenChannel(std::shared_ptr<Channel> channel, Agent* agent)
+    : channel_(std::move(channel)),
+      agent_(agent),
+      deaf_(!channel_->transport().capabilities().wakeup_descriptor) {}
+
+DrivenChannel::~DrivenChannel() {
+    if (orphaned()) return;
+    if (listed_.load(std::memory_order_acquire) != unlisted) agent_->let_go(*this);
+    while (listed_.load(std::memory_order_acquire) != unlisted) nap(detach_nap_ns);
+    take_helm_soon();  // whoever completed the last operation may still be in drive()
+}
+
+bool DrivenChannel::orphaned() const { return agent_ != nullptr && agent_->in_child(); }
+
+void DrivenChannel::take_helm_soon() {
+    for (int pauses = 0; !take_helm(); ++pauses) {
+        if (pauses < pauses_for_helm)
+            relax();
+        else
+            sched_yield();
+    }
+}
+
+// Hot path: no allocation, no lock.
+Status DrivenChannel::post(Operation& operation, const Bindings& bindings, std::uint32_t number) {
+    if (operation.pending()) return Status::invalid_argument;
+    if (orphaned()) return Status::unsupported;
+    operation.bindings_ = bindings;
+    operation.number_ = number;
+    operation.state_.store(Operation::State::pending, std::memory_order_relaxed);
+    pending_.fetch_add(1, std::memory_order_seq_cst);
+    Operation* newest = posted_.load(std::memory_order_relaxed);
+    do {
+        operation.next_ = newest;
+        // Release: who takes the queue sees the operation's fields.
+    } while (!posted_.compare_exchange_weak(newest, &operation, std::memory_order_release,
+                                            std::memory_order_relaxed));
+    return Status::ok;
+}
+
+Status DrivenChannel::start(Operation& operation, const Bindings& bindings, std::uint32_t number) {
+    if (const Status status = post(operation, bindings, number); status != Status::ok) return status;
+    if (take_helm()) {
+        drive();
+        leave_helm();
+    }
+    if (operation.pending() && agent_ != nullptr) agent_->want(*this);
+    return Status::ok;
+}
+
+void DrivenChannel::help() {
+    if (orphaned() || pending() == 0 || !take_helm()) return;
+    const Found found = drive();
+    leave_helm();
+    // What we posted may need the agent's ear, which was open for other things.
+    if (found != Found::nothing && pending() != 0 && agent_ != nullptr && !led()) agent_->want(*this);
+}
+
+Status DrivenChannel::run(Operation& operation, const Bindings& bindings, std::uint32_t number,
+                          WaitPolicy policy, WaitStatistics& statistics) {
+    const Status status = post(operation, bindings, number);
+    return status != Status::ok ? status : wait(operation, policy, statistics);
+}
+
+Status DrivenChannel::wait(Operation& operation, WaitPolicy policy, WaitStatistics& statistics) {
+    if (orphaned()) return Status::unsupported;
+    while (operation.pending()) {
+        if (lead_.exchange(true, std::memory_order_seq_cst)) {
+            follow(operation, statistics);
+            continue;
+        }
+        lead(operation, policy, statistics);
+        lead_.store(false, std::memory_order_seq_cst);
+        wake_followers();
+        // The agent looked at lead_ before it slept without us; it looks again when it is rung.
+        if (pending() != 0 && agent_ != nullptr) agent_->want(*this);
+    }
+    return operation.status();
+}
+
+void DrivenChannel::lead(Operation& operation, WaitPolicy policy, WaitStatistics& statistics) {
+    Transport& transport = channel_->transport();
+    Waiter& waiter = channel_->waiter(policy);
+    const bool listens = policy == WaitPolicy::sleep && transport.capabilities().wakeup_descriptor;
+    std::uint64_t idle_polls = 0, idle_since_ns = 0;
+    std::uint32_t useless = 0;
+    waiter.begin();
+    while (operation.pending()) {
+        take_helm_soon();
+        const Found found = drive();
+        leave_helm();
+        ++statistics.polls;
+        if (found != Found::nothing) {
+            idle_since_ns = 0;
+            useless = 0;
+            waiter.progressed();
+            continue;
+        }
+        if (!operation.pending()) break;
+        bool slept = false;
+        if (!listens) {
+            const std::uint64_t sleeps = statistics.sleeps;
+            waiter.idle(transport, statistics);
+            slept = statistics.sleeps != sleeps;
+        } else if (idle_since_ns == 0) {
+            idle_since_ns = now_ns();
+        } else if (now_ns() - idle_since_ns < spin_ns) {
+            sched_yield();
+        } else {
+            slept = rest(statistics, useless);
+        }
+        if (slept || ++idle_polls % polls_per_drive == 0) {
+            take_helm_soon();  // the transport is used by one thread at a time, for this too
+            transport.drive_host();
+            leave_helm();
+        }
+    }
+    waiter.end();
+}
+
+bool DrivenChannel::rest(WaitStatistics& statistics, std::uint32_t& useless) {
+    const std::uint64_t time_ns = now_ns();
+    take_helm_soon();
+    Transport& transport = channel_->transport();
+    const std::uint64_t merge_ns =
+        useless < useless_before_merge ? 0 : merged(arrivals_.span_ns(time_ns, awaited().bytes));
+    const bool armed = merge_ns != 0 || transport.arm() == Status::ok;
+    const int descriptor = transport.wait_descriptor();
+    leave_helm();
+    if (!armed) return false;
+    if (merge_ns != 0) {
+        nap(static_cast<long>(merge_ns));
+    } else {
+        pollfd listened{descriptor, POLLIN, 0};
+        const timespec span{0, longest_rest_ns};
+        if (ppoll(&listened, 1, &span, nullptr) > 0) ++useless;
+    }
+    ++statistics.sleeps;
+    statistics.slept_seconds += seconds(now_ns() - time_ns);
+    return true;
+}
+
+// Sleeps until something completes, the lead is free, or 1 ms is over. The leader counts completions_ up and
+// then reads followers_; a follower counts followers_ up and then reads completions_ (the kernel compares it
+// with `seen`): one of them sees the other's.
+void DrivenChannel::follow(const Operation& operation, WaitStatistics& statistics) {
+    const std::uint32_t seen = completions_.load(std::memory_order_seq_cst);
+    followers_.fetch_add(1, std::memory_order_seq_cst);
+    if (operation.pending() && led()) {
+        const std::uint64_t time_ns = now_ns();
+        const timespec span{0, longest_rest_ns};
+        syscall(SYS_futex, &completions_, FUTEX_WAIT_PRIVATE, seen, &span, nullptr, 0);
+        ++statistics.sleeps;
+        statistics.slept_seconds += seconds(now_ns() - time_ns);
+    }
+    followers_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+void DrivenChannel::wake_followers() {
+    completions_.fetch_add(1, std::memory_order_seq_cst);
+    if (followers_.load(std::memory_order_seq_cst) != 0)
+        syscall(SYS_futex, &completions_, FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0);
+}
+
+// The queue is newest first, and was filled by threads that MPI orders where order matters.
+void DrivenChannel::take_posted() {
+    if (posted_.load(std::memory_order_relaxed) == nullptr) return;
+    Operation* newest = posted_.exchange(nullptr, std::memory_order_acquire);
+    Operation* oldest_first = nullptr;
+    while (newest != nullptr) {
+        Operation* const next = newest->next_;
+        newest->next_ = oldest_first;
+        oldest_first = newest;
+        newest = next;
+    }
+    Operation** end = &queue_;
+    while (*end != nullptr) end = &(*end)->next_;
+    *end = oldest_first;
+}
+
+void DrivenChannel::begin_runs() {
+    Operation** end = nullptr;
+    while (queue_ != nullptr) {
+        const Status failure = channel_->failure();
+        if (!failed(failure) && !channel_->admits(queue_->number_)) return;
+        Operation* const operation = queue_;
+        queue_ = operation->next_;
+        operation->next_ = nullptr;
+        if (running_ == nullptr) arrivals_.begin(now_ns());
+        if (end == nullptr)
+            for (end = &running_; *end != nullptr;) end = &(*end)->next_;
+        *end = operation;
+        const Status status =
+            failed(failure) ? failure : operation->execution_.start(operation->bindings_, operation->number_);
+        if (status != Status::ok)
+            complete(end, status);
+        else
+            end = &operation->next_;
+    }
+}
+
+// After the store of state_ the operation is its owner's: it may be gone.
+void DrivenChannel::complete(Operation** link, Status status) {
+    Operation& operation = **link;
+    *link = operation.next_;
+    operation.result_ = status;
+    pending_.fetch_sub(1, std::memory_order_seq_cst);
+    operation.state_.store(Operation::State::idle, std::memory_order_release);
+    wake_followers();
+}
+
+// Hot path: no allocation, no lock; a clock is read only when something happened.
+DrivenChannel::Found DrivenChannel::drive() {
+    take_posted();
+    begin_runs();
+    if (running_ == nullptr) return Found::nothing;
+    const bool awaits_receive = awaited().receive;
+    const Channel::Moved received = channel_->moved(false), sent = channel_->moved(true);
+    Status status = Status::ok;
+    for (Operation* operation = running_; operation != nullptr && !failed(status);
+         operation = operation->next_) {
+        status = operation->execution_.impl_->prepare();
+    }
+    if (!failed(status)) status = channel_->poll();
+    bool local_work = false, completed = false;
+    for (Operation** link = &running_; *link != nullptr;) {
+        Execution::Impl& execution = *(*link)->execution_.impl_;
+        const Status settled = execution.settle(status);
+        // One that fails has made the channel unusable for the others too.
+        if (failed(settled)) status = settled;
+        if (settled == Status::in_progress) {
+            local_work |= execution.has_local_work();
+            link = &(*link)->next_;
+        } else {
+            completed = true;
+            complete(link, settled);
+        }
+    }
+    const Channel::Moved& before = awaits_receive ? received : sent;
+    const Channel::Moved& after = channel_->moved(!awaits_receive);
+    if (after.messages != before.messages) arrivals_.arrived(now_ns(), after.bytes - before.bytes);
+    if (completed || received.messages != channel_->moved(false).messages ||
+        sent.messages != channel_->moved(true).messages) {
+        return Found::progress;
+    }
+    return local_work ? Found::work : Found::nothing;
+}
+
+Awaited DrivenChannel::awaited() const {
+    Awaited next;
+    for (const Operation* operation = running_; operation != nullptr; operation = operation->next_) {
+        const Awaited own = operation->execution_.impl_->awaited();
+        const bool sooner = own.receive == next.receive ? own.bytes < next.bytes : own.receive;
+        if (own.any && (!next.any || sooner)) next = own;
+    }
+    return next;
+}
+
+bool DrivenChannel::starved() const {
+    for (const Operation* operation = running_; operation != nullptr; operation = operation->next_) {
+        if (operation->execution_.impl_->starved()) return true;
+    }
+    return false;
+}
+
+}  // namespace thalweg

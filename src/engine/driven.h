@@ -1,0 +1,136 @@
+// A channel that several threads may drive: the agent, and whoever starts, tests or waits for an operation.
+//
+// Who drives. The *helm* is held for one poll at a time by whoever wants to and finds it free; nobody waits
+// for it longer than one poll of another. A thread that blocks in wait() takes the *lead*: as long as it
+// leads it drives, the agent keeps its hands off this channel (and is not woken for it), and other threads
+// that block here sleep until the lead is free or their operation is done. When it leaves with operations
+// still pending, it rings the agent. So an operation in flight is always somebody's: the leader's, or the
+// agent's.
+//
+// Operations are posted to a queue without a lock, so that starting one waits for nobody; whoever holds the
+// helm takes them from there in their order. An operation that the transport could not yet tell apart from
+// the oldest in flight stays in the queue until it can.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "engine/arrivals.h"
+#include "engine/engine.h"
+
+namespace thalweg {
+
+class Agent;
+class DrivenChannel;
+
+// One started run of an execution, which another thread may finish. Made with its plan; used again and again.
+class Operation {
+  public:
+    // `execution` was made on the channel that this operation is started on, and outlives it.
+    explicit Operation(Execution& execution) : execution_(execution) {}
+    Operation(const Operation&) = delete;
+    Operation& operator=(const Operation&) = delete;
+
+    // Started and not complete. One load; when it says false, everything that the run wrote is visible, and
+    // nobody else refers to this operation, its execution or its buffers any more.
+    bool pending() const { return state_.load(std::memory_order_acquire) == State::pending; }
+    // How the last run ended. Pre: not pending. ok, or the errors of Execution::start and advance.
+    Status status() const { return result_; }
+
+  private:
+    friend class DrivenChannel;
+    enum class State : std::uint8_t { idle, pending };
+
+    Execution& execution_;
+    Bindings bindings_;
+    std::uint32_t number_ = 0;
+    Operation* next_ = nullptr;  // in the queue of posted ones, then in the list of running ones
+    Status result_ = Status::ok;
+    std::atomic<State> state_{State::idle};
+};
+
+class DrivenChannel {
+  public:
+    // `agent`: who drives when nobody leads; it outlives this. Null: only those who call drive. Pre: the
+    // transport's capability any_thread, where agent is not null.
+    DrivenChannel(std::shared_ptr<Channel> channel, Agent* agent);
+    // Waits until the agent has let go, at most one pass of its. Pre: nothing is pending, nobody calls.
+    ~DrivenChannel();
+    DrivenChannel(const DrivenChannel&) = delete;
+    DrivenChannel& operator=(const DrivenChannel&) = delete;
+
+    const std::shared_ptr<Channel>& channel() const { return channel_; }
+
+    // As Execution::start, but from any thread, one at a time for what MPI orders; posts what can be posted
+    // at once, and leaves the rest to the agent. Allocates nothing; one system call where the agent sleeps.
+    // Errors: invalid_argument (the operation is pending), unsupported (a forked child). What goes wrong
+    // later, the operation's status() says.
+    Status start(Operation& operation, const Bindings& bindings, std::uint32_t number);
+
+    // Drives for one poll if the helm is free; what a Test does. Never blocks.
+    void help();
+
+    // Blocks until the operation is done, leading meanwhile; keeps the host MPI progressing, as wait() of
+    // engine.h does. Returns status(). Adds to `statistics`. unsupported: a forked child.
+    Status wait(Operation& operation, WaitPolicy policy, WaitStatistics& statistics);
+
+    // start() and wait() in one, without waking the agent: a blocking operation.
+    Status run(Operation& operation, const Bindings& bindings, std::uint32_t number, WaitPolicy policy,
+               WaitStatistics& statistics);
+
+    // Operations started and not complete.
+    std::uint32_t pending() const { return pending_.load(std::memory_order_seq_cst); }
+    bool led() const { return lead_.load(std::memory_order_seq_cst); }
+
+  private:
+    friend class Agent;
+    // What a poll found: nothing; something complete; copies or reductions that go on at the next one.
+    enum class Found : std::uint8_t { nothing, progress, work };
+
+    bool take_helm() { return !helm_.exchange(true, std::memory_order_acquire); }
+    void leave_helm() { helm_.store(false, std::memory_order_release); }
+    void take_helm_soon();
+    Status post(Operation& operation, const Bindings& bindings, std::uint32_t number);
+    bool orphaned() const;
+
+    // Pre for all of these: the helm is held.
+    Found drive();
+    void take_posted();
+    void begin_runs();
+    void complete(Operation** link, Status status);
+    Awaited awaited() const;
+    bool starved() const;
+
+    void lead(Operation& operation, WaitPolicy policy, WaitStatistics& statistics);
+    // Sleeps until the transport's descriptor is ready, or about until the next useful arrival. False: did
+    // not sleep, because there is something to do.
+    bool rest(WaitStatistics& statistics, std::uint32_t& useless);
+    void follow(const Operation& operation, WaitStatistics& statistics);
+    void wake_followers();
+
+    std::shared_ptr<Channel> channel_;
+    Agent* const agent_;
+
+    // Written by every thread that starts, drives or waits.
+    alignas(64) std::atomic<bool> helm_{false};
+    std::atomic<bool> lead_{false};
+    std::atomic<std::uint32_t> pending_{0};
+    std::atomic<Operation*> posted_{nullptr};    // newest first
+    std::atomic<std::uint32_t> completions_{0};  // what followers sleep on
+    std::atomic<std::uint32_t> followers_{0};
+
+    // Under the helm.
+    alignas(64) Operation* queue_ = nullptr;  // taken from posted_, oldest first, not yet begun
+    Operation* running_ = nullptr;            // oldest first
+    Arrivals arrivals_;
+
+    // The agent's. listed_: see Agent::want().
+    enum Listing : std::uint32_t { unlisted, listed, wanted };
+    std::atomic<std::uint32_t> listed_{unlisted};
+    DrivenChannel* next_listed_ = nullptr;
+    bool watched_ = false;
+    bool deaf_;  // the transport cannot wake a sleeper
+};
+
+}  // namespace thalweg

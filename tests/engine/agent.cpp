@@ -1,0 +1,461 @@
+// The agent: there when wanted and only then, free when idle, and operations end without their owners' help.
+#include "engine/agent.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <random>
+
+#include "engine/agent_group.h"
+
+namespace thalweg {
+namespace {
+
+using test::agent_threads;
+using test::AgentGroup;
+using test::AgentGroupOptions;
+using test::in_time;
+using test::RingRun;
+using namespace std::chrono_literals;
+
+AgentGroupOptions ranks(int size) {
+    AgentGroupOptions options;
+    options.size = size;
+    return options;
+}
+
+TEST(agent, lives_from_the_first_operation_that_outlasts_its_call_to_stop) {
+    AgentGroup group({});
+    RingRun first(group.channel(0), 0, 2, 3, 100), second(group.channel(1), 1, 2, 3, 100);
+    EXPECT_TRUE(agent_threads().empty());
+    ASSERT_EQ(first.start(0), Status::ok);
+    EXPECT_TRUE(first.operation.pending());
+    EXPECT_TRUE(group.agent(0).running());
+    EXPECT_FALSE(group.agent(1).running());
+    ASSERT_TRUE(in_time([] { return agent_threads().size() == 1; }));
+    ASSERT_EQ(second.start(0), Status::ok);
+    ASSERT_TRUE(in_time([&] { return !first.operation.pending() && !second.operation.pending(); }));
+    EXPECT_TRUE(first.right() && second.right());
+    group.agent(0).stop();
+    group.agent(1).stop();
+    EXPECT_FALSE(group.agent(0).running());
+    EXPECT_TRUE(agent_threads().empty());
+    // It may be had again.
+    ASSERT_EQ(first.start(1), Status::ok);
+    ASSERT_EQ(second.start(1), Status::ok);
+    ASSERT_TRUE(in_time([&] { return !first.operation.pending() && !second.operation.pending(); }));
+    EXPECT_TRUE(first.right() && second.right());
+}
+
+TEST(agent, an_operation_without_messages_needs_none) {
+    AgentGroup group(ranks(1));
+    RingRun run(group.channel(0), 0, 1, 0, 8);
+    ASSERT_EQ(run.start(0), Status::ok);
+    EXPECT_FALSE(run.operation.pending());
+    EXPECT_EQ(run.operation.status(), Status::ok);
+    EXPECT_FALSE(group.agent(0).running());
+}
+
+TEST(agent, idle_it_is_never_woken) {
+    for (AgentManner manner : {AgentManner::sleep, AgentManner::spin}) {
+        AgentGroupOptions options;
+        options.agent.manner = manner;
+        options.network.wakeup_descriptor = true;
+        AgentGroup group(options);
+        RingRun first(group.channel(0), 0, 2, 3, 100), second(group.channel(1), 1, 2, 3, 100);
+        ASSERT_EQ(first.start(0), Status::ok);
+        ASSERT_EQ(second.start(0), Status::ok);
+        ASSERT_TRUE(in_time([&] { return !first.operation.pending() && !second.operation.pending(); }));
+        const auto threads = agent_threads();
+        ASSERT_GE(threads.size(), 1u);
+        // The last operation has just ended: it looks once more, and lies down.
+        std::this_thread::sleep_for(50ms);
+        for (const std::string& thread : threads) {
+            const long before = test::switches_of(thread);
+            ASSERT_GT(before, 0);
+            std::this_thread::sleep_for(500ms);
+            EXPECT_EQ(test::switches_of(thread), before);
+        }
+    }
+}
+
+// A channel whose operation waits for a late peer costs next to nothing where the transport can wake.
+TEST(agent, waiting_for_a_late_peer_it_sleeps) {
+    AgentGroupOptions options;
+    options.network.wakeup_descriptor = true;
+    AgentGroup group(options);
+    RingRun first(group.channel(0), 0, 2, 1, 100), second(group.channel(1), 1, 2, 1, 100);
+    ASSERT_EQ(first.start(0), Status::ok);
+    std::this_thread::sleep_for(20ms);
+    const auto threads = agent_threads();
+    ASSERT_EQ(threads.size(), 1u);
+    const long before = test::switches_of(threads[0]);
+    std::this_thread::sleep_for(500ms);
+    EXPECT_LE(test::switches_of(threads[0]) - before, 8) << "ten safety looks a second";
+    ASSERT_EQ(second.start(0), Status::ok);
+    ASSERT_TRUE(in_time([&] { return !first.operation.pending(); }));
+    EXPECT_TRUE(first.right());
+    EXPECT_GT(group.agent(0).statistics().uses[static_cast<int>(SleeperKind::epoll)].sleeps, 0u);
+}
+
+TEST(agent, no_signal_reaches_it) {
+    AgentGroup group(ranks(1));
+    ASSERT_EQ(group.agent(0).start(), Status::ok);
+    // It gives itself its name.
+    ASSERT_TRUE(in_time([] { return agent_threads().size() == 1; }));
+    const auto threads = agent_threads();
+    const auto blocked = std::strtoull(test::status_of(threads[0], "SigBlk").c_str(), nullptr, 16);
+    for (int signal : {SIGINT, SIGTERM, SIGUSR1, SIGALRM, SIGCHLD, SIGPROF, SIGRTMIN, SIGRTMAX})
+        EXPECT_NE(blocked & (1ull << (signal - 1)), 0u) << signal;
+    // And the maker's mask is as it was.
+    sigset_t mine;
+    pthread_sigmask(SIG_SETMASK, nullptr, &mine);
+    EXPECT_EQ(sigismember(&mine, SIGTERM), 0);
+}
+
+struct Setting {
+    const char* name;
+    AgentManner manner;
+    bool descriptor, delays;
+};
+
+class agent_setting : public testing::TestWithParam<Setting> {
+  protected:
+    AgentGroupOptions options(int size, int channels) const {
+        AgentGroupOptions options;
+        options.size = size;
+        options.channels = channels;
+        options.agent.manner = GetParam().manner;
+        options.network.wakeup_descriptor = GetParam().descriptor;
+        options.network.delay_polls = GetParam().delays ? 3 : 0;
+        options.network.eager_bytes = GetParam().delays ? 1000 : 0;
+        return options;
+    }
+};
+
+// Several operations at a time on several channels, started in one order, and nobody calls while they run.
+TEST_P(agent_setting, operations_end_without_their_owners) {
+    constexpr int size = 3, channels = 4, each = 5, repeats = 10;
+    AgentGroup group(options(size, channels));
+    std::vector<std::unique_ptr<RingRun>> runs;
+    for (int rank = 0; rank < size; ++rank) {
+        for (int channel = 0; channel < channels; ++channel) {
+            for (int i = 0; i < each; ++i)
+                runs.push_back(
+                    std::make_unique<RingRun>(group.channel(rank, channel), rank, size, 4 + i, 700 * i + 1));
+        }
+    }
+    for (int repeat = 0; repeat < repeats; ++repeat) {
+        for (std::size_t i = 0; i < runs.size(); ++i)
+            ASSERT_EQ(runs[i]->start(static_cast<std::uint32_t>(repeat * each) + i % each), Status::ok);
+        for (const auto& run : runs) {
+            ASSERT_TRUE(in_time([&] { return !run->operation.pending(); })) << "repeat " << repeat;
+            EXPECT_EQ(run->operation.status(), Status::ok);
+            EXPECT_TRUE(run->right());
+        }
+    }
+    for (int rank = 0; rank < size; ++rank) {
+        const AgentStatistics statistics = group.agent(rank).statistics();
+        EXPECT_TRUE(statistics.running);
+        EXPECT_GT(statistics.passes, 0u);
+        EXPECT_GT(statistics.cpu_seconds, 0);
+    }
+}
+
+// Ranks as threads that start, test and wait as they please; orders of completion differ between ranks.
+TEST_P(agent_setting, owners_test_and_wait_in_any_order) {
+    constexpr int size = 3, channels = 2, each = 4, rounds = 40;
+    AgentGroup group(options(size, channels));
+    std::atomic<int> wrong{0};
+    auto work = [&](int rank) {
+        std::mt19937 random(static_cast<unsigned>(rank));
+        std::vector<std::unique_ptr<RingRun>> runs;
+        for (int i = 0; i < channels * each; ++i)
+            runs.push_back(
+                std::make_unique<RingRun>(group.channel(rank, i % channels), rank, size, 3, 50 + 600 * i));
+        std::vector<int> order(runs.size());
+        for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
+        WaitStatistics statistics;
+        for (int round = 0; round < rounds; ++round) {
+            for (int i = 0; i < channels * each; ++i) {
+                if (runs[i]->start(static_cast<std::uint32_t>(round * each + i / channels)) != Status::ok)
+                    ++wrong;
+            }
+            std::shuffle(order.begin(), order.end(), random);
+            for (int i : order) {
+                if (random() % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 300));
+                if (random() % 2 == 0) {
+                    while (runs[i]->operation.pending()) runs[i]->driven.help();
+                } else {
+                    const auto policy = random() % 2 == 0 ? WaitPolicy::sleep : WaitPolicy::spin;
+                    if (runs[i]->driven.wait(runs[i]->operation, policy, statistics) != Status::ok) ++wrong;
+                }
+                if (!runs[i]->right()) ++wrong;
+            }
+        }
+    };
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < size; ++rank) threads.emplace_back(work, rank);
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0);
+}
+
+// Two threads of one rank block in operations of one channel: one leads, the other follows, both end.
+TEST_P(agent_setting, two_threads_of_a_rank_wait) {
+    constexpr int rounds = 60;
+    AgentGroup group(options(2, 1));
+    std::atomic<int> wrong{0};
+    std::array<std::atomic<int>, 2> turn{0, 0};
+    auto work = [&](int rank, int half) {
+        RingRun run(group.channel(rank), rank, 2, 3, 2000);
+        WaitStatistics statistics;
+        for (int round = 0; round < rounds; ++round) {
+            // MPI orders what is started on one communicator; here the two threads take turns.
+            while (turn[rank].load() != 2 * round + half) std::this_thread::yield();
+            if (run.start(static_cast<std::uint32_t>(2 * round + half)) != Status::ok) ++wrong;
+            ++turn[rank];
+            if (run.driven.wait(run.operation, half == 0 ? WaitPolicy::sleep : WaitPolicy::spin,
+                                statistics) != Status::ok)
+                ++wrong;
+            if (!run.right()) ++wrong;
+        }
+    };
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < 2; ++rank) {
+        for (int half = 0; half < 2; ++half) threads.emplace_back(work, rank, half);
+    }
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(settings, agent_setting,
+                         testing::Values(Setting{"sleep_descriptor", AgentManner::sleep, true, false},
+                                         Setting{"sleep_polling", AgentManner::sleep, false, false},
+                                         Setting{"sleep_delays", AgentManner::sleep, false, true},
+                                         Setting{"watch_descriptor", AgentManner::watch, true, false},
+                                         Setting{"spin_descriptor", AgentManner::spin, true, false},
+                                         Setting{"spin_delays", AgentManner::spin, false, true}),
+                         [](const auto& setting) { return std::string(setting.param.name); });
+
+// While a thread blocks in wait() it drives, and the agent stays asleep.
+TEST(agent, leaves_a_channel_to_the_thread_that_leads) {
+    AgentGroupOptions options;
+    options.network.wakeup_descriptor = true;
+    AgentGroup group(options);
+    RingRun first(group.channel(0), 0, 2, 50, 100), second(group.channel(1), 1, 2, 50, 100);
+    ASSERT_EQ(first.start(0), Status::ok);
+    std::thread waiter([&] {
+        WaitStatistics statistics;
+        EXPECT_EQ(first.driven.wait(first.operation, WaitPolicy::sleep, statistics), Status::ok);
+        EXPECT_GT(statistics.sleeps, 0u);
+    });
+    ASSERT_TRUE(in_time([&] { return group.channel(0).led(); }));
+    std::this_thread::sleep_for(20ms);
+    const std::uint64_t passes = group.agent(0).statistics().passes;
+    std::this_thread::sleep_for(300ms);
+    EXPECT_LE(group.agent(0).statistics().passes - passes, 1u);
+    ASSERT_EQ(second.start(0), Status::ok);
+    waiter.join();
+    EXPECT_TRUE(first.right());
+    EXPECT_FALSE(group.channel(0).led());
+}
+
+// The leader's own operation is done and another is not: the agent takes over.
+TEST(agent, takes_over_when_the_leader_leaves) {
+    AgentGroupOptions options;
+    options.network.wakeup_descriptor = true;
+    AgentGroup group(options);
+    RingRun a0(group.channel(0), 0, 2, 1, 10), a1(group.channel(1), 1, 2, 1, 10);
+    RingRun b0(group.channel(0), 0, 2, 20, 10), b1(group.channel(1), 1, 2, 20, 10);
+    ASSERT_EQ(a0.start(0), Status::ok);
+    ASSERT_EQ(b0.start(1), Status::ok);
+    std::thread peer([&] {
+        EXPECT_EQ(a1.start(0), Status::ok);
+        std::this_thread::sleep_for(30ms);
+        EXPECT_EQ(b1.start(1), Status::ok);
+    });
+    WaitStatistics statistics;
+    EXPECT_EQ(a0.driven.wait(a0.operation, WaitPolicy::sleep, statistics), Status::ok);
+    EXPECT_TRUE(a0.right());
+    EXPECT_TRUE(in_time([&] { return !b0.operation.pending(); }));
+    EXPECT_TRUE(b0.right());
+    peer.join();
+}
+
+// A blocking operation is its caller's alone: no agent is started for it.
+TEST(agent, a_blocking_operation_does_not_wake_it) {
+    AgentGroup group({});
+    RingRun first(group.channel(0), 0, 2, 5, 100), second(group.channel(1), 1, 2, 5, 100);
+    std::thread peer([&] {
+        WaitStatistics statistics;
+        EXPECT_EQ(second.driven.run(second.operation, {nullptr, second.out.data(), {}}, 0, WaitPolicy::sleep,
+                                    statistics),
+                  Status::ok);
+    });
+    WaitStatistics statistics;
+    EXPECT_EQ(
+        first.driven.run(first.operation, {nullptr, first.out.data(), {}}, 0, WaitPolicy::sleep, statistics),
+        Status::ok);
+    peer.join();
+    EXPECT_FALSE(group.agent(0).running());
+    EXPECT_FALSE(group.agent(1).running());
+}
+
+// More operations than the transport tells apart wait in the queue, in their order.
+TEST(agent, operations_beyond_the_transports_tags_wait_their_turn) {
+    AgentGroupOptions options;
+    options.network.live_operations = 2;
+    AgentGroup group(options);
+    std::vector<std::unique_ptr<RingRun>> runs;
+    for (std::uint32_t number = 0; number < 12; ++number) {
+        for (int rank = 0; rank < 2; ++rank)
+            runs.push_back(std::make_unique<RingRun>(group.channel(rank), rank, 2, 3, 64));
+    }
+    for (std::size_t i = 0; i < runs.size(); i += 2)
+        ASSERT_EQ(runs[i]->start(static_cast<std::uint32_t>(i / 2)), Status::ok);
+    EXPECT_EQ(group.channel(0).pending(), 12u);
+    for (std::size_t i = 1; i < runs.size(); i += 2)
+        ASSERT_EQ(runs[i]->start(static_cast<std::uint32_t>(i / 2)), Status::ok);
+    for (const auto& run : runs) {
+        ASSERT_TRUE(in_time([&] { return !run->operation.pending(); }));
+        EXPECT_TRUE(run->right());
+    }
+}
+
+TEST(agent, a_pending_operation_cannot_be_started) {
+    AgentGroup group({});
+    RingRun run(group.channel(0), 0, 2, 1, 8), peer(group.channel(1), 1, 2, 1, 8);
+    ASSERT_EQ(run.start(0), Status::ok);
+    EXPECT_EQ(run.driven.start(run.operation, {nullptr, run.out.data(), {}}, 1), Status::invalid_argument);
+    ASSERT_EQ(peer.start(0), Status::ok);
+    ASSERT_TRUE(in_time([&] { return !run.operation.pending() && !peer.operation.pending(); }));
+}
+
+// A message of the wrong size fails the channel: everything in flight on it ends with that error.
+TEST(agent, a_failure_ends_every_operation_of_the_channel) {
+    AgentGroup group({});
+    RingRun a(group.channel(0), 0, 2, 3, 100), b(group.channel(0), 0, 2, 3, 100);
+    RingRun wrong(group.channel(1), 1, 2, 3, 99);
+    ASSERT_EQ(a.start(0), Status::ok);
+    ASSERT_EQ(b.start(1), Status::ok);
+    ASSERT_EQ(wrong.start(0), Status::ok);
+    ASSERT_TRUE(in_time([&] { return !a.operation.pending() && !b.operation.pending(); }));
+    EXPECT_EQ(a.operation.status(), Status::mismatch);
+    EXPECT_EQ(b.operation.status(), Status::mismatch);
+    RingRun late(group.channel(0), 0, 2, 1, 8);
+    EXPECT_EQ(late.start(2), Status::ok);
+    ASSERT_TRUE(in_time([&] { return !late.operation.pending(); }));
+    EXPECT_EQ(late.operation.status(), Status::mismatch);
+    ASSERT_TRUE(in_time([&] { return !wrong.operation.pending(); }));
+}
+
+TEST(agent, is_absent_in_a_forked_child) {
+    AgentGroup group({});
+    RingRun first(group.channel(0), 0, 2, 3, 100), second(group.channel(1), 1, 2, 3, 100);
+    ASSERT_EQ(first.start(0), Status::ok);
+    ASSERT_TRUE(in_time([] { return agent_threads().size() == 1; }));
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        RingRun own(group.channel(0), 0, 2, 3, 100);
+        WaitStatistics statistics;
+        const bool absent =
+            agent_threads().empty() && group.agent(0).start() == Status::unsupported &&
+            own.start(1) == Status::unsupported &&
+            first.driven.wait(first.operation, WaitPolicy::sleep, statistics) == Status::unsupported;
+        group.agent(0).stop();  // returns at once
+        _exit(absent ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    ASSERT_EQ(second.start(0), Status::ok);
+    ASSERT_TRUE(in_time([&] { return !first.operation.pending() && !second.operation.pending(); }));
+    EXPECT_TRUE(first.right());
+}
+
+// Bound to a hardware thread that somebody computes on, it stops spinning, and still gets its work done.
+TEST(agent, does_not_spin_where_it_would_steal) {
+    cpu_set_t mask;
+    ASSERT_EQ(sched_getaffinity(0, sizeof mask, &mask), 0);
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, &mask)) ++cpu;
+    AgentGroupOptions options;
+    options.agent = {AgentManner::spin, cpu};
+    AgentGroup group(options);
+    RingRun first(group.channel(0), 0, 2, 3, 100), second(group.channel(1), 1, 2, 3, 100);
+    std::atomic<bool> ends{false};
+    std::thread computes([&] {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        sched_setaffinity(0, sizeof one, &one);
+        while (!ends) test::RingRun::value(1, 2, 3);
+    });
+    ASSERT_EQ(first.start(0), Status::ok);
+    EXPECT_TRUE(in_time([&] { return group.agent(0).statistics().yielded > 0; }));
+    const double before = group.agent(0).statistics().cpu_seconds;
+    std::this_thread::sleep_for(300ms);
+    EXPECT_LT(group.agent(0).statistics().cpu_seconds - before, 0.06);
+    ASSERT_EQ(second.start(0), Status::ok);
+    EXPECT_TRUE(in_time([&] { return !first.operation.pending() && !second.operation.pending(); }));
+    ends = true;
+    computes.join();
+    EXPECT_TRUE(first.right());
+}
+
+// Channels come and go while the agent is at work on others.
+TEST(agent, channels_come_and_go) {
+    InprocOptions network_options;
+    network_options.wakeup_descriptor = true;
+    Agent agent({});
+    InprocNetwork kept_network(2, network_options);
+    DrivenChannel kept(make_channel(kept_network.endpoint(0), {}), &agent);
+    DrivenChannel kept_peer(make_channel(kept_network.endpoint(1), {}), &agent);
+    RingRun waits(kept, 0, 2, 1, 8), peer(kept_peer, 1, 2, 1, 8);
+    ASSERT_EQ(waits.start(0), Status::ok);
+    for (std::uint32_t i = 0; i < 200; ++i) {
+        InprocNetwork network(2, network_options);
+        DrivenChannel a(make_channel(network.endpoint(0), {}), &agent);
+        DrivenChannel b(make_channel(network.endpoint(1), {}), &agent);
+        RingRun run_a(a, 0, 2, 2, 100), run_b(b, 1, 2, 2, 100);
+        ASSERT_EQ(run_a.start(0), Status::ok);
+        ASSERT_EQ(run_b.start(0), Status::ok);
+        ASSERT_TRUE(in_time([&] { return !run_a.operation.pending() && !run_b.operation.pending(); }));
+        ASSERT_TRUE(run_a.right() && run_b.right());
+    }
+    ASSERT_EQ(peer.start(0), Status::ok);
+    ASSERT_TRUE(in_time([&] { return !waits.operation.pending() && !peer.operation.pending(); }));
+    EXPECT_TRUE(waits.right());
+}
+
+// Stopped with something in flight: the owner's own calls end it.
+TEST(agent, stopped_it_leaves_the_rest_to_the_owners) {
+    AgentGroup group({});
+    RingRun first(group.channel(0), 0, 2, 3, 100), second(group.channel(1), 1, 2, 3, 100);
+    ASSERT_EQ(first.start(0), Status::ok);
+    group.agent(0).stop();
+    ASSERT_TRUE(first.operation.pending());
+    ASSERT_EQ(second.start(0), Status::ok);
+    WaitStatistics statistics;
+    EXPECT_EQ(first.driven.wait(first.operation, WaitPolicy::sleep, statistics), Status::ok);
+    EXPECT_TRUE(first.right());
+    ASSERT_TRUE(in_time([&] { return !second.operation.pending(); }));
+}
+
+TEST(agent, says_which_ways_to_sleep_ran) {
+    AgentGroup group(ranks(1));
+    ASSERT_EQ(group.agent(0).start(), Status::ok);
+    ASSERT_TRUE(in_time([&] { return group.agent(0).statistics().passes > 0; }));
+    group.agent(0).stop();
+    const auto sentences = group.agent(0).ways_to_sleep();
+    ASSERT_EQ(sentences.size(), sleeper_kinds);
+    EXPECT_EQ(sentences[static_cast<int>(SleeperKind::futex)].rfind("futex: 1 sleeps", 0), 0u)
+        << sentences[static_cast<int>(SleeperKind::futex)];
+    EXPECT_EQ(sentences[static_cast<int>(SleeperKind::epoll)], "epoll: not exercised, never chosen");
+}
+
+}  // namespace
+}  // namespace thalweg
