@@ -21,6 +21,7 @@ enum class Switch : std::uint8_t { off, on };
 enum class LogLevel : std::uint8_t { error, warn, info, debug };
 enum class WaitSetting : std::uint8_t { automatic, spin, sleep };
 enum class AgentSetting : std::uint8_t { automatic, off, sleep, sibling, core };
+enum class PresenceSetting : std::uint8_t { store, assume };
 enum class TransportSetting : std::uint8_t { automatic, mpi };
 
 // Text with its room inside, at most `capacity - 1` bytes.
@@ -43,6 +44,7 @@ enum class OptionKind : std::uint8_t {
     level,
     waiting,
     transport,
+    presence,
     agent,  // one word of a list
     bytes,
     count,  // std::uint64_t
@@ -63,6 +65,7 @@ using on_off = Switch;
 using level = LogLevel;
 using waiting = WaitSetting;
 using transport = TransportSetting;
+using presence = PresenceSetting;
 using agent = AgentSetting;
 using bytes = std::uint64_t;
 using count = std::uint64_t;

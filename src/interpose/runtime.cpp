@@ -107,6 +107,7 @@ void thalweg_before_init(void) {
 void thalweg_before_commit(void) { announce_while_committing(); }
 
 void thalweg_after_init(void) {
+    settle_presence();
     const Host* host = find_host();
     if (host == nullptr || world_entered.exchange(true)) return;
     watch_forks();
@@ -123,6 +124,7 @@ void thalweg_before_finalize(void) {
 }
 
 void thalweg_after_session_init(void) {
+    settle_presence();
     if (find_host() == nullptr) return;
     watch_forks();
     complete_host();

@@ -1,38 +1,25 @@
 #include "plan/launcher_store.h"
 
 #include <dlfcn.h>
-#include <poll.h>
-#include <unistd.h>
+#include <strings.h>
 
-#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
+#include <string>
 #include <type_traits>
+
+#include "plan/pmi_relay.h"
 
 namespace thalweg {
 namespace {
 
-constexpr const char* hydra_key = "thalweg-";  // and the rank
-constexpr const char* pmix_key = "thalweg";    // PMIx keeps the ranks apart itself
-// A hydra proxy answers in microseconds; one that is silent this long will not answer at all.
-constexpr int reply_timeout_ms = 10'000;
+constexpr const char* pmi_key = "thalweg-";  // and the rank
+constexpr const char* pmix_key = "thalweg";  // PMIx keeps the ranks apart itself
 // A daemon on another host that is asked by a whole job at once may be slow.
 constexpr int remote_word_timeout_s = 25;
-
-// The text after `name=` in a line of hydra's, up to the next blank. False when it is not there.
-bool field(const char* line, const char* name, char* value, std::size_t capacity) {
-    const std::size_t length = std::strlen(name);
-    for (const char* at = line; (at = std::strstr(at, name)) != nullptr; at += length) {
-        if (at != line && at[-1] != ' ') continue;
-        if (at[length] != '=') continue;
-        std::snprintf(value, capacity, "%.*s", static_cast<int>(std::strcspn(at + length + 1, " \n")),
-                      at + length + 1);
-        return true;
-    }
-    return false;
-}
 
 // PMIx as far as we need it. The layouts are those of the PMIx ABI (versions 3 to 6), the same in every
 // libpmix.so.2; no header of PMIx is needed to build.
@@ -94,8 +81,10 @@ bool all_ranks_are_local() {
 
 Word LauncherStore::read(int rank, char* word, std::size_t capacity) {
     switch (dialect_) {
-        case Dialect::hydra:
-            return read_hydra(rank, word, capacity);
+        case Dialect::pmi1:
+            return read_pmi1(rank, word, capacity);
+        case Dialect::pmi2:
+            return read_pmi2(rank, word, capacity);
         case Dialect::pmix:
             return read_pmix(rank, word, capacity);
         case Dialect::none:
@@ -104,59 +93,91 @@ Word LauncherStore::read(int rank, char* word, std::size_t capacity) {
     return Word::failed;
 }
 
-// Other process managers hand out a PMI_FD too and speak other dialects on it (Slurm's PMI-2 counts its
-// bytes), so this one is used only where hydra's own variables are.
 bool LauncherStore::write(const char* word) {
     const char* descriptor = std::getenv("PMI_FD");
     const char* rank = std::getenv("PMI_RANK");
     if (descriptor == nullptr || rank == nullptr) return false;
+    descriptor_ = std::atoi(descriptor);
+    char key[64];
+    std::snprintf(key, sizeof key, "%s%.20s", pmi_key, rank);
     const bool hydra = std::getenv("PMI_HOSTNAME") != nullptr || std::getenv("HYDI_CONTROL_FD") != nullptr ||
                        std::getenv("HYDRA_BSTRAP_LOCALHOST") != nullptr;
-    if (!hydra) return false;
-    descriptor_ = std::atoi(descriptor);
+    if (hydra) return write_to_hydra(key, word);
+    // Never freed while its thread may run, which may be for ever where the initialisation fails.
+    relay_ = new (std::nothrow) PmiRelay;
+    return relay_ != nullptr && relay_->start(descriptor_, key, word);
+}
+
+void LauncherStore::settle() {
+    if (relay_ == nullptr) return;
+    switch (relay_->stop()) {
+        case PmiRelay::Dialect::pmi1:
+            dialect_ = Dialect::pmi1;
+            std::snprintf(space_, sizeof space_, "%s", relay_->space());
+            break;
+        case PmiRelay::Dialect::pmi2:
+            dialect_ = Dialect::pmi2;
+            break;
+        case PmiRelay::Dialect::none:
+            break;
+    }
+    delete relay_;
+    relay_ = nullptr;
+}
+
+// Hydra takes part in a conversation before the library does.
+bool LauncherStore::write_to_hydra(const char* key, const char* word) {
     char reply[1024], request[512], status[16];
     // Hydra 4.0 forgets what was put before the first of its processes has said init; saying it twice is
     // harmless.
-    if (!ask_hydra("cmd=init pmi_version=1 pmi_subversion=1\n", reply, sizeof reply)) return false;
-    if (!ask_hydra("cmd=get_my_kvsname\n", reply, sizeof reply)) return false;
-    if (!field(reply, "kvsname", space_, sizeof space_)) return false;
-    std::snprintf(request, sizeof request, "cmd=put kvsname=%s key=%s%s value=%s\n", space_, hydra_key, rank,
-                  word);
-    if (!ask_hydra(request, reply, sizeof reply)) return false;
-    if (field(reply, "rc", status, sizeof status) && std::strcmp(status, "0") != 0) return false;
-    dialect_ = Dialect::hydra;
+    if (!ask("cmd=init pmi_version=1 pmi_subversion=1\n", reply, sizeof reply)) return false;
+    if (!ask("cmd=get_my_kvsname\n", reply, sizeof reply)) return false;
+    if (!pmi_field(reply, "kvsname", ' ', space_, sizeof space_)) return false;
+    std::snprintf(request, sizeof request, "cmd=put kvsname=%s key=%s value=%s\n", space_, key, word);
+    if (!ask(request, reply, sizeof reply)) return false;
+    if (pmi_field(reply, "rc", ' ', status, sizeof status) && std::strcmp(status, "0") != 0) return false;
+    dialect_ = Dialect::pmi1;
     return true;
 }
 
-Word LauncherStore::read_hydra(int rank, char* word, std::size_t capacity) {
+Word LauncherStore::read_pmi1(int rank, char* word, std::size_t capacity) {
     char request[512], reply[4096], status[16];
-    std::snprintf(request, sizeof request, "cmd=get kvsname=%s key=%s%d\n", space_, hydra_key, rank);
-    if (!ask_hydra(request, reply, sizeof reply)) return Word::failed;
-    if (!field(reply, "rc", status, sizeof status)) return Word::failed;
-    if (std::strcmp(status, "0") != 0 || !field(reply, "value", word, capacity)) return Word::absent;
+    std::snprintf(request, sizeof request, "cmd=get kvsname=%s key=%s%d\n", space_, pmi_key, rank);
+    if (!ask(request, reply, sizeof reply)) return Word::failed;
+    if (!pmi_field(reply, "rc", ' ', status, sizeof status)) return Word::failed;
+    if (std::strcmp(status, "0") != 0 || !pmi_field(reply, "value", ' ', word, capacity)) return Word::absent;
     return Word::present;
 }
 
-// One request, one line in return: the protocol has no more than one of them on its way.
-bool LauncherStore::ask_hydra(const char* request, char* reply, std::size_t capacity) {
-    for (std::size_t left = std::strlen(request); left > 0;) {
-        const ssize_t written = ::write(descriptor_, request, left);
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return false;
-        request += written;
-        left -= static_cast<std::size_t>(written);
-    }
+Word LauncherStore::read_pmi2(int rank, char* word, std::size_t capacity) {
+    char body[512], reply[4096], found[16];
+    const char* const job = std::getenv("PMI_JOBID");
+    std::snprintf(body, sizeof body, "cmd=kvs-get;jobid=%.128s;srcid=-1;key=%s%d;", job == nullptr ? "" : job,
+                  pmi_key, rank);
+    const std::string request = pmi_framed(PmiRelay::Dialect::pmi2, body);
+    if (!ask(request.c_str(), reply, sizeof reply)) return Word::failed;
+    if (!pmi_field(reply, "found", ';', found, sizeof found)) return Word::failed;
+    if (strcasecmp(found, "true") != 0 || !pmi_field(reply, "value", ';', word, capacity))
+        return Word::absent;
+    return Word::present;
+}
+
+// One request, one answer: the protocols have no more than one of them on its way. PMI-1's answer is a line,
+// PMI-2's says its length in its first six bytes.
+bool LauncherStore::ask(const char* request, char* reply, std::size_t capacity) {
+    if (!pmi_send(descriptor_, request, std::strlen(request))) return false;
+    constexpr std::size_t head = 6;
     for (std::size_t length = 0; length + 1 < capacity;) {
-        pollfd ready{descriptor_, POLLIN, 0};
-        const int events = poll(&ready, 1, reply_timeout_ms);
-        if (events < 0 && errno == EINTR) continue;
-        if (events <= 0) return false;
-        const ssize_t got = ::read(descriptor_, reply + length, capacity - 1 - length);
-        if (got < 0 && errno == EINTR) continue;
+        const std::ptrdiff_t got = pmi_receive(descriptor_, reply + length, capacity - 1 - length);
         if (got <= 0) return false;
         length += static_cast<std::size_t>(got);
         reply[length] = '\0';
-        if (reply[length - 1] == '\n') return true;
+        if (dialect_ != Dialect::pmi2) {
+            if (reply[length - 1] == '\n') return true;
+        } else if (length >= head && length >= head + std::strtoul(reply, nullptr, 10)) {
+            std::memmove(reply, reply + head, length - head + 1);
+            return true;
+        }
     }
     return false;
 }

@@ -131,6 +131,8 @@ void announce_presence() {
     if (!done.exchange(true)) store.write(own_word);
 }
 
+void settle_presence() { store.settle(); }
+
 void announce_while_committing() { store.write_while_committing(own_word); }
 
 void set_interception_complete(bool complete) { interception_complete = complete; }
@@ -154,12 +156,13 @@ bool presence_speaks() {
     return true;
 }
 
-Presence find_presence() {
+Presence find_presence(WithoutStore without_store) {
     const Host& mpi = *host();
     int rank = 0, ranks = 1;
     mpi.Comm_rank(mpi.comm_world, &rank);
     mpi.Comm_size(mpi.comm_world, &ranks);
     reason[0] = '\0';
+    store.settle();
     constexpr const char* somewhere = "a rank runs without Thalweg, or a tool in front of it keeps its calls";
     if (ranks == 1) {
         if (interception_complete) return Presence::all;
@@ -167,8 +170,14 @@ Presence find_presence() {
         return Presence::some;
     }
     if (!store.open()) {
-        std::snprintf(reason, sizeof reason, "this launcher does not tell which ranks have Thalweg");
-        return Presence::unknown;
+        if (without_store == WithoutStore::pass_through) {
+            std::snprintf(reason, sizeof reason,
+                          "this launcher does not tell which ranks have Thalweg (THALWEG_PRESENCE=assume)");
+            return Presence::unknown;
+        }
+        if (agreed(mpi.comm_world, interception_complete)) return Presence::all;
+        std::snprintf(reason, sizeof reason, "%s", somewhere);
+        return Presence::some;
     }
     Circle below = circle_of(rank, ranks), above;
     if (rank != 0) above = circle_of((rank - 1) / circle_width, ranks);

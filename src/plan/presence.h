@@ -16,6 +16,10 @@ enum class Presence {
     unknown,  // the launcher has no store that we can use; every rank that has us gets this answer
 };
 
+// What to do in the last case: believe the user that all ranks have us. The first message between ranks then
+// hangs if one has not.
+enum class WithoutStore { pass_through, assume_all };
+
 // Before the native MPI_Init or MPI_Session_init, whichever is first: the barrier may be inside either.
 // Local; does nothing after the first call.
 void announce_presence();
@@ -24,10 +28,15 @@ void announce_presence();
 // store, and nothing at any other time. Local.
 void announce_while_committing();
 
+// After the native MPI_Init or MPI_Session_init, at once: ends what announce_presence() began beside it.
+// Local.
+void settle_presence();
+
 // After the native MPI_Init, once, by every rank that has us. `all`, `some` and `unknown` are the same on all
 // of them, and only `all` allows anything collective. A store that worked before and fails now ends with an
-// MPI error on the world: the others may rely on this rank.
-Presence find_presence();
+// MPI error on the world: the others may rely on this rank. Without a store it is the user's word that
+// counts, if `without_store` says so; it must be the same on all ranks.
+Presence find_presence(WithoutStore without_store = WithoutStore::pass_through);
 
 // Whether this rank is the one to tell the user, after an answer that was not `all`: one rank of a small job,
 // a few of a large one.

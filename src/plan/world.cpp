@@ -81,7 +81,10 @@ void World::agree() {
     std::unique_ptr<World> world(new World);
     mpi->Comm_rank(mpi->comm_world, &world->rank_);
     set_log_rank(world->rank_);
-    if (find_presence() != Presence::all) {
+    std::vector<Complaint> told_later;  // by rank 0, once the ranks agree
+    const bool assume =
+        Settings::from_environment(environ, told_later, check_option).presence == PresenceSetting::assume;
+    if (find_presence(assume ? WithoutStore::assume_all : WithoutStore::pass_through) != Presence::all) {
         if (presence_speaks())
             THALWEG_LOG_AT(warn, "%s; every call goes to the MPI library", presence_reason());
         return;

@@ -51,6 +51,8 @@ TEST(options, words_of_a_row_follow_the_order_of_its_enum) {
     EXPECT_EQ(settings.wait, WaitSetting::sleep);
     ASSERT_EQ(settings.set("THALWEG_TRANSPORT", "mpi", Origin::environment, why), Status::ok);
     EXPECT_EQ(settings.transport, TransportSetting::mpi);
+    ASSERT_EQ(settings.set("THALWEG_PRESENCE", "assume", Origin::environment, why), Status::ok);
+    EXPECT_EQ(settings.presence, PresenceSetting::assume);
     ASSERT_EQ(settings.set("THALWEG_AGENT", "sibling", Origin::environment, why), Status::ok);
     EXPECT_EQ(settings.agent, AgentSetting::sibling);
 }

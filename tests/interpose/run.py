@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Runs one case of the interposition tests on one MPI library: run.py CONTEXT.json CASE
+"""Runs one case of the interposition tests on one MPI library: run.py CONTEXT.json CASE [LAUNCHER…]
 
 CONTEXT.json is written by CMake: how to launch, where the programs and the preload objects are. The preload objects are
-the wrappers with the recording entry of probe/entry.cpp, so that what arrived can be counted. Exit status 0: passed,
+the wrappers with the recording entry of probe/entry.cpp, so that what arrived can be counted. LAUNCHER replaces the
+library's own. Exit status 0: passed,
 77: does not apply to this library (said why), 1: failed.
 """
 
@@ -240,6 +241,16 @@ def case_presence(context):
                 expect(run.seconds < 30, run.seconds)
 
 
+def case_presence_assumed(context):
+    """A launcher whose store is closed to us: calls pass through, unless the user says that all ranks have us."""
+    ours, program = context.objects(), [context.programs["program"], "bcast"]
+    for assumed, wanted in (({}, "unknown"), ({"PROBE_ASSUME": 1}, "all")):
+        run = context.launch((3, program, ours, {"PROBE_TAKE": "all", **assumed}))
+        expect(run.code == 0 and run.count("presence") == [wanted] * 3, assumed, run)
+        expect(all((int(n) > 0) == bool(assumed) for n in run.count("taken")), assumed, run)
+        expect(run.err.count("THALWEG_PRESENCE=assume") == (0 if assumed else 1), assumed, run)
+
+
 def case_presence_cost(context):
     """8 ranks that all have us: milliseconds, where the cores are not shared by more ranks than they can run."""
     run = context.program("names", 8)
@@ -319,6 +330,7 @@ def case_overhead(context):
 
 def main():
     context = Context(sys.argv[1])
+    context.mpiexec = sys.argv[3:] or context.mpiexec
     try:
         globals()["case_" + sys.argv[2]](context)
     except Skipped as why:
