@@ -36,7 +36,10 @@ void count_small(std::uint64_t bytes) {
 extern "C" {
 
 // Nothing of ours may throw into the program's C or Fortran.
-void thalweg_entry_initialized(void) try { World::agree(); } catch (const std::bad_alloc&) {
+void thalweg_entry_initialized(void) try {
+    note_origin();
+    World::agree();
+} catch (const std::bad_alloc&) {
     THALWEG_LOG_AT(error, "no memory in MPI_Init; this rank cannot agree with the others");
 }
 

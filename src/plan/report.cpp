@@ -1,5 +1,8 @@
 #include "plan/report.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
 #include <cinttypes>
 #include <cstdarg>
@@ -16,6 +19,8 @@ namespace thalweg {
 
 namespace {
 
+bool spawned = false;  // this world was made by MPI_Comm_spawn; set in MPI_Init
+
 [[gnu::format(printf, 2, 3)]] void append(std::string& text, const char* format, ...) {
     char line[512];
     va_list arguments;
@@ -25,19 +30,53 @@ namespace {
     text += line;
 }
 
+// How many of the first bytes of `text` are one character of UTF-8; 0: they are none. No overlong forms, no
+// surrogates, nothing beyond U+10FFFF (RFC 3629).
+std::size_t character_length(std::string_view text) {
+    const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    const unsigned char lead = byte(0);
+    if (lead < 0x80) return 1;
+    const std::size_t length = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
+    if (length == 0 || text.size() < length) return 0;
+    for (std::size_t i = 1; i < length; ++i)
+        if ((byte(i) & 0xc0) != 0x80) return 0;
+    const bool overlong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xf0 && byte(1) < 0x90);
+    const bool outside = (lead == 0xed && byte(1) > 0x9f) || (lead == 0xf4 && byte(1) > 0x8f);
+    return overlong || outside ? 0 : length;
+}
+
+// A JSON string. Names come from the program, in any encoding: what is no UTF-8 becomes U+FFFD, byte by byte.
 std::string quoted(std::string_view text) {
     std::string out = "\"";
-    for (const char c : text) {
-        if (c == '"' || c == '\\') {
-            out += '\\';
-            out += c;
-        } else if (static_cast<unsigned char>(c) < 0x20) {
-            append(out, "\\u%04x", static_cast<unsigned>(c));
-        } else {
-            out += c;
-        }
+    while (!text.empty()) {
+        const std::size_t length = character_length(text);
+        const char first = text.front();
+        if (length == 0)
+            out += "\\ufffd";
+        else if (static_cast<unsigned char>(first) < 0x20)
+            append(out, "\\u%04x", static_cast<unsigned>(first));
+        else if (first == '"' || first == '\\')
+            out.append({'\\', first});
+        else
+            out += text.substr(0, length);
+        text.remove_prefix(std::max<std::size_t>(length, 1));
     }
     return out += '"';
+}
+
+// A name for the table, at most 64 bytes: one line of whole characters.
+std::string printable(std::string_view text) {
+    constexpr std::size_t most_bytes = 64;
+    std::string out;
+    while (!text.empty()) {
+        const std::size_t length = character_length(text);
+        const bool plain = length > 0 && static_cast<unsigned char>(text.front()) >= 0x20;
+        const std::string_view shown = plain ? text.substr(0, length) : std::string_view("?");
+        if (out.size() + shown.size() > most_bytes) break;
+        out += shown;
+        text.remove_prefix(std::max<std::size_t>(length, 1));
+    }
+    return out;
 }
 
 // Seconds with nine decimals. Not by printf: a program may have a locale that writes a decimal comma.
@@ -138,8 +177,10 @@ std::string as_json(const World& world, const std::vector<std::shared_ptr<Commun
     append(text, " \"thalweg\": \"%d.%d.%d\",\n \"mpi\": ", THALWEG_VERSION_MAJOR, THALWEG_VERSION_MINOR,
            THALWEG_VERSION_PATCH);
     text += quoted(host()->library_version);
-    append(text, ",\n \"ranks\": %d,\n \"rank\": %d,\n \"more_ranks_than_cores\": %s,\n \"settings\": {",
-           world.size(), world.rank(), world.crowded() ? "true" : "false");
+    append(text,
+           ",\n \"ranks\": %d,\n \"rank\": %d,\n \"spawned\": %s,\n \"more_ranks_than_cores\": %s,\n "
+           "\"settings\": {",
+           world.size(), world.rank(), spawned ? "true" : "false", world.crowded() ? "true" : "false");
     bool first = true;
     for (std::size_t i = 0; i < option_count; ++i) {
         if (world.settings().origin[i] == Origin::standard) continue;
@@ -185,8 +226,9 @@ std::string as_json(const World& world, const std::vector<std::shared_ptr<Commun
 std::string as_table(const World& world, const std::vector<std::shared_ptr<CommunicatorRecord>>& records,
                      const Totals& most) {
     std::string text;
-    append(text, "thalweg %d.%d.%d: %d ranks, %s, rank %d's calls\n", THALWEG_VERSION_MAJOR,
-           THALWEG_VERSION_MINOR, THALWEG_VERSION_PATCH, world.size(), host()->library_version, world.rank());
+    append(text, "thalweg %d.%d.%d: %d %sranks, %s, rank %d's calls\n", THALWEG_VERSION_MAJOR,
+           THALWEG_VERSION_MINOR, THALWEG_VERSION_PATCH, world.size(), spawned ? "spawned " : "",
+           host()->library_version, world.rank());
     append(text, "  %-9s %10s %9s %12s %10s  %s\n", "operation", "bytes from", "calls", "bytes", "seconds",
            "how (waits: sleeps)");
     for (const SmallRow& row : small_rows())
@@ -194,8 +236,8 @@ std::string as_table(const World& world, const std::vector<std::shared_ptr<Commu
                bytes_text(class_begin(row.size_class)).c_str(), row.calls, "", "", text_of(Reason::small));
     for (const auto& record : records) {
         if (record->tallies.empty()) continue;
-        append(text, " %.64s, %d rank%s",
-               record->name.empty() ? "unnamed communicator" : record->name.c_str(), record->size,
+        append(text, " %s, %d rank%s",
+               record->name.empty() ? "unnamed communicator" : printable(record->name).c_str(), record->size,
                record->size == 1 ? "" : "s");
         if (record->communicators > 1) append(text, ", %" PRIu64 " of them", record->communicators);
         if (record->nodes > 0) append(text, ", %d host%s", record->nodes, record->nodes == 1 ? "" : "s");
@@ -216,7 +258,27 @@ std::string as_table(const World& world, const std::vector<std::shared_ptr<Commu
     return text;
 }
 
+// A world made by MPI_Comm_spawn writes beside its parent's report, not over it, and several of them beside
+// each other: "report.json" becomes "report.spawned-node0-4711.json" with the host and process of its rank 0.
+std::string own_path(std::string path) {
+    if (!spawned) return path;
+    char name[256] = "";
+    gethostname(name, sizeof name - 1);
+    const std::size_t slash = path.rfind('/'), dot = path.rfind('.');
+    const std::size_t name_begin = slash == path.npos ? 0 : slash + 1;
+    const bool has_extension = dot != path.npos && dot > name_begin;
+    path.insert(has_extension ? dot : path.size(),
+                ".spawned-" + std::string(name) + "-" + std::to_string(getpid()));
+    return path;
+}
+
 }  // namespace
+
+void note_origin() {
+    MPI_Comm parent = host()->comm_null;
+    if (host()->Comm_get_parent == nullptr || host()->Comm_get_parent(&parent) != MPI_SUCCESS) return;
+    spawned = parent != host()->comm_null;
+}
 
 void write_report(World& world) {
     const std::string_view target = world.settings().report.view();
@@ -234,10 +296,11 @@ void write_report(World& world) {
         return;
     }
     const std::string text = as_json(world, records, own, most);
-    std::FILE* const file = std::fopen(world.settings().report.c_str(), "we");
+    const std::string path = own_path(world.settings().report.c_str());
+    std::FILE* const file = std::fopen(path.c_str(), "we");
     const bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
     if ((file != nullptr && std::fclose(file) != 0) || !written)
-        THALWEG_LOG_AT(warn, "THALWEG_REPORT: %s could not be written", world.settings().report.c_str());
+        THALWEG_LOG_AT(warn, "THALWEG_REPORT: %s could not be written", path.c_str());
 }
 
 }  // namespace thalweg

@@ -8,9 +8,13 @@ int main(int argc, char** argv) {
     check_start(&argc, &argv, MPI_THREAD_SINGLE);
     static unsigned char data[200000];
     char small[8] = "";
-    MPI_Comm twin;
+    MPI_Comm twin, foreign;
     MPI_Comm_dup(MPI_COMM_WORLD, &twin);
     MPI_Comm_set_name(twin, "twin");
+    /* A name in Latin-1, which is no UTF-8, with what JSON must escape, and one character of UTF-8 at the
+     * end. */
+    MPI_Comm_dup(MPI_COMM_WORLD, &foreign);
+    MPI_Comm_set_name(foreign, "caf\xe9 \"\\\t \xc3\xa9");
     MPI_Datatype strided;
     MPI_Type_vector(1000, 100, 200, MPI_BYTE, &strided);
     MPI_Type_commit(&strided);
@@ -20,6 +24,8 @@ int main(int argc, char** argv) {
     for (int i = 0; i < 11; ++i) MPI_Bcast(small, sizeof small, MPI_BYTE, 0, MPI_COMM_WORLD);
     set_option("THALWEG_BCAST", "linear");
     for (int i = 0; i < 5; ++i) MPI_Bcast(data, 100000, MPI_BYTE, 0, twin);
+    for (int i = 0; i < 4; ++i) MPI_Bcast(data, 100000, MPI_BYTE, 0, foreign);
+    MPI_Comm_free(&foreign);
     MPI_Comm_free(&twin);
     MPI_Type_free(&strided);
     return check_end();
