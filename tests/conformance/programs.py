@@ -34,7 +34,8 @@ def fortran(source):
         words = [*compiler(mpi, "fortran"), "-O1", "-w", "-fallow-argument-mismatch", f"-J{folder}"]
         if source == "bcast_f08.f90" and not mpi.f08:
             raise Skipped(f"{mpi.name} has no mpi_f08 for this compiler")
-        return [mpi.compile([*words, mpi.root / "examples" / source, *mpi.fortran_libraries], f"{folder}/program")]
+        sources = [mpi.root / "examples" / name for name in ("bcast_checks.f90", source)]
+        return [mpi.compile([*words, *sources, *mpi.fortran_libraries], f"{folder}/program")]
     return build
 
 
