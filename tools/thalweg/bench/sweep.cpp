@@ -119,25 +119,30 @@ int Sweep::samples_at(std::uint64_t bytes) const {
 void Sweep::predict(const std::vector<std::uint64_t>& sizes) const {
     const Done done(rows_, request_.shape);
     const auto columns = all_columns(request_.shape.mpi, request_.collective, request_.ours);
-    std::set<std::string> environments;
-    for (const auto& column : columns) environments.insert(column.environment);
+    std::map<std::string, std::pair<std::string, int>> launches;  // by environment: first column, how many
+    for (const auto& column : columns)
+        ++launches.try_emplace(column.environment, column.name, 0).first->second.second;
     double screening = 0, deciding = 0;
     for (const auto bytes : sizes) {
-        int left = 0;
-        for (const auto& column : columns) left += !done.has("screen", column.name, bytes);
+        int left = 0, starts = 0;
+        for (const auto& [environment, first] : launches) {
+            if (done.has("screen", first.first, bytes)) continue;
+            left += first.second;
+            ++starts;
+        }
         const double call = good_call_seconds(bytes);
         const int always = std::min(left, 3);
         if (left > 0)
-            screening += predicted_screen_seconds({bytes, left, always, samples_at(bytes), call}) +
-                         launch_s * static_cast<double>(environments.size()) /
-                             (bytes >= left_out_from_bytes ? 1.0 : static_cast<double>(sizes.size()));
+            screening +=
+                predicted_screen_seconds({bytes, left, always, samples_at(bytes), call}) +
+                launch_s * starts / (bytes >= left_out_from_bytes ? 1.0 : static_cast<double>(sizes.size()));
         if (request_.screen_only || (done.has("decide", std::string(automatic), bytes) && !request_.again))
             continue;
         const bool large = bytes >= large_bytes;
         const int samples =
             (large ? request_.decide_samples_large : request_.decide_samples) * (request_.again ? 3 : 1);
         const int calls = warm_up_calls + samples + samples / back_to_back_per_call * (large ? 2 : 4);
-        const int paired_apart = environments.size() > 1 ? static_cast<int>(natives_to_decide) : 0;
+        const int paired_apart = launches.size() > 1 ? static_cast<int>(natives_to_decide) : 0;
         deciding += predicted_decide_seconds(decided_columns + paired_apart, calls, call) +
                     launch_s * (1 + paired_apart);
     }
