@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "plan/communicator.h"
 #include "plan/last_call.h"
 #include "plan/payload.h"
+#include "plan/reserve.h"
 #include "transport/mpi/host.h"
 
 namespace thalweg {
@@ -55,7 +58,7 @@ Status run(Communicator& state, Plan& plan, void* data) {
 // Runs one piece from and to where this rank's data is.
 Status move_piece(Communicator& state, Plan& plan, Payload& payload, std::uint64_t begin, std::uint64_t end) {
     if (payload.direct() != nullptr) return run(state, plan, payload.direct() + begin);
-    std::byte* const staged = static_cast<std::byte*>(state.staging().data());
+    std::byte* const staged = state.memory().staging.piece(end - begin);
     Status status = Status::ok;
     if (plan.root == state.rank()) status = payload.load(staged, begin, end);
     if (!failed(status)) status = run(state, plan, staged);
@@ -63,12 +66,11 @@ Status move_piece(Communicator& state, Plan& plan, Payload& payload, std::uint64
     return status;
 }
 
-// The user's error handler decides what a failure means, as if the native library had failed.
-int raise(Communicator& state, Plan* plan, MPI_Comm comm, Status status) {
+// The user's error handler decides what a failure means, as if the native library had failed. It may free the
+// communicator or never return: nothing of ours is held, and nothing touched afterwards.
+int raise(MPI_Comm comm, Status status, int native_error) {
     THALWEG_LOG_AT(error, "a broadcast failed: %s", describe(status));
-    if (plan != nullptr && plan->tally != nullptr) ++plan->tally->errors;
-    state.broken = status != Status::out_of_memory;
-    const int code = mpi_error_of(status, state.native_error());
+    const int code = mpi_error_of(status, native_error);
     host()->Comm_call_errhandler(comm, code);
     return code;
 }
@@ -109,20 +111,21 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
     if (root < 0 || root >= state->size()) return decline(Reason::invalid);
     if (bytes == 0) return decline(Reason::empty);
     if (state->broken) {
-        error = raise(*state, nullptr, comm, Status::transport_failed);
+        error = raise(comm, Status::transport_failed, state->native_error());
         return true;
     }
 
     const Pieces pieces = pieces_of(bytes);
     Reason why = Reason::small;
+    std::optional<KeptMemory::InUse> in_use(std::in_place, state->memory());
     if (state->prepare(comm, pieces.bytes, why) == Communicator::Outcome::decline) return decline(why);
     Plan* plan = nullptr;
     Status status = state->plan(comm, pieces.bytes, root, pieces.bytes, plan);
     if (!failed(status) && plan->execution == nullptr) return decline(plan->native_reason);
-    Payload payload(buffer, count, type, bytes, comm);
+    Payload payload(buffer, count, type, comm);
     // Wrong on this rank, and so for MPI on all of them.
     if (payload.refused_by_native()) return decline(Reason::invalid);
-    if (!failed(status)) status = payload.prepare();
+    if (!failed(status)) status = payload.prepare(state->memory().staging);
     if (!failed(status)) {
         note_accelerated(*plan, bytes);
         ++plan->tally->calls;
@@ -134,7 +137,16 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
         if (end - begin != plan->bytes) status = state->plan(comm, end - begin, root, pieces.bytes, plan);
         if (!failed(status)) status = move_piece(*state, *plan, payload, begin, end);
     }
-    error = failed(status) ? raise(*state, plan, comm, status) : MPI_SUCCESS;
+    if (failed(status)) {
+        if (plan != nullptr) ++plan->tally->errors;
+        state->broken = true;
+        const int native_error = state->native_error();
+        in_use.reset();
+        error = raise(comm, status, native_error);
+        return true;
+    }
+    if (__builtin_expect(reserve_in_use() != 0, 0)) state->relieve_reserve();
+    error = MPI_SUCCESS;
     return true;
 }
 

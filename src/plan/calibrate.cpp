@@ -9,11 +9,11 @@
 
 #include "base/clock.h"
 #include "transport/mpi/host.h"
+#include "transport/mpi/mpi_transport.h"
 
 namespace thalweg {
 namespace {
 
-constexpr int tag = 32767;      // the largest that every MPI has; nothing else is on its way
 constexpr int round_trips = 8;  // the shortest counts
 constexpr int parts = 16;       // of a stream
 // Those that may arrive at once, because sockets, switches and shapers hold them: the clock starts after
@@ -31,7 +31,8 @@ std::uint64_t rounded(std::uint64_t value) {
 // The two ends of the link. Both run the same protocol; each returns false when MPI fails.
 class Link {
   public:
-    Link(MPI_Comm comm, int peer) : mpi_(*host()), comm_(comm), peer_(peer) {}
+    Link(const MpiTransport& channel, int peer)
+        : mpi_(*host()), comm_(channel.comm()), peer_(channel.place_of(peer)), tag_(channel.spare_tag()) {}
 
     bool send(void* data, std::size_t bytes) { return begin(true, data, bytes) && finish(); }
     bool receive(void* data, std::size_t bytes) { return begin(false, data, bytes) && finish(); }
@@ -81,8 +82,8 @@ class Link {
     bool begin(bool out, void* data, std::size_t bytes) {
         MPI_Request& request = requests_[active_++];
         const int count = static_cast<int>(bytes);
-        return (out ? mpi_.Isend(data, count, mpi_.byte, peer_, tag, comm_, &request)
-                    : mpi_.Irecv(data, count, mpi_.byte, peer_, tag, comm_, &request)) == MPI_SUCCESS;
+        return (out ? mpi_.Isend(data, count, mpi_.byte, peer_, tag_, comm_, &request)
+                    : mpi_.Irecv(data, count, mpi_.byte, peer_, tag_, comm_, &request)) == MPI_SUCCESS;
     }
     bool poll() {
         int completed = 0, indices[parts];
@@ -104,12 +105,13 @@ class Link {
     const Host& mpi_;
     MPI_Comm comm_;
     int peer_;
+    int tag_;
     int active_ = 0;
     MPI_Request requests_[parts];
 };
 
-bool measure_as_sender(MPI_Comm comm, int peer, std::byte* data, Network& network) {
-    Link link(comm, peer);
+bool measure_as_sender(const MpiTransport& channel, int peer, std::byte* data, Network& network) {
+    Link link(channel, peer);
     if (!link.ping(network.latency_ns)) return false;
     std::uint64_t duration_ns = 0;
     for (const std::size_t part_bytes : {small_part_bytes, large_part_bytes}) {
@@ -123,8 +125,8 @@ bool measure_as_sender(MPI_Comm comm, int peer, std::byte* data, Network& networ
     return true;
 }
 
-bool measure_as_receiver(MPI_Comm comm, int peer, std::byte* data) {
-    Link link(comm, peer);
+bool measure_as_receiver(const MpiTransport& channel, int peer, std::byte* data) {
+    Link link(channel, peer);
     if (!link.pong()) return false;
     std::uint64_t duration_ns = 0;
     for (const std::size_t part_bytes : {small_part_bytes, large_part_bytes}) {
@@ -137,7 +139,8 @@ bool measure_as_receiver(MPI_Comm comm, int peer, std::byte* data) {
 
 }  // namespace
 
-Network measure_network(MPI_Comm comm, const Topology& topology, int rank) {
+Network measure_network(MPI_Comm comm, const MpiTransport& channel, const Topology& topology) {
+    const int rank = channel.rank();
     const Host& mpi = *host();
     const int sender = topology.ranks_on(0)[0], receiver = topology.ranks_on(1)[0];
     Network network;
@@ -147,8 +150,8 @@ Network measure_network(MPI_Comm comm, const Topology& topology, int rank) {
     std::uint64_t missing[1] = {takes_part && data == nullptr}, any[1] = {0};
     if (mpi.Allreduce(missing, any, 1, mpi.uint64, mpi.max, comm) != MPI_SUCCESS || any[0] != 0) return {};
     bool measured = true;
-    if (rank == sender) measured = measure_as_sender(comm, receiver, data.get(), network);
-    if (rank == receiver) measured = measure_as_receiver(comm, sender, data.get());
+    if (rank == sender) measured = measure_as_sender(channel, receiver, data.get(), network);
+    if (rank == receiver) measured = measure_as_receiver(channel, sender, data.get());
     std::uint64_t values[2] = {measured ? rounded(network.latency_ns) : 0,
                                measured ? rounded(network.bytes_per_second) : 0};
     if (mpi.Bcast(values, 2, mpi.uint64, sender, comm) != MPI_SUCCESS) return {};

@@ -10,18 +10,21 @@
 
 namespace thalweg {
 
+class MpiTransport;
+
 struct Network {
     std::uint64_t latency_ns = 0;        // one way, of an empty message
     std::uint64_t bytes_per_second = 0;  // one direction of one link, payload
     bool known() const { return bytes_per_second != 0; }
+    bool operator==(const Network&) const = default;
 };
 
 // Between the first ranks of the first two hosts of `topology` (there are at least two): a few empty messages
 // there and back, then a stream of a quarter of a megabyte, or of four on a network that makes that too short
-// to time. Collective over `comm`, which is private and idle; every rank gets the same answer. Values are
-// rounded to three significant bits, so that small differences between two runs choose the same schedule.
-// Unknown when MPI failed or nothing could be timed. Takes about the time
-// of the stream.
-Network measure_network(MPI_Comm comm, const Topology& topology, int rank);
+// to time. Collective over `comm`, whose ranks are those of `channel`, on which nothing was started yet;
+// every rank gets the same answer. Values are rounded to three significant bits, so that small differences
+// between two runs choose the same schedule. Unknown when MPI failed or nothing could be timed. Takes about
+// the time of the stream.
+Network measure_network(MPI_Comm comm, const MpiTransport& channel, const Topology& topology);
 
 }  // namespace thalweg

@@ -1,13 +1,12 @@
 #include "plan/communicator.h"
 
 #include <cstring>
-#include <mutex>
 #include <new>
-#include <vector>
 
 #include "base/log.h"
 #include "model/machine.h"
-#include "plan/keyvals.h"
+#include "plan/quiet_errors.h"
+#include "plan/reserve.h"
 #include "transport/mpi/host.h"
 #include "transport/mpi/mpi_transport.h"
 #if defined(THALWEG_SABOTEUR)
@@ -18,53 +17,24 @@ namespace thalweg {
 
 namespace {
 
-// A private communicator and everything around it cost about as much as moving this much; before, the native
-// library has the calls.
+// A channel and everything around it cost about as much as moving this much; before, the native library has
+// the calls.
 constexpr std::uint64_t worth_calls = 8;
 constexpr std::uint64_t worth_bytes = 1u << 20;
+
+// Numbers of the pool that are tried: two threads of a process may pick the same one for two communicators.
+constexpr int picks = 4;
 
 // What a hop costs beyond the network where ranks sleep while they wait: about one sleep and a wake-up.
 constexpr Picoseconds sleeping_hop = 30'000'000;
 
-// Private communicators of user communicators that were freed in a way we did not see coming (an attribute
-// callback at some rank's leisure). Freed when the next communicator is set up.
-constinit std::mutex graveyard_mutex;
-std::vector<Communicator*>& graveyard() {
-    static auto* const list = new std::vector<Communicator*>;
-    return *list;
-}
-
-// While we speak on the user's communicator its error handler must not see our errors: they only mean that
-// the native library gets the call.
-class QuietErrors {
-  public:
-    explicit QuietErrors(MPI_Comm comm) : comm_(comm) {
-        const Host& mpi = *host();
-        quiet_ = mpi.Comm_get_errhandler(comm, &handler_) == MPI_SUCCESS &&
-                 mpi.Comm_set_errhandler(comm, mpi.errors_return) == MPI_SUCCESS;
-    }
-    ~QuietErrors() {
-        if (!quiet_) return;
-        const Host& mpi = *host();
-        mpi.Comm_set_errhandler(comm_, handler_);
-        mpi.Errhandler_free(&handler_);
-    }
-    QuietErrors(const QuietErrors&) = delete;
-    QuietErrors& operator=(const QuietErrors&) = delete;
-
-  private:
-    MPI_Comm comm_;
-    MPI_Errhandler handler_;
-    bool quiet_ = false;
-};
-
-// The largest of each rank's values. False: MPI failed.
+// Each rank's values combined: the largest, or all bits. False: MPI failed.
 template <int count>
-bool largest(MPI_Comm comm, std::uint64_t (&values)[count]) {
-    std::uint64_t most[count];
+bool combined(MPI_Comm comm, MPI_Op operation, std::uint64_t (&values)[count]) {
+    std::uint64_t all[count];
     const Host& mpi = *host();
-    if (mpi.Allreduce(values, most, count, mpi.uint64, mpi.max, comm) != MPI_SUCCESS) return false;
-    std::memcpy(values, most, sizeof most);
+    if (mpi.Allreduce(values, all, count, mpi.uint64, operation, comm) != MPI_SUCCESS) return false;
+    std::memcpy(values, all, sizeof all);
     return true;
 }
 
@@ -77,21 +47,6 @@ std::string family_of(const char* library_version) {
 }
 
 }  // namespace
-
-Communicator* Communicator::existing(MPI_Comm comm) {
-    void* value = nullptr;
-    int found = 0;
-    if (host()->Comm_get_attr(comm, keyvals().comm, &value, &found) != MPI_SUCCESS || !found) return nullptr;
-    return static_cast<Communicator*>(value);
-}
-
-Communicator* Communicator::of(MPI_Comm comm, World& world) {
-    if (Communicator* const known = existing(comm)) return known;
-    std::unique_ptr<Communicator> made(new (std::nothrow) Communicator(comm, world));
-    if (made == nullptr || host()->Comm_set_attr(comm, keyvals().comm, made.get()) != MPI_SUCCESS)
-        return nullptr;
-    return made.release();
-}
 
 Communicator::Communicator(MPI_Comm comm, World& world) : world_(world), record_(new CommunicatorRecord) {
     const Host& mpi = *host();
@@ -114,13 +69,24 @@ Communicator::Communicator(MPI_Comm comm, World& world) : world_(world), record_
 
 Communicator::~Communicator() {
     registry().retire(record_);
+    const KeptMemory::InUse in_use(memory_);
+    close_channel();
+}
+
+// What every rank received, it received before its last operation ended; what it sent and others are still to
+// receive concerns only pairs whose other rank has the number in use. After a failure nobody knows, and the
+// number is not used again by this process.
+void Communicator::close_channel() {
     plans_.clear();
     channel_.reset();
     transport_.reset();
-    if (has_channel_comm_) {
-        host()->Comm_free(&channel_comm_);
-        world_.channels.fetch_sub(1, std::memory_order_relaxed);
-    }
+    mpi_transport_ = nullptr;
+    if (pool_number_ >= 0 && !broken) world_.pool().give_back(pool_number_);
+    pool_number_ = -1;
+    if (has_own_comm_) host()->Comm_free(&own_comm_);
+    has_own_comm_ = false;
+    if (counted_) world_.channels.fetch_sub(1, std::memory_order_relaxed);
+    counted_ = false;
 }
 
 int Communicator::native_error() const {
@@ -132,35 +98,6 @@ void Communicator::go_native(Reason reason) {
     reason_ = reason;
 }
 
-void Communicator::bury(Communicator* dead) {
-    if (!dead->has_channel_comm_) {
-        delete dead;
-        return;
-    }
-    registry().retire(dead->record_);
-    std::lock_guard lock(graveyard_mutex);
-    graveyard().push_back(dead);
-}
-
-void Communicator::release(MPI_Comm comm) {
-    Communicator* const state = existing(comm);
-    if (state == nullptr) return;
-    // The callback buries it; nobody else can see it any more, so it is dug out and freed here.
-    host()->Comm_delete_attr(comm, keyvals().comm);
-    free_buried();
-}
-
-// MPI_Comm_free is collective by the standard but waits for nobody in the libraries we know, so that ranks
-// may free several private communicators in different orders.
-void Communicator::free_buried() {
-    std::vector<Communicator*> dead;
-    {
-        std::lock_guard lock(graveyard_mutex);
-        dead.swap(graveyard());
-    }
-    for (Communicator* communicator : dead) delete communicator;
-}
-
 void Communicator::follow_steering() {
     steering_ = world_.steering();
     plans_.clear();
@@ -168,6 +105,9 @@ void Communicator::follow_steering() {
 }
 
 void Communicator::make_selector() {
+    const SelectorInputs inputs{steering_.generation, policy_ == WaitPolicy::sleep, network_};
+    selector_ = world_.selectors().find(topology_, inputs);
+    if (selector_ != nullptr) return;
     Selection selection;
     const Settings& settings = world_.settings();
     selection.machine = Machine::from_options(
@@ -179,7 +119,8 @@ void Communicator::make_selector() {
     selection.family = family_of(host()->library_version);
     selection.forced = steering_.bcast_forced;
     selection.table = world_.table();
-    selector_.emplace(Collective::bcast, topology_, selection);
+    selector_ = std::make_shared<const Selector>(Collective::bcast, topology_, selection);
+    world_.selectors().keep(selector_, topology_, inputs);
 }
 
 Communicator::Outcome Communicator::prepare(MPI_Comm comm, std::uint64_t bytes, Reason& why) {
@@ -212,86 +153,142 @@ Communicator::Outcome Communicator::prepare(MPI_Comm comm, std::uint64_t bytes, 
     return Outcome::go;
 }
 
-// Finds out where the ranks are. Without communication where the world is one host.
+// Finds out where the ranks are. Whether some are outside the world all see alike and without a message; what
+// one rank alone may lack (memory, MPI's good will) is agreed on.
 void Communicator::survey(MPI_Comm comm) {
-    bool all = false;
-    if (failed(world_.contains(comm, all)) || !all) return go_native(Reason::foreign);
-    if (world_.single_host()) {
-        topology_ = Topology::single_node(size_);
-    } else {
-        const Host& mpi = *host();
-        QuietErrors quiet(comm);
+    const Host& mpi = *host();
+    QuietErrors quiet(comm);
+    bool all = true;
+    bool ready = !failed(world_.locate(comm, all));
+    if (!all) return go_native(Reason::foreign);
+    if (!world_.single_host()) {
         const std::uint64_t mine = world_.host_key();
         std::unique_ptr<std::uint64_t[]> keys(new (std::nothrow) std::uint64_t[size_]);
         std::uint64_t trouble[1] = {keys == nullptr};
-        if (!largest(comm, trouble) || trouble[0] != 0) return go_native(Reason::setup_failed);
+        if (!combined(comm, mpi.max, trouble) || trouble[0] != 0) return go_native(Reason::setup_failed);
         if (mpi.Allgather(&mine, 1, mpi.uint64, keys.get(), 1, mpi.uint64, comm) != MPI_SUCCESS)
             return go_native(Reason::setup_failed);
-        topology_ = Topology::from_table({keys.get(), static_cast<std::size_t>(size_)});
+        ready = ready && place(keys.get());
+    } else {
+        ready = ready && place(nullptr);
     }
-    make_selector();
+    std::uint64_t trouble[1] = {!ready};
+    if (!combined(comm, mpi.max, trouble) || trouble[0] != 0) return go_native(Reason::setup_failed);
     record_->nodes = topology_.nodes();
     phase_ = Phase::surveyed;
 }
 
-// Makes the private communicator and what runs on it, on all ranks or on none.
+// Where the ranks are, by the keys of their hosts or all on one, and what follows. False: no memory.
+bool Communicator::place(const std::uint64_t* keys) try {
+    topology_ = keys == nullptr ? Topology::single_node(size_)
+                                : Topology::from_table({keys, static_cast<std::size_t>(size_)});
+    make_selector();
+    return true;
+} catch (const std::bad_alloc&) {
+    return false;
+}
+
+// Makes the channel, on all ranks or on none: with a number of the world's pool, or on a private communicator
+// where the pool has none left.
 void Communicator::open_channel(MPI_Comm comm) {
     const Host& mpi = *host();
     QuietErrors quiet(comm);
     free_buried();
-    std::uint64_t trouble[2] = {failed(staging_.reserve(piece_bytes)), world_.channels.load()};
-    if (!largest(comm, trouble) || trouble[0] != 0) return go_native(Reason::setup_failed);
-    if (trouble[1] >= world_.settings().max_communicators) {
-        THALWEG_LOG_AT(info, "THALWEG_MAX_COMMUNICATORS=%llu reached; further communicators stay native",
-                       static_cast<unsigned long long>(world_.settings().max_communicators));
-        return go_native(Reason::too_many);
-    }
-
-    MPI_Group group;
-    bool opened = false;
-    if (mpi.Comm_group(comm, &group) == MPI_SUCCESS) {
-        has_channel_comm_ = mpi.Comm_create(comm, group, &channel_comm_) == MPI_SUCCESS;
-        mpi.Group_free(&group);
-    }
-    if (has_channel_comm_) {
-        world_.channels.fetch_add(1, std::memory_order_relaxed);
-        mpi.Comm_set_errhandler(channel_comm_, mpi.errors_return);
-        try {
-            Limits limits;
-            limits.in_flight = static_cast<std::uint32_t>(world_.settings().in_flight);
-            limits.credit_bytes = world_.settings().credit_bytes;
-            int error = MPI_SUCCESS;
-            // Twice the window: one operation may start while the sends of the one before are still leaving.
-            auto transport = MpiTransport::make(channel_comm_, 2 * limits.in_flight, error);
-            mpi_transport_ = transport.get();
-            transport_ = std::move(transport);
-#if defined(THALWEG_SABOTEUR)
-            if (const auto sabotage = saboteur_options_from_environment(); transport_ && sabotage)
-                transport_ = make_saboteur(std::move(transport_), *sabotage);
-#endif
-            if (transport_ != nullptr) channel_ = make_channel(*transport_, limits);
-            opened = channel_ != nullptr;
-        } catch (const std::bad_alloc&) {
+    RankMap places;
+    bool all = false;
+    const bool ready =
+        !failed(memory_.staging.reserve(piece_bytes)) && !failed(world_.locate(comm, all, &places)) && all;
+    Opened opened = Opened::taken;
+    for (int pick = 0; pick < picks && opened == Opened::taken; ++pick) {
+        const bool full = world_.channels.load() >= world_.settings().max_communicators;
+        // [trouble, the cap is reached, numbers in use, rank 0's seed]
+        std::uint64_t any[4] = {!ready, full, world_.pool().in_use(),
+                                rank_ == 0 ? world_.pool().next_seed(world_.rank()) : 0};
+        if (!combined(comm, mpi.bor, any) || any[0] != 0) return go_native(Reason::setup_failed);
+        if (any[1] != 0) {
+            THALWEG_LOG_AT(info, "THALWEG_MAX_COMMUNICATORS=%llu reached; further communicators stay native",
+                           static_cast<unsigned long long>(world_.settings().max_communicators));
+            return go_native(Reason::too_many);
         }
+        const int number = ChannelPool::pick(any[2], any[3]);
+        if (number < 0) break;
+        opened = open_in_pool(comm, places, number);
     }
-    const Network known = world_.network();
-    std::uint64_t closed[3] = {!opened, known.latency_ns, known.bytes_per_second};
-    if (!largest(comm, closed) || closed[0] != 0) return go_native(Reason::setup_failed);
-    network_ = {closed[1], closed[2]};
+    if (opened == Opened::taken) opened = open_own(comm);
+    if (opened == Opened::no) {
+        close_channel();
+        return go_native(Reason::setup_failed);
+    }
     const WaitSetting wait = world_.settings().wait;
     const bool sleeps = wait == WaitSetting::sleep || (wait == WaitSetting::automatic && world_.crowded());
     policy_ = sleeps ? WaitPolicy::sleep : WaitPolicy::spin;
     record_->sleeps = sleeps;
     phase_ = Phase::ready;
-    learn_network();
+    learn_network(comm);
+}
+
+Communicator::Opened Communicator::open_in_pool(MPI_Comm comm, const RankMap& places, int number) {
+    const bool claimed = world_.pool().claim(number);
+    if (claimed) pool_number_ = number;
+    const Opened opened = agree_on_opened(comm, !claimed, claimed && make_transport(&places));
+    if (opened != Opened::yes) close_channel();
+    return opened;
+}
+
+Communicator::Opened Communicator::open_own(MPI_Comm comm) {
+    const Host& mpi = *host();
+    MPI_Group group;
+    if (mpi.Comm_group(comm, &group) == MPI_SUCCESS) {
+        has_own_comm_ = mpi.Comm_create(comm, group, &own_comm_) == MPI_SUCCESS;
+        mpi.Group_free(&group);
+    }
+    return agree_on_opened(comm, false, has_own_comm_ && make_transport(nullptr));
+}
+
+// On the pool's communicator, whose ranks `places` are, or on our own where it is null. False: no memory, or
+// MPI refused.
+bool Communicator::make_transport(const RankMap* places) try {
+    Limits limits;
+    limits.in_flight = static_cast<std::uint32_t>(world_.settings().in_flight);
+    limits.credit_bytes = world_.settings().credit_bytes;
+    // Twice the window: one operation may start while the sends of the one before are still leaving.
+    const Slot slots = 2 * limits.in_flight;
+    int error = MPI_SUCCESS;
+    std::unique_ptr<MpiTransport> transport =
+        places == nullptr
+            ? MpiTransport::make(own_comm_, slots, error)
+            : MpiTransport::make_beside_others(
+                  {world_.pool().comm(), rank_, size_, *places, static_cast<unsigned>(pool_number_)}, slots);
+    mpi_transport_ = transport.get();
+    transport_ = std::move(transport);
+#if defined(THALWEG_SABOTEUR)
+    if (const auto sabotage = saboteur_options_from_environment(); transport_ && sabotage)
+        transport_ = make_saboteur(std::move(transport_), *sabotage);
+#endif
+    if (transport_ != nullptr) channel_ = make_channel(*transport_, limits);
+    world_.channels.fetch_add(1, std::memory_order_relaxed);
+    counted_ = true;
+    return channel_ != nullptr;
+} catch (const std::bad_alloc&) {
+    return false;
+}
+
+// Whether all ranks have it all; and what any of them knows of the network.
+Communicator::Opened Communicator::agree_on_opened(MPI_Comm comm, bool taken, bool opened) {
+    const Network known = world_.network();
+    std::uint64_t most[4] = {taken, !opened && !taken, known.latency_ns, known.bytes_per_second};
+    if (!combined(comm, host()->max, most) || most[1] != 0) return Opened::no;
+    if (most[0] != 0) return Opened::taken;
+    network_ = {most[2], most[3]};
+    return Opened::yes;
 }
 
 // Decisions made before are of a network that was guessed; those after follow what was measured, by this
 // communicator or by one that some of its ranks share.
-void Communicator::learn_network() {
+void Communicator::learn_network(MPI_Comm comm) {
     const Settings& settings = world_.settings();
     if (topology_.nodes() < 2 || (settings.rate > 0 && settings.latency_us > 0)) return;
-    if (!network_.known()) network_ = measure_network(channel_comm_, topology_, rank_);
+    if (!network_.known()) network_ = measure_network(comm, *mpi_transport_, topology_);
     if (!network_.known()) return;
     world_.learn(network_);
     if (rank_ == 0)
@@ -303,7 +300,7 @@ void Communicator::learn_network() {
 }
 
 Status Communicator::plan(MPI_Comm comm, std::uint64_t bytes, int root, std::uint64_t decided_bytes,
-                          Plan*& plan) try {
+                          Plan*& plan) {
     plan = plans_.find(bytes, root, decided_bytes);
     if (plan != nullptr) return Status::ok;
     Decision decision = selector_->decide(decided_bytes);
@@ -311,6 +308,23 @@ Status Communicator::plan(MPI_Comm comm, std::uint64_t bytes, int root, std::uin
         open_channel(comm);
         if (phase_ == Phase::ready) decision = selector_->decide(decided_bytes);
     }
+    // The others may have the memory and run: what is kept for other calls goes first, then the reserve
+    // lends.
+    for (const bool last : {false, true}) {
+        try {
+            plan = &plans_.insert(make_plan(decision, bytes, root, decided_bytes));
+            return Status::ok;
+        } catch (const std::bad_alloc&) {
+            if (last) break;
+            plans_.clear();
+            KeptMemory::give_up_idle();
+        }
+    }
+    return Status::out_of_memory;
+}
+
+Plan Communicator::make_plan(Decision decision, std::uint64_t bytes, int root, std::uint64_t decided_bytes) {
+    const std::size_t reserve_before = reserve_in_use();
     Plan made;
     made.bytes = bytes;
     made.root = root;
@@ -335,20 +349,22 @@ Status Communicator::plan(MPI_Comm comm, std::uint64_t bytes, int root, std::uin
     made.reason = decision.reason;
     if (!decision.choice) {
         made.tally = &record_->declined(made.native_reason, size_class(bytes));
-        plan = &plans_.insert(std::move(made));
-        return Status::ok;
+    } else {
+        made.algorithm = to_text(*decision.choice);
+        auto schedule = std::make_shared<const Schedule>(
+            decision.choice->algorithm->build(problem, topology_, *decision.choice));
+        // A step with its dependencies and the engine's book-keeping for it is about 128 bytes.
+        made.footprint_bytes = schedule->scratch_bytes() + 128 * schedule->steps().size();
+        made.execution = std::make_unique<Execution>(std::move(schedule), channel_);
+        made.tally = &record_->accelerated(made.algorithm, size_class(bytes));
     }
-    made.algorithm = to_text(*decision.choice);
-    auto schedule = std::make_shared<const Schedule>(
-        decision.choice->algorithm->build(problem, topology_, *decision.choice));
-    // A step with its dependencies and the engine's book-keeping for it is about 128 bytes.
-    made.footprint_bytes = schedule->scratch_bytes() + 128 * schedule->steps().size();
-    made.execution = std::make_unique<Execution>(std::move(schedule), channel_);
-    made.tally = &record_->accelerated(made.algorithm, size_class(bytes));
-    plan = &plans_.insert(std::move(made));
-    return Status::ok;
-} catch (const std::bad_alloc&) {
-    return Status::out_of_memory;
+    made.transient = reserve_in_use() > reserve_before;
+    return made;
+}
+
+void Communicator::relieve_reserve() {
+    plans_.drop_transient();
+    KeptMemory::give_up_idle();
 }
 
 }  // namespace thalweg

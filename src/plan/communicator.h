@@ -1,6 +1,6 @@
 // What we keep for one of the user's communicators, as an attribute of it. Made at its first broadcast above
-// the threshold; everything dear (a survey of its hosts, a private communicator) waits until it pays, by
-// counts that are equal on all its ranks, and happens inside a blocking broadcast.
+// the threshold; everything dear (a survey of its hosts, a channel) waits until it pays, by counts that are
+// equal on all its ranks, and happens inside a blocking broadcast.
 #pragma once
 
 #include <mpi.h>
@@ -10,8 +10,7 @@
 #include <optional>
 
 #include "engine/engine.h"
-#include "plan/plan_cache.h"
-#include "plan/staging.h"
+#include "plan/kept_memory.h"
 #include "plan/statistics.h"
 #include "plan/world.h"
 #include "select/select.h"
@@ -36,7 +35,7 @@ class Communicator {
     static Communicator* of(MPI_Comm comm, World& world);
     // The state that exists, or null.
     static Communicator* existing(MPI_Comm comm);
-    // In the collective MPI_Comm_free or MPI_Comm_disconnect: frees the private communicator.
+    // In the collective MPI_Comm_free or MPI_Comm_disconnect: frees the channel.
     static void release(MPI_Comm comm);
     // In the attribute's delete callback, whenever MPI runs it: makes no MPI call, may keep `dead` for later.
     static void bury(Communicator* dead);
@@ -53,7 +52,7 @@ class Communicator {
     Reason reason() const { return reason_; }
     CommunicatorRecord& record() { return *record_; }
     WaitPolicy policy() const { return policy_; }
-    Staging& staging() { return staging_; }
+    KeptMemory& memory() { return memory_; }
 
     // Counts one eligible broadcast and does what has become worth doing. Collective over the communicator,
     // because all its ranks count alike. Afterwards: ready or surveyed where plan() may be asked, or why not.
@@ -61,10 +60,14 @@ class Communicator {
     Outcome prepare(MPI_Comm comm, std::uint64_t bytes, Reason& why);
 
     // The plan for one piece of `bytes` (at most piece_bytes) from `root`, by the algorithm chosen for pieces
-    // of `decided_bytes`; made when missing, which may make the private communicator and is then collective.
+    // of `decided_bytes`; made when missing, which may open the channel and is then collective.
     // A plan without execution means native; never for a smaller last piece after a larger one ran. Errors:
     // out_of_memory.
     Status plan(MPI_Comm comm, std::uint64_t bytes, int root, std::uint64_t decided_bytes, Plan*& plan);
+
+    // Gives back what the reserve lent to plans, and makes room for malloc to serve the next ones. The plans
+    // that plan() returned may be gone.
+    void relieve_reserve();
 
     // Numbers this communicator's operations in call order; equal on all ranks.
     std::uint32_t next_operation() { return operation_++; }
@@ -77,8 +80,16 @@ class Communicator {
   private:
     Communicator(MPI_Comm comm, World& world);
     void survey(MPI_Comm comm);
+    bool place(const std::uint64_t* keys);
+    Plan make_plan(Decision decision, std::uint64_t bytes, int root, std::uint64_t decided_bytes);
     void open_channel(MPI_Comm comm);
-    void learn_network();
+    enum class Opened : std::uint8_t { yes, taken, no };
+    Opened open_in_pool(MPI_Comm comm, const RankMap& places, int number);
+    Opened open_own(MPI_Comm comm);
+    bool make_transport(const RankMap* places);
+    Opened agree_on_opened(MPI_Comm comm, bool taken, bool opened);
+    void close_channel();
+    void learn_network(MPI_Comm comm);
     void go_native(Reason reason);
     void follow_steering();
     void make_selector();
@@ -91,18 +102,21 @@ class Communicator {
     std::uint32_t operation_ = 0;
     Steering steering_;
     Topology topology_ = Topology::single_node(1);
-    std::optional<Selector> selector_;
+    std::shared_ptr<const Selector> selector_;
     Network network_;  // equal on all ranks
     WaitPolicy policy_ = WaitPolicy::spin;
     std::shared_ptr<CommunicatorRecord> record_;
 
-    MPI_Comm channel_comm_;
-    bool has_channel_comm_ = false;
+    // What the channel runs on: a number of the world's pool, or a private communicator; or there is none.
+    int pool_number_ = -1;
+    MPI_Comm own_comm_;
+    bool has_own_comm_ = false;
+    bool counted_ = false;  // in World::channels
     std::unique_ptr<Transport> transport_;
     const MpiTransport* mpi_transport_ = nullptr;  // transport_, or what it wraps
     std::shared_ptr<Channel> channel_;
-    Staging staging_;
-    PlanCache plans_;
+    KeptMemory memory_;
+    PlanCache& plans_ = memory_.plans;
 };
 
 // Messages above this many bytes run as several operations of at most as many: it bounds schedules, plans and

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <vector>
 
@@ -293,12 +294,20 @@ const TypeShape& shape_of(MPI_Datatype type, TypeShape& storage) {
     }
     std::lock_guard lock(making_mutex);
     if (const TypeShape* const known = known_shape(type)) return *known;
-    const std::optional<Runs> runs = runs_of(type);
-    if (runs) storage.layout = Layout::list(*runs, storage.extent);
-    // A map that does not hold as many bytes as MPI says was misread; MPI itself then packs.
-    storage.opaque = !runs || storage.layout.size() != storage.size;
-    if (named) return storage;
-    std::unique_ptr<TypeShape> kept(new TypeShape(storage));
+    // MPI itself packs where the map has too many runs, does not hold as many bytes as MPI says, or finds no
+    // memory.
+    storage.opaque = true;
+    std::unique_ptr<TypeShape> kept;
+    try {
+        if (const std::optional<Runs> runs = runs_of(type)) {
+            storage.layout = Layout::list(*runs, storage.extent);
+            storage.opaque = storage.layout.size() != storage.size;
+        }
+        if (named) return storage;
+        kept.reset(new TypeShape(storage));
+    } catch (const std::bad_alloc&) {
+        return storage;
+    }
     if (host()->Type_set_attr(type, keyvals().type, kept.get()) != MPI_SUCCESS) return storage;
     return *kept.release();
 }

@@ -24,7 +24,7 @@ inline constexpr std::uint64_t most_runs = 1u << 17;
 std::int64_t type_size(MPI_Datatype type);
 
 // The shape of `type`: in `storage` for predefined types, else in an attribute of the type, made at the first
-// call. Valid until the type is freed. Throws std::bad_alloc.
+// call. Valid until the type is freed. Where there is no memory to find it, the type is opaque for this call.
 const TypeShape& shape_of(MPI_Datatype type, TypeShape& storage);
 
 }  // namespace thalweg

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <cstring>
 
 #include "transport/mpi/host.h"
@@ -18,33 +19,41 @@ std::byte* at(void* buffer, std::int64_t offset) {
                                         static_cast<std::uintptr_t>(offset));
 }
 
-// PMPI_Pack counts in ints: as many elements at a time as stay below 1 GiB.
+Status mpi_status(int error) { return error == MPI_SUCCESS ? Status::ok : Status::transport_failed; }
+
+// PMPI_Pack counts in ints: as many elements at a time as stay below 1 GiB. One alone may be larger.
 std::uint64_t elements_at_a_time(std::uint64_t size) {
     return std::clamp<std::uint64_t>((1u << 30) / std::max<std::uint64_t>(size, 1), 1, 1u << 30);
 }
 
 }  // namespace
 
-Payload::Payload(void* buffer, std::uint64_t count, MPI_Datatype type, std::uint64_t bytes, MPI_Comm comm)
+Payload::Payload(void* buffer, std::uint64_t count, MPI_Datatype type, MPI_Comm comm)
     : buffer_(buffer),
       count_(count),
       type_(type),
-      bytes_(bytes),
       comm_(comm),
-      shape_(shape_of(type, named_)) {
+      shape_(shape_of(type, named_)),
+      loaded_(count) {
     one_run_ = !shape_.opaque && shape_.layout.is_one_run(count);
     if (one_run_) run_ = at(buffer, shape_.layout.true_lb());
 }
 
 Payload::~Payload() {
-    if (whole_ != nullptr) munmap(whole_, bytes_);
+    if (owns_element_) munmap(element_, shape_.size);
 }
 
-Status Payload::prepare() {
+Status Payload::prepare(Staging& staging) {
     if (shape_.opaque) {
-        void* const whole = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (whole == MAP_FAILED) return Status::out_of_memory;
-        whole_ = static_cast<std::byte*>(whole);
+        if (shape_.size <= staging.room_bytes()) {
+            element_ = staging.element(shape_.size);
+            return Status::ok;
+        }
+        void* const own = mmap(nullptr, shape_.size, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (own == MAP_FAILED) return Status::out_of_memory;
+        element_ = static_cast<std::byte*>(own);
+        owns_element_ = true;
         return Status::ok;
     }
     memory_ = memory_of(one_run_ ? run_ : at(buffer_, shape_.layout.lower(count_)));
@@ -68,13 +77,7 @@ Status Payload::each_run(std::uint64_t from, std::uint64_t to, Move move) {
 }
 
 Status Payload::load(std::byte* packed, std::uint64_t from, std::uint64_t to) {
-    if (shape_.opaque) {
-        if (!packed_)
-            if (const Status status = pack_all(); failed(status)) return status;
-        packed_ = true;
-        std::memcpy(packed, whole_ + from, to - from);
-        return Status::ok;
-    }
+    if (shape_.opaque) return load_opaque(packed, from, to);
     if (memory_ == Memory::host) {
         shape_.layout.pack(packed, buffer_, from, to);
         return Status::ok;
@@ -87,10 +90,7 @@ Status Payload::load(std::byte* packed, std::uint64_t from, std::uint64_t to) {
 }
 
 Status Payload::store(const std::byte* packed, std::uint64_t from, std::uint64_t to) {
-    if (shape_.opaque) {
-        std::memcpy(whole_ + from, packed, to - from);
-        return to == bytes_ ? unpack_all() : Status::ok;
-    }
+    if (shape_.opaque) return store_opaque(packed, from, to);
     if (memory_ == Memory::host) {
         shape_.layout.unpack(buffer_, packed, from, to);
         return Status::ok;
@@ -102,30 +102,79 @@ Status Payload::store(const std::byte* packed, std::uint64_t from, std::uint64_t
     });
 }
 
-Status Payload::pack_all() {
-    const std::uint64_t step = elements_at_a_time(shape_.size);
-    for (std::uint64_t done = 0; done < count_; done += step) {
-        const int now = static_cast<int>(std::min(step, count_ - done));
-        int position = 0;
-        if (host()->Pack(at(buffer_, static_cast<std::int64_t>(done) * shape_.extent), now, type_,
-                         whole_ + done * shape_.size, static_cast<int>(now * shape_.size), &position,
-                         comm_) != MPI_SUCCESS)
-            return Status::transport_failed;
+// Whole elements go straight to their place; one that a piece cuts goes by way of element_.
+Status Payload::load_opaque(std::byte* packed, std::uint64_t from, std::uint64_t to) {
+    const std::uint64_t size = shape_.size;
+    while (from < to) {
+        const std::uint64_t index = from / size, inside = from % size;
+        std::uint64_t moved = (to - from) / size * size;
+        if (inside == 0 && moved != 0) {
+            moved = std::min(moved, elements_at_a_time(size) * size);
+            if (const Status status = pack(index, moved / size, packed); failed(status)) return status;
+        } else {
+            moved = std::min(size - inside, to - from);
+            if (loaded_ != index)
+                if (const Status status = pack(index, 1, element_); failed(status)) return status;
+            loaded_ = index;
+            std::memcpy(packed, element_ + inside, moved);
+        }
+        packed += moved;
+        from += moved;
     }
     return Status::ok;
 }
 
-Status Payload::unpack_all() {
-    const std::uint64_t step = elements_at_a_time(shape_.size);
-    for (std::uint64_t done = 0; done < count_; done += step) {
-        const int now = static_cast<int>(std::min(step, count_ - done));
-        int position = 0;
-        if (host()->Unpack(whole_ + done * shape_.size, static_cast<int>(now * shape_.size), &position,
-                           at(buffer_, static_cast<std::int64_t>(done) * shape_.extent), now, type_,
-                           comm_) != MPI_SUCCESS)
-            return Status::transport_failed;
+Status Payload::store_opaque(const std::byte* packed, std::uint64_t from, std::uint64_t to) {
+    const std::uint64_t size = shape_.size;
+    while (from < to) {
+        const std::uint64_t index = from / size, inside = from % size;
+        std::uint64_t moved = (to - from) / size * size;
+        Status status = Status::ok;
+        if (inside == 0 && moved != 0) {
+            moved = std::min(moved, elements_at_a_time(size) * size);
+            status = unpack(index, moved / size, packed);
+        } else {
+            moved = std::min(size - inside, to - from);
+            std::memcpy(element_ + inside, packed, moved);
+            if (inside + moved == size) status = unpack(index, 1, element_);
+        }
+        if (failed(status)) return status;
+        packed += moved;
+        from += moved;
     }
     return Status::ok;
+}
+
+Status Payload::pack(std::uint64_t first, std::uint64_t elements, std::byte* packed) {
+    void* const data = at(buffer_, static_cast<std::int64_t>(first) * shape_.extent);
+    const std::uint64_t bytes = elements * shape_.size;
+#if MPI_VERSION >= 4
+    if (bytes > INT_MAX && host()->Pack_c != nullptr) {
+        MPI_Count position = 0;
+        return mpi_status(host()->Pack_c(data, static_cast<MPI_Count>(elements), type_, packed,
+                                         static_cast<MPI_Count>(bytes), &position, comm_));
+    }
+#endif
+    if (bytes > INT_MAX) return Status::transport_failed;
+    int position = 0;
+    return mpi_status(host()->Pack(data, static_cast<int>(elements), type_, packed, static_cast<int>(bytes),
+                                   &position, comm_));
+}
+
+Status Payload::unpack(std::uint64_t first, std::uint64_t elements, const std::byte* packed) {
+    void* const data = at(buffer_, static_cast<std::int64_t>(first) * shape_.extent);
+    const std::uint64_t bytes = elements * shape_.size;
+#if MPI_VERSION >= 4
+    if (bytes > INT_MAX && host()->Unpack_c != nullptr) {
+        MPI_Count position = 0;
+        return mpi_status(host()->Unpack_c(packed, static_cast<MPI_Count>(bytes), &position, data,
+                                           static_cast<MPI_Count>(elements), type_, comm_));
+    }
+#endif
+    if (bytes > INT_MAX) return Status::transport_failed;
+    int position = 0;
+    return mpi_status(host()->Unpack(packed, static_cast<int>(bytes), &position, data,
+                                     static_cast<int>(elements), type_, comm_));
 }
 
 }  // namespace thalweg

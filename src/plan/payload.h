@@ -10,14 +10,14 @@
 #include "base/status.h"
 #include "plan/datatype.h"
 #include "plan/device.h"
+#include "plan/staging.h"
 
 namespace thalweg {
 
 class Payload {
   public:
-    // Only looks at the arguments, which must outlive it. `count` elements of `type` at `buffer`, of `bytes`
-    // packed bytes in all.
-    Payload(void* buffer, std::uint64_t count, MPI_Datatype type, std::uint64_t bytes, MPI_Comm comm);
+    // Only looks at the arguments, which must outlive it: `count` elements of `type` at `buffer`.
+    Payload(void* buffer, std::uint64_t count, MPI_Datatype type, MPI_Comm comm);
     ~Payload();
     Payload(const Payload&) = delete;
     Payload& operator=(const Payload&) = delete;
@@ -25,27 +25,29 @@ class Payload {
     // What the native library refuses on sight: no memory where one run of bytes is expected.
     bool refused_by_native() const { return one_run_ && run_ == nullptr; }
 
-    // To be called before the functions below: asks whose memory it is, takes what only an opaque type needs.
-    // Errors: out_of_memory.
-    Status prepare();
+    // To be called before the functions below: asks whose memory it is, takes what only an opaque type needs:
+    // room for one element, in `staging` or, where that is too small for it, of its own. `staging` must
+    // outlive this. Errors: out_of_memory (only for an opaque element larger than the staging memory).
+    Status prepare(Staging& staging);
 
     // The packed bytes themselves when they are one run of host memory, else null.
     std::byte* direct() const { return direct_; }
-    // Puts bytes [from, to) of the packed form into `packed` and the other way round. Errors:
-    // transport_failed (a driver or the MPI library refused).
+    // Puts bytes [from, to) of the packed form into `packed` and the other way round; store() gets all bytes
+    // in ascending order. Errors: transport_failed (a driver or the MPI library refused).
     Status load(std::byte* packed, std::uint64_t from, std::uint64_t to);
     Status store(const std::byte* packed, std::uint64_t from, std::uint64_t to);
 
   private:
     template <typename Move>
     Status each_run(std::uint64_t from, std::uint64_t to, Move move);
-    Status pack_all();
-    Status unpack_all();
+    Status load_opaque(std::byte* packed, std::uint64_t from, std::uint64_t to);
+    Status store_opaque(const std::byte* packed, std::uint64_t from, std::uint64_t to);
+    Status pack(std::uint64_t first, std::uint64_t elements, std::byte* packed);
+    Status unpack(std::uint64_t first, std::uint64_t elements, const std::byte* packed);
 
     void* buffer_;
     std::uint64_t count_;
     MPI_Datatype type_;
-    std::uint64_t bytes_;
     MPI_Comm comm_;
     TypeShape named_;
     const TypeShape& shape_;
@@ -53,8 +55,10 @@ class Payload {
     std::byte* run_ = nullptr;  // first byte when one_run_
     std::byte* direct_ = nullptr;
     Memory memory_ = Memory::host;
-    std::byte* whole_ = nullptr;  // packed form of an opaque type, all of it
-    bool packed_ = false;
+    // Of an opaque type: the packed form of one element, where a piece begins or ends inside it.
+    std::byte* element_ = nullptr;
+    bool owns_element_ = false;
+    std::uint64_t loaded_;  // which one load() has there
 };
 
 }  // namespace thalweg

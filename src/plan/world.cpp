@@ -7,12 +7,15 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
+#include "plan/kept_memory.h"
 #include "plan/keyvals.h"
 #include "plan/place.h"
 #include "plan/presence.h"
+#include "plan/reserve.h"
 #include "thalweg/thalweg.h"
 #include "transport/mpi/host.h"
 
@@ -27,6 +30,8 @@ constinit std::atomic<World*> the_world{nullptr};
 // Up to this many ranks the places of all are gathered in MPI_Init (16 bytes each); beyond it the launcher's
 // environment says how many ranks share the machine.
 constexpr int largest_gathered_world = 16384;
+
+constexpr std::size_t largest_table_bytes = reserve_bytes / 4;
 
 bool check_option(const Option& option, std::string_view value, std::string& why) {
     if (option.kind == OptionKind::algorithm) {
@@ -78,6 +83,11 @@ World* World::get() { return the_world.load(std::memory_order_acquire); }
 void World::agree() {
     const Host* const mpi = host();
     if (mpi == nullptr || get() != nullptr) return;
+    // What the ranks agree on relies on it: a rank without it does not count as having us.
+    if (!open_reserve()) {
+        THALWEG_LOG_AT(warn, "no memory for Thalweg in this process");
+        set_interception_complete(false);
+    }
     std::unique_ptr<World> world(new World);
     mpi->Comm_rank(mpi->comm_world, &world->rank_);
     set_log_rank(world->rank_);
@@ -91,7 +101,10 @@ void World::agree() {
     }
     mpi->Comm_size(mpi->comm_world, &world->size_);
     mpi->Comm_group(mpi->comm_world, &world->group_);
-    if (!world->agree_on_settings() || !world->find_places() || !world->read_table()) return;
+    if (!world->agree_on_settings()) return;
+    KeptMemory::set_limit(world->settings_.plan_memory);
+    const bool has_pool = world->pool_.open();
+    if (!world->find_places(has_pool) || !world->read_table()) return;
     if (failed(world->steer()) || failed(make_keyvals())) return;
     World* const ready = world.release();
     the_world.store(ready, std::memory_order_release);
@@ -101,9 +114,10 @@ void World::agree() {
 void World::leave() {
     bcast_gate.store(gate_closed, std::memory_order_release);
     left_.store(true, std::memory_order_release);
+    pool_.close();
 }
 
-// Rank 0's settings for everyone, one warning with the variables that differed. False: pass through.
+// Rank 0's settings for everyone. False: pass through.
 bool World::agree_on_settings() {
     const Host& mpi = *host();
     std::vector<Complaint> complaints;
@@ -130,26 +144,25 @@ bool World::agree_on_settings() {
     SettingsBlob blob = settings_.to_blob();
     if (mpi.Bcast(&blob, sizeof blob, mpi.byte, 0, mpi.comm_world) != MPI_SUCCESS) return false;
     std::vector<std::string_view> differing;
-    std::uint64_t differs = 0, anywhere = 0;
     static_assert(option_count <= 64, "one bit per option");
     if (rank_ != 0 && failed(settings_.adopt(blob, differing))) return false;
     for (std::string_view variable : differing)
-        differs |= 1ull << static_cast<unsigned>(find_option(variable) - options().data());
-    if (mpi.Allreduce(&differs, &anywhere, 1, mpi.uint64, mpi.bor, mpi.comm_world) != MPI_SUCCESS)
-        return false;
-    if (rank_ == 0 && anywhere != 0) {
-        std::string names;
-        for (std::size_t i = 0; i < option_count; ++i)
-            if (anywhere >> i & 1) names.append(names.empty() ? "" : ", ").append(options()[i].variable);
-        THALWEG_LOG_AT(warn, "ranks have different values of %s; rank 0's count", names.c_str());
-    }
+        differing_ |= 1ull << static_cast<unsigned>(find_option(variable) - options().data());
     steered_ = settings_;
     return settings_.enabled == Switch::on;
 }
 
-// Who shares a host with whom, and whether cores are short. Ends with the same nodes_ and crowded_
-// everywhere.
-bool World::find_places() {
+void World::warn_of_differing(std::uint64_t options_differing) const {
+    if (rank_ != 0 || options_differing == 0) return;
+    std::string names;
+    for (std::size_t i = 0; i < option_count; ++i)
+        if (options_differing >> i & 1) names.append(names.empty() ? "" : ", ").append(options()[i].variable);
+    THALWEG_LOG_AT(warn, "ranks have different values of %s; rank 0's count", names.c_str());
+}
+
+// Who shares a host with whom, whether cores are short, and what else is known once all ranks have spoken.
+// Ends with the same single_host_, crowded_ and pool everywhere.
+bool World::find_places(bool has_pool) {
     const Host& mpi = *host();
     const PlaceFacts facts = find_place();
     host_key_ = facts.host_key;
@@ -160,8 +173,8 @@ bool World::find_places() {
         Topology pretended;
         if (Topology::count_ranks(settings_.topology.view(), places, why) != Status::ok || places != size_) {
             if (rank_ == 0)
-                THALWEG_LOG_AT(warn, "THALWEG_TOPOLOGY is ignored: it places %d ranks, the job has %d", places,
-                               size_);
+                THALWEG_LOG_AT(warn, "THALWEG_TOPOLOGY is ignored: it places %d ranks, the job has %d",
+                               places, size_);
         } else if (Topology::from_text(settings_.topology.view(), pretended, why) == Status::ok) {
             host_key_ = static_cast<std::uint64_t>(pretended.node_of(rank_)) + 1;
         }
@@ -169,7 +182,7 @@ bool World::find_places() {
 
     std::uint64_t sharers = static_cast<std::uint64_t>(launched_ranks());
     if (size_ <= largest_gathered_world) {
-        // Every rank has room for the table, or the allocation ends the process's start for all alike.
+        // The reserve of a rank that lacks memory has room for the table.
         const std::uint64_t mine[2] = {host_key_, facts.cores_key};
         std::vector<std::uint64_t> all(2 * static_cast<std::size_t>(size_));
         if (mpi.Allgather(mine, sizeof mine, mpi.byte, all.data(), sizeof mine, mpi.byte, mpi.comm_world) !=
@@ -178,15 +191,18 @@ bool World::find_places() {
         sharers = 0;
         for (int rank = 0; rank < size_; ++rank) sharers += all[2 * rank + 1] == facts.cores_key;
     }
-    // [host key, ~host key, crowded]: one host when the largest key is the smallest.
-    std::uint64_t mine[3] = {host_key_, ~host_key_, sharers > facts.cores}, most[3];
-    if (mpi.Allreduce(mine, most, 3, mpi.uint64, mpi.max, mpi.comm_world) != MPI_SUCCESS) return false;
-    single_host_ = most[0] == ~most[1];
-    crowded_ = most[2] != 0;
+    // All ranks' words, or-ed. One host: no bit of the keys is set on one rank and clear on another.
+    std::uint64_t mine[5] = {host_key_, ~host_key_, sharers > facts.cores, !has_pool, differing_}, any[5];
+    if (mpi.Allreduce(mine, any, 5, mpi.uint64, mpi.bor, mpi.comm_world) != MPI_SUCCESS) return false;
+    single_host_ = (any[0] & any[1]) == 0;
+    crowded_ = any[2] != 0;
+    if (any[3] != 0) pool_.close();
+    warn_of_differing(any[4]);
     return true;
 }
 
-// The tuning table that the user named, as rank 0 reads it.
+// The tuning table that the user named, as rank 0 reads it. Not larger than what the reserve of every rank
+// holds.
 bool World::read_table() {
     if (settings_.tuning.empty()) return true;
     const Host& mpi = *host();
@@ -198,6 +214,10 @@ bool World::read_table() {
         if (!read) {
             THALWEG_LOG_AT(warn, "THALWEG_TUNING: %s cannot be read; the built-in table counts",
                            settings_.tuning.c_str());
+            text.clear();
+        } else if (text.size() > largest_table_bytes) {
+            THALWEG_LOG_AT(warn, "THALWEG_TUNING: %s is larger than %zu bytes; the built-in table counts",
+                           settings_.tuning.c_str(), largest_table_bytes);
             text.clear();
         } else if (failed(check_table(text, why))) {
             THALWEG_LOG_AT(warn, "THALWEG_TUNING: %s; the built-in table counts", why.c_str());
@@ -262,25 +282,30 @@ Status World::set_option(const char* name, const char* value) {
     return status;
 }
 
-Status World::contains(MPI_Comm comm, bool& all) const {
+Status World::locate(MPI_Comm comm, bool& all, RankMap* places) const try {
     const Host& mpi = *host();
+    constexpr int at_a_time = 256;  // on the stack: whether all belong here must not depend on memory
+    int ranks[at_a_time], here[at_a_time];
     MPI_Group group;
     int size = 0;
     if (mpi.Comm_group(comm, &group) != MPI_SUCCESS) return Status::transport_failed;
-    Status status = Status::ok;
-    if (mpi.Group_size(group, &size) != MPI_SUCCESS) status = Status::transport_failed;
-    std::unique_ptr<int[]> ranks(new (std::nothrow) int[2 * static_cast<std::size_t>(size)]);
-    if (ranks == nullptr) status = Status::out_of_memory;
-    if (!failed(status)) {
-        for (int rank = 0; rank < size; ++rank) ranks[rank] = rank;
-        if (mpi.Group_translate_ranks(group, size, ranks.get(), group_, ranks.get() + size) != MPI_SUCCESS)
-            status = Status::transport_failed;
-        else
-            all = std::none_of(ranks.get() + size, ranks.get() + 2 * static_cast<std::size_t>(size),
-                               [](int rank) { return rank == MPI_UNDEFINED; });
+    bool asked = mpi.Group_size(group, &size) == MPI_SUCCESS;
+    all = true;
+    RankMap found;
+    for (int done = 0; asked && all && done < size; done += at_a_time) {
+        const int count = std::min(at_a_time, size - done);
+        for (int i = 0; i < count; ++i) ranks[i] = done + i;
+        asked = mpi.Group_translate_ranks(group, count, ranks, group_, here) == MPI_SUCCESS;
+        all = asked && std::find(here, here + count, MPI_UNDEFINED) == here + count;
+        if (places == nullptr || !all) continue;
+        for (int i = 0; i < count; ++i) found.append(here[i]);
     }
     mpi.Group_free(&group);
-    return status;
+    if (!asked) return Status::transport_failed;
+    if (places != nullptr) *places = std::move(found);
+    return Status::ok;
+} catch (const std::bad_alloc&) {
+    return Status::out_of_memory;
 }
 
 Network World::network() const {

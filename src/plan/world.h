@@ -14,8 +14,11 @@
 #include "base/options.h"
 #include "base/status.h"
 #include "plan/calibrate.h"
+#include "plan/channel_pool.h"
+#include "plan/selector_cache.h"
 #include "select/select.h"
 #include "topology/topology.h"
+#include "transport/mpi/rank_map.h"
 
 namespace thalweg {
 
@@ -39,7 +42,8 @@ class World {
     static void agree();
     // Null unless the world agreed and has not been left.
     static World* get();
-    // Closes the gate: called in MPI_Finalize. The object stays, because callbacks may come late.
+    // Closes the gate and the pool: collective over the world, in MPI_Finalize. The object stays, because
+    // callbacks may come late.
     void leave();
 
     int rank() const { return rank_; }
@@ -59,25 +63,35 @@ class World {
     // thalweg_set_option, see thalweg.h.
     Status set_option(const char* name, const char* value);
 
-    // Whether all ranks of an intracommunicator belong to this world. Local; O(size) time and memory.
-    Status contains(MPI_Comm comm, bool& all) const;
+    // Whether all ranks of an intracommunicator belong to this world and, where `places` is not null, which
+    // of its ranks they are. Local; O(size) time. Errors: transport_failed (MPI refused), out_of_memory (only
+    // with `places`).
+    Status locate(MPI_Comm comm, bool& all, RankMap* places = nullptr) const;
+
+    // Open on all ranks of the world or on none.
+    ChannelPool& pool() { return pool_; }
+    SelectorCache& selectors() { return selectors_; }
 
     // What this rank knows of the network between hosts; ranks agree before they use it (Communicator).
     Network network() const;
     void learn(const Network& network);
 
-    // Private communicators that exist. Bounded by THALWEG_MAX_COMMUNICATORS.
+    // Communicators that have a channel. Bounded by THALWEG_MAX_COMMUNICATORS.
     std::atomic<std::uint64_t> channels{0};
 
   private:
     World() = default;
     bool agree_on_settings();
-    bool find_places();
+    bool find_places(bool has_pool);
+    void warn_of_differing(std::uint64_t options_differing) const;
     bool read_table();
     Status steer();
 
     int rank_ = 0, size_ = 0;
     MPI_Group group_;
+    ChannelPool pool_;
+    SelectorCache selectors_;
+    std::uint64_t differing_ = 0;  // one bit per option whose value was another here than on rank 0
     std::uint64_t host_key_ = 0;
     bool single_host_ = true, crowded_ = false;
     std::string table_;

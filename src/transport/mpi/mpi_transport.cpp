@@ -3,39 +3,67 @@
 #include <algorithm>
 #include <bit>
 #include <new>
+#include <utility>
 
 #include "transport/mpi/host.h"
 
 namespace thalweg {
 namespace {
 
-// Step::message takes the low bits of a tag, see docs/decisions: tags and credits.
-constexpr int message_bits = 14;
-// The smallest MPI_TAG_UB that the standard allows: two live operations.
+// Step::message takes the low bits of a tag, see docs/decisions: tags and credits. Above them the operation,
+// above that the channel where several share a communicator.
+constexpr unsigned message_bits = MpiTransport::message_bits;
+constexpr unsigned channel_bits = std::countr_zero(MpiTransport::most_channels);
+// The smallest MPI_TAG_UB that the standard allows: two live operations of one channel.
 constexpr int smallest_tag_ub = 32767;
 // MPI's counts are int; a round number below INT_MAX keeps the parts of a large message aligned.
 constexpr std::size_t largest_message_bytes = std::size_t{1} << 30;
 constexpr std::size_t not_a_receive = ~std::size_t{0};
 
-}  // namespace
-
-std::unique_ptr<MpiTransport> MpiTransport::make(MPI_Comm comm, Slot slots, int& error) {
-    std::unique_ptr<MpiTransport> transport(new MpiTransport(comm, slots));
-    int& code = transport->last_error_;
-    code = host()->Comm_set_errhandler(comm, host()->errors_return);
-    if (code == MPI_SUCCESS) code = host()->Comm_rank(comm, &transport->rank_);
-    if (code == MPI_SUCCESS) code = host()->Comm_size(comm, &transport->size_);
-    if (code != MPI_SUCCESS) {
-        error = code;
-        return nullptr;
+// The bits of a tag above those of the message, by the communicator's own MPI_TAG_UB, or the world's (where a
+// library attaches it to nothing else), or what the standard promises. The same on all ranks, because these
+// attributes are.
+unsigned free_bits(MPI_Comm comm) {
+    int* tag_ub = nullptr;
+    int found = 0;
+    int initialized = 0;
+    if (host()->Comm_get_attr(comm, MPI_TAG_UB, &tag_ub, &found) != MPI_SUCCESS) found = 0;
+    // A program that only has sessions has no world to ask.
+    if (!found && host()->Initialized(&initialized) == MPI_SUCCESS && initialized) {
+        if (host()->Comm_get_attr(host()->comm_world, MPI_TAG_UB, &tag_ub, &found) != MPI_SUCCESS) found = 0;
     }
-    transport->choose_tags();
-    return transport;
+    const std::uint64_t tags = static_cast<std::uint64_t>(found ? *tag_ub : smallest_tag_ub) + 1;
+    return static_cast<unsigned>(std::bit_width(tags)) - 1 - message_bits;
 }
 
-MpiTransport::MpiTransport(MPI_Comm comm, Slot slots) : comm_(comm) {
+// One bit is left to the operation, so that it has two values.
+unsigned channel_bits_of(unsigned bits) { return std::min(channel_bits, bits - 1); }
+
+}  // namespace
+
+unsigned MpiTransport::channels_on(MPI_Comm comm) { return 1u << channel_bits_of(free_bits(comm)); }
+
+std::unique_ptr<MpiTransport> MpiTransport::make(MPI_Comm comm, Slot slots, int& error) {
+    MpiPlace place{comm, 0, 1, {}, 0};
+    error = host()->Comm_set_errhandler(comm, host()->errors_return);
+    if (error == MPI_SUCCESS) error = host()->Comm_rank(comm, &place.rank);
+    if (error == MPI_SUCCESS) error = host()->Comm_size(comm, &place.size);
+    if (error != MPI_SUCCESS) return nullptr;
+    return std::unique_ptr<MpiTransport>(new MpiTransport(std::move(place), free_bits(comm), slots));
+}
+
+std::unique_ptr<MpiTransport> MpiTransport::make_beside_others(MpiPlace place, Slot slots) {
+    const unsigned bits = free_bits(place.comm);
+    return std::unique_ptr<MpiTransport>(
+        new MpiTransport(std::move(place), bits - channel_bits_of(bits), slots));
+}
+
+MpiTransport::MpiTransport(MpiPlace place, unsigned operation_bits, Slot slots)
+    : place_(std::move(place)),
+      first_tag_(static_cast<int>(place_.channel << (operation_bits + message_bits))) {
     capabilities_.name = "mpi";
     capabilities_.max_message_bytes = largest_message_bytes;
+    capabilities_.live_operations = 1u << operation_bits;
     if (grow(slots) != Status::ok) throw std::bad_alloc();
 }
 
@@ -52,24 +80,9 @@ Status MpiTransport::grow(Slot slots) try {
     return Status::out_of_memory;
 }
 
-// The communicator's own MPI_TAG_UB, or the world's (where a library attaches it to nothing else), or what
-// the standard promises. The same on all ranks, because these attributes are.
-void MpiTransport::choose_tags() {
-    int* tag_ub = nullptr;
-    int found = 0;
-    int initialized = 0;
-    if (host()->Comm_get_attr(comm_, MPI_TAG_UB, &tag_ub, &found) != MPI_SUCCESS) found = 0;
-    // A program that only has sessions has no world to ask.
-    if (!found && host()->Initialized(&initialized) == MPI_SUCCESS && initialized) {
-        if (host()->Comm_get_attr(host()->comm_world, MPI_TAG_UB, &tag_ub, &found) != MPI_SUCCESS) found = 0;
-    }
-    const std::uint64_t tags = static_cast<std::uint64_t>(found ? *tag_ub : smallest_tag_ub) + 1;
-    capabilities_.live_operations = static_cast<std::uint32_t>(std::bit_floor(tags) >> message_bits);
-}
-
 int MpiTransport::tag_of(MessageId id) const {
     const std::uint32_t operation = id.operation & (capabilities_.live_operations - 1);
-    return static_cast<int>(operation << message_bits | id.message);
+    return first_tag_ + static_cast<int>(operation << message_bits | id.message);
 }
 
 Status MpiTransport::post(Slot slot, int error, MPI_Request request) {
@@ -88,15 +101,16 @@ Status MpiTransport::post_send(Slot slot, int peer, MessageId id, const void* da
     MPI_Request request;
     auto* const call = mode == SendMode::synchronous ? host()->Issend : host()->Isend;
     bytes_[slot] = not_a_receive;
-    const int error = call(data, static_cast<int>(bytes), host()->byte, peer, tag_of(id), comm_, &request);
+    const int error = call(data, static_cast<int>(bytes), host()->byte, place_.ranks[peer], tag_of(id),
+                           place_.comm, &request);
     return post(slot, error, request);
 }
 
 Status MpiTransport::post_recv(Slot slot, int peer, MessageId id, void* data, std::size_t bytes) {
     MPI_Request request;
     bytes_[slot] = bytes;
-    const int error =
-        host()->Irecv(data, static_cast<int>(bytes), host()->byte, peer, tag_of(id), comm_, &request);
+    const int error = host()->Irecv(data, static_cast<int>(bytes), host()->byte, place_.ranks[peer],
+                                    tag_of(id), place_.comm, &request);
     return post(slot, error, request);
 }
 
@@ -156,9 +170,10 @@ Status MpiTransport::find_error(int completed) {
     return error_class == MPI_ERR_TRUNCATE ? Status::mismatch : Status::transport_failed;
 }
 
+// A probe that finds a message may return without having done anything: so for a tag that no message has.
 void MpiTransport::drive_host() {
     int found = 0;
-    host()->Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &found, MPI_STATUS_IGNORE);
+    host()->Iprobe(MPI_ANY_SOURCE, spare_tag(), place_.comm, &found, MPI_STATUS_IGNORE);
 }
 
 }  // namespace thalweg

@@ -1,5 +1,8 @@
 // MPI point-to-point on a private communicator: the transport that works wherever MPI does.
 //
+// A private communicator may carry one channel, or many at a time: of different groups of its ranks, each
+// with a number of its own in the tags (docs/decisions: tags and credits; channels share a communicator).
+//
 // Compiled once per ABI family, with that family's mpi.h; every MPI call goes through host(). It progresses
 // only while its owner calls it, and shares MPI's own progress: progress() also moves everybody else's
 // messages.
@@ -10,20 +13,40 @@
 #include <memory>
 #include <vector>
 
+#include "transport/mpi/rank_map.h"
 #include "transport/transport.h"
 
 namespace thalweg {
 
+// One of the channels that share a communicator.
+struct MpiPlace {
+    MPI_Comm comm;
+    int rank = 0, size = 1;  // of the channel's group
+    RankMap ranks;           // of the group in `comm`
+    unsigned channel = 0;    // below MpiTransport::channels_on(comm)
+};
+
 class MpiTransport final : public Transport {
   public:
-    // `comm` is an intracommunicator that nobody else sends on; it must outlive the transport, which does not
-    // free it. Local; sets the error handler of `comm` to MPI_ERRORS_RETURN. Null with `error` set (an MPI
-    // error code) where MPI refuses; throws std::bad_alloc. Pre: host() is not null, slots >= 2.
+    // A channel of all ranks of `comm`, an intracommunicator that nobody else sends on; it must outlive the
+    // transport, which does not free it. Local; sets the error handler of `comm` to MPI_ERRORS_RETURN. Null
+    // with `error` set (an MPI error code) where MPI refuses; throws std::bad_alloc. Pre: host() is not null,
+    // slots >= 2.
     static std::unique_ptr<MpiTransport> make(MPI_Comm comm, Slot slots, int& error);
+    // A channel beside others on place.comm, whose error handler is MPI_ERRORS_RETURN. Of the channels that
+    // exist at a time, two that have a rank in common have different numbers. Local; throws std::bad_alloc.
+    static std::unique_ptr<MpiTransport> make_beside_others(MpiPlace place, Slot slots);
+
+    // How many channels a communicator has room for: 64, or as many as its MPI_TAG_UB leaves. The same on all
+    // ranks. Pre: host() is not null.
+    static unsigned channels_on(MPI_Comm comm);
+    static constexpr unsigned most_channels = 64;
+    // MessageId::message has this many bits.
+    static constexpr unsigned message_bits = 14;
 
     const Capabilities& capabilities() const override { return capabilities_; }
-    int rank() const override { return rank_; }
-    int size() const override { return size_; }
+    int rank() const override { return place_.rank; }
+    int size() const override { return place_.size; }
     Slot slots() const override { return static_cast<Slot>(bytes_.size()); }
     Status grow(Slot slots) override;
 
@@ -43,18 +66,22 @@ class MpiTransport final : public Transport {
     // differ without MPI having noticed.
     int last_error() const { return last_error_; }
 
+    // For messages outside any operation, before the first one starts: the communicator, a rank's place in it
+    // and a tag that is this channel's alone.
+    MPI_Comm comm() const { return place_.comm; }
+    int place_of(int rank) const { return place_.ranks[rank]; }
+    int spare_tag() const { return tag_of({capabilities_.live_operations - 1, (1u << message_bits) - 1}); }
+
   private:
-    MpiTransport(MPI_Comm comm, Slot slots);
+    MpiTransport(MpiPlace place, unsigned operation_bits, Slot slots);
     int tag_of(MessageId id) const;
-    void choose_tags();
     Status post(Slot slot, int error, MPI_Request request);
     Status test();
     Status find_error(int completed);
 
-    MPI_Comm comm_;
+    MpiPlace place_;
+    int first_tag_ = 0;  // of this channel
     Capabilities capabilities_;
-    int rank_ = 0;
-    int size_ = 0;
     int last_error_ = MPI_SUCCESS;
     // The active requests, dense, so that the cost of a poll follows what is active; and the slot of each.
     int active_ = 0;

@@ -1,0 +1,39 @@
+/* One element larger than 2 GiB, or than what is staged at a time, of a type that only MPI can pack (a
+ * darray): "big_opaque MEGABYTES". Checks bytes all over it and all at its ends. */
+#include "check.h"
+
+int main(int argc, char** argv) {
+    check_start(&argc, &argv, MPI_THREAD_SINGLE);
+    const size_t megabytes = argc > 1 ? (size_t)atoi(argv[1]) : 2100;
+#if MPI_VERSION < 4
+    if (megabytes >= 2048) {
+        if (check_rank == 0) printf("skipped: this MPI cannot pack more than 2 GiB\n");
+        MPI_Finalize();
+        return 77;
+    }
+#endif
+    const size_t ints = (megabytes << 18) + 3, bytes = 4 * ints;
+    const int global[1] = {(int)ints}, cyclic[1] = {MPI_DISTRIBUTE_CYCLIC}, block[1] = {3}, one[1] = {1};
+    MPI_Datatype darray;
+    MPI_Type_create_darray(1, 0, 1, global, cyclic, block, one, MPI_ORDER_C, MPI_INT, &darray);
+    MPI_Type_commit(&darray);
+    unsigned char* const data = guarded_new(bytes);
+    for (int root = 0; root < 2 && root < check_size; ++root) {
+        if (check_rank == root)
+            for (size_t i = 0; i < bytes; ++i)
+                data[i] = i % 61 == 0 || i > bytes - 99 ? pattern(i, 5 + root) : 0;
+        else
+            memset(data, poison_value, bytes);
+        CHECK(MPI_Bcast(data, 1, darray, root, MPI_COMM_WORLD) == MPI_SUCCESS, "MPI_Bcast failed");
+        if (expect_thalweg()) CHECK(was_accelerated(), "native: %s", last_reason());
+        for (size_t i = 0; i < bytes; ++i) {
+            const unsigned char want = i % 61 == 0 || i > bytes - 99 ? pattern(i, 5 + root) : 0;
+            if (data[i] != want)
+                FAIL("from %d: byte %zu of %zu is %02x, not %02x", root, i, bytes, data[i], want);
+        }
+        ++check_count;
+    }
+    MPI_Type_free(&darray);
+    guarded_free(data, bytes);
+    return check_end();
+}

@@ -1,0 +1,152 @@
+/* One rank's memory runs out, in our code alone, at every place in turn: the others are in the collective by
+ * then, so it must neither report an error nor take another way than they. Its allocations fail from the n-th
+ * on, or only the n-th, for n = 0, 1, 2 … until a round needs no more than n.
+ *
+ * "init N" instead: they fail from the N-th on while rank 1 is in MPI_Init. */
+#define _GNU_SOURCE
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "check.h"
+
+extern void* __libc_malloc(size_t);
+
+static uintptr_t ours_begin, ours_end;
+static long countdown = -1; /* allocations of ours that still succeed; below 0: all */
+static int one_only;
+static long injected;
+
+static int fails(const void* caller) {
+    const uintptr_t at = (uintptr_t)caller;
+    if (countdown < 0 || at < ours_begin || at >= ours_end) return 0;
+    if (countdown-- > 0) return 0;
+    countdown = one_only ? -1 : 0;
+    ++injected;
+    return 1;
+}
+
+void* malloc(size_t bytes) { return fails(__builtin_return_address(0)) ? NULL : __libc_malloc(bytes); }
+
+void* mmap(void* at, size_t bytes, int protection, int flags, int file, off_t offset) {
+    if (fails(__builtin_return_address(0))) return MAP_FAILED;
+    return (void*)syscall(SYS_mmap, at, bytes, protection, flags, file, offset);
+}
+
+static int find_ours(struct dl_phdr_info* object, size_t size, void* data) {
+    (void)size;
+    (void)data;
+    if (strstr(object->dlpi_name, "libthalweg-") == NULL || strstr(object->dlpi_name, "-bigcount")) return 0;
+    ours_begin = ours_end = object->dlpi_addr;
+    for (int i = 0; i < object->dlpi_phnum; ++i) {
+        const ElfW(Phdr)* const part = &object->dlpi_phdr[i];
+        const uintptr_t end = object->dlpi_addr + part->p_vaddr + part->p_memsz;
+        if (part->p_type == PT_LOAD && end > ours_end) ours_end = end;
+    }
+    return 1;
+}
+
+enum { blocks = 5000 };
+static int strided[2 * blocks];
+
+static void one(MPI_Comm comm, int root, unsigned seed, MPI_Datatype type, int count, int stride) {
+    unsigned char bytes[4 * blocks];
+    fill(bytes, sizeof bytes, seed);
+    memset(strided, poison_value, sizeof strided);
+    if (check_rank == root)
+        for (int i = 0; i < blocks; ++i) memcpy(&strided[i * stride], bytes + 4 * i, 4);
+    const int code = MPI_Bcast(strided, count, type, root, comm);
+    CHECK(code == MPI_SUCCESS, "with %ld allocations lost: MPI_Bcast returned %d", injected, code);
+    for (int i = 0; i < blocks; ++i)
+        if (memcmp(&strided[i * stride], bytes + 4 * i, 4) != 0)
+            FAIL("with %ld allocations lost: byte %d is wrong", injected, 4 * i);
+}
+
+/* Rank `victim` loses allocations. Returns how many; adds how many broadcasts were ours to *accelerated. */
+static long round_of(int victim, long n, int only, unsigned* seed, long* accelerated) {
+    MPI_Comm comm;
+    MPI_Datatype vector, darray;
+    const int global[1] = {2 * blocks}, cyclic[1] = {MPI_DISTRIBUTE_CYCLIC}, each[1] = {1}, two[1] = {2};
+    MPI_Comm_split(MPI_COMM_WORLD, 0, n % 2 ? check_rank : -check_rank, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Type_vector(blocks, 1, 2, MPI_INT, &vector);
+    MPI_Type_commit(&vector);
+    MPI_Type_create_darray(2, 0, 1, global, cyclic, each, two, MPI_ORDER_C, MPI_INT, &darray);
+    MPI_Type_commit(&darray);
+    int lead;
+    const int zero = 0;
+    MPI_Group world, group;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Comm_group(comm, &group);
+    MPI_Group_translate_ranks(group, 1, &zero, world, &lead);
+    MPI_Group_free(&world);
+    MPI_Group_free(&group);
+    injected = 0;
+    if (check_rank == victim) one_only = only, countdown = n;
+    long ours = 0;
+    for (int i = 0; i < 4; ++i) {
+        /* Rank 0 of comm is the root, world rank `lead`. */
+        const int is_root = check_rank == lead;
+        const int keep = check_rank;
+        check_rank = is_root ? 0 : 1;
+        one(comm, 0, ++*seed,
+            i == 1   ? vector
+            : i == 2 ? darray
+                     : MPI_INT,
+            i == 1 || i == 2 ? 1 : blocks, i == 1 || i == 2 ? 2 : 1);
+        check_rank = keep;
+        ours += was_accelerated();
+    }
+    countdown = -1;
+    long mine[2] = {ours, -ours}, least[2], lost = injected, most_lost;
+    MPI_Allreduce(mine, least, 2, MPI_LONG, MPI_MIN, MPI_COMM_WORLD);
+    CHECK(least[0] == -least[1], "%ld to %ld of 4 broadcasts were ours", least[0], -least[1]);
+    MPI_Allreduce(&lost, &most_lost, 1, MPI_LONG, MPI_MAX, MPI_COMM_WORLD);
+    *accelerated += ours;
+    MPI_Type_free(&vector);
+    MPI_Type_free(&darray);
+    MPI_Comm_free(&comm);
+    return most_lost;
+}
+
+static void in_init(int argc, char** argv) {
+    const char* rank = getenv("PMI_RANK");
+    if (rank == NULL) rank = getenv("OMPI_COMM_WORLD_RANK");
+    const long n = atol(argv[2]);
+    if (rank != NULL && atoi(rank) == 1) countdown = n;
+    check_start(&argc, &argv, MPI_THREAD_SINGLE);
+    const long lost = injected;
+    countdown = -1;
+    long most_lost, accelerated = 0;
+    MPI_Allreduce(&lost, &most_lost, 1, MPI_LONG, MPI_MAX, MPI_COMM_WORLD);
+    CHECK(most_lost > 0, "nothing was lost in MPI_Init");
+    unsigned seed = 0;
+    round_of(-1, 0, 0, &seed, &accelerated);
+    if (expect_thalweg())
+        CHECK(accelerated == (n == 0 ? 0 : 4), "%ld of 4 broadcasts were ours: %s", accelerated,
+              last_reason());
+}
+
+int main(int argc, char** argv) {
+    dl_iterate_phdr(find_ours, NULL);
+    if (argc > 2) {
+        in_init(argc, argv);
+        return check_end();
+    }
+    check_start(&argc, &argv, MPI_THREAD_SINGLE);
+    unsigned seed = 0;
+    long accelerated = 0, rounds = 0;
+    for (int only = 0; only < 2; ++only)
+        for (int victim = 0; victim < check_size && victim < 2; ++victim) {
+            long lost = 1;
+            for (long n = 0; lost != 0; n += n < 40 ? 1 : n / 8, ++rounds) {
+                CHECK(n < 5000, "a round makes more than %ld allocations", n);
+                lost = round_of(victim, n, only, &seed, &accelerated);
+            }
+        }
+    if (expect_thalweg() && check_size > 1)
+        CHECK(accelerated > 2 * rounds, "%ld of %ld broadcasts were ours", accelerated, 4 * rounds);
+    if (check_rank == 0) printf("%ld rounds, %ld broadcasts ours\n", rounds, accelerated);
+    return check_end();
+}
