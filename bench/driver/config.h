@@ -24,8 +24,9 @@ struct Point {
     std::vector<std::size_t> columns;  // indices into Config::columns
     bool race = false;                 // columns stop as bench/race.h says
     double best_seconds = 0;           // the best median of earlier launches; 0: none
-    std::size_t warm_up_bytes = 0;     // of the calls before the first sample; 0: `bytes`
-    int small_calls = 0;               // per column; not 0: measured as driver/small.h says
+    std::size_t warm_up_bytes = 0;  // at most, of the calls that are not timed: before the first sample and
+                                    // after a change of our setting; 0: `bytes`
+    int small_calls = 0;            // per column; not 0: measured as driver/small.h says
 };
 
 struct Config {

@@ -15,6 +15,7 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -66,7 +67,7 @@ class Driver {
 
   private:
     double measure(const Column& column, MPI_Comm comm, std::size_t bytes, int calls, Series* series);
-    void select(const Column& column);
+    bool select(const Column& column);
     void set_up(const Column& column);
     void measure_point(const Point& point);
     void drop_slow(const Point& point, std::vector<Series>& series) const;
@@ -85,6 +86,7 @@ class Driver {
     MPI_Comm ours_comm_ = MPI_COMM_NULL;  // of all columns of ours
     // By column: a native one has its own, because some libraries choose when a communicator is made.
     std::vector<MPI_Comm> comms_;
+    std::optional<std::string> selected_;  // the option of ours in effect
     std::vector<unsigned char> memory_;
     std::uint64_t seed_ = 1;
     std::uint64_t wrong_total_ = 0;
@@ -134,15 +136,18 @@ void Driver::set_up(const Column& column) {
     for (int i = 0; i < set_up_calls; ++i) measure(column, ours_comm_, set_up_bytes, 1, nullptr);
 }
 
-void Driver::select(const Column& column) {
+// True when our setting changed: the next call of ours decides and plans anew, which is not its usual cost.
+bool Driver::select(const Column& column) {
     std::string why;
     if (!controls_.apply(column.controls, why)) die(why);
-    if (column.native) return;
+    if (column.native || (selected_ && *selected_ == column.option)) return false;
     if (ours_.set_option == nullptr) die("column " + column.name + " needs `thalweg run` around the driver");
     std::string option = "THALWEG_" + config_.collective;
     for (auto& c : option) c = static_cast<char>(std::toupper(c));
     if (ours_.set_option(option.c_str(), column.option.c_str()) != THALWEG_OK)
         die("Thalweg refused " + option + "=" + column.option);
+    selected_ = column.option;
+    return true;
 }
 
 // `calls` back-to-back calls on as many buffers; seconds per call. series: where to add counters and checks,
@@ -209,6 +214,8 @@ void Driver::drop_slow(const Point& point, std::vector<Series>& series) const {
 void Driver::measure_point(const Point& point) {
     const int calls = std::max(1, point.back_to_back);
     memory_.resize(std::max<std::size_t>(1, point.bytes * static_cast<std::size_t>(calls)));
+    const std::size_t warm_up_bytes =
+        point.warm_up_bytes > 0 ? std::min(point.warm_up_bytes, point.bytes) : point.bytes;
     std::vector<Series> series(point.columns.size());
     std::mt19937 order_seed(static_cast<unsigned>(point.bytes));  // the same order on all ranks
     std::vector<std::size_t> order(point.columns.size());
@@ -219,12 +226,11 @@ void Driver::measure_point(const Point& point) {
             if (!series[i].stopped.empty()) continue;
             const std::size_t index = point.columns[i];
             const Column& column = config_.columns[index];
-            select(column);
+            const bool changed = select(column);
             Series* into = sample < 0 ? nullptr : &series[i];
-            const bool less = into == nullptr && point.warm_up_bytes > 0 && point.warm_up_bytes < point.bytes;
-            const double seconds =
-                measure(column, comms_[index], less ? point.warm_up_bytes : point.bytes, 1, into);
+            if (into == nullptr || changed) measure(column, comms_[index], warm_up_bytes, 1, nullptr);
             if (into == nullptr) continue;
+            const double seconds = measure(column, comms_[index], point.bytes, 1, into);
             into->seconds.push_back(seconds);
             if (!column.native && ours_.last_call != nullptr) {
                 thalweg_last_call last;

@@ -24,7 +24,7 @@ struct PointPlan {
     int samples = 5, back_to_back = 0;
     bool race = false;                // by bench/race.h
     double best_seconds = 0;          // the best median of other launches, for the race; 0: none
-    std::uint64_t warm_up_bytes = 0;  // of the calls before the first sample; 0: as many as are measured
+    std::uint64_t warm_up_bytes = 0;  // of the calls that are not timed, at most; 0: as many as are timed
     int small_calls = 0;              // not 0: so many calls per column, timed one by one
 };
 

@@ -287,7 +287,7 @@ bool Sweep::measure_rings(const std::vector<std::uint64_t>& sizes) {
     std::vector<PointPlan> points;
     for (const auto bytes : sizes)
         if (!done.has(rings_phase, trimmed_ring, bytes))
-            points.push_back({bytes, ring_samples, 4, false, 0, 0, 0});
+            points.push_back({bytes, ring_samples, 4, false, 0, race_warm_up_bytes, 0});
     if (points.empty()) return true;
     std::vector<ColumnPlan> columns;
     for (const char* name : {closed_ring, trimmed_ring})
