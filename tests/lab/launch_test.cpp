@@ -71,6 +71,18 @@ TEST(Launch, OpenMpiUsesEveryRailAndNoOtherNetwork) {
     EXPECT_EQ(setting(plan(options), "OMPI_MCA_btl"), "tcp,vader,self") << "the name before Open MPI 5";
 }
 
+TEST(Launch, OpenMpi4And5CallTheSameThingsDifferently) {
+    const Launch five = plan(four_by_two(Mpi::openmpi)), four = plan(four_by_two(Mpi::openmpi_debian));
+    EXPECT_EQ(five.argv, four.argv);
+    EXPECT_EQ(setting(five, "OMPI_MCA_plm"), "unset");
+    EXPECT_EQ(setting(four, "OMPI_MCA_plm"), "rsh");
+    EXPECT_NE(setting(five, "PRTE_MCA_plm_ssh_agent"), "unset");
+    EXPECT_EQ(setting(five, "PRTE_MCA_plm_ssh_agent"), setting(four, "OMPI_MCA_plm_rsh_agent"));
+    EXPECT_EQ(setting(five, "PRTE_MCA_plm_ssh_no_tree_spawn"),
+              setting(four, "OMPI_MCA_plm_rsh_no_tree_spawn"));
+    EXPECT_EQ(setting(five, "PRTE_MCA_prte_tmpdir_base"), setting(four, "OMPI_MCA_orte_tmpdir_base"));
+}
+
 TEST(Launch, IntelUsesTcpBetweenAndSharedMemoryInsideHosts) {
     const Launch launch = plan(four_by_two(Mpi::impi));
     EXPECT_EQ(setting(launch, "FI_PROVIDER"), "tcp");

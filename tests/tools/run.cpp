@@ -100,7 +100,7 @@ TEST_F(Preload, what_the_user_preloads_is_kept_behind_ours) {
 TEST_F(Preload, an_outer_run_is_replaced_and_not_doubled) {
     const std::string once = field(decide("./app"), "LD_PRELOAD");
     EXPECT_EQ(field(decide("./app", "LD_PRELOAD=" + once), "LD_PRELOAD"), once);
-    const std::string lab = "/usr/lib/thalweg/libthalweg-labhelp.so";
+    const std::string lab = "/usr/lib/thalweg/liblabwait.so";
     EXPECT_EQ(field(decide("./app", "LD_PRELOAD=" + lab), "LD_PRELOAD"), once + ":" + lab);
 }
 

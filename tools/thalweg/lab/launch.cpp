@@ -134,23 +134,59 @@ std::string ssh_agent(const std::string& folder) {
     return self.find(' ') == std::string::npos ? self + " lab agent-exec" : folder + "/ssh";
 }
 
-Args prte(const Options& options, const MpiInstall& install, const std::string& folder) {
-    return {install.launcher,
-            "--hostfile",
-            folder + "/hosts",
-            "--map-by",
-            options.cyclic ? "node" : "slot",
-            "--bind-to",
-            "none",
-            "-n",
-            std::to_string(options.total_ranks())};
-}
-
 std::string rail_networks(const Network& network) {
     std::string text;
     for (int rail = 0; rail < network.rails; ++rail)
         text += (rail ? "," : "") + std::string("10.77.") + std::to_string(rail) + ".0/24";
     return text;
+}
+
+void plan_open_mpi(const Options& options, const MpiInstall& install, const std::string& folder, bool crowded,
+                   Launch& launch) {
+    launch.argv = {install.launcher,
+                   "--hostfile",
+                   folder + "/hosts",
+                   "--map-by",
+                   options.cyclic ? "node" : "slot",
+                   "--bind-to",
+                   "none",
+                   "-n",
+                   std::to_string(options.total_ranks())};
+    launch.hostfile = slots(options);
+    // What Open MPI 5 and its runtime PRRTE call otherwise than Open MPI 4 did.
+    const bool five = install.mpi == Mpi::openmpi;
+    const std::string start = five ? "PRTE_MCA_plm_ssh_" : "OMPI_MCA_plm_rsh_";
+    const Settings settings = {
+        {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+        {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+        {"PRTE_ALLOW_RUN_AS_ROOT", "1"},
+        {"PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+        {start + "agent", ssh_agent(folder)},
+        {start + "no_tree_spawn", "1"},
+        {five ? "PRTE_MCA_prte_tmpdir_base" : "OMPI_MCA_orte_tmpdir_base", "/dev/shm"},
+        {"OMPI_MCA_pml", "ob1"},
+        {"OMPI_MCA_btl", five ? "tcp,sm,self" : "tcp,vader,self"},
+        {"OMPI_MCA_btl_tcp_if_include", rail_networks(options.network)},
+    };
+    launch.defaults.insert(launch.defaults.end(), settings.begin(), settings.end());
+    if (!five) launch.defaults.emplace_back("OMPI_MCA_plm", "rsh");
+    if (!crowded) return;
+    launch.defaults.emplace_back("OMPI_MCA_mpi_yield_when_idle", "1");
+    launch.waiting = "yields (mpi_yield_when_idle=1)";
+}
+
+void plan_intel(const Options& options, const MpiInstall& install, bool crowded, Launch& launch) {
+    place_intel(options, launch);
+    const Settings settings = {{"I_MPI_ROOT", install.root},
+                               {"FI_PROVIDER", "tcp"},
+                               {"FI_PROVIDER_PATH", install.libraries},
+                               {"I_MPI_FABRICS", "shm:ofi"},
+                               {"I_MPI_PIN", "0"}};
+    launch.defaults.insert(launch.defaults.end(), settings.begin(), settings.end());
+    if (!crowded) return;
+    launch.defaults.emplace_back("I_MPI_WAIT_MODE", "1");
+    launch.defaults.emplace_back("I_MPI_THREAD_YIELD", "3");
+    launch.waiting = "sleeps (I_MPI_WAIT_MODE=1, I_MPI_THREAD_YIELD=3)";
 }
 
 void help_mpich(const Options& options, Mpi mpi, bool crowded, const std::string& library, Launch& launch) {
@@ -211,9 +247,6 @@ Launch plan_launch(const Options& options, const MpiInstall& install, const std:
     // One thread per rank in numeric libraries: the ranks are many already.
     for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"})
         launch.defaults.emplace_back(name, "1");
-    const auto preset = [&](const char* name, const std::string& value) {
-        launch.defaults.emplace_back(name, value);
-    };
     switch (install.mpi) {
         case Mpi::mpich:
         case Mpi::mpich_debian:
@@ -223,52 +256,11 @@ Launch plan_launch(const Options& options, const MpiInstall& install, const std:
             break;
         case Mpi::impi:
             launch.argv = hydra(options, install, folder);
-            place_intel(options, launch);
-            preset("I_MPI_ROOT", install.root);
-            preset("FI_PROVIDER", "tcp");
-            preset("FI_PROVIDER_PATH", install.libraries);
-            preset("I_MPI_FABRICS", "shm:ofi");
-            preset("I_MPI_PIN", "0");
-            if (crowded) {
-                preset("I_MPI_WAIT_MODE", "1");
-                preset("I_MPI_THREAD_YIELD", "3");
-                launch.waiting = "sleeps (I_MPI_WAIT_MODE=1, I_MPI_THREAD_YIELD=3)";
-            }
+            plan_intel(options, install, crowded, launch);
             break;
         case Mpi::openmpi:
-            launch.argv = prte(options, install, folder);
-            launch.hostfile = slots(options);
-            preset("OMPI_ALLOW_RUN_AS_ROOT", "1");
-            preset("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-            preset("PRTE_ALLOW_RUN_AS_ROOT", "1");
-            preset("PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-            preset("PRTE_MCA_plm_ssh_agent", ssh_agent(folder));
-            preset("PRTE_MCA_plm_ssh_no_tree_spawn", "1");
-            preset("PRTE_MCA_prte_tmpdir_base", "/dev/shm");
-            preset("OMPI_MCA_pml", "ob1");
-            preset("OMPI_MCA_btl", "tcp,sm,self");
-            preset("OMPI_MCA_btl_tcp_if_include", rail_networks(options.network));
-            if (crowded) {
-                preset("OMPI_MCA_mpi_yield_when_idle", "1");
-                launch.waiting = "yields (mpi_yield_when_idle=1)";
-            }
-            break;
         case Mpi::openmpi_debian:
-            launch.argv = prte(options, install, folder);
-            launch.hostfile = slots(options);
-            preset("OMPI_ALLOW_RUN_AS_ROOT", "1");
-            preset("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-            preset("OMPI_MCA_plm", "rsh");
-            preset("OMPI_MCA_plm_rsh_agent", ssh_agent(folder));
-            preset("OMPI_MCA_plm_rsh_no_tree_spawn", "1");
-            preset("OMPI_MCA_orte_tmpdir_base", "/dev/shm");
-            preset("OMPI_MCA_pml", "ob1");
-            preset("OMPI_MCA_btl", "tcp,vader,self");
-            preset("OMPI_MCA_btl_tcp_if_include", rail_networks(options.network));
-            if (crowded) {
-                preset("OMPI_MCA_mpi_yield_when_idle", "1");
-                launch.waiting = "yields (mpi_yield_when_idle=1)";
-            }
+            plan_open_mpi(options, install, folder, crowded, launch);
             break;
         case Mpi::none:
             launch.waiting = "no MPI";

@@ -1,0 +1,196 @@
+"""The life of a lab: its command line, how it ends, and that nothing is left behind. Run as real_lab.py says."""
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from real_lab import (
+    THALWEG, skip, check, equal, lab, good, build, NothingLeft, start_waiting, first_process_of, main,
+)
+
+
+def test_check():
+    start = time.monotonic()
+    done = lab("check")
+    took = time.monotonic() - start
+    good(done)
+    equal(len(done.stdout.splitlines()), 1, "lines of `lab check`")
+    took = min([took] + [timed_check() for _ in range(3 if took > 1 else 0)])
+    check(took < 1, f"`lab check` took {took:.2f} s")
+
+
+def timed_check():
+    start = time.monotonic()
+    good(lab("check"))
+    return time.monotonic() - start
+
+
+def test_usage():
+    check("--hosts" in good(lab("run", "--help")), "run --help shows the options")
+    check("exec" in good(lab("--help")), "--help shows the verbs")
+    for arguments in (["run", "--hots", "2", "--", "true"], ["run"], ["run", "--", "no-such-program"], ["nonsense"], [],
+                      ["exec"], ["run", "--mpi", "mpich", "--mpi-root", "/nowhere", "--", "true"]):
+        done = lab(*arguments)
+        equal(done.returncode, 2, f"exit status of lab {arguments}")
+        check(done.stderr, f"lab {arguments} says why")
+        check(not done.stdout, f"lab {arguments} keeps stdout clean")
+
+
+def test_statuses():
+    for command, wanted in (("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137), ("kill -TERM $$", 143)):
+        done = lab("run", "--mpi", "none", "--hosts", "2", "--", "sh", "-c", command)
+        equal(done.returncode, wanted, command)
+    equal(good(lab("run", "--mpi", "none", "--hosts", "1", "--quiet", "--", "cat", input="through\n")), "through\n",
+          "standard input")
+    equal(lab("run", "--mpi", "none", "--quiet", "--", "true").stderr, "", "--quiet")
+
+
+def end_and_look(environment, how, *command):
+    process = start_waiting(environment, *command)
+    how(process)
+    status = process.wait(timeout=30)
+    process.stdout.close()
+    return status
+
+
+ENDINGS = {
+    "SIGTERM": (lambda process: process.send_signal(signal.SIGTERM), (143,)),
+    "SIGINT": (lambda process: process.send_signal(signal.SIGINT), (130,)),
+    "Ctrl-C": (lambda process: os.killpg(process.pid, signal.SIGINT), (130,)),
+    "kill -9 of the owner": (lambda process: process.kill(), (-9,)),
+    "kill -9 of the first process": (lambda process: os.kill(first_process_of(process.pid), signal.SIGKILL), (2,)),
+}
+
+
+def test_signals():
+    program = ["--mpi", "none", "--", "sh", "-c", "sleep 1000 & echo hanging; wait"]
+    stubborn = ["--mpi", "none", "--", "sh", "-c", "trap '' TERM INT; echo hanging; while :; do sleep 1; done"]
+    for name, (how, wanted) in ENDINGS.items():
+        with NothingLeft() as nothing:
+            status = end_and_look(nothing.environment, how, *program)
+            check(status in wanted, f"{name}: exit status {status}")
+
+    def twice(process):
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        check(process.poll() is None, "one SIGTERM is passed on, and this program ignores it")
+        process.send_signal(signal.SIGTERM)
+
+    with NothingLeft() as nothing:
+        start = time.monotonic()
+        equal(end_and_look(nothing.environment, twice, *stubborn), 143, "a second SIGTERM insists")
+        check(time.monotonic() - start < 8, "a second SIGTERM ends the lab at once")
+
+
+def test_killed(mpi):
+    """Every ending, with an MPI program that holds shared memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = build(mpi, folder)
+        for name, (how, _) in ENDINGS.items():
+            with NothingLeft() as nothing:
+                status = end_and_look(nothing.environment, how, "--mpi", mpi, "--", program, "hang")
+                check(status != 0, f"{name}: exit status {status}")
+
+
+def test_back_to_back():
+    with NothingLeft() as nothing:
+        for _ in range(5):
+            good(lab("run", "--mpi", "none", "--hosts", "4", "--", "true", env=nothing.environment))
+
+
+def test_exec():
+    with NothingLeft() as nothing:
+        process = start_waiting(nothing.environment, "--mpi", "none", "--", "sh", "-c", "echo hanging; sleep 1000")
+        first = str(first_process_of(process.pid))
+        equal(good(lab("exec", "--lab", first, "2", "--", "hostname")), "node2\n", "host 2, from outside")
+        equal(lab("exec", "--lab", first, "node1", "sh", "-c", "exit 9").returncode, 9, "exit status")
+        equal(good(lab("exec", "--lab", first, "0", "pwd", cwd="/usr")), "/usr\n", "working directory")
+        equal(lab("exec", "--lab", first, "3", "true").returncode, 2, "there is no host 3")
+        check(any(line.split("\t")[0] == first and f"owner {process.pid}" in line for line in good(lab("list")).splitlines()),
+              "`lab list` shows it")
+        process.terminate()
+        process.wait(timeout=30)
+        process.stdout.close()
+
+
+def test_clean():
+    """A lab whose owner is gone is removed; one that is alive, and other programs, are not."""
+    pretender = ("import ctypes, os, time\n"
+                 "if os.fork(): os._exit(0)\n"
+                 "ctypes.CDLL(None).prctl(15, b'thalweg-lab')\n"
+                 "time.sleep(1000)\n")
+    abandoned = subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child", sys.executable, "-c",
+                                  "import ctypes, time\nctypes.CDLL(None).prctl(15, b'thalweg-lab')\ntime.sleep(1000)"])
+    subprocess.run([sys.executable, "-c", pretender], check=True)
+    impostors = appeared(is_pretender)
+    # Until it has its name it is nobody's lab.
+    appeared(lambda pid: has_name(pid) and parent_of(pid) == abandoned.pid)
+    with NothingLeft() as nothing:
+        process = start_waiting(nothing.environment, "--mpi", "none", "--", "sh", "-c", "echo hanging; sleep 1000")
+        try:
+            time.sleep(0.3)
+            check("removed 1" in good(lab("clean")), "the abandoned lab is removed")
+            check(abandoned.wait(timeout=10) != 0, "its first process was ended")
+            check(process.poll() is None, "the living lab goes on")
+            check(impostors, "the pretender runs")
+            for pid in impostors:
+                os.kill(pid, 0)  # not the first process of a pid namespace: not ours
+        finally:
+            for pid in impostors:
+                os.kill(pid, signal.SIGKILL)
+            abandoned.kill()
+            process.terminate()
+            process.wait(timeout=30)
+            process.stdout.close()
+
+
+def appeared(wanted):
+    """The processes that are wanted, as soon as there is one; after 10 s none."""
+    give_up = time.monotonic() + 10
+    found = []
+    while not found and time.monotonic() < give_up:
+        time.sleep(0.02)
+        found = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if wanted(pid)]
+    return found
+
+
+def status_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except OSError:
+        return ""
+
+
+def has_name(pid):
+    return status_of(pid).startswith("Name:\tthalweg-lab\n")
+
+
+def is_pretender(pid):
+    return has_name(pid) and f"\nNSpid:\t{pid}\n" in status_of(pid)
+
+
+def parent_of(pid):
+    return int(next((line.split()[1] for line in status_of(pid).splitlines() if line.startswith("PPid:")), 0))
+
+
+def test_unprivileged():
+    if os.geteuid() != 0:
+        skip("the test drops root's rights, and has none")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        program = shutil.copy(THALWEG, folder)  # the build folder may be closed to others
+        done = subprocess.run([program, "lab", "check"], user=65534, group=65534, extra_groups=[], capture_output=True, text=True,
+                              timeout=30, cwd="/")
+    if done.returncode != 0:
+        equal(len(done.stderr.splitlines()), 1, f"one sentence, not {done.stderr!r}")
+        check("root" in done.stderr, done.stderr)
+        skip("no unprivileged user namespaces here; it said so")
+    check("work here" in done.stdout, done.stdout)
+
+
+if __name__ == "__main__":
+    main(globals())

@@ -1,0 +1,53 @@
+"""MPI programs in a lab: where their ranks are, what they find there. Run as real_lab.py says."""
+import os
+import tempfile
+
+from real_lab import check, equal, lab, good, build, facts_of, NothingLeft, main
+
+
+def test_placement(mpi):
+    with tempfile.TemporaryDirectory() as folder:
+        program = build(mpi, folder)
+        for options, order, local in (
+            (["--hosts", "4", "--ppn", "2"], "00112233", "22222222"),
+            (["--hosts", "3", "--ppn", "3,1,2"], "000122", "333122"),
+            (["--hosts", "3", "--ppn", "2", "--map", "cyclic"], "012012", "222222"),
+            (["--hosts", "3", "--ppn", "3,1,2", "--map", "cyclic"], "012020", "312323"),
+            (["--hosts", "3", "--ppn", "2", "--ranks", "5"], "00112", "22221"),
+        ):
+            done = lab("run", "--quiet", "--mpi", mpi, *options, "--", program)
+            if mpi == "mpich-debian" and "3,1,2" in options and "cyclic" in options:
+                equal((done.returncode, len(done.stderr.splitlines())), (2, 1), f"{options}: refused with a sentence")
+                continue
+            facts = facts_of(good(done))
+            equal(facts["hosts"], [f"node{host}" for host in order], f"{options}: hosts")
+            equal(facts["local"], list(local), f"{options}: ranks that share memory")
+            equal(facts["shared"], ["01"[host == "0"] for host in order], f"{options}: who sees rank 0's segment")
+
+
+def test_program(mpi):
+    """Environment, working directory and exit status."""
+    with tempfile.TemporaryDirectory() as folder, NothingLeft() as nothing:
+        program = build(mpi, folder)
+        environment = {**nothing.environment, "THALWEG_TEST_VARIABLE": "here", "OMP_NUM_THREADS": "3", "PLAIN_VARIABLE": "too",
+                       "PMI_RANK": "7", "PMI_SIZE": "9"}
+        options = ["run", "--quiet", "--mpi", mpi, "--hosts", "2", "--ppn", "1", "--"]
+        facts = facts_of(good(lab(*options, program, cwd=folder, env=environment)))
+        equal(facts["folder"], [os.path.realpath(folder)], "working directory")
+        equal(facts["THALWEG_TEST_VARIABLE"], ["here"], "a variable of ours")
+        equal(facts["OMP_NUM_THREADS"], ["3"], "a setting of the user wins over the lab's")
+        equal(facts["PLAIN_VARIABLE"], ["too"], "any other variable")
+        equal(facts["THALWEG_LAB_HOSTS"], ["2"], "the lab's facts")
+        check(float(facts["THALWEG_LAB_RATE_BYTES_PER_S"][0]) > 1e6, "the lab's rate")
+        equal(lab(*options, f"./hosts-{mpi}", "exit", "3", cwd=folder, env=environment).returncode, 3, "exit status")
+
+
+def test_many_starts(mpi):
+    with tempfile.TemporaryDirectory() as folder, NothingLeft() as nothing:
+        program = build(mpi, folder)
+        for _ in range(25):
+            good(lab("run", "--quiet", "--mpi", mpi, "--hosts", "4", "--ppn", "2", "--", program, env=nothing.environment))
+
+
+if __name__ == "__main__":
+    main(globals())
