@@ -8,20 +8,9 @@
 #include <vector>
 
 #include "base/status.h"
+#include "topology/hardware_thread.h"
 
 namespace thalweg {
-
-// A hardware thread. Numbers other than os_index count from 0 in hwloc's logical order; -1: the machine has
-// none.
-struct HardwareThread {
-    int os_index = 0;  // as in /proc/cpuinfo and taskset
-    int core = -1;
-    int numa = -1;
-    int package = -1;
-    bool usable = false;  // in this process's affinity mask, and not taken away by a cgroup
-
-    bool operator==(const HardwareThread&) const = default;
-};
 
 struct LocalMachine {
     std::string cpu_model;           // empty: unknown

@@ -5,8 +5,11 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
+
+#include "topology/placement.h"
 
 using namespace thalweg;
 
@@ -93,6 +96,58 @@ TEST(machine, an_agent_lives_only_where_the_mask_allows) {
     EXPECT_EQ(machine.usable_sibling(2), -1) << "3 belongs to somebody else";
     EXPECT_EQ(machine.siblings(2), std::vector<int>{3});
     EXPECT_NE(machine.to_text().find("threads 0-2,6 (3 cores)"), std::string::npos) << machine.to_text();
+}
+
+// What the agent's placement reads inside a program is what hwloc sees.
+TEST(machine, the_kernels_own_description_agrees) {
+    std::vector<HardwareThread> read;
+    if (own_hardware_threads(read) != Status::ok) GTEST_SKIP() << "the kernel shows no siblings";
+    const LocalMachine machine = here();
+    for (const HardwareThread& thread : machine.threads) {
+        const auto same =
+            std::find_if(read.begin(), read.end(), [&](auto& it) { return it.os_index == thread.os_index; });
+        ASSERT_TRUE(!thread.usable || same != read.end()) << thread.os_index;
+        if (same == read.end()) continue;
+        EXPECT_EQ(same->usable, thread.usable) << thread.os_index;
+        for (int sibling : machine.siblings(thread.os_index)) {
+            const auto other =
+                std::find_if(read.begin(), read.end(), [&](auto& it) { return it.os_index == sibling; });
+            ASSERT_NE(other, read.end()) << sibling;
+            EXPECT_EQ(other->core, same->core);
+        }
+    }
+}
+
+TEST(machine, where_an_agent_lives_on_made_up_machines) {
+    struct Case {
+        const char* machine;
+        std::vector<int> mask;
+        int home;
+        AgentPlace place;
+        int hardware_thread;
+    };
+    const Case cases[] = {
+        // A rank per core: beside it. A rank per hardware thread, or no SMT: nowhere but with it.
+        {"pack:2 numa:1 core:4 pu:2", {2, 3}, 2, AgentPlace::sibling, 3},
+        {"pack:2 numa:1 core:4 pu:2", {3}, 3, AgentPlace::anywhere, -1},
+        {"pack:1 core:8 pu:1", {0, 1, 2, 3, 4, 5, 6, 7}, 3, AgentPlace::anywhere, -1},
+        // A rank per NUMA domain, on its second core.
+        {"pack:2 numa:2 core:2 pu:2", {4, 5, 6, 7}, 6, AgentPlace::sibling, 7},
+        // Four threads a core; a cgroup that took the first ones.
+        {"pack:1 core:2 pu:4", {2, 3, 6, 7}, 3, AgentPlace::sibling, 2},
+        // Halves of two cores: no core of it has two threads.
+        {"pack:1 core:4 pu:2", {0, 2, 4, 6}, 4, AgentPlace::anywhere, -1},
+    };
+    for (const Case& one : cases) {
+        const LocalMachine machine = synthetic(one.machine, one.mask);
+        const AgentPlacement placement =
+            place_agent(AgentSetting::automatic, {machine.threads, one.home, 1, false});
+        EXPECT_EQ(placement.place, one.place) << one.machine << ", home " << one.home;
+        EXPECT_EQ(placement.hardware_thread, one.hardware_thread) << one.machine << ", home " << one.home;
+        if (one.place == AgentPlace::sibling) {
+            EXPECT_EQ(machine.usable_sibling(one.home), placement.hardware_thread);
+        }
+    }
 }
 
 TEST(machine, a_bad_description_is_one_sentence) {
