@@ -58,6 +58,11 @@ void DrivenChannel::take_helm_soon() {
     }
 }
 
+std::unique_ptr<Execution> DrivenChannel::make(std::shared_ptr<const Schedule> schedule) {
+    const Helm helm(*this);
+    return std::make_unique<Execution>(std::move(schedule), channel_);
+}
+
 // Hot path: no allocation, no lock.
 Status DrivenChannel::post(Operation& operation, const Bindings& bindings, std::uint32_t number) {
     if (operation.pending()) return Status::invalid_argument;
@@ -147,9 +152,8 @@ void DrivenChannel::lead(Operation& operation, WaitPolicy policy, WaitStatistics
             slept = rest(statistics, useless);
         }
         if (slept || ++idle_polls % polls_per_drive == 0) {
-            take_helm_soon();  // the transport is used by one thread at a time, for this too
+            const Helm helm(*this);  // the transport is used by one thread at a time, for this too
             transport.drive_host();
-            leave_helm();
         }
     }
     waiter.end();

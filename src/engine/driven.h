@@ -27,7 +27,8 @@ class DrivenChannel;
 // One started run of an execution, which another thread may finish. Made with its plan; used again and again.
 class Operation {
   public:
-    // `execution` was made on the channel that this operation is started on, and outlives it.
+    // `execution` was made by the channel that this operation is started on (DrivenChannel::make), and
+    // outlives it.
     explicit Operation(Execution& execution) : execution_(execution) {}
     Operation(const Operation&) = delete;
     Operation& operator=(const Operation&) = delete;
@@ -62,6 +63,9 @@ class DrivenChannel {
 
     const std::shared_ptr<Channel>& channel() const { return channel_; }
 
+    // Makes an execution on this channel while others may be in flight on it. Throws std::bad_alloc.
+    std::unique_ptr<Execution> make(std::shared_ptr<const Schedule> schedule);
+
     // As Execution::start, but from any thread, one at a time for what MPI orders; posts what can be posted
     // at once, and leaves the rest to the agent. Allocates nothing; one system call where the agent sleeps.
     // Errors: invalid_argument (the operation is pending), unsupported (a forked child). What goes wrong
@@ -79,6 +83,17 @@ class DrivenChannel {
     Status run(Operation& operation, const Bindings& bindings, std::uint32_t number, WaitPolicy policy,
                WaitStatistics& statistics);
 
+    // What else touches the channel, such as making an Execution on it: runs `action` while nobody drives.
+    template <typename Action>
+    auto exclusively(Action&& action) {
+        struct Helm {
+            DrivenChannel& channel;
+            explicit Helm(DrivenChannel& held) : channel(held) { channel.take_helm_soon(); }
+            ~Helm() { channel.leave_helm(); }
+        } const helm(*this);
+        return action();
+    }
+
     // Operations started and not complete.
     std::uint32_t pending() const { return pending_.load(std::memory_order_seq_cst); }
     bool led() const { return lead_.load(std::memory_order_seq_cst); }
@@ -88,6 +103,17 @@ class DrivenChannel {
     // What a poll found: nothing; something complete; copies or reductions that go on at the next one.
     enum class Found : std::uint8_t { nothing, progress, work };
 
+    // Holds the helm as long as it lives.
+    class Helm {
+      public:
+        explicit Helm(DrivenChannel& channel) : channel_(channel) { channel_.take_helm_soon(); }
+        ~Helm() { channel_.leave_helm(); }
+        Helm(const Helm&) = delete;
+        Helm& operator=(const Helm&) = delete;
+
+      private:
+        DrivenChannel& channel_;
+    };
     bool take_helm() { return !helm_.exchange(true, std::memory_order_acquire); }
     void leave_helm() { helm_.store(false, std::memory_order_release); }
     void take_helm_soon();

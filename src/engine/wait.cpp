@@ -25,7 +25,7 @@ Status wait(Execution& execution, WaitPolicy policy, WaitStatistics& statistics)
         if (impl.events != events) {
             events = impl.events;
             waiter.progressed();
-        } else {
+        } else if (!impl.has_local_work()) {
             const std::uint64_t sleeps = statistics.sleeps;
             waiter.idle(transport, statistics);
             if (statistics.sleeps != sleeps || ++idle_polls % polls_per_drive == 0) transport.drive_host();

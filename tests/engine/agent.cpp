@@ -95,7 +95,7 @@ TEST(agent, waiting_for_a_late_peer_it_sleeps) {
     std::this_thread::sleep_for(500ms);
     EXPECT_LE(test::switches_of(threads[0]) - before, 8) << "ten safety looks a second";
     ASSERT_EQ(second.start(0), Status::ok);
-    ASSERT_TRUE(in_time([&] { return !first.operation.pending(); }));
+    ASSERT_TRUE(in_time([&] { return !first.operation.pending() && !second.operation.pending(); }));
     EXPECT_TRUE(first.right());
     EXPECT_GT(group.agent(0).statistics().uses[static_cast<int>(SleeperKind::epoll)].sleeps, 0u);
 }
@@ -258,6 +258,7 @@ TEST(agent, leaves_a_channel_to_the_thread_that_leads) {
     EXPECT_LE(group.agent(0).statistics().passes - passes, 1u);
     ASSERT_EQ(second.start(0), Status::ok);
     waiter.join();
+    EXPECT_TRUE(in_time([&] { return !second.operation.pending(); }));
     EXPECT_TRUE(first.right());
     EXPECT_FALSE(group.channel(0).led());
 }
@@ -279,9 +280,9 @@ TEST(agent, takes_over_when_the_leader_leaves) {
     WaitStatistics statistics;
     EXPECT_EQ(a0.driven.wait(a0.operation, WaitPolicy::sleep, statistics), Status::ok);
     EXPECT_TRUE(a0.right());
-    EXPECT_TRUE(in_time([&] { return !b0.operation.pending(); }));
-    EXPECT_TRUE(b0.right());
     peer.join();
+    EXPECT_TRUE(in_time([&] { return !b0.operation.pending() && !b1.operation.pending(); }));
+    EXPECT_TRUE(b0.right());
 }
 
 // A blocking operation is its caller's alone: no agent is started for it.

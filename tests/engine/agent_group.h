@@ -84,8 +84,8 @@ struct RingRun {
           rounds(rounds),
           bytes(bytes),
           out((rounds + 1) * bytes),
-          execution(ring(rank, size, rounds, bytes), channel.channel()),
-          operation(execution),
+          execution(channel.make(ring(rank, size, rounds, bytes))),
+          operation(*execution),
           driven(channel) {}
 
     static std::uint8_t value(int rank, std::uint32_t number, std::uint64_t at) {
@@ -112,7 +112,7 @@ struct RingRun {
     std::uint64_t bytes;
     std::uint32_t number = 0;
     Bytes out;
-    Execution execution;
+    std::unique_ptr<Execution> execution;
     Operation operation;
     DrivenChannel& driven;
 };

@@ -110,6 +110,23 @@ TEST(wait, a_long_spin_yields_at_every_poll) {
     EXPECT_EQ(yields, 0);
 }
 
+// A long copy goes on between polls: nobody sleeps while there is something to do.
+TEST(wait, copies_are_not_slept_through) {
+    constexpr std::uint64_t bytes = 64 << 20;
+    test::Group group(1, {});
+    Builder builder(0, 1);
+    builder.copy({Buffer::out, 0, bytes}, {Buffer::in, 0, bytes});
+    Execution execution(std::make_shared<const Schedule>(std::move(builder).finish()), group.channel(0));
+    const std::vector<std::uint8_t> in(bytes, 3);
+    std::vector<std::uint8_t> out(bytes, 4);
+    ASSERT_EQ(execution.start({in.data(), out.data(), {}}, 0), Status::ok);
+    WaitStatistics statistics;
+    EXPECT_EQ(wait(execution, WaitPolicy::sleep, statistics), Status::ok);
+    EXPECT_GT(statistics.polls, 100u);
+    EXPECT_EQ(statistics.sleeps, 0u);
+    EXPECT_TRUE(in == out);
+}
+
 TEST(wait, spinning_never_sleeps) {
     test::Group group(1, {});
     const auto waiter = make_spin_waiter();

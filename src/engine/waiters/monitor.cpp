@@ -8,7 +8,8 @@
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
-#define THALWEG_TARGET(name) __attribute__((target(name)))
+// They also run where no sanitizer may keep books (executes()).
+#define THALWEG_TARGET(name) __attribute__((target(name), no_sanitize("thread", "address")))
 #else
 #define THALWEG_TARGET(name)
 #endif
@@ -51,12 +52,14 @@ void mwaitx_once(const std::atomic<std::uint32_t>& word, std::uint32_t seen, std
     if (word.load(std::memory_order_seq_cst) == seen) _mm_mwaitx(timer, light_sleep, ticks);
 }
 
+THALWEG_TARGET("waitpkg")
 void try_waitpkg() {
     static const std::atomic<std::uint32_t> word{0};
     umwait_once(word, 0, umwait_control(true), 0);
     tpause_once(umwait_control(true), 0);
 }
 
+THALWEG_TARGET("mwaitx")
 void try_mwaitx() {
     static const std::atomic<std::uint32_t> word{0};
     mwaitx_once(word, 0, 1);
