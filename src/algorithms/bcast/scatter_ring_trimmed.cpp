@@ -16,30 +16,13 @@
 namespace thalweg::bcast::scatter_ring_trimmed {
 
 std::string_view refuse(const Problem& problem, const Topology&, const Choice&) {
-    const bool too_many = static_cast<std::uint64_t>(problem.size) > problem.messages_per_pair;
-    return too_many ? "a ring of so many ranks exceeds the messages that two ranks may exchange" : "";
+    return patterns::refuse_scatter_ring(problem);
 }
 
 Schedule build(const Problem& problem, const Topology&, const Choice&) {
     Builder builder(problem.rank, problem.size);
     patterns::add_scatter(builder, problem);
-    const patterns::Group group(problem);
-    const patterns::Blocks blocks(problem);
-    const int p = problem.size, v = group.place_of(problem.rank), right = (v + 1) % p;
-    StepId last_receive = 0;
-    bool has_received = false;
-    for (int i = 1; i < p; ++i) {
-        const Slice sent = blocks.range((v - i + 1 + p) % p, 1), received = blocks.range((v - i + p) % p, 1);
-        // In its last rounds a rank sends what it kept from the scatter. It could do so at once, but then the
-        // blocks that others wait for would queue behind: the round's place is kept by following the last
-        // receive.
-        const std::span<const StepId> order(&last_receive, has_received ? 1 : 0);
-        if (sent.bytes != 0 && i <= p - blocks.kept(right)) builder.send(group.rank_at(right), sent, order);
-        if (received.bytes != 0 && i <= p - blocks.kept(v)) {
-            last_receive = builder.recv(group.rank_at((v - 1 + p) % p), received);
-            has_received = true;
-        }
-    }
+    patterns::add_ring(builder, problem, true);
     return std::move(builder).finish();
 }
 
@@ -57,12 +40,7 @@ Claim claim(const Problem& problem, const Topology&, const Choice&) {
 }
 
 Price price(const Problem& problem, const Topology&, const Choice&) {
-    if (problem.size == 1 || problem.bytes == 0) return {};
-    const Price scatter = patterns::price_scatter(problem);
-    const auto hops = static_cast<std::uint64_t>(problem.size - 1);
-    const patterns::Blocks blocks(problem);
-    const int half = 1 << patterns::floor_log2(static_cast<std::uint64_t>(problem.size - 1));
-    return {scatter.rounds + hops, scatter.bytes + hops * blocks.block, blocks.range(0, half).bytes, 2};
+    return patterns::price_scatter_ring(problem);
 }
 
 }  // namespace thalweg::bcast::scatter_ring_trimmed

@@ -1,5 +1,5 @@
-// The first half of the scatter-allgather broadcasts: a binomial scatter after which every rank keeps all
-// bytes it has seen.
+// The scatter-allgather broadcasts: a binomial scatter after which every rank keeps all bytes it has seen,
+// and the rings that two of them go on with.
 //
 //     size 8:   0 → 4 (blocks 4-7)   0 → 2 (2-3)   4 → 6 (6-7)   0 → 1   2 → 3   4 → 5   6 → 7
 //
@@ -49,5 +49,12 @@ Price price_scatter(const Problem& problem);
 
 // Bytes of the blocks that places already hold when a ring brings them again: [v+1, v+kept(v)) of every v.
 std::uint64_t kept_twice_bytes(const Blocks& blocks);
+
+// The second half of the ring forms: in round i place v passes block v-i+1 on to v+1 and gets block v-i.
+// `trimmed`: without the blocks that the receiver kept from the scatter.
+std::string_view refuse_scatter_ring(const Problem& problem);
+void add_ring(Builder& builder, const Problem& problem, bool trimmed);
+// Scatter and ring, closed or trimmed: the trimmed one leaves out what is not on the critical path.
+Price price_scatter_ring(const Problem& problem);
 
 }  // namespace thalweg::patterns
