@@ -15,21 +15,43 @@
 
 namespace thalweg {
 
-enum class Collective : std::uint8_t { bcast };
-inline constexpr int collective_count = 1;
+enum class Collective : std::uint8_t { bcast, allgather, allreduce, barrier };
+inline constexpr int collective_count = 4;
 std::string_view name_of(Collective collective);
 
-// What to build, as seen by one rank. `bytes` is the collective's size by the standard's definition: for a
-// broadcast the size of the whole message. Everything but `rank` is equal on all ranks.
+// One rank's contribution to an allgather, as it ends in `out`.
+struct Block {
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+
+    bool operator==(const Block&) const = default;
+};
+
+// What to build, as seen by one rank. Everything is equal on all ranks except `rank`, `in_place` and the
+// offsets of `blocks`, which never change what is sent.
+//
+//   bcast      `out` is the message, of `bytes`; the root's is defined at the start
+//   allgather  `in` is this rank's block; `out` ends with the blocks of all ranks: rank r's, of `bytes`, at
+//              r * bytes, or where and as long as blocks[r] says
+//   allreduce  `in` and `out` are vectors of `bytes`, whole elements of element_bytes
+//   barrier    no bytes; no rank ends before all have begun
+//
+// in_place: what `in` would hold is in `out` (the own block at its place, the own vector), `in` is not used.
 struct Problem {
     int rank = 0;
     int size = 1;
-    int root = 0;
+    int root = 0;  // of a broadcast
     std::uint64_t bytes = 0;
     // For combinators, which build a part piece by piece: where the message starts in `out`, and how many
     // messages one pair of ranks may still exchange. A caller leaves them alone.
     std::uint64_t offset = 0;
     std::uint64_t messages_per_pair = max_messages_per_pair;
+    std::uint64_t element_bytes = 1;
+    bool commutative = true;  // of a reduction: operands may be combined in another order than that of ranks
+    bool in_place = false;
+    // Empty: all blocks are alike. Else one per rank; `bytes` is then their mean, rounded up (for prices).
+    // The memory is the caller's and is not used after the call.
+    std::span<const Block> blocks = {};
 };
 
 // One parameter of an algorithm. The name says the unit (chunk_bytes); a value is written 65536, 64K, 1M.
@@ -44,7 +66,8 @@ inline constexpr int max_parameters = 4;
 
 // One operand of a combinator.
 struct Part {
-    std::string_view name;      // "intra"
+    std::string_view name;  // "intra"
+    Collective collective = Collective::bcast;
     std::string_view standard;  // the algorithm it stands for when none is given
 };
 
@@ -62,22 +85,25 @@ struct Choice {
 };
 
 // What an algorithm promises for a whole group (all ranks added up). A test compares it with its schedules.
-// Every figure is exact, except that `rounds` of a combinator is an upper bound where hosts differ in their
-// ranks.
+// Every figure is exact, except that `rounds` is an upper bound for combinators, where hosts differ in their
+// ranks, where ranks contribute nothing, and for reductions in place.
 struct Claim {
     std::uint64_t rounds = 0;           // longest chain of messages that depend on one another
     std::uint64_t messages = 0;         // sends of at least one byte, all ranks
     std::uint64_t bytes = 0;            // bytes sent, all ranks
     std::uint64_t redundant_bytes = 0;  // received although the rank already held them
+    std::uint64_t signals = 0;          // sends of no bytes, all ranks
 };
 
-// The textbook price, rounds * latency + bytes / rate, for ranks that send one message and receive one at a
-// time.
+// The textbook price, rounds * latency + bytes / rate, for ranks that send `ports` messages and receive as
+// many at a time, each at the full rate.
 struct Price {
     std::uint64_t rounds = 0;
-    std::uint64_t bytes = 0;        // on the critical path
+    std::uint64_t bytes = 0;        // on the critical path, over all ports of a rank
     std::uint64_t piece_bytes = 0;  // the largest message
     std::uint64_t degree = 0;       // messages that the busiest rank sends per piece
+    std::uint64_t ports = 1;
+    std::uint64_t reduced_bytes = 0;  // combined on the critical path
 };
 
 // One row of algorithms.def.

@@ -43,7 +43,7 @@ class Parser {
     Parser(Collective collective, std::string_view text) : collective_(collective), rest_(text) {}
 
     bool whole(Choice& choice) {
-        if (!one(choice, 0)) return false;
+        if (!one(choice, collective_, 0)) return false;
         return rest_.empty() ||
                fail(cat({"unexpected ", quoted(rest_), " after ", quoted(choice.algorithm->name)}));
     }
@@ -70,14 +70,14 @@ class Parser {
         return result;
     }
 
-    bool one(Choice& choice, int depth) {
+    bool one(Choice& choice, Collective collective, int depth) {
         const std::string_view name = word();
-        const Algorithm* algorithm = find_algorithm(collective_, name);
+        const Algorithm* algorithm = find_algorithm(collective, name);
         if (algorithm == nullptr) {
             std::vector<std::string_view> names;
             for (const Algorithm& row : algorithms())
-                if (row.collective == collective_) names.push_back(row.name);
-            return fail(cat({"there is no algorithm ", quoted(name), " for ", name_of(collective_),
+                if (row.collective == collective) names.push_back(row.name);
+            return fail(cat({"there is no algorithm ", quoted(name), " for ", name_of(collective),
                              instead(name, names)}));
         }
         choice = standard_choice(*algorithm);
@@ -102,7 +102,8 @@ class Parser {
                 return fail(cat({"expected ", owner, "(", listed(names, ",", "=ALGORITHM"), ") at ",
                                  quoted(name), instead(name, names)}));
             }
-            if (!one(choice.parts[index], depth + 1)) return false;
+            const Collective collective = choice.algorithm->parts[index].collective;
+            if (!one(choice.parts[index], collective, depth + 1)) return false;
         } while (take(','));
         return take(')') || fail(cat({"a closing parenthesis of ", quoted(owner), " is missing"}));
     }

@@ -27,8 +27,9 @@ std::string describe(const Algorithm& row) {
         text += cat({"| `", parameter.name, "` | ", value_text(parameter, parameter.standard), " | ",
                      value_text(parameter, parameter.minimum), " … ",
                      value_text(parameter, parameter.maximum), " | ", parameter.text, " |\n"});
-    if (!row.parts.empty()) text += "\n| part | standard |\n|---|---|\n";
-    for (const Part& part : row.parts) text += cat({"| `", part.name, "` | ", part.standard, " |\n"});
+    if (!row.parts.empty()) text += "\n| part | collective | standard |\n|---|---|---|\n";
+    for (const Part& part : row.parts)
+        text += cat({"| `", part.name, "` | ", name_of(part.collective), " | ", part.standard, " |\n"});
     return text + "\n";
 }
 
@@ -41,14 +42,24 @@ std::string algorithms_markdown() {
         "An algorithm is asked for as `NAME[(PART=CHOICE,…)][:PARAMETER=VALUE…]`, for example\n"
         "`THALWEG_BCAST=chain:chunk_bytes=64K` or\n"
         "`THALWEG_BCAST=node_leader(intra=linear,inter=chain:chunk_bytes=32K)`.\n\n"
-        "In prices, n is the message in bytes, p the number of ranks, c = `chunk_bytes`, α the latency of a "
-        "message and\n"
-        "β the time of a byte, for ranks that send one message and receive one at a time. What a schedule "
-        "really moves\n"
-        "is proved for every algorithm: its messages, bytes, rounds and redundant bytes are compared with "
-        "its claim.\n\n"
-        "## bcast\n\n";
-    for (const Algorithm& row : algorithms()) text += describe(row);
+        "In prices, n is the message or the vector in bytes, m what one rank contributes, p the number of "
+        "ranks, h of\n"
+        "hosts, c = `chunk_bytes`, α the latency of a message, β the time of a byte and γ the time to "
+        "combine "
+        "one, for\n"
+        "ranks that send k = `ports` messages and receive k at a time (one where there is no such "
+        "parameter). "
+        "What a\n"
+        "schedule really moves is proved for every algorithm: its messages, bytes, rounds and redundant "
+        "bytes "
+        "are\n"
+        "compared with its claim.\n\n";
+    for (int i = 0; i < collective_count; ++i) {
+        const auto collective = static_cast<Collective>(i);
+        text += cat({"## ", name_of(collective), "\n\n"});
+        for (const Algorithm& row : algorithms())
+            if (row.collective == collective) text += describe(row);
+    }
     text +=
         "## The native libraries' broadcasts as ours\n\n"
         "With these the bench runs another library's algorithm on our engine, so that a gain splits into the "

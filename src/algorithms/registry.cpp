@@ -29,8 +29,8 @@ constexpr std::array<Item, sizeof...(Items)> list_of(Items... items) {
 #define PARAMETER(...) \
     Parameter { __VA_ARGS__ }
 #define PARTS(...) __VA_ARGS__
-#define PART(...) \
-    Part { __VA_ARGS__ }
+#define PART(part_name, part_collective, standard) \
+    Part { part_name, Collective::part_collective, standard }
 #define ALGORITHM(collective, name, parameters, parts, summary, price_text, source)   \
     constexpr auto collective##_##name##_parameters = list_of<Parameter>(parameters); \
     constexpr auto collective##_##name##_parts = list_of<Part>(parts);                \
@@ -68,6 +68,12 @@ std::string_view name_of(Collective collective) {
     switch (collective) {
         case Collective::bcast:
             return "bcast";
+        case Collective::allgather:
+            return "allgather";
+        case Collective::allreduce:
+            return "allreduce";
+        case Collective::barrier:
+            return "barrier";
     }
     return "";
 }
@@ -87,7 +93,7 @@ Choice standard_choice(const Algorithm& algorithm) {
     for (std::size_t i = 0; i < algorithm.parameters.size(); ++i)
         choice.values[i] = algorithm.parameters[i].standard;
     for (const Part& part : algorithm.parts)
-        choice.parts.push_back(standard_choice(*find_algorithm(algorithm.collective, part.standard)));
+        choice.parts.push_back(standard_choice(*find_algorithm(part.collective, part.standard)));
     return choice;
 }
 

@@ -1,12 +1,21 @@
 #include "model/cost.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace thalweg {
 namespace {
 
-Picoseconds time_of(const Price& price, const Level& level) {
-    return price.rounds * level.latency + level.transfer(price.bytes);
+constexpr std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return a / b + (a % b != 0); }
+
+// On a level of fewer ports than the price counts on, the messages of a round take turns. `sharing` ranks use
+// the ports together.
+Picoseconds time_of(const Price& price, const Level& level, std::uint64_t sharing = 1) {
+    const std::uint64_t level_ports = std::max<std::uint64_t>(level.ports, 1);
+    const std::uint64_t turns = ceil_div(std::max<std::uint64_t>(price.ports, 1), level_ports);
+    const std::uint64_t at_once = std::min(price.ports * sharing, level_ports);
+    const std::uint64_t bytes = ceil_div(sharing * price.bytes, std::max<std::uint64_t>(at_once, 1));
+    return price.rounds * turns * level.latency + level.transfer(bytes);
 }
 
 // From one piece to the next, on the busiest rank.
@@ -18,48 +27,149 @@ Price price_of(const Choice& choice, const Problem& problem) {
     return choice.algorithm->price(problem, Topology{}, choice);
 }
 
-constexpr std::size_t intra = 0, inter = 1;  // the parts of node_leader, in the order of its row
+std::uint64_t value_of(const Choice& choice, std::string_view parameter) {
+    const auto& parameters = choice.algorithm->parameters;
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+        if (parameters[i].name == parameter) return choice.values[i];
+    return 0;
+}
 
-}  // namespace
+constexpr std::size_t intra = 0, inter = 1;  // the parts of the combinators, in the order of their rows
 
-Picoseconds predict(const Choice& choice, const Problem& problem, const Topology& topology,
-                    const Machine& machine) {
-    const bool one_host = topology.nodes() <= 1;
-    if (problem.size <= 1 || problem.bytes == 0) return 0;
-    if (choice.parts.empty()) {
-        const Price price = price_of(choice, problem);
-        if (one_host) return time_of(price, machine.intra);
-        const auto sharing = static_cast<std::uint64_t>(topology.max_ranks_per_node());
-        return price.rounds * machine.inter.latency + sharing * machine.inter.transfer(price.bytes);
-    }
+// What all forms by hosts have in common: out of `bytes` in all, pieces of piece_bytes come from the network,
+// one in every outer_period, and go through a host of `ranks` ranks. The last piece goes through its host
+// after everything else; before that, a host that needs longer for a piece than the network holds the network
+// up.
+Picoseconds pass_on(const Choice& choice, std::uint64_t piece_bytes, Picoseconds outer_period,
+                    std::uint64_t bytes, int ranks, const Machine& machine) {
+    if (ranks <= 1 || bytes == 0) return 0;
+    Problem inside;
+    inside.size = ranks;
+    inside.bytes = std::min(std::max<std::uint64_t>(piece_bytes, 1), bytes);
+    const std::uint64_t pieces = ceil_div(bytes, inside.bytes);
+    const Price inner = price_of(choice.parts[intra], inside);
+    const std::uint64_t cuts =
+        inner.piece_bytes != 0 && inner.piece_bytes < inside.bytes ? inside.bytes / inner.piece_bytes : 1;
+    const Picoseconds inner_period = cuts * period_of(inner, inner.piece_bytes, machine.intra);
+    const Picoseconds held_up =
+        inner_period > outer_period ? (pieces - 1) * (inner_period - outer_period) : 0;
+    return held_up + time_of(inner, machine.intra);
+}
 
+Picoseconds predict_bcast(const Choice& choice, const Problem& problem, const Topology& topology,
+                          const Machine& machine) {
     Problem between = problem, inside = problem;
     between.size = topology.nodes();
     between.root = topology.node_of(problem.root);
     inside.size = topology.max_ranks_per_node();
     inside.root = 0;
-    if (one_host) return time_of(price_of(choice.parts[intra], inside), machine.intra);
+    if (topology.nodes() <= 1) return time_of(price_of(choice.parts[intra], inside), machine.intra);
     const Price outer = price_of(choice.parts[inter], between);
-    const Picoseconds total = time_of(outer, machine.inter);
-    if (inside.size == 1) return total;
-
-    // The last piece goes through its host after everything else; before that, a host that needs longer for a
-    // piece than the network holds the network up.
-    inside.bytes = std::min(std::max<std::uint64_t>(outer.piece_bytes, 1), problem.bytes);
-    const std::uint64_t pieces = problem.bytes / inside.bytes + (problem.bytes % inside.bytes != 0);
-    const Price inner = price_of(choice.parts[intra], inside);
-    const std::uint64_t cuts = inner.piece_bytes < inside.bytes ? inside.bytes / inner.piece_bytes : 1;
-    const Picoseconds inner_period = cuts * period_of(inner, inner.piece_bytes, machine.intra);
-    const Picoseconds outer_period = period_of(outer, inside.bytes, machine.inter);
-    const Picoseconds held_up =
-        inner_period > outer_period ? (pieces - 1) * (inner_period - outer_period) : 0;
-    return total + held_up + time_of(inner, machine.intra);
+    const std::uint64_t piece = std::min(std::max<std::uint64_t>(outer.piece_bytes, 1), problem.bytes);
+    return time_of(outer, machine.inter) + pass_on(choice, piece, period_of(outer, piece, machine.inter),
+                                                   problem.bytes, inside.size, machine);
 }
 
-Picoseconds wire_limit(std::uint64_t bytes, const Topology& topology, const Machine& machine) {
-    if (topology.size() <= 1 || bytes == 0) return 0;
-    const Level& level = topology.nodes() > 1 ? machine.inter : machine.intra;
-    return level.latency + level.transfer(bytes);
+Picoseconds predict_allgather(const Choice& choice, const Problem& problem, const Topology& topology,
+                              const Machine& machine) {
+    const auto ranks = static_cast<std::uint64_t>(topology.max_ranks_per_node());
+    const std::uint64_t all = static_cast<std::uint64_t>(problem.size) * problem.bytes;
+    std::vector<Block> hosts;
+    for (int node = 0; node < topology.nodes(); ++node)
+        hosts.push_back({0, topology.ranks_on(node).size() * problem.bytes});
+    Problem between;
+    between.size = topology.nodes();
+    between.bytes = ceil_div(all, hosts.size());
+    between.blocks = hosts;
+    Price outer;
+    if (topology.nodes() > 1) outer = price_of(choice.parts[inter], between);
+    const Picoseconds network = time_of(outer, machine.inter);
+    const Picoseconds exchange =
+        (ranks - 1) * (machine.intra.latency + machine.intra.transfer(problem.bytes));
+    if (choice.algorithm->name == "node_leader") {
+        const std::uint64_t others = all - ranks * problem.bytes;
+        const std::uint64_t pieces = ceil_div(others, std::max<std::uint64_t>(outer.piece_bytes, 1));
+        return exchange + network +
+               pass_on(choice, outer.piece_bytes, network / std::max<std::uint64_t>(pieces, 1), others,
+                       topology.max_ranks_per_node(), machine);
+    }
+    Problem whole;
+    whole.size = topology.max_ranks_per_node();
+    whole.bytes = all;
+    return exchange + network + time_of(price_of(choice.parts[intra], whole), machine.intra);
+}
+
+Picoseconds predict_allreduce(const Choice& choice, const Problem& problem, const Topology& topology,
+                              const Machine& machine) {
+    std::size_t fewest = topology.ranks_on(0).size();
+    for (int node = 1; node < topology.nodes(); ++node)
+        fewest = std::min(fewest, topology.ranks_on(node).size());
+    const auto ranks = static_cast<std::uint64_t>(topology.max_ranks_per_node());
+    const std::uint64_t asked = value_of(choice, "leaders");
+    const std::uint64_t leaders = asked == 0 ? fewest : std::min<std::uint64_t>(asked, fewest);
+    Problem between = problem;
+    between.size = topology.nodes();
+    between.bytes = ceil_div(problem.bytes, leaders);
+    Price outer;
+    if (topology.nodes() > 1) outer = price_of(choice.parts[inter], between);
+    // A leader receives its share from every rank of its host and combines it, piece by piece.
+    const std::uint64_t chunk = value_of(choice, "chunk_bytes");
+    const std::uint64_t pieces = chunk == 0 ? 1 : ceil_div(between.bytes, chunk);
+    const Picoseconds received = pieces * machine.intra.latency + machine.intra.transfer(between.bytes);
+    const Picoseconds combined = machine.reduction(ceil_div(between.bytes, pieces));
+    const Picoseconds inside = (ranks - 1) * received + (ranks > 1 ? combined : 0);
+    // All leaders of a host send over its ports in turn: each message costs its latency.
+    outer.rounds *= leaders;
+    outer.bytes *= leaders;
+    const Picoseconds network = time_of(outer, machine.inter) + machine.reduction(outer.reduced_bytes);
+    const std::uint64_t piece = topology.nodes() > 1 ? outer.piece_bytes : between.bytes;
+    return inside + network +
+           pass_on(choice, piece, leaders * period_of(outer, piece, machine.inter), between.bytes,
+                   topology.max_ranks_per_node(), machine);
+}
+
+}  // namespace
+
+Picoseconds predict(const Choice& choice, const Problem& problem, const Topology& topology,
+                    const Machine& machine) {
+    const Collective collective = choice.algorithm->collective;
+    if (problem.size <= 1 || (problem.bytes == 0 && collective != Collective::barrier)) return 0;
+    if (choice.parts.empty()) {
+        const Price price = price_of(choice, problem);
+        const Picoseconds reduced = machine.reduction(price.reduced_bytes);
+        if (topology.nodes() <= 1) return time_of(price, machine.intra) + reduced;
+        return time_of(price, machine.inter, static_cast<std::uint64_t>(topology.max_ranks_per_node())) +
+               reduced;
+    }
+    switch (collective) {
+        case Collective::bcast:
+            return predict_bcast(choice, problem, topology, machine);
+        case Collective::allgather:
+            return predict_allgather(choice, problem, topology, machine);
+        case Collective::allreduce:
+            return predict_allreduce(choice, problem, topology, machine);
+        case Collective::barrier:
+            break;
+    }
+    return 0;
+}
+
+Picoseconds wire_limit(Collective collective, std::uint64_t bytes, const Topology& topology,
+                       const Machine& machine) {
+    if (topology.size() <= 1 || (bytes == 0 && collective != Collective::barrier)) return 0;
+    const bool one_host = topology.nodes() <= 1;
+    const Level& level = one_host ? machine.intra : machine.inter;
+    const auto ranks = static_cast<std::uint64_t>(topology.size());
+    const std::uint64_t hosts = one_host ? ranks : static_cast<std::uint64_t>(topology.nodes());
+    std::uint64_t crossing = bytes;
+    if (collective == Collective::allgather) {
+        std::size_t fewest = one_host ? 1 : topology.ranks_on(0).size();
+        for (int node = 1; node < topology.nodes(); ++node)
+            fewest = std::min(fewest, topology.ranks_on(node).size());
+        crossing = (ranks - fewest) * bytes;
+    }
+    if (collective == Collective::allreduce) crossing = 2 * (bytes - bytes / hosts);
+    return level.latency + level.transfer(ceil_div(crossing, std::max<std::uint64_t>(level.ports, 1)));
 }
 
 }  // namespace thalweg

@@ -3,8 +3,9 @@
 // all.
 //
 // Both are the port model: a message occupies its sender's and its receiver's port for latency + bytes /
-// rate, and a port carries one message at a time in each direction. All ranks of a host share its port to
-// other hosts; inside a host every rank has its own. Whole numbers throughout: equal on all ranks.
+// rate, and a port carries one message at a time in each direction. All ranks of a host share its ports to
+// other hosts, one per rail; inside a host every rank has one of its own. A reduction takes its core's time.
+// Whole numbers throughout: equal on all ranks.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ namespace thalweg {
 
 // By closed forms. Pre: the choice is not refused. A choice without parts on hosts of several ranks is priced
 // as if all ranks of a host sent to other hosts at once: an upper bound, far off where neighbours share a
-// host.
+// host. The copy of a rank's own contribution into place is not counted: it overlaps.
 Picoseconds predict(const Choice& choice, const Problem& problem, const Topology& topology,
                     const Machine& machine);
 
@@ -28,7 +29,10 @@ Picoseconds predict(const Choice& choice, const Problem& problem, const Topology
 // time where ports are not fought over.
 Picoseconds play(std::span<const Schedule> schedules, const Topology& topology, const Machine& machine);
 
-// What the wire needs whatever the algorithm: the bytes once over the busiest link and one latency.
-Picoseconds wire_limit(std::uint64_t bytes, const Topology& topology, const Machine& machine);
+// What the wire needs whatever the algorithm: the bytes that must cross the busiest link (into the host whose
+// other ranks hold most, the whole message of a broadcast, 2 n (h-1)/h of a reduction among h hosts) over all
+// its ports, and one latency. Inside one host a rank counts as a host.
+Picoseconds wire_limit(Collective collective, std::uint64_t bytes, const Topology& topology,
+                       const Machine& machine);
 
 }  // namespace thalweg

@@ -13,6 +13,7 @@ using Picoseconds = std::uint64_t;
 struct Level {
     Picoseconds latency = 0;             // what a message costs besides its bytes
     std::uint64_t bytes_per_second = 0;  // of one port in one direction
+    std::uint64_t ports = 1;             // that carry messages at the same time: rails of a host
 
     bool operator==(const Level&) const = default;
 
@@ -23,6 +24,7 @@ struct Level {
 struct Machine {
     Level inter{2'000'000, 12'000'000'000};  // 2 µs, 12 GB/s: a 100 Gbit/s fabric
     Level intra{500'000, 6'000'000'000};     // 0.5 µs, 6 GB/s: one copy through shared memory
+    std::uint64_t reduced_bytes_per_second = 4'000'000'000;  // combined by one core: two reads and a write
 
     bool operator==(const Machine&) const = default;
 
@@ -30,6 +32,11 @@ struct Machine {
     // the level between hosts; 0 keeps the default. A latency is rounded to the picosecond, a rate to the
     // byte.
     static Machine from_options(double latency_us, double bytes_per_second);
+
+    // Time in which a core combines `bytes` with as many others.
+    Picoseconds reduction(std::uint64_t bytes) const {
+        return Level{0, reduced_bytes_per_second}.transfer(bytes);
+    }
 };
 
 }  // namespace thalweg

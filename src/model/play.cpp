@@ -1,4 +1,6 @@
-// Plays the schedules of all ranks over ports that carry one message at a time in each direction.
+// Plays the schedules of all ranks over ports that carry one message at a time in each direction (a host of
+// several rails: as many).
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <queue>
@@ -34,8 +36,11 @@ class Play {
         : schedules_(schedules), topology_(topology), machine_(machine) {
         // Ports: one per host between hosts, then one per rank inside hosts.
         const std::size_t ports = static_cast<std::size_t>(topology.nodes()) + schedules.size();
-        out_busy_.resize(ports);
-        in_busy_.resize(ports);
+        out_free_.assign(ports, 1);
+        in_free_.assign(ports, 1);
+        const std::uint64_t rails = std::max<std::uint64_t>(machine.inter.ports, 1);
+        std::fill_n(out_free_.begin(), topology.nodes(), rails);
+        std::fill_n(in_free_.begin(), topology.nodes(), rails);
         waiting_.resize(ports);
         wanted_by_.resize(ports);
         connect();
@@ -106,7 +111,10 @@ class Play {
     void become_ready(std::uint32_t r, StepId id) {
         const Step& step = schedules_[r].steps()[id];
         if (!is_message(step.kind)) {
-            events_.emplace(now_ + machine_.intra.transfer(step.source.bytes), 1, r, id);
+            const std::uint64_t bytes = step.source.bytes;
+            const Picoseconds time =
+                step.kind == StepKind::reduce ? machine_.reduction(bytes) : machine_.intra.transfer(bytes);
+            events_.emplace(now_ + time, 1, r, id);
             return;
         }
         Message& message = messages_[ranks_[r].message[id]];
@@ -116,7 +124,7 @@ class Play {
     }
 
     void arrive(const Message& message) {
-        out_busy_[message.out] = in_busy_[message.in] = false;
+        ++out_free_[message.out], ++in_free_[message.in];
         look_at_.insert(message.out);
         look_at_.insert(wanted_by_[message.in].begin(), wanted_by_[message.in].end());
         wanted_by_[message.in].clear();
@@ -132,19 +140,18 @@ class Play {
     // Every free port sends the first of its messages whose receiving port is free.
     void start_waiting() {
         for (Port port : look_at_) {
-            if (out_busy_[port]) continue;
             auto& queue = waiting_[port];
-            for (auto it = queue.begin(); it != queue.end(); ++it) {
+            for (auto it = queue.begin(); it != queue.end() && out_free_[port] > 0;) {
                 const std::uint32_t index = std::get<2>(*it);
                 const Message& message = messages_[index];
-                if (in_busy_[message.in]) {
+                if (in_free_[message.in] == 0) {
                     wanted_by_[message.in].insert(port);
+                    ++it;
                     continue;
                 }
-                out_busy_[port] = in_busy_[message.in] = true;
+                --out_free_[port], --in_free_[message.in];
                 events_.emplace(now_ + message.duration, 0, index, 0);
-                queue.erase(it);
-                break;
+                it = queue.erase(it);
             }
         }
         look_at_.clear();
@@ -156,7 +163,7 @@ class Play {
     Picoseconds now_ = 0;
     std::vector<Rank> ranks_;
     std::vector<Message> messages_;
-    std::vector<bool> out_busy_, in_busy_;
+    std::vector<std::uint64_t> out_free_, in_free_;  // messages that a port can take at once
     std::vector<std::set<std::tuple<Picoseconds, StepId, std::uint32_t>>> waiting_;  // per sending port
     std::vector<std::set<Port>> wanted_by_;  // sending ports with a message for this receiving port
     std::set<Port> look_at_;

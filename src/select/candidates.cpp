@@ -14,15 +14,30 @@ constexpr std::uint64_t smallest_chunk = 8 << 10;
 constexpr std::uint64_t most_pieces = 4096;   // of one message
 constexpr std::uint64_t most_played = 20000;  // messages of the whole group
 
-constexpr std::string_view between_hosts[] = {"chain", "circulant", "binomial", "scatter_ring_trimmed"};
+// The algorithms that are looked at, in the order of their robustness: between hosts, and broadcasts that
+// hand out inside hosts.
+std::vector<std::string_view> between_hosts(Collective collective) {
+    switch (collective) {
+        case Collective::bcast:
+            return {"chain", "circulant", "binomial", "scatter_ring_trimmed"};
+        case Collective::allgather:
+            return {"ring", "kport_ring", "neighbour_exchange", "spread", "bruck", "standard_exchange"};
+        case Collective::allreduce:
+            return {"ring", "rabenseifner", "recursive_doubling"};
+        case Collective::barrier:
+            return {"dissemination"};
+    }
+    return {};
+}
 constexpr std::string_view inside_hosts[] = {"linear", "binomial", "chain"};
 
-std::uint64_t* chunk_of(Choice& choice) {
+std::uint64_t* value_of(Choice& choice, std::string_view parameter) {
     const auto& parameters = choice.algorithm->parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i)
-        if (parameters[i].name == "chunk_bytes") return &choice.values[i];
+        if (parameters[i].name == parameter) return &choice.values[i];
     return nullptr;
 }
+std::uint64_t* chunk_of(Choice& choice) { return value_of(choice, "chunk_bytes"); }
 
 // Pieces of equal size, in round figures.
 std::uint64_t even_chunk(std::uint64_t bytes, std::uint64_t pieces) {
@@ -52,6 +67,9 @@ Picoseconds tune(Choice& whole, Choice& tuned, const Problem& problem, const Top
     for (std::uint64_t bytes = smallest_chunk; bytes < problem.bytes; bytes *= 2)
         if (problem.bytes / bytes <= most_pieces) attempt(bytes);
     *chunk = best_chunk >= problem.bytes ? 0 : best_chunk;
+    // Blocks of a whole host are larger than what one rank contributes: not cutting them at all may cost
+    // more.
+    if (*chunk == 0 && predict(whole, problem, topology, machine) > best) *chunk = best_chunk;
     return best;
 }
 
@@ -64,24 +82,27 @@ std::vector<Candidate> tuned_candidates(Collective collective, const Problem& pr
     std::vector<Candidate> result;
     const auto add = [&](Choice choice, bool combined) {
         Candidate candidate;
+        Choice& outer = combined ? choice.parts.back() : choice;
+        if (std::uint64_t* ports = value_of(outer, "ports"))
+            *ports = std::max<std::uint64_t>(machine.inter.ports, 1);
         candidate.refused = refuse(choice, problem, topology);
         if (!candidate.refused.empty()) return;
-        Choice& outer = combined ? choice.parts.back() : choice;
         candidate.predicted = tune(choice, outer, problem, topology, machine);
         candidate.choice = std::move(choice);
         result.push_back(std::move(candidate));
     };
-    for (std::string_view outer : between_hosts) {
-        if (topology.max_ranks_per_node() == 1) {
+    for (std::string_view outer : between_hosts(collective)) {
+        if (topology.max_ranks_per_node() == 1 || collective == Collective::barrier) {
             add(standard(collective, outer), false);
             continue;
         }
         for (std::string_view inner : inside_hosts) {
             Choice choice = standard(collective, "node_leader");
-            choice.parts = {standard(collective, inner), standard(collective, outer)};
+            choice.parts = {standard(Collective::bcast, inner), standard(collective, outer)};
             // Pieces arrive in the outer algorithm's chunks; cutting them again inside a host gains nothing.
             if (std::uint64_t* chunk = chunk_of(choice.parts.front())) *chunk = 0;
-            add(std::move(choice), true);
+            add(choice, true);
+            if (std::uint64_t* leaders = value_of(choice, "leaders")) *leaders = 1, add(choice, true);
         }
     }
     return result;

@@ -10,7 +10,7 @@ namespace thalweg {
 
 // The cheapest by predict(), or a more robust one within a quarter of it, among the pipelines that reach the
 // wire's rate between hosts, each combined with several ways inside a host where hosts have more than one
-// rank. Pre: two hosts or more, a byte or more.
+// rank. Ports are those of the machine. Pre: two hosts or more; a byte or more, except for a barrier.
 Candidate cheapest_candidate(Collective collective, const Problem& problem, const Topology& topology,
                              const Machine& machine);
 

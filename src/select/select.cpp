@@ -14,8 +14,21 @@ namespace {
 constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
 
 // Where no table speaks, smaller messages are the native library's: they are bound by its latency, which no
-// schedule of ours can undercut.
-constexpr std::uint64_t small_bytes = 64 << 10;
+// schedule of ours can undercut. Overlapped ones hide their latency, as long as they are worth waking
+// somebody.
+std::uint64_t small_bytes(Collective collective, bool overlapped) {
+    switch (collective) {
+        case Collective::bcast:
+            return overlapped ? 4 << 10 : 64 << 10;
+        case Collective::allgather:  // bytes of one rank's block
+            return overlapped ? 1 << 10 : 16 << 10;
+        case Collective::allreduce:
+            return overlapped ? 4 << 10 : 64 << 10;
+        case Collective::barrier:
+            return overlapped ? 0 : never;
+    }
+    return never;
+}
 
 std::string time_text(Picoseconds time) {
     constexpr Picoseconds microsecond = 1'000'000, millisecond = 1000 * microsecond,
@@ -45,6 +58,8 @@ struct Selector::Impl {
     Selection selection;
     std::vector<TuningRow> rows;  // that fit this communicator; the first that has the size decides
     std::uint64_t native_below = 0;
+
+    std::uint64_t small() const { return small_bytes(collective, selection.overlapped); }
 
     Problem problem(std::uint64_t bytes) const {
         Problem problem;
@@ -76,19 +91,19 @@ struct Selector::Impl {
             if (refused.empty()) return {selection.forced, "asked for"};
             return {std::nullopt, "asked for, but " + std::string(refused)};
         }
-        if (bytes == 0) return {std::nullopt, "no bytes"};
+        if (bytes == 0 && collective != Collective::barrier) return {std::nullopt, "no bytes"};
         for (const TuningRow& row : rows)
             if (row.bytes.has(bytes)) return {row.choice, "tuning table"};
         if (topology.nodes() <= 1) return {std::nullopt, "one host"};
-        if (topology.size() == 2) return {std::nullopt, "two ranks"};
-        if (bytes < small_bytes) return {std::nullopt, "small message"};
+        if (topology.size() == 2 && !selection.overlapped) return {std::nullopt, "two ranks"};
+        if (bytes < small()) return {std::nullopt, "small message"};
         Candidate best = cheapest_candidate(collective, problem(rounded(bytes)), topology, selection.machine);
         return {best.choice, "cost model: " + time_text(best.predicted)};
     }
 
-    // Decisions change only at the edges of rows and at small_bytes.
+    // Decisions change only at the edges of rows and where messages stop being small.
     std::uint64_t find_native_below() const {
-        std::vector<std::uint64_t> edges = {0, 1, small_bytes};
+        std::vector<std::uint64_t> edges = {0, 1, small()};
         for (const TuningRow& row : rows) {
             edges.push_back(row.bytes.low);
             if (row.bytes.high != never) edges.push_back(row.bytes.high + 1);
@@ -130,7 +145,7 @@ Explanation explain(Collective collective, std::uint64_t bytes, const Topology& 
     Problem problem;
     problem.size = topology.size();
     problem.bytes = bytes;
-    explanation.limit = wire_limit(bytes, topology, selection.machine);
+    explanation.limit = wire_limit(collective, bytes, topology, selection.machine);
     explanation.candidates =
         all_candidates(collective, problem, topology, selection.machine, explanation.decision.choice);
     for (Candidate& candidate : explanation.candidates)

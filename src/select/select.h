@@ -23,6 +23,9 @@ struct Selection {
     std::string family;  // of the native MPI, as tuning rows name it: "mpich", "openmpi", "impi", …
     std::optional<Choice> forced;  // the user's demand (THALWEG_BCAST); empty: choose
     std::string table;  // JSON of a table that takes precedence over the built-in ones; empty: none
+    // A nonblocking or persistent operation that something of ours advances while the program computes: a
+    // native one waits for its caller between its rounds, so that more is worth taking.
+    bool overlapped = false;
 };
 
 struct Decision {
@@ -73,7 +76,7 @@ struct Candidate {
 struct Explanation {
     Decision decision;
     std::vector<Candidate> candidates;  // cheapest prediction first, refused ones last
-    Picoseconds limit = 0;              // what the wire needs: bytes once over the busiest link + one latency
+    Picoseconds limit = 0;              // what the wire needs whatever the algorithm: wire_limit()
 };
 Explanation explain(Collective collective, std::uint64_t bytes, const Topology& topology,
                     const Selection& selection);

@@ -118,7 +118,13 @@ Status parse_table(std::string_view text, TuningTable& table, std::string& why) 
     reader.range("latency_us", result.latency_ps, 1e6);
     reader.range("rate_mbit", result.bytes_per_second, 1e6 / 8);
     reader.only_these_and({"rows"});
-    if (collective != name_of(Collective::bcast)) reader.fault("collective", "\"bcast\"");
+    std::string known;
+    for (int i = 0; i < collective_count; ++i) {
+        const auto one = static_cast<Collective>(i);
+        if (name_of(one) == collective) result.collective = one;
+        known += (i == 0 ? "\"" : ", \"") + std::string(name_of(one)) + "\"";
+    }
+    if (collective != name_of(result.collective)) reader.fault("collective", "one of " + known);
     const auto rows = json.find("rows");
     if (rows == json.end() || !rows->is_array()) reader.fault("rows", "a list");
     if (!reader.why().empty()) {

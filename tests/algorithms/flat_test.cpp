@@ -1,15 +1,8 @@
-// Every algorithm without parts: proved, compared with its claim and run by the oracle.
+// Every broadcast without parts: proved, compared with its claim and run by the oracle.
 #include "algorithms/cases.h"
 
 namespace thalweg {
 namespace {
-
-std::string test_name(const Choice& choice) {
-    std::string name = to_text(choice);
-    for (char& c : name)
-        if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-    return name;
-}
 
 class Flat : public testing::TestWithParam<Choice> {};
 
@@ -33,7 +26,7 @@ TEST_P(Flat, AFewRootsOfUpTo130Ranks) {
         }
 }
 
-INSTANTIATE_TEST_SUITE_P(Choices, Flat, testing::ValuesIn(flat_choices()),
+INSTANTIATE_TEST_SUITE_P(Choices, Flat, testing::ValuesIn(flat_choices(Collective::bcast)),
                          [](const auto& info) { return test_name(info.param); });
 
 }  // namespace

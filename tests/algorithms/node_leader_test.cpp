@@ -4,21 +4,6 @@
 namespace thalweg {
 namespace {
 
-Topology from_text(const std::string& text) {
-    Topology topology;
-    std::string why;
-    EXPECT_EQ(Topology::from_text(text, topology, why), Status::ok) << text << ": " << why;
-    return topology;
-}
-
-// Ranks fall on hosts at random; some hosts are full, some nearly empty.
-Topology random_topology(oracle::Random& random, int size) {
-    const std::uint64_t hosts = 1 + random.below(static_cast<std::uint64_t>(size));
-    std::vector<std::uint64_t> host(static_cast<std::size_t>(size));
-    for (auto& key : host) key = random.below(2) ? random.below(hosts) : random.below(1 + hosts / 3);
-    return Topology::from_table(host);
-}
-
 Choice combined(const std::string& inside, const std::string& between) {
     return choice_of("node_leader(intra=" + inside + ",inter=" + between + ")");
 }
@@ -56,7 +41,7 @@ TEST_P(NodeLeader, WithEveryIntraOnRandomTopologies) {
 TEST_P(NodeLeader, EveryRootOfRegularAndRaggedHosts) {
     for (const char* hosts : {"node:1 core:5", "node:5 core:1", "node:4 core:2", "node:3 core:3 map:cyclic",
                               "node:3 core:1,2,4", "ranks:0,1,0,2,1,2,2,0"}) {
-        const Topology topology = from_text(hosts);
+        const Topology topology = topology_of(hosts);
         for (int root = 0; root < topology.size(); ++root)
             for (std::uint64_t bytes : {0, 1, 5, 64, 97}) {
                 SCOPED_TRACE(hosts);
@@ -74,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(Inter, NodeLeader, testing::ValuesIn(parts), [](const a
 });
 
 TEST(NodeLeaderShape, EveryByteCrossesALinkOnceAndPiecesFlow) {
-    const Topology topology = from_text("node:4 core:3 map:cyclic");
+    const Topology topology = topology_of("node:4 core:3 map:cyclic");
     const Problem problem{0, 12, 5, 160};
     const Choice choice = combined("linear", "chain:chunk_bytes=16");
     const std::vector<Schedule> schedules = build_all(choice, problem, topology);
@@ -107,7 +92,7 @@ TEST(NodeLeaderShape, EveryByteCrossesALinkOnceAndPiecesFlow) {
 }
 
 TEST(NodeLeaderShape, RoundsAreExactWhereHostsAreAlike) {
-    const Topology topology = from_text("node:6 core:4");
+    const Topology topology = topology_of("node:6 core:4");
     for (const char* between : {"linear", "binomial", "chain:chunk_bytes=16", "circulant:chunk_bytes=16"})
         for (const char* inside : {"linear", "binomial", "chain:chunk_bytes=0"}) {
             const Choice choice = combined(inside, between);
@@ -119,7 +104,7 @@ TEST(NodeLeaderShape, RoundsAreExactWhereHostsAreAlike) {
 }
 
 TEST(NodeLeaderShape, RefusesItselfAsAPartAndAForeignTopology) {
-    const Topology topology = from_text("node:2 core:2");
+    const Topology topology = topology_of("node:2 core:2");
     EXPECT_NE(refuse(choice_of("node_leader(inter=node_leader)"), {0, 4, 0, 8}, topology), "");
     EXPECT_NE(refuse(choice_of("node_leader"), {0, 5, 0, 8}, topology), "");
     EXPECT_EQ(refuse(choice_of("node_leader"), {0, 4, 0, 8}, topology), "");

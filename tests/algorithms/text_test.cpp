@@ -18,10 +18,11 @@ std::string refusal(std::string_view text) {
 }
 
 TEST(ChoiceText, ReadsWhatItWrites) {
-    for (const Choice& choice : flat_choices())
-        EXPECT_EQ(choice_of(to_text(choice)), choice) << to_text(choice);
+    for (int i = 0; i < collective_count; ++i)
+        for (const Choice& choice : flat_choices(static_cast<Collective>(i)))
+            EXPECT_EQ(choice_of(to_text(choice), static_cast<Collective>(i)), choice) << to_text(choice);
     for (const Algorithm& row : algorithms())
-        EXPECT_EQ(choice_of(to_text(standard_choice(row))), standard_choice(row));
+        EXPECT_EQ(choice_of(to_text(standard_choice(row)), row.collective), standard_choice(row));
     for (const Twin& twin : twins()) EXPECT_FALSE(to_text(choice_of(std::string(twin.choice))).empty());
     EXPECT_EQ(to_text(choice_of("chain:chunk_bytes=65536")), "chain:chunk_bytes=64K");
     EXPECT_EQ(to_text(choice_of("chain:chains=3:chunk_bytes=1000")), "chain:chunk_bytes=1000:chains=3");
@@ -29,6 +30,10 @@ TEST(ChoiceText, ReadsWhatItWrites) {
               "node_leader(intra=linear,inter=chain:chunk_bytes=32K)");
     EXPECT_EQ(to_text(choice_of("node_leader(inter=knomial:radix=2)")),
               "node_leader(intra=binomial,inter=knomial:radix=2)");
+    // A part has its own collective: an allgather hands out inside hosts by a broadcast.
+    EXPECT_EQ(to_text(choice_of("node_leader(intra=chain:chunk_bytes=4K,inter=bruck:ports=2)",
+                                Collective::allgather)),
+              "node_leader(intra=chain:chunk_bytes=4K,inter=bruck:ports=2)");
 }
 
 TEST(ChoiceText, SaysWhatItExpected) {
@@ -51,16 +56,16 @@ TEST(ChoiceText, SaysWhatItExpected) {
 }
 
 TEST(Registry, RowsAreComplete) {
-    std::set<std::string_view> names;
+    std::set<std::string> names;
     for (const Algorithm& row : algorithms()) {
-        EXPECT_TRUE(names.insert(row.name).second) << row.name;
+        EXPECT_TRUE(names.insert(std::string(name_of(row.collective)) + "/" + std::string(row.name)).second);
         EXPECT_EQ(find_algorithm(row.collective, row.name), &row);
         EXPECT_TRUE(row.summary.ends_with(".")) << row.name;
         EXPECT_FALSE(row.formula.empty() || row.source.empty()) << row.name;
         for (const Parameter& parameter : row.parameters)
             EXPECT_TRUE(parameter.minimum <= parameter.standard && parameter.standard <= parameter.maximum)
                 << row.name << " " << parameter.name;
-        for (const Part& part : row.parts) EXPECT_NE(find_algorithm(row.collective, part.standard), nullptr);
+        for (const Part& part : row.parts) EXPECT_NE(find_algorithm(part.collective, part.standard), nullptr);
     }
     EXPECT_EQ(find_algorithm(Collective::bcast, "teleport"), nullptr);
 }

@@ -9,6 +9,7 @@ std::vector<std::string> fuzz::seeds() {
     std::vector<std::string> seeds;
     for (const Algorithm& row : algorithms()) {
         seeds.push_back(to_text(standard_choice(row)));
+        if (row.collective != Collective::bcast) continue;
         for (const Parameter& parameter : row.parameters)
             seeds.push_back(std::string(row.name) + ":" + std::string(parameter.name) + "=7");
     }

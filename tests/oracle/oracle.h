@@ -86,22 +86,29 @@ class Memory {
 
 class Run {
   public:
-    Run(std::span<const Schedule> schedules, const Definition& definition, std::uint64_t seed)
-        : schedules_(schedules), definition_(definition), random_(seed) {
+    // `absent`: a rank that never begins; -1: all do.
+    Run(std::span<const Schedule> schedules, const Definition& definition, std::uint64_t seed,
+        int absent = -1)
+        : schedules_(schedules), definition_(definition), random_(seed), absent_(absent) {
         // Who is slow and what comes first differs from seed to seed, so that extreme orders appear too.
         style_ = random_.below(4);
         scribble_ = random_.below(2) != 0;
     }
 
     std::string verdict() {
-        make_ranks();
-        while (why_.empty() && !events_.empty()) {
-            const Event event = events_.top();
-            events_.pop();
-            handle(event);
-        }
+        play();
         if (why_.empty()) find_stuck_step();
         if (why_.empty()) compare();
+        return why_;
+    }
+
+    // One rank never begins: empty when no other one ends.
+    std::string verdict_without_one() {
+        play();
+        for (std::size_t r = 0; why_.empty() && r < ranks_.size(); ++r)
+            if (static_cast<int>(r) != absent_ && ranks_[r].left == 0)
+                why_ = "rank " + std::to_string(r) + " ends before rank " + std::to_string(absent_) +
+                       " has begun";
         return why_;
     }
 
@@ -132,6 +139,15 @@ class Run {
         std::vector<std::uint8_t> data;  // of an eager send
     };
 
+    void play() {
+        make_ranks();
+        while (why_.empty() && !events_.empty()) {
+            const Event event = events_.top();
+            events_.pop();
+            handle(event);
+        }
+    }
+
     void make_ranks() {
         ranks_.resize(schedules_.size());
         for (std::size_t r = 0; r < ranks_.size(); ++r) {
@@ -156,7 +172,7 @@ class Run {
                 rank.waits_for[step] = static_cast<std::uint32_t>(schedule.after(step).size());
                 for (StepId on : schedule.after(step)) rank.followers[on].push_back(step);
             }
-            for (StepId step = 0; step < steps; ++step)
+            for (StepId step = 0; static_cast<int>(r) != absent_ && step < steps; ++step)
                 if (rank.waits_for[step] == 0) become_ready(static_cast<std::uint32_t>(r), step);
         }
     }
@@ -216,8 +232,9 @@ class Run {
         if (step.kind == StepKind::copy)
             std::memmove(to, from, step.source.bytes);
         else
-            for (std::uint64_t i = 0; i < step.source.bytes; ++i)
-                to[i] = static_cast<std::uint8_t>(to[i] + from[i]);
+            definition_.combine(step.source_side == Side::left ? from : to,
+                                step.source_side == Side::left ? to : from, to, step.source.bytes,
+                                const_cast<Definition*>(&definition_));
         complete(event.rank, event.step);
     }
 
@@ -233,7 +250,9 @@ class Run {
         const Slice& slice = send ? step.source : step.target;
         auto found = waiting_.find(key);
         if (found == waiting_.end()) {
-            Half half{send, send && random_.below(2) != 0, id, slice.bytes, {}};
+            // Where a rank never comes, a send that waits for it would hide that nobody else does.
+            const bool rendezvous = random_.below(2) != 0 && absent_ < 0;
+            Half half{send, send && rendezvous, id, slice.bytes, {}};
             if (send && !half.rendezvous) {
                 const std::uint8_t* from = memory(r, slice).at(slice.offset);
                 half.data.assign(from, from + slice.bytes);
@@ -307,11 +326,21 @@ class Run {
     Random random_;
     std::uint64_t style_ = 0, made_ = 0;
     bool scribble_ = false;
+    int absent_;
     std::vector<Rank> ranks_;
     std::priority_queue<Event> events_;
     std::unordered_map<std::uint64_t, Half> waiting_;
     std::string why_;
 };
+
+inline std::string run(const Definition& definition, std::span<const Schedule> schedules,
+                       std::uint64_t seed) {
+    std::string why = Run(schedules, definition, seed).verdict();
+    for (int rank = 0; definition.synchronises() && why.empty() && rank < static_cast<int>(schedules.size());
+         ++rank)
+        why = Run(schedules, definition, seed, rank).verdict_without_one();
+    return why;
+}
 
 }  // namespace detail
 
@@ -320,8 +349,14 @@ class Run {
 inline std::string run(Collective collective, const Problem& problem, std::span<const Schedule> schedules,
                        std::uint64_t seed) {
     if (static_cast<int>(schedules.size()) != problem.size) return "there is not one schedule per rank";
-    Definition definition(collective, problem, seed);
-    return detail::Run(schedules, definition, seed).verdict();
+    return detail::run(Definition(collective, problem, seed), schedules, seed);
+}
+
+// The same where places of blocks differ from rank to rank: problems[r] is rank r's.
+inline std::string run(Collective collective, const std::vector<Problem>& problems,
+                       std::span<const Schedule> schedules, std::uint64_t seed) {
+    if (schedules.size() != problems.size()) return "there is not one schedule per rank";
+    return detail::run(Definition(collective, problems, seed), schedules, seed);
 }
 
 }  // namespace thalweg::oracle

@@ -72,7 +72,8 @@ void print_table(const Explanation& explanation) {
     fmt::print(
         "\n  predicted: by closed formulas, which decide; evaluated: by playing the schedules, where they "
         "are few.\n"
-        "  limit: every byte once over the busiest link. rounds, messages, bytes: of all ranks together.\n");
+        "  limit: what must cross the busiest link, and one latency. rounds, messages, bytes: of all ranks "
+        "together.\n");
 }
 
 // The value of an option as a flag of this verb, by the same rules as the environment variable.
@@ -97,9 +98,14 @@ int explain_main(int argc, char** argv) {
         "What each algorithm would cost by the model, what would be chosen, and why.",
         "explain"};
     std::string collective_name, bytes, topology_text, family, forced, rate, latency, tuning;
-    bool json = false;
-    app.add_option("collective", collective_name, "the operation: bcast")->required();
-    app.add_option("--bytes", bytes, "size of the whole message: " + std::string(bytes_form))->required();
+    bool json = false, overlapped = false;
+    std::uint64_t ports = 1;
+    app.add_option("collective", collective_name, "the operation: bcast, allgather, allreduce or barrier")
+        ->required();
+    app.add_option("--bytes", bytes,
+                   "size of the whole message (allgather: of one rank's block; allreduce: of the vector): " +
+                       std::string(bytes_form))
+        ->required();
     app.add_option("--topology", topology_text,
                    "hosts and ranks per host: \"node:16 core:48\", \"node:3 core:1,2,4\", \"ranks:0,1,0,2\"")
         ->required();
@@ -107,7 +113,11 @@ int explain_main(int argc, char** argv) {
     app.add_option("--rate", rate,
                    "one link, one direction: " + std::string(rate_form) + " (default 12GB/s)");
     app.add_option("--latency-us", latency, "one way between two hosts, microseconds (default 2)");
-    app.add_option("--bcast", forced, "explain this demand instead of the automatic choice");
+    app.add_option("--algorithm,--bcast", forced, "explain this demand instead of the automatic choice");
+    app.add_option("--ports", ports, "links that a host has to the others, each of that rate (default 1)")
+        ->check(CLI::Range(1, 1024));
+    app.add_flag("--overlapped", overlapped,
+                 "a nonblocking operation that is advanced while the program computes");
     app.add_option("--tuning", tuning, "a tuning table (JSON file) that takes precedence");
     app.add_flag("--json", json, "print JSON");
     if (const auto status = parse(app, argc, argv)) return *status;
@@ -135,17 +145,18 @@ int explain_main(int argc, char** argv) {
         return usage_error("explain", "--mpi " + family + " is not valid: expected mpich, openmpi or impi");
 
     Settings settings;
-    const std::pair<std::string_view, const std::string*> given[] = {
-        {"THALWEG_RATE", &rate}, {"THALWEG_LATENCY_US", &latency}, {"THALWEG_BCAST", &forced}};
+    const std::pair<std::string_view, const std::string*> given[] = {{"THALWEG_RATE", &rate},
+                                                                     {"THALWEG_LATENCY_US", &latency}};
     for (const auto& [variable, value] : given)
         if (const auto status = set_option(settings, app, variable, *value)) return *status;
     Selection selection;
     selection.machine = Machine::from_options(settings.latency_us, settings.rate);
     selection.family = family;
-    if (!settings.bcast.empty() && settings.bcast.view() != "auto" && settings.bcast.view() != "native") {
+    selection.machine.inter.ports = ports;
+    selection.overlapped = overlapped;
+    if (!forced.empty() && forced != "auto" && forced != "native") {
         Choice choice;
-        if (failed(parse_choice(*collective, settings.bcast.view(), choice, why)))
-            return usage_error("explain", why);
+        if (failed(parse_choice(*collective, forced, choice, why))) return usage_error("explain", why);
         selection.forced = choice;
     }
     if (!tuning.empty()) {

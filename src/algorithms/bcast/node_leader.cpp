@@ -17,6 +17,7 @@
 // Luo et al., HAN: a Hierarchical AutotuNed Collective Communication Framework, 2020).
 #include "algorithms/patterns/arrivals.h"
 #include "algorithms/patterns/group.h"
+#include "algorithms/patterns/interleaved.h"
 #include "schedule/builder.h"
 
 namespace thalweg::bcast::node_leader {
@@ -90,25 +91,17 @@ Schedule build(const Problem& problem, const Topology& topology, const Choice& c
     const std::span<const int> local = topology.ranks_on(node);
 
     Builder builder(problem.rank, problem.size);
-    std::vector<StepId> id(leads ? leader.schedule.steps().size() : 0), after;
-    std::size_t issued = 0;
-    const auto issue_until = [&](std::size_t end) {
-        for (; leads && issued < end; ++issued) {
-            const Step& step = leader.schedule.steps()[issued];
-            after.clear();
-            for (StepId on : leader.schedule.after(static_cast<StepId>(issued))) after.push_back(id[on]);
-            const int peer = leader_of(problem, topology, step.peer);
-            id[issued] = step.kind == StepKind::send ? builder.send(peer, step.source, after)
-                                                     : builder.recv(peer, step.target, after);
-        }
-    };
+    std::vector<int> leaders;
+    for (int other = 0; leads && other < topology.nodes(); ++other)
+        leaders.push_back(leader_of(problem, topology, other));
+    patterns::Interleaved between(builder, leader.schedule, leaders);
     for (const patterns::Arrival& piece : leader.pieces) {
-        issue_until(piece.steps);
+        if (leads) between.until(piece.steps);
         if (local.size() == 1) continue;
         const Problem part = intra_problem(problem, topology, problem.rank, piece.slice);
         builder.append(thalweg::build(choice.parts[intra], part, Topology{}), local);
     }
-    issue_until(leader.schedule.steps().size());
+    if (leads) between.rest();
     return std::move(builder).finish();
 }
 

@@ -85,4 +85,30 @@ std::vector<Arrival> arrivals(const Schedule& schedule, const Slice& message, bo
     return holds_all ? held(schedule, message) : received(schedule);
 }
 
+std::vector<Arrival> settled(const Schedule& schedule, const Slice& message) {
+    std::vector<Arrival> result;  // from the last one to the first, each with the number of its last writer
+    Seen seen;
+    for (std::size_t s = schedule.steps().size(); s-- > 0;) {
+        const Step& step = schedule.steps()[s];
+        if (step.kind == StepKind::send || !overlap(step.target, message)) continue;
+        const std::uint64_t from = std::max(step.target.offset, message.offset);
+        const std::uint64_t to = std::min(step.target.end(), message.end());
+        seen.add({message.buffer, from, to - from}, [&](const Slice& slice) {
+            result.push_back({slice, s});
+        });
+    }
+    const std::size_t written = result.size();
+    if (message.bytes != 0) seen.add(message, [&](const Slice& slice) { result.push_back({slice, 0}); });
+    // A piece may go on once everything up to the next write has been issued, and that write too: a receive
+    // stays on the same side of what is put between as the send beside it, and so at the other end.
+    std::size_t next = schedule.steps().size(), writer = next;
+    for (std::size_t i = 0; i < written; ++i) {
+        if (result[i].steps != writer && i > 0) next = writer + 1;
+        writer = result[i].steps;
+        result[i].steps = next;
+    }
+    std::reverse(result.begin(), result.end());
+    return result;
+}
+
 }  // namespace thalweg::patterns

@@ -23,4 +23,9 @@ struct Arrival {
 // second fills the time until the next piece. O(steps log steps).
 std::vector<Arrival> arrivals(const Schedule& schedule, const Slice& message, bool holds_all);
 
+// Cuts `message` where it is written for the last time, in the order of these writes: what is passed on piece
+// by piece where bytes are written more than once (a reduction). What is not written at all comes first.
+// O(steps log steps).
+std::vector<Arrival> settled(const Schedule& schedule, const Slice& message);
+
 }  // namespace thalweg::patterns

@@ -9,12 +9,13 @@ using namespace thalweg;
 
 namespace {
 
-Choice read_choice(fuzz::Input& input, bool may_have_parts) {
+Choice read_choice(fuzz::Input& input, Collective collective, bool may_have_parts) {
     std::vector<const Algorithm*> rows;
     for (const Algorithm& row : algorithms())
-        if (may_have_parts || row.parts.empty()) rows.push_back(&row);
+        if (row.collective == collective && (may_have_parts || row.parts.empty())) rows.push_back(&row);
     Choice choice = standard_choice(*rows[input.below(rows.size())]);
-    for (Choice& part : choice.parts) part = read_choice(input, false);
+    for (std::size_t i = 0; i < choice.parts.size(); ++i)
+        choice.parts[i] = read_choice(input, choice.algorithm->parts[i].collective, false);
     for (std::size_t i = 0; i < choice.algorithm->parameters.size(); ++i) {
         const Parameter& parameter = choice.algorithm->parameters[i];
         if (input.chance(4)) continue;  // its standard value
@@ -33,17 +34,48 @@ Topology read_topology(fuzz::Input& input, int size) {
     return Topology::from_table(host_of);
 }
 
+// Any lengths, in any order in the buffer, with gaps.
+std::vector<Block> read_blocks(fuzz::Input& input, int size) {
+    std::vector<Block> blocks(static_cast<std::size_t>(size));
+    std::vector<Block*> order;
+    for (Block& block : blocks) {
+        order.insert(order.begin() + static_cast<std::ptrdiff_t>(input.below(order.size() + 1)), &block);
+        block.bytes = input.chance(3) ? 0 : input.below(60);
+    }
+    std::uint64_t at = 0;
+    for (Block* block : order) {
+        block->offset = at + input.below(4);
+        at = block->offset + block->bytes;
+    }
+    return blocks;
+}
+
 }  // namespace
 
 std::vector<std::string> fuzz::seeds() { return {}; }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     fuzz::Input input(data, size);
-    const Choice choice = read_choice(input, true);
+    const auto collective = static_cast<Collective>(input.below(collective_count));
+    const Choice choice = read_choice(input, collective, true);
     Problem problem;
     problem.size = 1 + static_cast<int>(input.below(input.chance(8) ? 130 : 24));
     problem.root = static_cast<int>(input.below(static_cast<std::uint64_t>(problem.size)));
     problem.bytes = input.below(input.chance(2) ? 3000 : 50);
+    problem.in_place = collective != Collective::bcast && input.chance(2);
+    std::vector<Block> blocks;
+    if (collective == Collective::allgather) {
+        problem.bytes %= 200;
+        if (input.chance(2)) blocks = read_blocks(input, problem.size);
+        problem.blocks = blocks;
+    } else if (collective == Collective::allreduce) {
+        const std::uint64_t elements[] = {1, 4, 8, 12};
+        problem.element_bytes = elements[input.below(4)];
+        problem.bytes -= problem.bytes % problem.element_bytes;
+        problem.commutative = problem.element_bytes != 8 || input.chance(2);
+    } else if (collective == Collective::barrier) {
+        problem.bytes = 0;
+    }
     const Topology topology = read_topology(input, problem.size);
     const std::uint64_t seed = input.word(8);
 
@@ -60,7 +92,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!refused.empty()) return 0;
 
     problem.rank = 0;
-    const Verdict verdict = validate(schedules, oracle::contracts_for(Collective::bcast, problem));
+    const Verdict verdict = validate(schedules, oracle::contracts_for(collective, problem));
     if (verdict.status != Status::ok) fail(verdict.why);
     const Claim claimed = claim(choice, problem, topology);
     if (verdict.messages != claimed.messages || verdict.bytes != claimed.bytes ||
@@ -69,9 +101,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
              " bytes and " + std::to_string(verdict.redundant_bytes) + " redundant ones, " +
              std::to_string(claimed.messages) + ", " + std::to_string(claimed.bytes) + " and " +
              std::to_string(claimed.redundant_bytes) + " claimed");
-    if (choice.parts.empty() && verdict.rounds != claimed.rounds)
+    bool exact = collective != Collective::allreduce || !problem.in_place;
+    for (const Block& block : blocks) exact &= block.bytes != 0;
+    if (verdict.signals != claimed.signals)
+        fail(std::to_string(verdict.signals) + " signals, " + std::to_string(claimed.signals) + " claimed");
+    if (choice.parts.empty() && exact && verdict.rounds != claimed.rounds)
         fail(std::to_string(verdict.rounds) + " rounds, " + std::to_string(claimed.rounds) + " claimed");
-    const std::string wrong = oracle::run(Collective::bcast, problem, schedules, seed);
+    const std::string wrong = oracle::run(collective, problem, schedules, seed);
     if (!wrong.empty()) fail(wrong);
     return 0;
 }

@@ -1,0 +1,128 @@
+// The allgathers and the allreduce that know hosts, over hosts of all shapes: ragged, permuted, one rank, one
+// host.
+#include "algorithms/cases.h"
+
+namespace thalweg {
+namespace {
+
+const std::vector<std::string> inside = {"linear", "binomial", "chain:chunk_bytes=5", "scatter_ring",
+                                         "circulant:chunk_bytes=9"};
+const std::vector<std::string> gathers = {
+    "ring",  "kport_ring:ports=2", "spread", "neighbour_exchange", "standard_exchange",
+    "bruck", "bruck:ports=2"};
+const std::vector<std::string> reductions = {"recursive_doubling", "rabenseifner", "ring:chunk_bytes=0",
+                                             "ring:chunk_bytes=16"};
+
+void try_with(const Choice& choice, const Problem& problem, const Topology& topology, int seeds) {
+    SCOPED_TRACE(topology.to_text());
+    if (refuse(choice, problem, topology).empty()) check(choice, problem, topology, seeds);
+}
+
+TEST(AllgatherByHosts, RandomHostsAndBlocks) {
+    oracle::Random random(3);
+    for (const char* form : {"node_leader", "hierarchical"})
+        for (const std::string& inter : gathers)
+            for (const std::string& intra : inside)
+                for (int i = 0; i < 30; ++i) {
+                    const int size = 1 + static_cast<int>(random.below(i < 25 ? 12 : 40));
+                    const Topology topology = random_topology(random, size);
+                    const Choice choice =
+                        choice_of(std::string(form) + "(intra=" + intra + ",inter=" + inter + ")",
+                                  Collective::allgather);
+                    Problem problem{0, size, 0, random.below(9)};
+                    problem.in_place = random.below(2) != 0;
+                    const auto blocks = random_blocks(random, size, 6, i % 3 == 2);
+                    if (i % 3 != 0) problem.blocks = blocks, problem.bytes = mean_bytes(blocks);
+                    try_with(choice, problem, topology, 1);
+                    if (testing::Test::HasFatalFailure()) return;
+                }
+}
+
+TEST(AllreduceByHosts, RandomHostsAndLengths) {
+    oracle::Random random(5);
+    int in_order = 0;
+    for (const std::string& inter : reductions)
+        for (const std::string& intra : inside)
+            for (int i = 0; i < 60; ++i) {
+                const int size = 1 + static_cast<int>(random.below(i < 50 ? 12 : 40));
+                const Topology topology = random_topology(random, size);
+                const Choice choice = choice_of("node_leader(intra=" + intra + ",inter=" + inter +
+                                                    "):leaders=" + std::to_string(random.below(4)) +
+                                                    ":chunk_bytes=" + std::to_string(random.below(3) * 13),
+                                                Collective::allreduce);
+                const std::uint64_t elements[] = {1, 4, 8};
+                Problem problem{0, size};
+                problem.element_bytes = elements[random.below(3)];
+                problem.bytes = problem.element_bytes * random.below(i % 5 == 0 ? 3 : 40);
+                problem.in_place = random.below(2) != 0;
+                try_with(choice, problem, topology, 1);
+                problem.commutative = problem.element_bytes != 8;
+                if (!problem.commutative && refuse(choice, problem, topology).empty()) {
+                    ++in_order;
+                    try_with(choice, problem, topology, 2);
+                }
+                if (testing::Test::HasFatalFailure()) return;
+            }
+    EXPECT_GT(in_order, 20) << "hosts of consecutive ranks keep the order of ranks";
+}
+
+TEST(ByHosts, RegularAndRaggedHosts) {
+    for (const char* hosts : {"node:1 core:5", "node:5 core:1", "node:4 core:2", "node:3 core:3 map:cyclic",
+                              "node:3 core:1,2,4", "ranks:0,1,0,2,1,2,2,0", "node:16 core:8"})
+        for (std::uint64_t bytes : {0, 1, 64}) {
+            const Topology topology = topology_of(hosts);
+            for (const char* text : {"node_leader", "hierarchical"})
+                try_with(choice_of(text, Collective::allgather), {0, topology.size(), 0, bytes}, topology, 1);
+            for (const char* text : {"node_leader", "node_leader:leaders=1"})
+                try_with(choice_of(text, Collective::allreduce), {0, topology.size(), 0, bytes}, topology, 1);
+            if (testing::Test::HasFatalFailure()) return;
+        }
+}
+
+// Bytes that enter each host.
+std::vector<std::uint64_t> entering(const std::vector<Schedule>& schedules, const Topology& topology) {
+    std::vector<std::uint64_t> bytes(static_cast<std::size_t>(topology.nodes()));
+    for (const Schedule& schedule : schedules)
+        for (const Step& step : schedule.steps()) {
+            const int mine = topology.node_of(schedule.rank());
+            if (step.kind == StepKind::recv && topology.node_of(step.peer) != mine)
+                bytes[static_cast<std::size_t>(mine)] += step.target.bytes;
+        }
+    return bytes;
+}
+
+// The least that must cross a link: the other hosts' blocks, and 2 n (h-1)/h of a reduction.
+TEST(ByHosts, LinksCarryTheLeast) {
+    for (const char* hosts : {"node:4 core:3", "node:4 core:3 map:cyclic", "node:8 core:2"}) {
+        const Topology topology = topology_of(hosts);
+        const auto h = static_cast<std::uint64_t>(topology.nodes()),
+                   p = static_cast<std::uint64_t>(topology.size());
+        const Problem blocks{0, topology.size(), 0, 10}, vector{0, topology.size(), 0, 24 * h};
+        for (std::uint64_t bytes :
+             entering(build_all(choice_of("node_leader", Collective::allgather), blocks, topology), topology))
+            EXPECT_EQ(bytes, (p - p / h) * 10) << hosts;
+        for (const char* text : {"node_leader(inter=ring)", "node_leader(inter=ring):leaders=1",
+                                 "node_leader(inter=rabenseifner)"})
+            for (std::uint64_t bytes :
+                 entering(build_all(choice_of(text, Collective::allreduce), vector, topology), topology))
+                EXPECT_EQ(bytes, 2 * 24 * (h - 1)) << hosts << " " << text;
+    }
+}
+
+TEST(ByHosts, RefuseThemselvesAsPartsAndAForeignTopology) {
+    const Topology topology = topology_of("node:2 core:2");
+    for (Collective collective : {Collective::allgather, Collective::allreduce}) {
+        EXPECT_NE(refuse(choice_of("node_leader(inter=node_leader)", collective), {0, 4, 0, 8}, topology),
+                  "");
+        EXPECT_NE(refuse(choice_of("node_leader(intra=node_leader)", collective), {0, 4, 0, 8}, topology),
+                  "");
+        EXPECT_NE(refuse(choice_of("node_leader", collective), {0, 5, 0, 8}, topology), "");
+        EXPECT_EQ(refuse(choice_of("node_leader", collective), {0, 4, 0, 8}, topology), "");
+    }
+    EXPECT_NE(refuse(choice_of("node_leader(inter=neighbour_exchange)", Collective::allgather), {0, 6, 0, 8},
+                     topology_of("node:3 core:2")),
+              "");
+}
+
+}  // namespace
+}  // namespace thalweg
