@@ -2,8 +2,9 @@
 // policy.
 //
 // A Transport is one *channel*: a fixed group of ranks 0 … size-1 that share a space of operation numbers. No
-// call ever blocks, allocates (but grow) or takes longer than the work of one poll. A channel is used by one
-// thread at a time.
+// call ever blocks, allocates (but where it says so, and a peer's first use) or takes longer than the work of
+// one poll. A channel is used by one thread at a time; with the capability any_thread that may be another one
+// each time, and different channels may be used by different threads at the same time.
 //
 // Requests live in *slots* 0 … slots()-1 that the engine hands out. A slot is busy from post_* until
 // progress() returns it; posting to a busy slot is a programming error. A message is identified by (peer,
@@ -16,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/status.h"
 
@@ -42,8 +44,13 @@ struct Capabilities {
     bool wakeup_descriptor =
         false;                // wait_descriptor() and arm() work: a waiter can sleep until the next event
     bool any_thread = false;  // may be driven while the owner is inside the host MPI (an agent can use it)
-    bool one_sided = false;   // put and signal (not offered by any transport yet)
+    bool one_sided = false;   // expose, attach and post_put work
+    int rails = 1;            // links between hosts that it uses side by side
 };
+
+// Memory that this rank has exposed; memory of a peer that this rank has attached. Numbers of one channel.
+using Region = std::uint32_t;
+using Target = std::uint32_t;
 
 class Transport {
   public:
@@ -75,10 +82,34 @@ class Transport {
     // it.
     virtual void drive_host() {}
 
-    // Sleeping until the next event, where capabilities().wakeup_descriptor says so. arm() returns ok when a
-    // wait on the descriptor is safe, in_progress when events are pending and progress() must run first.
+    // Sleeping until the next event, where capabilities().wakeup_descriptor says so: poll() or epoll the
+    // descriptor for reading; never read it. It stays the same for the transport's life, and several
+    // transports may share one. arm() returns ok when a wait on the descriptor is safe, in_progress when
+    // events are pending and progress() must run first. A thread that sleeps for several transports arms each
+    // and sleeps only if all said ok. A wake-up is good for one sleep; it may be for nothing. Errors:
+    // unsupported, transport_failed.
     virtual int wait_descriptor() const { return -1; }
     virtual Status arm() { return Status::unsupported; }
+
+    // One-sided transfers, where capabilities().one_sided says so. A rank exposes memory and gives the key to
+    // its peers in any way; a peer attaches it and puts into it. Not on the hot path: these allocate.
+    //
+    // expose: `memory` stays valid until conceal(); nobody may put into it from then on. attach: `key` is
+    // what `peer` got for the region. Errors: unsupported, out_of_memory, invalid_argument (a malformed key),
+    // transport_failed.
+    virtual Status expose(void*, std::size_t, Region&, std::vector<std::byte>&) {
+        return Status::unsupported;
+    }
+    virtual void conceal(Region) {}
+    virtual Status attach(int, std::span<const std::byte>, Target&) { return Status::unsupported; }
+    virtual void detach(Target) {}
+    // Writes `bytes` bytes at `offset` of the target, then signals: the peer's receive of zero bytes with
+    // identity `signal` completes when the data is in its memory, and not before. The slot completes when
+    // `data` may be reused and the signal is on its way. Otherwise as post_send.
+    virtual Status post_put(Slot, Target, std::uint64_t /*offset*/, const void* /*data*/,
+                            std::size_t /*bytes*/, MessageId /*signal*/) {
+        return Status::unsupported;
+    }
 };
 
 }  // namespace thalweg

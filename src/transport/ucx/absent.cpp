@@ -1,0 +1,24 @@
+// In place of everything else here where libucp's headers were missing when this was built.
+#include "transport/ucx/ucx.h"
+
+namespace thalweg {
+
+class UcxPort::Impl {};
+
+Status UcxPort::open(const UcxOptions&, std::unique_ptr<UcxPort>&, std::string& why) {
+    why = "this build has no ucx transport, because the headers of libucp (libucx-dev) were missing";
+    return Status::unsupported;
+}
+
+// No port is ever made, so nobody can call these.
+UcxPort::UcxPort(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+UcxPort::~UcxPort() = default;
+std::span<const std::byte> UcxPort::address() const { return {}; }
+Status UcxPort::learn(const UcxDirectory&, std::string&) { return Status::unsupported; }
+std::size_t UcxPort::rails() const { return 0; }
+const char* UcxPort::description() const { return ""; }
+Status UcxPort::name_channel(UcxChannelName&) { return Status::unsupported; }
+void UcxPort::give_back(UcxChannelName) {}
+Status UcxPort::make_channel(const UcxGroup&, std::unique_ptr<Transport>&) { return Status::unsupported; }
+
+}  // namespace thalweg

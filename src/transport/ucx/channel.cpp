@@ -1,0 +1,274 @@
+#include "transport/ucx/channel.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace thalweg::ucx {
+namespace {
+
+using Poster = UcxPort::Impl::Poster;
+using Driver = UcxPort::Impl::Driver;
+
+// A message is cut up over the rails when every rail gets this much at least: below, one rail's latency
+// counts.
+constexpr std::size_t piece_bytes = 64 * 1024;
+constexpr std::size_t most_bytes = std::size_t{1} << 40;
+
+}  // namespace
+
+Channel::Channel(UcxPort::Impl& port, const UcxGroup& group)
+    : port_(port),
+      ucp_(port.ucp()),
+      group_(group),
+      name_(port.layout().channel(group.name, group.space)),
+      // A put needs one request to write and one to flush, on every rail.
+      parts_per_slot_(2 * port.rails().size()),
+      storage_(std::make_unique<Storage>()) {
+    storage_->ucp = &ucp_;
+    storage_->channel = this;
+    capabilities_.name = "ucx";
+    capabilities_.max_message_bytes = most_bytes;
+    capabilities_.live_operations = port.layout().live_operations();
+    capabilities_.wakeup_descriptor = true;
+    capabilities_.any_thread = true;
+    capabilities_.one_sided = true;
+    capabilities_.rails = static_cast<int>(port.rails().size());
+}
+
+Status Channel::open() {
+    if (const Status status = grow(std::max<Slot>(group_.slots, 2)); failed(status)) return status;
+    const Poster lock(port_);
+    opened_ = port_.open(*this);
+    return opened_ ? Status::ok : Status::invalid_argument;
+}
+
+Channel::~Channel() {
+    if (port_.in_child()) {
+        (void)storage_.release();
+        return;
+    }
+    const Poster lock(port_);
+    if (opened_) port_.close(*this);
+    storage_->channel = nullptr;
+    // Withdrawing calls back at once, unless the data is on its way already.
+    for (Part& part : storage_->parts) {
+        if (part.request && part.receive) ucp_.request_cancel(port_.rails()[part.rail].worker, part.request);
+    }
+    for (const Attached& attached : attached_) {
+        for (ucp_rkey_h key : attached.keys) ucp_.rkey_destroy(key);
+    }
+    for (const Exposed& exposed : exposed_) {
+        for (std::size_t rail = 0; rail < exposed.handles.size(); ++rail) {
+            ucp_.mem_unmap(port_.rails()[rail].context, exposed.handles[rail]);
+        }
+    }
+    if (storage_->in_flight != 0) port_.adopt(std::move(storage_));
+}
+
+Status Channel::grow(Slot slots) try {
+    const Poster lock(port_);
+    const Slot had = this->slots();
+    if (slots <= had) return Status::ok;
+    completed_.reserve(slots);
+    storage_->parts.resize(slots * parts_per_slot_);
+    for (std::size_t i = had * parts_per_slot_; i < storage_->parts.size(); ++i) {
+        storage_->parts[i].slot = static_cast<Slot>(i / parts_per_slot_);
+        storage_->parts[i].storage = storage_.get();
+    }
+    storage_->slots.resize(slots);  // the last, because it is what slots() says
+    return Status::ok;
+} catch (const std::bad_alloc&) {
+    return Status::out_of_memory;
+}
+
+// Both ends decide alike: the sizes are equal, and so is what each knows of the other's host.
+std::size_t Channel::pieces_of(std::size_t bytes, std::uint32_t process) {
+    const std::size_t rails = port_.rails().size();
+    if (rails == 1 || bytes < rails * piece_bytes) return 1;
+    const Peer* peer = port_.find(process);
+    return peer && !peer->same_host ? rails : 1;
+}
+
+// All whole messages of a pair take one rail, so that they are matched in their order, as credits need it.
+// Neighbours at different distances are on different rails.
+std::size_t Channel::rail_of(std::uint32_t process) const {
+    return (process + port_.process()) % port_.rails().size();
+}
+
+Status Channel::fail(Status status) {
+    if (!failed(failure_)) failure_ = status;
+    port_.tell(*this);
+    return status;
+}
+
+void Channel::finish(Slot slot) {
+    storage_->slots[slot].kind = SlotState::Kind::idle;
+    completed_.push_back(slot);
+    port_.tell(*this);
+}
+
+void Channel::part_done(Part& part, ucs_status_t status, std::size_t received) {
+    if (status == UCS_OK && part.receive && received != part.bytes) status = UCS_ERR_MESSAGE_TRUNCATED;
+    if (status != UCS_OK) {
+        fail(status == UCS_ERR_MESSAGE_TRUNCATED ? Status::mismatch : Status::transport_failed);
+        return;
+    }
+    SlotState& slot = storage_->slots[part.slot];
+    if (--slot.left != 0) return;
+    if (slot.kind == SlotState::Kind::put) {
+        port_.defer(*this, part.slot);
+    } else {
+        finish(part.slot);
+    }
+}
+
+ucp_request_param_t Channel::request_for(Part& part) {
+    ucp_request_param_t parameters = {};
+    // Memory of devices is staged above us, so libucp need not look.
+    parameters.op_attr_mask =
+        UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+    parameters.memory_type = UCS_MEMORY_TYPE_HOST;
+    parameters.cb.send = &Channel::on_sent;
+    parameters.user_data = &part;
+    return parameters;
+}
+
+Status Channel::started(Part& part, ucs_status_ptr_t answer) {
+    if (UCS_PTR_IS_PTR(answer)) {
+        part.request = answer;
+        ++storage_->in_flight;
+        port_.posted(part.rail);
+        return Status::ok;
+    }
+    const ucs_status_t status = UCS_PTR_RAW_STATUS(answer);
+    part_done(part, status, part.bytes);
+    // A mismatch is progress()'s to tell.
+    return status == UCS_OK || status == UCS_ERR_MESSAGE_TRUNCATED ? Status::ok : failure_;
+}
+
+void Channel::on_sent(void* request, ucs_status_t status, void* user_data) {
+    Part& part = *static_cast<Part*>(user_data);
+    Storage& storage = *part.storage;
+    part.request = nullptr;
+    --storage.in_flight;
+    storage.ucp->request_free(request);
+    if (storage.channel) storage.channel->part_done(part, status, part.bytes);
+}
+
+void Channel::on_received(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info,
+                          void* user_data) {
+    Part& part = *static_cast<Part*>(user_data);
+    Storage& storage = *part.storage;
+    const std::size_t received = status == UCS_OK ? info->length : 0;
+    if (storage.posting == &part) {
+        storage.outcome = {status, received};
+        return;
+    }
+    part.request = nullptr;
+    --storage.in_flight;
+    storage.ucp->request_free(request);
+    if (storage.channel) storage.channel->part_done(part, status, received);
+}
+
+// Hot path: one uncontended lock; no allocation of ours but at a peer's first use.
+Status Channel::post_send(Slot slot, int peer, MessageId id, const void* data, std::size_t bytes,
+                          SendMode mode) {
+    if (port_.in_child()) return Status::transport_failed;
+    const Poster lock(port_);
+    if (failed(failure_)) return failure_;
+    const std::uint32_t process = process_of(peer);
+    const std::uint64_t tag = port_.layout().tag(name_, port_.process(), id);
+    const std::size_t pieces = pieces_of(bytes, process);
+    storage_->slots[slot] = {SlotState::Kind::send, process, static_cast<std::uint32_t>(pieces), 0};
+    const auto call = mode == SendMode::synchronous ? ucp_.tag_send_sync_nbx : ucp_.tag_send_nbx;
+    for (std::size_t i = 0; i < pieces; ++i) {
+        Part& part = this->part(slot, i);
+        part.rail = static_cast<std::uint8_t>(pieces == 1 ? rail_of(process) : i);
+        part.receive = false;
+        Peer* reached = nullptr;
+        Status status = port_.reach(process, part.rail, reached);
+        if (failed(status)) return fail(status);
+        ucp_request_param_t parameters = request_for(part);
+        const std::size_t begin = piece_begin(bytes, i, pieces), end = piece_begin(bytes, i + 1, pieces);
+        status =
+            started(part, call(reached->endpoints[part.rail], static_cast<const std::byte*>(data) + begin,
+                               end - begin, tag, &parameters));
+        if (failed(status)) return status;
+    }
+    return Status::ok;
+}
+
+// Hot path, as post_send.
+Status Channel::post_recv(Slot slot, int peer, MessageId id, void* data, std::size_t bytes) {
+    if (port_.in_child()) return Status::transport_failed;
+    const Poster lock(port_);
+    if (failed(failure_)) return failure_;
+    const std::uint32_t process = process_of(peer);
+    const std::uint64_t tag = port_.layout().tag(name_, process, id);
+    const std::size_t pieces = pieces_of(bytes, process);
+    storage_->slots[slot] = {SlotState::Kind::receive, process, static_cast<std::uint32_t>(pieces), 0};
+    for (std::size_t i = 0; i < pieces; ++i) {
+        Part& part = this->part(slot, i);
+        const std::size_t begin = piece_begin(bytes, i, pieces), end = piece_begin(bytes, i + 1, pieces);
+        part.rail = static_cast<std::uint8_t>(pieces == 1 ? rail_of(process) : i);
+        part.receive = true;
+        part.bytes = end - begin;
+        // Only an endpoint of our own tells when the sender dies.
+        Peer* reached = nullptr;
+        Status status = port_.reach(process, part.rail, reached);
+        if (failed(status)) return fail(status);
+        ucp_request_param_t parameters = request_for(part);
+        // 1.13 does not say how long a message is that was there already; its callback does, within the call.
+        parameters.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
+        parameters.cb.recv = &Channel::on_received;
+        storage_->posting = &part;
+        storage_->outcome.reset();
+        const ucs_status_ptr_t answer =
+            ucp_.tag_recv_nbx(port_.rails()[part.rail].worker, static_cast<std::byte*>(data) + begin,
+                              part.bytes, tag, ~ucp_tag_t{0}, &parameters);
+        storage_->posting = nullptr;
+        if (storage_->outcome) {
+            ucp_.request_free(answer);
+            part_done(part, storage_->outcome->status, storage_->outcome->received);
+        } else {
+            status = started(part, answer);
+        }
+        if (failed(status)) return status;
+    }
+    return Status::ok;
+}
+
+Status Channel::progress(std::span<Slot> done, std::size_t& count) {
+    if (port_.in_child()) return Status::transport_failed;
+    const Driver lock(port_);
+    port_.poll();
+    port_.awake(*this);
+    if (failed(failure_)) return failure_;
+    count = std::min(done.size(), completed_.size());
+    std::copy_n(completed_.begin(), count, done.begin());
+    completed_.erase(completed_.begin(), completed_.begin() + static_cast<std::ptrdiff_t>(count));
+    return Status::ok;
+}
+
+void Channel::drive_host() {
+    if (group_.drive_host) group_.drive_host(group_.host);
+}
+
+Status Channel::arm() {
+    if (port_.in_child()) return Status::transport_failed;
+    const Driver lock(port_);
+    return port_.arm(*this);
+}
+
+void Channel::peer_died(const Peer& peer) {
+    for (const SlotState& slot : storage_->slots) {
+        if (slot.kind == SlotState::Kind::idle || slot.process != peer.process) continue;
+        THALWEG_LOG_AT(error, "process %u cannot be reached any more: %s", peer.process,
+                       ucp_.status_string(peer.reason));
+        fail(Status::transport_failed);
+        return;
+    }
+}
+
+}  // namespace thalweg::ucx

@@ -1,0 +1,135 @@
+// One communicator's share of the port: its slots, its completions, its memory.
+#pragma once
+
+#include <pthread.h>
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "transport/ucx/port.h"
+
+namespace thalweg::ucx {
+
+class Channel;
+
+// One request of libucp that belongs to a slot.
+struct Part {
+    std::uint32_t slot = 0;
+    bool receive = false;
+    std::size_t bytes = 0;    // that a receive must get
+    void* request = nullptr;  // null: not in flight
+    std::uint8_t rail = 0;
+    struct Storage* storage = nullptr;
+};
+
+struct SlotState {
+    enum class Kind : std::uint8_t { idle, send, receive, put, signal };
+    Kind kind = Kind::idle;
+    std::uint32_t process = 0;  // the peer's
+    std::uint32_t left = 0;     // parts that are not complete
+    std::uint64_t tag = 0;      // of a put's signal
+};
+
+// What requests in flight point to. Outlives its channel where some are left; addresses never change.
+struct Storage {
+    const Library* ucp = nullptr;
+    Channel* channel = nullptr;  // null: nobody wants to know any more
+    std::uint32_t in_flight = 0;
+    // While a receive is being posted: which; and how it ended, if the message was there already.
+    struct Outcome {
+        ucs_status_t status = UCS_OK;
+        std::size_t received = 0;
+    };
+    const Part* posting = nullptr;
+    std::optional<Outcome> outcome;
+    std::deque<SlotState> slots;
+    std::deque<Part> parts;
+};
+
+// Where piece i of n begins: pieces begin at whole pages of the message.
+inline std::size_t piece_begin(std::size_t bytes, std::size_t i, std::size_t n) {
+    constexpr std::size_t alignment = 4096;
+    return i == n ? bytes : bytes / n * i / alignment * alignment;
+}
+
+class Channel final : public Transport {
+  public:
+    Channel(UcxPort::Impl& port, const UcxGroup& group);
+    ~Channel() override;
+    // To be called once, before anything else. invalid_argument: the port has a channel of that name.
+    Status open();
+
+    const Capabilities& capabilities() const override { return capabilities_; }
+    int rank() const override { return group_.rank; }
+    int size() const override { return group_.size; }
+    Slot slots() const override { return static_cast<Slot>(storage_->slots.size()); }
+    Status grow(Slot slots) override;
+    Status post_send(Slot slot, int peer, MessageId id, const void* data, std::size_t bytes,
+                     SendMode mode) override;
+    Status post_recv(Slot slot, int peer, MessageId id, void* data, std::size_t bytes) override;
+    Status progress(std::span<Slot> done, std::size_t& count) override;
+    void drive_host() override;
+    int wait_descriptor() const override { return port_.descriptor(); }
+    Status arm() override;
+
+    Status expose(void* memory, std::size_t bytes, Region& region, std::vector<std::byte>& key) override;
+    void conceal(Region region) override;
+    Status attach(int peer, std::span<const std::byte> key, Target& target) override;
+    void detach(Target target) override;
+    Status post_put(Slot slot, Target target, std::uint64_t offset, const void* data, std::size_t bytes,
+                    MessageId signal) override;
+
+    // For the port, with the lock held.
+    std::uint64_t name() const { return name_; }
+    bool has_news() const { return !completed_.empty() || failed(failure_); }
+    void peer_died(const Peer& peer);
+    void send_signal(Slot slot);
+    bool asleep = false;  // `sleeper` may be waiting on the descriptor
+    bool rung = false;    // counted in the port's bell
+    pthread_t sleeper = {};
+
+  private:
+    struct Exposed {
+        std::vector<ucp_mem_h> handles;  // by rail; empty: the number is free
+    };
+    struct Attached {
+        std::uint32_t process = 0;
+        std::uint64_t address = 0, bytes = 0;
+        std::vector<ucp_rkey_h> keys;  // by rail; empty: the number is free
+    };
+
+    std::uint32_t process_of(int rank) const {
+        return group_.processes ? group_.processes[rank] : static_cast<std::uint32_t>(rank);
+    }
+    // A message is cut into this many pieces, the i-th on rail i; 1: it travels whole on rail_of().
+    std::size_t pieces_of(std::size_t bytes, std::uint32_t process);
+    std::size_t rail_of(std::uint32_t process) const;
+    Part& part(Slot slot, std::size_t index) { return storage_->parts[slot * parts_per_slot_ + index]; }
+    static ucp_request_param_t request_for(Part& part);
+    // What libucp answered to a post: done, in flight, or an error.
+    Status started(Part& part, ucs_status_ptr_t answer);
+    void part_done(Part& part, ucs_status_t status, std::size_t received);
+    void finish(Slot slot);
+    Status fail(Status status);
+
+    static void on_sent(void* request, ucs_status_t status, void* user_data);
+    static void on_received(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info,
+                            void* user_data);
+
+    UcxPort::Impl& port_;
+    const Library& ucp_;
+    UcxGroup group_;
+    std::uint64_t name_;
+    Capabilities capabilities_;
+    std::size_t parts_per_slot_;
+    std::unique_ptr<Storage> storage_;
+    std::vector<Slot> completed_;
+    Status failure_ = Status::ok;
+    bool opened_ = false;
+    std::vector<Exposed> exposed_;
+    std::vector<Attached> attached_;
+};
+
+}  // namespace thalweg::ucx

@@ -1,0 +1,26 @@
+// libucp by address. Nothing here is linked: a NEEDED entry of ours would displace the copy that the MPI
+// library brings. Includes libucp's headers, so it is seen by this folder only.
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <string>
+
+namespace thalweg::ucx {
+
+struct Library {
+#define UCX_CALL(name) decltype(&ucp_##name) name = nullptr;
+#include "transport/ucx/calls.def"
+#undef UCX_CALL
+    const char* (*status_string)(ucs_status_t) = nullptr;
+    std::string version;        // "1.20.1"
+    bool loaded_by_us = false;  // else the process had it
+};
+
+// The process's libucp, or the one that the dynamic linker finds. Looked for once; null ever after where
+// there is none that will do, with one sentence in `why`. When we are the ones to load it, it must leave
+// signal handlers, the memory functions of libc and the environment as they are; where a version does not,
+// there is none. Thread-safe.
+const Library* library(std::string& why);
+
+}  // namespace thalweg::ucx

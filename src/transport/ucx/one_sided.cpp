@@ -1,0 +1,172 @@
+// Memory that peers write into. A put is written, flushed (then it is in the peer's memory, whatever carried
+// it), and told by a message of no bytes, which wakes the peer if it sleeps.
+#include <algorithm>
+#include <cstring>
+
+#include "transport/ucx/channel.h"
+
+namespace thalweg::ucx {
+namespace {
+
+using Poster = UcxPort::Impl::Poster;
+
+// A key: where the memory is, then what libucp says per rail, in the form of an address.
+struct KeyHeader {
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+};
+
+// The lowest number of `all` whose `list` is empty, or a new one.
+template <typename Entry, typename List>
+std::uint32_t free_number(std::vector<Entry>& all, List list) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if ((all[i].*list).empty()) return static_cast<std::uint32_t>(i);
+    }
+    all.emplace_back();
+    return static_cast<std::uint32_t>(all.size() - 1);
+}
+
+}  // namespace
+
+Status Channel::expose(void* memory, std::size_t bytes, Region& region, std::vector<std::byte>& key) try {
+    if (port_.in_child()) return Status::transport_failed;
+    if (bytes == 0) return Status::invalid_argument;
+    const Poster lock(port_);
+    Exposed exposed;
+    std::vector<std::vector<std::byte>> packed;
+    const auto undo = [&](ucs_status_t status) {
+        for (std::size_t rail = 0; rail < exposed.handles.size(); ++rail) {
+            ucp_.mem_unmap(port_.rails()[rail].context, exposed.handles[rail]);
+        }
+        return status == UCS_ERR_NO_MEMORY ? Status::out_of_memory : Status::unsupported;
+    };
+    for (const Rail& rail : port_.rails()) {
+        ucp_mem_map_params_t parameters = {};
+        parameters.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+        parameters.address = memory;
+        parameters.length = bytes;
+        ucp_mem_h handle = nullptr;
+        ucs_status_t status = ucp_.mem_map(rail.context, &parameters, &handle);
+        if (status != UCS_OK) return undo(status);
+        exposed.handles.push_back(handle);
+        void* buffer = nullptr;
+        std::size_t length = 0;
+        status = ucp_.rkey_pack(rail.context, handle, &buffer, &length);
+        if (status != UCS_OK) return undo(status);
+        const auto* first = static_cast<const std::byte*>(buffer);
+        packed.emplace_back(first, first + length);
+        ucp_.rkey_buffer_release(buffer);
+    }
+    const KeyHeader header{reinterpret_cast<std::uintptr_t>(memory), bytes};
+    const std::vector<std::byte> rails = format_address(0, packed);
+    key.resize(sizeof header + rails.size());
+    std::memcpy(key.data(), &header, sizeof header);
+    std::memcpy(key.data() + sizeof header, rails.data(), rails.size());
+    region = free_number(exposed_, &Exposed::handles);
+    exposed_[region] = std::move(exposed);
+    return Status::ok;
+} catch (const std::bad_alloc&) {
+    return Status::out_of_memory;
+}
+
+void Channel::conceal(Region region) {
+    if (port_.in_child()) return;
+    const Poster lock(port_);
+    for (std::size_t rail = 0; rail < exposed_[region].handles.size(); ++rail) {
+        ucp_.mem_unmap(port_.rails()[rail].context, exposed_[region].handles[rail]);
+    }
+    exposed_[region].handles.clear();
+}
+
+Status Channel::attach(int peer, std::span<const std::byte> key, Target& target) try {
+    if (port_.in_child()) return Status::transport_failed;
+    KeyHeader header;
+    AddressView view;
+    if (key.size() < sizeof header || !parse_address(key.subspan(sizeof header), view) ||
+        view.rails.size() != port_.rails().size()) {
+        return Status::invalid_argument;
+    }
+    std::memcpy(&header, key.data(), sizeof header);
+    const Poster lock(port_);
+    Attached attached{process_of(peer), header.address, header.bytes, {}};
+    for (std::size_t rail = 0; rail < view.rails.size(); ++rail) {
+        Peer* reached = nullptr;
+        ucp_rkey_h unpacked = nullptr;
+        Status status = port_.reach(attached.process, rail, reached);
+        if (!failed(status) &&
+            ucp_.ep_rkey_unpack(reached->endpoints[rail], view.rails[rail].data(), &unpacked) != UCS_OK) {
+            status = Status::transport_failed;
+        }
+        if (failed(status)) {
+            for (ucp_rkey_h made : attached.keys) ucp_.rkey_destroy(made);
+            return status;
+        }
+        attached.keys.push_back(unpacked);
+    }
+    target = free_number(attached_, &Attached::keys);
+    attached_[target] = std::move(attached);
+    return Status::ok;
+} catch (const std::bad_alloc&) {
+    return Status::out_of_memory;
+}
+
+void Channel::detach(Target target) {
+    if (port_.in_child()) return;
+    const Poster lock(port_);
+    for (ucp_rkey_h key : attached_[target].keys) ucp_.rkey_destroy(key);
+    attached_[target].keys.clear();
+}
+
+Status Channel::post_put(Slot slot, Target target, std::uint64_t offset, const void* data, std::size_t bytes,
+                         MessageId signal) {
+    if (port_.in_child()) return Status::transport_failed;
+    const Poster lock(port_);
+    if (failed(failure_)) return failure_;
+    const Attached& attached = attached_[target];
+    if (offset > attached.bytes || bytes > attached.bytes - offset) return Status::invalid_argument;
+    const std::size_t pieces = pieces_of(bytes, attached.process);
+    const std::uint64_t tag = port_.layout().tag(name_, port_.process(), signal);
+    storage_->slots[slot] = {SlotState::Kind::put, attached.process, static_cast<std::uint32_t>(2 * pieces),
+                             tag};
+    for (std::size_t i = 0; i < pieces; ++i) {
+        const std::size_t rail = pieces == 1 ? rail_of(attached.process) : i;
+        Peer* reached = nullptr;
+        Status status = port_.reach(attached.process, rail, reached);
+        if (failed(status)) return fail(status);
+        const std::size_t begin = piece_begin(bytes, i, pieces), end = piece_begin(bytes, i + 1, pieces);
+        for (const bool flush : {false, true}) {
+            Part& part = this->part(slot, 2 * i + flush);
+            part.rail = static_cast<std::uint8_t>(rail);
+            part.receive = false;
+            ucp_request_param_t parameters = request_for(part);
+            if (flush) parameters.op_attr_mask &= ~std::uint32_t{UCP_OP_ATTR_FIELD_MEMORY_TYPE};
+            const ucs_status_ptr_t answer =
+                flush ? ucp_.ep_flush_nbx(reached->endpoints[rail], &parameters)
+                      : ucp_.put_nbx(reached->endpoints[rail], static_cast<const std::byte*>(data) + begin,
+                                     end - begin, attached.address + offset + begin, attached.keys[rail],
+                                     &parameters);
+            status = started(part, answer);
+            if (failed(status)) return status;
+        }
+    }
+    port_.run_deferred();
+    return failed(failure_) ? failure_ : Status::ok;
+}
+
+void Channel::send_signal(Slot slot) {
+    SlotState& state = storage_->slots[slot];
+    state.kind = SlotState::Kind::signal;
+    state.left = 1;
+    Part& part = this->part(slot, 0);
+    part.rail = static_cast<std::uint8_t>(rail_of(state.process));
+    part.receive = false;
+    Peer* reached = nullptr;
+    if (const Status status = port_.reach(state.process, part.rail, reached); failed(status)) {
+        fail(status);
+        return;
+    }
+    ucp_request_param_t parameters = request_for(part);
+    started(part, ucp_.tag_send_nbx(reached->endpoints[part.rail], nullptr, 0, state.tag, &parameters));
+}
+
+}  // namespace thalweg::ucx

@@ -1,0 +1,270 @@
+#include "transport/ucx/port.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "transport/ucx/channel.h"
+
+namespace thalweg {
+
+using ucx::Channel;
+using ucx::Peer;
+using ucx::Rail;
+using ucx::Storage;
+
+namespace {
+
+// How long closing waits for peers to take what was sent.
+constexpr std::uint64_t longest_close_ns = 2'000'000'000;
+// And how long without sleeping.
+constexpr std::uint64_t spin_ns = 1'000'000;
+
+}  // namespace
+
+UcxPort::Impl::Driver::Driver(Impl& port) : port_(port) {
+    // The lock is not fair, and a driver that polls in a loop would keep it from posters.
+    if (port_.posters_.load(std::memory_order_relaxed) != 0) sched_yield();
+    port_.mutex_.lock();
+}
+
+UcxPort::Impl::Impl(const ucx::Library& library, const UcxOptions& options, const ucx::TagLayout& layout)
+    : ucp_(library), options_(options), layout_(layout) {}
+
+Status UcxPort::Impl::learn(const UcxDirectory& directory, std::string& why) {
+    const auto& offsets = directory.offsets;
+    if (offsets.size() != std::size_t{options_.processes} + 1 || offsets.back() > directory.bytes.size()) {
+        why = "the directory of addresses does not name every process once";
+        return Status::mismatch;
+    }
+    ucx::AddressView view;
+    for (std::uint32_t process = 0; process < options_.processes; ++process) {
+        const std::uint64_t begin = offsets[process], end = offsets[process + 1];
+        if (begin > end || !parse_address(directory.bytes.subspan(begin, end - begin), view)) {
+            why = "process " + std::to_string(process) + " has an address that this build cannot read";
+            return Status::mismatch;
+        }
+        if (view.rails.size() != rails_.size()) {
+            why = "process " + std::to_string(process) + " has " + std::to_string(view.rails.size()) +
+                  " rails, process " + std::to_string(options_.process) + " has " +
+                  std::to_string(rails_.size());
+            return Status::mismatch;
+        }
+    }
+    const Poster lock(*this);
+    directory_ = directory;
+    return Status::ok;
+}
+
+Status UcxPort::Impl::name_channel(UcxChannelName& name) {
+    const Poster lock(*this);
+    std::uint32_t counter = 0;
+    if (next_counter_ < layout_.counters()) {
+        counter = static_cast<std::uint32_t>(next_counter_++);
+    } else if (!returned_counters_.empty()) {
+        counter = returned_counters_.front();
+        returned_counters_.pop_front();
+    } else {
+        return Status::unsupported;
+    }
+    name = {options_.process, counter};
+    return Status::ok;
+}
+
+void UcxPort::Impl::give_back(UcxChannelName name) {
+    const Poster lock(*this);
+    if (name.root == options_.process) returned_counters_.push_back(name.counter);
+}
+
+bool UcxPort::Impl::open(Channel& channel) { return channels_.emplace(channel.name(), &channel).second; }
+
+void UcxPort::Impl::close(Channel& channel) {
+    awake(channel);
+    std::erase_if(deferred_, [&](const auto& entry) { return entry.first == &channel; });
+    channels_.erase(channel.name());
+}
+
+void UcxPort::Impl::adopt(std::unique_ptr<Storage> storage) { orphans_.push_back(std::move(storage)); }
+
+Peer* UcxPort::Impl::find(std::uint32_t process) {
+    const auto known = peers_.find(process);
+    if (known != peers_.end()) return known->second.get();
+    if (std::size_t{process} + 1 >= directory_.offsets.size()) return nullptr;
+    const std::uint64_t begin = directory_.offsets[process], end = directory_.offsets[process + 1];
+    ucx::AddressView view;
+    if (!parse_address(directory_.bytes.subspan(begin, end - begin), view)) return nullptr;
+    auto peer = std::make_unique<Peer>();
+    peer->port = this;
+    peer->process = process;
+    peer->same_host = view.host_key == options_.host_key;
+    peer->endpoints.resize(rails_.size());
+    return peers_.emplace(process, std::move(peer)).first->second.get();
+}
+
+Status UcxPort::Impl::reach(std::uint32_t process, std::size_t rail, Peer*& peer) {
+    peer = find(process);
+    if (!peer || peer->dead) return Status::transport_failed;
+    if (peer->endpoints[rail]) return Status::ok;
+    const std::uint64_t begin = directory_.offsets[process], end = directory_.offsets[process + 1];
+    ucx::AddressView view;
+    parse_address(directory_.bytes.subspan(begin, end - begin), view);
+    ucp_ep_params_t parameters = {};
+    parameters.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                            UCP_EP_PARAM_FIELD_ERR_HANDLER;
+    parameters.address = reinterpret_cast<const ucp_address_t*>(view.rails[rail].data());
+    parameters.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+    parameters.err_handler.cb = &Impl::on_error;
+    parameters.err_handler.arg = peer;
+    const ucs_status_t status = ucp_.ep_create(rails_[rail].worker, &parameters, &peer->endpoints[rail]);
+    if (status == UCS_OK) return Status::ok;
+    peer->endpoints[rail] = nullptr;
+    THALWEG_LOG_AT(error, "process %u cannot be reached over libucp: %s", process,
+                   ucp_.status_string(status));
+    return Status::transport_failed;
+}
+
+// Called by libucp within a poll, where endpoints must not be closed yet.
+void UcxPort::Impl::on_error(void* argument, ucp_ep_h, ucs_status_t status) {
+    Peer& peer = *static_cast<Peer*>(argument);
+    if (peer.dead) return;
+    peer.dead = true;
+    peer.reason = status;
+    peer.port->dying_.push_back(&peer);
+}
+
+// A peer that has gone fails the channels that still want something of it. One that has finished and closed
+// is not missed by anybody, which is how every job ends.
+void UcxPort::Impl::mourn() {
+    for (Peer* peer : std::exchange(dying_, {})) {
+        peer->mourned = true;
+        for (std::size_t rail = 0; rail < peer->endpoints.size(); ++rail) close_endpoint(*peer, rail, true);
+        for (const auto& [name, channel] : channels_) channel->peer_died(*peer);
+    }
+}
+
+void UcxPort::Impl::close_endpoint(Peer& peer, std::size_t rail, bool force) {
+    ucp_ep_h endpoint = std::exchange(peer.endpoints[rail], nullptr);
+    if (!endpoint) return;
+    ucp_request_param_t parameters = {};
+    parameters.op_attr_mask =
+        UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    parameters.flags = force ? UCP_EP_CLOSE_FLAG_FORCE : 0;
+    parameters.user_data = this;
+    parameters.cb.send = [](void* request, ucs_status_t, void* user_data) {
+        Impl& port = *static_cast<Impl*>(user_data);
+        port.ucp_.request_free(request);
+        --port.closing_;
+    };
+    const ucs_status_ptr_t answer = ucp_.ep_close_nbx(endpoint, &parameters);
+    if (answer && !UCS_PTR_IS_ERR(answer)) ++closing_;
+}
+
+void UcxPort::Impl::poll() {
+    for (const Rail& rail : rails_) ucp_.worker_progress(rail.worker);
+    if (!deferred_.empty()) run_deferred();
+    if (!dying_.empty()) mourn();
+    if (!orphans_.empty()) {
+        std::erase_if(orphans_, [](const auto& storage) { return storage->in_flight == 0; });
+    }
+}
+
+void UcxPort::Impl::defer(Channel& channel, Slot slot) { deferred_.emplace_back(&channel, slot); }
+
+void UcxPort::Impl::run_deferred() {
+    for (const auto& [channel, slot] : std::exchange(deferred_, {})) channel->send_signal(slot);
+}
+
+Status UcxPort::Impl::arm(Channel& channel) {
+    // While another channel's bell rings the descriptor is readable and nobody can sleep on it.
+    if (channel.has_news() || rung_ != 0 || !deferred_.empty() || !dying_.empty()) return Status::in_progress;
+    for (const Rail& rail : rails_) {
+        const ucs_status_t status = ucp_.worker_arm(rail.worker);
+        if (status == UCS_ERR_BUSY) return Status::in_progress;
+        if (status != UCS_OK) return Status::transport_failed;
+    }
+    if (!channel.asleep) ++sleepers_;
+    channel.asleep = true;
+    channel.sleeper = pthread_self();
+    signalled_ = false;
+    return Status::ok;
+}
+
+void UcxPort::Impl::posted(std::size_t rail) {
+    if (sleepers_ == 0 || signalled_) return;
+    signalled_ = true;
+    ucp_.worker_signal(rails_[rail].worker);
+}
+
+void UcxPort::Impl::tell(Channel& channel) {
+    // The thread that polls now will ask for this channel's news before it sleeps again.
+    if (!channel.asleep || channel.rung || pthread_equal(channel.sleeper, pthread_self())) return;
+    channel.rung = true;
+    if (rung_++ != 0) return;
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = write(bell_, &one, sizeof one);
+}
+
+void UcxPort::Impl::awake(Channel& channel) {
+    if (!channel.asleep) return;
+    channel.asleep = false;
+    --sleepers_;
+    if (!channel.rung) return;
+    channel.rung = false;
+    if (--rung_ != 0) return;
+    std::uint64_t count = 0;
+    [[maybe_unused]] const ssize_t got = read(bell_, &count, sizeof count);
+}
+
+// Delivers what was sent. Where a channel was given up with requests in flight, nothing is waited for,
+// because their peers may never answer; and libucp, which asserts that a worker has no unfinished business
+// when it is destroyed, keeps one that has.
+bool UcxPort::Impl::close_endpoints() {
+    const auto in_flight = [this] {
+        return std::any_of(orphans_.begin(), orphans_.end(),
+                           [](const auto& storage) { return storage->in_flight != 0; });
+    };
+    const bool force = in_flight();
+    for (const auto& [process, peer] : peers_) {
+        for (std::size_t rail = 0; rail < rails_.size(); ++rail) close_endpoint(*peer, rail, force);
+    }
+    const std::uint64_t begin_ns = now_ns();
+    while (closing_ != 0 || in_flight()) {
+        const std::uint64_t waited_ns = now_ns() - begin_ns;
+        if (waited_ns > longest_close_ns) {
+            THALWEG_LOG_AT(info, "libucp has not closed %d endpoints after 2 s; they are left to it",
+                           closing_);
+            return false;
+        }
+        for (const Rail& rail : rails_) ucp_.worker_progress(rail.worker);
+        if (waited_ns > spin_ns) usleep(100);
+    }
+    return true;
+}
+
+UcxPort::Impl::~Impl() {
+    bool closed = false;
+    // In a child the lock, the workers and their sockets are the parent's.
+    if (!in_child()) {
+        const Poster lock(*this);
+        closed = close_endpoints();
+        for (const Rail& rail : rails_) {
+            if (closed && rail.worker) ucp_.worker_destroy(rail.worker);
+            if (closed && rail.context) ucp_.cleanup(rail.context);
+        }
+    }
+    if (!closed) {
+        for (auto& orphan : orphans_) (void)orphan.release();
+        for (auto& [process, peer] : peers_) (void)peer.release();
+    }
+    if (descriptor_ >= 0) ::close(descriptor_);
+    if (bell_ >= 0) ::close(bell_);
+}
+
+}  // namespace thalweg

@@ -1,0 +1,167 @@
+// The inside of UcxPort: contexts, workers and endpoints, the lock, and who sleeps.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "transport/ucx/library.h"
+#include "transport/ucx/tag.h"
+#include "transport/ucx/ucx.h"
+
+namespace thalweg::ucx {
+
+class Channel;
+struct Storage;
+
+// One context and one worker of libucp, over one network device.
+struct Rail {
+    std::string device;  // empty: whatever libucp found
+    ucp_context_h context = nullptr;
+    ucp_worker_h worker = nullptr;
+};
+
+struct Peer {
+    UcxPort::Impl* port = nullptr;
+    std::uint32_t process = 0;
+    bool same_host = false;
+    std::vector<ucp_ep_h> endpoints;  // by rail; null until first used, and when closed
+    bool dead = false;
+    bool mourned = false;  // endpoints closed and channels told
+    ucs_status_t reason = UCS_OK;
+};
+
+// What a process's address consists of, taken apart. Refers to the directory's memory.
+struct AddressView {
+    std::uint64_t host_key = 0;
+    std::vector<std::span<const std::byte>> rails;
+};
+
+// False: not an address of this build.
+bool parse_address(std::span<const std::byte> bytes, AddressView& view);
+std::vector<std::byte> format_address(std::uint64_t host_key,
+                                      const std::vector<std::vector<std::byte>>& rails);
+
+}  // namespace thalweg::ucx
+
+namespace thalweg {
+
+class UcxPort::Impl {
+  public:
+    // Whoever posts. Holds the lock as long as it lives.
+    class Poster {
+      public:
+        explicit Poster(Impl& port) : port_(port) {
+            port_.posters_.fetch_add(1, std::memory_order_relaxed);
+            port_.mutex_.lock();
+            port_.posters_.fetch_sub(1, std::memory_order_relaxed);
+        }
+        ~Poster() { port_.mutex_.unlock(); }
+        Poster(const Poster&) = delete;
+        Poster& operator=(const Poster&) = delete;
+
+      private:
+        Impl& port_;
+    };
+    // Whoever polls: after posters that wait.
+    class Driver {
+      public:
+        explicit Driver(Impl& port);
+        ~Driver() { port_.mutex_.unlock(); }
+        Driver(const Driver&) = delete;
+        Driver& operator=(const Driver&) = delete;
+
+      private:
+        Impl& port_;
+    };
+
+    Impl(const ucx::Library& library, const UcxOptions& options, const ucx::TagLayout& layout);
+    ~Impl();
+
+    Status start(std::string& why);
+    Status learn(const UcxDirectory& directory, std::string& why);
+    std::span<const std::byte> address() const { return address_; }
+    const char* description() const { return description_.c_str(); }
+    Status name_channel(UcxChannelName& name);
+    void give_back(UcxChannelName name);
+
+    const ucx::Library& ucp() const { return ucp_; }
+    const ucx::TagLayout& layout() const { return layout_; }
+    const std::vector<ucx::Rail>& rails() const { return rails_; }
+    std::uint32_t process() const { return options_.process; }
+    std::uint32_t processes() const { return options_.processes; }
+    int descriptor() const { return descriptor_; }
+    // Whether this process is a fork of the one that opened the port. Without the lock, which may be held by
+    // a thread that does not exist here.
+    bool in_child() const;
+
+    // Everything below: with the lock held.
+
+    bool open(ucx::Channel& channel);  // false: a channel of that name and space is open
+    void close(ucx::Channel& channel);
+    // Takes what requests in flight point to until they are done.
+    void adopt(std::unique_ptr<ucx::Storage> storage);
+
+    // The peer, its endpoint on `rail` made. transport_failed: dead or out of reach.
+    Status reach(std::uint32_t process, std::size_t rail, ucx::Peer*& peer);
+    // As reach, without any endpoint: only to know whether it is on this host.
+    ucx::Peer* find(std::uint32_t process);
+
+    // One poll of every rail.
+    void poll();
+    // ok: a wait on the descriptor is safe, for `channel` too.
+    Status arm(ucx::Channel& channel);
+    // A request was posted on `rail` that is not complete: a driver that sleeps shall see to it.
+    void posted(std::size_t rail);
+    // `channel` got a completion, or its failure.
+    void tell(ucx::Channel& channel);
+    void awake(ucx::Channel& channel);
+    // The put of `slot` is over; its signal must be sent, outside of libucp's callbacks.
+    void defer(ucx::Channel& channel, Slot slot);
+    void run_deferred();
+
+  private:
+    Status start_rail(ucx::Rail& rail, std::vector<std::byte>& address, std::string& why);
+    Status configure(const ucx::Rail& rail, ucp_config_t* config, std::string& why) const;
+    Status make_descriptor(std::string& why);
+    static void on_error(void* argument, ucp_ep_h endpoint, ucs_status_t status);
+    void mourn();
+    bool close_endpoints();  // false: some are not closed
+    void close_endpoint(ucx::Peer& peer, std::size_t rail, bool force);
+
+    const ucx::Library& ucp_;
+    UcxOptions options_;
+    ucx::TagLayout layout_;
+    std::string description_;
+    std::vector<ucx::Rail> rails_;
+    std::vector<std::byte> address_;
+    UcxDirectory directory_;
+
+    std::mutex mutex_;
+    std::atomic<int> posters_{0};
+
+    std::unordered_map<std::uint32_t, std::unique_ptr<ucx::Peer>> peers_;
+    std::vector<ucx::Peer*> dying_;  // reported by libucp, not mourned yet
+    int closing_ = 0;                // endpoints whose closing is not done
+
+    std::unordered_map<std::uint64_t, ucx::Channel*> channels_;  // by TagLayout::channel
+    std::uint64_t next_counter_ = 0;
+    std::deque<std::uint32_t> returned_counters_;
+
+    std::vector<std::unique_ptr<ucx::Storage>> orphans_;
+    std::vector<std::pair<ucx::Channel*, Slot>> deferred_;
+
+    int descriptor_ = -1;         // epoll over the workers' descriptors and the bell
+    int bell_ = -1;               // an eventfd that is readable while rung_ != 0
+    std::uint32_t sleepers_ = 0;  // channels that are asleep
+    bool signalled_ = false;      // since the latest of them armed
+    std::uint32_t rung_ = 0;      // channels that have been rung and have not polled since
+    std::uint32_t forks_at_birth_ = 0;
+};
+
+}  // namespace thalweg

@@ -1,0 +1,12 @@
+# The sources of the ucx transport. libucp is loaded at run time only; without its headers the transport says so.
+find_path(THALWEG_UCX_INCLUDE ucp/api/ucp.h)
+file(GLOB ucx_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.cpp)
+if(THALWEG_UCX_INCLUDE)
+  list(FILTER ucx_sources EXCLUDE REGEX "/absent\\.cpp$")
+  set(THALWEG_HAS_UCX ON)
+else()
+  message(STATUS "thalweg: no ucx transport, because libucp's headers (libucx-dev) are missing")
+  list(FILTER ucx_sources INCLUDE REGEX "/(absent|devices)\\.cpp$")
+  set(THALWEG_HAS_UCX OFF)
+endif()
+list(APPEND core_sources ${ucx_sources})

@@ -1,0 +1,233 @@
+// Starting a port: contexts, workers, the descriptor.
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "transport/ucx/channel.h"
+#include "transport/ucx/port.h"
+
+namespace thalweg {
+namespace {
+
+using ucx::Rail;
+
+// libucp reads its settings for us from THALWEG_UCX_… (and, below those, the user's UCX_…).
+constexpr const char* prefix = "THALWEG";
+
+constinit std::atomic<std::uint32_t> forks{0};
+
+void count_forks() {
+    static const int registered =
+        pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+    (void)registered;
+}
+
+// A list of names that all exist: 1.13 prints a warning for one that does not.
+std::string usual_transports() {
+    std::string list = "self,sm,tcp";
+    std::error_code error;
+    const std::filesystem::directory_iterator devices("/sys/class/infiniband", error);
+    if (!error && devices != std::filesystem::directory_iterator()) list += ",ib";
+    return list;
+}
+
+// libucp's own thread, which waits for connections, must not take the program's signals.
+class SignalsBlocked {
+  public:
+    SignalsBlocked() {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    SignalsBlocked(const SignalsBlocked&) = delete;
+    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+  private:
+    sigset_t before_;
+};
+
+}  // namespace
+
+bool UcxPort::Impl::in_child() const { return forks.load(std::memory_order_relaxed) != forks_at_birth_; }
+
+// What we set, unless the user did under our prefix.
+Status UcxPort::Impl::configure(const Rail& rail, ucp_config_t* config, std::string& why) const {
+    struct Setting {
+        const char* name;
+        std::string value;
+        bool needed;
+    };
+    const Setting settings[] = {
+        {"TLS", options_.transports.empty() ? usual_transports() : options_.transports, true},
+        {"NET_DEVICES", rail.device, !rail.device.empty()},
+        // A peer that is killed is noticed over TCP at once, over shared memory at the next round of these.
+        {"KEEPALIVE_INTERVAL", "2s", false},
+    };
+    for (const Setting& setting : settings) {
+        if (setting.value.empty()) continue;
+        const std::string variable = std::string(prefix) + "_UCX_" + setting.name;
+        if (std::getenv(variable.c_str())) continue;
+        const ucs_status_t status = ucp_.config_modify(config, setting.name, setting.value.c_str());
+        if (status != UCS_OK && setting.needed) {
+            why = "libucp refuses " + std::string(setting.name) + "=" + setting.value + ": " +
+                  ucp_.status_string(status);
+            return Status::unsupported;
+        }
+    }
+    return Status::ok;
+}
+
+Status UcxPort::Impl::start_rail(Rail& rail, std::vector<std::byte>& address, std::string& why) {
+    const auto refuse = [&](const char* what, ucs_status_t status) {
+        why = std::string("libucp ") + ucp_.version + " does not start (" + what + ": " +
+              ucp_.status_string(status) + ")";
+        if (!rail.device.empty()) why += " on " + rail.device;
+        return status == UCS_ERR_NO_MEMORY ? Status::out_of_memory : Status::unsupported;
+    };
+    ucp_config_t* config = nullptr;
+    ucs_status_t status = ucp_.config_read(prefix, nullptr, &config);
+    if (status != UCS_OK) return refuse("ucp_config_read", status);
+    if (const Status configured = configure(rail, config, why); failed(configured)) {
+        ucp_.config_release(config);
+        return configured;
+    }
+    ucp_params_t parameters = {};
+    parameters.field_mask =
+        UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME;
+    parameters.features = UCP_FEATURE_TAG | UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP;
+    parameters.estimated_num_eps = options_.processes;
+    parameters.name = "thalweg";
+    // The oldest interface that we know: asking for that of our headers would warn on older libraries.
+    status = ucp_.init_version(UCP_API_MAJOR, 13, &parameters, config, &rail.context);
+    ucp_.config_release(config);
+    if (status != UCS_OK) {
+        rail.context = nullptr;
+        return refuse("ucp_init", status);
+    }
+    ucp_worker_params_t worker = {};
+    worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+    // Any thread, one at a time: the port's lock sees to it.
+    worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+    status = ucp_.worker_create(rail.context, &worker, &rail.worker);
+    if (status != UCS_OK) {
+        rail.worker = nullptr;
+        return refuse("ucp_worker_create", status);
+    }
+    ucp_address_t* bytes = nullptr;
+    std::size_t length = 0;
+    status = ucp_.worker_get_address(rail.worker, &bytes, &length);
+    if (status != UCS_OK) return refuse("ucp_worker_get_address", status);
+    const auto* first = reinterpret_cast<const std::byte*>(bytes);
+    address.assign(first, first + length);
+    ucp_.worker_release_address(rail.worker, bytes);
+    return Status::ok;
+}
+
+Status UcxPort::Impl::make_descriptor(std::string& why) {
+    descriptor_ = epoll_create1(EPOLL_CLOEXEC);
+    bell_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    std::vector<int> watched{bell_};
+    for (const Rail& rail : rails_) {
+        int descriptor = -1;
+        const ucs_status_t status = ucp_.worker_get_efd(rail.worker, &descriptor);
+        if (status != UCS_OK) {
+            why = std::string("libucp gives no descriptor to sleep on: ") + ucp_.status_string(status);
+            return Status::unsupported;
+        }
+        fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+        watched.push_back(descriptor);
+    }
+    for (const int descriptor : watched) {
+        epoll_event event = {};
+        event.events = EPOLLIN;
+        if (descriptor_ < 0 || descriptor < 0 ||
+            epoll_ctl(descriptor_, EPOLL_CTL_ADD, descriptor, &event) != 0) {
+            why = std::string("no descriptor to sleep on: ") + std::strerror(errno);
+            return Status::unsupported;
+        }
+    }
+    return Status::ok;
+}
+
+Status UcxPort::Impl::start(std::string& why) {
+    count_forks();
+    forks_at_birth_ = forks.load(std::memory_order_relaxed);
+    std::vector<std::vector<std::byte>> addresses;
+    description_ = "libucp " + ucp_.version + (ucp_.loaded_by_us ? ", rails" : " of the process, rails");
+    std::vector<std::string> devices = options_.devices;
+    if (devices.empty()) devices.emplace_back();
+    const SignalsBlocked blocked;
+    for (const std::string& device : devices) {
+        rails_.push_back({device, nullptr, nullptr});
+        addresses.emplace_back();
+        if (const Status status = start_rail(rails_.back(), addresses.back(), why); failed(status)) {
+            return status;
+        }
+        description_ += " " + (device.empty() ? std::string("auto") : device);
+    }
+    address_ = ucx::format_address(options_.host_key, addresses);
+    return make_descriptor(why);
+}
+
+Status UcxPort::open(const UcxOptions& options, std::unique_ptr<UcxPort>& port, std::string& why) try {
+    ucx::TagLayout layout;
+    if (options.process >= options.processes || options.devices.size() > ucx_most_rails) {
+        why = "the ucx transport was started with impossible options";
+        return Status::invalid_argument;
+    }
+    if (!ucx::TagLayout::make(options.processes, layout)) {
+        why = "the ucx transport serves at most 8388608 processes";
+        return Status::unsupported;
+    }
+    const ucx::Library* library = ucx::library(why);
+    if (!library) return Status::unsupported;
+    auto impl = std::make_unique<Impl>(*library, options, layout);
+    if (const Status status = impl->start(why); failed(status)) return status;
+    port.reset(new UcxPort(std::move(impl)));
+    return Status::ok;
+} catch (const std::bad_alloc&) {
+    why = "no memory for the ucx transport";
+    return Status::out_of_memory;
+}
+
+UcxPort::UcxPort(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+UcxPort::~UcxPort() = default;
+std::span<const std::byte> UcxPort::address() const { return impl_->address(); }
+Status UcxPort::learn(const UcxDirectory& directory, std::string& why) {
+    return impl_->learn(directory, why);
+}
+std::size_t UcxPort::rails() const { return impl_->rails().size(); }
+const char* UcxPort::description() const { return impl_->description(); }
+Status UcxPort::name_channel(UcxChannelName& name) { return impl_->name_channel(name); }
+void UcxPort::give_back(UcxChannelName name) { impl_->give_back(name); }
+
+Status UcxPort::make_channel(const UcxGroup& group, std::unique_ptr<Transport>& channel) try {
+    const ucx::TagLayout& layout = impl_->layout();
+    if (group.rank < 0 || group.rank >= group.size || group.name.root >= impl_->processes() ||
+        group.name.counter >= layout.counters()) {
+        return Status::invalid_argument;
+    }
+    for (int rank = 0; group.processes && rank < group.size; ++rank) {
+        if (group.processes[rank] >= impl_->processes()) return Status::invalid_argument;
+    }
+    if (!group.processes && static_cast<std::uint32_t>(group.size) > impl_->processes()) {
+        return Status::invalid_argument;
+    }
+    auto made = std::make_unique<ucx::Channel>(*impl_, group);
+    if (const Status status = made->open(); failed(status)) return status;
+    channel = std::move(made);
+    return Status::ok;
+} catch (const std::bad_alloc&) {
+    return Status::out_of_memory;
+}
+
+}  // namespace thalweg

@@ -1,0 +1,125 @@
+// Messages and puts over libucp: a transport that progresses without the MPI library, at any thread level,
+// and whose waits can sleep on a descriptor.
+//
+// A process has one UcxPort: an own context and worker of libucp per rail, and one endpoint per peer and
+// rail, made when it is first used. All channels share it. Nothing of the MPI library's own use of libucp is
+// touched.
+//
+// Threads. Every call here and on the channels may come from any thread: one lock per port is taken by
+// whoever posts or polls, for the time of one post or one poll. So at any time at most one thread drives
+// libucp; it moves everybody's messages and leaves the completions with their channels. A poll lets waiting
+// posters go first. One channel is still used by one thread at a time (transport.h). A thread that sleeps on
+// the descriptor is woken (ucp_worker_signal) by a post of another thread, and by a bell of the port when
+// another thread's poll completed something of its channels.
+//
+// After fork() the child has no port: calls say transport_failed, destructors do nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "transport/transport.h"
+
+namespace thalweg {
+
+// The name of a channel, equal on all its ranks: a counter of the process that is rank 0 of the group.
+struct UcxChannelName {
+    std::uint32_t root = 0;
+    std::uint32_t counter = 0;
+    bool operator==(const UcxChannelName&) const = default;
+};
+
+// A channel has two spaces of operation numbers, which are two Transports of the same name: calls are
+// numbered in call order; a persistent plan has one number as long as it lives, and all its rounds use it.
+enum class OperationSpace : std::uint8_t { calls, plans };
+
+struct UcxOptions {
+    std::uint32_t process = 0;    // this process among all that have a port: dense, agreed
+    std::uint32_t processes = 1;  // how many there are; at most 2^23
+    // Equal on two processes exactly when they share a host: large messages between hosts are cut up over the
+    // rails.
+    std::uint64_t host_key = 0;
+    // One rail per network device ("eth0", "mlx5_0:1"), the same number on all processes. Empty: one rail
+    // over whatever libucp finds.
+    std::vector<std::string> devices;
+    // libucp's list of transports (UCX_TLS); empty: shared memory inside a host, InfiniBand and the like
+    // where the host has them, and TCP. THALWEG_UCX_TLS in the environment goes before both.
+    std::string transports;
+};
+
+inline constexpr std::size_t ucx_most_rails = 8;
+
+// Addresses of all processes, as address() gave them, one behind the other: that of process i is bytes
+// offsets[i] to offsets[i + 1] of `bytes`. The caller's memory, which must outlive the port and may be shared
+// by the processes of a host.
+struct UcxDirectory {
+    std::span<const std::byte> bytes;
+    std::span<const std::uint64_t> offsets;  // processes + 1
+};
+
+struct UcxGroup {
+    UcxChannelName name;
+    OperationSpace space = OperationSpace::calls;
+    int rank = 0;
+    int size = 1;
+    // The process of each rank; null: rank r is process r. Lives as long as the channel.
+    const std::uint32_t* processes = nullptr;
+    Slot slots = 64;
+    // What Transport::drive_host() calls, because nothing here drives the host MPI; null: nothing.
+    void (*drive_host)(void* context) = nullptr;
+    void* host = nullptr;
+};
+
+class UcxPort {
+  public:
+    // Loads libucp if the process has none, and starts our part of it. Communicates nothing; some
+    // milliseconds. Errors, with one sentence in `why` and `port` unchanged: unsupported (no libucp that will
+    // do, no such device, this build has no ucx), invalid_argument (options), out_of_memory.
+    static Status open(const UcxOptions& options, std::unique_ptr<UcxPort>& port, std::string& why);
+    // Delivers what was sent, and closes; at most about 2 s where peers do not answer. Pre: no channel is
+    // left.
+    ~UcxPort();
+    UcxPort(const UcxPort&) = delete;
+    UcxPort& operator=(const UcxPort&) = delete;
+
+    // For the others to reach this process: some 100 to 1000 bytes, valid as long as the port.
+    std::span<const std::byte> address() const;
+    // Must precede the first message. mismatch (nothing learned): addresses of another build, or of processes
+    // with another number of rails; one sentence in `why`.
+    Status learn(const UcxDirectory& directory, std::string& why);
+
+    std::size_t rails() const;
+    // "libucp 1.20.1 of the process, rails eth0 eth1": for reports. Lives as long as the port.
+    const char* description() const;
+
+    // A name that no channel of this process bears or has borne, for a group whose rank 0 is this process.
+    // unsupported: none is left (their number is 2^counter_bits of tag.h: millions in small jobs, 64 in the
+    // largest).
+    Status name_channel(UcxChannelName& name);
+    // The name may be given to another channel. Pre: all ranks of the old one have destroyed it.
+    void give_back(UcxChannelName name);
+
+    // Local; communicates nothing. The port must outlive the channel, which may be destroyed by any thread.
+    // Destroying one with requests in flight withdraws its receives; the memory of sends in flight must stay
+    // valid until the port is gone. Errors: invalid_argument (rank, size, a process beyond the directory, a
+    // name that is open already), out_of_memory.
+    Status make_channel(const UcxGroup& group, std::unique_ptr<Transport>& channel);
+
+    class Impl;
+
+  private:
+    explicit UcxPort(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+// Network devices of this host that look like rails of one kind: up, with an address, no loopback, bridge or
+// tunnel, and as fast as the fastest of them. In the order of their names. What a job may use as rails is
+// what all its processes find alike.
+std::vector<std::string> ucx_devices();
+
+}  // namespace thalweg

@@ -1,0 +1,96 @@
+// A few processes that talk over ucx without an MPI: started here, and introduced to each other through the
+// process that started them (or, in a lab, through files).
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "transport/ucx/ucx.h"
+
+namespace thalweg::test {
+
+using Bytes = std::vector<std::byte>;
+
+// Ends the process with status 1 and says where.
+#define REQUIRE(condition)                                                                                  \
+    do {                                                                                                    \
+        if (!(condition)) {                                                                                 \
+            std::fprintf(stderr, "%s:%d: rank %d: not so: %s\n", __FILE__, __LINE__, job_rank, #condition); \
+            std::_Exit(1);                                                                                  \
+        }                                                                                                   \
+    } while (false)
+
+extern int job_rank;
+
+class Job {
+  public:
+    Job(int rank, int size, int socket, std::string folder)
+        : rank_(rank), size_(size), socket_(socket), folder_(std::move(folder)) {}
+    int rank() const { return rank_; }
+    int size() const { return size_; }
+    // What every rank gave, in the order of ranks; also a barrier. Empty for a rank that has died.
+    std::vector<Bytes> exchange(const Bytes& mine);
+    void barrier() { exchange({}); }
+
+  private:
+    int rank_, size_;
+    int socket_;          // to the starter; -1: exchange by files
+    std::string folder_;  // for those
+    int round_ = 0;
+};
+
+// A job's port, with everybody's address.
+struct Node {
+    // `options` says what differs from one rail, no host key, and the place in `job`.
+    explicit Node(Job& job, UcxOptions options = {});
+    // A channel over `members` (process numbers; empty: all), named `name`.
+    std::unique_ptr<Transport> channel(UcxChannelName name, OperationSpace space = OperationSpace::calls,
+                                       const std::vector<std::uint32_t>* members = nullptr);
+
+    Job& job;
+    Bytes table;
+    std::vector<std::uint64_t> offsets;
+    std::unique_ptr<UcxPort> port;
+};
+
+// Exchanges empty messages with every peer. The first message of a pair needs both ends to poll; later ones
+// do not. Uses operation 4294967295 of the channel.
+void connect(Transport& channel);
+
+// Polls, or sleeps on the descriptor, until `count` slots have come back. In the order in which they came.
+std::vector<Slot> finish(Transport& channel, std::size_t count);
+std::vector<Slot> finish_sleeping(Transport& channel, std::size_t count, int* sleeps = nullptr);
+// As finish, but gives up with the first error, or with in_progress after `seconds`.
+Status finish_or_fail(Transport& channel, std::size_t count, double seconds, bool sleeping);
+
+// Bytes that depend on their place and on `seed`; and whether they are those.
+Bytes pattern(std::size_t bytes, std::uint32_t seed);
+bool is_pattern(const Bytes& bytes, std::uint32_t seed);
+
+double seconds_now();
+double cpu_seconds();  // of this process, all threads
+
+using Arguments = std::map<std::string, std::string>;
+std::uint64_t number(const Arguments& arguments, const std::string& name, std::uint64_t standard);
+
+// Every case is run by all ranks; a rank that returns has passed.
+using Case = void (*)(Job& job, const Arguments& arguments);
+#define UCX_CASE(name) void name(Job& job, [[maybe_unused]] const Arguments& arguments)
+#define UCX_CASES(CASE)                                                                                    \
+    CASE(messages)                                                                                         \
+    CASE(order)                                                                                            \
+    CASE(operations)                                                                                       \
+    CASE(channels) CASE(rounds) CASE(wrong_size) CASE(puts) CASE(rails) CASE(threads) CASE(driver)         \
+        CASE(sleeping) CASE(bell) CASE(killed) CASE(killed_asleep) CASE(left) CASE(unchanged) CASE(forked) \
+            CASE(exits) CASE(many) CASE(stream)
+#define UCX_DECLARE(name) UCX_CASE(name);
+UCX_CASES(UCX_DECLARE)
+#undef UCX_DECLARE
+
+}  // namespace thalweg::test

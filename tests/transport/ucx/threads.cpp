@@ -1,0 +1,159 @@
+// Who polls, who sleeps, and who wakes whom.
+#include <poll.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "job.h"
+
+namespace thalweg::test {
+
+namespace {
+
+// Ping-pong of growing messages over one channel; both ends check.
+void talk(Job& job, Transport& channel, std::uint32_t rounds, bool sleeping) {
+    const int peer = 1 - job.rank();
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+        const std::size_t bytes = (round * 397) % 100'000;
+        const std::uint32_t seed = round * 2 + static_cast<std::uint32_t>(job.rank());
+        const Bytes sent = pattern(bytes, seed);
+        Bytes received(bytes);
+        REQUIRE(channel.post_recv(1, peer, {round, 0}, received.data(), bytes) == Status::ok);
+        REQUIRE(channel.post_send(0, peer, {round, 0}, sent.data(), bytes, SendMode::buffered) == Status::ok);
+        if (sleeping) {
+            finish_sleeping(channel, 2);
+        } else {
+            finish(channel, 2);
+        }
+        REQUIRE(is_pattern(received, seed ^ 1));
+    }
+}
+
+}  // namespace
+
+// Two threads, each with its channel, over one port: both polling, both sleeping, one of each.
+UCX_CASE(threads) {
+    Node node(job);
+    const auto rounds = static_cast<std::uint32_t>(number(arguments, "rounds", 1000));
+    std::uint32_t counter = 0;
+    for (const bool first_sleeps : {false, true}) {
+        for (const bool second_sleeps : {false, true}) {
+            const auto a = node.channel({0, counter++});
+            const auto b = node.channel({0, counter++});
+            std::thread other([&] { talk(job, *a, rounds, first_sleeps); });
+            talk(job, *b, rounds, second_sleeps);
+            other.join();
+            job.barrier();
+        }
+    }
+}
+
+// What an agent does: one thread drives the channel whose messages another thread posts, and sleeps between.
+// The owner never polls. (A channel is used by one of them at a time: the owner hands over, the agent hands
+// back.)
+UCX_CASE(driver) {
+    Node node(job);
+    const auto channel = node.channel({0, 0});
+    const int peer = 1 - job.rank();
+    std::atomic<int> turn{0};  // 0: the owner's, 1: the agent's, 2: over
+    std::thread agent([&] {
+        for (;;) {
+            turn.wait(0);
+            if (turn == 2) return;
+            finish_sleeping(*channel, 2);
+            turn = 0;
+            turn.notify_all();
+        }
+    });
+    for (std::uint32_t round = 0; round < 300; ++round) {
+        const std::size_t bytes = std::size_t{1} << (round % 20);
+        const std::uint32_t seed = round * 2 + static_cast<std::uint32_t>(job.rank());
+        const Bytes sent = pattern(bytes, seed);
+        Bytes received(bytes);
+        REQUIRE(channel->post_send(0, peer, {round, 0}, sent.data(), bytes, SendMode::buffered) ==
+                Status::ok);
+        REQUIRE(channel->post_recv(1, peer, {round, 0}, received.data(), bytes) == Status::ok);
+        turn = 1;
+        turn.notify_all();
+        turn.wait(1);
+        REQUIRE(is_pattern(received, seed ^ 1));
+    }
+    turn = 2;
+    turn.notify_all();
+    agent.join();
+}
+
+// A wait of a second costs next to no CPU time and few wake-ups.
+UCX_CASE(sleeping) {
+    Node node(job, {.devices = {}, .transports = arguments.contains("tls") ? arguments.at("tls") : ""});
+    const auto channel = node.channel({0, 0});
+    std::uint32_t value = 7, received = 0;
+    // Once for the connection.
+    for (std::uint32_t round = 0; round < 2; ++round) {
+        job.barrier();
+        if (job.rank() == 1) {
+            if (round == 1) usleep(1'000'000);
+            REQUIRE(channel->post_send(0, 0, {round, 0}, &value, 4, SendMode::synchronous) == Status::ok);
+            finish_sleeping(*channel, 1);
+            continue;
+        }
+        REQUIRE(channel->post_recv(0, 1, {round, 0}, &received, 4) == Status::ok);
+        const double cpu = cpu_seconds(), begin = seconds_now();
+        int sleeps = 0;
+        finish_sleeping(*channel, 1, &sleeps);
+        const double waited = seconds_now() - begin, used = cpu_seconds() - cpu;
+        if (round == 0) continue;
+        std::printf("waited %.3f s: %.2f ms of CPU, %d sleeps\n", waited, 1e3 * used, sleeps);
+        REQUIRE(received == 7 && waited > 0.9);
+        REQUIRE(used < 0.02 && sleeps >= 1 && sleeps < 20);
+    }
+    job.barrier();
+}
+
+// A thread sleeps for its channel while another thread's polls take its message from the network: the bell
+// must wake it although the network has nothing more to say. And a post wakes a driver that sleeps.
+UCX_CASE(bell) {
+    Node node(job);
+    const auto watched = node.channel({0, 0});
+    const auto busy = node.channel({0, 1});
+    const int rounds = 200;
+    std::uint32_t value = 0, received = 0, other = 0;
+    if (job.rank() == 1) {
+        for (int round = 0; round < rounds; ++round) {
+            job.barrier();
+            usleep(1000);
+            value = static_cast<std::uint32_t>(round);
+            REQUIRE(watched->post_send(0, 0, {value, 0}, &value, 4, SendMode::buffered) == Status::ok);
+            finish(*watched, 1);
+            usleep(2000);
+            // Ends the other thread's polling.
+            REQUIRE(busy->post_send(0, 0, {value, 0}, &value, 4, SendMode::buffered) == Status::ok);
+            finish(*busy, 1);
+        }
+        return;
+    }
+    double slowest = 0;
+    for (int round = 0; round < rounds; ++round) {
+        const auto operation = static_cast<std::uint32_t>(round);
+        REQUIRE(watched->post_recv(0, 1, {operation, 0}, &received, 4) == Status::ok);
+        REQUIRE(busy->post_recv(0, 1, {operation, 0}, &other, 4) == Status::ok);
+        std::atomic<double> woken{0};
+        std::thread sleeper([&] {
+            finish_sleeping(*watched, 1);
+            woken = seconds_now();
+        });
+        usleep(500);
+        job.barrier();
+        // Keeps polling (and arming, which drains what the network signalled) until both messages are here.
+        finish_sleeping(*busy, 1);
+        const double polled = seconds_now();
+        sleeper.join();
+        slowest = std::max(slowest, woken - polled);
+        REQUIRE(received == operation && other == operation);
+    }
+    std::printf("the sleeper ended at most %.1f ms after the poller\n", 1e3 * slowest);
+    REQUIRE(slowest < 5);
+}
+
+}  // namespace thalweg::test
