@@ -10,10 +10,10 @@
 namespace thalweg {
 namespace {
 
-// Where ranks exceed cores, time spent spinning is taken from the rank we wait for, so every poll yields. Then sleep:
-// but not before the pieces of a pipeline on a slow link stop coming. On 4 hosts of 2 ranks that shared 2 cores, at
-// 100 Mbit/s a piece of 12 KiB each ms, waits that slept after 30 us took 2 to 5 % longer (64 KiB, Open MPI and
-// Intel MPI, 4.85 against 4.68 ms), because every rank of the chain added its lateness.
+// Where ranks exceed cores, time spent spinning is taken from the rank we wait for, so every poll yields.
+// Then sleep: but not before the pieces of a pipeline on a slow link stop coming. On 4 hosts of 2 ranks that
+// shared 2 cores, at 100 Mbit/s a piece of 12 KiB each ms, waits that slept after 30 us took 2 to 5 % longer
+// (64 KiB, Open MPI and Intel MPI, 4.85 against 4.68 ms), because every rank of the chain added its lateness.
 constexpr std::uint64_t spin_ns = 3'000'000;
 // A sleep costs about 5 us of kernel and wake-up, so a shorter one is not worth making.
 constexpr std::uint64_t shortest_sleep_ns = 20'000;
