@@ -94,9 +94,9 @@ class Transport {
     // One-sided transfers, where capabilities().one_sided says so. A rank exposes memory and gives the key to
     // its peers in any way; a peer attaches it and puts into it. Not on the hot path: these allocate.
     //
-    // expose: `memory` stays valid until conceal(); nobody may put into it from then on. attach: `key` is
-    // what `peer` got for the region. Errors: unsupported, out_of_memory, invalid_argument (a malformed key),
-    // transport_failed.
+    // expose: `memory`, of at least one byte, stays valid until conceal(); nobody may put into it from then
+    // on. attach: `key` is what `peer` got for the region. Errors: unsupported, out_of_memory,
+    // invalid_argument (no memory, a malformed key), transport_failed.
     virtual Status expose(void*, std::size_t, Region&, std::vector<std::byte>&) {
         return Status::unsupported;
     }
@@ -105,7 +105,8 @@ class Transport {
     virtual void detach(Target) {}
     // Writes `bytes` bytes at `offset` of the target, then signals: the peer's receive of zero bytes with
     // identity `signal` completes when the data is in its memory, and not before. The slot completes when
-    // `data` may be reused and the signal is on its way. Otherwise as post_send.
+    // `data` may be reused and the signal is on its way. Otherwise as post_send; invalid_argument: beyond the
+    // target.
     virtual Status post_put(Slot, Target, std::uint64_t /*offset*/, const void* /*data*/,
                             std::size_t /*bytes*/, MessageId /*signal*/) {
         return Status::unsupported;

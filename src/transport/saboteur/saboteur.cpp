@@ -15,9 +15,16 @@ using Bytes = std::vector<unsigned char>;
 class Saboteur final : public Transport {
   public:
     Saboteur(std::unique_ptr<Transport> owned, Transport& inner, const SaboteurOptions& options)
-        : owned_(std::move(owned)), inner_(inner), options_(options), receives_(inner.slots()) {}
+        : owned_(std::move(owned)),
+          inner_(inner),
+          options_(options),
+          capabilities_(inner.capabilities()),
+          receives_(inner.slots()) {
+        // What peers put does not pass here, so it could not be damaged.
+        capabilities_.one_sided = false;
+    }
 
-    const Capabilities& capabilities() const override { return inner_.capabilities(); }
+    const Capabilities& capabilities() const override { return capabilities_; }
     int rank() const override { return inner_.rank(); }
     int size() const override { return inner_.size(); }
     Slot slots() const override { return inner_.slots(); }
@@ -105,6 +112,7 @@ class Saboteur final : public Transport {
     std::unique_ptr<Transport> owned_;
     Transport& inner_;
     SaboteurOptions options_;
+    Capabilities capabilities_;
     std::vector<Receive> receives_;
     Bytes previous_;
     std::uint64_t candidates_ = 0;

@@ -1,6 +1,7 @@
 #include "transport/ucx/channel.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 
@@ -24,8 +25,7 @@ Channel::Channel(UcxPort::Impl& port, const UcxGroup& group)
       name_(port.layout().channel(group.name, group.space)),
       // A put needs one request to write and one to flush, on every rail.
       parts_per_slot_(2 * port.rails().size()),
-      storage_(std::make_unique<Storage>()) {
-    storage_->ucp = &ucp_;
+      storage_(std::make_unique<Storage>(port)) {
     storage_->channel = this;
     capabilities_.name = "ucx";
     capabilities_.max_message_bytes = most_bytes;
@@ -102,6 +102,14 @@ Status Channel::fail(Status status) {
     return status;
 }
 
+Status Channel::lose(const Peer* peer) {
+    if (peer && !failed(failure_)) {
+        THALWEG_LOG_AT(error, "process %u cannot be reached any more: %s", peer->process,
+                       ucp_.status_string(peer->reason));
+    }
+    return fail(Status::transport_failed);
+}
+
 void Channel::finish(Slot slot) {
     storage_->slots[slot].kind = SlotState::Kind::idle;
     completed_.push_back(slot);
@@ -123,7 +131,7 @@ void Channel::part_done(Part& part, ucs_status_t status, std::size_t received) {
     }
 }
 
-ucp_request_param_t Channel::request_for(Part& part) {
+ucp_request_param_t Channel::request_for(Part& part, const void* data, std::size_t bytes) {
     ucp_request_param_t parameters = {};
     // Memory of devices is staged above us, so libucp need not look.
     parameters.op_attr_mask =
@@ -131,7 +139,24 @@ ucp_request_param_t Channel::request_for(Part& part) {
     parameters.memory_type = UCS_MEMORY_TYPE_HOST;
     parameters.cb.send = &Channel::on_sent;
     parameters.user_data = &part;
+    if (!ucp_.needs_registration || bytes < rendezvous_bytes) return parameters;
+    ucp_mem_map_params_t memory = {};
+    memory.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+    memory.address = const_cast<void*>(data);
+    memory.length = bytes;
+    if (ucp_.mem_map(port_.rails()[part.rail].context, &memory, &part.registered) == UCS_OK) {
+        parameters.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
+        parameters.memh = part.registered;
+    } else {
+        part.registered = nullptr;  // the message travels all the same
+    }
     return parameters;
+}
+
+void Channel::unregister(Part& part) {
+    if (!part.registered) return;
+    const UcxPort::Impl& port = part.storage->port;
+    port.ucp().mem_unmap(port.rails()[part.rail].context, std::exchange(part.registered, nullptr));
 }
 
 Status Channel::started(Part& part, ucs_status_ptr_t answer) {
@@ -141,6 +166,7 @@ Status Channel::started(Part& part, ucs_status_ptr_t answer) {
         port_.posted(part.rail);
         return Status::ok;
     }
+    unregister(part);
     const ucs_status_t status = UCS_PTR_RAW_STATUS(answer);
     part_done(part, status, part.bytes);
     // A mismatch is progress()'s to tell.
@@ -152,7 +178,8 @@ void Channel::on_sent(void* request, ucs_status_t status, void* user_data) {
     Storage& storage = *part.storage;
     part.request = nullptr;
     --storage.in_flight;
-    storage.ucp->request_free(request);
+    unregister(part);
+    storage.port.ucp().request_free(request);
     if (storage.channel) storage.channel->part_done(part, status, part.bytes);
 }
 
@@ -167,7 +194,8 @@ void Channel::on_received(void* request, ucs_status_t status, const ucp_tag_recv
     }
     part.request = nullptr;
     --storage.in_flight;
-    storage.ucp->request_free(request);
+    unregister(part);
+    storage.port.ucp().request_free(request);
     if (storage.channel) storage.channel->part_done(part, status, received);
 }
 
@@ -187,13 +215,12 @@ Status Channel::post_send(Slot slot, int peer, MessageId id, const void* data, s
         part.rail = static_cast<std::uint8_t>(pieces == 1 ? rail_of(process) : i);
         part.receive = false;
         Peer* reached = nullptr;
-        Status status = port_.reach(process, part.rail, reached);
-        if (failed(status)) return fail(status);
-        ucp_request_param_t parameters = request_for(part);
+        if (failed(port_.reach(process, part.rail, reached))) return lose(reached);
         const std::size_t begin = piece_begin(bytes, i, pieces), end = piece_begin(bytes, i + 1, pieces);
-        status =
-            started(part, call(reached->endpoints[part.rail], static_cast<const std::byte*>(data) + begin,
-                               end - begin, tag, &parameters));
+        const auto* from = static_cast<const std::byte*>(data) + begin;
+        const ucp_request_param_t parameters = request_for(part, from, end - begin);
+        const Status status =
+            started(part, call(reached->endpoints[part.rail], from, end - begin, tag, &parameters));
         if (failed(status)) return status;
     }
     return Status::ok;
@@ -214,27 +241,32 @@ Status Channel::post_recv(Slot slot, int peer, MessageId id, void* data, std::si
         part.rail = static_cast<std::uint8_t>(pieces == 1 ? rail_of(process) : i);
         part.receive = true;
         part.bytes = end - begin;
-        // Only an endpoint of our own tells when the sender dies.
+        // Only an endpoint of our own tells when the sender dies. Without one, what it sent while it lived
+        // counts.
         Peer* reached = nullptr;
-        Status status = port_.reach(process, part.rail, reached);
-        if (failed(status)) return fail(status);
-        ucp_request_param_t parameters = request_for(part);
+        const bool reachable = !failed(port_.reach(process, part.rail, reached));
+        auto* to = static_cast<std::byte*>(data) + begin;
+        ucp_request_param_t parameters = request_for(part, to, part.bytes);
         // 1.13 does not say how long a message is that was there already; its callback does, within the call.
         parameters.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
         parameters.cb.recv = &Channel::on_received;
         storage_->posting = &part;
         storage_->outcome.reset();
-        const ucs_status_ptr_t answer =
-            ucp_.tag_recv_nbx(port_.rails()[part.rail].worker, static_cast<std::byte*>(data) + begin,
-                              part.bytes, tag, ~ucp_tag_t{0}, &parameters);
+        const ucs_status_ptr_t answer = ucp_.tag_recv_nbx(port_.rails()[part.rail].worker, to, part.bytes,
+                                                          tag, ~ucp_tag_t{0}, &parameters);
         storage_->posting = nullptr;
         if (storage_->outcome) {
             ucp_.request_free(answer);
+            unregister(part);
             part_done(part, storage_->outcome->status, storage_->outcome->received);
-        } else {
-            status = started(part, answer);
+            continue;
         }
+        const Status status = started(part, answer);
         if (failed(status)) return status;
+        if (!reachable) {
+            port_.poll();
+            if (part.request) return lose(reached);
+        }
     }
     return Status::ok;
 }
@@ -264,9 +296,7 @@ Status Channel::arm() {
 void Channel::peer_died(const Peer& peer) {
     for (const SlotState& slot : storage_->slots) {
         if (slot.kind == SlotState::Kind::idle || slot.process != peer.process) continue;
-        THALWEG_LOG_AT(error, "process %u cannot be reached any more: %s", peer.process,
-                       ucp_.status_string(peer.reason));
-        fail(Status::transport_failed);
+        lose(&peer);
         return;
     }
 }

@@ -20,6 +20,7 @@ struct Part {
     bool receive = false;
     std::size_t bytes = 0;    // that a receive must get
     void* request = nullptr;  // null: not in flight
+    ucp_mem_h registered = nullptr;
     std::uint8_t rail = 0;
     struct Storage* storage = nullptr;
 };
@@ -34,7 +35,9 @@ struct SlotState {
 
 // What requests in flight point to. Outlives its channel where some are left; addresses never change.
 struct Storage {
-    const Library* ucp = nullptr;
+    explicit Storage(UcxPort::Impl& the_port) : port(the_port) {}
+
+    UcxPort::Impl& port;
     Channel* channel = nullptr;  // null: nobody wants to know any more
     std::uint32_t in_flight = 0;
     // While a receive is being posted: which; and how it ended, if the message was there already.
@@ -107,12 +110,16 @@ class Channel final : public Transport {
     std::size_t pieces_of(std::size_t bytes, std::uint32_t process);
     std::size_t rail_of(std::uint32_t process) const;
     Part& part(Slot slot, std::size_t index) { return storage_->parts[slot * parts_per_slot_ + index]; }
-    static ucp_request_param_t request_for(Part& part);
+    // What libucp shall know of a request on `bytes` bytes at `data`; registers them where that is needed.
+    ucp_request_param_t request_for(Part& part, const void* data, std::size_t bytes);
+    static void unregister(Part& part);
     // What libucp answered to a post: done, in flight, or an error.
     Status started(Part& part, ucs_status_ptr_t answer);
     void part_done(Part& part, ucs_status_t status, std::size_t received);
     void finish(Slot slot);
     Status fail(Status status);
+    // We want something of a peer that is dead or out of reach.
+    Status lose(const Peer* peer);
 
     static void on_sent(void* request, ucs_status_t status, void* user_data);
     static void on_received(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info,

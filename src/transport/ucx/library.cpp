@@ -15,6 +15,7 @@ namespace {
 
 constexpr const char* file_name = "libucp.so.0";
 constexpr unsigned oldest_minor = 13;
+constexpr unsigned oldest_minor_needing_registration = 14;
 
 // What a library may change in a process by being loaded: who handles signals, and the first instructions of
 // the functions that libucm patches to see memory come and go.
@@ -91,6 +92,7 @@ bool look_up(Library& library, void* handle, std::string& why) {
         why = "libucp " + library.version + " is not 1.13 or a newer 1.x";
         return false;
     }
+    library.needs_registration = library.loaded_by_us && minor >= oldest_minor_needing_registration;
     return true;
 }
 

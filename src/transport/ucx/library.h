@@ -15,6 +15,10 @@ struct Library {
     const char* (*status_string)(ucs_status_t) = nullptr;
     std::string version;        // "1.20.1"
     bool loaded_by_us = false;  // else the process had it
+    // Without memory hooks libucp keeps no cache of registered memory, and from 1.14 on it follows a null
+    // pointer to that cache when a peer dies during a rendezvous (openucx/ucx#11467, seen in 1.20.1), unless
+    // the memory was registered by its user. So we do, for all messages that may go by rendezvous.
+    bool needs_registration = false;
 };
 
 // The process's libucp, or the one that the dynamic linker finds. Looked for once; null ever after where

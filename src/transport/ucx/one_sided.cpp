@@ -131,21 +131,20 @@ Status Channel::post_put(Slot slot, Target target, std::uint64_t offset, const v
     for (std::size_t i = 0; i < pieces; ++i) {
         const std::size_t rail = pieces == 1 ? rail_of(attached.process) : i;
         Peer* reached = nullptr;
-        Status status = port_.reach(attached.process, rail, reached);
-        if (failed(status)) return fail(status);
+        if (failed(port_.reach(attached.process, rail, reached))) return lose(reached);
         const std::size_t begin = piece_begin(bytes, i, pieces), end = piece_begin(bytes, i + 1, pieces);
         for (const bool flush : {false, true}) {
             Part& part = this->part(slot, 2 * i + flush);
             part.rail = static_cast<std::uint8_t>(rail);
             part.receive = false;
-            ucp_request_param_t parameters = request_for(part);
+            const auto* from = static_cast<const std::byte*>(data) + begin;
+            ucp_request_param_t parameters = request_for(part, from, flush ? 0 : end - begin);
             if (flush) parameters.op_attr_mask &= ~std::uint32_t{UCP_OP_ATTR_FIELD_MEMORY_TYPE};
             const ucs_status_ptr_t answer =
                 flush ? ucp_.ep_flush_nbx(reached->endpoints[rail], &parameters)
-                      : ucp_.put_nbx(reached->endpoints[rail], static_cast<const std::byte*>(data) + begin,
-                                     end - begin, attached.address + offset + begin, attached.keys[rail],
-                                     &parameters);
-            status = started(part, answer);
+                      : ucp_.put_nbx(reached->endpoints[rail], from, end - begin,
+                                     attached.address + offset + begin, attached.keys[rail], &parameters);
+            const Status status = started(part, answer);
             if (failed(status)) return status;
         }
     }
@@ -161,11 +160,11 @@ void Channel::send_signal(Slot slot) {
     part.rail = static_cast<std::uint8_t>(rail_of(state.process));
     part.receive = false;
     Peer* reached = nullptr;
-    if (const Status status = port_.reach(state.process, part.rail, reached); failed(status)) {
-        fail(status);
+    if (failed(port_.reach(state.process, part.rail, reached))) {
+        lose(reached);
         return;
     }
-    ucp_request_param_t parameters = request_for(part);
+    const ucp_request_param_t parameters = request_for(part, nullptr, 0);
     started(part, ucp_.tag_send_nbx(reached->endpoints[part.rail], nullptr, 0, state.tag, &parameters));
 }
 

@@ -125,8 +125,7 @@ Status UcxPort::Impl::reach(std::uint32_t process, std::size_t rail, Peer*& peer
     const ucs_status_t status = ucp_.ep_create(rails_[rail].worker, &parameters, &peer->endpoints[rail]);
     if (status == UCS_OK) return Status::ok;
     peer->endpoints[rail] = nullptr;
-    THALWEG_LOG_AT(error, "process %u cannot be reached over libucp: %s", process,
-                   ucp_.status_string(status));
+    peer->reason = status;
     return Status::transport_failed;
 }
 

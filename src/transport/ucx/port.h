@@ -19,6 +19,10 @@ namespace thalweg::ucx {
 class Channel;
 struct Storage;
 
+// Where libucp needs_registration, messages from here on go by rendezvous and are registered, others do
+// neither.
+inline constexpr std::size_t rendezvous_bytes = 64 * 1024;
+
 // One context and one worker of libucp, over one network device.
 struct Rail {
     std::string device;  // empty: whatever libucp found
@@ -107,7 +111,8 @@ class UcxPort::Impl {
     // Takes what requests in flight point to until they are done.
     void adopt(std::unique_ptr<ucx::Storage> storage);
 
-    // The peer, its endpoint on `rail` made. transport_failed: dead or out of reach.
+    // The peer, its endpoint on `rail` made. transport_failed: dead or out of reach, `peer` says why (null:
+    // there is no such process).
     Status reach(std::uint32_t process, std::size_t rail, ucx::Peer*& peer);
     // As reach, without any endpoint: only to know whether it is on this host.
     ucx::Peer* find(std::uint32_t process);

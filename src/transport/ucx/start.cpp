@@ -71,6 +71,7 @@ Status UcxPort::Impl::configure(const Rail& rail, ucp_config_t* config, std::str
         {"NET_DEVICES", rail.device, !rail.device.empty()},
         // A peer that is killed is noticed over TCP at once, over shared memory at the next round of these.
         {"KEEPALIVE_INTERVAL", "2s", false},
+        {"RNDV_THRESH", ucp_.needs_registration ? std::to_string(ucx::rendezvous_bytes) : "", false},
     };
     for (const Setting& setting : settings) {
         if (setting.value.empty()) continue;

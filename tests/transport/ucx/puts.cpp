@@ -60,7 +60,8 @@ UCX_CASE(puts) {
 // Two rails over one device (there need not be two), and ranks that take themselves for different hosts:
 // whole messages, cut ones, sizes around the cut, puts, and a wrong size.
 UCX_CASE(rails) {
-    const std::string device = arguments.contains("device") ? arguments.at("device") : "lo";
+    const std::vector<std::string> found = ucx_devices();
+    const std::string device = found.empty() ? "lo" : found[0];
     UcxOptions options;
     options.devices = {device, device};
     options.transports = "tcp";
