@@ -35,6 +35,7 @@ Row row(const std::string& column, const std::string& phase, std::uint64_t launc
     row.launch = launch;
     row.bytes = 1 << 20;
     row.seconds = std::move(seconds);
+    if (column == "thalweg") row.algorithm = "chain:chunk_bytes=64K";
     return row;
 }
 
@@ -109,6 +110,14 @@ TEST(Table, PairsOfDifferentLaunchesAreNeverCompared) {
     EXPECT_DOUBLE_EQ(lines[0].against_best.value, 0.5);
 }
 
+TEST(Table, OursStandsBesideTheDefaultOfItsOwnLaunch) {
+    const auto lines = summarize({row("native", "decide", 1, {6}), row("thalweg", "decide", 1, {3}),
+                                  row("native ring", "decide", 2, {2}), row("thalweg", "decide", 2, {1})});
+    ASSERT_EQ(lines.size(), 1u);
+    EXPECT_DOUBLE_EQ(lines[0].native_seconds, 6);
+    EXPECT_DOUBLE_EQ(lines[0].ours_seconds, 3);
+}
+
 TEST(Table, TheGainSplitsIntoAlgorithmAndWaiting) {
     const auto lines =
         summarize({row("native", "screen", 1, {6}), row("native scatter_ring", "screen", 1, {6.1}),
@@ -117,6 +126,17 @@ TEST(Table, TheGainSplitsIntoAlgorithmAndWaiting) {
     EXPECT_EQ(lines[0].twin, "scatter_ring");
     EXPECT_DOUBLE_EQ(lines[0].twin_seconds, 3);
     EXPECT_NE(format_table(lines, false).find("2.00 x 2.00"), std::string::npos);
+}
+
+TEST(Table, WhatWasLeftToTheMpiHasNoGainToSplit) {
+    Row ours = row("thalweg", "screen", 1, {6});
+    ours.algorithm.clear();
+    const auto lines =
+        summarize({row("native", "screen", 1, {6}), row("native scatter_ring", "screen", 1, {6.1}),
+                   row("thalweg scatter_ring", "screen", 1, {3}), ours});
+    ASSERT_EQ(lines.size(), 1u);
+    EXPECT_EQ(lines[0].algorithm, "native");
+    EXPECT_EQ(lines[0].twin_seconds, 0);
 }
 
 TEST(Table, ATwinIsFoundHoweverItsColumnIsWritten) {

@@ -33,8 +33,11 @@ std::string source_commit() {
     const std::string folder = fs::path(own_path()).parent_path().string();
     std::string commit = first_line("git -C '" + folder + "' rev-parse --short HEAD 2>/dev/null");
     if (commit.empty()) return "released";
-    if (!first_line("git -C '" + folder + "' status --porcelain --untracked-files=no 2>/dev/null").empty())
-        commit += "+";
+    // Results are not what was measured with.
+    const std::string changes =
+        "' status --porcelain --untracked-files=no -- ':/' ':(top,exclude)bench/results' "
+        "':(top,exclude)docs/measurements.md' 2>/dev/null";
+    if (!first_line("git -C '" + folder + changes).empty()) commit += "+";
     return commit;
 }
 

@@ -77,7 +77,11 @@ Summary summarize_point(const std::vector<const Row*>& rows) {
         }
     }
     if (!automatic_of.empty()) {
-        const Row& ours = *automatic_of.rbegin()->second;
+        // Beside the native default stands what took turns with it; launches may differ by more than columns
+        // do.
+        const auto beside =
+            default_of.empty() ? automatic_of.end() : automatic_of.find(default_of.rbegin()->first);
+        const Row& ours = *(beside == automatic_of.end() ? automatic_of.rbegin()->second : beside->second);
         line.mpi = ours.context.value("mpi_name", "");
         line.shape = ours.context.value("shape", "");
         line.rate = ours.context.value("rate", "");
@@ -93,7 +97,8 @@ Summary summarize_point(const std::vector<const Row*>& rows) {
     }
     const Row* const like_default =
         default_of.empty() ? nullptr : nearest_native(rows, median(default_of.rbegin()->second->seconds));
-    if (like_default != nullptr) {
+    // Where the call was left to the MPI there is no gain to split.
+    if (like_default != nullptr && line.algorithm != "native") {
         line.twin = same_as_ours(line.mpi, like_default->collective, like_default->column);
         for (const Row* row : rows)
             if (runs_choice(*row, line.twin) && !row->seconds.empty())
