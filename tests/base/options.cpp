@@ -93,6 +93,10 @@ TEST(options, unknown_name_is_reported_with_the_nearest_real_one) {
               std::string::npos)
         << complaints[0].sentence;
     EXPECT_EQ(complaints[1].sentence.find("maybe"), std::string::npos) << complaints[1].sentence;
+    // Names that other readers understand.
+    complaints.clear();
+    read({"THALWEG_LAB_PPN=2", "THALWEG_UCX_TLS=tcp", "THALWEG_MPI_ROOTS=/opt"}, complaints);
+    EXPECT_TRUE(complaints.empty());
 }
 
 TEST(options, malformed_value_is_refused_with_the_accepted_form_and_the_default_stays) {
