@@ -234,7 +234,7 @@ void Driver::measure_point(const Point& point) {
             into->seconds.push_back(seconds);
             if (!column.native && ours_.last_call != nullptr) {
                 thalweg_last_call last;
-                if (ours_.last_call(&last) == THALWEG_OK) {
+                if (ours_.last_call(&last) != THALWEG_NOT_FOUND) {
                     into->algorithm = last.algorithm;
                     into->reason = last.reason;
                 }

@@ -147,7 +147,7 @@ void measure_small(const Case& what, std::size_t bytes, int calls, MPI_Comm comm
             SmallColumn& column = columns[i];
             blocks.run(column, now, column.result, segment[i]);
             thalweg_last_call last;
-            if (!column.native && ours.last_call != nullptr && ours.last_call(&last) == THALWEG_OK) {
+            if (!column.native && ours.last_call != nullptr && ours.last_call(&last) != THALWEG_NOT_FOUND) {
                 column.result.algorithm = last.algorithm;
                 column.result.reason = last.reason;
             }

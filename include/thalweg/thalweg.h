@@ -51,7 +51,9 @@ typedef struct thalweg_last_call {
     char reason[128];    /* why it was chosen or declined, one short phrase */
 } thalweg_last_call;
 
-/* Fills `call`. Returns THALWEG_OK, or THALWEG_NOT_FOUND when the calling thread has made no such call. */
+/* Fills `call`. Returns THALWEG_OK; THALWEG_NOT_FOUND: the calling thread has made no such call;
+ * THALWEG_DECLINED: nor has it, but broadcasts go to the native MPI without being looked at, and `reason`
+ * says why (on one host, unless THALWEG_BCAST asks for an algorithm); everything else is 0. */
 int thalweg_get_last_call(thalweg_last_call* call);
 
 #ifdef __cplusplus

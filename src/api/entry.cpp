@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "plan/broadcast.h"
+#include "plan/bypass.h"
 #include "plan/communicator.h"
 #include "plan/datatype.h"
 #include "plan/last_call.h"
@@ -68,7 +69,7 @@ void thalweg_entry_comm_freeing(MPI_Comm comm) {
 int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
                         int* error) {
     const std::uint64_t gate = bcast_gate.load(std::memory_order_acquire);
-    if (gate == gate_closed) return 0;
+    if (gate == gate_closed) return Bypass::open() ? 2 : 0;
     const std::int64_t size = type_size(datatype);
     std::uint64_t bytes = 0;
     if (count < 0 || size < 0 ||

@@ -25,7 +25,8 @@ void thalweg_entry_session_closing(void);
  * it. */
 void thalweg_entry_comm_freeing(MPI_Comm comm);
 
-/* 1: the broadcast is done and *error is what MPI_Bcast returns; 0: declined, call the native library. */
+/* 1: the broadcast is done and *error is what MPI_Bcast returns; 0: declined, call the native library; 2: the
+ * same, and nobody need ask again while the bypass is open (plan/bypass.h). */
 int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
                         int* error);
 

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/status.h"
+#include "plan/bypass.h"
 #include "plan/last_call.h"
 #include "plan/world.h"
 
@@ -45,8 +46,12 @@ int thalweg_set_option(const char* name, const char* value) {
 int thalweg_get_last_call(thalweg_last_call* call) {
     if (call == nullptr) return THALWEG_ERR_ARGUMENT;
     const LastCall& last = last_call;
-    if (!last.any) return THALWEG_NOT_FOUND;
+    if (!last.any && !Bypass::open()) return THALWEG_NOT_FOUND;
     std::memset(call, 0, sizeof *call);
+    if (!last.any) {
+        std::snprintf(call->reason, sizeof call->reason, "%s", bypass_reason);
+        return THALWEG_DECLINED;
+    }
     call->accelerated = last.accelerated;
     call->bytes = last.bytes;
     if (last.accelerated) {

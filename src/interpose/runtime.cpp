@@ -10,6 +10,7 @@
 
 #include "api/entry.h"
 #include "base/log.h"
+#include "plan/bypass.h"
 #include "plan/presence.h"
 #include "transport/mpi/host.h"
 
@@ -173,11 +174,15 @@ int thalweg_take_MPI_Bcast(void* buffer, ThalwegCount count, ThalwegHandle datat
 }
 
 int thalweg_take_mpi_bcast(void* buffer, int count, int datatype, int root, int comm, int* error) {
-    if (!taking.load(std::memory_order_acquire)) return 0;
+    if (!taking.load(std::memory_order_acquire) || Bypass::open()) return 0;
     const Host* native = host();
     return thalweg_take_MPI_Bcast(is_fortran_bottom(buffer) ? MPI_BOTTOM : buffer, count,
                                   (ThalwegHandle)native->datatype_of_fortran(datatype), root,
-                                  (ThalwegHandle)native->comm_of_fortran(comm), error);
+                                  (ThalwegHandle)native->comm_of_fortran(comm), error) == 1;
+}
+
+void thalweg_remember(void* shortcut, void* native) {
+    Bypass::remember(*static_cast<Shortcut*>(shortcut), native);
 }
 
 void* thalweg_find_native(const char* name, void* self) {

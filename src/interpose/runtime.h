@@ -45,11 +45,16 @@ void thalweg_before_session_finalize(void);
 void thalweg_before_MPI_Comm_free(const void* comm);
 void thalweg_before_mpi_comm_free(int comm);
 
-/* 1: done, *error is what the wrapper returns; 0: pass the call on. */
+/* 1: done, *error is what the wrapper returns; 0: pass the call on; 2: pass it on, and remember the function
+ * it was passed on to. */
 int thalweg_take_MPI_Bcast(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root,
                            ThalwegHandle comm, int* error);
 /* The same from Fortran: handles are Fortran integers, and buffer may be Fortran's MPI_BOTTOM. */
 int thalweg_take_mpi_bcast(void* buffer, int count, int datatype, int root, int comm, int* error);
+
+/* `shortcut` is an _Atomic(void*), null at first: the function that the wrapper calls without asking. It
+ * becomes `native` until calls want to be seen again; then it is null. */
+void thalweg_remember(void* shortcut, void* native);
 
 /* Any definition of `name` but `self` in the loaded objects, else of P`name` (p`name` for Fortran); null when
  * there is none. */

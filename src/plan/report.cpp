@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "plan/bypass.h"
 #include "thalweg/thalweg.h"
 #include "transport/mpi/host.h"
 
@@ -192,7 +193,9 @@ std::string as_json(const World& world, const std::vector<std::shared_ptr<Commun
     append_totals(text, own);
     text += ",\n \"largest_of_any_rank\": ";
     append_totals(text, most);
-    text += ",\n \"small\": [";
+    text += ",\n \"unseen\": [";
+    if (world.handed_on()) text += "{\"operation\": \"bcast\", \"reason\": " + quoted(bypass_reason) + "}";
+    text += "],\n \"small\": [";
     first = true;
     for (const SmallRow& row : small_rows()) {
         append(text,
@@ -231,6 +234,8 @@ std::string as_table(const World& world, const std::vector<std::shared_ptr<Commu
            host()->library_version, world.rank());
     append(text, "  %-9s %10s %9s %12s %10s  %s\n", "operation", "bytes from", "calls", "bytes", "seconds",
            "how (waits: sleeps)");
+    if (world.handed_on())
+        append(text, "  %-9s %10s %9s %12s %10s  native: %s\n", "bcast", "", "", "", "", bypass_reason);
     for (const SmallRow& row : small_rows())
         append(text, "  %-9s %10s %9" PRIu64 " %12s %10s  native: %s\n", "bcast",
                bytes_text(class_begin(row.size_class)).c_str(), row.calls, "", "", text_of(Reason::small));

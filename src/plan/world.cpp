@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "base/log.h"
+#include "plan/bypass.h"
 #include "plan/kept_memory.h"
 #include "plan/keyvals.h"
+#include "plan/last_call.h"
 #include "plan/place.h"
 #include "plan/presence.h"
 #include "plan/reserve.h"
@@ -106,9 +108,10 @@ void World::agree() {
     const bool has_pool = world->pool_.open();
     if (!world->find_places(has_pool) || !world->read_table()) return;
     if (failed(world->steer()) || failed(make_keyvals())) return;
+    world->leaves_one_host_ = native_on_one_host(Collective::bcast, world->table_);
     World* const ready = world.release();
     the_world.store(ready, std::memory_order_release);
-    bcast_gate.store(ready->steering_.bcast_min_bytes, std::memory_order_release);
+    ready->set_gate();
 }
 
 void World::leave() {
@@ -255,6 +258,23 @@ Status World::steer() {
     return Status::ok;
 }
 
+// Opens or closes the gate as steered_ says. On one host, where nothing was asked for and no table says
+// otherwise, every broadcast of every communicator is the native library's: nobody need look at them. Pre: as
+// steer().
+void World::set_gate() {
+    const bool hand_on = single_host_ && leaves_one_host_ && steered_.bcast.view() == "auto";
+    bcast_gate.store(hand_on ? gate_closed : steering_.bcast_min_bytes, std::memory_order_release);
+    if (hand_on == handing_on_) return;
+    handing_on_ = hand_on;
+    if (hand_on) {
+        handed_on_ = true;
+        last_call.any = false;  // the next broadcast leaves no mark, and is not to be taken for one before
+        Bypass::let_go();
+    } else {
+        Bypass::hold();
+    }
+}
+
 Steering World::steering() const {
     std::lock_guard lock(steering_mutex_);
     return steering_;
@@ -277,8 +297,7 @@ Status World::set_option(const char* name, const char* value) {
         return status;
     }
     set_log_level(steered_.log);
-    if (!left_.load(std::memory_order_acquire))
-        bcast_gate.store(steering_.bcast_min_bytes, std::memory_order_release);
+    if (!left_.load(std::memory_order_acquire)) set_gate();
     return status;
 }
 

@@ -76,6 +76,9 @@ class World {
     Network network() const;
     void learn(const Network& network);
 
+    // Whether broadcasts were handed on unseen at any time: they are not in the report.
+    bool handed_on() const { return handed_on_; }
+
     // Communicators that have a channel. Bounded by THALWEG_MAX_COMMUNICATORS.
     std::atomic<std::uint64_t> channels{0};
 
@@ -86,6 +89,7 @@ class World {
     void warn_of_differing(std::uint64_t options_differing) const;
     bool read_table();
     Status steer();
+    void set_gate();
 
     int rank_ = 0, size_ = 0;
     MPI_Group group_;
@@ -100,6 +104,8 @@ class World {
     mutable std::mutex steering_mutex_;
     Settings steered_;  // with the changes made since
     Steering steering_;
+    bool leaves_one_host_ = false;                 // no tuning table speaks for one host
+    bool handing_on_ = false, handed_on_ = false;  // the bypass is not held by us; it was not at some time
     std::atomic<std::uint32_t> generation_{0};
     mutable std::mutex network_mutex_;
     Network network_;

@@ -138,6 +138,18 @@ Decision decide(Collective collective, std::uint64_t bytes, const Topology& topo
     return Selector(collective, topology, selection).decide(bytes);
 }
 
+bool native_on_one_host(Collective collective, const std::string& table) {
+    const auto leaves_it = [collective](std::string_view json) {
+        TuningTable parsed;
+        std::string why;
+        if (failed(parse_table(json, parsed, why)) || parsed.collective != collective) return true;
+        return std::none_of(parsed.rows.begin(), parsed.rows.end(),
+                            [](const TuningRow& row) { return row.choice && row.hosts.has(1); });
+    };
+    const auto built_in = built_in_tables();
+    return (table.empty() || leaves_it(table)) && std::all_of(built_in.begin(), built_in.end(), leaves_it);
+}
+
 Explanation explain(Collective collective, std::uint64_t bytes, const Topology& topology,
                     const Selection& selection) {
     Explanation explanation;

@@ -63,6 +63,11 @@ class Selector {
 Decision decide(Collective collective, std::uint64_t bytes, const Topology& topology,
                 const Selection& selection);
 
+// Whether on one host the native MPI has every call, of any size and any number of ranks, unless an algorithm
+// is asked for: no row of `table` (JSON, may be empty) or of the built-in ones speaks for one host. Blocking
+// calls only.
+bool native_on_one_host(Collective collective, const std::string& table);
+
 // One line of `thalweg explain`.
 struct Candidate {
     Choice choice;

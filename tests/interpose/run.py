@@ -127,6 +127,18 @@ def case_bcast(context):
     both_ways(context, "bcast", ranks=1)
 
 
+def case_direct(context):
+    """Where nobody need see broadcasts, a wrapper asks once and jumps to the native function from then on."""
+    plain = context.program("bcast", 3, preload=None)
+    run = context.program("bcast", 3, take="direct")
+    expect(run.code == 0 and same(run.out, plain.out), run, plain)
+    expect(run.count("seen") == ["1"] * 3 and run.count("taken") == ["0"] * 3, run)
+    if context.exported("MPI_Bcast_c"):
+        run = context.program("bigcount", 2, take="direct")
+        # MPI_Bcast and MPI_Bcast_c are two wrappers.
+        expect(run.code == 0 and all(n in ("1", "2") for n in run.count("seen")), run)
+
+
 def case_errors(context):
     both_ways(context, "errors", ranks=2)
 

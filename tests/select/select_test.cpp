@@ -32,6 +32,22 @@ TEST(Decide, LeavesToTheNativeLibraryWhatItDoesBest) {
     EXPECT_EQ(Selector(Collective::bcast, topology_of("node:4 core:2"), {}).native_below(), 65536u);
 }
 
+TEST(Decide, LeavesOneHostAloneUnlessATableSpeaksForIt) {
+    const auto row = [](const std::string& hosts, const std::string& choice) {
+        return table_of(R"({"hosts":[)" + hosts + R"(],"bytes":[1048576,null],"choice":")" + choice + "\"}");
+    };
+    EXPECT_TRUE(native_on_one_host(Collective::bcast, ""));
+    EXPECT_TRUE(native_on_one_host(Collective::bcast, row("2,null", "linear")));
+    EXPECT_TRUE(native_on_one_host(Collective::bcast, row("1,1", "native")));
+    EXPECT_TRUE(native_on_one_host(Collective::bcast, "not a table"));
+    EXPECT_FALSE(native_on_one_host(Collective::bcast, row("1,1", "linear")));
+    EXPECT_FALSE(native_on_one_host(Collective::bcast, row("0,null", "chain:chunk_bytes=8K")));
+    // It says what every selector of one host would: the smallest message that ours would run is none.
+    for (const char* hosts : {"node:1 core:1", "node:1 core:2", "node:1 core:48"})
+        EXPECT_EQ(Selector(Collective::bcast, topology_of(hosts), {}).native_below(), ~std::uint64_t{0})
+            << hosts;
+}
+
 TEST(Decide, PipelinesWithinTheTargetsOnTheLabs) {
     // hosts, latency and rate as the emulated clusters have them; the ratio of predicted time to limit.
     const Selection lab{Machine::from_options(60, 11.95e6), "mpich", {}, {}};

@@ -4,11 +4,16 @@
 typedef int Next_MPI_Bcast_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root, ThalwegHandle comm);
 Next_MPI_Bcast_c wrap_MPI_Bcast_c THALWEG_WRAPS(MPI_Bcast_c);
 static ThalwegNext next_MPI_Bcast_c = {"MPI_Bcast_c", (void*)wrap_MPI_Bcast_c, NULL};
+static _Atomic(void*) shortcut_MPI_Bcast_c;
 
 int wrap_MPI_Bcast_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root, ThalwegHandle comm) {
+    Next_MPI_Bcast_c* direct = (Next_MPI_Bcast_c*)atomic_load_explicit(&shortcut_MPI_Bcast_c, memory_order_relaxed);
+    if (direct != NULL) return direct(buffer, count, datatype, root, comm);
     int error;
-    if (thalweg_take_MPI_Bcast(buffer, count, datatype, root, comm, &error)) return error;
+    int answer = thalweg_take_MPI_Bcast(buffer, count, datatype, root, comm, &error);
+    if (answer == 1) return error;
     Next_MPI_Bcast_c* next = (Next_MPI_Bcast_c*)thalweg_next(&next_MPI_Bcast_c);
     if (next == NULL) return thalweg_missing_error();
+    if (answer == 2) thalweg_remember(&shortcut_MPI_Bcast_c, (void*)next);
     return next(buffer, count, datatype, root, comm);
 }

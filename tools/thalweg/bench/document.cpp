@@ -147,9 +147,8 @@ std::string document(const std::vector<Row>& rows) {
         text +=
             "\n## One host\n\n"
             "Without the lab: ranks that share memory, each with a core of its own. No link is crossed, so "
-            "there is no limit. *native* under **ran** means that Thalweg leaves the call to the MPI and "
-            "adds "
-            "the look at it, none of which is in the caches before a single call as measured here.\n\n" +
+            "there is no limit. *native* under **ran** means that Thalweg leaves the calls "
+            "to the MPI: on one host its wrapper jumps to the native function without looking at them.\n\n" +
             one.summary + one.tables;
     if (!small_of.empty()) text += small_calls;
     for (const auto& [mpi, own] : small_of)

@@ -1,0 +1,59 @@
+/* All ranks on one host and nothing asked for: broadcasts go to the native library without being looked at,
+ * on every communicator and at every size, until an algorithm is asked for, and again afterwards. */
+#include "check.h"
+
+enum { most_bytes = 300000 };
+
+static unsigned char* data;
+static unsigned seed = 0;
+
+static void broadcast(size_t bytes, MPI_Comm comm) {
+    const int root = (int)(++seed % (unsigned)check_size);
+    memset(data, poison_value, bytes);
+    if (check_rank == root) fill(data, bytes, seed);
+    MPI_Bcast(data, (int)bytes, MPI_BYTE, root, comm);
+    verify(data, bytes, seed, "a broadcast on one host");
+}
+
+static thalweg_last_call last(int expected) {
+    thalweg_last_call call;
+    memset(&call, 0xff, sizeof call);
+    const int code = look_last_call(&call);
+    CHECK(code == expected, "thalweg_get_last_call returned %d, not %d: %s", code, expected, call.reason);
+    return call;
+}
+
+static void unseen(MPI_Comm comm) {
+    static const size_t sizes[] = {0, 1, 8, 4096, most_bytes};
+    for (int i = 0; i < 5; ++i) {
+        broadcast(sizes[i], comm);
+        const thalweg_last_call call = last(THALWEG_DECLINED);
+        CHECK(!call.accelerated && call.bytes == 0 && strstr(call.reason, "one host"), "seen: %s",
+              call.reason);
+    }
+}
+
+int main(int argc, char** argv) {
+    check_start(&argc, &argv, MPI_THREAD_SINGLE);
+    data = guarded_new(most_bytes);
+    MPI_Comm twin;
+    MPI_Comm_dup(MPI_COMM_WORLD, &twin);
+    unseen(MPI_COMM_WORLD);
+    unseen(twin);
+    set_option("THALWEG_BCAST", "linear");
+    for (int i = 0; i < 5; ++i) {
+        broadcast(most_bytes, i % 2 ? twin : MPI_COMM_WORLD);
+        CHECK(last(THALWEG_OK).accelerated == (check_size > 1), "native: %s", last_reason());
+    }
+    set_option("THALWEG_BCAST", "native");
+    for (int i = 0; i < 3; ++i) {
+        broadcast(most_bytes, MPI_COMM_WORLD);
+        CHECK(!last(THALWEG_OK).accelerated, "accelerated although the native library was asked for");
+    }
+    set_option("THALWEG_BCAST", NULL);
+    unseen(MPI_COMM_WORLD);
+    unseen(twin);
+    MPI_Comm_free(&twin);
+    guarded_free(data, most_bytes);
+    return check_end();
+}
