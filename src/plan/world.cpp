@@ -286,11 +286,14 @@ Status World::set_option(const char* name, const char* value) {
     const Option* const option = find_option(name);
     if (option == nullptr) return Status::not_found;
     if (option->when != When::anytime) return Status::unsupported;
-    const std::string started = settings_.value_text(static_cast<std::size_t>(option - options().data()));
+    const auto index = static_cast<std::size_t>(option - options().data());
+    const std::string started = settings_.value_text(index);
     const Settings before = steered_;
     Status status = steered_.set(name, value == nullptr ? std::string_view(started) : std::string_view(value),
                                  Origin::program, why, check_option);
-    if (!failed(status)) status = steer();
+    // What was in effect before stays planned.
+    const bool changed = !failed(status) && steered_.value_text(index) != before.value_text(index);
+    if (changed && option->scope == Scope::agreed) status = steer();
     if (failed(status)) {
         if (!why.empty()) THALWEG_LOG_AT(warn, "thalweg_set_option: %s", why.c_str());
         steered_ = before;

@@ -1,5 +1,6 @@
-/* A broadcast whose plan is cached takes no memory from the heap, and a small one takes the short way. The
- * program's own malloc counts the calls that come from the preload object. */
+/* A broadcast whose plan is cached takes no memory from the heap, also after an option was set to what it
+ * was, and a small one takes the short way. The program's own malloc counts the calls that come from the
+ * preload object. */
 #include "check.h"
 
 extern void* __libc_malloc(size_t);
@@ -58,6 +59,13 @@ int main(int argc, char** argv) {
             MPI_Bcast(data, 100000, MPI_BYTE, i % check_size, MPI_COMM_WORLD);
             MPI_Bcast(data, sizeof data, MPI_BYTE, 0, MPI_COMM_WORLD);
             MPI_Bcast(data, 1, vector, i % check_size, MPI_COMM_WORLD);
+            /* What is said again in other words changes nothing, and one process's own settings are no reason
+             * to plan anew. */
+            counting = 0;
+            set_option("THALWEG_BCAST", NULL);
+            set_option("THALWEG_BCAST_MIN_BYTES", "0001");
+            set_option("THALWEG_LOG", i % 2 ? "warn" : "error");
+            counting = 1;
             if (expect_thalweg() && check_size > 1) CHECK(was_accelerated(), "native: %s", last_reason());
         }
         for (int i = 0; i < 1000; ++i) MPI_Bcast(data, 8, MPI_BYTE, 0, MPI_COMM_WORLD);
