@@ -1,0 +1,58 @@
+// What the programs share around their work: options, one sentence for bad input, the loop of runs.
+#pragma once
+
+#include <mpi.h>
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "common/hidden_allgather.h"
+#include "common/report.h"
+#include "common/version.h"
+
+namespace thalweg::apps {
+
+// Bad input: known to all ranks alike, and told by rank 0.
+struct BadInput : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct CommonOptions {
+    std::vector<std::string> version_names{"blocking", "waited", "nonblocking", "manual"};
+    std::vector<int> pieces{64};
+    double slowdown = 0;  // seconds of sleep per unit of work
+    int repeat = 3, warm_up = 1;
+    std::string json;
+    bool damage = false;
+
+    std::vector<Version> versions;  // made of the names and pieces
+
+    // unit: what one unit of work is, for the help text.
+    void add_to(CLI::App& app, const std::string& unit);
+};
+
+struct Job {
+    MPI_Comm comm = MPI_COMM_NULL;  // the program's own
+    int rank = 0, ranks = 1;
+
+    // Collective. Throws BadInput on all ranks where `why` of rank 0 is not empty.
+    void agree(const std::string& why) const;
+};
+
+// Runs every version `warm_up` + `repeat` times, in turns, and adds the report of it to the file that was
+// asked for. one_run(version, books) is timed from a barrier to its end; check() then says what is wrong with
+// its result in one sentence, empty if nothing, the same on all ranks. Collective. Returns whether every run,
+// those to warm up included, was right.
+bool run_versions(const Job& job, const CommonOptions& options, std::size_t stages, Report report,
+                  const std::function<void(Version, Books&)>& one_run,
+                  const std::function<std::string()>& check);
+
+// The whole of main: MPI_Init, options, work, MPI_Finalize. work returns whether all was right. Exit status:
+// 0 right, 1 wrong, 2 bad input.
+int run_program(int argc, char** argv, CLI::App& app, CommonOptions& options,
+                const std::function<bool(const Job&)>& work);
+
+}  // namespace thalweg::apps
