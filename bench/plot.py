@@ -1,4 +1,5 @@
-"""Draws result rows of `thalweg bench`: time over the line-rate limit against size, one panel per MPI and shape."""
+"""Draws result rows of `thalweg bench`, one panel per MPI and shape: time over the line-rate limit against size, or
+what of a nonblocking collective hides."""
 import argparse
 import collections
 import json
@@ -16,8 +17,9 @@ def read(paths):
         with open(path, encoding="utf-8") as file:
             for line in file:
                 row = json.loads(line)
-                # Short calls are told by a table; a column that was left out of a race has no samples.
-                if row["phase"] == "small" or not row["seconds"]:
+                # Short calls and waiters are told by tables, overlap has a picture of its own; a column that was
+                # left out of a race has no samples.
+                if row["phase"] in ("small", "waiters", "overlap") or not row["seconds"]:
                     continue
                 context = row["context"]
                 settings = context.get("settings", {})
@@ -33,6 +35,23 @@ def read(paths):
                 before = panel[row["column"]].get(row["bytes"])
                 if before is None or kind >= before[0]:
                     panel[row["column"]][row["bytes"]] = (kind, median, limit)
+    return panels
+
+
+def read_overlap(paths):
+    """Percent of the pure time that hides (OSU), by panel, column and bytes."""
+    panels = collections.defaultdict(lambda: collections.defaultdict(dict))
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                row = json.loads(line)
+                if row["phase"] != "overlap" or not row["seconds"]:
+                    continue
+                seen = {name: statistics.median(row["overlap"][name]) for name in ("pure_mean", "total", "computed")}
+                hidden = 100 * (1 - (seen["total"] - seen["computed"]) / seen["pure_mean"])
+                context = row["context"]
+                panel = panels[(row["collective"], context["mpi_name"], context["shape"], context.get("rate", ""))]
+                panel[row["column"]][row["bytes"]] = min(100, max(0, hidden))
     return panels
 
 
@@ -76,15 +95,46 @@ def draw(panels, out):
     figure.savefig(out, dpi=110)
 
 
+def draw_overlap(panels, out):
+    columns = min(3, len(panels))
+    rows = -(-len(panels) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(5.2 * columns, 3.8 * rows), squeeze=False)
+    for axis, (key, panel) in zip(axes.flat, sorted(panels.items())):
+        for column, points in sorted(panel.items()):
+            sizes = sorted(points)
+            line = {"color": "tab:green", "linestyle": ":"} if column == "sockets" else style(column)
+            named = column in ("native", "thalweg", "sockets", "native MPI_Test", "native asynchronous")
+            if column in ("native MPI_Test", "native asynchronous"):
+                line = {"color": "tab:orange", "linestyle": "--" if column.endswith("Test") else "-"}
+            axis.plot(sizes, [points[s] for s in sizes], label=column if named else None, **line)
+        axis.set_ylim(-3, 103)
+        axis.set_ylabel("hidden (OSU), %")
+        axis.set_xscale("log", base=2)
+        axis.set_xlabel("bytes")
+        axis.set_title(f"{key[0]}, {key[1]}, {key[2]} hosts x ranks {key[3]}")
+        axis.grid(True, which="both", alpha=0.2)
+        axis.legend(fontsize=8)
+    for axis in list(axes.flat)[len(panels):]:
+        axis.set_visible(False)
+    figure.suptitle("What of a nonblocking collective hides behind computation", fontsize=11)
+    figure.tight_layout()
+    figure.savefig(out, dpi=110)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", required=True)
     parser.add_argument("files", nargs="+")
     arguments = parser.parse_args()
-    panels = read(arguments.files)
-    if not panels:
+    panels, hidden = read(arguments.files), read_overlap(arguments.files)
+    if not panels and not hidden:
         raise SystemExit("thalweg bench: the files hold no rows to draw")
-    draw(panels, arguments.out)
+    if panels and hidden:
+        raise SystemExit("thalweg bench: draw files of --overlap apart from others")
+    if panels:
+        draw(panels, arguments.out)
+    else:
+        draw_overlap(hidden, arguments.out)
     print(f"plot: {arguments.out}")
 
 

@@ -1,9 +1,24 @@
 #include "driver/config.h"
 
+#include <algorithm>
+#include <array>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string_view>
 
 namespace thalweg::bench {
+namespace {
+
+CallWay way_of(const std::string& text) {
+    constexpr std::array<std::string_view, 5> names{"nonblocking", "tested", "blocking", "sockets",
+                                                    "nothing"};
+    const auto found = std::find(names.begin(), names.end(), text);
+    if (found == names.end()) throw std::invalid_argument("no way to call is named " + text);
+    return static_cast<CallWay>(found - names.begin());
+}
+
+}  // namespace
 
 bool read_config(const char* path, Config& config, std::string& why) {
     std::ifstream file(path);
@@ -16,12 +31,14 @@ bool read_config(const char* path, Config& config, std::string& why) {
         config.collective = json.at("collective");
         config.root = json.value("root", 0);
         config.warm_up_calls = json.value("warm_up_calls", 2);
+        config.computes = json.value("computes", std::vector<std::string>());
         for (const auto& entry : json.at("columns")) {
             Column column;
             column.name = entry.at("name");
             column.native = entry.at("native");
             column.option = entry.value("option", "");
             column.always = entry.value("always", true);
+            column.way = way_of(entry.value("way", "nonblocking"));
             if (entry.contains("controls"))
                 for (const auto& [variable, value] : entry["controls"].items())
                     column.controls.push_back({variable, value.get<long>()});

@@ -9,12 +9,22 @@
 
 namespace thalweg::bench {
 
+// How a column of a nonblocking collective is called (driver/overlap.h).
+enum class CallWay : unsigned char {
+    nonblocking,  // start, compute, wait
+    tested,       // the same, with MPI_Test calls between pieces of the computation
+    blocking,     // the blocking collective, then compute
+    sockets,      // the same bytes by plain sockets in sleeping threads
+    nothing,      // compute only
+};
+
 struct Column {
     std::string name;               // unique within the launch
     bool native = true;             // past every interposer; else through Thalweg with `option` set
     std::vector<Control> controls;  // native only
     std::string option;             // THALWEG_<OP>: "auto", "chain:chunk_bytes=64K", …; ours only
     bool always = true;             // never dropped from a race
+    CallWay way = CallWay::nonblocking;
 };
 
 struct Point {
@@ -35,6 +45,8 @@ struct Config {
     std::vector<Column> columns;
     std::vector<Point> points;
     double warm_up_calls = 2;
+    // Of a nonblocking collective: kinds of computation (driver/compute.h). The first one overlaps.
+    std::vector<std::string> computes;
 };
 
 // False with one sentence in `why`.

@@ -3,14 +3,18 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <filesystem>
 
 #include "bench/document.h"
+#include "bench/overlap.h"
+#include "bench/overlap_table.h"
 #include "bench/race.h"
 #include "bench/results.h"
 #include "bench/small.h"
 #include "bench/sweep.h"
 #include "bench/table.h"
+#include "bench/waiters.h"
 
 namespace thalweg::bench {
 namespace {
@@ -23,10 +27,14 @@ int show_table(const std::vector<std::string>& files, bool markdown, bool column
         return 2;
     }
     if (columns) fmt::print("{}\n", format_columns(rows));
-    const std::string small = format_small(rows, markdown);
+    const auto hidden = summarize_overlap(rows);
+    std::string others = format_small(rows, markdown) + format_waiters(rows, markdown);
+    if (!hidden.empty())
+        others += format_hidden(hidden, markdown) + "\n" + format_cost(hidden, markdown) + "\n" +
+                  format_targets(judge(hidden), markdown);
     const auto lines = summarize(rows);
-    if (!small.empty()) fmt::print("{}", small);
-    if (!small.empty() && lines.empty()) return 0;
+    fmt::print("{}", others);
+    if (!others.empty() && lines.empty()) return 0;
     fmt::print("{}", format_table(lines, markdown));
     std::vector<double> gains;
     int undecided = 0, slower = 0;
@@ -83,6 +91,50 @@ int draw(const std::vector<std::string>& files, const std::string& out) {
     return 1;
 }
 
+void add_shape_options(CLI::App& verb, Shape& shape) {
+    verb.add_option("--mpi", shape.mpi, "mpich, openmpi, impi, mpich-debian or openmpi-debian")
+        ->capture_default_str();
+    verb.add_option("--hosts", shape.hosts, "hosts of the lab; 0: this host without a lab")
+        ->capture_default_str();
+    verb.add_option("--ppn", shape.ppn, "ranks per host")->capture_default_str();
+    verb.add_option("--rate", shape.rate, "rate of each link, each direction")->capture_default_str();
+    verb.add_option("--rails", shape.rails, "links per host")->capture_default_str();
+}
+
+// One nonblocking collective. `overlap` says that its overlap is to be measured, all there is so far.
+CLI::App* add_overlap(CLI::App& app, const char* name, const char* text, OverlapRequest& request,
+                      bool& overlap) {
+    auto* verb = app.add_subcommand(name, text);
+    request.collective = name;
+    add_shape_options(*verb, request.shape);
+    verb->add_flag("--overlap", overlap, "how much of it hides behind computation, and what that costs")
+        ->required();
+    verb->add_option("--bytes", request.sizes, "sizes by the collective's definition, comma-separated")
+        ->delimiter(',')
+        ->capture_default_str();
+    verb->add_option("--compute", request.computes,
+                     "kinds of computation: arithmetic, memory, sleep; the first one overlaps (default: "
+                     "arithmetic,memory where each rank has a core, else sleep)")
+        ->delimiter(',')
+        ->check(CLI::IsMember({"arithmetic", "memory", "sleep"}));
+    verb->add_option("--ours", request.ours, "an algorithm of ours besides the automatic choice (repeatable)")
+        ->expected(1);
+    verb->add_option("--agents", request.agents, "values of THALWEG_AGENT to measure besides auto")
+        ->delimiter(',')
+        ->capture_default_str();
+    verb->add_option("--samples", request.samples, "samples of each column")
+        ->check(CLI::Range(1, 10000))
+        ->capture_default_str();
+    verb->add_option("--samples-large", request.samples_large, "samples where one call takes 0.15 s or more")
+        ->check(CLI::Range(1, 10000))
+        ->capture_default_str();
+    verb->add_flag("!--together-only", request.apart,
+                   "leave out the columns that need launches of their own: asynchronous natives, --agents");
+    verb->add_flag("--force", request.force, "measure although the lab is over its capacity");
+    verb->add_option("--out", request.out, "JSON lines to append to; an interrupted run goes on from there");
+    return verb;
+}
+
 }  // namespace
 }  // namespace thalweg::bench
 
@@ -94,14 +146,7 @@ int bench_main(int argc, char** argv) {
     Request request;
     auto* bcast = app.add_subcommand("bcast", "broadcast");
     bcast->footer(race_rule());
-    bcast->add_option("--mpi", request.shape.mpi, "mpich, openmpi, impi, mpich-debian or openmpi-debian")
-        ->capture_default_str();
-    bcast->add_option("--hosts", request.shape.hosts, "hosts of the lab; 0: this host without a lab")
-        ->capture_default_str();
-    bcast->add_option("--ppn", request.shape.ppn, "ranks per host")->capture_default_str();
-    bcast->add_option("--rate", request.shape.rate, "rate of each link, each direction")
-        ->capture_default_str();
-    bcast->add_option("--rails", request.shape.rails, "links per host")->capture_default_str();
+    add_shape_options(*bcast, request.shape);
     auto* sizes = bcast->add_option("--bytes", request.sizes, "sizes, comma-separated")
                       ->delimiter(',')
                       ->capture_default_str();
@@ -128,6 +173,20 @@ int bench_main(int argc, char** argv) {
     bcast->add_flag("--demo", request.demo, "the main table only");
     bcast->add_option("--out", request.out,
                       "JSON lines to append to; an interrupted sweep goes on from there");
+    std::array<OverlapRequest, 3> overlaps;
+    bool overlap = false;
+    const std::array<CLI::App*, 3> nonblocking{
+        add_overlap(app, "iallgather", "nonblocking allgather", overlaps[0], overlap),
+        add_overlap(app, "ibcast", "nonblocking broadcast", overlaps[1], overlap),
+        add_overlap(app, "iallreduce", "nonblocking allreduce", overlaps[2], overlap)};
+    WaitersRequest waiting;
+    auto* waiters = app.add_subcommand("waiters", "post-to-wake latency of each way to sleep");
+    waiters->add_option("--samples", waiting.samples, "wake-ups of each")
+        ->check(CLI::Range(1, 1000000))
+        ->capture_default_str();
+    waiters->add_option("--pause-us", waiting.pause_us, "how long it sleeps before it is rung")
+        ->capture_default_str();
+    waiters->add_option("--out", waiting.out, "JSON lines to append to");
     std::vector<std::string> files;
     bool markdown = false, columns = false;
     auto* table = app.add_subcommand("table", "print the table of result files");
@@ -154,6 +213,9 @@ int bench_main(int argc, char** argv) {
         if (sizes->count() == 0) request.sizes = small_sizes();
     }
     if (bcast->parsed()) return run_sweep(request);
+    for (std::size_t i = 0; i < nonblocking.size(); ++i)
+        if (nonblocking[i]->parsed()) return run_overlap(overlaps[i]);
+    if (waiters->parsed()) return run_waiters(waiting);
     if (table->parsed()) return show_table(files, markdown, columns);
     if (pages->parsed()) return write_document(files, page);
     return draw(files, picture);

@@ -24,6 +24,15 @@ nlohmann::json parse_controls(std::string_view text) {
 // The family whose rows serve this MPI: Debian's builds take the same controls as the wheels.
 std::string_view family(std::string_view mpi) { return mpi.substr(0, mpi.find("-debian")); }
 
+struct AsynchronousRow {
+    std::string_view mpi, setting, remark;
+};
+constexpr AsynchronousRow asynchronous_rows[] = {
+#define ASYNCHRONOUS(mpi, setting, remark) {#mpi, setting, remark},
+#include "bench/asynchronous.def"
+#undef ASYNCHRONOUS
+};
+
 }  // namespace
 
 const std::vector<NativeRow>& native_rows() {
@@ -84,6 +93,34 @@ std::vector<ColumnPlan> all_columns(std::string_view mpi, std::string_view colle
     for (const auto& choice : ours)
         columns.push_back({std::string(ours_prefix) + choice, false, nlohmann::json::object(), choice, ""});
     return columns;
+}
+
+std::vector<ColumnPlan> overlap_columns(std::string_view mpi, const std::vector<std::string>& ours,
+                                        const std::vector<std::string>& agents) {
+    std::vector<ColumnPlan> columns;
+    const auto add = [&columns](std::string_view name, bool native, const std::string& option,
+                                const std::string& environment, const std::string& way) {
+        columns.push_back({std::string(name), native, nlohmann::json::object(), option, environment, way});
+    };
+    add(native_default, true, "", "", "nonblocking");
+    add(native_again, true, "", "", "nonblocking");
+    add(automatic, false, "auto", "", "nonblocking");
+    add(native_tested, true, "", "", "tested");
+    add(native_blocking, true, "", "", "blocking");
+    add(socket_reference, true, "", "", "sockets");
+    add(no_traffic, true, "", "", "nothing");
+    for (const auto& choice : ours) add(std::string(ours_prefix) + choice, false, choice, "", "nonblocking");
+    for (const auto& row : asynchronous_rows)
+        if (row.mpi == family(mpi)) add(native_async, true, "", std::string(row.setting), "nonblocking");
+    for (const auto& agent : agents)
+        add(std::string(agent_prefix) + agent, false, "auto", "THALWEG_AGENT=" + agent, "nonblocking");
+    return columns;
+}
+
+std::string_view asynchronous_remark(std::string_view mpi) {
+    for (const auto& row : asynchronous_rows)
+        if (row.mpi == family(mpi)) return row.remark;
+    return "";
 }
 
 std::string same_as_ours(std::string_view mpi, std::string_view collective, std::string_view name) {

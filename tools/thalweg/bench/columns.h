@@ -28,12 +28,21 @@ struct ColumnPlan {
     nlohmann::json controls = nlohmann::json::object();  // MPI_T variable -> value
     std::string option;                                  // ours: value of THALWEG_<OP>
     std::string environment;  // "NAME=value" that needs a launch of its own, or empty
+    std::string way = {};     // of a nonblocking collective: as the driver's CallWay
 };
 
 inline constexpr std::string_view native_default = "native";
 inline constexpr std::string_view native_again = "native (A/A)";
 inline constexpr std::string_view automatic = "thalweg";
 inline constexpr std::string_view ours_prefix = "thalweg ";  // then the choice as the user wrote it
+
+// Columns of nonblocking collectives besides those above, which there start, compute and wait.
+inline constexpr std::string_view native_tested = "native MPI_Test";     // tests while it computes
+inline constexpr std::string_view native_blocking = "native blocking";   // the blocking call, then compute
+inline constexpr std::string_view native_async = "native asynchronous";  // as asynchronous.def says
+inline constexpr std::string_view socket_reference = "sockets";          // plain blocking sockets, asleep
+inline constexpr std::string_view no_traffic = "no traffic";             // compute only
+inline constexpr std::string_view agent_prefix = "thalweg agent=";       // then the value of THALWEG_AGENT
 
 // These three get every sample, however slow they are: what is decided is decided between them.
 bool always_measured(std::string_view column);
@@ -42,6 +51,13 @@ bool always_measured(std::string_view column);
 // first three are always default, A/A, automatic; the last ones are `ours`.
 std::vector<ColumnPlan> all_columns(std::string_view mpi, std::string_view collective,
                                     const std::vector<std::string>& ours);
+
+// Columns of a nonblocking collective. `ours` as above; `agents` are values of THALWEG_AGENT. Those with an
+// environment come last.
+std::vector<ColumnPlan> overlap_columns(std::string_view mpi, const std::vector<std::string>& ours,
+                                        const std::vector<std::string>& agents);
+// What this MPI's asynchronous progress is less than that; empty where it is that.
+std::string_view asynchronous_remark(std::string_view mpi);
 
 // twin_of the native column `name`; empty when there is none.
 std::string same_as_ours(std::string_view mpi, std::string_view collective, std::string_view name);

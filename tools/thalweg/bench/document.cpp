@@ -7,9 +7,11 @@
 #include <set>
 
 #include "bench/columns.h"
+#include "bench/overlap_table.h"
 #include "bench/rings.h"
 #include "bench/small.h"
 #include "bench/table.h"
+#include "bench/waiters.h"
 
 namespace thalweg::bench {
 namespace {
@@ -39,6 +41,37 @@ is from the root's entry to the last rank's return, by a clock that both ranks s
 take is part of it, on all sides, and its steps are the resolution (**clock**: both). Medians and p99 of all calls; the
 interval is that of the difference over 50 equal parts of the run. **allowed** is 3 % of native or 150 ns, whichever is
 larger. Every call carries its number, which is checked; the first and last call of each block are checked byte by byte.
+)";
+
+constexpr const char* overlap_text = R"(
+## Nonblocking collectives
+
+What of a nonblocking collective hides behind computation, and what that costs ([measuring](guide/measuring.md)).
+Where each rank has a core the ranks compute; elsewhere they sleep outside MPI for as long. All columns of a launch
+take turns. **pure** is start and wait with nothing between; **OSU** and **IMB** are the share of it that hides behind
+a computation that takes as long, by either benchmark's definition; **visible** is what is left, on the rank where most
+is. **With equal work**: from the start to the end of the wait of the last rank, with the same work for all columns, as
+long as the reference needs; **of native** compares that. **Crossed meanwhile** is the share of the link's bytes that
+the kernel saw cross during that work.
+
+*native* starts, computes and waits; *native MPI_Test* also tests every 0.2 ms of computation; *native blocking* calls
+the blocking collective and then computes; *native asynchronous* has the library's own progress switched on, in a
+launch of its own; so have *thalweg agent=...*, other values of `THALWEG_AGENT`. The reference *sockets* moves the same
+bytes by blocking socket calls in two sleeping threads per rank: what the kernel takes, no library can avoid.
+
+**Dilation** is the time of the computation over that beside the reference, the median over pairs with its 95 %
+interval; **against no traffic** is the same over the computation alone (arithmetic-bound, memory-bound). CPU time,
+wake-ups and delays are the kernel's account per call (`/proc/self/task`), the largest of any rank for the threads, the
+mean of the ranks for what the computing threads waited and how often they lost their core; **softirq** is that of the
+whole machine. Every byte of every call was checked.
+)";
+
+constexpr const char* waiters_text = R"(
+## How a waiting thread wakes
+
+From the moment a thread rings to the moment the sleeper runs again (`thalweg bench waiters`); **ringing** is what the
+ring costs the thread that rings, **CPU while asleep** the share of a core that the way of waiting takes.
+
 )";
 
 std::string join(const std::set<std::string>& values) {
@@ -92,6 +125,26 @@ std::string summary(const std::vector<Summary>& lines) {
     return format_cells(cells, true);
 }
 
+// Everything about nonblocking collectives; empty where there are no rows.
+std::string overlap_section(const std::map<std::string, std::vector<Row>>& by_mpi) {
+    std::vector<OverlapLine> all;
+    std::string tables;
+    for (const auto& [mpi, own] : by_mpi) {
+        const auto lines = summarize_overlap(own);
+        all.insert(all.end(), lines.begin(), lines.end());
+        tables += fmt::format("\n### {}, overlap\n\n{}", mpi, provenance(own));
+        if (const auto remark = asynchronous_remark(mpi); !remark.empty())
+            tables += fmt::format("*{}* is {}.\n\n", native_async, remark);
+        tables += format_hidden(lines, true) + "\n" + format_cost(lines, true);
+    }
+    if (all.empty()) return "";
+    std::uint64_t wrong = 0;
+    for (const auto& line : all) wrong += line.wrong_words;
+    return fmt::format("{}\n### Targets\n\nOf the automatic choice. Wrong words received: {}.\n\n{}",
+                       overlap_text, wrong, format_targets(judge(all), true)) +
+           tables;
+}
+
 // The tables of all MPIs under headings of this depth, and what stands above them; empty where there are no
 // points.
 struct Section {
@@ -113,14 +166,18 @@ Section section(const std::map<std::string, std::vector<Row>>& by_mpi, std::stri
 }  // namespace
 
 std::string document(const std::vector<Row>& rows) {
-    std::map<std::string, std::vector<Row>> in_lab, on_one_host, small_of;
-    std::vector<Row> rings;
+    std::map<std::string, std::vector<Row>> in_lab, on_one_host, small_of, overlap_of;
+    std::vector<Row> rings, waiters;
     std::uint64_t wrong = 0;
     for (const auto& row : rows) {
-        wrong += row.wrong_words;
+        if (row.phase != overlap_phase) wrong += row.wrong_words;
         const std::string mpi = row.context.value("mpi_name", "");
         if (row.phase == rings_phase) {
             rings.push_back(row);
+        } else if (row.phase == overlap_phase) {
+            overlap_of[mpi].push_back(row);
+        } else if (row.phase == waiters_phase) {
+            waiters.push_back(row);
         } else if (row.phase == small_phase) {
             small_of[mpi].push_back(row);
         } else {
@@ -143,6 +200,12 @@ std::string document(const std::vector<Row>& rows) {
             "because the rank that must receive every block still does; what is gained here comes from links "
             "and cores that carry less.\n\n" +
             provenance(rings) + table;
+    text += overlap_section(overlap_of);
+    if (!waiters.empty())
+        text += waiters_text +
+                fmt::format("{}; commit {}.\n\n", waiters[0].context.value("machine", ""),
+                            waiters[0].context.value("commit", "")) +
+                format_waiters(waiters, true);
     if (const Section one = section(on_one_host, "###"); !one.summary.empty())
         text +=
             "\n## One host\n\n"

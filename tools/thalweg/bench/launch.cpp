@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@ namespace thalweg::bench {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr double grace_seconds = 10;  // for a launch that was asked to end
 
 std::string own_path() { return fs::read_symlink("/proc/self/exe").string(); }
 
@@ -103,7 +106,29 @@ void set_local_environment(const Shape& shape) {
     }
 }
 
-int run_command(std::vector<std::string> words, const Shape& shape, const std::string& environment) {
+struct Ended {
+    int status = 0;  // as a shell would say it
+    bool timed_out = false;
+};
+
+// The child is asked to end after `seconds` (0: never), and killed when it does not.
+Ended await_child(pid_t child, double seconds) {
+    using std::chrono::steady_clock;
+    const auto begin = steady_clock::now();
+    const auto passed = [&] { return std::chrono::duration<double>(steady_clock::now() - begin).count(); };
+    int status = 0;
+    Ended ended;
+    while (waitpid(child, &status, seconds > 0 ? WNOHANG : 0) == 0) {
+        if (!ended.timed_out && passed() > seconds) kill(child, SIGTERM), ended.timed_out = true;
+        if (passed() > seconds + grace_seconds) kill(child, SIGKILL);
+        usleep(50'000);
+    }
+    ended.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return ended;
+}
+
+Ended run_command(std::vector<std::string> words, const Shape& shape, const std::string& environment,
+                  double timeout_seconds) {
     const pid_t child = fork();
     if (child == 0) {
         if (shape.hosts == 0) set_local_environment(shape);
@@ -116,13 +141,13 @@ int run_command(std::vector<std::string> words, const Shape& shape, const std::s
         execv(arguments[0], arguments.data());
         _exit(127);
     }
-    int status = 0;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return await_child(child, timeout_seconds);
 }
 
 nlohmann::json configuration(const Launch& launch) {
-    nlohmann::json config{{"collective", launch.collective}, {"columns", nlohmann::json::array()}};
+    nlohmann::json config{{"collective", launch.collective},
+                          {"columns", nlohmann::json::array()},
+                          {"computes", launch.computes}};
     std::vector<std::size_t> all;
     for (const auto& column : launch.columns) {
         all.push_back(all.size());
@@ -131,6 +156,7 @@ nlohmann::json configuration(const Launch& launch) {
                                      {"controls", column.controls},
                                      {"always", always_measured(column.name)},
                                      {"option", column.option}});
+        if (!column.way.empty()) config["columns"].back()["way"] = column.way;
     }
     config["points"] = nlohmann::json::array();
     for (const auto& point : launch.points)
@@ -165,7 +191,8 @@ bool run_launch(const Launch& launch, std::vector<Row>& rows, std::string& why) 
     fs::remove(out);
     std::ofstream(config) << configuration(launch).dump(1);
     const std::string environment = launch.columns.empty() ? "" : launch.columns[0].environment;
-    const int status = run_command(command_line(launch, config, out), launch.shape, environment);
+    const Ended ended =
+        run_command(command_line(launch, config, out), launch.shape, environment, launch.timeout_seconds);
 
     nlohmann::json context = session_context(launch.shape);
     context["environment"] = environment;
@@ -195,6 +222,7 @@ bool run_launch(const Launch& launch, std::vector<Row>& rows, std::string& why) 
         row.reason = line.at("reason");
         row.stopped = line.value("stopped", "");
         if (line.contains("calls")) row.calls = line["calls"];
+        if (line.contains("overlap")) row.overlap = line["overlap"];
         if (line.contains("busiest_host_per_call")) {
             row.tx_bytes = line["busiest_host_per_call"].at("tx_bytes");
             row.tx_packets = line["busiest_host_per_call"].at("tx_packets");
@@ -203,10 +231,13 @@ bool run_launch(const Launch& launch, std::vector<Row>& rows, std::string& why) 
         rows.push_back(std::move(row));
     }
     fs::remove_all(folder);
-    if (status != 0)
+    if (ended.timed_out)
+        why = fmt::format("the launch of {} on {} did not end in {:.0f} s", launch.shape.mpi,
+                          launch.shape.text(), launch.timeout_seconds);
+    else if (ended.status != 0)
         why = fmt::format("the launch of {} on {} ended with status {}", launch.shape.mpi,
-                          launch.shape.text(), status);
-    return status == 0;
+                          launch.shape.text(), ended.status);
+    return ended.status == 0 && !ended.timed_out;
 }
 
 }  // namespace thalweg::bench

@@ -35,6 +35,8 @@ struct Launch {
     std::vector<ColumnPlan> columns;  // all with the same environment
     std::vector<PointPlan> points;
     bool force = false;  // measure although the lab says that the rates exceed its capacity
+    std::vector<std::string> computes = {};  // of a nonblocking collective: kinds of computation
+    double timeout_seconds = 0;              // after which the launch is ended; 0: never
 };
 
 // What all rows of a session with this shape carry: commit, date, shape, rate.

@@ -24,6 +24,8 @@ bool append_rows(const std::string& path, const std::vector<Row>& rows, std::str
                             {"all_tx_bytes", row.all_tx_bytes}};
         if (!row.stopped.empty()) line["stopped"] = row.stopped;
         if (!row.calls.is_null()) line["calls"] = row.calls;
+        if (!row.overlap.is_null()) line["overlap"] = row.overlap;
+        if (!row.waiter.is_null()) line["waiter"] = row.waiter;
         file << line.dump() << '\n';
     }
     file.flush();
@@ -54,6 +56,8 @@ bool read_rows(const std::vector<std::string>& paths, std::vector<Row>& rows, st
                 row.reason = line.at("reason");
                 row.stopped = line.value("stopped", "");
                 if (line.contains("calls")) row.calls = line["calls"];
+                if (line.contains("overlap")) row.overlap = line["overlap"];
+                if (line.contains("waiter")) row.waiter = line["waiter"];
                 row.tx_bytes = line.at("tx_bytes");
                 row.tx_packets = line.at("tx_packets");
                 row.all_tx_bytes = line.value("all_tx_bytes", -1.0);

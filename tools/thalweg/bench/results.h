@@ -12,7 +12,7 @@ namespace thalweg::bench {
 struct Row {
     nlohmann::json
         context;  // commit, date, mpi, shape, rates, capacity, settings: equal for rows of one session
-    std::string collective, column, phase;  // phase: "screen", "decide", "rings", "small"
+    std::string collective, column, phase;  // "screen", "decide", "rings", "small", "overlap", "waiters"
     std::uint64_t launch = 0;               // rows that share it were interleaved
     std::uint64_t bytes = 0;
     std::vector<double> seconds, back_to_back;
@@ -20,7 +20,9 @@ struct Row {
     std::string algorithm, reason;
     // Why it has fewer samples than the other columns, or none: "over 2x after 1", "left out: 3x at 4 MiB".
     std::string stopped;
-    nlohmann::json calls;  // phase "small" only: how many calls, and quantiles of their times in ns
+    nlohmann::json calls;    // phase "small" only: how many calls, and quantiles of their times in ns
+    nlohmann::json overlap;  // phase "overlap" only: what the driver wrote of it (bench/driver/overlap.cpp)
+    nlohmann::json waiter;   // phase "waiters" only: a line of bench/waiters
     double tx_bytes = -1, tx_packets = -1;  // per call on the busiest host; negative: not counted
     double all_tx_bytes = -1;               // per call, all hosts together
 };

@@ -44,6 +44,24 @@ Ratio ratio_of_medians(const std::vector<double>& ours, const std::vector<double
     return ratio;
 }
 
+Ratio median_of_ratios(const std::vector<double>& ours, const std::vector<double>& theirs, int resamples) {
+    std::vector<double> pairs;
+    for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i)
+        if (theirs[i] > 0) pairs.push_back(ours[i] / theirs[i]);
+    Ratio ratio;
+    if (pairs.empty()) return ratio;
+    ratio.value = median(pairs);
+    std::mt19937_64 random(12345);
+    std::uniform_int_distribution<std::size_t> any(0, pairs.size() - 1);
+    std::vector<double> medians(static_cast<std::size_t>(resamples)), drawn(pairs.size());
+    for (auto& value : medians) {
+        for (auto& each : drawn) each = pairs[any(random)];
+        value = median(drawn);
+    }
+    ratio.interval = {percentile(medians, 0.025), percentile(medians, 0.975)};
+    return ratio;
+}
+
 Verdict verdict(const Ratio& ratio) {
     if (ratio.value <= accepted_ratio) return Verdict::not_slower;
     if (ratio.interval.low <= 1.0 && ratio.interval.high <= accepted_interval_end) return Verdict::not_slower;

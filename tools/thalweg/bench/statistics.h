@@ -24,6 +24,11 @@ struct Ratio {
 Ratio ratio_of_medians(const std::vector<double>& ours, const std::vector<double>& theirs,
                        int resamples = 2000);
 
+// The median of ours[i] / theirs[i], which were measured in turn, and its 95 % percentile-bootstrap interval:
+// pairs are resampled, because what slows one of a pair down slows the other. 0 where there are none.
+Ratio median_of_ratios(const std::vector<double>& ours, const std::vector<double>& theirs,
+                       int resamples = 2000);
+
 // "Never slower": the ratio of medians is at most 1.03, or its interval includes 1.00 and ends at or
 // below 1.10. Slower: the interval lies above 1.00. Anything else is undecided.
 enum class Verdict : std::uint8_t { not_slower, slower, undecided };

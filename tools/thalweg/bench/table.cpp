@@ -9,6 +9,8 @@
 #include <tuple>
 
 #include "bench/columns.h"
+#include "bench/overlap_table.h"
+#include "bench/waiters.h"
 
 namespace thalweg::bench {
 namespace {
@@ -135,20 +137,30 @@ std::string time_text(double seconds) {
     return seconds < 1 ? fmt::format("{:.2f} ms", seconds * 1e3) : fmt::format("{:.3f} s", seconds);
 }
 
+double necessary_link_bytes(const Row& row) {
+    const double bytes = static_cast<double>(row.bytes), hosts = row.context.value("hosts", 1);
+    if (hosts < 2) return 0;
+    const double ranks = row.context.value("ranks", hosts);
+    if (row.collective == "iallgather") return bytes * (ranks - ranks / hosts);
+    if (row.collective == "iallreduce") return 2 * bytes * (hosts - 1) / hosts;
+    return bytes;  // a broadcast
+}
+
 double limit_seconds(const Row& row) {
     const double rate = setting(row, "THALWEG_LAB_RATE_BYTES_PER_S");
     if (rate <= 0 || row.context.value("hosts", 1) < 2) return 0;
-    const double bytes = static_cast<double>(row.bytes);  // a broadcast: n on the busiest link, one hop
-    return std::max(0.0, bytes - setting(row, "THALWEG_LAB_BURST_BYTES")) / rate +
-           setting(row, "THALWEG_LAB_LATENCY_S");
+    const double hops = row.collective == "iallreduce" ? 2 : 1;
+    return std::max(0.0, necessary_link_bytes(row) - setting(row, "THALWEG_LAB_BURST_BYTES")) / rate +
+           hops * setting(row, "THALWEG_LAB_LATENCY_S");
 }
 
 std::vector<Summary> summarize(const std::vector<Row>& rows) {
     std::map<Key, std::vector<const Row*>> points;
     for (const auto& row : rows)
-        points[{row.context.value("mpi_name", ""), row.context.value("shape", ""),
-                row.context.value("rate", ""), row.bytes}]
-            .push_back(&row);
+        if (row.phase != overlap_phase && row.phase != waiters_phase)
+            points[{row.context.value("mpi_name", ""), row.context.value("shape", ""),
+                    row.context.value("rate", ""), row.bytes}]
+                .push_back(&row);
     std::vector<Summary> lines;
     for (const auto& [key, group] : points) {
         Summary line = summarize_point(group);

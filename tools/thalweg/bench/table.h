@@ -49,7 +49,10 @@ std::string format_table(const std::vector<Summary>& lines, bool markdown);
 // Every column of the rows with min, median, p99 and the number of samples.
 std::string format_columns(const std::vector<Row>& rows);
 
-// Bytes that must cross the busiest link by the collective's definition (0 where only one host takes part).
+// Bytes that must cross the busiest link, in one direction, by the collective's definition; 0 where only one
+// host takes part. Ranks are shared out evenly.
+double necessary_link_bytes(const Row& row);
+// The time that the wire needs for them, and for the hops that no algorithm can save; 0 without a lab.
 double limit_seconds(const Row& row);
 
 }  // namespace thalweg::bench

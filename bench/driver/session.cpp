@@ -1,0 +1,112 @@
+#include "driver/session.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace thalweg::bench {
+namespace {
+
+constexpr double start_margin_seconds =
+    2e-3;                                 // from "agreed" to the instant: enough for the agreement to travel
+constexpr double wake_up_seconds = 3e-4;  // what a sleeper may oversleep; spun where each rank has a core
+
+bool same_clock(MPI_Comm comm) {
+    unsigned char boot[36] = {}, root[36];
+    if (FILE* file = std::fopen("/proc/sys/kernel/random/boot_id", "r")) {
+        if (std::fread(boot, 1, sizeof boot, file) != sizeof boot) boot[0] = 0;
+        std::fclose(file);
+    }
+    std::copy(boot, boot + sizeof boot, root);
+    PMPI_Bcast(root, sizeof root, MPI_BYTE, 0, comm);
+    int same = boot[0] != 0 && std::equal(boot, boot + sizeof boot, root), all = 0;
+    PMPI_Allreduce(&same, &all, 1, MPI_INT, MPI_MIN, comm);
+    return all != 0;
+}
+
+}  // namespace
+
+Session::Session() {
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    PMPI_Comm_dup(MPI_COMM_WORLD, &control);
+    MPI_Comm node = MPI_COMM_NULL;
+    PMPI_Comm_split_type(control, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    PMPI_Comm_rank(node, &local_rank);
+    PMPI_Comm_free(&node);
+    int leader = local_rank == 0;
+    PMPI_Allreduce(&leader, &hosts, 1, MPI_INT, MPI_SUM, control);
+    shared_clock = same_clock(control);
+    // All ranks of a shared clock run on this machine, whatever hosts they stand for.
+    spins = size <= sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+Session::~Session() { PMPI_Comm_free(&control); }
+
+void Session::describe(std::ostream& out) const {
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length = 0;
+    PMPI_Get_library_version(version, &length);
+    nlohmann::json line;
+    line["kind"] = "launch";
+    line["mpi"] = std::string(version).substr(0, std::string(version).find('\n'));
+    line["ranks"] = size;
+    line["hosts"] = hosts;
+    line["shared_clock"] = shared_clock;
+    line["link_counters"] = links.present();
+    // What the lab measured about itself, and every setting of ours that was in effect.
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        const std::string text = *entry;
+        if (!text.starts_with("THALWEG")) continue;
+        const std::string value = text.substr(text.find('=') + 1);
+        // Of a file only its name: where it lies says nothing to others.
+        line["settings"][text.substr(0, text.find('='))] =
+            value.starts_with('/') ? value.substr(value.rfind('/') + 1) : value;
+    }
+    out << line.dump() << std::endl;
+}
+
+double Session::agree_on_start() {
+    PMPI_Barrier(control);
+    double instant = now() + start_margin_seconds;
+    PMPI_Bcast(&instant, 1, MPI_DOUBLE, 0, control);
+    return instant;
+}
+
+void Session::await(double instant) {
+    if (!shared_clock) {
+        PMPI_Barrier(control);
+        return;
+    }
+    sleep_until(instant - (spins ? wake_up_seconds : 0));
+    // A core that wakes up late would count as part of a short call.
+    while (spins && now() < instant) {
+    }
+}
+
+void Session::sleep_until(double instant) {
+    timespec t;
+    t.tv_sec = static_cast<time_t>(instant);
+    t.tv_nsec = static_cast<long>((instant - static_cast<double>(t.tv_sec)) * 1e9);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr) != 0) {
+    }
+}
+
+bool Session::select(const Column& column, const std::string& operation) {
+    std::string why;
+    if (!controls_.apply(column.controls, why)) die(why);
+    if (column.native || (selected_ && *selected_ == column.option)) return false;
+    if (ours.set_option == nullptr) die("column " + column.name + " needs `thalweg run` around the driver");
+    std::string option = "THALWEG_" + operation;
+    for (auto& c : option) c = static_cast<char>(std::toupper(c));
+    if (ours.set_option(option.c_str(), column.option.c_str()) != THALWEG_OK)
+        die("Thalweg refused " + option + "=" + column.option);
+    selected_ = column.option;
+    return true;
+}
+
+}  // namespace thalweg::bench

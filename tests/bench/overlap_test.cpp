@@ -1,0 +1,220 @@
+// Overlap: the two definitions, which rows are compared, the limits, and how targets are judged.
+#include <gtest/gtest.h>
+
+#include "bench/columns.h"
+#include "bench/document.h"
+#include "bench/overlap_table.h"
+#include "bench/table.h"
+#include "bench/waiters.h"
+
+namespace thalweg::bench {
+namespace {
+
+using Values = std::vector<double>;
+
+// 2 hosts, 1 rank each, 1 MB/s, nothing for free: 256 KiB per rank take 0.262144 s at least.
+Row row(std::string_view column, std::uint64_t launch, double pure, double computed, double total) {
+    Row row;
+    row.context = {{"mpi_name", "mpich"},
+                   {"shape", "2x1"},
+                   {"rate", "8mbit"},
+                   {"hosts", 2},
+                   {"ranks", 2},
+                   {"environment", ""},
+                   {"settings", {{"THALWEG_LAB_RATE_BYTES_PER_S", "1000000"}}}};
+    row.collective = "iallgather";
+    row.column = column;
+    row.phase = overlap_phase;
+    row.launch = launch;
+    row.bytes = 256 << 10;
+    row.seconds = Values(5, pure);
+    const nlohmann::json equal{{"seconds", pure},
+                               {"total", Values(5, total)},
+                               {"compute", Values(5, computed)},
+                               {"delay_seconds", 0.001},
+                               {"lost", 2},
+                               {"softirq_seconds", 0.002},
+                               {"crossed_meanwhile", 0.75}};
+    row.overlap = {{"compute", "arithmetic"},
+                   {"pure_mean", Values(5, pure)},
+                   {"total", Values(5, total)},
+                   {"computed", Values(5, computed)},
+                   {"visible", Values(5, total - computed)},
+                   {"worst_pure", Values(5, pure)},
+                   {"worst_computed", Values(5, computed)},
+                   {"worst_total", Values(5, total)},
+                   {"tests", 0},
+                   {"agent_cpu_seconds", 0.01},
+                   {"agent_wake_ups", 40},
+                   {"other_cpu_seconds", 0},
+                   {"other_wake_ups", 0},
+                   {"equal", {{"arithmetic", equal}}}};
+    if (column == automatic) row.algorithm = "ring";
+    return row;
+}
+
+std::vector<Row> point(double ours_computed, double ours_total) {
+    return {row(native_default, 1, 0.28, 0.28, 0.56), row(native_blocking, 1, 0.28, 0.28, 0.56),
+            row(socket_reference, 1, 0.27, 0.28, 0.29), row(no_traffic, 1, 0, 0.27, 0.27),
+            row(automatic, 1, 0.28, ours_computed, ours_total)};
+}
+
+const OverlapLine& line_of(const std::vector<OverlapLine>& lines, std::string_view column) {
+    for (const auto& line : lines)
+        if (line.column == column) return line;
+    throw std::out_of_range(std::string(column));
+}
+
+const TargetLine& target_of(const std::vector<TargetLine>& lines, std::string_view begin) {
+    for (const auto& line : lines)
+        if (line.target.starts_with(begin)) return line;
+    throw std::out_of_range(std::string(begin));
+}
+
+TEST(Overlap, OsuCountsWhatIsVisibleImbWhatIsSaved) {
+    // All of it hides, a half, nothing.
+    EXPECT_DOUBLE_EQ(osu_overlap(2, 2, 2), 100);
+    EXPECT_DOUBLE_EQ(osu_overlap(2, 2, 3), 50);
+    EXPECT_DOUBLE_EQ(osu_overlap(2, 2, 4), 0);
+    EXPECT_DOUBLE_EQ(imb_overlap(2, 2, 2), 100);
+    EXPECT_DOUBLE_EQ(imb_overlap(2, 2, 3), 50);
+    EXPECT_DOUBLE_EQ(imb_overlap(2, 2, 4), 0);
+    // A computation that slowed down hides in OSU's figure and lowers IMB's.
+    EXPECT_DOUBLE_EQ(osu_overlap(2, 4, 4), 100);
+    EXPECT_DOUBLE_EQ(imb_overlap(2, 4, 4), 50);
+    // Neither leaves its range, and no communication hides nowhere.
+    EXPECT_DOUBLE_EQ(osu_overlap(2, 2, 9), 0);
+    EXPECT_DOUBLE_EQ(imb_overlap(2, 2, 1), 100);
+    EXPECT_DOUBLE_EQ(osu_overlap(0, 2, 2), 0);
+}
+
+TEST(Overlap, LimitsFollowTheCollective) {
+    Row each = row(automatic, 1, 1, 1, 1);
+    each.context["settings"]["THALWEG_LAB_LATENCY_S"] = "0.5";
+    EXPECT_DOUBLE_EQ(limit_seconds(each), 0.262144 + 0.5);
+    each.context["hosts"] = 4;
+    each.context["ranks"] = 8;
+    EXPECT_DOUBLE_EQ(necessary_link_bytes(each), 6 * 262144.0);
+    each.collective = "iallreduce";
+    EXPECT_DOUBLE_EQ(necessary_link_bytes(each), 1.5 * 262144);
+    EXPECT_DOUBLE_EQ(limit_seconds(each), 1.5 * 0.262144 + 1);
+    each.collective = "ibcast";
+    EXPECT_DOUBLE_EQ(necessary_link_bytes(each), 262144);
+    each.context["hosts"] = 1;
+    EXPECT_EQ(limit_seconds(each), 0);
+}
+
+TEST(Overlap, ALineComparesWithinItsLaunch) {
+    auto rows = point(0.28, 0.29);
+    // A faster native and a cheaper reference of another launch do not count.
+    Row other = row(socket_reference, 2, 0.27, 0.10, 0.11);
+    other.context["environment"] = "THALWEG_AGENT=core";
+    rows.push_back(other);
+    const auto lines = summarize_overlap(rows);
+    ASSERT_EQ(lines.size(), 5u);
+    const OverlapLine& ours = line_of(lines, automatic);
+    EXPECT_NEAR(ours.osu, 100 * (1 - 0.01 / 0.28), 1e-9);
+    EXPECT_NEAR(ours.visible_seconds, 0.01, 1e-12);
+    EXPECT_NEAR(ours.dilation_arithmetic.value, 1, 1e-12);
+    EXPECT_NEAR(ours.slowed_arithmetic.value, 0.28 / 0.27, 1e-12);
+    EXPECT_EQ(ours.dilation_memory.value, 0);
+    EXPECT_NEAR(ours.of_native.value, 0.29 / 0.56, 1e-12);
+    EXPECT_NEAR(ours.of_limit(), 0.28 / 0.262144, 1e-9);
+    EXPECT_EQ(ours.algorithm, "ring");
+    EXPECT_EQ(line_of(lines, native_default).osu, 0);
+    EXPECT_FALSE(line_of(lines, no_traffic).moves);
+}
+
+TEST(Overlap, TargetsAreReachedOrNot) {
+    auto judged = judge(summarize_overlap(point(0.28, 0.281)));
+    for (const char* reached :
+         {"OSU overlap >= 95", "IMB overlap >= 90", "agent CPU <= 5", "compute dilation <= 1.03",
+          "allgather <= 1.10", "pure time not slower", "communication with equal work"}) {
+        EXPECT_EQ(target_of(judged, reached).reached, 1) << reached;
+        EXPECT_EQ(target_of(judged, reached).points, 1) << reached;
+    }
+    EXPECT_THROW(target_of(judged, "broadcast"), std::out_of_range);
+    EXPECT_THROW(target_of(judged, "visible time"), std::out_of_range) << "256 KiB are not of medium length";
+
+    auto rows = point(0.30, 0.33);  // visible 0.03 of 0.28; computation 0.30 against 0.28
+    rows.back().overlap["agent_cpu_seconds"] = 0.02;
+    rows.back().seconds = Values(5, 0.30);
+    judged = judge(summarize_overlap(rows));
+    for (const char* missed : {"OSU overlap >= 95", "IMB overlap >= 90", "agent CPU <= 5",
+                               "compute dilation <= 1.03", "allgather <= 1.10", "pure time not slower"})
+        EXPECT_EQ(target_of(judged, missed).reached, 0) << missed;
+    EXPECT_EQ(target_of(judged, "OSU overlap >= 95").worst, "89.3 % at 256 KiB");
+}
+
+TEST(Overlap, AFailedColumnSaysSo) {
+    auto rows = point(0.28, 0.281);
+    Row hung;
+    hung.context = rows[0].context;
+    hung.collective = "iallgather";
+    hung.column = native_async;
+    hung.phase = overlap_phase;
+    hung.bytes = 256 << 10;
+    hung.stopped = "the launch did not end in 60 s";
+    rows.push_back(hung);
+    const auto lines = summarize_overlap(rows);
+    EXPECT_NE(format_hidden(lines, false).find("the launch did not end in 60 s"), std::string::npos);
+    EXPECT_EQ(format_cost(lines, false).find(native_async), std::string::npos);
+}
+
+TEST(Overlap, WhatTheMpiKeptIsNotOurs) {
+    auto rows = point(0.28, 0.281);
+    rows.back().algorithm = "";
+    rows.back().reason = "nothing of ours would advance it";
+    EXPECT_EQ(line_of(summarize_overlap(rows), automatic).algorithm,
+              "native: nothing of ours would advance it");
+}
+
+TEST(Overlap, ColumnsWithAnEnvironmentStandApart) {
+    for (const std::string mpi : {"mpich", "openmpi", "impi", "mpich-debian"}) {
+        int apart = 0;
+        for (const auto& column : overlap_columns(mpi, {"ring"}, {"sleep", "core"}))
+            apart += !column.environment.empty();
+        EXPECT_EQ(apart, 3) << mpi;
+    }
+    EXPECT_NE(asynchronous_remark("openmpi"), "");
+    EXPECT_EQ(asynchronous_remark("mpich"), "");
+}
+
+TEST(Overlap, ThePageHasASectionAndTheOtherTablesHaveNone) {
+    const auto rows = point(0.28, 0.281);
+    EXPECT_TRUE(summarize(rows).empty());
+    const std::string page = document(rows);
+    for (const char* part : {"## Nonblocking collectives", "### Targets", "### mpich, overlap", "reached"})
+        EXPECT_NE(page.find(part), std::string::npos) << part;
+    EXPECT_EQ(page.find("## Summary"), std::string::npos);
+    EXPECT_EQ(document({}).find("Nonblocking"), std::string::npos);
+}
+
+TEST(Waiters, TheNewestOfEachIsShown) {
+    const auto wait = [](const char* name, std::uint64_t launch, double median) {
+        Row row;
+        row.context = {{"machine", "a machine"}, {"commit", "abc"}};
+        row.column = name;
+        row.phase = waiters_phase;
+        row.launch = launch;
+        row.waiter = {{"waiter", name},
+                      {"exercised", true},
+                      {"samples", 10},
+                      {"wake_us", {{"min", 1.0}, {"median", median}, {"p99", 9.0}}},
+                      {"ring_us", {{"median", 0.5}, {"p99", 2.0}}},
+                      {"cpu_share", 0.25}};
+        return row;
+    };
+    Row lacking = wait("umwait", 2, 0);
+    lacking.waiter = {{"waiter", "umwait"}, {"exercised", false}, {"why", "no WAITPKG"}};
+    const std::vector<Row> rows{wait("futex", 1, 4), wait("futex", 2, 3), lacking};
+    const std::string text = format_waiters(rows, false);
+    EXPECT_NE(text.find("3.00 us"), std::string::npos) << text;
+    EXPECT_EQ(text.find("4.00 us"), std::string::npos) << text;
+    EXPECT_NE(text.find("no WAITPKG"), std::string::npos) << text;
+    EXPECT_NE(document(rows).find("## How a waiting thread wakes"), std::string::npos);
+    EXPECT_EQ(format_waiters({}, false), "");
+}
+
+}  // namespace
+}  // namespace thalweg::bench

@@ -1,0 +1,61 @@
+// What the rows of phase "overlap" say: how much hides, what it costs, and which targets are reached.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/overlap.h"
+#include "bench/results.h"
+#include "bench/statistics.h"
+
+namespace thalweg::bench {
+
+// Percent of the pure time that hides behind the computation.
+//
+// OSU: 100 (1 - (total - computed) / pure), of the means over the ranks. IMB: 100 (pure + computed - total) /
+// max(pure, computed), of the rank whose call took longest. Where they take means over iterations, medians
+// are taken here, because something else on this machine may have delayed one. Within 0 and 100.
+double osu_overlap(double pure, double computed, double total);
+double imb_overlap(double pure, double computed, double total);
+
+// One column of one point.
+struct OverlapLine {
+    std::string mpi, shape, rate, collective, column;
+    std::uint64_t bytes = 0, samples = 0, wrong_words = 0;
+    std::string algorithm;  // of ours; "native" where the call was left to the MPI, with the reason
+    std::string stopped;    // why there is nothing else: its launch failed
+    bool moves = true;      // false: the computation alone
+    std::string compute;    // what overlapped
+    double pure_seconds = 0, limit_seconds = 0;
+    double osu = 0, imb = 0, visible_seconds = 0;
+    double tests = 0;               // MPI_Test calls in one computation
+    double equal_seconds = 0;       // from the start to the last wait's return, with equal work
+    double crossed_meanwhile = -1;  // of the link's bytes, the share that crossed during that work
+    Ratio of_native;                // equal_seconds against the native default's of the same launch
+    Ratio of_blocking;              // pure time against the native blocking call's of the same launch
+    Ratio dilation_arithmetic, dilation_memory;  // computation against that beside the reference
+    Ratio slowed_arithmetic, slowed_memory;      // computation against that without traffic
+    double agent_cpu_seconds = 0, agent_wake_ups = 0, other_cpu_seconds = 0, other_wake_ups = 0;  // per call
+    double delay_seconds = 0, lost = 0, softirq_seconds = 0;                                      // per call
+
+    double of_limit() const { return limit_seconds > 0 ? pure_seconds / limit_seconds : 0; }
+};
+
+// Of rows of phase "overlap", the newest of each column; sorted by collective, MPI, shape, size, column.
+std::vector<OverlapLine> summarize_overlap(const std::vector<Row>& rows);
+
+// Empty where there are none. What hides; and what that costs.
+std::string format_hidden(const std::vector<OverlapLine>& lines, bool markdown);
+std::string format_cost(const std::vector<OverlapLine>& lines, bool markdown);
+
+// One target on one shape under one MPI, over the points it is for.
+struct TargetLine {
+    std::string target, mpi, collective, shape;
+    int points = 0, reached = 0;
+    std::string worst;  // "1 MiB: 92 %"
+};
+std::vector<TargetLine> judge(const std::vector<OverlapLine>& lines);
+std::string format_targets(const std::vector<TargetLine>& lines, bool markdown);
+
+}  // namespace thalweg::bench

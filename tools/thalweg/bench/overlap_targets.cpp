@@ -1,0 +1,130 @@
+// What nonblocking collectives shall reach, and whether the rows of the automatic choice do.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+#include "bench/columns.h"
+#include "bench/overlap_table.h"
+#include "bench/table.h"
+
+namespace thalweg::bench {
+namespace {
+
+constexpr std::uint64_t kib = 1024, mib = 1024 * kib;
+
+// Where nearly everything shall hide, and where most of it shall.
+bool is_long(const OverlapLine& line) {
+    return line.limit_seconds > 0 && (line.bytes >= 256 * kib || line.limit_seconds >= 20e-3);
+}
+bool is_medium(const OverlapLine& line) {
+    return !is_long(line) && line.bytes >= 16 * kib && line.limit_seconds >= 3e-3;
+}
+bool is(const OverlapLine& line, std::string_view collective, std::uint64_t from_bytes) {
+    return line.collective == collective && line.bytes >= from_bytes && line.limit_seconds > 0;
+}
+
+struct Target {
+    std::string_view text;
+    bool (*concerns)(const OverlapLine&);
+    double (*value)(const OverlapLine&);
+    double bound;
+    bool at_least;  // else at most
+    std::string (*show)(double);
+    // Where the value alone does not decide.
+    bool (*excused)(const OverlapLine&) = nullptr;
+};
+
+std::string as_percent(double value) { return fmt::format("{:.1f} %", value); }
+std::string as_ratio(double value) { return fmt::format("{:.3f}", value); }
+std::string as_limit(double value) { return fmt::format("{:.2f} x limit", value); }
+
+double agent_share(const OverlapLine& line) {
+    return line.pure_seconds > 0 ? 100 * line.agent_cpu_seconds / line.pure_seconds : 0;
+}
+
+const std::vector<Target>& targets() {
+    using Line = const OverlapLine&;
+    static const std::vector<Target> all{
+        {"OSU overlap >= 95 %, from 256 KiB or a limit of 20 ms", is_long, [](Line l) { return l.osu; }, 95,
+         true, as_percent},
+        {"IMB overlap >= 90 %, from 256 KiB or a limit of 20 ms", is_long, [](Line l) { return l.imb; }, 90,
+         true, as_percent},
+        {"agent CPU <= 5 % of the pure time, from 256 KiB or a limit of 20 ms", is_long, agent_share, 5,
+         false, as_percent},
+        {"OSU overlap >= 85 %, from 16 KiB with a limit of 3 ms", is_medium, [](Line l) { return l.osu; }, 85,
+         true, as_percent},
+        {"visible time <= 0.5 ms, from 16 KiB with a limit of 3 ms", is_medium,
+         [](Line l) { return l.visible_seconds; }, 0.5e-3, false, time_text},
+        {"compute dilation <= 1.03, arithmetic-bound", [](Line l) { return l.dilation_arithmetic.value > 0; },
+         [](Line l) { return l.dilation_arithmetic.value; }, 1.03, false, as_ratio},
+        {"compute dilation <= 1.05, memory-bound", [](Line l) { return l.dilation_memory.value > 0; },
+         [](Line l) { return l.dilation_memory.value; }, 1.05, false, as_ratio},
+        {"allgather <= 1.10 x limit, from 256 KiB", [](Line l) { return is(l, "iallgather", 256 * kib); },
+         [](Line l) { return l.of_limit(); }, 1.10, false, as_limit},
+        {"broadcast <= 1.30 x limit, from 256 KiB", [](Line l) { return is(l, "ibcast", 256 * kib); },
+         [](Line l) { return l.of_limit(); }, 1.30, false, as_limit},
+        {"broadcast <= 1.10 x limit, from 1 MiB", [](Line l) { return is(l, "ibcast", mib); },
+         [](Line l) { return l.of_limit(); }, 1.10, false, as_limit},
+        {"allreduce <= 1.25 x limit, from 1 MiB", [](Line l) { return is(l, "iallreduce", mib); },
+         [](Line l) { return l.of_limit(); }, 1.25, false, as_limit},
+        {"pure time not slower than the native blocking call, from 16 KiB",
+         [](Line l) { return l.bytes >= 16 * kib && l.of_blocking.value > 0; },
+         [](Line l) { return l.of_blocking.value; }, 1.03, false, as_ratio,
+         [](Line l) { return verdict(l.of_blocking) == Verdict::not_slower; }},
+        {"communication with equal work not longer than native's",
+         [](Line l) { return l.of_native.value > 0; }, [](Line l) { return l.of_native.value; }, 1.03, false,
+         as_ratio, [](Line l) { return verdict(l.of_native) == Verdict::not_slower; }},
+    };
+    return all;
+}
+
+bool reaches(const Target& target, const OverlapLine& line) {
+    const double value = target.value(line);
+    return (target.at_least ? value >= target.bound : value <= target.bound) ||
+           (target.excused != nullptr && target.excused(line));
+}
+
+}  // namespace
+
+std::vector<TargetLine> judge(const std::vector<OverlapLine>& lines) {
+    std::vector<TargetLine> judged;
+    for (const Target& target : targets()) {
+        std::map<std::tuple<std::string, std::string, std::string>, TargetLine> by_place;
+        std::map<std::tuple<std::string, std::string, std::string>, double> worst;
+        for (const OverlapLine& line : lines) {
+            if (line.column != automatic || !line.stopped.empty() || !target.concerns(line)) continue;
+            const auto key = std::tuple(line.collective, line.mpi, line.shape);
+            TargetLine& place = by_place[key];
+            place.target = target.text;
+            place.collective = line.collective;
+            place.mpi = line.mpi;
+            place.shape = line.shape;
+            ++place.points;
+            place.reached += reaches(target, line);
+            const double value = target.value(line);
+            const bool first = place.points == 1;
+            if (first || (target.at_least ? value < worst[key] : value > worst[key])) {
+                worst[key] = value;
+                place.worst = fmt::format("{} at {}", target.show(value), bytes_text(line.bytes));
+            }
+        }
+        for (auto& [key, place] : by_place) judged.push_back(std::move(place));
+    }
+    return judged;
+}
+
+std::string format_targets(const std::vector<TargetLine>& lines, bool markdown) {
+    if (lines.empty()) return "";
+    std::vector<std::vector<std::string>> cells{
+        {"target", "collective", "MPI", "hosts x ranks", "verdict", "points", "worst"}};
+    for (const auto& line : lines)
+        cells.push_back({line.target, line.collective, line.mpi, line.shape,
+                         line.reached == line.points ? "reached" : "not reached",
+                         fmt::format("{} of {}", line.reached, line.points), line.worst});
+    return format_cells(cells, markdown);
+}
+
+}  // namespace thalweg::bench

@@ -1,0 +1,113 @@
+#include "bench/waiters.h"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "bench/launch.h"
+#include "bench/table.h"
+
+namespace thalweg::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+// "AMD EPYC, Linux 6.18.1": what decides how fast a thread wakes.
+std::string machine() {
+    std::string model = "an unknown CPU";
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);)
+        if (line.starts_with("model name") && line.find(": ") != std::string::npos) {
+            model = line.substr(line.find(": ") + 2);
+            break;
+        }
+    utsname system{};
+    return uname(&system) == 0 ? fmt::format("{}, {} {}", model, system.sysname, system.release) : model;
+}
+
+}  // namespace
+
+int run_waiters(const WaitersRequest& request) {
+    const fs::path program = fs::read_symlink("/proc/self/exe").parent_path() / "thalweg-bench-waiters";
+    const std::string command = fmt::format("'{}' --json --samples {} --pause-us {}", program.string(),
+                                            request.samples, request.pause_us);
+    Shape nowhere;
+    nowhere.mpi = "";
+    nowhere.hosts = 0;
+    nowhere.ppn = 1;
+    nlohmann::json context = session_context(nowhere);
+    context["machine"] = machine();
+    const auto number =
+        static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+    std::vector<Row> rows;
+    FILE* const pipe = popen(command.c_str(), "r");
+    if (pipe == nullptr) return 1;
+    std::string text;
+    for (int c = 0; (c = std::fgetc(pipe)) != EOF;) text += static_cast<char>(c);
+    const int status = pclose(pipe);
+    for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos;
+         begin = end + 1) {
+        const auto line = nlohmann::json::parse(text.substr(begin, end - begin), nullptr, false);
+        if (line.is_discarded()) continue;
+        Row row;
+        row.context = context;
+        row.collective = "wait";
+        row.column = line.at("waiter");
+        row.phase = waiters_phase;
+        row.launch = number;
+        row.waiter = line;
+        rows.push_back(std::move(row));
+    }
+    if (status != 0 || rows.empty()) {
+        fmt::print(stderr, "thalweg bench: {} ended with status {}\n", program.string(), status);
+        return 1;
+    }
+    std::string why;
+    if (!request.out.empty() && !append_rows(request.out, rows, why)) {
+        fmt::print(stderr, "thalweg bench: {}\n", why);
+        return 1;
+    }
+    fmt::print("{}", format_waiters(rows, false));
+    return 0;
+}
+
+std::string format_waiters(const std::vector<Row>& rows, bool markdown) {
+    std::vector<const Row*> shown;  // in the order in which they were measured
+    for (const auto& row : rows) {
+        if (row.phase != waiters_phase) continue;
+        const auto known = std::find_if(shown.begin(), shown.end(),
+                                        [&](const Row* each) { return each->column == row.column; });
+        if (known == shown.end()) {
+            shown.push_back(&row);
+        } else if (row.launch >= (*known)->launch) {
+            *known = &row;
+        }
+    }
+    if (shown.empty()) return "";
+    std::vector<std::vector<std::string>> cells{{"way to sleep", "min", "median", "p99", "ringing",
+                                                 "ringing p99", "CPU while asleep", "samples",
+                                                 "not exercised"}};
+    const auto us = [](const nlohmann::json& from, const char* name) {
+        return fmt::format("{:.2f} us", from.at(name).get<double>());
+    };
+    for (const Row* row : shown) {
+        const nlohmann::json& seen = row->waiter;
+        if (!seen.at("exercised").get<bool>()) {
+            cells.push_back({row->column, "-", "-", "-", "-", "-", "-", "-", seen.value("why", "")});
+            continue;
+        }
+        const auto &wake = seen.at("wake_us"), &ring = seen.at("ring_us");
+        cells.push_back({row->column, us(wake, "min"), us(wake, "median"), us(wake, "p99"),
+                         us(ring, "median"), us(ring, "p99"),
+                         fmt::format("{:.1f} %", 100 * seen.at("cpu_share").get<double>()),
+                         fmt::format("{}", seen.at("samples").get<std::uint64_t>()), ""});
+    }
+    return format_cells(cells, markdown);
+}
+
+}  // namespace thalweg::bench
