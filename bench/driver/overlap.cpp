@@ -198,6 +198,7 @@ double OverlapDriver::measure_pure(std::size_t column, OverlapSeries* series) {
     series->pure.push_back(last);
     series->pure_mean.push_back(mean(each));
     series->last_pure = each;
+    series->here.push_back(each[static_cast<std::size_t>(session_.rank)]);
     series->tx_bytes += tx_bytes;
     const Column& what = config_.columns[column];
     thalweg_last_call seen;
@@ -210,8 +211,9 @@ double OverlapDriver::measure_pure(std::size_t column, OverlapSeries* series) {
 
 void OverlapDriver::measure_own(std::size_t column, OverlapSeries& series) {
     Compute& compute = *computes_[0];
+    // Each rank for as long as it was in the call itself: a root may be done long before the others.
     const std::vector<OverlapCall> calls =
-        gather(call(column, &compute, compute.amount_for(median(series.pure_mean))));
+        gather(call(column, &compute, compute.amount_for(median(series.here))));
     series.note(calls);
     double visible = 0, agent_cpu = 0, agent_wakes = 0, other_cpu = 0, other_wakes = 0, tests = 0;
     std::vector<double> totals, computes;

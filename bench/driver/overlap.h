@@ -3,7 +3,7 @@
 // All columns of a point take turns, sample by sample. One sample of a column is three kinds of call:
 //
 //   pure    start, wait
-//   own     start, compute for as long as the column's pure time, wait    OSU's and IMB's overlap
+//   own     start, compute for as long as this rank's pure time, wait     OSU's and IMB's overlap
 //   equal   start, the same work for all columns, wait                    dilation, compute + communication
 //
 // "Equal" work takes, alone, as long as the reference (driver/sockets.h) needs for the same bytes: so the

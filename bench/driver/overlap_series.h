@@ -26,6 +26,7 @@ struct OverlapCall {
 
 struct OverlapSeries {
     std::vector<double> pure, pure_mean;  // of the last rank; mean of the ranks
+    std::vector<double> here;             // the same, of this rank
     std::vector<double> own_total, own_compute, own_visible;
     std::vector<double> worst_pure, worst_compute, worst_total;  // of the rank with the longest own call
     struct Equal {
