@@ -202,7 +202,8 @@ double OverlapDriver::measure_pure(std::size_t column, OverlapSeries* series) {
     series->tx_bytes += tx_bytes;
     const Column& what = config_.columns[column];
     thalweg_last_call seen;
-    if (!what.native && session_.ours.last_call != nullptr && session_.ours.last_call(&seen) != THALWEG_NOT_FOUND) {
+    if (!what.native && session_.ours.last_call != nullptr &&
+        session_.ours.last_call(&seen) != THALWEG_NOT_FOUND) {
         series->algorithm = seen.accelerated != 0 ? seen.algorithm : "";
         series->reason = seen.reason;
     }
