@@ -45,6 +45,10 @@ void Job::agree(const std::string& why) const {
 bool run_versions(const Job& job, const CommonOptions& options, std::size_t stages, Report report,
                   const std::function<void(Version, Books&)>& one_run,
                   const std::function<std::string()>& check) {
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length = 0;
+    MPI_Get_library_version(version, &length);
+    report.library = std::string(version).substr(0, std::string(version).find('\n'));
     report.series.clear();
     for (const Version& version : options.versions) report.series.push_back({version.name(), {}, {}});
     std::vector<std::size_t> order(options.versions.size());

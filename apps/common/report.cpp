@@ -104,19 +104,28 @@ std::string format_report(const Report& report) {
     return text;
 }
 
+nlohmann::json to_json(const std::vector<Sample>& samples) {
+    auto list = nlohmann::json::array();
+    for (const auto& sample : samples)
+        list.push_back({{"total", sample.total},
+                        {"communication", sample.communication},
+                        {"compute", sample.compute},
+                        {"visible", sample.visible},
+                        {"gathers", sample.gathers},
+                        {"windows", sample.windows}});
+    return list;
+}
+
 std::string json_lines(const Report& report) {
     std::string text;
     for (const auto& series : report.series) {
-        nlohmann::json line{{"app", report.app},         {"parameters", report.parameters},
-                            {"version", series.version}, {"checked", report.checked},
-                            {"wrong", series.wrong},     {"samples", nlohmann::json::array()}};
-        for (const auto& sample : series.samples)
-            line["samples"].push_back({{"total", sample.total},
-                                       {"communication", sample.communication},
-                                       {"compute", sample.compute},
-                                       {"visible", sample.visible},
-                                       {"gathers", sample.gathers},
-                                       {"windows", sample.windows}});
+        nlohmann::json line{{"app", report.app},
+                            {"parameters", report.parameters},
+                            {"library", report.library},
+                            {"version", series.version},
+                            {"checked", report.checked},
+                            {"wrong", series.wrong},
+                            {"samples", to_json(series.samples)}};
         const Comparison of = compare(series, report.series);
         if (of.possible)
             line["against_blocking"] = {
@@ -147,7 +156,8 @@ bool read_reports(const std::string& text, std::vector<Report>& reports, std::st
             };
             auto report = std::find_if(reports.begin(), reports.end(), same);
             if (report == reports.end()) {
-                reports.push_back({app, "", line.at("parameters"), {}, line.at("checked")});
+                reports.push_back(
+                    {app, "", line.at("parameters"), {}, line.at("checked"), line.at("library")});
                 report = reports.end() - 1;
             }
             report->series.push_back(std::move(series));

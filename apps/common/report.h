@@ -16,6 +16,7 @@ struct Report {
     nlohmann::json parameters;  // the same for machines, by option name
     std::vector<Series> series;
     std::string checked;  // what the check of every run was, in words
+    std::string library;  // the MPI library's name and version
 
     bool correct() const;
 };
@@ -25,6 +26,8 @@ std::string format_report(const Report& report);
 
 // One JSON line per version: app, parameters, version, the samples' seconds, `checked` and `wrong`.
 std::string json_lines(const Report& report);
+
+nlohmann::json to_json(const std::vector<Sample>& samples);
 
 // Reads the lines back; false with one sentence in `why`.
 bool read_reports(const std::string& text, std::vector<Report>& reports, std::string& why);

@@ -248,7 +248,8 @@ bool solve(const Job& job, const Options& options, NasProblem problem) {
         "each rank and step, in {} segments unless blocking; {:g} s slept per nonzero",
         matrix, problem.n, all, job.ranks, method.outer, method.steps, gathered, options.segments,
         options.common.slowdown);
-    report.parameters = {{"ranks", job.ranks},
+    report.parameters = {{"bytes", gathered},
+                         {"ranks", job.ranks},
                          {"matrix", matrix},
                          {"n", problem.n},
                          {"nonzeros", all},

@@ -158,7 +158,8 @@ bool sort(const Job& job, const Options& options, std::uint64_t count, const std
         "pass; {:g} s slept per key and pass",
         count, input_name, options.key_bits, job.ranks, passes, options.digit_bits,
         sizeof(std::uint32_t) << options.digit_bits, options.common.slowdown);
-    report.parameters = {{"ranks", job.ranks},
+    report.parameters = {{"bytes", sizeof(std::uint32_t) << options.digit_bits},
+                         {"ranks", job.ranks},
                          {"keys", count},
                          {"input", input_name},
                          {"key-bits", options.key_bits},

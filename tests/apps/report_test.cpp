@@ -50,7 +50,7 @@ TEST(Arithmetic, SlowerThanBlockingIsNegative) {
 }
 
 TEST(Report, ComesBackFromItsLines) {
-    Report report{"radix_sort", "a title", {{"keys", 10}}, {}, "everything"};
+    Report report{"radix_sort", "a title", {{"keys", 10}}, {}, "everything", "an MPI"};
     report.series = {series("blocking", 14, {4}, {3, 5}), series("waited", 15, {3, 2}, {3, 5})};
     report.series[1].wrong = "one key";
     std::vector<Report> read;
@@ -59,6 +59,7 @@ TEST(Report, ComesBackFromItsLines) {
     ASSERT_EQ(read.size(), 1u);
     EXPECT_EQ(read[0].app, "radix_sort");
     EXPECT_EQ(read[0].parameters, report.parameters);
+    EXPECT_EQ(read[0].library, "an MPI");
     ASSERT_EQ(read[0].series.size(), 2u);
     EXPECT_EQ(read[0].series[1].wrong, "one key");
     EXPECT_EQ(read[0].series[1].samples.size(), 3u);
@@ -70,7 +71,7 @@ TEST(Report, ComesBackFromItsLines) {
 }
 
 TEST(Report, TableSaysWhatIsWrongAndShowsTheArithmetic) {
-    Report report{"radix_sort", "a title", {}, {}, "everything"};
+    Report report{"radix_sort", "a title", {}, {}, "everything", "an MPI"};
     report.series = {series("blocking", 14e-3, {4e-3}, {3e-3}), series("waited", 15e-3, {5e-3}, {3e-3}),
                      series("nonblocking", 12e-3, {1e-3}, {3e-3})};
     std::string text = format_report(report);

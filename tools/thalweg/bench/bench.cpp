@@ -6,6 +6,8 @@
 #include <array>
 #include <filesystem>
 
+#include "bench/apps.h"
+#include "bench/apps_table.h"
 #include "bench/document.h"
 #include "bench/overlap.h"
 #include "bench/overlap_table.h"
@@ -32,6 +34,9 @@ int show_table(const std::vector<std::string>& files, bool markdown, bool column
     if (!hidden.empty())
         others += format_hidden(hidden, markdown) + "\n" + format_cost(hidden, markdown) + "\n" +
                   format_targets(judge(hidden), markdown);
+    const auto apps = summarize_apps(rows);
+    if (!apps.empty())
+        others += format_app_figures(apps, markdown) + "\n" + format_app_versions(apps, markdown);
     const auto lines = summarize(rows);
     fmt::print("{}", others);
     if (!others.empty() && lines.empty()) return 0;
@@ -187,6 +192,27 @@ int bench_main(int argc, char** argv) {
     waiters->add_option("--pause-us", waiting.pause_us, "how long it sleeps before it is rung")
         ->capture_default_str();
     waiters->add_option("--out", waiting.out, "JSON lines to append to");
+    AppsRequest application;
+    auto* apps = app.add_subcommand("apps", "the applications, native and with Thalweg");
+    apps->add_option("--mpi", application.shape.mpi, "mpich, openmpi, impi, mpich-debian or openmpi-debian")
+        ->capture_default_str();
+    apps->add_option("--hosts", application.shape.hosts, "hosts of the lab")
+        ->check(CLI::Range(2, 64))
+        ->capture_default_str();
+    apps->add_option("--ppn", application.shape.ppn, "ranks per host")
+        ->check(CLI::Range(1, 64))
+        ->capture_default_str();
+    apps->add_option("--rate", application.shape.rate, "rate of each link, each direction")
+        ->capture_default_str();
+    apps->add_option("--app", application.apps, "which: radix_sort, conjugate_gradient")
+        ->delimiter(',')
+        ->capture_default_str();
+    apps->add_option("--rounds", application.rounds, "of three launches: native, Thalweg, native again")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    apps->add_flag("--force", application.force, "measure although the lab is over its capacity");
+    apps->add_option("--out", application.out,
+                     "JSON lines to append to; rounds that are there are not measured again");
     std::vector<std::string> files;
     bool markdown = false, columns = false;
     auto* table = app.add_subcommand("table", "print the table of result files");
@@ -216,6 +242,7 @@ int bench_main(int argc, char** argv) {
     for (std::size_t i = 0; i < nonblocking.size(); ++i)
         if (nonblocking[i]->parsed()) return run_overlap(overlaps[i]);
     if (waiters->parsed()) return run_waiters(waiting);
+    if (apps->parsed()) return run_apps(application);
     if (table->parsed()) return show_table(files, markdown, columns);
     if (pages->parsed()) return write_document(files, page);
     return draw(files, picture);

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "bench/apps_table.h"
 #include "bench/columns.h"
 #include "bench/overlap_table.h"
 #include "bench/rings.h"
@@ -167,10 +168,10 @@ Section section(const std::map<std::string, std::vector<Row>>& by_mpi, std::stri
 
 std::string document(const std::vector<Row>& rows) {
     std::map<std::string, std::vector<Row>> in_lab, on_one_host, small_of, overlap_of;
-    std::vector<Row> rings, waiters;
+    std::vector<Row> rings, waiters, apps;
     std::uint64_t wrong = 0;
     for (const auto& row : rows) {
-        if (row.phase != overlap_phase) wrong += row.wrong_words;
+        if (row.phase != overlap_phase && row.phase != apps_phase) wrong += row.wrong_words;
         const std::string mpi = row.context.value("mpi_name", "");
         if (row.phase == rings_phase) {
             rings.push_back(row);
@@ -178,6 +179,8 @@ std::string document(const std::vector<Row>& rows) {
             overlap_of[mpi].push_back(row);
         } else if (row.phase == waiters_phase) {
             waiters.push_back(row);
+        } else if (row.phase == apps_phase) {
+            apps.push_back(row);
         } else if (row.phase == small_phase) {
             small_of[mpi].push_back(row);
         } else {
@@ -206,6 +209,7 @@ std::string document(const std::vector<Row>& rows) {
                 fmt::format("{}; commit {}.\n\n", waiters[0].context.value("machine", ""),
                             waiters[0].context.value("commit", "")) +
                 format_waiters(waiters, true);
+    text += apps_section(apps, provenance(apps));
     if (const Section one = section(on_one_host, "###"); !one.summary.empty())
         text +=
             "\n## One host\n\n"

@@ -23,6 +23,7 @@ struct Row {
     nlohmann::json calls;    // phase "small" only: how many calls, and quantiles of their times in ns
     nlohmann::json overlap;  // phase "overlap" only: what the driver wrote of it (bench/driver/overlap.cpp)
     nlohmann::json waiter;   // phase "waiters" only: a line of bench/waiters
+    nlohmann::json app;      // phase "apps" only: the application's parameters and the seconds of each run
     double tx_bytes = -1, tx_packets = -1;  // per call on the busiest host; negative: not counted
     double all_tx_bytes = -1;               // per call, all hosts together
 };

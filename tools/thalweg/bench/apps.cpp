@@ -1,0 +1,194 @@
+#include "bench/apps.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "bench/apps_table.h"
+#include "common/report.h"
+
+namespace thalweg::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string own_path() { return fs::read_symlink("/proc/self/exe").string(); }
+
+std::string read_file(const fs::path& path) {
+    std::ifstream file(path);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+// The exit status; the command's standard output is dropped.
+int run_quietly(std::vector<std::string> words) {
+    const pid_t child = fork();
+    if (child == 0) {
+        const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        dup2(nowhere, STDOUT_FILENO);
+        std::vector<char*> arguments;
+        for (auto& word : words) arguments.push_back(word.data());
+        arguments.push_back(nullptr);
+        execv(arguments[0], arguments.data());
+        _exit(127);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+class AppsBench {
+  public:
+    explicit AppsBench(const AppsRequest& request) : request_(request) {
+        folder_ = fs::temp_directory_path() / fmt::format("thalweg-apps-{}", getpid());
+        fs::create_directories(folder_);
+    }
+    ~AppsBench() {
+        std::error_code ignored;
+        fs::remove_all(folder_, ignored);
+    }
+
+    int run();
+
+  private:
+    bool launch(const AppCase& app, const std::string& side, int round, std::string& why);
+    bool has(const AppCase& app, const std::string& side, int round) const;
+
+    const AppsRequest& request_;
+    fs::path folder_;
+    std::vector<Row> rows_;
+};
+
+bool AppsBench::has(const AppCase& app, const std::string& side, int round) const {
+    const nlohmann::json context = session_context(request_.shape);
+    for (const auto& row : rows_)
+        if (row.phase == apps_phase && row.collective == app.app && row.column.starts_with(side + "/") &&
+            row.app.value("round", -1) == round && row.context.value("shape", "") == context["shape"] &&
+            row.context.value("mpi_name", "") == context["mpi_name"] &&
+            row.context.value("rate", "") == context["rate"] &&
+            row.app.at("parameters").value("slowdown", 0.0) == app.slowdown)
+            return true;
+    return false;
+}
+
+bool AppsBench::launch(const AppCase& app, const std::string& side, int round, std::string& why) {
+    const Shape& shape = request_.shape;
+    const fs::path lines = folder_ / "lines.jsonl", facts = folder_ / "lab.json";
+    fs::remove(lines);
+    const std::string self = own_path();
+    std::vector<std::string> words{self,
+                                   "lab",
+                                   "run",
+                                   "--hosts",
+                                   std::to_string(shape.hosts),
+                                   "--ppn",
+                                   std::to_string(shape.ppn),
+                                   "--rate",
+                                   shape.rate,
+                                   "--rails",
+                                   std::to_string(shape.rails),
+                                   "--mpi",
+                                   shape.mpi,
+                                   "--json",
+                                   facts.string()};
+    if (request_.force) words.push_back("--force");
+    words.push_back("--");
+    if (side == thalweg_side) words.insert(words.end(), {self, "run", "--"});
+    const std::string family = shape.mpi.starts_with("openmpi") ? "-ompi" : "-mpich";
+    words.push_back((fs::path(self).parent_path() / (app.program + family)).string());
+    words.insert(words.end(), app.options.begin(), app.options.end());
+    words.insert(words.end(), {"--repeat", std::to_string(app.repeat), "--json", lines.string()});
+    if (side == again_side) words.insert(words.end(), {"--version", "blocking,nonblocking"});
+    const int status = run_quietly(words);
+
+    std::vector<apps::Report> reports;
+    if (!apps::read_reports(read_file(lines), reports, why)) return false;
+    const auto facts_json = nlohmann::json::parse(read_file(facts), nullptr, false);
+    nlohmann::json context = session_context(shape);
+    if (facts_json.is_object()) {
+        context["hosts"] = facts_json.at("hosts");
+        context["ranks"] = facts_json.at("ranks");
+        if (facts_json.contains("settings")) context["settings"] = facts_json["settings"];
+        context["settings"]["THALWEG_LAB_WAITING"] = facts_json.at("waiting");
+        context["settings"]["THALWEG_LAB_RATE_BYTES_PER_S"] = facts_json.at("rate_bytes_per_s");
+        context["settings"]["THALWEG_LAB_LATENCY_S"] = facts_json.at("latency_s");
+        context["settings"]["THALWEG_LAB_BURST_BYTES"] = facts_json.at("burst_bytes");
+    }
+    const auto number =
+        static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+    std::vector<Row> fresh;
+    for (const auto& report : reports) {
+        context["mpi"] = report.library;
+        for (const auto& series : report.series) {
+            Row row;
+            row.context = context;
+            row.collective = app.app;
+            row.column = app_column(side, series.version);
+            row.phase = apps_phase;
+            row.launch = number;
+            row.bytes = report.parameters.value("bytes", std::uint64_t{0});
+            row.wrong_words = series.wrong.empty() ? 0 : 1;
+            row.app = {{"parameters", report.parameters},
+                       {"round", round},
+                       {"wrong", series.wrong},
+                       {"checked", report.checked},
+                       {"samples", apps::to_json(series.samples)}};
+            for (const auto& sample : series.samples) row.seconds.push_back(sample.total);
+            fresh.push_back(std::move(row));
+        }
+    }
+    rows_.insert(rows_.end(), fresh.begin(), fresh.end());
+    if (!request_.out.empty() && !append_rows(request_.out, fresh, why)) return false;
+    if (status != 0)
+        why = fmt::format("{} {} under {} on {} ended with status {}", side, app.app, shape.mpi, shape.text(),
+                          status);
+    return status == 0;
+}
+
+int AppsBench::run() {
+    std::string why;
+    const auto refuse = [&why](int status) {
+        fmt::print(stderr, "thalweg bench: {}\n", why);
+        return status;
+    };
+    const double rate = bytes_per_second(request_.shape.rate);
+    if (rate <= 0) {
+        why = "--rate " + request_.shape.rate + ": give a rate like 100mbit";
+        return refuse(2);
+    }
+    if (!request_.out.empty() && !read_rows({request_.out}, rows_, why)) return refuse(2);
+    for (const auto& name : request_.apps) {
+        AppCase app;
+        if (!find_app(name, request_.shape, rate, app)) {
+            why = "there is no application " + name + "; there are radix_sort and conjugate_gradient";
+            return refuse(2);
+        }
+        for (int round = 0; round < request_.rounds; ++round)
+            for (const char* side : {native_side, thalweg_side, again_side}) {
+                if (has(app, side, round)) continue;
+                fmt::print(stderr, "bench: {}, round {} of {}, {}\n", name, round + 1, request_.rounds, side);
+                if (!launch(app, side, round, why)) return refuse(1);
+            }
+    }
+    std::vector<Row> here;
+    for (const auto& row : rows_)
+        if (row.context.value("mpi_name", "") == request_.shape.mpi &&
+            row.context.value("shape", "") == request_.shape.text())
+            here.push_back(row);
+    const auto lines = summarize_apps(here);
+    fmt::print("{}\n{}", format_app_figures(lines, false), format_app_versions(lines, false));
+    return 0;
+}
+
+}  // namespace
+
+int run_apps(const AppsRequest& request) { return AppsBench(request).run(); }
+
+}  // namespace thalweg::bench
