@@ -25,24 +25,52 @@ double setting(const Row& row, const char* name) {
 
 bool is_native(const std::string& column) { return column.starts_with("native"); }
 
-// Of the rows of one point: the one nearest to `seconds` among the natives that are a schedule of ours too.
-const Row* nearest_native(const std::vector<const Row*>& rows, double seconds) {
-    const Row* nearest = nullptr;
-    double nearest_distance = 1e300;
-    for (const Row* row : rows) {
-        if (!is_native(row->column) || row->column == native_default || row->column == native_again ||
-            row->seconds.empty() || seconds <= 0 ||
-            same_as_ours(row->context.value("mpi_name", ""), row->collective, row->column).empty())
-            continue;
-        const double distance = std::abs(std::log(median(row->seconds) / seconds));
-        if (distance < nearest_distance) nearest_distance = distance, nearest = row;
-    }
-    return nearest;
-}
-
 bool runs_choice(const Row& row, const std::string& choice) {
     return row.column.starts_with(ours_prefix) &&
            canonical(std::string_view(row.column).substr(ours_prefix.size())) == choice;
+}
+
+// Whether the kernel counted the same traffic: on the busiest link, and on all links together.
+bool same_traffic(const Row& one, const Row& other) {
+    const auto same = [](double a, double b) {
+        return a > 0 && b > 0 && std::abs(a / b - 1) <= same_traffic_within;
+    };
+    return same(one.tx_bytes, other.tx_bytes) && same(one.all_tx_bytes, other.all_tx_bytes);
+}
+
+// A native that does what the default does, and the schedule of ours that does what both do.
+struct Alike {
+    const Row* native = nullptr;
+    const Row* ours = nullptr;
+    std::string choice;
+};
+
+// An MPI chooses by rules of its own, and may run one algorithm under several settings, or under a setting
+// another one than its name says (by hosts, say). What ran is seen on the links: only a native and a schedule
+// of ours whose traffic is the default's can be what it ran. Pieces of other sizes are the same bytes, so
+// that the native must take a similar time too, and the nearest of several counts.
+Alike alike_default(const std::vector<const Row*>& point) {
+    const Row* the_default = nullptr;
+    for (const Row* row : point)  // the screen's, which stands beside all others
+        if (row->column == native_default && !row->seconds.empty() &&
+            (the_default == nullptr || the_default->phase != "screen" || row->phase == "screen"))
+            the_default = row;
+    Alike alike;
+    if (the_default == nullptr) return alike;
+    double nearest = std::log(similar_time_ratio);
+    for (const Row* native : point) {
+        if (!is_native(native->column) || native->seconds.empty() || !same_traffic(*native, *the_default))
+            continue;
+        const std::string choice =
+            same_as_ours(native->context.value("mpi_name", ""), native->collective, native->column);
+        if (choice.empty()) continue;
+        const double distance = std::abs(std::log(median(native->seconds) / median(the_default->seconds)));
+        for (const Row* ours : point)
+            if (distance <= nearest && runs_choice(*ours, choice) && !ours->seconds.empty() &&
+                same_traffic(*ours, *the_default))
+                nearest = distance, alike = {native, ours, choice};
+    }
+    return alike;
 }
 
 // The rows of one point, the newest of each (launch, column).
@@ -97,14 +125,10 @@ Summary summarize_point(const std::vector<const Row*>& rows) {
         int hosts = 1, ppn = 1;
         if (std::sscanf(line.shape.c_str(), "%dx%d", &hosts, &ppn) == 2) line.proof = prove(ours, hosts, ppn);
     }
-    const Row* const like_default =
-        default_of.empty() ? nullptr : nearest_native(rows, median(default_of.rbegin()->second->seconds));
     // Where the call was left to the MPI there is no gain to split.
-    if (like_default != nullptr && line.algorithm != "native") {
-        line.twin = same_as_ours(line.mpi, like_default->collective, like_default->column);
-        for (const Row* row : rows)
-            if (runs_choice(*row, line.twin) && !row->seconds.empty())
-                line.twin_seconds = median(row->seconds);
+    if (const Alike alike = alike_default(rows); alike.ours != nullptr && line.algorithm != "native") {
+        line.twin = alike.choice;
+        line.twin_seconds = median(alike.ours->seconds);
     }
     return line;
 }
@@ -112,17 +136,9 @@ Summary summarize_point(const std::vector<const Row*>& rows) {
 }  // namespace
 
 std::vector<std::string> resembling_default(const std::vector<const Row*>& point) {
-    double seconds = 0;
-    for (const Row* row : point)
-        if (row->column == native_default) seconds = median(row->seconds);
-    const Row* const nearest = nearest_native(point, seconds);
-    if (nearest == nullptr) return {};
-    std::vector<std::string> names{nearest->column};
-    const std::string choice =
-        same_as_ours(nearest->context.value("mpi_name", ""), nearest->collective, nearest->column);
-    for (const Row* row : point)
-        if (runs_choice(*row, choice)) names.push_back(row->column);
-    return names;
+    const Alike alike = alike_default(point);
+    if (alike.ours == nullptr) return {};
+    return {alike.native->column, alike.ours->column};
 }
 
 std::string bytes_text(std::uint64_t bytes) {
@@ -175,7 +191,7 @@ std::string format_table(const std::vector<Summary>& lines, bool markdown) {
          "algorithm x waiting", "limit", "time/limit", "A/A", "against best native", "link bytes", "ran"}};
     for (const auto& line : lines) {
         const double gain = line.against_default.value > 0 ? 1 / line.against_default.value : 0;
-        std::string factors = "-";
+        std::string factors = line.algorithm == "native" ? "-" : "no twin";
         if (line.twin_seconds > 0)
             factors = fmt::format("{:.2f} x {:.2f}", line.twin_seconds / line.ours_seconds,
                                   line.native_seconds / line.twin_seconds);

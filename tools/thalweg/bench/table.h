@@ -21,8 +21,8 @@ struct Summary {
     std::string algorithm;     // what the automatic choice ran, or "native"
     double limit_seconds = 0;  // 0: no link is shaped
     double noise = 1;          // A/A: ratio of medians of native against native
-    std::string twin;          // our schedule of the native default's algorithm
-    double twin_seconds = 0;   // 0: not measured
+    std::string twin;          // our schedule of the native default's algorithm, empty where none is it
+    double twin_seconds = 0;
     Ratio against_default, against_best;
     Verdict decision = Verdict::undecided;
     bool screened_only = false;
@@ -35,8 +35,15 @@ struct Summary {
 // left out.
 std::vector<Summary> summarize(const std::vector<Row>& rows);
 
-// The native column of a point that is nearest to the native default in time, of those that exist as a
-// schedule of ours, and the columns of ours with that schedule. Empty where there is none.
+// Traffic of two columns that differs by no more than this may be that of the same algorithm: headers and
+// acknowledgements differ, and other algorithms differ by 7 % and more. A share of the bytes.
+inline constexpr double same_traffic_within = 0.04;
+// Times of the same algorithm, when only one call of one of them was timed.
+inline constexpr double similar_time_ratio = 1.5;
+
+// The native column of a point that does what the native default does, by the kernel's link counters, and the
+// column of ours with the same schedule: the nearest to the default in time where there are several. Empty
+// where there is none.
 std::vector<std::string> resembling_default(const std::vector<const Row*>& point);
 
 // "64 KiB", "1.25 ms".
