@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -75,7 +76,8 @@ int clean() {
     int removed = 0;
     for (const auto& lab : running_labs()) {
         if (lab.owner != 0 || lab.pid == 1) continue;
-        if (kill(lab.pid, SIGKILL) != 0)
+        // It may be ending by itself, or somebody else may be cleaning up.
+        if (kill(lab.pid, SIGKILL) != 0 && errno != ESRCH)
             fail_errno("cannot end the abandoned lab " + std::to_string(lab.pid));
         for (const double give_up = now_s() + 5; kill(lab.pid, 0) == 0 && now_s() < give_up;) usleep(5000);
         ++removed;
