@@ -13,14 +13,6 @@ namespace thalweg {
 
 namespace {
 
-// Those with a private communicator whose user's communicator was freed in a way we did not see coming (an
-// attribute callback at some rank's leisure). Freed when the next communicator is set up.
-constinit std::mutex graveyard_mutex;
-std::vector<Communicator*>& graveyard() {
-    static auto* const list = new std::vector<Communicator*>;
-    return *list;
-}
-
 // States that MPI had no memory to attach to their communicators. The counts in them are equal on all ranks,
 // so they must not be lost. Looked at only where there are any.
 struct Stray {
@@ -74,36 +66,15 @@ Communicator* Communicator::of(MPI_Comm comm, World& world) {
     return made.release();
 }
 
-void Communicator::bury(Communicator* dead) {
-    if (!dead->has_own_comm_) {
-        delete dead;
-        return;
-    }
-    registry().retire(dead->record_);
-    std::lock_guard lock(graveyard_mutex);
-    graveyard().push_back(dead);
-}
+void Communicator::bury(Communicator* dead) { delete dead; }
 
 void Communicator::release(MPI_Comm comm) {
     Communicator* const state = existing(comm);
     if (state == nullptr) return;
-    // The callback buries it; nobody else can see it any more, so it is dug out and freed here.
     if (forget_stray(comm))
         bury(state);
     else
-        host()->Comm_delete_attr(comm, keyvals().comm);
-    free_buried();
-}
-
-// MPI_Comm_free is collective by the standard but waits for nobody in the libraries we know, so that ranks
-// may free several private communicators in different orders.
-void Communicator::free_buried() {
-    std::vector<Communicator*> dead;
-    {
-        std::lock_guard lock(graveyard_mutex);
-        dead.swap(graveyard());
-    }
-    for (Communicator* communicator : dead) delete communicator;
+        host()->Comm_delete_attr(comm, keyvals().comm);  // whose callback buries it
 }
 
 }  // namespace thalweg

@@ -23,7 +23,7 @@ constexpr std::uint64_t worth_calls = 8;
 constexpr std::uint64_t worth_bytes = 1u << 20;
 
 // Numbers of the pool that are tried: two threads of a process may pick the same one for two communicators.
-constexpr int picks = 4;
+constexpr int picks = 8;
 
 // What a hop costs beyond the network where ranks sleep while they wait: about one sleep and a wake-up.
 constexpr Picoseconds sleeping_hop = 30'000'000;
@@ -83,8 +83,6 @@ void Communicator::close_channel() {
     mpi_transport_ = nullptr;
     if (pool_number_ >= 0 && !broken) world_.pool().give_back(pool_number_);
     pool_number_ = -1;
-    if (has_own_comm_) host()->Comm_free(&own_comm_);
-    has_own_comm_ = false;
     if (counted_) world_.channels.fetch_sub(1, std::memory_order_relaxed);
     counted_ = false;
 }
@@ -188,12 +186,11 @@ bool Communicator::place(const std::uint64_t* keys) try {
     return false;
 }
 
-// Makes the channel, on all ranks or on none: with a number of the world's pool, or on a private communicator
-// where the pool has none left.
+// Makes the channel, on all ranks or on none, with a number of the world's pool. Where none is left the
+// communicator stays native: to create another one here could wait for what another thread creates.
 void Communicator::open_channel(MPI_Comm comm) {
     const Host& mpi = *host();
     QuietErrors quiet(comm);
-    free_buried();
     RankMap places;
     bool all = false;
     const bool ready =
@@ -205,16 +202,16 @@ void Communicator::open_channel(MPI_Comm comm) {
         std::uint64_t any[4] = {!ready, full, world_.pool().in_use(),
                                 rank_ == 0 ? world_.pool().next_seed(world_.rank()) : 0};
         if (!combined(comm, mpi.bor, any) || any[0] != 0) return go_native(Reason::setup_failed);
-        if (any[1] != 0) {
-            THALWEG_LOG_AT(info, "THALWEG_MAX_COMMUNICATORS=%llu reached; further communicators stay native",
-                           static_cast<unsigned long long>(world_.settings().max_communicators));
-            return go_native(Reason::too_many);
-        }
-        const int number = ChannelPool::pick(any[2], any[3]);
+        const int number = any[1] != 0 ? -1 : ChannelPool::pick(any[2], any[3]);
         if (number < 0) break;
         opened = open_in_pool(comm, places, number);
     }
-    if (opened == Opened::taken) opened = open_own(comm);
+    if (opened == Opened::taken) {
+        THALWEG_LOG_AT(
+            info, "all channels are in use (THALWEG_MAX_COMMUNICATORS=%llu); a communicator stays native",
+            static_cast<unsigned long long>(world_.settings().max_communicators));
+        return go_native(Reason::too_many);
+    }
     if (opened == Opened::no) {
         close_channel();
         return go_native(Reason::setup_failed);
@@ -230,35 +227,20 @@ void Communicator::open_channel(MPI_Comm comm) {
 Communicator::Opened Communicator::open_in_pool(MPI_Comm comm, const RankMap& places, int number) {
     const bool claimed = world_.pool().claim(number);
     if (claimed) pool_number_ = number;
-    const Opened opened = agree_on_opened(comm, !claimed, claimed && make_transport(&places));
+    const Opened opened = agree_on_opened(comm, !claimed, claimed && make_transport(places));
     if (opened != Opened::yes) close_channel();
     return opened;
 }
 
-Communicator::Opened Communicator::open_own(MPI_Comm comm) {
-    const Host& mpi = *host();
-    MPI_Group group;
-    if (mpi.Comm_group(comm, &group) == MPI_SUCCESS) {
-        has_own_comm_ = mpi.Comm_create(comm, group, &own_comm_) == MPI_SUCCESS;
-        mpi.Group_free(&group);
-    }
-    return agree_on_opened(comm, false, has_own_comm_ && make_transport(nullptr));
-}
-
-// On the pool's communicator, whose ranks `places` are, or on our own where it is null. False: no memory, or
-// MPI refused.
-bool Communicator::make_transport(const RankMap* places) try {
+// On the pool's communicator, whose ranks `places` are. False: no memory.
+bool Communicator::make_transport(const RankMap& places) try {
     Limits limits;
     limits.in_flight = static_cast<std::uint32_t>(world_.settings().in_flight);
     limits.credit_bytes = world_.settings().credit_bytes;
     // Twice the window: one operation may start while the sends of the one before are still leaving.
     const Slot slots = 2 * limits.in_flight;
-    int error = MPI_SUCCESS;
-    std::unique_ptr<MpiTransport> transport =
-        places == nullptr
-            ? MpiTransport::make(own_comm_, slots, error)
-            : MpiTransport::make_beside_others(
-                  {world_.pool().comm(), rank_, size_, *places, static_cast<unsigned>(pool_number_)}, slots);
+    std::unique_ptr<MpiTransport> transport = MpiTransport::make_beside_others(
+        {world_.pool().comm(), rank_, size_, places, static_cast<unsigned>(pool_number_)}, slots);
     mpi_transport_ = transport.get();
     transport_ = std::move(transport);
 #if defined(THALWEG_SABOTEUR)

@@ -37,10 +37,8 @@ class Communicator {
     static Communicator* existing(MPI_Comm comm);
     // In the collective MPI_Comm_free or MPI_Comm_disconnect: frees the channel.
     static void release(MPI_Comm comm);
-    // In the attribute's delete callback, whenever MPI runs it: makes no MPI call, may keep `dead` for later.
+    // In the attribute's delete callback, whenever MPI runs it: makes no MPI call.
     static void bury(Communicator* dead);
-    // Frees what was buried. Not inside a callback.
-    static void free_buried();
 
     ~Communicator();
     Communicator(const Communicator&) = delete;
@@ -85,8 +83,7 @@ class Communicator {
     void open_channel(MPI_Comm comm);
     enum class Opened : std::uint8_t { yes, taken, no };
     Opened open_in_pool(MPI_Comm comm, const RankMap& places, int number);
-    Opened open_own(MPI_Comm comm);
-    bool make_transport(const RankMap* places);
+    bool make_transport(const RankMap& places);
     Opened agree_on_opened(MPI_Comm comm, bool taken, bool opened);
     void close_channel();
     void learn_network(MPI_Comm comm);
@@ -107,10 +104,7 @@ class Communicator {
     WaitPolicy policy_ = WaitPolicy::spin;
     std::shared_ptr<CommunicatorRecord> record_;
 
-    // What the channel runs on: a number of the world's pool, or a private communicator; or there is none.
-    int pool_number_ = -1;
-    MPI_Comm own_comm_;
-    bool has_own_comm_ = false;
+    int pool_number_ = -1;  // what the channel has of the world's pool; -1: there is none
     bool counted_ = false;  // in World::channels
     std::unique_ptr<Transport> transport_;
     const MpiTransport* mpi_transport_ = nullptr;  // transport_, or what it wraps

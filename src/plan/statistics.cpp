@@ -27,7 +27,7 @@ const char* text_of(Reason reason) {
         case Reason::foreign:
             return "ranks outside the agreed world";
         case Reason::too_many:
-            return "THALWEG_MAX_COMMUNICATORS reached";
+            return "all channels are in use (THALWEG_MAX_COMMUNICATORS)";
         case Reason::not_worth_yet:
             return "setting up has not paid yet";
         case Reason::setup_failed:

@@ -26,7 +26,7 @@ enum class Reason : std::uint8_t {
     intercommunicator,
     invalid,         // arguments whose error the native library reports
     foreign,         // has ranks outside the world that agreed
-    too_many,        // THALWEG_MAX_COMMUNICATORS reached
+    too_many,        // no channel is left: THALWEG_MAX_COMMUNICATORS, or what tags have room for
     not_worth_yet,   // set-up has not paid yet
     setup_failed,    // a private communicator could not be made on all ranks
     native_setting,  // THALWEG_BCAST=native

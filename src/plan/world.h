@@ -79,7 +79,7 @@ class World {
     // Whether broadcasts were handed on unseen at any time: they are not in the report.
     bool handed_on() const { return handed_on_; }
 
-    // Communicators that have a channel. Bounded by THALWEG_MAX_COMMUNICATORS.
+    // Communicators that have a channel. Bounded by THALWEG_MAX_COMMUNICATORS, and by the pool.
     std::atomic<std::uint64_t> channels{0};
 
   private:

@@ -1,12 +1,14 @@
-/* More communicators at a time than there are channels on one private communicator, of all kinds of groups;
- * two threads that set communicators up at the same time, so that they reach for the same channel. */
+/* More communicators at a time than there are channels, of all kinds of groups: those that get none are left
+ * to the native library, by all their ranks alike, and nothing is created for them; two threads that set
+ * communicators up at the same time, so that they reach for the same channel. */
 #include <pthread.h>
 
 #include "check.h"
 
-enum { communicators = 80, bytes = 20000 };
+enum { communicators = 80, channels = 64, bytes = 20000 };
 
-static void use(MPI_Comm comm, unsigned seed) {
+/* 1: it had a channel; 0: the native library had it, and says so. */
+static int use(MPI_Comm comm, unsigned seed) {
     int rank, size;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
@@ -15,22 +17,36 @@ static void use(MPI_Comm comm, unsigned seed) {
     if (rank == root) fill(data, bytes, seed);
     MPI_Bcast(data, bytes, MPI_BYTE, root, comm);
     verify(data, bytes, seed, "one of many");
-    if (expect_thalweg() && size > 1) CHECK(was_accelerated(), "native: %s", last_reason());
     guarded_free(data, bytes);
+    if (!expect_thalweg() || size == 1) return 0;
+    const int ours = was_accelerated();
+    int all[2], mine[2] = {ours, -ours};
+    CHECK(ours || strstr(last_reason(), "channels are in use"), "native: %s", last_reason());
+    MPI_Allreduce(mine, all, 2, MPI_INT, MPI_MAX, comm);
+    CHECK(all[0] == ours && all[1] == -ours, "some ranks have a channel and some have none");
+    return ours;
 }
 
 /* Holds them all; then frees every second one and makes it anew, so that channels change hands. */
 static void held(void) {
     MPI_Comm comms[communicators];
+    int served = 0;
     for (int i = 0; i < communicators; ++i) {
         const int color = i % 4 == 3 && check_rank == i % check_size; /* now and then all but one */
         MPI_Comm_split(MPI_COMM_WORLD, color, i % 2 ? check_rank : -check_rank, &comms[i]);
-        use(comms[i], (unsigned)i);
+        const int ours = use(comms[i], (unsigned)i);
+        int size;
+        MPI_Comm_size(comms[i], &size);
+        if (expect_thalweg() && size > 1 && i < channels) CHECK(ours, "communicator %d has no channel", i);
+        served += ours;
     }
+    if (expect_thalweg()) CHECK(served <= channels, "%d channels at a time", served);
     for (int i = 0; i < communicators; i += 2) {
         MPI_Comm_free(&comms[i]);
         MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
-        use(comms[i], (unsigned)(1000 + i));
+        /* On all ranks the one that was freed had a channel, or there is none left. */
+        const int ours = use(comms[i], (unsigned)(1000 + i));
+        if (expect_thalweg() && i < channels) CHECK(ours, "nothing was given back for communicator %d", i);
         use(comms[i + 1], (unsigned)(2000 + i));
     }
     for (int i = 0; i < communicators; ++i) use(comms[i], (unsigned)(3000 + i));
@@ -68,5 +84,6 @@ int main(int argc, char** argv) {
     check_start(&argc, &argv, MPI_THREAD_MULTIPLE);
     held();
     at_once();
+    held(); /* all were given back */
     return check_end();
 }
