@@ -82,17 +82,25 @@ def c_wrapper(call):
         "    if (next == NULL) return thalweg_missing_error();",
     ]
     if call.template == "collective":
-        out = out.replace(f"\nint wrap_{name}(", f"static _Atomic(void*) shortcut_{name};\n\nint wrap_{name}(")
+        # The way of a call that nobody wants to see has no frame of its own.
+        out = out.replace(
+            f"\nint wrap_{name}(",
+            f"static _Atomic(void*) shortcut_{name};\n\nstatic int THALWEG_APART\nask_{name}(",
+        )
         out += lines(
-            f"    Next_{name}* direct ="
-            f" (Next_{name}*)atomic_load_explicit(&shortcut_{name}, memory_order_relaxed);",
-            f"    if (direct != NULL) return direct({arguments});",
             "    int error;",
             f"    int answer = thalweg_take_{call.entry()}({arguments}, &error);",
             "    if (answer == 1) return error;",
             *get_next,
             f"    if (answer == 2) thalweg_remember(&shortcut_{name}, (void*)next);",
             f"    return next({arguments});",
+            "}",
+            "",
+            f"int wrap_{name}({call.c_parameters()}) {{",
+            f"    Next_{name}* direct ="
+            f" (Next_{name}*)atomic_load_explicit(&shortcut_{name}, memory_order_relaxed);",
+            f"    if (direct != NULL) return direct({arguments});",
+            f"    return ask_{name}({arguments});",
         )
     elif call.template == "finalize":
         out += lines(*get_next, "    thalweg_before_finalize();", f"    return next({arguments});")

@@ -13,6 +13,9 @@
 
 #include "interpose/runtime.h"
 
+/* A part of a wrapper that another part only jumps to. */
+#define THALWEG_APART __attribute__((noinline))
+
 /* Zero-initialised but for the name; resolved at the first call, by any thread, to the same value. */
 typedef struct ThalwegNext {
     const char* name;

@@ -6,9 +6,8 @@ Next_MPI_Bcast_c wrap_MPI_Bcast_c THALWEG_WRAPS(MPI_Bcast_c);
 static ThalwegNext next_MPI_Bcast_c = {"MPI_Bcast_c", (void*)wrap_MPI_Bcast_c, NULL};
 static _Atomic(void*) shortcut_MPI_Bcast_c;
 
-int wrap_MPI_Bcast_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root, ThalwegHandle comm) {
-    Next_MPI_Bcast_c* direct = (Next_MPI_Bcast_c*)atomic_load_explicit(&shortcut_MPI_Bcast_c, memory_order_relaxed);
-    if (direct != NULL) return direct(buffer, count, datatype, root, comm);
+static int THALWEG_APART
+ask_MPI_Bcast_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root, ThalwegHandle comm) {
     int error;
     int answer = thalweg_take_MPI_Bcast(buffer, count, datatype, root, comm, &error);
     if (answer == 1) return error;
@@ -16,4 +15,10 @@ int wrap_MPI_Bcast_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, i
     if (next == NULL) return thalweg_missing_error();
     if (answer == 2) thalweg_remember(&shortcut_MPI_Bcast_c, (void*)next);
     return next(buffer, count, datatype, root, comm);
+}
+
+int wrap_MPI_Bcast_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root, ThalwegHandle comm) {
+    Next_MPI_Bcast_c* direct = (Next_MPI_Bcast_c*)atomic_load_explicit(&shortcut_MPI_Bcast_c, memory_order_relaxed);
+    if (direct != NULL) return direct(buffer, count, datatype, root, comm);
+    return ask_MPI_Bcast_c(buffer, count, datatype, root, comm);
 }
