@@ -50,6 +50,12 @@ std::vector<Row> counted_alike(std::vector<Row> rows) {
     return rows;
 }
 
+// Of a launch with an environment of its own.
+Row elsewhere(Row row) {
+    row.context["environment"] = "I_MPI_ADJUST_BCAST=3";
+    return row;
+}
+
 struct TemporaryFile {
     std::string path = "/tmp/thalweg-rows-" + std::to_string(getpid()) + ".jsonl";
     TemporaryFile() { std::remove(path.c_str()); }
@@ -116,14 +122,29 @@ TEST(Table, TheBestNativeIsTheOneOursGainsLeastOn) {
 TEST(Table, PairsOfDifferentLaunchesAreNeverCompared) {
     // The native of launch 2 is fast only because that launch was: ours was fast there too.
     const auto lines = summarize({row("native", "decide", 1, {6}), row("thalweg", "decide", 1, {3}),
-                                  row("native ring", "decide", 2, {2}), row("thalweg", "decide", 2, {1})});
+                                  elsewhere(row("native ring", "decide", 2, {2})),
+                                  elsewhere(row("thalweg", "decide", 2, {1}))});
     ASSERT_EQ(lines.size(), 1u);
     EXPECT_DOUBLE_EQ(lines[0].against_best.value, 0.5);
 }
 
+TEST(Table, WhatWasMeasuredAgainCounts) {
+    std::vector<Row> rows{row("native", "decide", 1, {2, 2, 2}), row("thalweg", "decide", 1, {1, 3, 9})};
+    EXPECT_EQ(summarize(rows)[0].decision, Verdict::undecided);
+    rows.push_back(row("native", "decide", 5, {2, 2, 2, 2, 2, 2, 2, 2, 2}));
+    rows.push_back(row("thalweg", "decide", 5, {2, 2, 2, 2, 2, 2, 2, 2, 2}));
+    rows.push_back(elsewhere(row("native ring", "decide", 3, {4, 4, 4})));
+    rows.push_back(elsewhere(row("thalweg", "decide", 3, {4.04, 4.04, 4.04})));
+    const auto lines = summarize(rows);
+    EXPECT_EQ(lines[0].decision, Verdict::not_slower);
+    EXPECT_EQ(lines[0].best_native, "native ring");
+    EXPECT_DOUBLE_EQ(lines[0].against_default.value, 1);
+}
+
 TEST(Table, OursStandsBesideTheDefaultOfItsOwnLaunch) {
     const auto lines = summarize({row("native", "decide", 1, {6}), row("thalweg", "decide", 1, {3}),
-                                  row("native ring", "decide", 2, {2}), row("thalweg", "decide", 2, {1})});
+                                  elsewhere(row("native ring", "decide", 2, {2})),
+                                  elsewhere(row("thalweg", "decide", 2, {1}))});
     ASSERT_EQ(lines.size(), 1u);
     EXPECT_DOUBLE_EQ(lines[0].native_seconds, 6);
     EXPECT_DOUBLE_EQ(lines[0].ours_seconds, 3);
@@ -250,6 +271,18 @@ TEST(Document, HoldsATableForEachMpiAndItsCommit) {
     EXPECT_NE(text.find("## mpich"), std::string::npos);
     EXPECT_NE(text.find("abc1234"), std::string::npos);
     EXPECT_NE(text.find("3.00"), std::string::npos);
+}
+
+TEST(Document, TheShareOfTheAlgorithmIsOfThePointsThatHaveATwin) {
+    std::vector<Row> rows =
+        counted_alike({row("native", "screen", 1, {6}), row("native scatter_ring", "screen", 1, {6.1}),
+                       row("thalweg scatter_ring", "screen", 1, {3}), row("thalweg", "screen", 1, {1.5})});
+    for (const char* column : {"native", "thalweg"}) {  // without any: not part of the share
+        rows.push_back(row(column, "screen", 2, {100}));
+        rows.back().bytes *= 4;
+    }
+    const std::string text = document(rows);
+    EXPECT_NE(text.find("2.00 of 4.00 (1 points)"), std::string::npos) << text;
 }
 
 TEST(Document, OneHostAndShortCallsHaveSectionsOfTheirOwn) {

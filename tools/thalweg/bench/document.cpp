@@ -28,11 +28,11 @@ fastest of everything that MPI can be told to use, measured in turns with Thalwe
 native / Thalweg. **algorithm x waiting** splits it where the native default's algorithm exists as a schedule of ours:
 that schedule on our engine / Thalweg's choice, times native / that schedule. What the default ran is told by its
 traffic: a native algorithm and a schedule of ours whose bytes on the busiest link and on all links agree with the
-default's within 4 %, and of several the native that is nearest in time; *no twin*: there is none. **A/A** is native
-against itself: what this machine can resolve. *Not slower*: the ratio of medians is at most 1.03, or its 95 % interval includes 1.00 and
-ends at or below 1.10. **link bytes**: the kernel's interface counters against what the schedule says must cross.
-*screened*: only the first look was taken, with few samples. Times are medians; the time of a call is that of the last
-rank to return. Every byte of every call was checked.
+default's within 4 %, and of several the native that is nearest in time; *no twin*: none was measured. **A/A** is
+native against itself: what this machine can resolve. *Not slower*: the ratio of medians is at most 1.03, or its 95 %
+interval includes 1.00 and ends at or below 1.10. **link bytes**: the kernel's interface counters against what the
+schedule says must cross. *screened*: only the first look was taken, with few samples. Times are medians; the time of
+a call is that of the last rank to return. Every byte of every call was checked.
 )";
 
 constexpr const char* small_calls = R"(
@@ -105,12 +105,15 @@ std::string summary(const std::vector<Summary>& lines) {
                                                  "not slower", "undecided", "slower", "screened only",
                                                  "worst A/A"}};
     for (const auto& [mpi, points] : by_mpi) {
-        std::vector<double> gains, algorithms;
+        std::vector<double> gains, algorithms, split;  // the last: the gain where it is split
         int counts[3] = {}, screened = 0;
         double noise = 1;
         for (const Summary* line : points) {
             if (line->against_default.value > 0) gains.push_back(1 / line->against_default.value);
-            if (line->twin_seconds > 0) algorithms.push_back(line->twin_seconds / line->ours_seconds);
+            if (line->twin_seconds > 0) {
+                algorithms.push_back(line->twin_seconds / line->ours_seconds);
+                split.push_back(line->native_seconds / line->ours_seconds);
+            }
             if (line->screened_only) {
                 ++screened;
             } else {
@@ -119,7 +122,10 @@ std::string summary(const std::vector<Summary>& lines) {
             if (line->noise > 0) noise = std::max({noise, line->noise, 1 / line->noise});
         }
         cells.push_back({mpi, fmt::format("{}", points.size()), fmt::format("{:.2f}", geometric_mean(gains)),
-                         algorithms.empty() ? "-" : fmt::format("{:.2f}", geometric_mean(algorithms)),
+                         algorithms.empty()
+                             ? "-"
+                             : fmt::format("{:.2f} of {:.2f} ({} points)", geometric_mean(algorithms),
+                                           geometric_mean(split), algorithms.size()),
                          fmt::format("{}", counts[static_cast<int>(Verdict::not_slower)]),
                          fmt::format("{}", counts[static_cast<int>(Verdict::undecided)]),
                          fmt::format("{}", counts[static_cast<int>(Verdict::slower)]),
@@ -192,8 +198,9 @@ std::string document(const std::vector<Row>& rows) {
     std::string text = heading;
     if (const Section lab = section(in_lab, "##"); !lab.summary.empty())
         text += fmt::format(
-                    "\n## Summary\n\nGeometric means over the points of all shapes. Wrong words received: "
-                    "{}.\n\n{}",
+                    "\n## Summary\n\nGeometric means over the points of all shapes; **algorithm**: its share "
+                    "of the "
+                    "gain at the points that have a twin. Wrong words received: {}.\n\n{}",
                     wrong, lab.summary) +
                 lab.tables;
     if (const std::string table = format_rings(rings, true); !table.empty())

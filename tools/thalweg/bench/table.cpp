@@ -73,25 +73,36 @@ Alike alike_default(const std::vector<const Row*>& point) {
     return alike;
 }
 
-// The rows of one point, the newest of each (launch, column).
+// The newest launch of each environment counts: a point that stayed undecided is measured again, with more
+// pairs.
+std::vector<const Row*> newest_of(const std::vector<const Row*>& rows, std::string_view phase) {
+    const auto environment = [](const Row& row) { return row.context.value("environment", ""); };
+    std::map<std::string, std::uint64_t> newest;
+    for (const Row* row : rows)
+        if (row->phase == phase) newest[environment(*row)] = std::max(newest[environment(*row)], row->launch);
+    std::vector<const Row*> kept;
+    for (const Row* row : rows)
+        if (row->phase == phase && row->launch == newest[environment(*row)]) kept.push_back(row);
+    return kept;
+}
+
 Summary summarize_point(const std::vector<const Row*>& rows) {
     Summary line;
     const bool decided =
         std::any_of(rows.begin(), rows.end(), [](const Row* r) { return r->phase == "decide"; });
     line.screened_only = !decided;
-    const char* phase = decided ? "decide" : "screen";
+    const std::vector<const Row*> counted = newest_of(rows, decided ? "decide" : "screen");
+    for (const Row* row : rows) line.wrong_words += row->wrong_words;
     // Interleaved pairs only: each native column against the automatic column of its own launch.
     std::map<std::uint64_t, const Row*> automatic_of, default_of;
-    for (const Row* row : rows) {
-        line.wrong_words += row->wrong_words;
-        if (row->phase != phase) continue;
+    for (const Row* row : counted) {
         if (row->column == automatic) automatic_of[row->launch] = row;
         if (row->column == native_default) default_of[row->launch] = row;
     }
-    for (const Row* row : rows) {
+    for (const Row* row : counted) {
         const double seconds = median(row->seconds);
         const auto ours = automatic_of.find(row->launch);
-        if (row->phase != phase || !is_native(row->column) || ours == automatic_of.end()) continue;
+        if (!is_native(row->column) || ours == automatic_of.end()) continue;
         const Ratio ratio = ratio_of_medians(ours->second->seconds, row->seconds);
         if (row->column == native_default) {
             line.native_seconds = seconds;
