@@ -10,6 +10,7 @@
 
 #include "api/entry.h"
 #include "base/log.h"
+#include "interpose/unseen_session.h"
 #include "plan/bypass.h"
 #include "plan/presence.h"
 #include "transport/mpi/host.h"
@@ -102,7 +103,13 @@ int thalweg_enter(void* frame) {
 void thalweg_leave(void) { outermost_frame = 0; }
 
 void thalweg_before_init(void) {
-    if (find_host() != nullptr) announce_presence();
+    if (find_host() == nullptr) return;
+    if (sessions.load() == 0 && may_open_sessions_unseen()) {
+        // The barrier that spreads our word may be over: some ranks would read it, and others not.
+        stay_absent(
+            "a rank may have opened a session that Thalweg did not see; preload its -sessions.so too");
+    }
+    announce_presence();
 }
 
 void thalweg_before_commit(void) { announce_while_committing(); }

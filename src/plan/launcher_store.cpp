@@ -93,11 +93,14 @@ Word LauncherStore::read(int rank, char* word, std::size_t capacity) {
     return Word::failed;
 }
 
+bool LauncherStore::reachable() {
+    return std::getenv("PMI_FD") != nullptr && std::getenv("PMI_RANK") != nullptr;
+}
+
 bool LauncherStore::write(const char* word) {
-    const char* descriptor = std::getenv("PMI_FD");
-    const char* rank = std::getenv("PMI_RANK");
-    if (descriptor == nullptr || rank == nullptr) return false;
-    descriptor_ = std::atoi(descriptor);
+    if (!reachable()) return false;
+    const char* const rank = std::getenv("PMI_RANK");
+    descriptor_ = std::atoi(std::getenv("PMI_FD"));
     char key[64];
     std::snprintf(key, sizeof key, "%s%.20s", pmi_key, rank);
     const bool hydra = std::getenv("PMI_HOSTNAME") != nullptr || std::getenv("HYDI_CONTROL_FD") != nullptr ||

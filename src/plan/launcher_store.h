@@ -19,6 +19,8 @@ class PmiRelay;
 
 class LauncherStore {
   public:
+    // Whether write() would find a launcher to speak to. Local.
+    static bool reachable();
     // Before the native MPI_Init. False where the launcher has no PMI_FD. True with another launcher than
     // hydra's promises nothing yet: see settle().
     bool write(const char* word);

@@ -18,6 +18,7 @@ namespace {
 
 LauncherStore store;
 bool interception_complete = true;
+const char* absent_because = nullptr;
 int circle_width = circle_width_standard;
 char reason[160] = "";
 
@@ -128,8 +129,14 @@ bool agree_over_tree(Circle& below, Circle& above, int rank) {
 
 void announce_presence() {
     static std::atomic<bool> done{false};
-    if (!done.exchange(true)) store.write(own_word);
+    if (done.exchange(true)) return;
+    if (absent_because == nullptr)
+        store.write(own_word);
+    else if (!LauncherStore::reachable())
+        absent_because = nullptr;
 }
+
+void stay_absent(const char* why) { absent_because = why; }
 
 void settle_presence() { store.settle(); }
 
@@ -164,6 +171,10 @@ Presence find_presence(WithoutStore without_store) {
     reason[0] = '\0';
     store.settle();
     constexpr const char* somewhere = "a rank runs without Thalweg, or a tool in front of it keeps its calls";
+    if (absent_because != nullptr && ranks > 1) {
+        std::snprintf(reason, sizeof reason, "%s", absent_because);
+        return Presence::some;
+    }
     if (ranks == 1) {
         if (interception_complete) return Presence::all;
         std::snprintf(reason, sizeof reason, "%s", somewhere);

@@ -24,6 +24,11 @@ enum class WithoutStore { pass_through, assume_all };
 // Local; does nothing after the first call.
 void announce_presence();
 
+// Before announce_presence(): this rank leaves no word in a store of the launcher that it would come too late
+// for. `why` is static, one clause. PMIx is not concerned: there the word goes with the library's own,
+// whenever that is.
+void stay_absent(const char* why);
+
 // Inside the native MPI_Init, before it commits to PMIx: does the same where announce_presence() found no
 // store, and nothing at any other time. Local.
 void announce_while_committing();

@@ -1,0 +1,106 @@
+#include "interpose/unseen_session.h"
+
+#include <elf.h>
+#include <link.h>
+
+#include <cstddef>
+#include <cstring>
+
+namespace thalweg {
+namespace {
+
+constexpr const char* opening = "MPI_Session_init";
+
+struct Found {
+    bool ours = false;   // the object with the sessions' names
+    bool calls = false;  // somebody who relies on them
+};
+
+const char* file_of(const char* path) {
+    const char* const slash = std::strrchr(path, '/');
+    return slash == nullptr ? path : slash + 1;
+}
+
+// Some C libraries leave addresses in the dynamic section as they stand in the file.
+const char* address_in(const dl_phdr_info& object, ElfW(Addr) value) {
+    return reinterpret_cast<const char*>(value < object.dlpi_addr ? object.dlpi_addr + value : value);
+}
+
+struct Relocations {
+    const char* table = nullptr;
+    std::size_t bytes = 0;
+
+    bool name(const char* wanted, const ElfW(Sym) * symbols, const char* names) const {
+        for (std::size_t at = 0; at + sizeof(ElfW(Rela)) <= bytes; at += sizeof(ElfW(Rela))) {
+            const auto& relocation = *reinterpret_cast<const ElfW(Rela)*>(table + at);
+            const auto symbol = ELF64_R_SYM(relocation.r_info);
+            if (symbol != 0 && std::strcmp(names + symbols[symbol].st_name, wanted) == 0) return true;
+        }
+        return false;
+    }
+};
+
+bool calls(const dl_phdr_info& object, const char* wanted) {
+    static_assert(sizeof(void*) == 8, "ELF64 only, with addends");
+    const ElfW(Dyn)* dynamic = nullptr;
+    for (int i = 0; i < object.dlpi_phnum; ++i)
+        if (object.dlpi_phdr[i].p_type == PT_DYNAMIC)
+            dynamic = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr);
+    if (dynamic == nullptr) return false;
+    const ElfW(Sym)* symbols = nullptr;
+    const char* names = nullptr;
+    Relocations functions, others;
+    bool has_addends = true;
+    for (; dynamic->d_tag != DT_NULL; ++dynamic) {
+        switch (dynamic->d_tag) {
+            case DT_SYMTAB:
+                symbols = reinterpret_cast<const ElfW(Sym)*>(address_in(object, dynamic->d_un.d_ptr));
+                break;
+            case DT_STRTAB:
+                names = address_in(object, dynamic->d_un.d_ptr);
+                break;
+            case DT_JMPREL:
+                functions.table = address_in(object, dynamic->d_un.d_ptr);
+                break;
+            case DT_PLTRELSZ:
+                functions.bytes = dynamic->d_un.d_val;
+                break;
+            case DT_PLTREL:
+                has_addends = dynamic->d_un.d_val == DT_RELA;
+                break;
+            case DT_RELA:
+                others.table = address_in(object, dynamic->d_un.d_ptr);
+                break;
+            case DT_RELASZ:
+                others.bytes = dynamic->d_un.d_val;
+                break;
+        }
+    }
+    if (symbols == nullptr || names == nullptr || !has_addends) return false;
+    return (functions.table != nullptr && functions.name(wanted, symbols, names)) ||
+           (others.table != nullptr && others.name(wanted, symbols, names));
+}
+
+int look_at(dl_phdr_info* object, std::size_t, void* data) {
+    auto& found = *static_cast<Found*>(data);
+    const char* const file = file_of(object->dlpi_name == nullptr ? "" : object->dlpi_name);
+    if (std::strncmp(file, "libthalweg", 10) == 0) {
+        found.ours = found.ours || std::strstr(file, "-sessions") != nullptr;
+        return 0;
+    }
+    // The MPI's own libraries: its Fortran names call the C ones, whether or not the program does. The
+    // kernel's object has no relocations, and its addresses are not as the others'.
+    if (std::strncmp(file, "libmpi", 6) == 0 || std::strncmp(file, "linux-vdso", 10) == 0) return 0;
+    found.calls = found.calls || calls(*object, opening);
+    return 0;
+}
+
+}  // namespace
+
+bool may_open_sessions_unseen() {
+    Found found;
+    dl_iterate_phdr(look_at, &found);
+    return found.calls && !found.ours;
+}
+
+}  // namespace thalweg

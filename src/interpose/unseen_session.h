@@ -1,0 +1,14 @@
+/* A session that opens without us. */
+#ifndef THALWEG_INTERPOSE_UNSEEN_SESSION_H
+#define THALWEG_INTERPOSE_UNSEEN_SESSION_H
+
+namespace thalweg {
+
+// Whether this process may have opened a session that did not reach us: some object of it other than an MPI
+// library calls MPI_Session_init, and the preload object with that name is not loaded. Programs that look the
+// name up at run time are not recognised. Milliseconds at most.
+bool may_open_sessions_unseen();
+
+}  // namespace thalweg
+
+#endif
