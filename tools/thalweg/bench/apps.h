@@ -27,7 +27,7 @@ struct AppCase {
     double saved_by_paper = 0;  // of the blocking version's time, as the paper reports
 };
 
-// Each rank gathers app_bytes. Radix sort: the work beside the allgather takes 1.1 times what the wire needs
+// Each rank gathers app_bytes. Radix sort: the work beside the allgather takes 1.25 times what the wire needs
 // for it. Conjugate gradient: the work of a product takes 68/32 of it, so that communication is the 32 % of
 // the blocking version that the paper hides. False where there is no such application.
 inline constexpr std::uint64_t app_bytes = 256u << 10;

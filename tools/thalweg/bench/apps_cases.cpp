@@ -31,7 +31,7 @@ bool find_app(const std::string& app, const Shape& shape, double rate_bytes_per_
     if (app == "radix_sort") {
         // 2^16 counters of 4 bytes. Few keys: their exchange cannot be hidden.
         constexpr int digit_bits = 16, keys_per_rank = 32768;
-        constexpr double work_per_allgather = 1.1;
+        constexpr double work_per_allgather = 1.25;
         found = {app, "radix-sort", {}, 6, rounded(work_per_allgather * wire / keys_per_rank), 0.40};
         found.options = {"--keys", std::to_string(keys_per_rank * ranks), "--digit-bits",
                          std::to_string(digit_bits)};

@@ -22,7 +22,7 @@ constexpr const char* heading = R"(
 A radix sort and a conjugate gradient in plain MPI ([applications](guide/applications.md)), each in versions that take
 turns in one launch; launches native, with `thalweg run` and native again (**A/A**) take turns. Totals are medians of
 the last rank's seconds. A slow-down, slept outside MPI, makes the mix of the papers: in the sort the work beside an
-allgather takes 1.1 times what the wire needs for it, in the conjugate gradient the work of a product 68/32 of it.
+allgather takes 1.25 times what the wire needs for it, in the conjugate gradient the work of a product 68/32 of it.
 
 **less than blocking**: of the native blocking version's total. **ceiling**: what overlap alone could save of it, the
 lesser of each allgather and the work that may go beside it (seconds of the blocking allgather, in as many parts as
