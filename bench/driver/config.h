@@ -16,6 +16,7 @@ enum class CallWay : unsigned char {
     blocking,     // the blocking collective, then compute
     sockets,      // the same bytes by plain sockets in sleeping threads
     nothing,      // compute only
+    alone,        // the blocking collective, never with computation
 };
 
 struct Column {

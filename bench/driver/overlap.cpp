@@ -41,6 +41,7 @@ OverlapDriver::OverlapDriver(const Config& config, Session& session, std::ostrea
     for (std::size_t i = 0; i < config_.columns.size(); ++i) {
         comms_.push_back(MPI_COMM_NULL);
         const Column& column = config_.columns[i];
+        session_.select(column, std::string(case_.operation));
         if (column.way == CallWay::sockets && !sockets_)
             sockets_ = std::make_unique<SocketMover>(session_.control);
         if (column.native) {
@@ -70,6 +71,7 @@ void OverlapDriver::begin(std::size_t column, MPI_Request& request) {
             error = case_.start(exchange_, comms_[column], &request, what.native);
             break;
         case CallWay::blocking:
+        case CallWay::alone:
             error = case_.block(exchange_, comms_[column]);
             break;
         case CallWay::sockets:
@@ -297,10 +299,9 @@ void OverlapDriver::measure_point(const Point& point) {
             const Column& column = config_.columns[index];
             // The next call of ours would decide and plan anew, once.
             if (session_.select(column, std::string(case_.operation))) measure_pure(index, nullptr);
-            if (column.way != CallWay::nothing) {
-                measure_pure(index, &series[i]);
-                measure_own(index, series[i]);
-            }
+            if (column.way != CallWay::nothing) measure_pure(index, &series[i]);
+            if (column.way == CallWay::alone) continue;
+            if (column.way != CallWay::nothing) measure_own(index, series[i]);
             for (const auto& compute : computes_)
                 measure_equal(index, compute->kind(), equal_seconds, series[i]);
         }

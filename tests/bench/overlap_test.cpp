@@ -125,6 +125,40 @@ TEST(Overlap, ALineComparesWithinItsLaunch) {
     EXPECT_FALSE(line_of(lines, no_traffic).moves);
 }
 
+TEST(Overlap, TheBestBlockingAlgorithmIsTheOneOursGainsLeastOn) {
+    auto rows = point(0.28, 0.281);
+    Row ring = row("native blocking ring", 1, 0.14, 0, 0);
+    ring.overlap["equal"] = nlohmann::json::object();
+    rows.push_back(ring);
+    // Another launch was twice as fast in all.
+    Row other = row("native blocking bruck", 3, 0.10, 0, 0), ours = row(automatic, 3, 0.14, 0.1, 0.1);
+    other.context["environment"] = ours.context["environment"] = "I_MPI_ADJUST_ALLGATHER=2";
+    rows.push_back(other);
+    rows.push_back(ours);
+    const auto lines = summarize_overlap(rows);
+    const OverlapLine& line = line_of(lines, automatic);
+    EXPECT_DOUBLE_EQ(line.pure_seconds, 0.28) << "of the main launch";
+    EXPECT_EQ(line.best_blocking, "native blocking ring");
+    EXPECT_NEAR(line.of_blocking.value, 2, 1e-12);
+    EXPECT_TRUE(line_of(lines, "native blocking ring").alone);
+    EXPECT_EQ(target_of(judge(lines), "pure time not slower").reached, 0);
+    EXPECT_EQ(format_cost(lines, false).find("native blocking ring"), std::string::npos);
+}
+
+TEST(Overlap, EveryMpisBlockingAlgorithmsAreColumns) {
+    for (const char* mpi : {"mpich", "openmpi", "impi"})
+        for (const char* collective : {"iallgather", "iallreduce", "ibcast"}) {
+            int alone = 0;
+            for (const auto& column : overlap_columns(mpi, collective, {}, {})) {
+                if (column.way != "alone") continue;
+                ++alone;
+                EXPECT_TRUE(column.name.starts_with("native blocking ")) << column.name;
+                EXPECT_TRUE(!column.controls.empty() || !column.environment.empty()) << column.name;
+            }
+            EXPECT_GE(alone, 5) << mpi << " " << collective;
+        }
+}
+
 TEST(Overlap, TargetsAreReachedOrNot) {
     auto judged = judge(summarize_overlap(point(0.28, 0.281)));
     for (const char* reached :
@@ -172,8 +206,8 @@ TEST(Overlap, WhatTheMpiKeptIsNotOurs) {
 TEST(Overlap, ColumnsWithAnEnvironmentStandApart) {
     for (const std::string mpi : {"mpich", "openmpi", "impi", "mpich-debian"}) {
         int apart = 0;
-        for (const auto& column : overlap_columns(mpi, {"ring"}, {"sleep", "core"}))
-            apart += !column.environment.empty();
+        for (const auto& column : overlap_columns(mpi, "ibcast", {"ring"}, {"sleep", "core"}))
+            apart += !column.environment.empty() && column.way != "alone";
         EXPECT_EQ(apart, 3) << mpi;
     }
     EXPECT_NE(asynchronous_remark("openmpi"), "");

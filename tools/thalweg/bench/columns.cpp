@@ -95,7 +95,8 @@ std::vector<ColumnPlan> all_columns(std::string_view mpi, std::string_view colle
     return columns;
 }
 
-std::vector<ColumnPlan> overlap_columns(std::string_view mpi, const std::vector<std::string>& ours,
+std::vector<ColumnPlan> overlap_columns(std::string_view mpi, std::string_view collective,
+                                        const std::vector<std::string>& ours,
                                         const std::vector<std::string>& agents) {
     std::vector<ColumnPlan> columns;
     const auto add = [&columns](std::string_view name, bool native, const std::string& option,
@@ -110,6 +111,13 @@ std::vector<ColumnPlan> overlap_columns(std::string_view mpi, const std::vector<
     add(socket_reference, true, "", "", "sockets");
     add(no_traffic, true, "", "", "nothing");
     for (const auto& choice : ours) add(std::string(ours_prefix) + choice, false, choice, "", "nonblocking");
+    for (const auto& column : all_columns(mpi, collective.substr(1), {})) {
+        // Of the columns of the blocking collective: the natives with settings of their own.
+        if (!column.native || (column.controls.empty() && column.environment.empty())) continue;
+        columns.push_back(column);
+        columns.back().name.insert(native_default.size(), " blocking");
+        columns.back().way = "alone";
+    }
     for (const auto& row : asynchronous_rows)
         if (row.mpi == family(mpi)) add(native_async, true, "", std::string(row.setting), "nonblocking");
     for (const auto& agent : agents)

@@ -37,8 +37,9 @@ inline constexpr std::string_view automatic = "thalweg";
 inline constexpr std::string_view ours_prefix = "thalweg ";  // then the choice as the user wrote it
 
 // Columns of nonblocking collectives besides those above, which there start, compute and wait.
-inline constexpr std::string_view native_tested = "native MPI_Test";     // tests while it computes
-inline constexpr std::string_view native_blocking = "native blocking";   // the blocking call, then compute
+inline constexpr std::string_view native_tested = "native MPI_Test";  // tests while it computes
+// The blocking call, then compute; followed by a space and a name, one of its algorithms, pure only.
+inline constexpr std::string_view native_blocking = "native blocking";
 inline constexpr std::string_view native_async = "native asynchronous";  // as asynchronous.def says
 inline constexpr std::string_view socket_reference = "sockets";          // plain blocking sockets, asleep
 inline constexpr std::string_view no_traffic = "no traffic";             // compute only
@@ -52,9 +53,10 @@ bool always_measured(std::string_view column);
 std::vector<ColumnPlan> all_columns(std::string_view mpi, std::string_view collective,
                                     const std::vector<std::string>& ours);
 
-// Columns of a nonblocking collective. `ours` as above; `agents` are values of THALWEG_AGENT. Those with an
-// environment come last.
-std::vector<ColumnPlan> overlap_columns(std::string_view mpi, const std::vector<std::string>& ours,
+// Columns of a nonblocking collective ("iallgather"). `ours` as above; `agents` are values of THALWEG_AGENT.
+// Those with an environment come last.
+std::vector<ColumnPlan> overlap_columns(std::string_view mpi, std::string_view collective,
+                                        const std::vector<std::string>& ours,
                                         const std::vector<std::string>& agents);
 // What this MPI's asynchronous progress is less than that; empty where it is that.
 std::string_view asynchronous_remark(std::string_view mpi);

@@ -58,9 +58,10 @@ long as the reference needs; **of native** compares that. **Crossed meanwhile** 
 the kernel saw cross during that work.
 
 *native* starts, computes and waits; *native MPI_Test* also tests every 0.2 ms of computation; *native blocking* calls
-the blocking collective and then computes; *native asynchronous* has the library's own progress switched on, in a
-launch of its own; so have *thalweg agent=...*, other values of `THALWEG_AGENT`. The reference *sockets* moves the same
-bytes by blocking socket calls in two sleeping threads per rank: what the kernel takes, no library can avoid.
+the blocking collective and then computes, *native blocking NAME* is one of its algorithms, pure only; *native
+asynchronous* has the library's own progress switched on, in a launch of its own; so have *thalweg agent=...*, other
+values of `THALWEG_AGENT`. The reference *sockets* moves the same bytes by blocking socket calls in two sleeping threads
+per rank: what the kernel takes, no library can avoid.
 
 **Dilation** is the time of the computation over that beside the reference, the median over pairs with its 95 %
 interval; **against no traffic** is the same over the computation alone (arithmetic-bound, memory-bound). CPU time,

@@ -171,9 +171,11 @@ bool OverlapSweep::launch(const std::vector<ColumnPlan>& columns, const std::vec
 int OverlapSweep::run() {
     if (!read_request()) return 2;
     std::map<std::string, std::vector<ColumnPlan>> by_environment;
-    ColumnPlan reference;
-    for (auto& column : overlap_columns(request_.shape.mpi, request_.ours, request_.agents)) {
+    ColumnPlan reference, ours;
+    for (auto& column :
+         overlap_columns(request_.shape.mpi, request_.collective, request_.ours, request_.agents)) {
         if (column.name == socket_reference) reference = column;
+        if (column.name == automatic) ours = column;
         by_environment[column.environment].push_back(column);
     }
     if (!request_.apart) std::erase_if(by_environment, [](const auto& each) { return !each.first.empty(); });
@@ -186,9 +188,9 @@ int OverlapSweep::run() {
     for (auto& [environment, columns] : by_environment) {
         const auto points = missing_points(columns, !environment.empty());
         if (points.empty()) continue;
-        // Dilation is told against the reference of the same launch.
+        // Dilation is told against the reference of the same launch, a blocking call beside ours.
         if (!environment.empty()) {
-            columns.push_back(reference);
+            columns.push_back(columns[0].way == "alone" ? ours : reference);
             columns.back().environment = environment;
         }
         fmt::print(stderr, "bench: {} column(s) of {} on {} under {}{}\n", columns.size(),

@@ -47,7 +47,7 @@ std::vector<const Row*> newest(const std::vector<const Row*>& rows) {
     std::map<std::string, const Row*> by_column;
     for (const Row* row : rows) {
         const bool apart = !row->context.value("environment", "").empty();
-        if (apart && row->column == socket_reference) continue;
+        if (apart && (row->column == socket_reference || row->column == automatic)) continue;
         const Row*& kept = by_column[row->column];
         if (kept == nullptr || row->launch >= kept->launch) kept = row;
     }
@@ -71,6 +71,20 @@ void describe_run(const Row& row, OverlapLine& line) {
                                             : "native: " + row.reason;
 }
 
+// Each blocking algorithm with what took turns with it.
+void compare_with_blocking(const Row& row, const std::vector<const Row*>& rows, OverlapLine& line) {
+    if (row.column != automatic) return;
+    for (const Row* blocking : rows) {
+        const Row* const ours = beside(rows, *blocking, automatic);
+        if (!blocking->column.starts_with(native_blocking) || ours == nullptr) continue;
+        const Ratio ratio = ratio_of_medians(ours->seconds, blocking->seconds);
+        if (ratio.value > line.of_blocking.value) {
+            line.of_blocking = ratio;
+            line.best_blocking = blocking->column;
+        }
+    }
+}
+
 OverlapLine line_of(const Row& row, const std::vector<const Row*>& rows) {
     OverlapLine line;
     line.mpi = row.context.value("mpi_name", "");
@@ -82,13 +96,15 @@ OverlapLine line_of(const Row& row, const std::vector<const Row*>& rows) {
     line.wrong_words = row.wrong_words;
     line.stopped = row.stopped;
     line.moves = row.column != no_traffic;
+    line.alone = row.column.starts_with(native_blocking) && row.column != native_blocking;
     if (row.overlap.is_null()) return line;
     const nlohmann::json& seen = row.overlap;
     line.compute = seen.at("compute");
     line.limit_seconds = limit_seconds(row);
     line.pure_seconds = median(row.seconds);
+    line.samples = row.seconds.size();
     describe_run(row, line);
-    if (line.moves) {
+    if (line.moves && !line.alone) {
         line.osu = osu_overlap(median(values(seen, "pure_mean")), median(values(seen, "computed")),
                                median(values(seen, "total")));
         line.imb = imb_overlap(median(values(seen, "worst_pure")), median(values(seen, "worst_computed")),
@@ -109,8 +125,7 @@ OverlapLine line_of(const Row& row, const std::vector<const Row*>& rows) {
         line.softirq_seconds = equal->at("softirq_seconds");
     }
     line.of_native = ratio_of(&row, beside(rows, row, native_default), line.compute, "total");
-    if (const Row* blocking = beside(rows, row, native_blocking); blocking != nullptr && line.moves)
-        line.of_blocking = ratio_of_medians(row.seconds, blocking->seconds);
+    compare_with_blocking(row, rows, line);
     const Row* const reference = beside(rows, row, socket_reference);
     const Row* const alone = beside(rows, row, no_traffic);
     line.dilation_arithmetic = ratio_of(&row, reference, "arithmetic", "compute");
@@ -174,9 +189,9 @@ std::string format_hidden(const std::vector<OverlapLine>& lines, bool markdown) 
         if (line.tests > 0) ran = fmt::format("{:.0f} tests", line.tests);
         for (std::string& text : std::vector<std::string>{
                  time_text(line.pure_seconds),
-                 line.limit_seconds > 0 ? fmt::format("{:.2f}", line.of_limit()) : "-", percent(line.osu),
-                 percent(line.imb), time_text(line.visible_seconds), time_text(line.equal_seconds),
-                 ratio_text(line.of_native),
+                 line.limit_seconds > 0 ? fmt::format("{:.2f}", line.of_limit()) : "-",
+                 line.alone ? "-" : percent(line.osu), line.alone ? "-" : percent(line.imb),
+                 time_text(line.visible_seconds), time_text(line.equal_seconds), ratio_text(line.of_native),
                  line.crossed_meanwhile >= 0 ? percent(100 * line.crossed_meanwhile) : "-",
                  fmt::format("{}", line.samples), ran})
             row.push_back(std::move(text));
@@ -191,7 +206,7 @@ std::string format_cost(const std::vector<OverlapLine>& lines, bool markdown) {
          "against no traffic", "agent CPU", "of pure", "agent wake-ups", "other threads' CPU",
          "their wake-ups", "run-queue delay", "cores lost", "softirq"}};
     for (const auto& line : lines) {
-        if (!line.stopped.empty()) continue;
+        if (!line.stopped.empty() || line.alone) continue;
         const bool agent = line.column.starts_with(automatic);
         const auto helper = [&](double seconds) {
             return line.moves ? time_text(seconds) : std::string("-");

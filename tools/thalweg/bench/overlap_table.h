@@ -26,6 +26,7 @@ struct OverlapLine {
     std::string algorithm;  // of ours; "native" where the call was left to the MPI, with the reason
     std::string stopped;    // why there is nothing else: its launch failed
     bool moves = true;      // false: the computation alone
+    bool alone = false;     // true: the pure time alone
     std::string compute;    // what overlapped
     double pure_seconds = 0, limit_seconds = 0;
     double osu = 0, imb = 0, visible_seconds = 0;
@@ -33,7 +34,10 @@ struct OverlapLine {
     double equal_seconds = 0;       // from the start to the last wait's return, with equal work
     double crossed_meanwhile = -1;  // of the link's bytes, the share that crossed during that work
     Ratio of_native;                // equal_seconds against the native default's of the same launch
-    Ratio of_blocking;              // pure time against the native blocking call's of the same launch
+    // Pure time against the native blocking call's of the same launch: the algorithm that ours gains least
+    // on.
+    Ratio of_blocking;
+    std::string best_blocking;
     Ratio dilation_arithmetic, dilation_memory;  // computation against that beside the reference
     Ratio slowed_arithmetic, slowed_memory;      // computation against that without traffic
     double agent_cpu_seconds = 0, agent_wake_ups = 0, other_cpu_seconds = 0, other_wake_ups = 0;  // per call
