@@ -302,8 +302,13 @@ void OverlapDriver::measure_point(const Point& point) {
             if (column.way != CallWay::nothing) measure_pure(index, &series[i]);
             if (column.way == CallWay::alone) continue;
             if (column.way != CallWay::nothing) measure_own(index, series[i]);
-            for (const auto& compute : computes_)
+            for (const auto& compute : computes_) {
+                // Further kinds only tell dilation: ours, the reference, and no traffic.
+                if (compute != computes_[0] && column.native && column.way != CallWay::sockets &&
+                    column.way != CallWay::nothing)
+                    continue;
                 measure_equal(index, compute->kind(), equal_seconds, series[i]);
+            }
         }
         if (session_.rank == 0)
             std::fprintf(stderr, "\rbench: %10zu bytes, sample %d of %d, %zu columns   ", point.bytes,
