@@ -178,6 +178,8 @@ TEST(Overlap, TargetsAreReachedOrNot) {
                                "compute dilation <= 1.03", "allgather <= 1.10", "pure time not slower"})
         EXPECT_EQ(target_of(judged, missed).reached, 0) << missed;
     EXPECT_EQ(target_of(judged, "OSU overlap >= 95").worst, "89.3 % at 256 KiB");
+    EXPECT_EQ(target_of(judged, "OSU overlap >= 95").reference, "96.3 %");
+    EXPECT_EQ(target_of(judged, "compute dilation <= 1.03").reference, "");
 }
 
 TEST(Overlap, AFailedColumnSaysSo) {

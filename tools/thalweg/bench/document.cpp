@@ -150,8 +150,10 @@ std::string overlap_section(const std::map<std::string, std::vector<Row>>& by_mp
     if (all.empty()) return "";
     std::uint64_t wrong = 0;
     for (const auto& line : all) wrong += line.wrong_words;
-    return fmt::format("{}\n### Targets\n\nOf the automatic choice. Wrong words received: {}.\n\n{}",
-                       overlap_text, wrong, format_targets(judge(all), true)) +
+    return fmt::format(
+               "{}\n### Targets\n\nOf the automatic choice; **sockets there** is what the reference reaches "
+               "at the same point. Wrong words received: {}.\n\n{}",
+               overlap_text, wrong, format_targets(judge(all), true)) +
            tables;
 }
 

@@ -57,7 +57,8 @@ std::string format_cost(const std::vector<OverlapLine>& lines, bool markdown);
 struct TargetLine {
     std::string target, mpi, collective, shape;
     int points = 0, reached = 0;
-    std::string worst;  // "1 MiB: 92 %"
+    std::string worst;      // "92.0 % at 1 MiB"
+    std::string reference;  // what plain sockets reach there, as far as they can be compared; or empty
 };
 std::vector<TargetLine> judge(const std::vector<OverlapLine>& lines);
 std::string format_targets(const std::vector<TargetLine>& lines, bool markdown);

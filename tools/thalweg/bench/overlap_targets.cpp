@@ -33,6 +33,7 @@ struct Target {
     double bound;
     bool at_least;  // else at most
     std::string (*show)(double);
+    bool comparable = false;  // the reference has this value too
     // Where the value alone does not decide.
     bool (*excused)(const OverlapLine&) = nullptr;
 };
@@ -49,36 +50,44 @@ const std::vector<Target>& targets() {
     using Line = const OverlapLine&;
     static const std::vector<Target> all{
         {"OSU overlap >= 95 %, from 256 KiB or a limit of 20 ms", is_long, [](Line l) { return l.osu; }, 95,
-         true, as_percent},
+         true, as_percent, true},
         {"IMB overlap >= 90 %, from 256 KiB or a limit of 20 ms", is_long, [](Line l) { return l.imb; }, 90,
-         true, as_percent},
+         true, as_percent, true},
         {"agent CPU <= 5 % of the pure time, from 256 KiB or a limit of 20 ms", is_long, agent_share, 5,
          false, as_percent},
         {"OSU overlap >= 85 %, from 16 KiB with a limit of 3 ms", is_medium, [](Line l) { return l.osu; }, 85,
-         true, as_percent},
+         true, as_percent, true},
         {"visible time <= 0.5 ms, from 16 KiB with a limit of 3 ms", is_medium,
-         [](Line l) { return l.visible_seconds; }, 0.5e-3, false, time_text},
+         [](Line l) { return l.visible_seconds; }, 0.5e-3, false, time_text, true},
         {"compute dilation <= 1.03, arithmetic-bound", [](Line l) { return l.dilation_arithmetic.value > 0; },
          [](Line l) { return l.dilation_arithmetic.value; }, 1.03, false, as_ratio},
         {"compute dilation <= 1.05, memory-bound", [](Line l) { return l.dilation_memory.value > 0; },
          [](Line l) { return l.dilation_memory.value; }, 1.05, false, as_ratio},
         {"allgather <= 1.10 x limit, from 256 KiB", [](Line l) { return is(l, "iallgather", 256 * kib); },
-         [](Line l) { return l.of_limit(); }, 1.10, false, as_limit},
+         [](Line l) { return l.of_limit(); }, 1.10, false, as_limit, true},
         {"broadcast <= 1.30 x limit, from 256 KiB", [](Line l) { return is(l, "ibcast", 256 * kib); },
-         [](Line l) { return l.of_limit(); }, 1.30, false, as_limit},
+         [](Line l) { return l.of_limit(); }, 1.30, false, as_limit, true},
         {"broadcast <= 1.10 x limit, from 1 MiB", [](Line l) { return is(l, "ibcast", mib); },
-         [](Line l) { return l.of_limit(); }, 1.10, false, as_limit},
+         [](Line l) { return l.of_limit(); }, 1.10, false, as_limit, true},
         {"allreduce <= 1.25 x limit, from 1 MiB", [](Line l) { return is(l, "iallreduce", mib); },
-         [](Line l) { return l.of_limit(); }, 1.25, false, as_limit},
+         [](Line l) { return l.of_limit(); }, 1.25, false, as_limit, true},
         {"pure time not slower than the native blocking call, from 16 KiB",
          [](Line l) { return l.bytes >= 16 * kib && l.of_blocking.value > 0; },
-         [](Line l) { return l.of_blocking.value; }, 1.03, false, as_ratio,
+         [](Line l) { return l.of_blocking.value; }, 1.03, false, as_ratio, false,
          [](Line l) { return verdict(l.of_blocking) == Verdict::not_slower; }},
         {"communication with equal work not longer than native's",
          [](Line l) { return l.of_native.value > 0; }, [](Line l) { return l.of_native.value; }, 1.03, false,
-         as_ratio, [](Line l) { return verdict(l.of_native) == Verdict::not_slower; }},
+         as_ratio, false, [](Line l) { return verdict(l.of_native) == Verdict::not_slower; }},
     };
     return all;
+}
+
+const OverlapLine* reference_of(const OverlapLine& line, const std::vector<OverlapLine>& lines) {
+    for (const OverlapLine& each : lines)
+        if (each.column == socket_reference && each.collective == line.collective && each.mpi == line.mpi &&
+            each.shape == line.shape && each.rate == line.rate && each.bytes == line.bytes)
+            return &each;
+    return nullptr;
 }
 
 bool reaches(const Target& target, const OverlapLine& line) {
@@ -90,13 +99,19 @@ bool reaches(const Target& target, const OverlapLine& line) {
 }  // namespace
 
 std::vector<TargetLine> judge(const std::vector<OverlapLine>& lines) {
+    using Place = std::tuple<std::string, std::string, std::string>;
     std::vector<TargetLine> judged;
     for (const Target& target : targets()) {
-        std::map<std::tuple<std::string, std::string, std::string>, TargetLine> by_place;
-        std::map<std::tuple<std::string, std::string, std::string>, double> worst;
+        std::map<Place, TargetLine> by_place;
+        std::map<Place, const OverlapLine*> worst;
+        // What was missed is worse than what was not.
+        const auto is_worse = [&target](const OverlapLine& a, const OverlapLine& b) {
+            if (reaches(target, a) != reaches(target, b)) return reaches(target, b);
+            return target.at_least ? target.value(a) < target.value(b) : target.value(a) > target.value(b);
+        };
         for (const OverlapLine& line : lines) {
             if (line.column != automatic || !line.stopped.empty() || !target.concerns(line)) continue;
-            const auto key = std::tuple(line.collective, line.mpi, line.shape);
+            const Place key(line.collective, line.mpi, line.shape);
             TargetLine& place = by_place[key];
             place.target = target.text;
             place.collective = line.collective;
@@ -104,14 +119,18 @@ std::vector<TargetLine> judge(const std::vector<OverlapLine>& lines) {
             place.shape = line.shape;
             ++place.points;
             place.reached += reaches(target, line);
-            const double value = target.value(line);
-            const bool first = place.points == 1;
-            if (first || (target.at_least ? value < worst[key] : value > worst[key])) {
-                worst[key] = value;
-                place.worst = fmt::format("{} at {}", target.show(value), bytes_text(line.bytes));
-            }
+            const OverlapLine*& known = worst[key];
+            if (known == nullptr || is_worse(line, *known)) known = &line;
         }
-        for (auto& [key, place] : by_place) judged.push_back(std::move(place));
+        for (auto& [key, place] : by_place) {
+            const OverlapLine& line = *worst[key];
+            place.worst = fmt::format("{} at {}{}", target.show(target.value(line)), bytes_text(line.bytes),
+                                      line.algorithm.starts_with("native") ? " (left to the MPI)" : "");
+            const OverlapLine* const reference = reference_of(line, lines);
+            if (target.comparable && reference != nullptr)
+                place.reference = target.show(target.value(*reference));
+            judged.push_back(std::move(place));
+        }
     }
     return judged;
 }
@@ -119,11 +138,12 @@ std::vector<TargetLine> judge(const std::vector<OverlapLine>& lines) {
 std::string format_targets(const std::vector<TargetLine>& lines, bool markdown) {
     if (lines.empty()) return "";
     std::vector<std::vector<std::string>> cells{
-        {"target", "collective", "MPI", "hosts x ranks", "verdict", "points", "worst"}};
+        {"target", "collective", "MPI", "hosts x ranks", "verdict", "points", "worst", "sockets there"}};
     for (const auto& line : lines)
         cells.push_back({line.target, line.collective, line.mpi, line.shape,
                          line.reached == line.points ? "reached" : "not reached",
-                         fmt::format("{} of {}", line.reached, line.points), line.worst});
+                         fmt::format("{} of {}", line.reached, line.points), line.worst,
+                         line.reference.empty() ? "-" : line.reference});
     return format_cells(cells, markdown);
 }
 
