@@ -11,8 +11,8 @@ namespace thalweg::bench {
 namespace {
 
 CallWay way_of(const std::string& text) {
-    constexpr std::array<std::string_view, 5> names{"nonblocking", "tested", "blocking", "sockets",
-                                                    "nothing"};
+    constexpr std::array<std::string_view, 6> names{"nonblocking", "tested",  "blocking",
+                                                    "sockets",     "nothing", "alone"};
     const auto found = std::find(names.begin(), names.end(), text);
     if (found == names.end()) throw std::invalid_argument("no way to call is named " + text);
     return static_cast<CallWay>(found - names.begin());
