@@ -102,6 +102,10 @@ TEST(Overlap, LimitsFollowTheCollective) {
     EXPECT_DOUBLE_EQ(necessary_link_bytes(each), 262144);
     each.context["hosts"] = 1;
     EXPECT_EQ(limit_seconds(each), 0);
+    OverlapLine in_the_bucket;
+    in_the_bucket.pure_seconds = 1e-3;
+    in_the_bucket.limit_seconds = 3e-6;
+    EXPECT_EQ(in_the_bucket.of_limit(), 0);
 }
 
 TEST(Overlap, ALineComparesWithinItsLaunch) {

@@ -189,7 +189,7 @@ std::string format_hidden(const std::vector<OverlapLine>& lines, bool markdown) 
         if (line.tests > 0) ran = fmt::format("{:.0f} tests", line.tests);
         for (std::string& text : std::vector<std::string>{
                  time_text(line.pure_seconds),
-                 line.limit_seconds > 0 ? fmt::format("{:.2f}", line.of_limit()) : "-",
+                 line.of_limit() > 0 ? fmt::format("{:.2f}", line.of_limit()) : "-",
                  line.alone ? "-" : percent(line.osu), line.alone ? "-" : percent(line.imb),
                  time_text(line.visible_seconds), time_text(line.equal_seconds), ratio_text(line.of_native),
                  line.crossed_meanwhile >= 0 ? percent(100 * line.crossed_meanwhile) : "-",

@@ -43,7 +43,9 @@ struct OverlapLine {
     double agent_cpu_seconds = 0, agent_wake_ups = 0, other_cpu_seconds = 0, other_wake_ups = 0;  // per call
     double delay_seconds = 0, lost = 0, softirq_seconds = 0;                                      // per call
 
-    double of_limit() const { return limit_seconds > 0 ? pure_seconds / limit_seconds : 0; }
+    // 0: there is none, or the shaper's bucket takes the bytes at once.
+    double of_limit() const { return limit_seconds > least_limit_seconds ? pure_seconds / limit_seconds : 0; }
+    static constexpr double least_limit_seconds = 1e-4;
 };
 
 // Of rows of phase "overlap", the newest of each column; sorted by collective, MPI, shape, size, column.
