@@ -22,6 +22,8 @@ bool is_long(const OverlapLine& line) {
 bool is_medium(const OverlapLine& line) {
     return !is_long(line) && line.bytes >= 16 * kib && line.limit_seconds >= 3e-3;
 }
+// Long enough for a computation beside it to tell something.
+bool on_the_wire(const OverlapLine& line) { return line.limit_seconds >= 1e-3; }
 bool is(const OverlapLine& line, std::string_view collective, std::uint64_t from_bytes) {
     return line.collective == collective && line.bytes >= from_bytes && line.limit_seconds > 0;
 }
@@ -59,9 +61,11 @@ const std::vector<Target>& targets() {
          true, as_percent, true},
         {"visible time <= 0.5 ms, from 16 KiB with a limit of 3 ms", is_medium,
          [](Line l) { return l.visible_seconds; }, 0.5e-3, false, time_text, true},
-        {"compute dilation <= 1.03, arithmetic-bound", [](Line l) { return l.dilation_arithmetic.value > 0; },
+        {"compute dilation <= 1.03, arithmetic-bound",
+         [](Line l) { return on_the_wire(l) && l.dilation_arithmetic.value > 0; },
          [](Line l) { return l.dilation_arithmetic.value; }, 1.03, false, as_ratio},
-        {"compute dilation <= 1.05, memory-bound", [](Line l) { return l.dilation_memory.value > 0; },
+        {"compute dilation <= 1.05, memory-bound",
+         [](Line l) { return on_the_wire(l) && l.dilation_memory.value > 0; },
          [](Line l) { return l.dilation_memory.value; }, 1.05, false, as_ratio},
         {"allgather <= 1.10 x limit, from 256 KiB", [](Line l) { return is(l, "iallgather", 256 * kib); },
          [](Line l) { return l.of_limit(); }, 1.10, false, as_limit, true},
@@ -76,8 +80,9 @@ const std::vector<Target>& targets() {
          [](Line l) { return l.of_blocking.value; }, 1.03, false, as_ratio, false,
          [](Line l) { return verdict(l.of_blocking) == Verdict::not_slower; }},
         {"communication with equal work not longer than native's",
-         [](Line l) { return l.of_native.value > 0; }, [](Line l) { return l.of_native.value; }, 1.03, false,
-         as_ratio, false, [](Line l) { return verdict(l.of_native) == Verdict::not_slower; }},
+         [](Line l) { return on_the_wire(l) && l.of_native.value > 0; },
+         [](Line l) { return l.of_native.value; }, 1.03, false, as_ratio, false,
+         [](Line l) { return verdict(l.of_native) == Verdict::not_slower; }},
     };
     return all;
 }
