@@ -67,7 +67,9 @@ per rank: what the kernel takes, no library can avoid.
 interval; **against no traffic** is the same over the computation alone (arithmetic-bound, memory-bound). CPU time,
 wake-ups and delays are the kernel's account per call (`/proc/self/task`), the largest of any rank for the threads, the
 mean of the ranks for what the computing threads waited and how often they lost their core; **softirq** is that of the
-whole machine. Every byte of every call was checked.
+whole machine. A progress thread that spins slows the reference of its launch as much as everything else: what it costs
+shows in the other threads' CPU time and in the time with equal work, not in dilation. Every byte of every call was
+checked.
 )";
 
 constexpr const char* waiters_text = R"(
