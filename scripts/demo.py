@@ -133,10 +133,10 @@ def measure(place, program, rounds, reps):
 
 def how_it_ran(size):
     """What Thalweg's own report says of this size: the algorithm, or why it was left to the MPI library."""
-    rows = [row for communicator in json.loads(REPORT.read_text())["communicators"] for row in communicator["rows"]
-            if row["bytes_from"] <= size]
+    report = json.loads(REPORT.read_text())
+    rows = [row for communicator in report["communicators"] for row in communicator["rows"] if row["bytes_from"] <= size]
     if not rows:
-        return "native"
+        return ", ".join(["native"] + [unseen["reason"] for unseen in report["unseen"]])
     closest = max(row["bytes_from"] for row in rows)
     most = max((row for row in rows if row["bytes_from"] == closest), key=lambda row: row["calls"])
     return most.get("algorithm") or f"native: {most['declined']}"

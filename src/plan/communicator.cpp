@@ -3,6 +3,7 @@
 #include <cstring>
 #include <new>
 
+#include "algorithms/most_steps.h"
 #include "base/log.h"
 #include "model/machine.h"
 #include "plan/quiet_errors.h"
@@ -317,8 +318,11 @@ Plan Communicator::make_plan(Decision decision, std::uint64_t bytes, int root, s
         made.native_reason = reason_;
     }
     if (decision.choice) {
-        const std::string_view refused =
-            decision.choice->algorithm->refuse(problem, topology_, *decision.choice);
+        std::string_view refused = decision.choice->algorithm->refuse(problem, topology_, *decision.choice);
+        // By a bound that is equal on all ranks: whether the reserve suffices must not depend on who needs
+        // it.
+        if (refused.empty() && most_steps(*decision.choice, problem, topology_) > most_plan_steps)
+            refused = "a rank's part of it could exceed the memory that is set aside";
         if (!refused.empty() && bytes < decided_bytes) {
             // A last piece too small for the algorithm of the others. The simplest one serves everything.
             decision.choice = standard_choice(*find_algorithm(Collective::bcast, "linear"));

@@ -2,15 +2,20 @@
 // decline it: the others run it. So what `new` in the preload objects cannot get from malloc comes from a
 // reserve that every rank set aside before the ranks agreed to take operations at all.
 //
-// It holds what one operation needs (the plan of a piece, a communicator's state); plans made from it go with
-// the call (Plan::transient).
+// It holds what one operation needs (the plan of a piece, a communicator's state), also the largest that is
+// made; plans made from it go with the call (Plan::transient).
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace thalweg {
 
-inline constexpr std::size_t reserve_bytes = 8u << 20;  // of address space: pages come with use
+inline constexpr std::size_t reserve_bytes = 32u << 20;  // of address space: pages come with use
+
+// Plans of more steps are not made, by any rank: one that has nothing but the reserve could not. A step takes
+// up to 500 bytes while its schedule is built, and 150 from then on.
+inline constexpr std::uint64_t most_plan_steps = reserve_bytes / 512;
 
 // Sets it aside, once per process. False: not even that is to be had.
 bool open_reserve();

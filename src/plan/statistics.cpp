@@ -37,7 +37,7 @@ const char* text_of(Reason reason) {
         case Reason::native_best:
             return "native is expected to be best";
         case Reason::cannot:
-            return "the algorithm asked for cannot serve this";
+            return "the algorithm chosen or asked for cannot serve this";
     }
     return "unknown";
 }

@@ -31,7 +31,7 @@ enum class Reason : std::uint8_t {
     setup_failed,    // a private communicator could not be made on all ranks
     native_setting,  // THALWEG_BCAST=native
     native_best,     // the table or the model prefers the native library
-    cannot,          // the algorithm that was asked for cannot serve this problem
+    cannot,          // the algorithm cannot serve this problem, or only with too many steps
 };
 inline constexpr int reason_count = 12;
 const char* text_of(Reason reason);

@@ -33,7 +33,7 @@ constinit std::atomic<World*> the_world{nullptr};
 // environment says how many ranks share the machine.
 constexpr int largest_gathered_world = 16384;
 
-constexpr std::size_t largest_table_bytes = reserve_bytes / 4;
+constexpr std::size_t largest_table_bytes = 2u << 20;
 
 bool check_option(const Option& option, std::string_view value, std::string& why) {
     if (option.kind == OptionKind::algorithm) {

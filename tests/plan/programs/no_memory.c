@@ -2,7 +2,8 @@
  * then, so it must neither report an error nor take another way than they. Its allocations fail from the n-th
  * on, or only the n-th, for n = 0, 1, 2 … until a round needs no more than n.
  *
- * "init N" instead: they fail from the N-th on while rank 1 is in MPI_Init. */
+ * "init N" instead: they fail from the N-th on while rank 1 is in MPI_Init.
+ * "large": the root makes the largest plan there is with no memory at all, and nobody makes a larger one. */
 #define _GNU_SOURCE
 #include <link.h>
 #include <sys/mman.h>
@@ -128,8 +129,35 @@ static void in_init(int argc, char** argv) {
               last_reason());
 }
 
+/* 16384 pieces of a message to each of `chains` ranks. */
+static void large(int chains, int ours) {
+    enum { bytes = 16384 * 64 };
+    char choice[64];
+    unsigned char* const data = guarded_new(bytes);
+    snprintf(choice, sizeof choice, "chain:chunk_bytes=64:chains=%d", chains);
+    set_option("THALWEG_BCAST", choice);
+    MPI_Bcast(data, 100, MPI_BYTE, 0, MPI_COMM_WORLD); /* sets up */
+    injected = 0;
+    one_only = 0;
+    if (check_rank == 0) countdown = 0;
+    if (check_rank == 0) fill(data, bytes, (unsigned)chains);
+    MPI_Bcast(data, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+    countdown = -1;
+    verify(data, bytes, (unsigned)chains, choice);
+    CHECK(!expect_thalweg() || was_accelerated() == ours, "%s: %s", choice, last_reason());
+    CHECK(check_rank != 0 || !ours || injected > 20, "%ld allocations were lost", injected);
+    guarded_free(data, bytes);
+}
+
 int main(int argc, char** argv) {
     dl_iterate_phdr(find_ours, NULL);
+    if (argc == 2) {
+        check_start(&argc, &argv, MPI_THREAD_SINGLE);
+        large(2, 1);
+        large(4, 0);
+        large(2, 1);
+        return check_end();
+    }
     if (argc > 2) {
         in_init(argc, argv);
         return check_end();

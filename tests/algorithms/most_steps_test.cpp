@@ -1,0 +1,70 @@
+// The bound that decides whether a plan is made holds for every rank of every broadcast, and is not far above
+// the busiest.
+#include "algorithms/most_steps.h"
+
+#include "algorithms/cases.h"
+
+namespace thalweg {
+namespace {
+
+// Every algorithm as it stands, and with pieces where it has them.
+std::vector<Choice> choices() {
+    std::vector<Choice> all;
+    for (const Algorithm& row : algorithms()) {
+        if (row.collective != Collective::bcast) continue;
+        all.push_back(standard_choice(row));
+        for (std::size_t i = 0; i < row.parameters.size(); ++i)
+            if (row.parameters[i].name == "chunk_bytes") {
+                all.push_back(standard_choice(row));
+                all.back().values[i] = 100;
+            }
+    }
+    for (const char* text :
+         {"knomial:radix=5:chunk_bytes=500", "kary:fanout=3:chunk_bytes=700",
+          "chain:chunk_bytes=100:chains=3", "node_leader(intra=linear,inter=chain:chunk_bytes=100)",
+          "node_leader(intra=binomial,inter=scatter_ring)",
+          "node_leader(intra=chain:chunk_bytes=50,inter=chain:chunk_bytes=100)",
+          "node_leader(intra=scatter_ring,inter=circulant:chunk_bytes=500)"})
+        all.push_back(choice_of(text));
+    return all;
+}
+
+TEST(MostSteps, BoundsEveryRanksPart) {
+    for (const Choice& choice : choices())
+        for (const char* hosts :
+             {"node:1 core:1", "node:1 core:3", "node:1 core:7", "node:13 core:1", "node:4 core:2",
+              "node:3 core:5", "node:2 core:16", "ranks:0,1,0,2,1,2,2"}) {
+            const Topology topology = topology_of(hosts);
+            for (std::uint64_t bytes : {0u, 1u, 7u, 1000u, 12345u, 100000u}) {
+                Problem problem;
+                problem.size = topology.size();
+                problem.bytes = bytes;
+                if (!refuse(choice, problem, topology).empty()) continue;
+                const std::uint64_t bound = most_steps(choice, problem, topology);
+                for (problem.rank = 0; problem.rank < problem.size; ++problem.rank)
+                    EXPECT_LE(build(choice, problem, topology).steps().size(), bound)
+                        << to_text(choice) << " on " << hosts << ", " << bytes << " bytes, rank "
+                        << problem.rank;
+            }
+        }
+}
+
+TEST(MostSteps, IsNotFarAboveTheBusiestRank) {
+    const auto ratio = [](const std::string& text, const std::string& hosts, std::uint64_t bytes, int rank) {
+        const Topology topology = topology_of(hosts);
+        Problem problem;
+        problem.size = topology.size();
+        problem.bytes = bytes;
+        problem.rank = rank;
+        const Choice choice = choice_of(text);
+        return static_cast<double>(most_steps(choice, problem, topology)) /
+               static_cast<double>(build(choice, problem, topology).steps().size());
+    };
+    EXPECT_LT(ratio("chain:chunk_bytes=8K", "node:8 core:1", 8u << 20, 1), 3);
+    EXPECT_LT(ratio("circulant:chunk_bytes=8K", "node:8 core:1", 8u << 20, 1), 3);
+    EXPECT_LT(ratio("node_leader(intra=linear,inter=chain:chunk_bytes=16K)", "node:4 core:48", 32u << 20, 48),
+              2);
+}
+
+}  // namespace
+}  // namespace thalweg
