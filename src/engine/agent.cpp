@@ -65,6 +65,7 @@ constinit Agent* agents = nullptr;
 struct Agent::Pass {
     std::uint32_t mine = 0;  // channels with something pending that nobody leads
     bool moved = false;      // something completed, or local work goes on
+    bool stirred = false;    // part of a message moved
     bool contended = false;  // another thread is driving one of them
     bool deaf = false;       // one of them has no descriptor
     bool starved = false;
@@ -204,7 +205,9 @@ void Agent::loop() {
         if (pass.moved) {
             useless_ = 0;
             quiet_since_ns_ = 0;
-        } else {
+            stirs_ = 0;
+        } else if (!pass.stirred || ++stirs_ >= most_stirs) {
+            stirs_ = 0;
             rest(pass, seen);
         }
     }
@@ -251,7 +254,7 @@ Agent::Pass Agent::look() {
         DrivenChannel* const next = channel.next_listed_;
         // Before pending() is read: who starts something now says `wanted` again.
         channel.listed_.store(DrivenChannel::listed, std::memory_order_seq_cst);
-        if (channel.pending() == 0) {
+        if (!channel.busy()) {
             hush(channel);
             *link = next;
             if (!forget(channel)) {
@@ -271,12 +274,16 @@ Agent::Pass Agent::look() {
             pass.contended = true;
             continue;
         }
-        if (channel.drive() != DrivenChannel::Found::nothing) {
+        const DrivenChannel::Found found = channel.drive();
+        if (found == DrivenChannel::Found::progress || found == DrivenChannel::Found::work) {
             pass.moved = true;
         } else if (!pass.moved) {
             if (pass.time_ns == 0) pass.time_ns = now_ns();
-            pass.span_ns =
-                std::min(pass.span_ns, channel.arrivals_.span_ns(pass.time_ns, channel.awaited().bytes));
+            // What lingers only needs an ear.
+            const std::uint64_t span_ns =
+                channel.pending() == 0 ? 0 : channel.arrivals_.span_ns(pass.time_ns, channel.awaited().bytes);
+            pass.span_ns = std::min(pass.span_ns, span_ns);
+            pass.stirred |= found == DrivenChannel::Found::stirred;
             pass.deaf |= channel.deaf_;
             pass.starved |= channel.starved();
         }
@@ -315,7 +322,7 @@ void Agent::rest(const Pass& pass, std::uint32_t seen) {
 // Arms every transport, then sleeps on their descriptors. True: one of them became ready.
 bool Agent::listen(const Pass& pass, std::uint32_t seen, std::uint64_t time_ns) {
     for (DrivenChannel* channel = listed_; channel != nullptr; channel = channel->next_listed_) {
-        if (channel->led() || channel->pending() == 0) continue;
+        if (channel->led() || !channel->busy()) continue;
         if (!channel->take_helm()) return false;
         Transport& transport = channel->channel()->transport();
         const Status armed = transport.arm();

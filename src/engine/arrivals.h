@@ -20,6 +20,8 @@ namespace thalweg {
 inline constexpr std::uint64_t longest_merge_ns = 1'000'000;
 // A sleep and its wake-up cost about 5 us of CPU; a merged sleep must replace some.
 inline constexpr std::uint64_t shortest_merge_ns = 50'000;
+// Looks in a row, each of which found that part of a message had moved, before a thread sleeps all the same.
+inline constexpr std::uint32_t most_stirs = 64;
 // Wake-ups in vain, in a row, before wake-ups are merged: the first may be a peer's request that had to be
 // answered at once.
 inline constexpr std::uint32_t useless_before_merge = 2;

@@ -25,6 +25,8 @@ constexpr std::uint64_t polls_per_drive = 16;
 constexpr std::uint64_t spin_ns = 30'000;
 // The host MPI is driven at least this often by a thread that blocks.
 constexpr long longest_rest_ns = 1'000'000;
+// What was sent is given this long to leave after all is complete.
+constexpr std::uint64_t longest_linger_ns = 1'000'000'000;
 // Between two looks of the destructor at whether the agent has let go.
 constexpr long detach_nap_ns = 20'000;
 
@@ -42,6 +44,7 @@ DrivenChannel::DrivenChannel(std::shared_ptr<Channel> channel, Agent* agent)
 
 DrivenChannel::~DrivenChannel() {
     if (orphaned()) return;
+    closing_.store(true, std::memory_order_seq_cst);
     if (listed_.load(std::memory_order_acquire) != unlisted) agent_->let_go(*this);
     while (listed_.load(std::memory_order_acquire) != unlisted) nap(detach_nap_ns);
     take_helm_soon();  // whoever completed the last operation may still be in drive()
@@ -86,7 +89,7 @@ Status DrivenChannel::start(Operation& operation, const Bindings& bindings, std:
         drive();
         leave_helm();
     }
-    if (operation.pending() && agent_ != nullptr) agent_->want(*this);
+    if ((operation.pending() || busy()) && agent_ != nullptr) agent_->want(*this);
     return Status::ok;
 }
 
@@ -95,7 +98,8 @@ void DrivenChannel::help() {
     const Found found = drive();
     leave_helm();
     // What we posted may need the agent's ear, which was open for other things.
-    if (found != Found::nothing && pending() != 0 && agent_ != nullptr && !led()) agent_->want(*this);
+    if ((found == Found::progress || found == Found::work) && busy() && agent_ != nullptr && !led())
+        agent_->want(*this);
 }
 
 Status DrivenChannel::run(Operation& operation, const Bindings& bindings, std::uint32_t number,
@@ -115,7 +119,7 @@ Status DrivenChannel::wait(Operation& operation, WaitPolicy policy, WaitStatisti
         lead_.store(false, std::memory_order_seq_cst);
         wake_followers();
         // The agent looked at lead_ before it slept without us; it looks again when it is rung.
-        if (pending() != 0 && agent_ != nullptr) agent_->want(*this);
+        if (busy() && agent_ != nullptr) agent_->want(*this);
     }
     return operation.status();
 }
@@ -125,14 +129,16 @@ void DrivenChannel::lead(Operation& operation, WaitPolicy policy, WaitStatistics
     Waiter& waiter = channel_->waiter(policy);
     const bool listens = policy == WaitPolicy::sleep && transport.capabilities().wakeup_descriptor;
     std::uint64_t idle_polls = 0, idle_since_ns = 0;
-    std::uint32_t useless = 0;
+    std::uint32_t useless = 0, stirs = 0;
     waiter.begin();
     while (operation.pending()) {
         take_helm_soon();
         const Found found = drive();
         leave_helm();
         ++statistics.polls;
-        if (found != Found::nothing) {
+        if (found == Found::stirred && ++stirs < most_stirs) continue;
+        stirs = 0;
+        if (found == Found::progress || found == Found::work) {
             idle_since_ns = 0;
             useless = 0;
             waiter.progressed();
@@ -250,11 +256,29 @@ void DrivenChannel::complete(Operation** link, Status status) {
     wake_followers();
 }
 
+// Before the operation that sent it is complete, because its owner may destroy the channel then. Not for
+// ever: what is left may wait for a peer that has no reason to listen.
+void DrivenChannel::linger() {
+    Transport& transport = channel_->transport();
+    const bool before = lingers_.load(std::memory_order_relaxed) && running_ == nullptr;
+    if (!before) sent_ = transport.sent();
+    bool left = transport.has_left(sent_);
+    if (!left) {
+        const std::uint64_t time_ns = now_ns();
+        if (!before) lingers_since_ns_ = time_ns;
+        left = time_ns - lingers_since_ns_ > longest_linger_ns;
+    }
+    lingers_.store(!left, std::memory_order_seq_cst);
+}
+
 // Hot path: no allocation, no lock; a clock is read only when something happened.
 DrivenChannel::Found DrivenChannel::drive() {
     take_posted();
     begin_runs();
-    if (running_ == nullptr) return Found::nothing;
+    if (running_ == nullptr) {
+        if (lingers_.load(std::memory_order_relaxed) && !failed(channel_->poll())) linger();
+        return Found::nothing;
+    }
     const bool awaits_receive = awaited().receive;
     const Channel::Moved received = channel_->moved(false), sent = channel_->moved(true);
     Status status = Status::ok;
@@ -264,6 +288,7 @@ DrivenChannel::Found DrivenChannel::drive() {
     }
     if (!failed(status)) status = channel_->poll();
     bool local_work = false, completed = false;
+    Transport& transport = channel_->transport();
     for (Operation** link = &running_; *link != nullptr;) {
         Execution::Impl& execution = *(*link)->execution_.impl_;
         const Status settled = execution.settle(status);
@@ -273,6 +298,7 @@ DrivenChannel::Found DrivenChannel::drive() {
             local_work |= execution.has_local_work();
             link = &(*link)->next_;
         } else {
+            if (!failed(settled)) linger();
             completed = true;
             complete(link, settled);
         }
@@ -284,7 +310,8 @@ DrivenChannel::Found DrivenChannel::drive() {
         sent.messages != channel_->moved(true).messages) {
         return Found::progress;
     }
-    return local_work ? Found::work : Found::nothing;
+    if (local_work) return Found::work;
+    return transport.stirred() ? Found::stirred : Found::nothing;
 }
 
 Awaited DrivenChannel::awaited() const {

@@ -96,12 +96,19 @@ class DrivenChannel {
 
     // Operations started and not complete.
     std::uint32_t pending() const { return pending_.load(std::memory_order_seq_cst); }
+    // Something is pending; or all is complete, and what was sent has not left the process: the agent goes on
+    // polling for a while then, though nobody here waits for it.
+    bool busy() const {
+        return pending() != 0 ||
+               (lingers_.load(std::memory_order_seq_cst) && !closing_.load(std::memory_order_seq_cst));
+    }
     bool led() const { return lead_.load(std::memory_order_seq_cst); }
 
   private:
     friend class Agent;
-    // What a poll found: nothing; something complete; copies or reductions that go on at the next one.
-    enum class Found : std::uint8_t { nothing, progress, work };
+    // What a poll found: nothing; something complete; copies or reductions that go on at the next one; or
+    // that part of a message moved, so that it pays to look again before a sleep.
+    enum class Found : std::uint8_t { nothing, progress, work, stirred };
 
     // Holds the helm as long as it lives.
     class Helm {
@@ -122,6 +129,7 @@ class DrivenChannel {
 
     // Pre for all of these: the helm is held.
     Found drive();
+    void linger();
     void take_posted();
     void begin_runs();
     void complete(Operation** link, Status status);
@@ -141,6 +149,7 @@ class DrivenChannel {
     // Written by every thread that starts, drives or waits.
     alignas(64) std::atomic<bool> helm_{false};
     std::atomic<bool> lead_{false};
+    std::atomic<bool> lingers_{false}, closing_{false};
     std::atomic<std::uint32_t> pending_{0};
     std::atomic<Operation*> posted_{nullptr};    // newest first
     std::atomic<std::uint32_t> completions_{0};  // what followers sleep on
@@ -150,6 +159,7 @@ class DrivenChannel {
     alignas(64) Operation* queue_ = nullptr;  // taken from posted_, oldest first, not yet begun
     Operation* running_ = nullptr;            // oldest first
     Arrivals arrivals_;
+    std::uint64_t sent_ = 0, lingers_since_ns_ = 0;  // where lingers_ is set
 
     // The agent's. listed_: see Agent::want().
     enum Listing : std::uint32_t { unlisted, listed, wanted };

@@ -77,6 +77,17 @@ class Transport {
     // mismatch (a message met a receive of another size).
     virtual Status progress(std::span<Slot> done, std::size_t& count) = 0;
 
+    // Whether the last progress() moved anything at all, though nothing completed: part of a large message.
+    // Who sleeps by the clock looks again at once then, because buffers that were full hold up the sender.
+    virtual bool stirred() const { return false; }
+
+    // A send completes when its memory may be used again; what it said may still lie in a buffer of this
+    // process, which only progress() empties. has_left(sent()) says whether everything that has been sent
+    // until now is beyond that: until then somebody must go on polling, though no slot is in use. Calls of
+    // progress() make it true. A transport that moves by itself, or with the host MPI, need not know better.
+    virtual std::uint64_t sent() const { return 0; }
+    virtual bool has_left(std::uint64_t /*sent*/) { return true; }
+
     // Keeps the *host MPI* progressing while a thread blocks in an operation of ours and nothing else calls
     // it: a peer may be stuck in a large MPI_Send to us before it joins. May be a no-op where progress() does
     // it.

@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <random>
 #include <set>
+#include <string>
 #include <tuple>
 
+#include "base/clock.h"
 #include "transport/ucx/environment.h"
 #include "transport/ucx/port.h"
 #include "transport/ucx/tag.h"
@@ -193,6 +196,55 @@ TEST(ucx_port, names_are_given_once_until_they_come_back) {
     ASSERT_EQ(port->name_channel(name), Status::ok);
     EXPECT_EQ(name, (UcxChannelName{5, 17}));
     EXPECT_EQ(port->name_channel(name), Status::unsupported);
+}
+
+TEST(ucx_port, meets_processes_by_and_by) {
+    std::unique_ptr<UcxPort> port, other;
+    std::string why;
+    UcxOptions options;
+    options.processes = 3;
+    ASSERT_EQ(UcxPort::open(options, port, why), Status::ok) << why;
+    options.process = 2;
+    ASSERT_EQ(UcxPort::open(options, other, why), Status::ok) << why;
+    EXPECT_FALSE(port->knows(2));
+    std::vector<std::byte> bytes(other->address().begin(), other->address().end());
+    EXPECT_EQ(port->meet(3, bytes, why), Status::mismatch);  // there are three
+    EXPECT_EQ(port->meet(2, std::span(bytes).first(bytes.size() - 8), why), Status::mismatch);
+    EXPECT_FALSE(port->knows(2));
+    ASSERT_EQ(port->meet(2, bytes, why), Status::ok) << why;
+    std::fill(bytes.begin(), bytes.end(), std::byte{0xff});  // it was copied
+    EXPECT_TRUE(port->knows(2));
+    EXPECT_FALSE(port->knows(1));
+    ASSERT_EQ(other->meet(0, port->address(), why), Status::ok) << why;
+    ASSERT_EQ(port->meet(0, port->address(), why), Status::ok) << why;
+
+    const std::uint32_t processes[] = {0, 2};
+    UcxGroup group;
+    group.size = 2;
+    group.processes = processes;
+    std::unique_ptr<Transport> here, there;
+    ASSERT_EQ(port->make_channel(group, here), Status::ok);
+    group.rank = 1;
+    ASSERT_EQ(other->make_channel(group, there), Status::ok);
+    std::string sent(100000, 'x'), received(sent.size(), ' ');
+    ASSERT_EQ(there->post_recv(0, 0, {}, received.data(), received.size()), Status::ok);
+    ASSERT_EQ(here->post_send(0, 1, {}, sent.data(), sent.size(), SendMode::buffered), Status::ok);
+    const std::uint64_t mark = here->sent();
+    EXPECT_GT(mark, 0u);
+    std::size_t arrived = 0, left = 0, count = 0;
+    Slot done[2];
+    const std::uint64_t until_ns = now_ns() + 10'000'000'000;
+    while ((arrived == 0 || left == 0 || !here->has_left(mark)) && now_ns() < until_ns) {
+        ASSERT_EQ(there->progress(done, count), Status::ok);
+        arrived += count;
+        ASSERT_EQ(here->progress(done, count), Status::ok);
+        left += count;
+    }
+    EXPECT_TRUE(here->has_left(mark));
+    EXPECT_EQ(received, sent);
+    here.reset();
+    there.reset();
+    other.reset();
 }
 
 TEST(ucx_port, refuses_directories_and_groups_that_do_not_fit) {

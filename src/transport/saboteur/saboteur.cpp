@@ -59,6 +59,9 @@ class Saboteur final : public Transport {
         return status;
     }
 
+    bool stirred() const override { return inner_.stirred(); }
+    std::uint64_t sent() const override { return inner_.sent(); }
+    bool has_left(std::uint64_t sent) override { return inner_.has_left(sent); }
     void drive_host() override { inner_.drive_host(); }
     int wait_descriptor() const override { return inner_.wait_descriptor(); }
     Status arm() override { return inner_.arm(); }

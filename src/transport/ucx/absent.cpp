@@ -15,6 +15,9 @@ UcxPort::UcxPort(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 UcxPort::~UcxPort() = default;
 std::span<const std::byte> UcxPort::address() const { return {}; }
 Status UcxPort::learn(const UcxDirectory&, std::string&) { return Status::unsupported; }
+Status UcxPort::meet(std::uint32_t, std::span<const std::byte>, std::string&) { return Status::unsupported; }
+bool UcxPort::knows(std::uint32_t) const { return false; }
+void UcxPort::poll() {}
 std::size_t UcxPort::rails() const { return 0; }
 const char* UcxPort::description() const { return ""; }
 Status UcxPort::name_channel(UcxChannelName&) { return Status::unsupported; }

@@ -188,6 +188,7 @@ void Channel::on_received(void* request, ucs_status_t status, const ucp_tag_recv
     Part& part = *static_cast<Part*>(user_data);
     Storage& storage = *part.storage;
     const std::size_t received = status == UCS_OK ? info->length : 0;
+    storage.port.count_sent();  // an acknowledgement, perhaps
     if (storage.posting == &part) {
         storage.outcome = {status, received};
         return;
@@ -216,6 +217,7 @@ Status Channel::post_send(Slot slot, int peer, MessageId id, const void* data, s
         part.receive = false;
         Peer* reached = nullptr;
         if (failed(port_.reach(process, part.rail, reached))) return lose(reached);
+        port_.count_sent();
         const std::size_t begin = piece_begin(bytes, i, pieces), end = piece_begin(bytes, i + 1, pieces);
         const auto* from = static_cast<const std::byte*>(data) + begin;
         const ucp_request_param_t parameters = request_for(part, from, end - begin);
@@ -274,13 +276,25 @@ Status Channel::post_recv(Slot slot, int peer, MessageId id, void* data, std::si
 Status Channel::progress(std::span<Slot> done, std::size_t& count) {
     if (port_.in_child()) return Status::transport_failed;
     const Driver lock(port_);
-    port_.poll();
+    stirred_ = port_.poll();
     port_.awake(*this);
     if (failed(failure_)) return failure_;
     count = std::min(done.size(), completed_.size());
     std::copy_n(completed_.begin(), count, done.begin());
     completed_.erase(completed_.begin(), completed_.begin() + static_cast<std::ptrdiff_t>(count));
     return Status::ok;
+}
+
+std::uint64_t Channel::sent() const {
+    if (port_.in_child()) return 0;
+    const Poster lock(port_);
+    return port_.sent();
+}
+
+bool Channel::has_left(std::uint64_t sent) {
+    if (port_.in_child()) return true;
+    const Driver lock(port_);
+    return port_.has_left(sent);
 }
 
 void Channel::drive_host() {

@@ -73,6 +73,9 @@ class Channel final : public Transport {
                      SendMode mode) override;
     Status post_recv(Slot slot, int peer, MessageId id, void* data, std::size_t bytes) override;
     Status progress(std::span<Slot> done, std::size_t& count) override;
+    bool stirred() const override { return stirred_; }
+    std::uint64_t sent() const override;
+    bool has_left(std::uint64_t sent) override;
     void drive_host() override;
     int wait_descriptor() const override { return port_.descriptor(); }
     Status arm() override;
@@ -133,6 +136,7 @@ class Channel final : public Transport {
     std::size_t parts_per_slot_;
     std::unique_ptr<Storage> storage_;
     std::vector<Slot> completed_;
+    bool stirred_ = false;  // by the last progress()
     Status failure_ = Status::ok;
     bool opened_ = false;
     std::vector<Exposed> exposed_;

@@ -165,6 +165,7 @@ void Channel::send_signal(Slot slot) {
         return;
     }
     const ucp_request_param_t parameters = request_for(part, nullptr, 0);
+    port_.count_sent();
     started(part, ucp_.tag_send_nbx(reached->endpoints[part.rail], nullptr, 0, state.tag, &parameters));
 }
 

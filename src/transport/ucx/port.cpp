@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/clock.h"
@@ -44,23 +45,57 @@ Status UcxPort::Impl::learn(const UcxDirectory& directory, std::string& why) {
         why = "the directory of addresses does not name every process once";
         return Status::mismatch;
     }
-    ucx::AddressView view;
     for (std::uint32_t process = 0; process < options_.processes; ++process) {
         const std::uint64_t begin = offsets[process], end = offsets[process + 1];
-        if (begin > end || !parse_address(directory.bytes.subspan(begin, end - begin), view)) {
-            why = "process " + std::to_string(process) + " has an address that this build cannot read";
-            return Status::mismatch;
-        }
-        if (view.rails.size() != rails_.size()) {
-            why = "process " + std::to_string(process) + " has " + std::to_string(view.rails.size()) +
-                  " rails, process " + std::to_string(options_.process) + " has " +
-                  std::to_string(rails_.size());
-            return Status::mismatch;
-        }
+        const auto bytes =
+            begin > end ? std::span<const std::byte>() : directory.bytes.subspan(begin, end - begin);
+        if (const Status status = check(process, bytes, why); failed(status)) return status;
     }
     const Poster lock(*this);
     directory_ = directory;
     return Status::ok;
+}
+
+Status UcxPort::Impl::check(std::uint32_t process, std::span<const std::byte> address,
+                            std::string& why) const {
+    ucx::AddressView view;
+    if (!parse_address(address, view)) {
+        why = "process " + std::to_string(process) + " has an address that this build cannot read";
+        return Status::mismatch;
+    }
+    if (view.rails.size() == rails_.size()) return Status::ok;
+    why = "process " + std::to_string(process) + " has " + std::to_string(view.rails.size()) +
+          " rails, process " + std::to_string(options_.process) + " has " + std::to_string(rails_.size());
+    return Status::mismatch;
+}
+
+Status UcxPort::Impl::meet(std::uint32_t process, std::span<const std::byte> address, std::string& why) try {
+    if (process >= options_.processes) {
+        why = "there is no process " + std::to_string(process);
+        return Status::mismatch;
+    }
+    if (const Status status = check(process, address, why); failed(status)) return status;
+    std::vector<std::byte> copy(address.begin(), address.end());
+    const Poster lock(*this);
+    if (address_of(process).empty()) met_.emplace(process, std::move(copy));
+    return Status::ok;
+} catch (const std::bad_alloc&) {
+    why = "no memory for the addresses of others";
+    return Status::out_of_memory;
+}
+
+bool UcxPort::Impl::knows(std::uint32_t process) {
+    const Poster lock(*this);
+    return !address_of(process).empty();
+}
+
+std::span<const std::byte> UcxPort::Impl::address_of(std::uint32_t process) const {
+    if (std::size_t{process} + 1 < directory_.offsets.size()) {
+        const std::uint64_t begin = directory_.offsets[process], end = directory_.offsets[process + 1];
+        return directory_.bytes.subspan(begin, end - begin);
+    }
+    const auto met = met_.find(process);
+    return met == met_.end() ? std::span<const std::byte>() : std::span<const std::byte>(met->second);
 }
 
 Status UcxPort::Impl::name_channel(UcxChannelName& name) {
@@ -96,10 +131,8 @@ void UcxPort::Impl::adopt(std::unique_ptr<Storage> storage) { orphans_.push_back
 Peer* UcxPort::Impl::find(std::uint32_t process) {
     const auto known = peers_.find(process);
     if (known != peers_.end()) return known->second.get();
-    if (std::size_t{process} + 1 >= directory_.offsets.size()) return nullptr;
-    const std::uint64_t begin = directory_.offsets[process], end = directory_.offsets[process + 1];
     ucx::AddressView view;
-    if (!parse_address(directory_.bytes.subspan(begin, end - begin), view)) return nullptr;
+    if (!parse_address(address_of(process), view)) return nullptr;
     auto peer = std::make_unique<Peer>();
     peer->port = this;
     peer->process = process;
@@ -112,9 +145,8 @@ Status UcxPort::Impl::reach(std::uint32_t process, std::size_t rail, Peer*& peer
     peer = find(process);
     if (!peer || peer->dead) return Status::transport_failed;
     if (peer->endpoints[rail]) return Status::ok;
-    const std::uint64_t begin = directory_.offsets[process], end = directory_.offsets[process + 1];
     ucx::AddressView view;
-    parse_address(directory_.bytes.subspan(begin, end - begin), view);
+    parse_address(address_of(process), view);
     ucp_ep_params_t parameters = {};
     parameters.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                             UCP_EP_PARAM_FIELD_ERR_HANDLER;
@@ -165,19 +197,45 @@ void UcxPort::Impl::close_endpoint(Peer& peer, std::size_t rail, bool force) {
     if (answer && !UCS_PTR_IS_ERR(answer)) ++closing_;
 }
 
-void UcxPort::Impl::poll() {
-    for (const Rail& rail : rails_) ucp_.worker_progress(rail.worker);
+bool UcxPort::Impl::poll() {
+    unsigned moved = 0;
+    for (const Rail& rail : rails_) moved += ucp_.worker_progress(rail.worker);
     if (!deferred_.empty()) run_deferred();
     if (!dying_.empty()) mourn();
     if (!orphans_.empty()) {
         std::erase_if(orphans_, [](const auto& storage) { return storage->in_flight == 0; });
     }
+    return moved != 0;
 }
 
 void UcxPort::Impl::defer(Channel& channel, Slot slot) { deferred_.emplace_back(&channel, slot); }
 
 void UcxPort::Impl::run_deferred() {
     for (const auto& [channel, slot] : std::exchange(deferred_, {})) channel->send_signal(slot);
+}
+
+// One flush at a time; what was sent after it began is the next one's.
+bool UcxPort::Impl::has_left(std::uint64_t sent) {
+    while (left_ < sent) {
+        if (flushing_ != 0) return false;
+        if (leaving_ > left_) {
+            left_ = leaving_;
+            continue;
+        }
+        leaving_ = sent_;
+        ucp_request_param_t parameters = {};
+        parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+        parameters.user_data = this;
+        parameters.cb.send = [](void* request, ucs_status_t, void* user_data) {
+            Impl& port = *static_cast<Impl*>(user_data);
+            port.ucp_.request_free(request);
+            --port.flushing_;
+        };
+        // An error is a peer's that is gone, of which its channels hear by themselves.
+        for (const Rail& rail : rails_)
+            if (UCS_PTR_IS_PTR(ucp_.worker_flush_nbx(rail.worker, &parameters))) ++flushing_;
+    }
+    return true;
 }
 
 Status UcxPort::Impl::arm(Channel& channel) {
@@ -234,7 +292,7 @@ bool UcxPort::Impl::close_endpoints() {
         for (std::size_t rail = 0; rail < rails_.size(); ++rail) close_endpoint(*peer, rail, force);
     }
     const std::uint64_t begin_ns = now_ns();
-    while (closing_ != 0 || in_flight()) {
+    while (closing_ != 0 || flushing_ != 0 || in_flight()) {
         const std::uint64_t waited_ns = now_ns() - begin_ns;
         if (waited_ns > longest_close_ns) {
             THALWEG_LOG_AT(info, "libucp has not closed %d endpoints after 2 s; they are left to it",

@@ -89,6 +89,8 @@ class UcxPort::Impl {
 
     Status start(std::string& why);
     Status learn(const UcxDirectory& directory, std::string& why);
+    Status meet(std::uint32_t process, std::span<const std::byte> address, std::string& why);
+    bool knows(std::uint32_t process);
     std::span<const std::byte> address() const { return address_; }
     const char* description() const { return description_.c_str(); }
     Status name_channel(UcxChannelName& name);
@@ -117,12 +119,17 @@ class UcxPort::Impl {
     // As reach, without any endpoint: only to know whether it is on this host.
     ucx::Peer* find(std::uint32_t process);
 
-    // One poll of every rail.
-    void poll();
+    // One poll of every rail. True: something moved.
+    bool poll();
     // ok: a wait on the descriptor is safe, for `channel` too.
     Status arm(ucx::Channel& channel);
     // A request was posted on `rail` that is not complete: a driver that sleeps shall see to it.
     void posted(std::size_t rail);
+    // Counts what was handed to libucp. Whether the first `sent` of it are in the network's hands: a send
+    // that libucp has buffered is complete, and moves only while somebody polls.
+    std::uint64_t sent() const { return sent_; }
+    void count_sent() { ++sent_; }
+    bool has_left(std::uint64_t sent);
     // `channel` got a completion, or its failure.
     void tell(ucx::Channel& channel);
     void awake(ucx::Channel& channel);
@@ -131,6 +138,9 @@ class UcxPort::Impl {
     void run_deferred();
 
   private:
+    Status check(std::uint32_t process, std::span<const std::byte> address, std::string& why) const;
+    // Empty: it is not known.
+    std::span<const std::byte> address_of(std::uint32_t process) const;
     Status start_rail(ucx::Rail& rail, std::vector<std::byte>& address, std::string& why);
     Status configure(const ucx::Rail& rail, ucp_config_t* config, std::string& why) const;
     Status make_descriptor(std::string& why);
@@ -146,6 +156,7 @@ class UcxPort::Impl {
     std::vector<ucx::Rail> rails_;
     std::vector<std::byte> address_;
     UcxDirectory directory_;
+    std::unordered_map<std::uint32_t, std::vector<std::byte>> met_;  // those that are not in there
 
     std::mutex mutex_;
     std::atomic<int> posters_{0};
@@ -153,6 +164,11 @@ class UcxPort::Impl {
     std::unordered_map<std::uint32_t, std::unique_ptr<ucx::Peer>> peers_;
     std::vector<ucx::Peer*> dying_;  // reported by libucp, not mourned yet
     int closing_ = 0;                // endpoints whose closing is not done
+
+    std::uint64_t sent_ = 0;
+    std::uint64_t left_ = 0;     // of them, are known to have left
+    std::uint64_t leaving_ = 0;  // that the flush in work vouches for
+    int flushing_ = 0;           // rails whose flush is not done
 
     std::unordered_map<std::uint64_t, ucx::Channel*> channels_;  // by TagLayout::channel
     std::uint64_t next_counter_ = 0;

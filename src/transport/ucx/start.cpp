@@ -206,6 +206,15 @@ std::span<const std::byte> UcxPort::address() const { return impl_->address(); }
 Status UcxPort::learn(const UcxDirectory& directory, std::string& why) {
     return impl_->learn(directory, why);
 }
+Status UcxPort::meet(std::uint32_t process, std::span<const std::byte> address, std::string& why) {
+    return impl_->meet(process, address, why);
+}
+bool UcxPort::knows(std::uint32_t process) const { return impl_->knows(process); }
+void UcxPort::poll() {
+    if (impl_->in_child()) return;
+    const Impl::Driver lock(*impl_);
+    impl_->poll();
+}
 std::size_t UcxPort::rails() const { return impl_->rails().size(); }
 const char* UcxPort::description() const { return impl_->description(); }
 Status UcxPort::name_channel(UcxChannelName& name) { return impl_->name_channel(name); }

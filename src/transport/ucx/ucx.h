@@ -92,6 +92,14 @@ class UcxPort {
     // Must precede the first message. mismatch (nothing learned): addresses of another build, or of processes
     // with another number of rails; one sentence in `why`.
     Status learn(const UcxDirectory& directory, std::string& why);
+    // The same of one process, for those who hear of each other by and by. The bytes are copied; a process
+    // that is known stays as it is. Also: out_of_memory.
+    Status meet(std::uint32_t process, std::span<const std::byte> address, std::string& why);
+    bool knows(std::uint32_t process) const;
+
+    // Drives everything for one poll, for a thread that waits with no channel at hand until others have what
+    // was sent to them. Completions stay with their channels.
+    void poll();
 
     std::size_t rails() const;
     // "libucp 1.20.1 of the process, rails eth0 eth1": for reports. Lives as long as the port.
