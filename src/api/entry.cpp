@@ -4,12 +4,15 @@
 #include <new>
 
 #include "base/log.h"
+#include "plan/attendance.h"
 #include "plan/broadcast.h"
 #include "plan/bypass.h"
 #include "plan/communicator.h"
 #include "plan/datatype.h"
 #include "plan/last_call.h"
+#include "plan/nonblocking.h"
 #include "plan/report.h"
+#include "plan/requests.h"
 #include "plan/statistics.h"
 #include "plan/world.h"
 #include "transport/mpi/host.h"
@@ -32,6 +35,42 @@ void count_small(std::uint64_t bytes) {
     shard.bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
+// Two calls of each collective, nonblocking and persistent, in the order of both enumerations.
+constexpr Collective collective_of[] = {Collective::bcast, Collective::allgather, Collective::allgather,
+                                        Collective::allreduce, Collective::barrier};
+static_assert(static_cast<int>(CallKind::ibcast) == thalweg_ibcast + 1 &&
+              static_cast<int>(CallKind::barrier_init) == thalweg_barrier_init + 1);
+
+CollectiveCall as_call(const ThalwegCall& call) {
+    CollectiveCall same;
+    same.kind = static_cast<CallKind>(call.operation + 1);
+    same.collective = collective_of[call.operation / 2];
+    same.persistent = call.operation % 2 == 1;
+    same.send = call.send;
+    same.send_count = call.send_count;
+    same.send_type = call.send_type;
+    same.receive = call.receive;
+    same.receive_count = call.receive_count;
+    same.receive_type = call.receive_type;
+    same.counts = call.counts;
+    same.displacements = call.displacements;
+    same.large_counts = call.large_counts;
+    same.large_displacements = call.large_displacements;
+    same.root = call.root;
+    same.operation = call.reduction;
+    same.comm = call.comm;
+    return same;
+}
+
+// This rank alone has no request to give for an operation that all ranks run.
+int without_request(Ongoing& ongoing, MPI_Comm comm, int error) {
+    if (ongoing.pending()) ongoing.wait();
+    ongoing.finish();
+    ongoing.release();
+    host()->Comm_call_errhandler(comm, error);
+    return error;
+}
+
 }  // namespace
 
 extern "C" {
@@ -40,6 +79,10 @@ extern "C" {
 void thalweg_entry_initialized(void) try {
     note_origin();
     World::agree();
+    if (const World* const world = World::get()) {
+        Attendance::agree(*world);
+        if (world->settings().setup == SetupSetting::early) set_up_early(host()->comm_world);
+    }
 } catch (const std::bad_alloc&) {
     THALWEG_LOG_AT(error, "no memory in MPI_Init; this rank cannot agree with the others");
 }
@@ -47,6 +90,10 @@ void thalweg_entry_initialized(void) try {
 void thalweg_entry_finalizing(void) try {
     World* const world = World::get();
     if (world == nullptr) return;
+    finish_freed();
+    Attendance::end();
+    detach(host()->comm_world);
+    release_detached();
     world->leave();
     write_report(*world);
     // Collective, and all ranks have one or none: what agreed on the world is equal everywhere. Private
@@ -61,7 +108,9 @@ void thalweg_entry_session_closing(void) {}
 
 void thalweg_entry_comm_freeing(MPI_Comm comm) {
     if (World::get() == nullptr || comm == host()->comm_null) return;
+    detach(comm);
     Communicator::release(comm);
+    release_detached();
 }
 
 // Below the threshold this is a load, the type's size, an addition and a few thread-local stores: no lock, no
@@ -93,5 +142,51 @@ int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, in
         return 1;
     }
 }
+
+void thalweg_entry_completions_intercepted(int all) { Attendance::set_completions_intercepted(all != 0); }
+
+void thalweg_entry_meeting(MPI_Comm comm) try {
+    if (__builtin_expect(set_ups_wanted.load(std::memory_order_relaxed) != 0, 0)) meet(comm);
+} catch (const std::bad_alloc&) {
+    THALWEG_LOG_AT(error, "no memory to set a communicator up; this rank cannot agree with the others");
+}
+
+void thalweg_entry_comm_created(MPI_Comm comm) try {
+    const World* const world = World::get();
+    if (world != nullptr && world->settings().setup == SetupSetting::early) set_up_early(comm);
+} catch (const std::bad_alloc&) {
+    THALWEG_LOG_AT(error, "no memory to set a communicator up; this rank cannot agree with the others");
+}
+
+int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* error) {
+    try {
+        const CollectiveCall offered = as_call(*call);
+        std::unique_ptr<Ongoing> ongoing = offer(offered, *error);
+        if (ongoing == nullptr) return *error != MPI_SUCCESS;
+        if (offered.persistent) {
+            ongoing = make_persistent(std::move(ongoing), request, *error);
+            if (ongoing == nullptr) return 1;
+            ongoing->release();
+            host()->Comm_call_errhandler(call->comm, *error);
+            return 1;
+        }
+        ongoing = make_request(std::move(ongoing), request, *error);
+        if (ongoing != nullptr) *error = without_request(*ongoing, call->comm, *error);
+        return 1;
+    } catch (const std::bad_alloc&) {
+        *error = MPI_ERR_NO_MEM;
+        host()->Comm_call_errhandler(call->comm, *error);
+        return 1;
+    }
+}
+
+unsigned thalweg_entry_requests(void) { return requests_alive.load(std::memory_order_relaxed); }
+
+void thalweg_entry_wait(int count, const MPI_Request* requests) { wait_for(requests, count); }
+int thalweg_entry_help(int count, const MPI_Request* requests) { return help(requests, count); }
+std::uint64_t thalweg_entry_pause(std::uint64_t began_ns) { return pause_between(began_ns); }
+void thalweg_entry_started(int count, const MPI_Request* requests) { start(requests, count); }
+int thalweg_entry_request_free(MPI_Request request, int* error) { return refuse_free(request, *error); }
+int thalweg_entry_cancel(MPI_Request request, int* error) { return refuse_cancel(request, *error); }
 
 }  // extern "C"

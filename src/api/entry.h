@@ -7,11 +7,15 @@
 #define THALWEG_API_ENTRY_H
 
 #include <mpi.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/* Before thalweg_entry_initialized: whether every call that completes, restarts or frees requests arrives at
+ * the wrappers, as far as that can be told. */
+void thalweg_entry_completions_intercepted(int all);
 /* After the native MPI_Init or MPI_Init_thread succeeded. Collective over the world: finds out whether all
  * ranks have us, and agrees on rank 0's settings. */
 void thalweg_entry_initialized(void);
@@ -29,6 +33,58 @@ void thalweg_entry_comm_freeing(MPI_Comm comm);
  * same, and nobody need ask again while the bypass is open (plan/bypass.h). */
 int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
                         int* error);
+
+/* In a blocking collective on comm, before anything of it happened: a place where it may be set up for
+ * nonblocking ones. Cheap while no communicator waits for that. */
+void thalweg_entry_meeting(MPI_Comm comm);
+/* After comm was created, in the collective call that did. */
+void thalweg_entry_comm_created(MPI_Comm comm);
+
+/* One nonblocking or persistent collective; what a call does not have is 0. */
+typedef enum ThalwegOperation {
+    thalweg_ibcast,
+    thalweg_bcast_init,
+    thalweg_iallgather,
+    thalweg_allgather_init,
+    thalweg_iallgatherv,
+    thalweg_allgatherv_init,
+    thalweg_iallreduce,
+    thalweg_allreduce_init,
+    thalweg_ibarrier,
+    thalweg_barrier_init
+} ThalwegOperation;
+
+typedef struct ThalwegCall {
+    ThalwegOperation operation;
+    const void* send;
+    MPI_Count send_count;
+    MPI_Datatype send_type;
+    void* receive; /* the buffer of a broadcast */
+    MPI_Count receive_count;
+    MPI_Datatype receive_type;
+    const int* counts; /* of an allgatherv: these two, or the two behind them */
+    const int* displacements;
+    const MPI_Count* large_counts;
+    const MPI_Aint* large_displacements;
+    int root;
+    MPI_Op reduction;
+    MPI_Comm comm;
+} ThalwegCall;
+
+/* 1: taken, or failed, and *error is what the call returns; *request is set where it is MPI_SUCCESS. 0:
+ * declined, call the native library. */
+int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* error);
+
+/* How many requests of ours exist. While it is 0 nobody need ask anything below: plan/requests.h. */
+unsigned thalweg_entry_requests(void);
+void thalweg_entry_wait(int count, const MPI_Request* requests);
+/* 1: some of ours are pending and none of them is done. */
+int thalweg_entry_help(int count, const MPI_Request* requests);
+uint64_t thalweg_entry_pause(uint64_t began_ns);
+void thalweg_entry_started(int count, const MPI_Request* requests);
+/* 1: *error is what MPI_Request_free or MPI_Cancel returns; 0: call the native library. */
+int thalweg_entry_request_free(MPI_Request request, int* error);
+int thalweg_entry_cancel(MPI_Request request, int* error);
 
 #ifdef __cplusplus
 }

@@ -43,7 +43,8 @@ const Field& field_at(const Settings& settings, const Option& option) {
 
 bool is_word_kind(OptionKind kind) {
     return kind == OptionKind::on_off || kind == OptionKind::level || kind == OptionKind::waiting ||
-           kind == OptionKind::transport || kind == OptionKind::agent || kind == OptionKind::presence;
+           kind == OptionKind::transport || kind == OptionKind::agent || kind == OptionKind::presence ||
+           kind == OptionKind::setup;
 }
 
 std::string_view word_at(std::string_view accepted, int index) {
@@ -94,6 +95,7 @@ bool store(Settings& settings, const Option& option, std::string_view value, std
         case OptionKind::waiting:
         case OptionKind::transport:
         case OptionKind::presence:
+        case OptionKind::setup:
         case OptionKind::agent: {
             const int index = index_of_word(option.accepted, value);
             if (index < 0) return false;

@@ -21,8 +21,9 @@ enum class Switch : std::uint8_t { off, on };
 enum class LogLevel : std::uint8_t { error, warn, info, debug };
 enum class WaitSetting : std::uint8_t { automatic, spin, sleep };
 enum class AgentSetting : std::uint8_t { automatic, off, sleep, sibling, core };
+enum class SetupSetting : std::uint8_t { lazy, early };
 enum class PresenceSetting : std::uint8_t { store, assume };
-enum class TransportSetting : std::uint8_t { automatic, mpi };
+enum class TransportSetting : std::uint8_t { automatic, ucx, mpi };
 
 // Text with its room inside, at most `capacity - 1` bytes.
 template <std::size_t capacity>
@@ -45,6 +46,7 @@ enum class OptionKind : std::uint8_t {
     waiting,
     transport,
     presence,
+    setup,
     agent,  // one word of a list
     bytes,
     count,  // std::uint64_t
@@ -65,6 +67,7 @@ using on_off = Switch;
 using level = LogLevel;
 using waiting = WaitSetting;
 using transport = TransportSetting;
+using setup = SetupSetting;
 using presence = PresenceSetting;
 using agent = AgentSetting;
 using bytes = std::uint64_t;

@@ -10,31 +10,38 @@
 
 #include "api/entry.h"
 #include "base/log.h"
+#include "interpose/inside.h"
 #include "interpose/unseen_session.h"
 #include "plan/bypass.h"
 #include "plan/presence.h"
 #include "transport/mpi/host.h"
 
+namespace thalweg {
+
+constinit std::atomic<bool> taking{false};
+thread_local constinit std::uintptr_t outermost_frame [[gnu::tls_model("initial-exec")]] = 0;
+thread_local constinit bool probing [[gnu::tls_model("initial-exec")]] = false;
+thread_local constinit bool probe_arrived [[gnu::tls_model("initial-exec")]] = false;
+
+void* foreign_definition(const char* name, const char*& object) {
+    void* const first = dlsym(RTLD_DEFAULT, name);
+    dlerror();
+    Dl_info info, own;
+    if (first == nullptr) return nullptr;
+    if (dladdr(first, &info) == 0 || dladdr(reinterpret_cast<void*>(&foreign_definition), &own) == 0)
+        return nullptr;
+    object = info.dli_fname;
+    return info.dli_fbase == own.dli_fbase ? nullptr : first;
+}
+
+}  // namespace thalweg
+
 using namespace thalweg;
 
 namespace {
 
-// True while calls may be taken: the world is initialised or a session is open, and this is not a forked
-// child.
-std::atomic<bool> taking{false};
 std::atomic<bool> world_entered{false}, world_left{false}, child{false};
 std::atomic<int> sessions{0};
-
-// The frame of this thread's outermost wrapper, 0 outside. Initial-exec: no call behind a read. A preloaded
-// object has its thread-local storage in the static block from the start.
-[[gnu::tls_model("initial-exec")]] thread_local std::uintptr_t outermost_frame = 0;
-// Set by a call of ours that only asks whether MPI_Bcast arrives here.
-[[gnu::tls_model("initial-exec")]] thread_local bool probing = false;
-[[gnu::tls_model("initial-exec")]] thread_local bool probe_arrived = false;
-
-bool inside(void* frame) {
-    return outermost_frame != 0 && reinterpret_cast<std::uintptr_t>(frame) < outermost_frame;
-}
 
 void update_taking() {
     const bool world = world_entered.load() && !world_left.load();
@@ -56,12 +63,9 @@ void watch_forks() {
 // answer it with PMPI_Bcast, and then this rank must not be counted on.
 bool bcast_reaches_us(const Host& host) {
     using Bcast = int(void*, int, MPI_Datatype, int, MPI_Comm);
-    void* first = dlsym(RTLD_DEFAULT, "MPI_Bcast");
-    dlerror();
-    Dl_info info, own;
+    const char* object = nullptr;
+    void* const first = foreign_definition("MPI_Bcast", object);
     if (first == nullptr) return true;
-    if (dladdr(first, &info) == 0 || dladdr(reinterpret_cast<void*>(&forked), &own) == 0) return true;
-    if (info.dli_fbase == own.dli_fbase) return true;
     char nothing = 0;
     probe_arrived = false;
     probing = true;
@@ -69,7 +73,7 @@ bool bcast_reaches_us(const Host& host) {
     probing = false;
     if (!probe_arrived)
         THALWEG_LOG_AT(info, "%s stands in front and does not pass MPI_Bcast on; broadcasts are left to MPI",
-                       info.dli_fname);
+                       object);
     return probe_arrived;
 }
 
@@ -121,6 +125,7 @@ void thalweg_after_init(void) {
     watch_forks();
     complete_host();
     set_interception_complete(bcast_reaches_us(*host));
+    thalweg_entry_completions_intercepted(completions_reach_us());
     thalweg_entry_initialized();
     update_taking();
 }
@@ -175,6 +180,7 @@ int thalweg_take_MPI_Bcast(void* buffer, ThalwegCount count, ThalwegHandle datat
     void* const frame = __builtin_frame_address(0);
     if (inside(frame)) return 0;
     outermost_frame = reinterpret_cast<std::uintptr_t>(frame);
+    thalweg_entry_meeting((MPI_Comm)comm);
     const int done = thalweg_entry_bcast(buffer, count, (MPI_Datatype)datatype, root, (MPI_Comm)comm, error);
     outermost_frame = 0;
     return done;

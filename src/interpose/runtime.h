@@ -55,6 +55,90 @@ int thalweg_take_mpi_bcast(void* buffer, int count, int datatype, int root, int 
 /* `shortcut` is an _Atomic(void*), null at first: the function that the wrapper calls without asking. It
  * becomes `native` until calls want to be seen again; then it is null. */
 void thalweg_remember(void* shortcut, void* native);
+/* The same for the operations that make a request; *request is set where it is taken. Arrays of large counts
+ * have functions of their own. */
+int thalweg_take_MPI_Ibcast(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root,
+                            ThalwegHandle comm, void* request, int* error);
+int thalweg_take_MPI_Bcast_init(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root,
+                                ThalwegHandle comm, ThalwegHandle info, void* request, int* error);
+int thalweg_take_MPI_Iallgather(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+                                void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
+                                ThalwegHandle comm, void* request, int* error);
+int thalweg_take_MPI_Allgather_init(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+                                    void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
+                                    ThalwegHandle comm, ThalwegHandle info, void* request, int* error);
+int thalweg_take_MPI_Iallgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+                                 const void* recvcounts, const void* displs, ThalwegHandle recvtype,
+                                 ThalwegHandle comm, void* request, int* error);
+int thalweg_take_MPI_Iallgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+                                   void* recvbuf, const void* recvcounts, const void* displs,
+                                   ThalwegHandle recvtype, ThalwegHandle comm, void* request, int* error);
+int thalweg_take_MPI_Allgatherv_init(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
+                                     void* recvbuf, const void* recvcounts, const void* displs,
+                                     ThalwegHandle recvtype, ThalwegHandle comm, ThalwegHandle info,
+                                     void* request, int* error);
+int thalweg_take_MPI_Allgatherv_init_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+                                       void* recvbuf, const void* recvcounts, const void* displs,
+                                       ThalwegHandle recvtype, ThalwegHandle comm, ThalwegHandle info,
+                                       void* request, int* error);
+int thalweg_take_MPI_Iallreduce(const void* sendbuf, void* recvbuf, ThalwegCount count,
+                                ThalwegHandle datatype, ThalwegHandle op, ThalwegHandle comm, void* request,
+                                int* error);
+int thalweg_take_MPI_Allreduce_init(const void* sendbuf, void* recvbuf, ThalwegCount count,
+                                    ThalwegHandle datatype, ThalwegHandle op, ThalwegHandle comm,
+                                    ThalwegHandle info, void* request, int* error);
+int thalweg_take_MPI_Ibarrier(ThalwegHandle comm, void* request, int* error);
+int thalweg_take_MPI_Barrier_init(ThalwegHandle comm, ThalwegHandle info, void* request, int* error);
+
+/* From Fortran: handles are integers, and buffers may be Fortran's MPI_BOTTOM and MPI_IN_PLACE. */
+int thalweg_take_mpi_ibcast(void* buffer, int count, int datatype, int root, int comm, int* request,
+                            int* error);
+int thalweg_take_mpi_bcast_init(void* buffer, int count, int datatype, int root, int comm, int info,
+                                int* request, int* error);
+int thalweg_take_mpi_iallgather(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
+                                int recvtype, int comm, int* request, int* error);
+int thalweg_take_mpi_allgather_init(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
+                                    int recvtype, int comm, int info, int* request, int* error);
+int thalweg_take_mpi_iallgatherv(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
+                                 const int* recvcounts, const int* displs, int recvtype, int comm,
+                                 int* request, int* error);
+int thalweg_take_mpi_allgatherv_init(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
+                                     const int* recvcounts, const int* displs, int recvtype, int comm,
+                                     int info, int* request, int* error);
+int thalweg_take_mpi_iallreduce(void* sendbuf, void* recvbuf, int count, int datatype, int op, int comm,
+                                int* request, int* error);
+int thalweg_take_mpi_allreduce_init(void* sendbuf, void* recvbuf, int count, int datatype, int op, int comm,
+                                    int info, int* request, int* error);
+int thalweg_take_mpi_ibarrier(int comm, int* request, int* error);
+int thalweg_take_mpi_barrier_init(int comm, int info, int* request, int* error);
+
+/* In front of the native call that waits for these requests, or that tests them. Costs a call and two loads
+ * while no request of ours exists. Asked twice where a Fortran binding calls the C function, which does no
+ * harm. */
+void thalweg_before_wait(int count, const void* requests);
+void thalweg_before_wait_fortran(int count, const int* requests);
+void thalweg_before_test(int count, const void* requests);
+void thalweg_before_test_fortran(int count, const int* requests);
+void thalweg_before_test_of_one(ThalwegHandle request);
+/* Whether the native MPI_Waitany or MPI_Waitsome would wait without seeing ours complete. */
+int thalweg_would_wait(int count, const void* requests);
+int thalweg_would_wait_fortran(int count, const int* requests);
+/* Passes a short time between two tests; takes what it returned, 0 at first. */
+uint64_t thalweg_pause(uint64_t began_ns);
+/* After the native MPI_Start or MPI_Startall. */
+void thalweg_after_start(int count, const void* requests);
+void thalweg_after_start_fortran(int count, const int* requests);
+/* 1: *error is what the wrapper returns; 0: pass the call on. */
+int thalweg_take_MPI_Request_free(const void* request, int* error);
+int thalweg_take_mpi_request_free(const int* request, int* error);
+int thalweg_take_MPI_Cancel(const void* request, int* error);
+int thalweg_take_mpi_cancel(const int* request, int* error);
+
+/* Before a blocking collective, and after a communicator was made: where it may be set up. */
+void thalweg_meeting(ThalwegHandle comm);
+void thalweg_meeting_fortran(int comm);
+void thalweg_after_creation(const void* comm);
+void thalweg_after_creation_fortran(int comm);
 
 /* Any definition of `name` but `self` in the loaded objects, else of P`name` (p`name` for Fortran); null when
  * there is none. */

@@ -6,6 +6,7 @@
 
 #include "plan/communicator.h"
 #include "plan/keyvals.h"
+#include "plan/nonblocking.h"
 #include "plan/quiet_errors.h"
 #include "transport/mpi/host.h"
 
@@ -66,7 +67,10 @@ Communicator* Communicator::of(MPI_Comm comm, World& world) {
     return made.release();
 }
 
-void Communicator::bury(Communicator* dead) { delete dead; }
+void Communicator::bury(Communicator* dead) {
+    detach_later(dead->self_driven);
+    delete dead;
+}
 
 void Communicator::release(MPI_Comm comm) {
     Communicator* const state = existing(comm);

@@ -8,8 +8,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "plan/communicator.h"
+#include "plan/failure.h"
 #include "plan/last_call.h"
 #include "plan/payload.h"
+#include "plan/pieces.h"
 #include "plan/reserve.h"
 #include "transport/mpi/host.h"
 
@@ -18,31 +20,6 @@ namespace thalweg {
 thread_local constinit LastCall last_call [[gnu::tls_model("initial-exec")]]{};
 
 namespace {
-
-// Pieces of one message: `count` of `bytes` each, the last one shorter. Depends on the message's size only.
-struct Pieces {
-    std::uint64_t bytes, count;
-};
-Pieces pieces_of(std::uint64_t message_bytes) {
-    if (message_bytes <= piece_bytes) return {message_bytes, 1};
-    const std::uint64_t count = (message_bytes + piece_bytes - 1) / piece_bytes;
-    const std::uint64_t even = (message_bytes + count - 1) / count;
-    const std::uint64_t bytes = (even + 4095) / 4096 * 4096;
-    return {bytes, (message_bytes + bytes - 1) / bytes};
-}
-
-// What MPI itself reported, where it did: a program that survives a lost peer asks for that very class.
-int mpi_error_of(Status status, int native_error) {
-    if (status == Status::transport_failed && native_error != MPI_SUCCESS) return native_error;
-    switch (status) {
-        case Status::mismatch:
-            return MPI_ERR_TRUNCATE;
-        case Status::out_of_memory:
-            return MPI_ERR_NO_MEM;
-        default:
-            return MPI_ERR_OTHER;
-    }
-}
 
 // Runs one piece on `data`, packed bytes in host memory.
 Status run(Communicator& state, Plan& plan, void* data) {

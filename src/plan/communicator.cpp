@@ -107,19 +107,28 @@ void Communicator::make_selector() {
     const SelectorInputs inputs{steering_.generation, policy_ == WaitPolicy::sleep, network_};
     selector_ = world_.selectors().find(topology_, inputs);
     if (selector_ != nullptr) return;
+    selector_ = std::make_shared<const Selector>(Collective::bcast, topology_,
+                                                 selection(network_, policy_ == WaitPolicy::sleep));
+    world_.selectors().keep(selector_, topology_, inputs);
+}
+
+Selection Communicator::selection(const Network& network, bool sleeps) const {
     Selection selection;
     const Settings& settings = world_.settings();
     selection.machine = Machine::from_options(
-        settings.latency_us > 0 ? settings.latency_us : static_cast<double>(network_.latency_ns) / 1e3,
-        settings.rate > 0 ? settings.rate : static_cast<double>(network_.bytes_per_second));
+        settings.latency_us > 0 ? settings.latency_us : static_cast<double>(network.latency_ns) / 1e3,
+        settings.rate > 0 ? settings.rate : static_cast<double>(network.bytes_per_second));
     // Measured while both ends polled; a rank that sleeps sees a message this much later.
-    if (settings.latency_us <= 0 && policy_ == WaitPolicy::sleep)
-        selection.machine.inter.latency += sleeping_hop;
+    if (settings.latency_us <= 0 && sleeps) selection.machine.inter.latency += sleeping_hop;
     selection.family = family_of(host()->library_version);
     selection.forced = steering_.bcast_forced;
     selection.table = world_.table();
-    selector_ = std::make_shared<const Selector>(Collective::bcast, topology_, selection);
-    world_.selectors().keep(selector_, topology_, inputs);
+    return selection;
+}
+
+bool Communicator::survey_now(MPI_Comm comm) {
+    if (phase_ == Phase::counting) survey(comm);
+    return phase_ != Phase::native;
 }
 
 Communicator::Outcome Communicator::prepare(MPI_Comm comm, std::uint64_t bytes, Reason& why) {

@@ -20,6 +20,7 @@
 namespace thalweg {
 
 class MpiTransport;
+class NonblockingState;
 
 class Communicator {
   public:
@@ -49,6 +50,7 @@ class Communicator {
     Phase phase() const { return phase_; }
     Reason reason() const { return reason_; }
     CommunicatorRecord& record() { return *record_; }
+    const std::shared_ptr<CommunicatorRecord>& shared_record() const { return record_; }
     WaitPolicy policy() const { return policy_; }
     KeptMemory& memory() { return memory_; }
 
@@ -69,6 +71,22 @@ class Communicator {
 
     // Numbers this communicator's operations in call order; equal on all ranks.
     std::uint32_t next_operation() { return operation_++; }
+
+    // Finds out where the ranks are, where that has not been done. Collective. False: native for good,
+    // reason() says why.
+    bool survey_now(MPI_Comm comm);
+    const Topology& topology() const { return topology_; }
+    // What a selector decides from; equal on all ranks.
+    Selection selection(const Network& network, bool sleeps) const;
+
+    // For operations that progress by themselves: asked for by the first of them, which declines; then set
+    // up, or refused for good, in the next collective that may. Equal on all ranks.
+    struct SelfDriven {
+        bool wanted = false;
+        std::shared_ptr<NonblockingState> state;  // null until then, and where refused
+        std::optional<Reason> refused;
+    };
+    SelfDriven self_driven;
 
     // The channel failed: nothing more can run on it.
     bool broken = false;

@@ -5,14 +5,17 @@
 #include <algorithm>
 #include <array>
 #include <cinttypes>
-#include <cstdarg>
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/log.h"
 #include "base/text.h"
+#include "engine/agent.h"
+#include "plan/attendance.h"
 #include "plan/bypass.h"
+#include "plan/report_text.h"
 #include "thalweg/thalweg.h"
 #include "transport/mpi/host.h"
 
@@ -21,70 +24,6 @@ namespace thalweg {
 namespace {
 
 bool spawned = false;  // this world was made by MPI_Comm_spawn; set in MPI_Init
-
-[[gnu::format(printf, 2, 3)]] void append(std::string& text, const char* format, ...) {
-    char line[512];
-    va_list arguments;
-    va_start(arguments, format);
-    std::vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    text += line;
-}
-
-// How many of the first bytes of `text` are one character of UTF-8; 0: they are none. No overlong forms, no
-// surrogates, nothing beyond U+10FFFF (RFC 3629).
-std::size_t character_length(std::string_view text) {
-    const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-    const unsigned char lead = byte(0);
-    if (lead < 0x80) return 1;
-    const std::size_t length = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
-    if (length == 0 || text.size() < length) return 0;
-    for (std::size_t i = 1; i < length; ++i)
-        if ((byte(i) & 0xc0) != 0x80) return 0;
-    const bool overlong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xf0 && byte(1) < 0x90);
-    const bool outside = (lead == 0xed && byte(1) > 0x9f) || (lead == 0xf4 && byte(1) > 0x8f);
-    return overlong || outside ? 0 : length;
-}
-
-// A JSON string. Names come from the program, in any encoding: what is no UTF-8 becomes U+FFFD, byte by byte.
-std::string quoted(std::string_view text) {
-    std::string out = "\"";
-    while (!text.empty()) {
-        const std::size_t length = character_length(text);
-        const char first = text.front();
-        if (length == 0)
-            out += "\\ufffd";
-        else if (static_cast<unsigned char>(first) < 0x20)
-            append(out, "\\u%04x", static_cast<unsigned>(first));
-        else if (first == '"' || first == '\\')
-            out.append({'\\', first});
-        else
-            out += text.substr(0, length);
-        text.remove_prefix(std::max<std::size_t>(length, 1));
-    }
-    return out += '"';
-}
-
-// A name for the table, at most 64 bytes: one line of whole characters.
-std::string printable(std::string_view text) {
-    constexpr std::size_t most_bytes = 64;
-    std::string out;
-    while (!text.empty()) {
-        const std::size_t length = character_length(text);
-        const bool plain = length > 0 && static_cast<unsigned char>(text.front()) >= 0x20;
-        const std::string_view shown = plain ? text.substr(0, length) : std::string_view("?");
-        if (out.size() + shown.size() > most_bytes) break;
-        out += shown;
-        text.remove_prefix(std::max<std::size_t>(length, 1));
-    }
-    return out;
-}
-
-// Seconds with nine decimals. Not by printf: a program may have a locale that writes a decimal comma.
-std::string seconds_text(std::uint64_t time_ns) {
-    const std::string decimals = std::to_string(1'000'000'000 + time_ns % 1'000'000'000);
-    return std::to_string(time_ns / 1'000'000'000) + "." + decimals.substr(1);
-}
 
 std::uint64_t slept_ns_of(const Tally& tally) {
     return static_cast<std::uint64_t>(tally.waited.slept_seconds * 1e9);
@@ -110,6 +49,24 @@ constexpr const char* total_names[totals] = {
     "staged", "errors",      "polls",    "sleeps", "slept_ns"};
 using Totals = std::array<std::uint64_t, totals>;
 
+// Declined before anything was asked about the communicator.
+struct DeclinedRow {
+    CallKind kind;
+    Reason reason;
+    std::uint64_t calls;
+};
+std::vector<DeclinedRow> declined_rows() {
+    std::vector<DeclinedRow> rows;
+    for (int kind = 0; kind < call_kinds; ++kind)
+        for (int reason = 0; reason < reason_count; ++reason) {
+            const std::uint64_t calls =
+                declined_calls[static_cast<std::size_t>(kind)][static_cast<std::size_t>(reason)].load(
+                    std::memory_order_relaxed);
+            if (calls != 0) rows.push_back({static_cast<CallKind>(kind), static_cast<Reason>(reason), calls});
+        }
+    return rows;
+}
+
 Totals add_up(const std::vector<std::shared_ptr<CommunicatorRecord>>& records) {
     Totals sum{};
     for (const SmallShard& shard : small_calls) {
@@ -118,6 +75,10 @@ Totals add_up(const std::vector<std::shared_ptr<CommunicatorRecord>>& records) {
             sum[declined] += count.load(std::memory_order_relaxed);
         }
         sum[bytes] += shard.bytes.load(std::memory_order_relaxed);
+    }
+    for (const DeclinedRow& row : declined_rows()) {
+        sum[calls] += row.calls;
+        sum[declined] += row.calls;
     }
     for (const auto& record : records)
         for (const Tally& tally : record->tallies) {
@@ -149,6 +110,84 @@ std::vector<SmallRow> small_rows() {
     return rows;
 }
 
+// One form of a call: how often it was seen, taken, and left to the MPI library, and why.
+struct OperationRow {
+    std::uint64_t seen = 0, accelerated = 0;
+    std::array<std::uint64_t, reason_count> declined{};
+    void count(Reason reason, std::uint64_t calls) {
+        seen += calls;
+        declined[static_cast<std::size_t>(reason)] += calls;
+    }
+};
+using OperationRows = std::array<OperationRow, call_kinds>;
+
+OperationRows operation_rows(const std::vector<std::shared_ptr<CommunicatorRecord>>& records) {
+    OperationRows rows;
+    for (const SmallRow& row : small_rows()) rows[0].count(Reason::small, row.calls);
+    for (const DeclinedRow& row : declined_rows())
+        rows[static_cast<std::size_t>(row.kind)].count(row.reason, row.calls);
+    for (const auto& record : records)
+        for (const Tally& tally : record->tallies) {
+            OperationRow& row = rows[static_cast<std::size_t>(tally.kind)];
+            if (!tally.accelerated) {
+                row.count(tally.reason, tally.calls);
+                continue;
+            }
+            row.seen += tally.calls;
+            row.accelerated += tally.calls;
+        }
+    return rows;
+}
+
+void append_operations(std::string& text, const OperationRows& rows) {
+    bool first = true;
+    for (int kind = 0; kind < call_kinds; ++kind) {
+        const OperationRow& row = rows[static_cast<std::size_t>(kind)];
+        if (row.seen == 0) continue;
+        append(text, "%s\n  \"%s\": {\"seen\": %" PRIu64 ", \"accelerated\": %" PRIu64 ", \"declined\": {",
+               first ? "" : ",", text_of(static_cast<CallKind>(kind)), row.seen, row.accelerated);
+        first = false;
+        bool first_reason = true;
+        for (int reason = 0; reason < reason_count; ++reason) {
+            const std::uint64_t calls = row.declined[static_cast<std::size_t>(reason)];
+            if (calls == 0) continue;
+            text += (first_reason ? "" : ", ") + quoted(text_of(static_cast<Reason>(reason)));
+            append(text, ": %" PRIu64, calls);
+            first_reason = false;
+        }
+        text += "}}";
+    }
+}
+
+// Who advances nonblocking operations, and what that cost.
+struct AgentRow {
+    Attendance::Account account;
+    std::uint64_t wake_ups = 0, cpu_ns = 0;
+    AgentStatistics statistics;
+};
+
+AgentRow agent_row() {
+    AgentRow row;
+    row.account = Attendance::account();
+    if (!row.account.agent) return row;
+    row.statistics = Attendance::agent().statistics();
+    for (const SleeperUse& use : row.statistics.uses) row.wake_ups += use.sleeps;
+    row.cpu_ns = static_cast<std::uint64_t>(row.statistics.cpu_seconds * 1e9);
+    return row;
+}
+
+void append_agent(std::string& text, const AgentRow& row) {
+    text += "{\"place\": " + quoted(row.account.agent ? row.account.place : "none");
+    if (!row.account.why_there.empty()) text += ", \"why\": " + quoted(row.account.why_there);
+    append(text,
+           ", \"wake_ups\": %" PRIu64 ", \"useless_wake_ups\": %" PRIu64 ", \"cpu_seconds\": ", row.wake_ups,
+           row.statistics.useless);
+    text += seconds_text(row.cpu_ns);
+    if (!row.account.libucp.empty()) text += ", \"libucp\": " + quoted(row.account.libucp);
+    if (!row.account.why_not_libucp.empty()) text += ", \"no_libucp\": " + quoted(row.account.why_not_libucp);
+    text += '}';
+}
+
 void append_totals(std::string& text, const Totals& sum) {
     text += '{';
     for (int i = 0; i < totals; ++i)
@@ -158,9 +197,8 @@ void append_totals(std::string& text, const Totals& sum) {
 
 void append_tally(std::string& text, const Tally& tally) {
     append(text,
-           "{\"operation\": \"bcast\", \"bytes_from\": %" PRIu64 ", \"calls\": %" PRIu64
-           ", \"bytes\": %" PRIu64,
-           class_begin(tally.size_class), tally.calls, tally.bytes);
+           "{\"operation\": \"%s\", \"bytes_from\": %" PRIu64 ", \"calls\": %" PRIu64 ", \"bytes\": %" PRIu64,
+           text_of(tally.kind), class_begin(tally.size_class), tally.calls, tally.bytes);
     if (!tally.accelerated) {
         text += ", \"declined\": " + quoted(text_of(tally.reason)) + "}";
         return;
@@ -193,6 +231,10 @@ std::string as_json(const World& world, const std::vector<std::shared_ptr<Commun
     append_totals(text, own);
     text += ",\n \"largest_of_any_rank\": ";
     append_totals(text, most);
+    text += ",\n \"operations\": {";
+    append_operations(text, operation_rows(records));
+    text += "},\n \"agent\": ";
+    append_agent(text, agent_row());
     text += ",\n \"unseen\": [";
     if (world.handed_on()) text += "{\"operation\": \"bcast\", \"reason\": " + quoted(bypass_reason) + "}";
     text += "],\n \"small\": [";
@@ -205,15 +247,24 @@ std::string as_json(const World& world, const std::vector<std::shared_ptr<Commun
         text += quoted(text_of(Reason::small)) + "}";
         first = false;
     }
+    text += "],\n \"everywhere\": [";
+    first = true;
+    for (const DeclinedRow& row : declined_rows()) {
+        append(text, "%s\n  {\"operation\": \"%s\", \"calls\": %" PRIu64 ", \"declined\": ", first ? "" : ",",
+               text_of(row.kind), row.calls);
+        text += quoted(text_of(row.reason)) + "}";
+        first = false;
+    }
     text += "],\n \"communicators\": [";
     first = true;
     for (const auto& record : records) {
         if (record->tallies.empty()) continue;
         append(text, "%s\n  {\"name\": ", first ? "" : ",");
         text += quoted(record->name);
-        append(text,
-               ", \"size\": %d, \"hosts\": %d, \"communicators\": %" PRIu64 ", \"wait\": \"%s\", \"rows\": [",
+        append(text, ", \"size\": %d, \"hosts\": %d, \"communicators\": %" PRIu64 ", \"wait\": \"%s\", ",
                record->size, record->nodes, record->communicators, record->sleeps ? "sleep" : "spin");
+        if (*record->carrier != '\0') append(text, "\"nonblocking_over\": \"%s\", ", record->carrier);
+        text += "\"rows\": [";
         first = false;
         bool first_row = true;
         for (const Tally& tally : record->tallies) {
@@ -232,13 +283,16 @@ std::string as_table(const World& world, const std::vector<std::shared_ptr<Commu
     append(text, "thalweg %d.%d.%d: %d %sranks, %s, rank %d's calls\n", THALWEG_VERSION_MAJOR,
            THALWEG_VERSION_MINOR, THALWEG_VERSION_PATCH, world.size(), spawned ? "spawned " : "",
            host()->library_version, world.rank());
-    append(text, "  %-9s %10s %9s %12s %10s  %s\n", "operation", "bytes from", "calls", "bytes", "seconds",
+    append(text, "  %-15s %10s %9s %12s %10s  %s\n", "operation", "bytes from", "calls", "bytes", "seconds",
            "how (waits: sleeps)");
     if (world.handed_on())
-        append(text, "  %-9s %10s %9s %12s %10s  native: %s\n", "bcast", "", "", "", "", bypass_reason);
+        append(text, "  %-15s %10s %9s %12s %10s  native: %s\n", "bcast", "", "", "", "", bypass_reason);
     for (const SmallRow& row : small_rows())
-        append(text, "  %-9s %10s %9" PRIu64 " %12s %10s  native: %s\n", "bcast",
+        append(text, "  %-15s %10s %9" PRIu64 " %12s %10s  native: %s\n", "bcast",
                bytes_text(class_begin(row.size_class)).c_str(), row.calls, "", "", text_of(Reason::small));
+    for (const DeclinedRow& row : declined_rows())
+        append(text, "  %-15s %10s %9" PRIu64 " %12s %10s  native: %s\n", text_of(row.kind), "", row.calls,
+               "", "", text_of(row.reason));
     for (const auto& record : records) {
         if (record->tallies.empty()) continue;
         append(text, " %s, %d rank%s",
@@ -246,9 +300,10 @@ std::string as_table(const World& world, const std::vector<std::shared_ptr<Commu
                record->size == 1 ? "" : "s");
         if (record->communicators > 1) append(text, ", %" PRIu64 " of them", record->communicators);
         if (record->nodes > 0) append(text, ", %d host%s", record->nodes, record->nodes == 1 ? "" : "s");
+        if (*record->carrier != '\0') append(text, ", nonblocking over %s", record->carrier);
         text += '\n';
         for (const Tally& tally : record->tallies) {
-            append(text, "  %-9s %10s %9" PRIu64 " %12" PRIu64 " ", "bcast",
+            append(text, "  %-15s %10s %9" PRIu64 " %12" PRIu64 " ", text_of(tally.kind),
                    bytes_text(class_begin(tally.size_class)).c_str(), tally.calls, tally.bytes);
             if (tally.accelerated)
                 append(text, "%10.6f  %s (%s: %" PRIu64 ")\n", static_cast<double>(tally.elapsed_ns) * 1e-9,
@@ -256,6 +311,14 @@ std::string as_table(const World& world, const std::vector<std::shared_ptr<Commu
             else
                 append(text, "%10s  native: %s\n", "", text_of(tally.reason));
         }
+    }
+    if (const AgentRow row = agent_row(); row.account.agent) {
+        append(text, "  agent: %s%s%s%s, %" PRIu64 " wake-ups, %.6f s of CPU time", row.account.place.c_str(),
+               row.account.why_there.empty() ? "" : " (", row.account.why_there.c_str(),
+               row.account.why_there.empty() ? "" : ")", row.wake_ups, row.statistics.cpu_seconds);
+        text += row.account.libucp.empty() ? "\n" : "; " + printable(row.account.libucp) + "\n";
+        if (!row.account.why_not_libucp.empty())
+            text += "  not over libucp: " + row.account.why_not_libucp + "\n";
     }
     append(text, "  largest of any rank: %.6f s in %" PRIu64 " accelerated calls, %.6f s of it asleep\n",
            static_cast<double>(most[elapsed_ns]) * 1e-9, most[accelerated],

@@ -12,6 +12,36 @@ constexpr std::size_t retired_kept_apart = 16;
 
 constinit std::array<SmallShard, small_shards> small_calls{};
 
+constinit DeclinedCalls declined_calls{};
+
+const char* text_of(CallKind kind) {
+    switch (kind) {
+        case CallKind::bcast:
+            return "bcast";
+        case CallKind::ibcast:
+            return "ibcast";
+        case CallKind::bcast_init:
+            return "bcast_init";
+        case CallKind::iallgather:
+            return "iallgather";
+        case CallKind::allgather_init:
+            return "allgather_init";
+        case CallKind::iallgatherv:
+            return "iallgatherv";
+        case CallKind::allgatherv_init:
+            return "allgatherv_init";
+        case CallKind::iallreduce:
+            return "iallreduce";
+        case CallKind::allreduce_init:
+            return "allreduce_init";
+        case CallKind::ibarrier:
+            return "ibarrier";
+        case CallKind::barrier_init:
+            return "barrier_init";
+    }
+    return "unknown";
+}
+
 const char* text_of(Reason reason) {
     switch (reason) {
         case Reason::small:
@@ -38,6 +68,16 @@ const char* text_of(Reason reason) {
             return "native is expected to be best";
         case Reason::cannot:
             return "the algorithm chosen or asked for cannot serve this";
+        case Reason::unattended:
+            return "nothing would advance it while the program computes";
+        case Reason::agent_off:
+            return "THALWEG_AGENT=off";
+        case Reason::completions:
+            return "calls that complete requests do not reach Thalweg";
+        case Reason::not_set_up:
+            return "no blocking collective has set up the communicator";
+        case Reason::reduction:
+            return "only the MPI library can combine this";
     }
     return "unknown";
 }
@@ -53,19 +93,25 @@ void Tally::add(const Tally& other) {
     waited.slept_seconds += other.waited.slept_seconds;
 }
 
-Tally& CommunicatorRecord::declined(Reason reason, int size_class) {
+Tally& CommunicatorRecord::declined(Reason reason, int size_class, CallKind kind) {
     for (Tally& tally : tallies)
-        if (!tally.accelerated && tally.reason == reason && tally.size_class == size_class) return tally;
+        if (!tally.accelerated && tally.kind == kind && tally.reason == reason &&
+            tally.size_class == size_class)
+            return tally;
     Tally& tally = tallies.emplace_back();
+    tally.kind = kind;
     tally.size_class = size_class;
     tally.reason = reason;
     return tally;
 }
 
-Tally& CommunicatorRecord::accelerated(const std::string& algorithm, int size_class) {
+Tally& CommunicatorRecord::accelerated(const std::string& algorithm, int size_class, CallKind kind) {
     for (Tally& tally : tallies)
-        if (tally.accelerated && tally.size_class == size_class && tally.algorithm == algorithm) return tally;
+        if (tally.accelerated && tally.kind == kind && tally.size_class == size_class &&
+            tally.algorithm == algorithm)
+            return tally;
     Tally& tally = tallies.emplace_back();
+    tally.kind = kind;
     tally.size_class = size_class;
     tally.accelerated = true;
     tally.algorithm = algorithm;
@@ -93,8 +139,8 @@ void Registry::retire(const std::shared_ptr<CommunicatorRecord>& record) noexcep
         if (!merged->merged || merged->size != record->size) continue;
         ++merged->communicators;
         for (const Tally& tally : record->tallies)
-            (tally.accelerated ? merged->accelerated(tally.algorithm, tally.size_class)
-                               : merged->declined(tally.reason, tally.size_class))
+            (tally.accelerated ? merged->accelerated(tally.algorithm, tally.size_class, tally.kind)
+                               : merged->declined(tally.reason, tally.size_class, tally.kind))
                 .add(tally);
         live_.erase(found);
         return;

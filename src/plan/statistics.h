@@ -18,6 +18,23 @@
 
 namespace thalweg {
 
+// The collectives that are looked at, one for each form of a call. The texts are part of the report's format.
+enum class CallKind : std::uint8_t {
+    bcast,
+    ibcast,
+    bcast_init,
+    iallgather,
+    allgather_init,
+    iallgatherv,
+    allgatherv_init,
+    iallreduce,
+    allreduce_init,
+    ibarrier,
+    barrier_init,
+};
+inline constexpr int call_kinds = 11;
+const char* text_of(CallKind kind);
+
 // Why a call was left to the native library. The texts are part of the report's format.
 enum class Reason : std::uint8_t {
     small,   // below THALWEG_BCAST_MIN_BYTES
@@ -32,8 +49,14 @@ enum class Reason : std::uint8_t {
     native_setting,  // THALWEG_BCAST=native
     native_best,     // the table or the model prefers the native library
     cannot,          // the algorithm cannot serve this problem, or only with too many steps
+    // Of nonblocking and persistent operations only.
+    unattended,   // nothing of ours would advance it while the program computes
+    agent_off,    // THALWEG_AGENT=off
+    completions,  // MPI_Wait and its like do not all reach us
+    not_set_up,   // no blocking collective has come by since the first of them
+    reduction,    // an operation or a type that only the MPI library can combine
 };
-inline constexpr int reason_count = 12;
+inline constexpr int reason_count = 17;
 const char* text_of(Reason reason);
 
 // 0, 1, 2-3, 4-7, …: class k > 0 holds sizes with k significant bits.
@@ -50,8 +73,13 @@ struct alignas(64) SmallShard {
 inline constexpr unsigned small_shards = 8;
 extern constinit std::array<SmallShard, small_shards> small_calls;
 
+// Nonblocking and persistent calls that were declined before anything was asked about their communicator.
+using DeclinedCalls = std::array<std::array<std::atomic<std::uint64_t>, reason_count>, call_kinds>;
+extern constinit DeclinedCalls declined_calls;
+
 // One row of the report.
 struct Tally {
+    CallKind kind = CallKind::bcast;
     int size_class = 0;
     bool accelerated = false;
     Reason reason = Reason::small;  // when not accelerated
@@ -72,13 +100,14 @@ struct CommunicatorRecord {
     int size = 0;
     int nodes = 0;  // 0 until the communicator was set up
     bool sleeps = false;
-    bool merged = false;  // stands for several freed communicators
+    const char* carrier = "";  // of its nonblocking operations, once it was set up for them: "mpi", "ucx"
+    bool merged = false;       // stands for several freed communicators
     std::uint64_t communicators = 1;
     std::list<Tally> tallies;  // addresses stay valid
 
     // The row with this key, made when missing. Throws std::bad_alloc.
-    Tally& declined(Reason reason, int size_class);
-    Tally& accelerated(const std::string& algorithm, int size_class);
+    Tally& declined(Reason reason, int size_class, CallKind kind = CallKind::bcast);
+    Tally& accelerated(const std::string& algorithm, int size_class, CallKind kind = CallKind::bcast);
 };
 
 // All records of the process. add and retire lock; called when a communicator is first seen and when it is

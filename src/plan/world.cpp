@@ -29,7 +29,7 @@ namespace {
 
 constinit std::atomic<World*> the_world{nullptr};
 
-// Up to this many ranks the places of all are gathered in MPI_Init (16 bytes each); beyond it the launcher's
+// Up to this many ranks the places of all are gathered in MPI_Init (24 bytes each); beyond it the launcher's
 // environment says how many ranks share the machine.
 constexpr int largest_gathered_world = 16384;
 
@@ -37,8 +37,12 @@ constexpr std::size_t largest_table_bytes = 2u << 20;
 
 bool check_option(const Option& option, std::string_view value, std::string& why) {
     if (option.kind == OptionKind::algorithm) {
-        Choice ignored;
-        return parse_choice(Collective::bcast, value, ignored, why) == Status::ok;
+        for (int i = 0; i < collective_count; ++i) {
+            Choice ignored;
+            const auto collective = static_cast<Collective>(i);
+            if (name_of(collective) == option.field)
+                return parse_choice(collective, value, ignored, why) == Status::ok;
+        }
     }
     if (option.field == "topology") {
         int ranks = 0;
@@ -108,7 +112,9 @@ void World::agree() {
     const bool has_pool = world->pool_.open();
     if (!world->find_places(has_pool) || !world->read_table()) return;
     if (failed(world->steer()) || failed(make_keyvals())) return;
-    world->leaves_one_host_ = native_on_one_host(Collective::bcast, world->table_);
+    for (int i = 0; i < collective_count; ++i)
+        world->leaves_one_host_[static_cast<std::size_t>(i)] =
+            native_on_one_host(static_cast<Collective>(i), world->table_);
     World* const ready = world.release();
     the_world.store(ready, std::memory_order_release);
     ready->set_gate();
@@ -186,13 +192,20 @@ bool World::find_places(bool has_pool) {
     std::uint64_t sharers = static_cast<std::uint64_t>(launched_ranks());
     if (size_ <= largest_gathered_world) {
         // The reserve of a rank that lacks memory has room for the table.
-        const std::uint64_t mine[2] = {host_key_, facts.cores_key};
-        std::vector<std::uint64_t> all(2 * static_cast<std::size_t>(size_));
+        const std::uint64_t mine[3] = {host_key_, facts.cores_key, facts.cores};
+        std::vector<std::uint64_t> all(3 * static_cast<std::size_t>(size_));
         if (mpi.Allgather(mine, sizeof mine, mpi.byte, all.data(), sizeof mine, mpi.byte, mpi.comm_world) !=
             MPI_SUCCESS)
             return false;
         sharers = 0;
-        for (int rank = 0; rank < size_; ++rank) sharers += all[2 * rank + 1] == facts.cores_key;
+        std::uint64_t claimed = 0;  // hardware threads of this host, those of every rank counted
+        for (int rank = 0; rank < size_; ++rank) {
+            const std::uint64_t* const other = &all[3 * static_cast<std::size_t>(rank)];
+            sharers += other[1] == facts.cores_key;
+            if (other[0] == host_key_) claimed += other[2];
+        }
+        const long online = sysconf(_SC_NPROCESSORS_ONLN);
+        shares_cores_ = sharers > 1 || online < 1 || claimed > static_cast<std::uint64_t>(online);
     }
     // All ranks' words, or-ed. One host: no bit of the keys is set on one rank and clear on another.
     std::uint64_t mine[5] = {host_key_, ~host_key_, sharers > facts.cores, !has_pool, differing_}, any[5];
@@ -242,17 +255,33 @@ Status World::steer() {
     Steering next;
     next.generation = generation_.load(std::memory_order_relaxed) + 1;
     next.bcast_min_bytes = steered_.bcast_min_bytes;
-    next.bcast_native = steered_.bcast.view() == "native";
-    if (!next.bcast_native && steered_.bcast.view() != "auto") {
+    const std::string_view texts[collective_count] = {steered_.bcast.view(), steered_.allgather.view(),
+                                                      steered_.allreduce.view(), steered_.barrier.view()};
+    for (int i = 0; i < collective_count; ++i) {
+        const auto collective = static_cast<Collective>(i);
+        Steering::Wish& wish = next.wishes[static_cast<std::size_t>(i)];
+        wish.native = texts[i] == "native";
+        if (wish.native || texts[i] == "auto") continue;
         std::string why;
         Choice choice;
-        if (const Status status = parse_choice(Collective::bcast, steered_.bcast.view(), choice, why);
-            failed(status)) {
-            THALWEG_LOG_AT(error, "THALWEG_BCAST: %s", why.c_str());
+        if (const Status status = parse_choice(collective, texts[i], choice, why); failed(status)) {
+            THALWEG_LOG_AT(error, "the algorithm asked for (%.*s): %s",
+                           static_cast<int>(name_of(collective).size()), name_of(collective).data(),
+                           why.c_str());
             return status;
         }
-        next.bcast_forced = std::move(choice);
+        wish.forced = std::move(choice);
     }
+    next.bcast_native = next.wishes[0].native;
+    next.bcast_forced = next.wishes[0].forced;
+    for (std::size_t i = 0; i < next.wishes.size(); ++i) {
+        const Steering::Wish& wish = next.wishes[i];
+        wanted_[i].store(wish.native   ? Wanted::native
+                         : wish.forced ? Wanted::algorithm
+                                       : Wanted::automatic,
+                         std::memory_order_relaxed);
+    }
+    bcast_min_bytes_.store(next.bcast_min_bytes, std::memory_order_relaxed);
     steering_ = std::move(next);
     generation_.store(steering_.generation, std::memory_order_release);
     return Status::ok;
@@ -262,7 +291,7 @@ Status World::steer() {
 // otherwise, every broadcast of every communicator is the native library's: nobody need look at them. Pre: as
 // steer().
 void World::set_gate() {
-    const bool hand_on = single_host_ && leaves_one_host_ && steered_.bcast.view() == "auto";
+    const bool hand_on = leaves_all_native(Collective::bcast) && steered_.bcast.view() == "auto";
     bcast_gate.store(hand_on ? gate_closed : steering_.bcast_min_bytes, std::memory_order_release);
     if (hand_on == handing_on_) return;
     handing_on_ = hand_on;

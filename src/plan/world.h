@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -34,7 +35,16 @@ struct Steering {
     std::uint64_t bcast_min_bytes = 0;
     bool bcast_native = false;           // leave them all to the native library
     std::optional<Choice> bcast_forced;  // the algorithm that was asked for
+    // The same of every collective, in the order of Collective.
+    struct Wish {
+        bool native = false;
+        std::optional<Choice> forced;
+    };
+    std::array<Wish, collective_count> wishes;
 };
+
+// What was asked for: nothing, the native library, an algorithm.
+enum class Wanted : std::uint8_t { automatic, native, algorithm };
 
 class World {
   public:
@@ -53,6 +63,8 @@ class World {
     bool single_host() const { return single_host_; }
     // Some machine has more ranks than cores for them. Equal on all ranks.
     bool crowded() const { return crowded_; }
+    // Other ranks may run on this rank's hardware threads, for all that the ranks have told each other.
+    bool shares_cores() const { return shares_cores_; }
     // The user's tuning table as JSON, empty when there is none. Equal on all ranks.
     const std::string& table() const { return table_; }
     // Values of options that cannot change after MPI_Init; anything else is read through steering().
@@ -60,6 +72,11 @@ class World {
 
     std::uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
     Steering steering() const;
+    // The same in short, for a call that is declined in most programs: two loads.
+    Wanted wanted(Collective collective) const {
+        return wanted_[static_cast<std::size_t>(collective)].load(std::memory_order_relaxed);
+    }
+    std::uint64_t bcast_min_bytes() const { return bcast_min_bytes_.load(std::memory_order_relaxed); }
     // thalweg_set_option, see thalweg.h.
     Status set_option(const char* name, const char* value);
 
@@ -75,6 +92,11 @@ class World {
     // What this rank knows of the network between hosts; ranks agree before they use it (Communicator).
     Network network() const;
     void learn(const Network& network);
+
+    // Every rank is on one host, where the native library has every call that nobody asked an algorithm for.
+    bool leaves_all_native(Collective collective) const {
+        return single_host_ && leaves_one_host_[static_cast<std::size_t>(collective)];
+    }
 
     // Whether broadcasts were handed on unseen at any time: they are not in the report.
     bool handed_on() const { return handed_on_; }
@@ -97,14 +119,16 @@ class World {
     SelectorCache selectors_;
     std::uint64_t differing_ = 0;  // one bit per option whose value was another here than on rank 0
     std::uint64_t host_key_ = 0;
-    bool single_host_ = true, crowded_ = false;
+    bool single_host_ = true, crowded_ = false, shares_cores_ = true;
     std::string table_;
     std::atomic<bool> left_{false};
     Settings settings_;  // as agreed at MPI_Init
     mutable std::mutex steering_mutex_;
     Settings steered_;  // with the changes made since
     Steering steering_;
-    bool leaves_one_host_ = false;                 // no tuning table speaks for one host
+    std::array<std::atomic<Wanted>, collective_count> wanted_{};  // of steering_
+    std::atomic<std::uint64_t> bcast_min_bytes_{0};
+    std::array<bool, collective_count> leaves_one_host_{};  // no tuning table speaks for one host
     bool handing_on_ = false, handed_on_ = false;  // the bypass is not held by us; it was not at some time
     std::atomic<std::uint32_t> generation_{0};
     mutable std::mutex network_mutex_;

@@ -60,7 +60,8 @@ class Context:
     def objects(self):
         """What `thalweg run` would preload for this library."""
         chosen = [self.probe]
-        for part, symbol in (("bigcount", "MPI_Bcast_c"), ("sessions", "MPI_Session_init")):
+        for part, symbol in (("bigcount", "MPI_Bcast_c"), ("persistent", "MPI_Bcast_init"),
+                             ("status", "MPI_Request_get_status_all"), ("sessions", "MPI_Session_init")):
             if self.exported(symbol):
                 chosen.insert(0, self.probe.replace(".so", f"-{part}.so"))
         return ":".join(chosen)
@@ -325,6 +326,41 @@ def case_fortran(context):
             expect(run.count("initialized") == ["1"] * 3 and run.count("finalizing") == ["1"] * 3, program, run)
             expect(run.count("seen") == [calls] * 3, program, take, run)
             expect(all(int(n) > 0 for n in run.count("freed")), program, run)
+
+
+def case_requests(context):
+    """Every call that makes, completes, starts, frees or cancels a request asks us, as often as it was made."""
+    plain = context.program("requests", 2, preload=None)
+    expect(plain.code == 0, "without us:", plain)
+    said = dict(re.findall(r"^(\w+) (\d+)$", plain.out, re.M))
+    for take in ("none", "all"):
+        run = context.program("requests", 2, take=take)
+        expect(run.code == 0 and run.out == plain.out, take, run, plain)
+        for counter in ("nonblocking", "completed", "started", "released", "created"):
+            expect(run.count(counter) == [said[counter]] * 2, take, counter, run)
+        expect(run.count("completions") == ["1", "1"], "the wrappers were not found to be reached:", run)
+
+
+def case_fortran_requests(context):
+    """The product itself: operations that are ours, completed from Fortran."""
+    if not context.fortran_requests:
+        raise Skipped("no Fortran for this library, or no compiler")
+    ours = {"THALWEG_BCAST_MIN_BYTES": "1", "THALWEG_BCAST": "chain:chunk_bytes=4K", "THALWEG_ALLGATHER": "ring",
+            "THALWEG_ALLREDUCE": "recursive_doubling", "THALWEG_BARRIER": "dissemination"}
+    for program in context.fortran_requests:
+        plain = context.launch((3, [program], None, {}))
+        expect(plain.code == 0, program, plain)
+        with tempfile.TemporaryDirectory(prefix="interpose-") as folder:
+            report = folder + "/report.json"
+            run = context.launch((3, [program], context.product, dict(ours, THALWEG_REPORT=report)))
+            expect(run.code == 0 and run.out == plain.out, program, run, plain)
+            with open(report) as file:
+                rows = [row for comm in json.load(file)["communicators"] for row in comm["rows"]]
+        taken = {}
+        for row in rows:
+            if "algorithm" in row:
+                taken[row["operation"]] = taken.get(row["operation"], 0) + row["calls"]
+        expect(taken == {"ibcast": 54, "iallgather": 36, "iallreduce": 18, "ibarrier": 18}, program, taken, rows)
 
 
 def case_overhead(context):

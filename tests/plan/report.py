@@ -1,6 +1,7 @@
 """Runs a program under THALWEG_REPORT and checks that the report says what happened.
 
     report.py FOLDER COMMAND…          COMMAND runs programs/reported.c on at least two ranks; THALWEG_REPORT is added here
+    report.py FOLDER mpi|ucx COMMAND…  COMMAND runs programs/counted.c, whose operations the MPI library or libucp carries
     report.py FOLDER spawned COMMAND…  COMMAND runs programs/spawned.c: parent and children report side by side
     report.py FOLDER one_host COMMAND…  COMMAND runs programs/one_host.c: what was handed on unseen is said, not counted
 """
@@ -13,8 +14,9 @@ import subprocess
 import sys
 
 folder, command = sys.argv[1], sys.argv[2:]
-spawned, one_host = command[0] == "spawned", command[0] == "one_host"
-command = command[spawned or one_host:]
+case = command[0] if command[0] in ("spawned", "one_host", "mpi", "ucx") else ""
+spawned, one_host = case == "spawned", case == "one_host"
+command = command[case != "":]
 path = os.path.join(folder, f"report-{os.getpid()}.json")
 
 
@@ -68,6 +70,36 @@ def check_one_host():
     print("ok")
 
 
+def check_nonblocking():
+    """What counted.c does: 6 barriers, the first before anything is set up, 4 broadcasts, 3 allgathers, and 2
+    allreduces with an operation of the program."""
+    result = run(path)
+    check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
+    report = load(path)
+    early, unknown = "no blocking collective has set up the communicator", "only the MPI library can combine this"
+    wanted = {"ibarrier": {"seen": 6, "accelerated": 5, "declined": {early: 1}},
+              "ibcast": {"seen": 4, "accelerated": 4, "declined": {}},
+              "iallgather": {"seen": 3, "accelerated": 3, "declined": {}},
+              "iallreduce": {"seen": 2, "accelerated": 0, "declined": {unknown: 2}}}
+    check(report["operations"] == wanted, f"operations: {report['operations']}")
+    world = next(c for c in report["communicators"] if c["name"] == "MPI_COMM_WORLD")
+    agent = report["agent"]
+    check(agent["place"] in ("anywhere", "sibling", "core"), f"agent: {agent}")
+    check(agent["wake_ups"] > 0 and agent["cpu_seconds"] > 0, f"agent: {agent}")
+    if "no_libucp" in agent:
+        print(f"no libucp here: {agent['no_libucp']}")
+    else:
+        check(world["nonblocking_over"] == case, f"carried by {world['nonblocking_over']}")
+        check(("libucp" in agent) == (case == "ucx"), f"agent: {agent}")
+    table = run("-")
+    for words in (("nonblocking over",), ("agent: ", "wake-ups"), ("ibarrier", "native: " + early)):
+        check(any(all(word in line for word in words) for line in table.stderr.splitlines()), f"{words}: {table.stderr}")
+    print("ok")
+
+
+if case in ("mpi", "ucx"):
+    check_nonblocking()
+    sys.exit()
 if spawned:
     check_spawned()
     sys.exit()

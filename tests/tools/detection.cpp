@@ -42,6 +42,8 @@ TEST_P(Detection, linked_program) {
     const std::string stem = (home / ("libthalweg-" + GetParam().abi)).string();
     std::string preload = stem + ".so";
     if (GetParam().bigcount) preload += ":" + stem + "-bigcount.so";
+    if (GetParam().persistent) preload += ":" + stem + "-persistent.so";
+    if (GetParam().status) preload += ":" + stem + "-status.so";
     if (GetParam().sessions) preload += ":" + stem + "-sessions.so";
     // The program's own MPI is not preloaded: the loader brings it.
     EXPECT_EQ(field(decision, "LD_PRELOAD"), preload);

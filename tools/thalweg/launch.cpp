@@ -16,8 +16,10 @@ struct OptionalObject {
     std::string_view suffix;
     std::string_view symbol;
 };
-constexpr std::array<OptionalObject, 2> optional_objects = {{
+constexpr std::array<OptionalObject, 4> optional_objects = {{
     {"bigcount", "MPI_Bcast_c"},
+    {"persistent", "MPI_Bcast_init"},
+    {"status", "MPI_Request_get_status_all"},
     {"sessions", "MPI_Session_init"},
 }};
 

@@ -18,7 +18,8 @@ int wrap_MPI_Session_init(ThalwegHandle info, ThalwegHandle errhandler, void* se
 
 typedef int Next_MPI_Session_finalize(void* session);
 Next_MPI_Session_finalize wrap_MPI_Session_finalize THALWEG_WRAPS(MPI_Session_finalize);
-static ThalwegNext next_MPI_Session_finalize = {"MPI_Session_finalize", (void*)wrap_MPI_Session_finalize, NULL};
+static ThalwegNext next_MPI_Session_finalize = {"MPI_Session_finalize", (void*)wrap_MPI_Session_finalize,
+        NULL};
 
 int wrap_MPI_Session_finalize(void* session) {
     Next_MPI_Session_finalize* next = (Next_MPI_Session_finalize*)thalweg_next(&next_MPI_Session_finalize);

@@ -128,42 +128,80 @@ bool fill(Host& host) {
 #undef HOST_HANDLE
     host.comm_of_fortran = reinterpret_cast<decltype(host.comm_of_fortran)>(look_up("PMPI_Comm_f2c"));
     host.datatype_of_fortran = reinterpret_cast<decltype(host.datatype_of_fortran)>(look_up("PMPI_Type_f2c"));
+    host.op_of_fortran = reinterpret_cast<decltype(host.op_of_fortran)>(look_up("PMPI_Op_f2c"));
+    host.request_of_fortran =
+        reinterpret_cast<decltype(host.request_of_fortran)>(look_up("PMPI_Request_f2c"));
+    host.request_to_fortran =
+        reinterpret_cast<decltype(host.request_to_fortran)>(look_up("PMPI_Request_c2f"));
 #elif defined(MPI_ABI_VERSION)
     host.comm_of_fortran = reinterpret_cast<decltype(host.comm_of_fortran)>(look_up("PMPI_Comm_fromint"));
     host.datatype_of_fortran =
         reinterpret_cast<decltype(host.datatype_of_fortran)>(look_up("PMPI_Type_fromint"));
+    host.op_of_fortran = reinterpret_cast<decltype(host.op_of_fortran)>(look_up("PMPI_Op_fromint"));
+    host.request_of_fortran =
+        reinterpret_cast<decltype(host.request_of_fortran)>(look_up("PMPI_Request_fromint"));
+    host.request_to_fortran =
+        reinterpret_cast<decltype(host.request_to_fortran)>(look_up("PMPI_Request_toint"));
 #else
     host.comm_of_fortran = [](int comm) { return static_cast<MPI_Comm>(comm); };
     host.datatype_of_fortran = [](int datatype) { return static_cast<MPI_Datatype>(datatype); };
+    host.op_of_fortran = [](int operation) { return static_cast<MPI_Op>(operation); };
+    host.request_of_fortran = [](int request) { return static_cast<MPI_Request>(request); };
+    host.request_to_fortran = [](MPI_Request request) { return static_cast<int>(request); };
 #endif
     if (missing != nullptr) say("the MPI library of this process lacks ", missing);
     return missing == nullptr;
 }
 
-// Where Fortran's MPI_BOTTOM may lie: the first word of a common block, which the program and the library
-// share under one of the spellings that compilers use.
+// Where Fortran's MPI_BOTTOM and MPI_IN_PLACE may lie: in common blocks, which the program and the library
+// share under one of the spellings that compilers use. One block has both in the MPICH family, as its first
+// two integers.
 constexpr int fortran_spellings = 4;
-std::atomic<const void* const*> fortran_bottoms{nullptr};
+struct FortranSentinels {
+    const void* bottom[fortran_spellings];
+    const void* in_place[fortran_spellings];
+};
+std::atomic<const FortranSentinels*> fortran_sentinels{nullptr};
 
-const void* const* find_fortran_bottoms() {
+const FortranSentinels* find_fortran_sentinels() {
 #if defined(OPEN_MPI)
-    const char* spellings[] = {"mpi_fortran_bottom_", "mpi_fortran_bottom", "mpi_fortran_bottom__",
-                               "MPI_FORTRAN_BOTTOM"};
+    const char* bottoms[] = {"mpi_fortran_bottom_", "mpi_fortran_bottom", "mpi_fortran_bottom__",
+                             "MPI_FORTRAN_BOTTOM"};
+    const char* in_places[] = {"mpi_fortran_in_place_", "mpi_fortran_in_place", "mpi_fortran_in_place__",
+                               "MPI_FORTRAN_IN_PLACE"};
+    constexpr std::size_t in_place_at = 0;
 #else
-    const char* spellings[] = {"mpipriv1_", "mpipriv1", "mpipriv1__", "MPIPRIV1"};
+    const char* bottoms[] = {"mpipriv1_", "mpipriv1", "mpipriv1__", "MPIPRIV1"};
+    const char** const in_places = bottoms;
+    constexpr std::size_t in_place_at = sizeof(int);
 #endif
-    static const void* addresses[fortran_spellings];
+    // The program's own block first: the one that all its compilation units and the library were bound to.
+    const auto address_of = [](const char* symbol) {
+        void* const address = dlsym(RTLD_DEFAULT, symbol);
+        return static_cast<const char*>(address != nullptr ? address : look_up(symbol));
+    };
+    static FortranSentinels sentinels;
     pthread_mutex_lock(&search_lock);
     for (int i = 0; i < fortran_spellings; ++i) {
-        // The program's own block first: the one that all its compilation units and the library were bound
-        // to.
-        addresses[i] = dlsym(RTLD_DEFAULT, spellings[i]);
-        if (addresses[i] == nullptr) addresses[i] = look_up(spellings[i]);
+        sentinels.bottom[i] = address_of(bottoms[i]);
+        const char* const block = address_of(in_places[i]);
+        sentinels.in_place[i] = block == nullptr ? nullptr : block + in_place_at;
     }
     dlerror();
-    fortran_bottoms.store(addresses, std::memory_order_release);
+    fortran_sentinels.store(&sentinels, std::memory_order_release);
     pthread_mutex_unlock(&search_lock);
-    return addresses;
+    return &sentinels;
+}
+
+bool is_one_of(const void* buffer, const void* const (&addresses)[fortran_spellings]) {
+    for (const void* address : addresses)
+        if (buffer == address) return buffer != nullptr;
+    return false;
+}
+
+const FortranSentinels& known_sentinels() {
+    const FortranSentinels* known = fortran_sentinels.load(std::memory_order_acquire);
+    return known != nullptr ? *known : *find_fortran_sentinels();
 }
 
 // Pre: search_lock is held.
@@ -201,13 +239,8 @@ const Host* search() {
 
 const Host* host() { return found.load(std::memory_order_acquire); }
 
-bool is_fortran_bottom(const void* buffer) {
-    const void* const* known = fortran_bottoms.load(std::memory_order_acquire);
-    if (known == nullptr) known = find_fortran_bottoms();
-    for (int i = 0; i < fortran_spellings; ++i)
-        if (buffer == known[i]) return buffer != nullptr;
-    return false;
-}
+bool is_fortran_bottom(const void* buffer) { return is_one_of(buffer, known_sentinels().bottom); }
+bool is_fortran_in_place(const void* buffer) { return is_one_of(buffer, known_sentinels().in_place); }
 
 const Host* find_host() {
     if (const Host* known = host()) return known;

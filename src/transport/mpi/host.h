@@ -22,6 +22,9 @@ struct Host {
     // Fortran's integers to C's handles: identity in the MPICH ABI, PMPI_*_f2c or PMPI_*_fromint elsewhere.
     MPI_Comm (*comm_of_fortran)(int) = nullptr;
     MPI_Datatype (*datatype_of_fortran)(int) = nullptr;
+    MPI_Op (*op_of_fortran)(int) = nullptr;
+    MPI_Request (*request_of_fortran)(int) = nullptr;
+    int (*request_to_fortran)(MPI_Request) = nullptr;
     // What MPI_Get_library_version says, one line. Lives as long as the process.
     char library_version[128] = "";
 };
@@ -46,5 +49,7 @@ void* find_native(const char* symbol);
 // Whether a buffer that came from Fortran is Fortran's MPI_BOTTOM, which is a variable there. The variable's
 // address may differ between processes; it is looked up at the first question.
 bool is_fortran_bottom(const void* buffer);
+// The same for MPI_IN_PLACE.
+bool is_fortran_in_place(const void* buffer);
 
 }  // namespace thalweg

@@ -36,6 +36,13 @@ unsigned free_bits(MPI_Comm comm) {
     return static_cast<unsigned>(std::bit_width(tags)) - 1 - message_bits;
 }
 
+// Whether the program itself got the right to call MPI from any thread.
+bool any_thread_may_call() {
+    int initialized = 0, provided = MPI_THREAD_SINGLE;
+    if (host()->Initialized(&initialized) != MPI_SUCCESS || !initialized) return false;
+    return host()->Query_thread(&provided) == MPI_SUCCESS && provided == MPI_THREAD_MULTIPLE;
+}
+
 // One bit is left to the operation, so that it has two values.
 unsigned channel_bits_of(unsigned bits) { return std::min(channel_bits, bits - 1); }
 
@@ -64,6 +71,7 @@ MpiTransport::MpiTransport(MpiPlace place, unsigned operation_bits, Slot slots)
     capabilities_.name = "mpi";
     capabilities_.max_message_bytes = largest_message_bytes;
     capabilities_.live_operations = 1u << operation_bits;
+    capabilities_.any_thread = any_thread_may_call();
     if (grow(slots) != Status::ok) throw std::bad_alloc();
 }
 

@@ -23,6 +23,7 @@ using namespace thalweg;
 namespace {
 
 std::atomic<int> initialized, finalizing, opened, closing, seen, taken, freeing;
+std::atomic<int> nonblocking, persistent, completed, started, released, created, completions;
 bool take_all = false, direct = false;
 Presence presence = Presence::unknown;
 double presence_us = 0;
@@ -37,9 +38,11 @@ void tell(const char* event) {
     if (std::FILE* file = std::fopen(name, "a")) {
         std::fprintf(file,
                      "%s initialized=%d finalizing=%d opened=%d closing=%d seen=%d taken=%d freed=%d "
-                     "presence=%s us=%.0f\n",
+                     "nonblocking=%d persistent=%d completed=%d started=%d released=%d created=%d "
+                     "completions=%d presence=%s us=%.0f\n",
                      event, initialized.load(), finalizing.load(), opened.load(), closing.load(), seen.load(),
-                     taken.load(), freeing.load(),
+                     taken.load(), freeing.load(), nonblocking.load(), persistent.load(), completed.load(),
+                     started.load(), released.load(), created.load(), completions.load(),
                      presence == Presence::all    ? "all"
                      : presence == Presence::some ? "some"
                                                   : "unknown",
@@ -106,6 +109,37 @@ int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, in
     ++taken;
     *error = host()->Bcast(buffer, static_cast<int>(count), datatype, root, comm);
     return 1;
+}
+
+void thalweg_entry_completions_intercepted(int all) { completions = all; }
+void thalweg_entry_meeting(MPI_Comm) {}
+void thalweg_entry_comm_created(MPI_Comm) { ++created; }
+
+// Taken, it is the native operation: what completes it is native too.
+int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* error) {
+    ++(call->operation % 2 == 0 ? nonblocking : persistent);
+    if (!take_all || call->operation != thalweg_ibcast || call->receive_count > 1 << 30) return 0;
+    *error = host()->Ibcast(call->receive, static_cast<int>(call->receive_count), call->receive_type,
+                            call->root, call->comm, request);
+    return 1;
+}
+
+// As if there were requests of ours, so that every completion call asks.
+unsigned thalweg_entry_requests(void) { return 1; }
+void thalweg_entry_wait(int count, const MPI_Request*) { completed += count; }
+int thalweg_entry_help(int count, const MPI_Request*) {
+    completed += count;
+    return 0;
+}
+uint64_t thalweg_entry_pause(uint64_t began_ns) { return began_ns; }
+void thalweg_entry_started(int count, const MPI_Request*) { started += count; }
+int thalweg_entry_request_free(MPI_Request, int*) {
+    ++released;
+    return 0;
+}
+int thalweg_entry_cancel(MPI_Request, int*) {
+    ++released;
+    return 0;
 }
 
 }  // extern "C"

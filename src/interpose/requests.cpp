@@ -1,0 +1,182 @@
+// What the wrappers of calls with requests call: handles of every family and of Fortran to those of entry.h.
+#include <mpi.h>
+
+#include <array>
+#include <vector>
+
+#include "api/entry.h"
+#include "base/log.h"
+#include "interpose/inside.h"
+#include "interpose/runtime.h"
+#include "transport/mpi/host.h"
+
+using namespace thalweg;
+
+namespace {
+
+// While no request of ours exists nobody's call concerns us: this is all that it costs.
+bool concerns_us() {
+    if (__builtin_expect(thalweg_entry_requests() != 0, 0) && taking.load(std::memory_order_acquire))
+        return true;
+    if (__builtin_expect(probing, 0)) probe_arrived = true;
+    return false;
+}
+
+const MPI_Request* as_requests(const void* requests) { return static_cast<const MPI_Request*>(requests); }
+
+// Fortran's integers as handles. A few lie on the stack.
+class FromFortran {
+  public:
+    FromFortran(int count, const int* requests) {
+        const auto wanted = static_cast<std::size_t>(count < 0 ? 0 : count);
+        MPI_Request* to = few_.data();
+        if (wanted > few_.size()) {
+            many_.resize(wanted);
+            to = many_.data();
+        }
+        for (std::size_t i = 0; i < wanted; ++i) to[i] = host()->request_of_fortran(requests[i]);
+        handles_ = to;
+    }
+    const MPI_Request* handles() const { return handles_; }
+
+  private:
+    std::array<MPI_Request, 32> few_;
+    std::vector<MPI_Request> many_;
+    const MPI_Request* handles_;
+};
+
+bool passes_by(void* frame) { return !taking.load(std::memory_order_acquire) || inside(frame); }
+
+}  // namespace
+
+extern "C" {
+
+void thalweg_before_wait(int count, const void* requests) {
+    if (concerns_us()) thalweg_entry_wait(count, as_requests(requests));
+}
+void thalweg_before_wait_fortran(int count, const int* requests) {
+    if (concerns_us()) thalweg_entry_wait(count, FromFortran(count, requests).handles());
+}
+void thalweg_before_test(int count, const void* requests) {
+    if (concerns_us()) thalweg_entry_help(count, as_requests(requests));
+}
+void thalweg_before_test_fortran(int count, const int* requests) {
+    if (concerns_us()) thalweg_entry_help(count, FromFortran(count, requests).handles());
+}
+void thalweg_before_test_of_one(ThalwegHandle request) {
+    if (!concerns_us()) return;
+    const auto handle = (MPI_Request)request;
+    thalweg_entry_help(1, &handle);
+}
+int thalweg_would_wait(int count, const void* requests) {
+    return concerns_us() && thalweg_entry_help(count, as_requests(requests));
+}
+int thalweg_would_wait_fortran(int count, const int* requests) {
+    return concerns_us() && thalweg_entry_help(count, FromFortran(count, requests).handles());
+}
+uint64_t thalweg_pause(uint64_t began_ns) { return thalweg_entry_pause(began_ns); }
+
+void thalweg_after_start(int count, const void* requests) {
+    if (concerns_us()) thalweg_entry_started(count, as_requests(requests));
+}
+void thalweg_after_start_fortran(int count, const int* requests) {
+    if (concerns_us()) thalweg_entry_started(count, FromFortran(count, requests).handles());
+}
+
+int thalweg_take_MPI_Request_free(const void* request, int* error) {
+    if (!concerns_us() || inside(__builtin_frame_address(0))) return 0;
+    return thalweg_entry_request_free(*as_requests(request), error);
+}
+int thalweg_take_mpi_request_free(const int* request, int* error) {
+    if (!concerns_us()) return 0;
+    return thalweg_entry_request_free(host()->request_of_fortran(*request), error);
+}
+int thalweg_take_MPI_Cancel(const void* request, int* error) {
+    if (!concerns_us() || inside(__builtin_frame_address(0))) return 0;
+    return thalweg_entry_cancel(*as_requests(request), error);
+}
+int thalweg_take_mpi_cancel(const int* request, int* error) {
+    if (!concerns_us()) return 0;
+    return thalweg_entry_cancel(host()->request_of_fortran(*request), error);
+}
+
+void thalweg_meeting(ThalwegHandle comm) {
+    void* const frame = __builtin_frame_address(0);
+    if (passes_by(frame)) return;
+    thalweg_entry_meeting((MPI_Comm)comm);
+}
+void thalweg_meeting_fortran(int comm) {
+    if (taking.load(std::memory_order_acquire)) thalweg_meeting((ThalwegHandle)host()->comm_of_fortran(comm));
+}
+
+void thalweg_after_creation(const void* comm) {
+    void* const frame = __builtin_frame_address(0);
+    if (passes_by(frame)) return;
+    thalweg_entry_comm_created(*static_cast<const MPI_Comm*>(comm));
+}
+void thalweg_after_creation_fortran(int comm) {
+    if (!taking.load(std::memory_order_acquire)) return;
+    const MPI_Comm handle = host()->comm_of_fortran(comm);
+    thalweg_after_creation(&handle);
+}
+
+}  // extern "C"
+
+namespace thalweg {
+
+namespace {
+
+// Calls the definition of `name` that the program would reach, where it is not ours, and sees whether the
+// wrapper is asked. The call has no effect.
+template <typename Function, typename... Arguments>
+bool arrives(const char* name, Arguments... arguments) {
+    const char* object = nullptr;
+    void* const first = foreign_definition(name, object);
+    if (first == nullptr) return true;
+    probe_arrived = false;
+    probing = true;
+    reinterpret_cast<Function*>(first)(arguments...);
+    probing = false;
+    if (!probe_arrived)
+        THALWEG_LOG_AT(info,
+                       "%s stands in front and does not pass %s on; nonblocking collectives are left to MPI",
+                       object, name);
+    return probe_arrived;
+}
+
+}  // namespace
+
+bool completions_reach_us() {
+    const Host& mpi = *host();
+    MPI_Request none = mpi.request_null;
+    int flag = 0, index = 0, outcount = 0;
+    MPI_Request* const list = &none;
+    MPI_Status* const ignore = MPI_STATUS_IGNORE;
+    MPI_Status* const ignore_all = MPI_STATUSES_IGNORE;
+    bool all =
+        arrives<int(MPI_Request*, MPI_Status*)>("MPI_Wait", list, ignore) &&
+        arrives<int(MPI_Request*, int*, MPI_Status*)>("MPI_Test", list, &flag, ignore) &&
+        arrives<int(int, MPI_Request*, MPI_Status*)>("MPI_Waitall", 0, list, ignore_all) &&
+        arrives<int(int, MPI_Request*, int*, MPI_Status*)>("MPI_Testall", 0, list, &flag, ignore_all) &&
+        arrives<int(int, MPI_Request*, int*, MPI_Status*)>("MPI_Waitany", 0, list, &index, ignore) &&
+        arrives<int(int, MPI_Request*, int*, int*, MPI_Status*)>("MPI_Testany", 0, list, &index, &flag,
+                                                                 ignore) &&
+        arrives<int(int, MPI_Request*, int*, int*, MPI_Status*)>("MPI_Waitsome", 0, list, &outcount, &index,
+                                                                 ignore_all) &&
+        arrives<int(int, MPI_Request*, int*, int*, MPI_Status*)>("MPI_Testsome", 0, list, &outcount, &index,
+                                                                 ignore_all) &&
+        arrives<int(MPI_Request, int*, MPI_Status*)>("MPI_Request_get_status", none, &flag, ignore) &&
+        arrives<int(int, MPI_Request*)>("MPI_Startall", 0, list);
+    // The rest needs a request that is there.
+    MPI_Request own;
+    if (!all || mpi.Recv_init(nullptr, 0, mpi.byte, MPI_PROC_NULL, 0, mpi.comm_self, &own) != MPI_SUCCESS)
+        return false;
+    all = arrives<int(MPI_Request*)>("MPI_Start", &own);
+    int done = 0;
+    mpi.Test(&own, &done, ignore);
+    if (all) all = arrives<int(MPI_Request*)>("MPI_Request_free", &own);
+    if (own != mpi.request_null) mpi.Request_free(&own);
+    return all;
+}
+
+}  // namespace thalweg

@@ -1,0 +1,322 @@
+#include "plan/attendance.h"
+
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <span>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/agent.h"
+#include "plan/nonblocking.h"
+#include "plan/quiet_errors.h"
+#include "plan/set_up.h"
+#include "topology/placement.h"
+#include "transport/mpi/host.h"
+#include "transport/ucx/ucx.h"
+
+namespace thalweg {
+
+namespace {
+
+constinit std::atomic<bool> is_present{false};
+Reason why_not = Reason::unattended;
+bool completions_intercepted = false;
+MPI_Comm self_comm;
+
+// Agreed in MPI_Init, equal on all ranks.
+bool any_thread_may_call = false;  // the program got MPI_THREAD_MULTIPLE everywhere
+bool tries_ucx = false;
+std::vector<std::string>* rails;  // devices that all ranks found alike, where there are several; else null
+
+// What follows comes with the first communicator that needs it. Never destroyed: channels may outlive
+// MPI_Finalize, and a program may leave by exit().
+constinit std::mutex mutex;
+constinit std::atomic<Agent*> the_agent{nullptr};
+AgentPlacement placement;
+constinit std::mutex host_mutex;
+bool has_unmatched = false;
+MPI_Request unmatched;
+constinit std::atomic<UcxPort*> the_port{nullptr};
+struct Libucp {
+    bool tried = false;
+    std::unique_ptr<UcxPort> owner;
+    std::string description, why_not;
+};
+Libucp& libucp() {
+    static auto* const instance = new Libucp;
+    return *instance;
+}
+// Addresses of more are too much for the memory of every rank.
+constexpr int most_processes = 4096;
+
+AgentOptions place_of(AgentSetting wanted, const World& world) {
+    std::vector<HardwareThread> threads;
+    AgentOptions options;
+    Surroundings surroundings;
+    if (own_hardware_threads(threads) == Status::ok) surroundings.threads = threads;
+    surroundings.computing_threads = computing_threads(environ);
+    surroundings.shared = world.shares_cores();
+    placement = place_agent(wanted, surroundings);
+    if (wanted == AgentSetting::sibling || wanted == AgentSetting::core) {
+        if (placement.place == AgentPlace::anywhere)
+            THALWEG_LOG_AT(info, "the agent sleeps where the rank runs: %s", placement.why);
+    }
+    options.hardware_thread = placement.hardware_thread;
+    options.manner = placement.place == AgentPlace::core      ? AgentManner::spin
+                     : placement.place == AgentPlace::sibling ? AgentManner::watch
+                                                              : AgentManner::sleep;
+    return options;
+}
+
+// Registered when there is an agent, so that it runs before the handlers of what was loaded earlier: MPI's.
+void stop_at_exit() {
+    if (Agent* const agent = the_agent.load(std::memory_order_acquire)) agent->stop();
+}
+
+// False: no memory.
+bool make_agent(const World& world) try {
+    const std::lock_guard lock(mutex);
+    if (the_agent.load(std::memory_order_relaxed) != nullptr) return true;
+    the_agent.store(new Agent(place_of(world.settings().agent, world)), std::memory_order_release);
+    std::atexit(stop_at_exit);
+    return true;
+} catch (const std::bad_alloc&) {
+    return false;
+}
+
+// Between hosts only, unless it was asked for: on one host the native library has most calls.
+bool wants_ucx(const World& world) {
+    const TransportSetting setting = world.settings().transport;
+    if (setting == TransportSetting::mpi || world.size() > most_processes) return false;
+    return setting == TransportSetting::ucx || !world.single_host();
+}
+
+// Of the devices that could be rails. No two ranks without memory are alike.
+std::uint64_t digest_of(std::vector<std::string>& devices) try {
+    devices = ucx_devices();
+    std::uint64_t hash = 14695981039346656037u;
+    for (const std::string& device : devices)
+        for (const char character : device + " ")
+            hash = (hash ^ static_cast<unsigned char>(character)) * 1099511628211u;
+    return hash;
+} catch (const std::bad_alloc&) {
+    devices.clear();
+    return 0;
+}
+
+// Local; once. Null where libucp cannot be used, or closed already.
+UcxPort* open_port(const World& world) try {
+    const std::lock_guard lock(mutex);
+    if (!libucp().tried) {
+        libucp().tried = true;
+        UcxOptions options;
+        options.process = static_cast<std::uint32_t>(world.rank());
+        options.processes = static_cast<std::uint32_t>(world.size());
+        options.host_key = world.host_key();
+        if (rails != nullptr) options.devices = *rails;
+        UcxPort::open(options, libucp().owner, libucp().why_not);
+        if (libucp().owner != nullptr) libucp().description = libucp().owner->description();
+        the_port.store(libucp().owner.get(), std::memory_order_release);
+    }
+    return the_port.load(std::memory_order_relaxed);
+} catch (const std::bad_alloc&) {
+    libucp().why_not = "out of memory";
+    return nullptr;
+}
+
+bool knows_all(const UcxPort& port, const RankMap& places, int size) {
+    for (int rank = 0; rank < size; ++rank)
+        if (!port.knows(static_cast<std::uint32_t>(places[rank]))) return false;
+    return true;
+}
+
+// Tells every rank of `comm` the address of every other. False: not on this rank.
+bool exchange_addresses(MPI_Comm comm, UcxPort& port, const RankMap& places, int size) {
+    const Host& mpi = *host();
+    const std::span<const std::byte> own = port.address();
+    int bytes = static_cast<int>(own.size());
+    // The reserve of every rank has room for what most_processes need; a rank without it could not go on.
+    std::vector<int> sizes(static_cast<std::size_t>(size)), begins(static_cast<std::size_t>(size));
+    if (mpi.Allgather(&bytes, sizeof bytes, mpi.byte, sizes.data(), sizeof bytes, mpi.byte, comm) !=
+        MPI_SUCCESS)
+        return false;
+    int total = 0;
+    for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
+        begins[rank] = total;
+        total += sizes[rank];
+    }
+    std::vector<std::byte> all(static_cast<std::size_t>(total));
+    if (mpi.Allgatherv(own.data(), bytes, mpi.byte, all.data(), sizes.data(), begins.data(), mpi.byte,
+                       comm) != MPI_SUCCESS)
+        return false;
+    for (int rank = 0; rank < size; ++rank) {
+        const auto at = static_cast<std::size_t>(rank);
+        const std::span<const std::byte> address(all.data() + begins[at],
+                                                 static_cast<std::size_t>(sizes[at]));
+        std::string why;
+        if (failed(port.meet(static_cast<std::uint32_t>(places[rank]), address, why))) {
+            THALWEG_LOG_AT(info, "libucp: %s", why.c_str());
+            return false;
+        }
+    }
+    return true;
+}
+
+// Not a duplicate, which would run the program's attribute callbacks.
+bool make_self_comm() {
+    const Host& mpi = *host();
+    MPI_Group group;
+    if (mpi.Comm_group(mpi.comm_self, &group) != MPI_SUCCESS) return false;
+    const bool made = mpi.Comm_create(mpi.comm_self, group, &self_comm) == MPI_SUCCESS;
+    mpi.Group_free(&group);
+    if (made) mpi.Comm_set_errhandler(self_comm, mpi.errors_return);
+    return made;
+}
+
+void match_unmatched() {
+    if (!has_unmatched) return;
+    const Host& mpi = *host();
+    int done = 0;
+    if (mpi.Send(nullptr, 0, mpi.byte, 0, Attendance::unmatched_tag, self_comm) != MPI_SUCCESS) return;
+    while (mpi.Test(&unmatched, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) sched_yield();
+    has_unmatched = false;
+}
+
+// Until all ranks have come here: each of them has then got everything that it waited for, and no process
+// closes its endpoints before the others have what it sent.
+void meet_for_the_last_time() {
+    constexpr std::uint64_t spins_ns = 100'000;
+    const Host& mpi = *host();
+    const QuietErrors quiet(mpi.comm_world);
+    MPI_Request request;
+    int done = 0;
+    if (mpi.Ibarrier(mpi.comm_world, &request) != MPI_SUCCESS) return;
+    const std::uint64_t began_ns = now_ns();
+    while (mpi.Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
+        if (UcxPort* const port = the_port.load(std::memory_order_acquire)) port->poll();
+        if (now_ns() - began_ns < spins_ns) {
+            sched_yield();
+        } else {
+            const timespec span{0, 100'000};
+            clock_nanosleep(CLOCK_MONOTONIC, 0, &span, nullptr);
+        }
+    }
+}
+
+}  // namespace
+
+const char* name_of(Carrier carrier) {
+    switch (carrier) {
+        case Carrier::none:
+            return "none";
+        case Carrier::mpi:
+            return "mpi";
+        case Carrier::ucx:
+            return "ucx";
+    }
+    return "unknown";
+}
+
+void Attendance::set_completions_intercepted(bool intercepted) { completions_intercepted = intercepted; }
+
+void Attendance::agree(const World& world) {
+    const Host& mpi = *host();
+    if (world.settings().agent == AgentSetting::off) {
+        why_not = Reason::agent_off;
+        return;
+    }
+    int level = MPI_THREAD_SINGLE;
+    mpi.Query_thread(&level);
+    const bool wanted = wants_ucx(world);
+    std::vector<std::string> devices;
+    const std::uint64_t digest = wanted ? digest_of(devices) : 0;
+    // [no communicator, completions elsewhere, MPI from one thread only, devices and their complement: no bit
+    // is set in both where all ranks have the same]
+    std::uint64_t any[5] = {!make_self_comm(), !completions_intercepted, level != MPI_THREAD_MULTIPLE, digest,
+                            ~digest};
+    if (!combined(mpi.comm_world, mpi.bor, any) || any[0] != 0) return;
+    if (any[1] != 0) {
+        why_not = Reason::completions;
+        return;
+    }
+    any_thread_may_call = any[2] == 0;
+    tries_ucx = wanted;
+    if (!any_thread_may_call && !tries_ucx) return;
+    if ((any[3] & any[4]) == 0 && devices.size() > 1 && devices.size() <= ucx_most_rails)
+        rails = new std::vector<std::string>(std::move(devices));
+    is_present.store(true, std::memory_order_release);
+}
+
+Carrier Attendance::agree_on_carrier(MPI_Comm comm, const World& world, const RankMap* places, int size) {
+    const Host& mpi = *host();
+    UcxPort* const port = tries_ucx ? open_port(world) : nullptr;
+    // [no memory, no libucp, addresses lacking]
+    std::uint64_t any[3] = {places == nullptr || !make_agent(world), port == nullptr,
+                            port != nullptr && places != nullptr && !knows_all(*port, *places, size)};
+    if (!combined(comm, mpi.bor, any) || any[0] != 0) return Carrier::none;
+    if (any[1] == 0 && any[2] != 0) {
+        any[1] = !exchange_addresses(comm, *port, *places, size);
+        if (!combined(comm, mpi.bor, any)) return Carrier::none;
+    }
+    if (tries_ucx && any[1] != 0)
+        THALWEG_LOG_AT(info, "nonblocking operations do not run over libucp: %s",
+                       port == nullptr ? libucp().why_not.c_str() : "another rank cannot use it");
+    if (any[1] == 0) return Carrier::ucx;
+    return any_thread_may_call ? Carrier::mpi : Carrier::none;
+}
+
+void Attendance::end() {
+    if (!present()) return;
+    is_present.store(false, std::memory_order_release);
+    if (tries_ucx) meet_for_the_last_time();
+    stop_at_exit();
+    const bool closed = close_lanes();
+    match_unmatched();
+    if (!closed) return;
+    the_port.store(nullptr, std::memory_order_release);
+    libucp().owner.reset();
+}
+
+UcxPort* Attendance::ucx() { return the_port.load(std::memory_order_acquire); }
+
+// By a test of a receive that nothing matches: that makes every library look at all it has to do, which a
+// probe need not do (MPICH's, for a communicator of one rank, does not).
+void Attendance::drive_host(void*) {
+    const std::unique_lock lock(host_mutex, std::try_to_lock);
+    if (!lock.owns_lock()) return;  // another thread does
+    const Host& mpi = *host();
+    if (!has_unmatched) {
+        if (mpi.Irecv(nullptr, 0, mpi.byte, 0, unmatched_tag, self_comm, &unmatched) != MPI_SUCCESS) return;
+        has_unmatched = true;
+    }
+    int done = 0;
+    mpi.Test(&unmatched, &done, MPI_STATUS_IGNORE);
+}
+
+bool Attendance::present() { return is_present.load(std::memory_order_acquire); }
+Reason Attendance::refusal() { return why_not; }
+Agent& Attendance::agent() { return *the_agent.load(std::memory_order_acquire); }
+MPI_Comm Attendance::self() { return self_comm; }
+
+Attendance::Account Attendance::account() {
+    Account account;
+    const std::lock_guard lock(mutex);
+    account.agent = the_agent.load(std::memory_order_relaxed) != nullptr;
+    if (account.agent) {
+        account.place = name_of(placement.place);
+        account.why_there = placement.why;
+    }
+    account.libucp = libucp().description;
+    account.why_not_libucp = libucp().why_not;
+    return account;
+}
+
+}  // namespace thalweg

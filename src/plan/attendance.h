@@ -1,0 +1,69 @@
+// Who advances operations while their rank is inside a native MPI call or in none. What the ranks can do is
+// agreed once, in MPI_Init: without it nonblocking and persistent operations are left to the native library
+// on all ranks.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <string>
+
+#include "base/status.h"
+#include "plan/statistics.h"
+#include "plan/world.h"
+#include "transport/mpi/rank_map.h"
+
+namespace thalweg {
+
+class Agent;
+class UcxPort;
+
+// What carries the operations of a communicator.
+enum class Carrier : std::uint8_t { none, mpi, ucx };
+const char* name_of(Carrier carrier);
+
+class Attendance {
+  public:
+    // What the wrappers found out in MPI_Init: every call that completes, restarts or frees a request arrives
+    // there. Before agree().
+    static void set_completions_intercepted(bool intercepted);
+
+    // Collective over the world, once, after it agreed: one small allreduce. What costs more (libucp, the
+    // agent's thread) waits for the first communicator that needs it.
+    static void agree(const World& world);
+    // Before the native MPI_Finalize, collective over the world: ends the agent's thread, and closes libucp
+    // where no lane is left. Nothing is started any more.
+    static void end();
+
+    // One load. When false, refusal() says why.
+    static bool present();
+    static Reason refusal();
+
+    // What carries the operations of `comm`, whose ranks are `places` of the world (null: this rank lacks
+    // memory). Starts libucp where it has not been, and tells the ranks each other's addresses. Collective,
+    // with the same answer everywhere. none: libucp cannot be used, and MPI not by the agent's thread.
+    static Carrier agree_on_carrier(MPI_Comm comm, const World& world, const RankMap* places, int size);
+
+    // Null until a communicator's carrier is ucx.
+    static UcxPort* ucx();
+    // Keeps the MPI library progressing; by a thread that may call it.
+    static void drive_host(void*);
+
+    // Pre of both: present, and a carrier has been agreed on. The agent lives as long as the process. A
+    // private communicator of this process alone, whose errors return.
+    static Agent& agent();
+    static MPI_Comm self();
+    // The one tag on it that is ours here; persistent requests have the others.
+    static constexpr int unmatched_tag = 0;
+
+    // For the report: where the agent lives and why, and what became of libucp. Empty where there is none.
+    struct Account {
+        bool agent = false;
+        std::string place, why_there;  // "anywhere", "the rank's mask has one core"
+        std::string libucp;            // its version and rails
+        std::string why_not_libucp;
+    };
+    static Account account();
+};
+
+}  // namespace thalweg

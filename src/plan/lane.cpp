@@ -1,0 +1,96 @@
+#include "plan/lane.h"
+
+#include <algorithm>
+#include <new>
+
+#include "plan/attendance.h"
+#include "transport/mpi/mpi_transport.h"
+
+namespace thalweg {
+
+LaneNumber::LaneNumber(World& world, int number) : world_(world), number_(number) {
+    world.channels.fetch_add(1, std::memory_order_relaxed);
+}
+
+LaneNumber::~LaneNumber() {
+    world_.channels.fetch_sub(1, std::memory_order_relaxed);
+    if (!kept_.load(std::memory_order_acquire)) world_.pool().give_back(number_);
+}
+
+// Twice the window: one operation may start while the sends of the one before are still leaving.
+static Slot slots_of(const World& world) { return 2 * static_cast<Slot>(world.settings().in_flight); }
+
+Lane::Lane(World& world, std::shared_ptr<LaneNumber> number, int rank, int size, RankMap places)
+    : number_(std::move(number)) {
+    std::unique_ptr<MpiTransport> transport = MpiTransport::make_beside_others(
+        {world.pool().comm(), rank, size, std::move(places), static_cast<unsigned>(number_->value())},
+        slots_of(world));
+    mpi_ = transport.get();
+    transport_ = std::move(transport);
+    make_channels(world);
+}
+
+std::shared_ptr<Lane> Lane::over_ucx(World& world, UcxChannelName name, int rank, int size,
+                                     const RankMap& places) try {
+    std::shared_ptr<Lane> lane(new Lane);
+    lane->processes_.reserve(static_cast<std::size_t>(size));
+    for (int member = 0; member < size; ++member)
+        lane->processes_.push_back(static_cast<std::uint32_t>(places[member]));
+    UcxGroup group;
+    group.name = name;
+    group.rank = rank;
+    group.size = size;
+    group.processes = lane->processes_.data();
+    group.slots = slots_of(world);
+    group.drive_host = Attendance::drive_host;
+    if (failed(Attendance::ucx()->make_channel(group, lane->transport_))) return nullptr;
+    lane->make_channels(world);
+    return lane;
+} catch (const std::bad_alloc&) {
+    return nullptr;
+}
+
+void Lane::make_channels(const World& world) {
+    Limits limits;
+    limits.in_flight = static_cast<std::uint32_t>(world.settings().in_flight);
+    limits.credit_bytes = world.settings().credit_bytes;
+    channel_ = make_channel(*transport_, limits);
+    driven_ = std::make_unique<DrivenChannel>(channel_, &Attendance::agent());
+}
+
+Lane::~Lane() = default;
+
+std::uint32_t Lane::live_operations() const { return transport_->capabilities().live_operations; }
+
+int Lane::native_error() const { return mpi_ == nullptr ? MPI_SUCCESS : mpi_->last_error(); }
+
+void Lane::fail() {
+    broken_.store(true, std::memory_order_release);
+    if (number_ != nullptr) number_->keep();
+}
+
+std::unique_ptr<Run> Lane::take_idle(const RunKey& key) {
+    const std::lock_guard lock(mutex_);
+    const auto found =
+        std::find_if(idle_.begin(), idle_.end(), [&](const auto& run) { return run->key == key; });
+    if (found == idle_.end()) return nullptr;
+    std::unique_ptr<Run> run = std::move(*found);
+    idle_.erase(found);
+    return run;
+}
+
+void Lane::give_back(std::unique_ptr<Run> run) {
+    std::unique_ptr<Run> dropped;  // outside the lock
+    try {
+        const std::lock_guard lock(mutex_);
+        idle_.push_front(std::move(run));
+        if (idle_.size() > most_idle) {
+            dropped = std::move(idle_.back());
+            idle_.pop_back();
+        }
+    } catch (const std::bad_alloc&) {
+        // push_front moved nothing: the run goes.
+    }
+}
+
+}  // namespace thalweg

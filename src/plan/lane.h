@@ -1,0 +1,129 @@
+// What operations that progress by themselves run on: a channel that the agent drives, and executions on it
+// that are made once and used again.
+//
+// A communicator has one lane for its nonblocking operations, which it numbers in call order; each persistent
+// one has a lane of its own, whose operations keep their numbers as long as it lives, because ranks may start
+// two of them in different orders. A lane outlives its communicator while operations are pending.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/driven.h"
+#include "engine/engine.h"
+#include "plan/calibrate.h"
+#include "plan/statistics.h"
+#include "plan/world.h"
+#include "select/select.h"
+#include "topology/topology.h"
+#include "transport/mpi/rank_map.h"
+#include "transport/ucx/ucx.h"
+
+namespace thalweg {
+
+class MpiTransport;
+
+// The number of a lane in the tags of the world's pool, given back when nobody needs it any more.
+class LaneNumber {
+  public:
+    LaneNumber(World& world, int number);
+    ~LaneNumber();
+    LaneNumber(const LaneNumber&) = delete;
+    LaneNumber& operator=(const LaneNumber&) = delete;
+    int value() const { return number_; }
+    // After a failure nobody knows what is still on its way: it is not used again by this process.
+    void keep() { kept_ = true; }
+
+  private:
+    World& world_;
+    const int number_;
+    std::atomic<bool> kept_{false};
+};
+
+// A schedule to run: what it depends on, all of it equal in every run.
+struct RunKey {
+    Collective collective = Collective::bcast;
+    std::uint64_t bytes = 0;
+    int root = 0;
+    std::uint64_t decided_bytes = 0;  // the size that the algorithm was chosen for: a last piece is smaller
+    std::uint32_t generation = 0;     // of the settings that chose it
+    std::uint64_t element_bytes = 1;
+    bool in_place = false;
+    std::vector<Block> blocks;  // of an allgather whose blocks differ
+    bool operator==(const RunKey&) const = default;
+};
+
+// One execution and the operation that runs it.
+struct Run {
+    Run(const RunKey& made_for, std::shared_ptr<const Schedule> schedule, std::shared_ptr<Channel> channel)
+        : key(made_for), execution(std::move(schedule), std::move(channel)), operation(execution) {}
+    RunKey key;
+    Execution execution;
+    Operation operation;
+};
+
+class Lane {
+  public:
+    // Local. Throws std::bad_alloc. `places`: the group's ranks in the world.
+    Lane(World& world, std::shared_ptr<LaneNumber> number, int rank, int size, RankMap places);
+    // The same over libucp, as a channel of this name. Null where there is no memory, or libucp refuses.
+    static std::shared_ptr<Lane> over_ucx(World& world, UcxChannelName name, int rank, int size,
+                                          const RankMap& places);
+    // Waits for the agent to let go, at most one pass of its. Not inside an attribute callback. Pre: nothing
+    // is pending.
+    ~Lane();
+    Lane(const Lane&) = delete;
+    Lane& operator=(const Lane&) = delete;
+
+    DrivenChannel& driven() { return *driven_; }
+    // How many operations it can tell apart.
+    std::uint32_t live_operations() const;
+
+    // A run for `key` that nobody uses, made with `schedule` where there is none. By one thread at a time,
+    // while others may give back. Throws std::bad_alloc.
+    template <typename MakeSchedule>
+    std::unique_ptr<Run> borrow(const RunKey& key, MakeSchedule schedule) {
+        if (std::unique_ptr<Run> idle = take_idle(key)) return idle;
+        auto made = std::make_shared<const Schedule>(schedule());
+        return driven_->exclusively([&] { return std::make_unique<Run>(key, std::move(made), channel_); });
+    }
+    // Pre: not pending. Any thread.
+    void give_back(std::unique_ptr<Run> run);
+
+    // Numbers of the operations on it, in call order; equal on all ranks.
+    std::uint32_t next_operation() { return operation_++; }
+
+    // An operation on it failed: nothing more can run. Any thread.
+    void fail();
+    bool broken() const { return broken_.load(std::memory_order_acquire); }
+    // The MPI error code behind the failure; MPI_SUCCESS where MPI reported none.
+    int native_error() const;
+
+  private:
+    Lane() = default;
+    void make_channels(const World& world);
+    std::unique_ptr<Run> take_idle(const RunKey& key);
+
+    // Runs that are kept for the next operations.
+    static constexpr std::size_t most_idle = 32;
+
+    std::shared_ptr<LaneNumber> number_;    // over MPI
+    std::vector<std::uint32_t> processes_;  // over libucp: those of the group
+    std::unique_ptr<Transport> transport_;
+    const MpiTransport* mpi_ = nullptr;  // transport_, where it is that
+    std::shared_ptr<Channel> channel_;
+    std::unique_ptr<DrivenChannel> driven_;
+    std::mutex mutex_;
+    std::list<std::unique_ptr<Run>> idle_;  // the one given back last first
+    std::uint32_t operation_ = 0;
+    std::atomic<bool> broken_{false};
+};
+
+}  // namespace thalweg

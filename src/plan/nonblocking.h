@@ -1,0 +1,132 @@
+// The path of nonblocking and persistent collectives: which are taken, and what a communicator needs for
+// them.
+//
+// Taken only where something of ours advances them while their rank is inside any native MPI call or in none
+// (attendance.h). A communicator is set up for them where all its ranks are certain to come by and may wait
+// for each other: in the first blocking collective after the first nonblocking one, in a persistent _init, or
+// when it is created (THALWEG_SETUP=early). Never in a nonblocking call: what comes before is declined.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "plan/attendance.h"
+#include "plan/communicator.h"
+#include "plan/lane.h"
+#include "plan/ongoing.h"
+#include "plan/pieces.h"
+#include "plan/world.h"
+
+namespace thalweg {
+
+// What a communicator has for operations that progress by themselves.
+class NonblockingState {
+  public:
+    // Collective over `comm`, by all of its ranks or by none. Null, on all of them, with `why`.
+    static std::shared_ptr<NonblockingState> set_up(MPI_Comm comm, Communicator& communicator, World& world,
+                                                    Reason& why);
+
+    ~NonblockingState();
+    NonblockingState(const NonblockingState&) = delete;
+    NonblockingState& operator=(const NonblockingState&) = delete;
+    // Lets go of the lanes of all. False: operations hold some.
+    static bool close_all();
+
+    int rank() const { return rank_; }
+    int size() const { return size_; }
+    // ucx or mpi.
+    Carrier carrier() const { return carrier_; }
+    WaitPolicy policy() const { return policy_; }
+    const std::shared_ptr<Lane>& lane() const { return lane_; }
+
+    // How an operation of `bytes` runs. Equal on all ranks. By one thread at a time.
+    Decision decide(Collective collective, std::uint64_t bytes);
+    // One part of an operation: piece `bytes` of a message that `decision` was made for.
+    std::unique_ptr<Run> borrow(Lane& lane, const Decision& decision, const RunKey& key);
+    std::uint32_t generation() const { return generation_; }
+
+    // A lane of its own for a persistent operation of `parts` schedules, which keep `numbers`. Collective.
+    // Null, on all ranks, with `why`.
+    std::shared_ptr<Lane> make_plan_lane(MPI_Comm comm, std::size_t parts,
+                                         std::vector<std::uint32_t>& numbers, Reason& why);
+
+  private:
+    NonblockingState(Communicator& communicator, World& world);
+    void take_over(RankMap places);
+    void learn_network(MPI_Comm comm);
+    // `places` is null where this rank lacks memory.
+    static std::shared_ptr<Lane> make_lane(MPI_Comm comm, Carrier carrier, World& world,
+                                           Communicator& communicator, const RankMap* places, Reason& why);
+    std::shared_ptr<Lane> make_ucx_plan_lane(MPI_Comm comm, std::size_t parts,
+                                             std::vector<std::uint32_t>& numbers, Reason& why);
+
+    World& world_;
+    Communicator& communicator_;
+    int rank_ = 0, size_ = 1;
+    Carrier carrier_ = Carrier::mpi;
+    WaitPolicy policy_ = WaitPolicy::spin;
+    Topology topology_ = Topology::single_node(1);
+    RankMap places_;
+    Network network_;
+    std::uint32_t generation_ = 0;
+    std::array<std::unique_ptr<const Selector>, collective_count> selectors_;
+    std::shared_ptr<Lane> lane_;
+    struct PlanNumbers;
+    std::shared_ptr<PlanNumbers> plans_;
+    NonblockingState* next_ = nullptr;  // of those that are alive
+    static NonblockingState* alive_;
+};
+
+// One nonblocking or persistent collective as the program calls it.
+struct CollectiveCall {
+    CallKind kind = CallKind::ibcast;
+    Collective collective = Collective::bcast;
+    bool persistent = false;
+    const void* send = nullptr;
+    MPI_Count send_count = 0;
+    MPI_Datatype send_type{};
+    void* receive = nullptr;  // a broadcast's buffer
+    MPI_Count receive_count = 0;
+    MPI_Datatype receive_type{};  // an allreduce's only one
+    // Of MPI_Iallgatherv: ints, or those of its large-count twin; one per rank, not used after the call.
+    const int* counts = nullptr;
+    const int* displacements = nullptr;
+    const MPI_Count* large_counts = nullptr;
+    const MPI_Aint* large_displacements = nullptr;
+    int root = 0;
+    MPI_Op operation{};
+    MPI_Comm comm{};
+
+    bool is_vector() const { return counts != nullptr || large_counts != nullptr; }
+    Pieces pieces_of(std::uint64_t bytes) const;
+};
+
+// Null: the native library has the call, or `error` is not MPI_SUCCESS and the call failed with it. Else the
+// operation: started where it is nonblocking. Every rank takes the same way. Collective where it is
+// persistent.
+std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error);
+
+// How many communicators of this process wait for a collective that may set them up.
+extern constinit std::atomic<int> set_ups_wanted;
+void want_no_set_up(Communicator::SelfDriven& self_driven) noexcept;
+// In a blocking collective on `comm`, before anything of it happens: sets it up where it waits for that.
+void meet(MPI_Comm comm);
+// After `comm` was created, in the collective call that did: THALWEG_SETUP=early.
+void set_up_early(MPI_Comm comm);
+
+// Before the native MPI_Comm_free or MPI_Comm_disconnect: lets go of what the communicator has for these
+// operations; those that are pending go on.
+void detach(MPI_Comm comm);
+// Inside an attribute callback: keeps it until release_detached(), because freeing it waits for the agent.
+void detach_later(Communicator::SelfDriven& dead) noexcept;
+void release_detached();
+// Before MPI_Finalize, when nothing is started any more: frees what communicators and plans that the program
+// did not free have. False: some are in use.
+bool close_lanes();
+
+}  // namespace thalweg

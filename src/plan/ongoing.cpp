@@ -1,0 +1,220 @@
+#include "plan/ongoing.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "plan/datatype.h"
+#include "plan/device.h"
+#include "plan/failure.h"
+#include "transport/mpi/host.h"
+
+namespace thalweg {
+
+namespace {
+
+// Rows are shared by the threads that start and those that complete operations of one communicator.
+constinit std::mutex tally_mutex;
+
+}  // namespace
+
+ProgramBuffer::~ProgramBuffer() {
+    if (staged_ != nullptr) munmap(staged_, bytes_);
+}
+
+// A type of one element of the program's type keeps that one alive; a duplicate would run the program's
+// attribute callbacks.
+Status ProgramBuffer::hold(MPI_Datatype type) {
+    const Host& mpi = *host();
+    if (mpi.Type_contiguous(1, type, &held_) != MPI_SUCCESS) return Status::transport_failed;
+    holds_type_ = true;
+    return mpi.Type_commit(&held_) == MPI_SUCCESS ? Status::ok : Status::transport_failed;
+}
+
+Status ProgramBuffer::stage() {
+    void* const memory =
+        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return Status::out_of_memory;
+    staged_ = data_ = static_cast<std::byte*>(memory);
+    return Status::ok;
+}
+
+// MPI packs by way of a communicator, which only says how: the world will do.
+Status ProgramBuffer::attach(void* buffer, std::uint64_t bytes, std::uint64_t count, MPI_Datatype type) {
+    const MPI_Comm world = host()->comm_world;
+    bytes_ = bytes;
+    if (bytes == 0) return Status::ok;
+    payload_.emplace(buffer, count, type, world);
+    if (payload_->refused_by_native()) return Status::invalid_argument;
+    if (const Status status = payload_->prepare(no_staging_); failed(status)) return status;
+    data_ = payload_->direct();
+    if (data_ != nullptr) return Status::ok;
+    if (const Status status = hold(type); failed(status)) return status;
+    payload_.emplace(buffer, count, held_, world);
+    if (const Status status = payload_->prepare(no_staging_); failed(status)) return status;
+    return stage();
+}
+
+Status ProgramBuffer::attach(void* buffer, std::vector<Segment> segments, MPI_Datatype type,
+                             std::vector<Block>& blocks) {
+    TypeShape named;
+    const TypeShape& shape = shape_of(type, named);
+    blocks.assign(segments.size(), Block{});
+    std::int64_t lowest = INT64_MAX, highest = INT64_MIN;
+    bool one_run = !shape.opaque;
+    for (const Segment& segment : segments) {
+        if (segment.count == 0) continue;
+        one_run = one_run && shape.layout.is_one_run(segment.count);
+        lowest = std::min(lowest, segment.displacement);
+        highest = std::max(highest, segment.displacement);
+        bytes_ += segment.count * shape.size;
+    }
+    if (bytes_ == 0) return Status::ok;
+    const auto base = reinterpret_cast<std::uintptr_t>(buffer) +
+                      static_cast<std::uintptr_t>(lowest + (one_run ? shape.layout.true_lb() : 0));
+    if (one_run && base == 0) return Status::invalid_argument;
+    if (one_run && memory_of(reinterpret_cast<void*>(base)) == Memory::host) {
+        data_ = reinterpret_cast<std::byte*>(base);
+        for (std::size_t i = 0; i < segments.size(); ++i) {
+            if (segments[i].count == 0) continue;
+            blocks[i] = {static_cast<std::uint64_t>(segments[i].displacement - lowest),
+                         segments[i].count * shape.size};
+        }
+        return Status::ok;
+    }
+    std::uint64_t at = 0;
+    for (std::size_t i = 0; i < segments.size(); ++i) {
+        blocks[i] = {at, segments[i].count * shape.size};
+        at += blocks[i].bytes;
+    }
+    buffer_ = buffer;
+    segments_ = std::move(segments);
+    blocks_ = blocks;
+    if (const Status status = hold(type); failed(status)) return status;
+    return stage();
+}
+
+template <typename Move>
+Status ProgramBuffer::each_segment(std::uint64_t from, std::uint64_t to, Move move) {
+    for (std::size_t i = 0; i < segments_.size(); ++i) {
+        const Block& block = blocks_[i];
+        if (block.bytes == 0 || block.offset + block.bytes <= from || block.offset >= to) continue;
+        void* const begin = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(buffer_) +
+                                                    static_cast<std::uintptr_t>(segments_[i].displacement));
+        Payload payload(begin, segments_[i].count, held_, host()->comm_world);
+        Status status = payload.prepare(no_staging_);
+        if (!failed(status)) status = move(payload, block);
+        if (failed(status)) return status;
+    }
+    return Status::ok;
+}
+
+Status ProgramBuffer::load(std::uint64_t from, std::uint64_t to) {
+    if (staged_ == nullptr || from == to) return Status::ok;
+    if (payload_) return payload_->load(staged_ + from, from, to);
+    return each_segment(from, to, [&](Payload& payload, const Block& block) {
+        return payload.load(staged_ + block.offset, 0, block.bytes);
+    });
+}
+
+Status ProgramBuffer::store() {
+    if (staged_ == nullptr) return Status::ok;
+    if (payload_) return payload_->store(staged_, 0, bytes_);
+    return each_segment(0, bytes_, [&](Payload& payload, const Block& block) {
+        return payload.store(staged_ + block.offset, 0, block.bytes);
+    });
+}
+
+void ProgramBuffer::release() {
+    payload_.reset();
+    if (holds_type_) host()->Type_free(&held_);
+    holds_type_ = false;
+    if (staged_ != nullptr) munmap(staged_, bytes_);
+    staged_ = data_ = nullptr;
+}
+
+void Ongoing::count_run(std::uint64_t since_ns) {
+    const std::lock_guard lock(tally_mutex);
+    options_.tally->elapsed_ns += now_ns() - since_ns;
+}
+
+Status Ongoing::start() {
+    const std::uint64_t began = now_ns();
+    status_ = input_.load();
+    if (!failed(status_)) status_ = buffer_.load(options_.loads_from, options_.loads_to);
+    Lane& lane = *options_.lane;
+    for (Part& part : parts_) {
+        if (failed(status_)) break;
+        Bindings bindings;
+        bindings.in = input_.data();
+        bindings.out = buffer_.data() + part.begin;
+        bindings.reducer = options_.reducer;
+        const std::uint32_t number = options_.persistent ? part.number : lane.next_operation();
+        status_ = lane.driven().start(part.run->operation, bindings, number);
+    }
+    {
+        const std::lock_guard lock(tally_mutex);
+        ++options_.tally->calls;
+        options_.tally->bytes += options_.bytes;
+        options_.tally->staged_calls += buffer_.staged() || input_.staged();
+    }
+    count_run(began);
+    // The others run what we did not start.
+    if (failed(status_)) lane.fail();
+    return status_;
+}
+
+bool Ongoing::pending() const {
+    for (const Part& part : parts_)
+        if (part.run->operation.pending()) return true;
+    return false;
+}
+
+void Ongoing::help() { options_.lane->driven().help(); }
+
+void Ongoing::wait() {
+    const std::uint64_t began = now_ns();
+    WaitStatistics waited;
+    for (Part& part : parts_) options_.lane->driven().wait(part.run->operation, options_.policy, waited);
+    {
+        const std::lock_guard lock(tally_mutex);
+        options_.tally->waited.polls += waited.polls;
+        options_.tally->waited.sleeps += waited.sleeps;
+        options_.tally->waited.slept_seconds += waited.slept_seconds;
+    }
+    count_run(began);
+}
+
+int Ongoing::finish() {
+    const std::uint64_t began = now_ns();
+    for (const Part& part : parts_)
+        if (!failed(status_)) status_ = part.run->operation.status();
+    if (!failed(status_) && options_.stores) status_ = buffer_.store();
+    int error = MPI_SUCCESS;
+    if (failed(status_)) {
+        THALWEG_LOG_AT(error, "a nonblocking collective failed: %s", describe(status_));
+        error = mpi_error_of(status_, options_.lane->native_error());
+        options_.lane->fail();
+        const std::lock_guard lock(tally_mutex);
+        ++options_.tally->errors;
+    }
+    count_run(began);
+    if (!options_.persistent) release();
+    return error;
+}
+
+void Ongoing::release() {
+    input_.release();
+    buffer_.release();
+    for (Part& part : parts_)
+        if (options_.lane != nullptr) options_.lane->give_back(std::move(part.run));
+    parts_.clear();
+    options_.lane.reset();
+    options_.record.reset();
+}
+
+}  // namespace thalweg

@@ -1,0 +1,125 @@
+// One rank's part of a nonblocking or persistent operation, from its start to the moment its data is where
+// the program wants it. What it needs of the program's communicator and datatype it holds itself: both may be
+// freed meanwhile.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "algorithms/algorithm.h"
+#include "base/status.h"
+#include "plan/lane.h"
+#include "plan/payload.h"
+#include "plan/staging.h"
+
+namespace thalweg {
+
+// What of a buffer belongs to one rank: `count` elements, the first one `displacement` bytes behind the
+// start.
+struct Segment {
+    std::uint64_t count = 0;
+    std::int64_t displacement = 0;
+};
+
+// A buffer of the program as packed bytes in host memory: its own where it is one run of them, else staged.
+class ProgramBuffer {
+  public:
+    ProgramBuffer() = default;
+    ~ProgramBuffer();
+    ProgramBuffer(const ProgramBuffer&) = delete;
+    ProgramBuffer& operator=(const ProgramBuffer&) = delete;
+
+    // Pre: bytes = count × the type's size. Errors: invalid_argument (no memory where one run of bytes is
+    // expected: wrong on this rank, and so for MPI on all of them), out_of_memory, transport_failed.
+    Status attach(void* buffer, std::uint64_t bytes, std::uint64_t count, MPI_Datatype type);
+    // Of several segments that do not overlap: `blocks` says where each is in data(). Throws std::bad_alloc.
+    Status attach(void* buffer, std::vector<Segment> segments, MPI_Datatype type, std::vector<Block>& blocks);
+    std::byte* data() const { return data_; }
+    bool staged() const { return staged_ != nullptr; }
+    // Bytes [from, to) of data() between there and the program's memory, where that is not the same. Makes
+    // MPI calls.
+    Status load(std::uint64_t from, std::uint64_t to);
+    Status load() { return load(0, bytes_); }
+    Status store();
+    // Frees what it holds. Makes MPI calls.
+    void release();
+
+  private:
+    Status hold(MPI_Datatype type);
+    Status stage();
+    template <typename Move>
+    Status each_segment(std::uint64_t from, std::uint64_t to, Move move);
+
+    Staging no_staging_;
+    std::optional<Payload> payload_;  // of one segment
+    void* buffer_ = nullptr;
+    std::vector<Segment> segments_;  // of several
+    std::vector<Block> blocks_;
+    MPI_Datatype held_;
+    bool holds_type_ = false;
+    std::byte* data_ = nullptr;
+    std::byte* staged_ = nullptr;
+    std::uint64_t bytes_ = 0;
+};
+
+class Ongoing {
+  public:
+    // One schedule of the operation, on the bytes from `begin`.
+    struct Part {
+        std::unique_ptr<Run> run;
+        std::uint64_t begin = 0;
+        std::uint32_t number = 0;  // of the operation on the lane, where it keeps one
+    };
+    struct Options {
+        std::shared_ptr<Lane> lane;
+        std::shared_ptr<CommunicatorRecord> record;
+        Tally* tally = nullptr;  // in `record`
+        WaitPolicy policy = WaitPolicy::spin;
+        std::uint64_t bytes = 0;
+        // Of the buffer that is both: bytes of it that are needed at the start, and whether it is written.
+        std::uint64_t loads_from = 0, loads_to = 0;
+        bool stores = false;
+        bool persistent = false;
+        Reducer reducer = {};
+    };
+    // finish() has been called, or the lane has failed, before it is destroyed.
+    explicit Ongoing(Options options) : options_(std::move(options)) {}
+    Ongoing(const Ongoing&) = delete;
+    Ongoing& operator=(const Ongoing&) = delete;
+
+    // To be completed before it is started.
+    Options& options() { return options_; }
+    // What is only read, where the operation has that; and what is written, or both.
+    ProgramBuffer& input() { return input_; }
+    ProgramBuffer& buffer() { return buffer_; }
+    std::vector<Part>& parts() { return parts_; }
+
+    // Starts it. Nonblocking: once; persistent: again and again, each time after finish(). What goes wrong
+    // here finish() says as well.
+    Status start();
+    // Loads only. False: finish() may be called.
+    bool pending() const;
+    // Drives it for a poll; never blocks.
+    void help();
+    // Blocks until it is not pending.
+    void wait();
+    // Puts the data in its place and gives back what the run does not need any more; the MPI error code of
+    // what went wrong. Pre: started and not pending. Makes MPI calls. By one thread.
+    int finish();
+    // Gives back everything. Pre: not pending. Makes MPI calls.
+    void release();
+
+  private:
+    void count_run(std::uint64_t since_ns);
+
+    Options options_;
+    ProgramBuffer input_, buffer_;
+    std::vector<Part> parts_;
+    Status status_ = Status::ok;
+};
+
+}  // namespace thalweg

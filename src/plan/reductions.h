@@ -1,0 +1,15 @@
+// The predefined reductions that a thread without the MPI library can compute: MPI's operations on its C and
+// Fortran arithmetic types.
+#pragma once
+
+#include <mpi.h>
+
+#include "engine/engine.h"
+
+namespace thalweg {
+
+// False: not one of them (an operation of the program, a pair type, complex numbers, an optional type that
+// this compiler lacks). `reducer` is then unchanged. The answer is the same on all ranks.
+bool find_reducer(MPI_Op operation, MPI_Datatype type, Reducer& reducer);
+
+}  // namespace thalweg

@@ -1,0 +1,363 @@
+#include "plan/requests.h"
+
+#include <sched.h>
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "plan/attendance.h"
+#include "transport/mpi/host.h"
+
+namespace thalweg {
+
+constinit std::atomic<std::uint32_t> requests_alive{0};
+
+namespace {
+
+// active: started, and nobody has put its data in place yet. finishing: a thread does. finished: its native
+// request is complete. idle: persistent, not started yet.
+enum class TicketState : std::uint8_t { idle, active, finishing, finished };
+
+struct Ticket {
+    std::unique_ptr<Ongoing> ongoing;
+    MPI_Request request;
+    bool persistent = false;
+    int tag = 0;              // of the receive from oneself
+    int error = MPI_SUCCESS;  // what the native call shall report
+    std::atomic<TicketState> state{TicketState::active};
+};
+
+std::uintptr_t key_of(MPI_Request request) {
+    std::uintptr_t key = 0;
+    static_assert(sizeof request <= sizeof key);
+    std::memcpy(&key, &request, sizeof request);
+    return key;
+}
+
+// Every request of ours by its handle. MPI is never called while the lock is held.
+constinit std::mutex table_mutex;
+std::unordered_map<std::uintptr_t, Ticket*>& table() {
+    static auto* const tickets = new std::unordered_map<std::uintptr_t, Ticket*>;
+    return *tickets;
+}
+// Freed by the program while they were active.
+std::vector<Ticket*>& freed() {
+    static auto* const tickets = new std::vector<Ticket*>;
+    return *tickets;
+}
+constinit std::atomic<std::uint32_t> freed_count{0};
+
+// Tags of persistent requests: a set bit is in use. They grow as far as they must.
+std::vector<std::uint64_t>& tags() {
+    static auto* const used = new std::vector<std::uint64_t>;
+    return *used;
+}
+
+constexpr int first_tag = Attendance::unmatched_tag + 1;
+
+int take_tag() {
+    const std::lock_guard lock(table_mutex);
+    for (std::size_t word = 0; word < tags().size(); ++word) {
+        if (~tags()[word] == 0) continue;
+        const int bit = std::countr_one(tags()[word]);
+        tags()[word] |= std::uint64_t{1} << bit;
+        return first_tag + static_cast<int>(64 * word) + bit;
+    }
+    tags().push_back(1);
+    return first_tag + static_cast<int>(64 * (tags().size() - 1));
+}
+
+void give_tag_back(int tag) {
+    const std::lock_guard lock(table_mutex);
+    const auto index = static_cast<std::size_t>(tag - first_tag);
+    tags()[index / 64] &= ~(std::uint64_t{1} << index % 64);
+}
+
+void enter(Ticket* ticket) {
+    const std::lock_guard lock(table_mutex);
+    table().emplace(key_of(ticket->request), ticket);
+    requests_alive.fetch_add(1, std::memory_order_relaxed);
+}
+
+void leave(const Ticket& ticket) {
+    const std::lock_guard lock(table_mutex);
+    const auto found = table().find(key_of(ticket.request));
+    if (found == table().end() || found->second != &ticket) return;
+    table().erase(found);
+    requests_alive.fetch_sub(1, std::memory_order_relaxed);
+}
+
+Ticket* find(const MPI_Request& request) {
+    const std::lock_guard lock(table_mutex);
+    const auto found = table().find(key_of(request));
+    return found == table().end() ? nullptr : found->second;
+}
+
+// Calls `action` with every ticket among the requests, without the lock.
+template <typename Action>
+void for_each(const MPI_Request* requests, int count, Action action) {
+    std::array<Ticket*, 64> some;
+    for (int begin = 0; begin < count;) {
+        std::size_t found = 0;
+        {
+            const std::lock_guard lock(table_mutex);
+            const auto& tickets = table();
+            for (; begin < count && found < some.size(); ++begin) {
+                const auto entry = tickets.find(key_of(requests[begin]));
+                if (entry != tickets.end()) some[found++] = entry->second;
+            }
+        }
+        for (std::size_t i = 0; i < found; ++i) action(*some[i]);
+    }
+}
+
+// What the native library calls, inside its own completion calls: no call of ours that waits.
+int tell_status(void* state, MPI_Status* status) {
+    const Host& mpi = *host();
+    mpi.Status_set_elements(status, mpi.byte, 0);
+    mpi.Status_set_cancelled(status, 0);
+    return static_cast<Ticket*>(state)->error;
+}
+int forget(void* state) {
+    Ticket* const ticket = static_cast<Ticket*>(state);
+    leave(*ticket);
+    delete ticket;
+    return MPI_SUCCESS;
+}
+int ignore_cancel(void*, int) { return MPI_SUCCESS; }
+
+// Pre: the operation is not pending. After the native request is complete the ticket may be gone, unless it
+// is persistent.
+void finish(Ticket& ticket) {
+    TicketState expected = TicketState::active;
+    if (!ticket.state.compare_exchange_strong(expected, TicketState::finishing, std::memory_order_acquire)) {
+        while (ticket.state.load(std::memory_order_acquire) == TicketState::finishing) sched_yield();
+        return;
+    }
+    const Host& mpi = *host();
+    ticket.error = ticket.ongoing->finish();
+    const MPI_Request request = ticket.request;
+    const bool persistent = ticket.persistent;
+    const int tag = ticket.tag, error = ticket.error;
+    ticket.state.store(TicketState::finished, std::memory_order_release);
+    if (!persistent) {
+        mpi.Grequest_complete(request);
+        return;
+    }
+    // The receive that completes here cannot carry an error.
+    if (error != MPI_SUCCESS) mpi.Comm_call_errhandler(mpi.comm_world, error);
+    mpi.Send(nullptr, 0, mpi.byte, 0, tag, Attendance::self());
+}
+
+bool is_active(const Ticket& ticket) {
+    return ticket.state.load(std::memory_order_acquire) == TicketState::active;
+}
+
+void finish_done_among_freed() {
+    if (freed_count.load(std::memory_order_relaxed) == 0) return;
+    std::vector<Ticket*> done;
+    {
+        const std::lock_guard lock(table_mutex);
+        const auto end = std::partition(freed().begin(), freed().end(), [](const Ticket* ticket) {
+            return !is_active(*ticket) || ticket->ongoing->pending();
+        });
+        done.assign(end, freed().end());
+        freed().erase(end, freed().end());
+        freed_count.store(static_cast<std::uint32_t>(freed().size()), std::memory_order_relaxed);
+    }
+    for (Ticket* ticket : done) finish(*ticket);
+}
+
+// Pre: nobody uses it any more. Not inside MPI.
+void destroy(Ticket* ticket) {
+    leave(*ticket);
+    ticket->ongoing->release();
+    give_tag_back(ticket->tag);
+    delete ticket;
+}
+
+}  // namespace
+
+std::unique_ptr<Ongoing> make_request(std::unique_ptr<Ongoing> ongoing, MPI_Request* request, int& error) {
+    finish_done_among_freed();
+    std::unique_ptr<Ticket> ticket;
+    try {
+        ticket = std::make_unique<Ticket>();
+        error = host()->Grequest_start(tell_status, forget, ignore_cancel, ticket.get(), &ticket->request);
+        if (error != MPI_SUCCESS) return ongoing;
+        enter(ticket.get());
+    } catch (const std::bad_alloc&) {
+        error = MPI_ERR_NO_MEM;
+        return ongoing;
+    }
+    ticket->ongoing = std::move(ongoing);
+    *request = ticket.release()->request;
+    return nullptr;
+}
+
+std::unique_ptr<Ongoing> make_persistent(std::unique_ptr<Ongoing> ongoing, MPI_Request* request, int& error) {
+    const Host& mpi = *host();
+    try {
+        auto ticket = std::make_unique<Ticket>();
+        ticket->persistent = true;
+        ticket->state.store(TicketState::idle, std::memory_order_relaxed);
+        ticket->tag = take_tag();
+        error = mpi.Recv_init(nullptr, 0, mpi.byte, 0, ticket->tag, Attendance::self(), &ticket->request);
+        if (error != MPI_SUCCESS) {
+            give_tag_back(ticket->tag);
+            return ongoing;
+        }
+        enter(ticket.get());
+        ticket->ongoing = std::move(ongoing);
+        *request = ticket.release()->request;
+        return nullptr;
+    } catch (const std::bad_alloc&) {
+        error = MPI_ERR_NO_MEM;
+        return ongoing;
+    }
+}
+
+void wait_for(const MPI_Request* requests, int count) {
+    finish_done_among_freed();
+    // All are driven by whoever waits for one, but each only by its own channel's helm: in any order.
+    for_each(requests, count, [](Ticket& ticket) {
+        if (!is_active(ticket)) return;
+        ticket.ongoing->wait();
+        finish(ticket);
+    });
+}
+
+bool help(const MPI_Request* requests, int count) {
+    finish_done_among_freed();
+    bool pending = false, done = false;
+    for_each(requests, count, [&](Ticket& ticket) {
+        if (ticket.state.load(std::memory_order_acquire) == TicketState::idle) return;
+        if (is_active(ticket)) {
+            if (ticket.ongoing->pending()) ticket.ongoing->help();
+            if (ticket.ongoing->pending()) {
+                pending = true;
+                return;
+            }
+            finish(ticket);
+            done = true;
+        }
+    });
+    return pending && !done;
+}
+
+std::uint64_t pause_between(std::uint64_t began_ns) {
+    constexpr std::uint64_t yields_ns = 50'000, longest_ns = 200'000;
+    const std::uint64_t time_ns = now_ns();
+    if (began_ns == 0) return time_ns;
+    const std::uint64_t waited_ns = time_ns - began_ns;
+    if (waited_ns < yields_ns) {
+        sched_yield();
+    } else {
+        const timespec span{0, static_cast<long>(std::min(waited_ns / 16, longest_ns))};
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &span, nullptr);
+    }
+    return began_ns;
+}
+
+// A Fortran binding that calls the C function asks twice: the second time the operation is active.
+void start(const MPI_Request* requests, int count) {
+    for_each(requests, count, [](Ticket& ticket) {
+        const TicketState state = ticket.state.load(std::memory_order_acquire);
+        if (!ticket.persistent || state == TicketState::active || state == TicketState::finishing) return;
+        ticket.ongoing->start();
+        ticket.state.store(TicketState::active, std::memory_order_release);
+    });
+}
+
+// Freeing an active collective request, or cancelling one, is an error. What becomes of it is the library's
+// choice, and it makes it on a request of its own.
+bool refuse_free(const MPI_Request& request, int& error) {
+    Ticket* const ticket = find(request);
+    if (ticket == nullptr) return false;
+    const Host& mpi = *host();
+    if (!is_active(*ticket)) {
+        if (ticket->persistent) destroy(ticket);
+        return false;
+    }
+#if defined(OPEN_MPI)
+    error = MPI_ERR_REQUEST;
+    mpi.Comm_call_errhandler(mpi.comm_world, error);
+    return true;
+#else
+    if (ticket->persistent) {
+        error = MPI_ERR_REQUEST;
+        mpi.Comm_call_errhandler(mpi.comm_world, error);
+        return true;
+    }
+    MPI_Request other;
+    error = mpi.Ibarrier(Attendance::self(), &other);
+    if (error == MPI_SUCCESS) error = mpi.Request_free(&other);
+    if (error != MPI_SUCCESS) {
+        int done = 0;
+        mpi.Test(&other, &done, MPI_STATUS_IGNORE);
+        return true;
+    }
+    const std::lock_guard lock(table_mutex);
+    freed().push_back(ticket);
+    freed_count.store(static_cast<std::uint32_t>(freed().size()), std::memory_order_relaxed);
+    return false;
+#endif
+}
+
+bool refuse_cancel(const MPI_Request& request, int& error) {
+    if (find(request) == nullptr) return false;
+    const Host& mpi = *host();
+#if !defined(OPEN_MPI)
+    MPI_Request other;
+    if (mpi.Ibarrier(Attendance::self(), &other) == MPI_SUCCESS) {
+        error = mpi.Cancel(&other);
+        int done = 0;
+        mpi.Test(&other, &done, MPI_STATUS_IGNORE);
+        if (error != MPI_SUCCESS) return true;
+    }
+#endif
+    error = MPI_ERR_REQUEST;
+    mpi.Comm_call_errhandler(mpi.comm_world, error);
+    return true;
+}
+
+bool release_requests() {
+    std::vector<Ticket*> idle;
+    bool all = true;
+    {
+        const std::lock_guard lock(table_mutex);
+        for (const auto& [key, ticket] : table()) {
+            if (ticket->persistent && !is_active(*ticket))
+                idle.push_back(ticket);
+            else
+                all &= !is_active(*ticket);
+        }
+    }
+    for (Ticket* ticket : idle) destroy(ticket);
+    return all;
+}
+
+void finish_freed() {
+    for (;;) {
+        Ticket* ticket = nullptr;
+        {
+            const std::lock_guard lock(table_mutex);
+            if (freed().empty()) return;
+            ticket = freed().back();
+            freed().pop_back();
+            freed_count.store(static_cast<std::uint32_t>(freed().size()), std::memory_order_relaxed);
+        }
+        ticket->ongoing->wait();
+        finish(*ticket);
+    }
+}
+
+}  // namespace thalweg

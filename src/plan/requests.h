@@ -1,0 +1,52 @@
+// MPI requests that stand for operations of ours.
+//
+// A nonblocking operation is a generalized request; a persistent one is a receive of nothing from oneself, on
+// a private communicator, that a send of nothing completes. Both are real requests of the native library, so
+// that they mix with its own in every call. The thread that completes requests finishes ours first: inside
+// the wrapped calls, in front of the native one. A completion call that does not reach us waits; it never
+// reports success early.
+//
+// A request belongs to one thread at a time, as MPI demands; different threads may use different requests.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "plan/ongoing.h"
+
+namespace thalweg {
+
+// Requests of ours that exist. While there is none, everything here is one relaxed load for its caller.
+extern constinit std::atomic<std::uint32_t> requests_alive;
+
+// The request of an operation that was started. Null on success; the operation itself where MPI refuses, with
+// its error code.
+std::unique_ptr<Ongoing> make_request(std::unique_ptr<Ongoing> ongoing, MPI_Request* request, int& error);
+// An inactive request for a persistent operation.
+std::unique_ptr<Ongoing> make_persistent(std::unique_ptr<Ongoing> ongoing, MPI_Request* request, int& error);
+
+// In front of the native call of the same effect; others' requests and null handles are left alone.
+// Blocks until those of ours are complete, and completes them.
+void wait_for(const MPI_Request* requests, int count);
+// Drives ours for a poll and completes those that are done. True: some of ours are pending and none is done,
+// so that a native call for any of them would wait in vain.
+bool help(const MPI_Request* requests, int count);
+// Passes a short time in which ours may progress: the first call of a wait says 0 and gets its beginning.
+std::uint64_t pause_between(std::uint64_t began_ns);
+
+// After the native MPI_Start or MPI_Startall.
+void start(const MPI_Request* requests, int count);
+
+// MPI_Request_free and MPI_Cancel. False: the native call follows. True: `error` is what the call returns.
+bool refuse_free(const MPI_Request& request, int& error);
+bool refuse_cancel(const MPI_Request& request, int& error);
+
+// Before MPI_Finalize: what the program freed while it was active is waited for.
+void finish_freed();
+// And lets go of what inactive persistent requests have. False: some are active.
+bool release_requests();
+
+}  // namespace thalweg

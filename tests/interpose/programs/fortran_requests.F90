@@ -1,0 +1,126 @@
+! Nonblocking collectives from Fortran with mpif.h, `use mpi` (USE_MODULE) or `use mpi_f08` (USE_F08), completed by every
+! call that completes. A receive that nobody matches keeps MPI_WAITANY and its like from returning at once.
+program fortran_requests
+#if defined(USE_F08)
+    use mpi_f08
+    implicit none
+    type(MPI_Request) :: requests(4)
+    type(MPI_Status) :: states(4)
+#define STATE(i) states(i)
+#elif defined(USE_MODULE)
+    use mpi
+    implicit none
+    integer :: requests(4), states(MPI_STATUS_SIZE, 4)
+#define STATE(i) states(:, i)
+#else
+    implicit none
+    include 'mpif.h'
+    integer :: requests(4), states(MPI_STATUS_SIZE, 4)
+#define STATE(i) states(:, i)
+#endif
+    integer, parameter :: n = 20000
+    integer :: data(n, 3), all(100, 64), own(100), total(100)
+    integer :: rank, ranks, provided, ierr, round, i, k, wrong, done, some, index, indices(4), unmatched
+    logical :: flag
+
+    call MPI_INIT_THREAD(MPI_THREAD_MULTIPLE, provided, ierr)
+    call MPI_COMM_RANK(MPI_COMM_WORLD, rank, ierr)
+    call MPI_COMM_SIZE(MPI_COMM_WORLD, ranks, ierr)
+    wrong = 0
+    call MPI_IBCAST(data, 1, MPI_INTEGER, 0, MPI_COMM_WORLD, requests(1), ierr)
+    call MPI_WAIT(requests(1), MPI_STATUS_IGNORE, ierr)
+    call MPI_BARRIER(MPI_COMM_WORLD, ierr)
+    do round = 1, 18
+        data = -1
+        do k = 1, 3
+            if (rank == mod(k, ranks)) data(:, k) = [(i * k + round, i = 1, n)]
+            call MPI_IBCAST(data(:, k), n, MPI_INTEGER, mod(k, ranks), MPI_COMM_WORLD, requests(k), ierr)
+        end do
+        call MPI_IRECV(unmatched, 1, MPI_INTEGER, rank, 77, MPI_COMM_WORLD, requests(4), ierr)
+        done = 0
+        select case (mod(round, 9))
+        case (0)
+            do k = 3, 1, -1
+                call MPI_WAIT(requests(k), STATE(k), ierr)
+            end do
+        case (1)
+            call MPI_WAITALL(3, requests, states, ierr)
+        case (2)
+            do k = 1, 3
+                call MPI_WAITANY(4, requests, index, MPI_STATUS_IGNORE, ierr)
+                if (index < 1 .or. index > 3) wrong = wrong + 1
+            end do
+        case (3)
+            do while (done < 3)
+                call MPI_WAITSOME(4, requests, some, indices, states, ierr)
+                if (some < 1) wrong = wrong + 1
+                done = done + some
+            end do
+        case (4)
+            do k = 1, 3
+                flag = .false.
+                do while (.not. flag)
+                    call MPI_TEST(requests(k), flag, MPI_STATUS_IGNORE, ierr)
+                end do
+            end do
+        case (5)
+            flag = .false.
+            do while (.not. flag)
+                call MPI_TESTALL(3, requests, flag, MPI_STATUSES_IGNORE, ierr)
+            end do
+        case (6)
+            do while (done < 3)
+                call MPI_TESTANY(4, requests, index, flag, STATE(1), ierr)
+                if (flag) done = done + 1
+            end do
+        case (7)
+            do while (done < 3)
+                call MPI_TESTSOME(4, requests, some, indices, MPI_STATUSES_IGNORE, ierr)
+                done = done + some
+            end do
+        case (8)
+            do k = 1, 3
+#if !defined(USE_F08)
+                ! MPICH 4.0's own mpi_f08 form spoils the request. A status, because without one Open MPI 4.1 always
+                ! says .false.
+                flag = .false.
+                do while (.not. flag)
+                    call MPI_REQUEST_GET_STATUS(requests(k), flag, STATE(k), ierr)
+                end do
+#endif
+                call MPI_WAIT(requests(k), MPI_STATUS_IGNORE, ierr)
+            end do
+        end select
+        do k = 1, 3
+            if (requests(k) /= MPI_REQUEST_NULL) wrong = wrong + 1
+            do i = 1, n
+                if (data(i, k) /= i * k + round) wrong = wrong + 1
+            end do
+        end do
+        call MPI_SEND(round, 1, MPI_INTEGER, rank, 77, MPI_COMM_WORLD, ierr)
+        call MPI_WAIT(requests(4), MPI_STATUS_IGNORE, ierr)
+        if (unmatched /= round) wrong = wrong + 1
+
+        own = rank + round
+        all = -1
+        call MPI_IALLGATHER(own, 100, MPI_INTEGER, all, 100, MPI_INTEGER, MPI_COMM_WORLD, requests(1), ierr)
+        call MPI_WAIT(requests(1), MPI_STATUS_IGNORE, ierr)
+        do k = 1, ranks
+            if (any(all(:, k) /= k - 1 + round)) wrong = wrong + 1
+        end do
+        all(:, rank + 1) = 3 * rank
+        call MPI_IALLGATHER(MPI_IN_PLACE, 0, MPI_INTEGER, all, 100, MPI_INTEGER, MPI_COMM_WORLD, requests(1), ierr)
+        total = rank
+        call MPI_IALLREDUCE(MPI_IN_PLACE, total, 100, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, requests(2), ierr)
+        call MPI_IBARRIER(MPI_COMM_WORLD, requests(3), ierr)
+        call MPI_WAITALL(3, requests, MPI_STATUSES_IGNORE, ierr)
+        do k = 1, ranks
+            if (any(all(:, k) /= 3 * (k - 1))) wrong = wrong + 1
+        end do
+        if (any(total /= ranks * (ranks - 1) / 2)) wrong = wrong + 1
+    end do
+    if (wrong /= 0) print '(A,I0,A,I0)', 'rank ', rank, ' wrong ', wrong
+    if (rank == 0 .and. wrong == 0) print '(A,I0,A)', 'done on ', ranks, ' ranks'
+    call MPI_FINALIZE(ierr)
+    if (wrong /= 0) stop 1
+end program

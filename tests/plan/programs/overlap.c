@@ -1,0 +1,217 @@
+/* Operations advance while their rank is outside MPI, for next to nothing, and nothing runs while none is
+ * pending. One part per argument:
+ *
+ *   sleeping   an allgather, then a sleep as long as it takes: the wait after it is short
+ *   computing  the same, and the rank computes; where each rank has a core that is not idle, only told
+ *   idle       the agent's thread is not scheduled once in a second, before and after it had work
+ *   late       what the root sent leaves it while it sleeps, though its own part was over long before
+ *   killed     a rank is killed with operations in flight (ended.py says what must become of the job)
+ *   fork       children: without the thread, and gone at once; the parent's operations go on
+ */
+#include <dirent.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { rounds = 12 };
+
+static double pure_time(const unsigned char* own, unsigned char* all, int bytes) {
+    double best = 1e9;
+    for (int round = 0; round < rounds; ++round) {
+        MPI_Request request;
+        MPI_Barrier(MPI_COMM_WORLD);
+        const double began = seconds_now();
+        MPI_Iallgather(own, bytes, MPI_BYTE, all, bytes, MPI_BYTE, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        const double took = seconds_now() - began;
+        if (took < best) best = took;
+    }
+    MPI_Allreduce(MPI_IN_PLACE, &best, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return best;
+}
+
+static void compute(double span) {
+    const double until = seconds_now() + span;
+    volatile double x = 0;
+    while (seconds_now() < until) x += 1;
+}
+
+/* The least of several rounds, because the machine has other things to do: what is hidden in none of them is
+ * not hidden. */
+static void overlap(int computes) {
+    enum { bytes = 4 << 20 };
+    unsigned char* const own = guarded_new(bytes);
+    unsigned char* const all = guarded_new((size_t)bytes * (size_t)check_size);
+    fill(own, bytes, (unsigned)check_rank);
+    const double pure = pure_time(own, all, bytes);
+    double least = 1e9;
+    for (int round = 0; round < rounds; ++round) {
+        MPI_Request request;
+        memset(all, poison_value, (size_t)bytes * (size_t)check_size);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Iallgather(own, bytes, MPI_BYTE, all, bytes, MPI_BYTE, MPI_COMM_WORLD, &request);
+        CHECK(was_accelerated(), "%s", last_reason());
+        if (computes)
+            compute(3 * pure + 0.02);
+        else
+            usleep((useconds_t)((3 * pure + 0.02) * 1e6));
+        const double began = seconds_now();
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        double took = seconds_now() - began;
+        MPI_Allreduce(MPI_IN_PLACE, &took, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+        if (took < least) least = took;
+        for (int rank = 0; rank < check_size; ++rank)
+            verify(all + (size_t)bytes * (size_t)rank, bytes, (unsigned)rank, "a block of an allgather");
+    }
+    if (check_rank == 0)
+        printf("%d steps: %.3f ms, of which %.3f ms remain after the %s\n", check_size - 1, 1e3 * pure,
+               1e3 * least, computes ? "computation" : "sleep");
+    if (!computes) CHECK(least < 0.2 * pure, "%.3f of %.3f ms were not hidden", 1e3 * least, 1e3 * pure);
+    guarded_free(own, bytes);
+    guarded_free(all, (size_t)bytes * (size_t)check_size);
+}
+
+/* How often the agent's thread was given a CPU; -1: there is none. */
+static long turns_of_agent(void) {
+    DIR* const tasks = opendir("/proc/self/task");
+    long turns = -1;
+    for (struct dirent* task; (task = readdir(tasks)) != NULL;) {
+        char path[300], line[200];
+        long found = 0, some;
+        int is_agent = 0;
+        snprintf(path, sizeof path, "/proc/self/task/%s/status", task->d_name);
+        FILE* const status = fopen(path, "r");
+        if (status == NULL) continue;
+        while (fgets(line, sizeof line, status) != NULL) {
+            if (strncmp(line, "Name:\tthalweg-agent", 19) == 0) is_agent = 1;
+            if (sscanf(line, "voluntary_ctxt_switches: %ld", &some) == 1) found += some;
+            if (sscanf(line, "nonvoluntary_ctxt_switches: %ld", &some) == 1) found += some;
+        }
+        fclose(status);
+        if (is_agent) turns = found;
+    }
+    closedir(tasks);
+    return turns;
+}
+
+static void one_broadcast(unsigned seed) {
+    enum { bytes = 300000 };
+    unsigned char* const data = guarded_new(bytes);
+    MPI_Request request;
+    if (check_rank == 0) fill(data, bytes, seed);
+    MPI_Ibcast(data, bytes, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
+    CHECK(was_accelerated(), "%s", last_reason());
+    usleep(1000); /* some of it is the agent's */
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    verify(data, bytes, seed, "a broadcast");
+    guarded_free(data, bytes);
+}
+
+static void idle(void) {
+    for (unsigned round = 0; round < 20; ++round) one_broadcast(round);
+    MPI_Barrier(MPI_COMM_WORLD);
+    usleep(1300000); /* what was sent may need its ear for a second */
+    const long before = turns_of_agent();
+    sleep(1);
+    const long after = turns_of_agent();
+    CHECK(before > 0, "there is no agent");
+    CHECK(after == before, "%ld wake-ups in an idle second", after - before);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* With socket buffers of a few kilobytes (the caller's setting) the last chunk lies in libucp's when the
+ * root's part is over. */
+static void late(void) {
+    enum { bytes = 600000 };
+    unsigned char* const data = guarded_new(bytes);
+    for (unsigned round = 0; round < 5; ++round) {
+        MPI_Request request;
+        if (check_rank == 0) fill(data, bytes, round);
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (check_rank != 0) usleep(100000);
+        const double began = seconds_now();
+        MPI_Ibcast(data, bytes, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
+        if (check_rank == 0) usleep(1500000);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        const double took = seconds_now() - began;
+        if (check_rank != 0) CHECK(took < 1.2, "%.3f s for a broadcast whose root sleeps", took);
+        verify(data, bytes, round, "a broadcast");
+    }
+    guarded_free(data, bytes);
+}
+
+static void expect_gone(pid_t child, const char* what) {
+    int status = 0;
+    CHECK(child > 0, "fork");
+    const double began = seconds_now();
+    while (waitpid(child, &status, WNOHANG) == 0) {
+        CHECK(seconds_now() - began < 10, "a child %s does not end", what);
+        usleep(1000);
+    }
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7, "a child %s ended with %x", what, (unsigned)status);
+}
+
+static void with_children(void) {
+    one_broadcast(1);
+    for (int round = 0; round < 3; ++round) {
+        enum { bytes = 300000 };
+        unsigned char* const data = guarded_new(bytes);
+        MPI_Request request;
+        if (check_rank == 0) fill(data, bytes, 40 + (unsigned)round);
+        MPI_Ibcast(data, bytes, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
+        fflush(NULL);
+        pid_t child = fork(); /* while something is pending */
+        if (child == 0) _exit(turns_of_agent() == -1 ? 7 : 8);
+        expect_gone(child, "that leaves by _exit");
+        child = fork();
+        if (child == 0) {
+            execl("/bin/sh", "sh", "-c", "exit 7", (char*)NULL);
+            _exit(9);
+        }
+        expect_gone(child, "that runs another program");
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        verify(data, bytes, 40 + (unsigned)round, "a broadcast beside a fork");
+        guarded_free(data, bytes);
+    }
+    one_broadcast(2);
+}
+
+static void killed(void) {
+    enum { bytes = 1 << 20, dies_at = 10 };
+    unsigned char* const own = guarded_new(bytes);
+    unsigned char* const all = guarded_new((size_t)bytes * (size_t)check_size);
+    for (int round = 0; round < 1000; ++round) {
+        MPI_Request request;
+        MPI_Iallgather(own, bytes, MPI_BYTE, all, bytes, MPI_BYTE, MPI_COMM_WORLD, &request);
+        CHECK(was_accelerated(), "%s", last_reason());
+        if (round == dies_at && check_rank == check_size - 1) raise(SIGKILL);
+        usleep(20000);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+}
+
+int main(int argc, char** argv) {
+    const char* const level = getenv("THALWEG_TEST_LEVEL");
+    const int wanted =
+        level != NULL && strcmp(level, "single") == 0 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE;
+    check_start(&argc, &argv, wanted);
+    int before = -1, after = -1;
+    MPI_Query_thread(&before);
+    MPI_Request request;
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 1; i < argc; ++i) {
+        if (strcmp(argv[i], "sleeping") == 0) overlap(0);
+        if (strcmp(argv[i], "computing") == 0) overlap(1);
+        if (strcmp(argv[i], "idle") == 0) idle();
+        if (strcmp(argv[i], "late") == 0) late();
+        if (strcmp(argv[i], "killed") == 0) killed();
+        if (strcmp(argv[i], "fork") == 0) with_children();
+    }
+    MPI_Query_thread(&after);
+    CHECK(before == after, "thread level %d became %d", before, after);
+    return check_end();
+}

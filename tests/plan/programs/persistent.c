@@ -1,0 +1,181 @@
+/* MPI_Bcast_init: many starts with other data each time, plans started and waited for in opposite orders,
+ * beside native persistent requests, in every completion call, and freed with their communicator gone. */
+#include "check.h"
+
+typedef int BcastInit(void*, int, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*);
+typedef int BcastInitC(void*, MPI_Count, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*);
+static BcastInit* bcast_init;
+static BcastInitC* bcast_init_c;
+
+enum { bytes = 150001, starts = 6 };
+
+static void expect_plan(void) {
+    if (expect_thalweg() && check_size > 1)
+        CHECK(was_accelerated(), "a plan was declined: %s", last_reason());
+}
+
+static void prepare(unsigned char* data, int root, unsigned seed) {
+    memset(data, poison_value, bytes);
+    if (check_rank == root) fill(data, bytes, seed);
+}
+
+static void again_and_again(void) {
+    unsigned char* const data = guarded_new(bytes);
+    MPI_Request plan;
+    int flag = 0;
+    const int root = check_size - 1;
+    bcast_init(data, bytes, MPI_BYTE, root, MPI_COMM_WORLD, MPI_INFO_NULL, &plan);
+    expect_plan();
+    /* Inactive: complete, and stays. */
+    MPI_Wait(&plan, MPI_STATUS_IGNORE);
+    MPI_Test(&plan, &flag, MPI_STATUS_IGNORE);
+    CHECK(flag && plan != MPI_REQUEST_NULL, "an inactive plan");
+    for (unsigned i = 0; i < starts; ++i) {
+        prepare(data, root, i);
+        MPI_Start(&plan);
+        if (i % 3 == 0) MPI_Wait(&plan, MPI_STATUS_IGNORE);
+        if (i % 3 == 1)
+            for (flag = 0; !flag;) MPI_Test(&plan, &flag, MPI_STATUS_IGNORE);
+        if (i % 3 == 2) {
+            int index;
+            MPI_Waitany(1, &plan, &index, MPI_STATUS_IGNORE);
+            CHECK(index == 0, "waitany of a plan: %d", index);
+        }
+        CHECK(plan != MPI_REQUEST_NULL, "a plan is gone after start %u", i);
+        verify(data, bytes, i, "a start");
+    }
+    MPI_Request_free(&plan);
+    CHECK(plan == MPI_REQUEST_NULL, "a freed plan");
+    guarded_free(data, bytes);
+}
+
+/* Even ranks start and wait for one first, odd ranks for the other. */
+static void opposite_orders(void) {
+    unsigned char* data[2];
+    MPI_Request plans[2];
+    for (int i = 0; i < 2; ++i) {
+        data[i] = guarded_new(bytes);
+        bcast_init(data[i], bytes, MPI_BYTE, i % check_size, MPI_COMM_WORLD, MPI_INFO_NULL, &plans[i]);
+        expect_plan();
+    }
+    for (unsigned round = 0; round < starts; ++round) {
+        const int first = (check_rank + (int)round) % 2;
+        for (int i = 0; i < 2; ++i) prepare(data[i], i % check_size, 2 * round + (unsigned)i);
+        MPI_Start(&plans[first]);
+        MPI_Start(&plans[1 - first]);
+        MPI_Wait(&plans[1 - first], MPI_STATUS_IGNORE);
+        MPI_Wait(&plans[first], MPI_STATUS_IGNORE);
+        for (int i = 0; i < 2; ++i) verify(data[i], bytes, 2 * round + (unsigned)i, "one of two plans");
+    }
+    /* One waits before it starts the other: needs the other rank's first to progress by itself. */
+    for (int i = 0; i < 2; ++i) {
+        MPI_Request_free(&plans[i]);
+        guarded_free(data[i], bytes);
+    }
+}
+
+static void start_receive_wait(void) {
+    if (check_size < 2) return;
+    unsigned char* const data = guarded_new(bytes);
+    MPI_Request plan;
+    bcast_init(data, bytes, MPI_BYTE, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &plan);
+    for (unsigned round = 0; round < starts; ++round) {
+        prepare(data, 0, round);
+        MPI_Start(&plan);
+        if (check_rank == 0)
+            MPI_Recv(NULL, 0, MPI_BYTE, check_size - 1, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Wait(&plan, MPI_STATUS_IGNORE);
+        if (check_rank == check_size - 1) MPI_Send(NULL, 0, MPI_BYTE, 0, 8, MPI_COMM_WORLD);
+        verify(data, bytes, round, "start, receive, wait");
+    }
+    MPI_Request_free(&plan);
+    guarded_free(data, bytes);
+}
+
+/* Beside native persistent requests, in MPI_Startall and MPI_Waitall; the communicator is freed first. */
+static void mixed(void) {
+    unsigned char* const data = guarded_new(bytes);
+    MPI_Comm comm;
+    MPI_Request requests[3];
+    int out = check_rank, in = -1, flag;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Send_init(&out, 1, MPI_INT, (check_rank + 1) % check_size, 2, MPI_COMM_WORLD, &requests[0]);
+    bcast_init(data, bytes, MPI_BYTE, 0, comm, MPI_INFO_NULL, &requests[1]);
+    expect_plan();
+    MPI_Recv_init(&in, 1, MPI_INT, (check_rank + check_size - 1) % check_size, 2, MPI_COMM_WORLD,
+                  &requests[2]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (unsigned round = 0; round < starts; ++round) {
+        in = -1;
+        prepare(data, 0, round);
+        MPI_Startall(3, requests);
+        if (round % 2 == 0)
+            MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+        else
+            for (flag = 0; !flag;) MPI_Testall(3, requests, &flag, MPI_STATUSES_IGNORE);
+        CHECK(in == (check_rank + check_size - 1) % check_size, "a native message beside a plan");
+        verify(data, bytes, round, "a plan beside native requests");
+    }
+    for (int i = 0; i < 3; ++i) MPI_Request_free(&requests[i]);
+    MPI_Comm_free(&comm);
+    guarded_free(data, bytes);
+}
+
+/* A plan from MPI_Bcast_init_c, started with plain MPI_Start: what mpi4py does. */
+static void large_count(void) {
+    if (bcast_init_c == NULL) return;
+    unsigned char* const data = guarded_new(bytes);
+    MPI_Request plan;
+    bcast_init_c(data, bytes, MPI_BYTE, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &plan);
+    expect_plan();
+    for (unsigned round = 0; round < 3; ++round) {
+        prepare(data, 0, round);
+        MPI_Start(&plan);
+        MPI_Wait(&plan, MPI_STATUS_IGNORE);
+        verify(data, bytes, round, "a plan with a large count");
+    }
+    MPI_Request_free(&plan);
+    guarded_free(data, bytes);
+}
+
+/* Made and freed more often than there are numbers for them, some alive all the while. */
+static void churn(void) {
+    enum { alive = 5, rounds = 400 };
+    static unsigned char data[alive][64];
+    MPI_Request plans[alive];
+    for (int i = 0; i < rounds; ++i) {
+        const int slot = i % alive;
+        if (i >= alive) MPI_Request_free(&plans[slot]);
+        bcast_init(data[slot], 64, MPI_BYTE, i % check_size, MPI_COMM_WORLD, MPI_INFO_NULL, &plans[slot]);
+        expect_plan();
+        if (check_rank == i % check_size) fill(data[slot], 64, (unsigned)i);
+        MPI_Start(&plans[slot]);
+        MPI_Wait(&plans[slot], MPI_STATUS_IGNORE);
+        verify(data[slot], 64, (unsigned)i, "a plan of many");
+    }
+    for (int i = 0; i < alive; ++i) MPI_Request_free(&plans[i]);
+}
+
+int main(int argc, char** argv) {
+    check_start(&argc, &argv, MPI_THREAD_MULTIPLE);
+    *(void**)&bcast_init = dlsym(RTLD_DEFAULT, "MPI_Bcast_init");
+    *(void**)&bcast_init_c = dlsym(RTLD_DEFAULT, "MPI_Bcast_init_c");
+    if (bcast_init == NULL) {
+        if (check_rank == 0) printf("skipped: this MPI has no MPI_Bcast_init\n");
+        MPI_Finalize();
+        return 77;
+    }
+    again_and_again();
+    opposite_orders();
+    start_receive_wait();
+    mixed();
+    large_count();
+    churn();
+    /* One that is never freed: MPI_Finalize comes by it. */
+    static unsigned char data[bytes];
+    MPI_Request plan;
+    bcast_init(data, bytes, MPI_BYTE, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &plan);
+    MPI_Start(&plan);
+    MPI_Wait(&plan, MPI_STATUS_IGNORE);
+    return check_end();
+}

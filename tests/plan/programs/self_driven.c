@@ -1,0 +1,151 @@
+/* Programs that complete on every MPI because a native nonblocking collective needs nobody to wait for it:
+ * their ranks sit in other calls, or in none, while it runs. With us they must complete as well, whether it
+ * is taken or not. One pair of ranks, or all, per program; THALWEG_TEST_TAKEN=1: it was taken.
+ */
+#include <unistd.h>
+
+#include "check.h"
+
+enum { bytes = 400000 };
+
+static unsigned char* data[2];
+static MPI_Request requests[2];
+
+static void start(int which, int root, unsigned seed) {
+    memset(data[which], poison_value, bytes);
+    if (check_rank == root) fill(data[which], bytes, seed);
+    MPI_Ibcast(data[which], bytes, MPI_BYTE, root, MPI_COMM_WORLD, &requests[which]);
+    const char* const taken = getenv("THALWEG_TEST_TAKEN");
+    if (taken != NULL && check_size > 1)
+        CHECK(was_accelerated() == (taken[0] == '1'), "%s", was_accelerated() ? "was taken" : last_reason());
+}
+
+static void end(int which, unsigned seed) {
+    MPI_Wait(&requests[which], MPI_STATUS_IGNORE);
+    verify(data[which], bytes, seed, "a broadcast");
+}
+
+static void send_to_next(int last) {
+    MPI_Send(&last, 1, MPI_INT, (check_rank + 1) % check_size, 9, MPI_COMM_WORLD);
+}
+static void receive_from_previous(void) {
+    int number;
+    MPI_Recv(&number, 1, MPI_INT, (check_rank + check_size - 1) % check_size, 9, MPI_COMM_WORLD,
+             MPI_STATUS_IGNORE);
+}
+
+/* Rank 0 waits for a message that its neighbour sends only when the broadcast is complete there; in the chain
+ * of a broadcast everybody depends on everybody before. */
+static void receive_before_wait(int root, unsigned seed) {
+    const int last = check_size - 1;
+    start(0, root, seed);
+    if (check_rank == last) {
+        end(0, seed);
+        send_to_next(1);
+    } else if (check_rank == 0) {
+        receive_from_previous();
+        end(0, seed);
+    } else {
+        usleep(20000); /* in no call at all */
+        end(0, seed);
+    }
+}
+
+static void ssend_before_wait(unsigned seed) {
+    const int last = check_size - 1;
+    start(0, 0, seed);
+    if (check_rank == last) {
+        end(0, seed);
+        MPI_Recv(NULL, 0, MPI_BYTE, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else {
+        if (check_rank == 0) MPI_Ssend(NULL, 0, MPI_BYTE, last, 4, MPI_COMM_WORLD);
+        end(0, seed);
+    }
+}
+
+/* The root computes for long, in no call, and its data is needed meanwhile. */
+static void compute_before_wait(unsigned seed) {
+    start(0, 0, seed);
+    if (check_rank == 0) {
+        const double until = seconds_now() + 1.5;
+        volatile double x = 0;
+        while (seconds_now() < until) x += 1;
+        end(0, seed);
+    } else {
+        const double began = seconds_now();
+        end(0, seed);
+        const double took = seconds_now() - began;
+        const char* const taken = getenv("THALWEG_TEST_TAKEN");
+        if (taken != NULL && taken[0] == '1')
+            CHECK(took < 1.2, "%.3f s for a broadcast whose root computes for 1.5 s", took);
+    }
+}
+
+/* Two operations waited for in opposite orders. */
+static void opposite_orders(unsigned seed) {
+    start(0, 0, seed);
+    start(1, check_size - 1, seed + 1);
+    const int first = check_rank % 2;
+    end(first, seed + (unsigned)first);
+    end(1 - first, seed + (unsigned)(1 - first));
+}
+
+/* One rank is in a barrier of two others' communicator, in a window's fence, and so on. */
+static void other_calls(unsigned seed) {
+    MPI_Comm other;
+    MPI_Win window;
+    static int exposed;
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    MPI_Win_create(&exposed, sizeof exposed, sizeof exposed, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    for (int which = 0; which < 2; ++which) {
+        start(0, 0, seed);
+        if (check_rank == check_size - 1) end(0, seed);
+        if (which == 0)
+            MPI_Barrier(other);
+        else
+            MPI_Win_fence(0, window);
+        if (check_rank != check_size - 1) end(0, seed);
+    }
+    MPI_Win_free(&window);
+    MPI_Comm_free(&other);
+}
+
+/* A native nonblocking collective goes on while its rank waits for one of ours: the last rank waits for the
+ * native one before it starts ours, the others the other way round. */
+static void native_before(unsigned seed) {
+    enum { count = 200000 };
+    static int mine[count], sum[count];
+    MPI_Request native;
+    const int last = check_size - 1;
+    for (int i = 0; i < count; ++i) mine[i] = i + check_rank;
+    MPI_Ireduce(mine, sum, count, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD, &native);
+    if (check_rank == last) MPI_Wait(&native, MPI_STATUS_IGNORE);
+    start(0, last, seed);
+    end(0, seed);
+    if (check_rank != last) MPI_Wait(&native, MPI_STATUS_IGNORE);
+    for (int i = 0; i < count && check_rank == 0; ++i)
+        CHECK(sum[i] == check_size * i + check_size * last / 2, "a native sum beside ours: element %d", i);
+}
+
+int main(int argc, char** argv) {
+    const char* const level = getenv("THALWEG_TEST_LEVEL");
+    check_start(&argc, &argv,
+                level != NULL && strcmp(level, "single") == 0 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE);
+    data[0] = guarded_new(bytes);
+    data[1] = guarded_new(bytes);
+    MPI_Ibcast(data[0], 1, MPI_BYTE, 0, MPI_COMM_WORLD, &requests[0]);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (unsigned round = 0; round < 5; ++round) {
+        receive_before_wait(0, 10 * round);
+        receive_before_wait(check_size - 1, 10 * round + 1);
+        ssend_before_wait(10 * round + 2);
+        opposite_orders(10 * round + 3);
+        other_calls(10 * round + 5);
+        native_before(10 * round + 6);
+    }
+    compute_before_wait(77);
+    guarded_free(data[0], bytes);
+    guarded_free(data[1], bytes);
+    return check_end();
+}
