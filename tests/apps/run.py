@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs one case of the applications under one MPI: run.py CASE RANKS native|thalweg THALWEG SORT GRADIENT WATCH -- LAUNCHER…
 
-WATCH is the preload of watch.c. Exit status 0: passed, 1: failed.
+WATCH is the preload of watch.c. LAUNCHER is an MPI's own, or `thalweg lab run …` up to its `--`. Exit status 0: passed,
+77: no lab here, 1: failed.
 """
 import json
 import os
@@ -29,7 +30,8 @@ def launch(program, *options, **variables):
     report.unlink(missing_ok=True)
     inner = [thalweg, "run", "--", program] if wrapper == "thalweg" else [program]
     variables = {**variables, **({"THALWEG_REPORT": str(report)} if wrapper == "thalweg" else {})}
-    command = [*launcher, "-n", str(ranks), "env", *(f"{k}={v}" for k, v in variables.items()), *inner,
+    start = launcher if "lab" in launcher else [*launcher, "-n", str(ranks)]
+    command = [*start, "env", *(f"{k}={v}" for k, v in variables.items()), *inner,
                *(str(option) for option in options)]
     try:
         result = subprocess.run(command, capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL)
@@ -74,6 +76,16 @@ def case_gradient():
     steps = 8 if ranks <= 4 else 3
     passes(gradient, 3, *once, "--n", "1,5,61", "--nonzeros", 3, "--segments", 3, "--steps", steps)
     passes(gradient, 1, *once, "--n", 400, "--segments", 1, "--steps", steps, "--outer", 2)
+
+
+def case_lab():
+    """One rank per host: the shape on which Thalweg takes nonblocking collectives."""
+    check = subprocess.run([thalweg, "lab", "check"], capture_output=True, text=True)
+    if check.returncode != 0:
+        print(check.stdout + check.stderr)
+        sys.exit(77)
+    passes(sort, 4, *once, "--keys", "3,20011", "--input", "random,few", "--digit-bits", 12)
+    passes(gradient, 2, *once, "--n", "61,3000", "--nonzeros", 3, "--steps", 6, "--slowdown", 1e-7)
 
 
 def case_nas_class():
