@@ -1,6 +1,7 @@
 #include "plan/lane.h"
 
 #include <algorithm>
+#include <iterator>
 #include <new>
 
 #include "plan/attendance.h"
@@ -54,11 +55,17 @@ void Lane::make_channels(const World& world) {
     Limits limits;
     limits.in_flight = static_cast<std::uint32_t>(world.settings().in_flight);
     limits.credit_bytes = world.settings().credit_bytes;
+    most_idle_bytes_ = world.settings().plan_memory;
     channel_ = make_channel(*transport_, limits);
     driven_ = std::make_unique<DrivenChannel>(channel_, &Attendance::agent());
 }
 
-Lane::~Lane() = default;
+constinit std::atomic<std::uint64_t> Lane::idle_bytes{0};
+
+Lane::~Lane() {
+    for (const std::unique_ptr<Run>& run : idle_)
+        idle_bytes.fetch_sub(run->footprint_bytes, std::memory_order_relaxed);
+}
 
 std::uint32_t Lane::live_operations() const { return transport_->capabilities().live_operations; }
 
@@ -76,17 +83,20 @@ std::unique_ptr<Run> Lane::take_idle(const RunKey& key) {
     if (found == idle_.end()) return nullptr;
     std::unique_ptr<Run> run = std::move(*found);
     idle_.erase(found);
+    idle_bytes.fetch_sub(run->footprint_bytes, std::memory_order_relaxed);
     return run;
 }
 
 void Lane::give_back(std::unique_ptr<Run> run) {
-    std::unique_ptr<Run> dropped;  // outside the lock
+    std::list<std::unique_ptr<Run>> dropped;  // outside the lock
     try {
         const std::lock_guard lock(mutex_);
         idle_.push_front(std::move(run));
-        if (idle_.size() > most_idle) {
-            dropped = std::move(idle_.back());
-            idle_.pop_back();
+        idle_bytes.fetch_add(idle_.front()->footprint_bytes, std::memory_order_relaxed);
+        while (idle_.size() > 1 &&
+               (idle_.size() > most_idle || idle_bytes.load(std::memory_order_relaxed) > most_idle_bytes_)) {
+            idle_bytes.fetch_sub(idle_.back()->footprint_bytes, std::memory_order_relaxed);
+            dropped.splice(dropped.end(), idle_, std::prev(idle_.end()));
         }
     } catch (const std::bad_alloc&) {
         // push_front moved nothing: the run goes.

@@ -8,6 +8,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -63,8 +64,12 @@ struct RunKey {
 // One execution and the operation that runs it.
 struct Run {
     Run(const RunKey& made_for, std::shared_ptr<const Schedule> schedule, std::shared_ptr<Channel> channel)
-        : key(made_for), execution(std::move(schedule), std::move(channel)), operation(execution) {}
+        : key(made_for),
+          footprint_bytes(schedule->scratch_bytes() + 128 * schedule->steps().size()),
+          execution(std::move(schedule), std::move(channel)),
+          operation(execution) {}
     RunKey key;
+    std::uint64_t footprint_bytes;  // memory that goes with it
     Execution execution;
     Operation operation;
 };
@@ -111,8 +116,11 @@ class Lane {
     void make_channels(const World& world);
     std::unique_ptr<Run> take_idle(const RunKey& key);
 
-    // Runs that are kept for the next operations.
+    // Runs that are kept for the next operations: so many on a lane, and so many bytes in the process, but
+    // always the one that was used last.
     static constexpr std::size_t most_idle = 32;
+    static std::atomic<std::uint64_t> idle_bytes;
+    std::uint64_t most_idle_bytes_ = 0;
 
     std::shared_ptr<LaneNumber> number_;    // over MPI
     std::vector<std::uint32_t> processes_;  // over libucp: those of the group

@@ -1,5 +1,6 @@
-/* What many communicators keep between their calls is bounded for the process. "kept LOW HIGH": afterwards
- * the process has grown by LOW to HIGH MiB. */
+/* What many communicators keep between their calls is bounded for the process, and so is what one keeps of
+ * nonblocking reductions of many sizes. "kept LOW HIGH [reductions]": afterwards the process has grown by LOW
+ * to HIGH MiB. */
 #include "check.h"
 
 enum { communicators = 40, blocks = 1 << 18, bytes = 4 * blocks };
@@ -13,9 +14,38 @@ static long resident_kib(void) {
     return kib;
 }
 
+/* No two of the same size, so no run serves another one. Returns what the process has grown by, in MiB. */
+static long reduce_many_sizes(void) {
+    enum { sizes = 24, smallest = 1 << 21 };
+    static int values[smallest + sizes];
+    long before = 0;
+    for (int i = 0; i < sizes; ++i) {
+        MPI_Request request;
+        const int count = smallest + i;
+        for (int k = 0; k < count; ++k) values[k] = k + i;
+        MPI_Iallreduce(MPI_IN_PLACE, values, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+        if (expect_thalweg()) CHECK(was_accelerated(), "native: %s", last_reason());
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        for (int k = 0; k < count; ++k)
+            if (values[k] != check_size * (k + i)) FAIL("sum %d is wrong", k);
+        if (i == 0) before = resident_kib();
+    }
+    return (resident_kib() - before) >> 10;
+}
+
+static void check_growth(long grown, long low, long high) {
+    printf("rank %d has grown by %ld MiB\n", check_rank, grown);
+    CHECK(grown >= low && grown <= high, "it has grown by %ld MiB, not %ld to %ld", grown, low, high);
+}
+
 int main(int argc, char** argv) {
-    check_start(&argc, &argv, MPI_THREAD_SINGLE);
+    const int reductions = argc > 3;
+    check_start(&argc, &argv, reductions ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);
     const long low = argc > 2 ? atol(argv[1]) : 0, high = argc > 2 ? atol(argv[2]) : 1 << 30;
+    if (reductions) {
+        check_growth(reduce_many_sizes(), low, high);
+        return check_end();
+    }
     static int data[2 * blocks];
     static unsigned char expected[bytes];
     MPI_Datatype vector;
@@ -38,9 +68,7 @@ int main(int argc, char** argv) {
                 if (memcmp(&data[2 * k], expected + 4 * k, 4) != 0) FAIL("byte %d is wrong", 4 * k);
             if (round == 0 && i == 0) before = resident_kib();
         }
-    const long grown = (resident_kib() - before) >> 10;
-    printf("rank %d has grown by %ld MiB\n", check_rank, grown);
-    CHECK(grown >= low && grown <= high, "it has grown by %ld MiB, not %ld to %ld", grown, low, high);
+    check_growth((resident_kib() - before) >> 10, low, high);
     for (int i = 0; i < communicators; ++i) MPI_Comm_free(&comms[i]);
     MPI_Type_free(&vector);
     return check_end();
