@@ -84,7 +84,7 @@ void thalweg_after_start_fortran(int count, const int* requests) {
 }
 
 int thalweg_take_MPI_Request_free(const void* request, int* error) {
-    if (!concerns_us() || inside(__builtin_frame_address(0))) return 0;
+    if (!concerns_us() || request == nullptr || inside(__builtin_frame_address(0))) return 0;
     return thalweg_entry_request_free(*as_requests(request), error);
 }
 int thalweg_take_mpi_request_free(const int* request, int* error) {
@@ -92,7 +92,7 @@ int thalweg_take_mpi_request_free(const int* request, int* error) {
     return thalweg_entry_request_free(host()->request_of_fortran(*request), error);
 }
 int thalweg_take_MPI_Cancel(const void* request, int* error) {
-    if (!concerns_us() || inside(__builtin_frame_address(0))) return 0;
+    if (!concerns_us() || request == nullptr || inside(__builtin_frame_address(0))) return 0;
     return thalweg_entry_cancel(*as_requests(request), error);
 }
 int thalweg_take_mpi_cancel(const int* request, int* error) {

@@ -104,6 +104,7 @@ Ticket* find(const MPI_Request& request) {
 // Calls `action` with every ticket among the requests, without the lock.
 template <typename Action>
 void for_each(const MPI_Request* requests, int count, Action action) {
+    if (requests == nullptr) return;  // an error that the native call reports
     std::array<Ticket*, 64> some;
     for (int begin = 0; begin < count;) {
         std::size_t found = 0;
@@ -152,9 +153,11 @@ void finish(Ticket& ticket) {
         mpi.Grequest_complete(request);
         return;
     }
-    // The receive that completes here cannot carry an error.
+    // The receive that completes here cannot carry the error's class. It has room for no byte, so one makes
+    // the native call fail too, where the program's handler returns.
+    const char byte = 0;
     if (error != MPI_SUCCESS) mpi.Comm_call_errhandler(mpi.comm_world, error);
-    mpi.Send(nullptr, 0, mpi.byte, 0, tag, Attendance::self());
+    mpi.Send(&byte, error != MPI_SUCCESS ? 1 : 0, mpi.byte, 0, tag, Attendance::self());
 }
 
 bool is_active(const Ticket& ticket) {
