@@ -30,6 +30,17 @@ for line in page.splitlines():
     if len(row) > 10 and row[1] == "4x2":
         measured.add((row[0], row[2], row[3], row[5], row[6], row[8], row[9]))
 
+# The applications: the first table of their section has a row each, the second one each version.
+applications = {}
+for line in page.splitlines():
+    row = cells(line)
+    if len(row) > 11 and row[0] in ("radix sort", "conjugate gradient"):
+        key = (row[0], row[1], row[2])
+        if row[3] == "nonblocking":
+            applications[key] = (*applications[key][:1], row[5], *applications[key][1:])
+        elif row[3].endswith("iB"):
+            applications[key] = (row[5], row[7], row[8], row[9])
+
 for path in results:
     kind, mpi = path.stem.split("-")[:2]
     heading = {"bcast": f"\n## {mpi}\n", "rings": "\n## The trimmed ring", "onehost": f"\n### {mpi}\n",
@@ -41,6 +52,10 @@ for path in results:
 checked = 0
 for line in (root / "README.md").read_text(encoding="utf-8").splitlines():
     row = cells(line)
+    if len(row) == 7 and row[0] in ("radix sort", "conjugate gradient"):
+        if applications.get((row[0], names[row[1]], "4x1")) != tuple(row[2:]):
+            sys.exit(f"README.md: the row {line.strip()} is not in docs/measurements.md; copy it from there")
+        checked += 1
     if len(row) != 7 or not re.search(r"[KM]iB$", row[1]):
         continue
     name = next(short for long, short in names.items() if row[0].startswith(long))
