@@ -232,6 +232,7 @@ static void many(void) {
     guarded_free(big, large);
 }
 
+#ifndef MPI_ABI_VERSION
 /* Null pointers while one of ours is alive: the error that this library gives, not a crash. */
 static int class_of(int code) {
     int class = MPI_SUCCESS;
@@ -260,6 +261,7 @@ static void null_pointers(void) {
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
+#endif
 
 /* Freeing or cancelling what is active: what this library says of its own. */
 static void errors(void) {
@@ -332,7 +334,9 @@ int main(int argc, char** argv) {
     many();
     if (argc > 1 && strcmp(argv[1], "errors") == 0) {
         errors();
+#ifndef MPI_ABI_VERSION  /* MPICH's library of the standard ABI crashes in MPI_Waitall(1, NULL) itself */
         null_pointers(); /* MPICH does not forget that MPI_COMM_SELF was given a handler */
+#endif
     }
     return check_end();
 }
