@@ -73,7 +73,8 @@ struct Selector::Impl {
         std::string why;
         if (failed(parse_table(json, table, why)) || table.collective != collective) return;
         const Level& level = selection.machine.inter;
-        if (!table.latency_ps.has(level.latency) || !table.bytes_per_second.has(level.bytes_per_second))
+        if (!table.latency_ps.has(level.latency) || !table.bytes_per_second.has(level.bytes_per_second) ||
+            !table.ports.has(std::max<std::uint64_t>(level.ports, 1)))
             return;
         for (TuningRow& row : table.rows) {
             const bool fits = (row.family.empty() || row.family == selection.family) &&

@@ -117,6 +117,7 @@ Status parse_table(std::string_view text, TuningTable& table, std::string& why) 
     reader.text("commit", result.commit);
     reader.range("latency_us", result.latency_ps, 1e6);
     reader.range("rate_mbit", result.bytes_per_second, 1e6 / 8);
+    reader.range("ports", result.ports);
     reader.only_these_and({"rows"});
     std::string known;
     for (int i = 0; i < collective_count; ++i) {

@@ -32,7 +32,7 @@ struct TuningRow {
 struct TuningTable {
     Collective collective = Collective::bcast;
     std::string machine, date, method, commit;
-    Range latency_ps, bytes_per_second;  // of the machines it speaks for
+    Range latency_ps, bytes_per_second, ports;  // of the machines it speaks for
     std::vector<TuningRow> rows;
 };
 

@@ -18,9 +18,9 @@ SIZES = (4096, 65537)
 SHORT = 4097  # bytes, in blocks of short calls
 SHORT_CALLS = 250
 RACED = [{"name": "native", "native": True},
-         {"name": "crawling", "native": False, "option": "chain:chunk_bytes=512", "always": False},
-         {"name": "kept", "native": False, "option": "chain:chunk_bytes=512"}]
-RACE_BYTES, RACE_SAMPLES = 8 << 20, 3
+         {"name": "crawling", "native": False, "option": "chain:chunk_bytes=1536", "always": False},
+         {"name": "kept", "native": False, "option": "chain:chunk_bytes=1536"}]
+RACE_BYTES, RACE_SAMPLES = 32 << 20, 3
 
 
 def drive(mpi, folder, name, columns, points, **more):
