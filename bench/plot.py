@@ -66,10 +66,30 @@ def style(column):
     return {"color": "tab:blue", "alpha": 0.35, "linewidth": 1}
 
 
-def draw(panels, out):
+def grid_of(panels):
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(5.2 * columns, 3.8 * rows), squeeze=False)
+    return plt.subplots(rows, columns, figsize=(5.2 * columns, 3.8 * rows), squeeze=False)
+
+
+def finish_axis(axis, title):
+    axis.set_xscale("log", base=2)
+    axis.set_xlabel("bytes")
+    axis.set_title(title)
+    axis.grid(True, which="both", alpha=0.2)
+    axis.legend(fontsize=8)
+
+
+def save(figure, axes, panels, title, out):
+    for axis in list(axes.flat)[len(panels):]:
+        axis.set_visible(False)
+    figure.suptitle(title, fontsize=11)
+    figure.tight_layout()
+    figure.savefig(out, dpi=110)
+
+
+def draw(panels, out):
+    figure, axes = grid_of(panels)
     for axis, (key, panel) in zip(axes.flat, sorted(panels.items())):
         limited = any(limit for points in panel.values() for _, _, limit in points.values())
         for column, points in sorted(panel.items()):
@@ -83,23 +103,13 @@ def draw(panels, out):
             axis.set_ylim(0.9, 8)
         else:
             axis.set_ylabel("seconds")
-        axis.set_xscale("log", base=2)
         axis.set_yscale("log")
-        axis.set_xlabel("bytes")
-        axis.set_title(f"{key[0]}, {key[1]} hosts x ranks {key[2]}")
-        axis.grid(True, which="both", alpha=0.2)
-        axis.legend(fontsize=8)
-    for axis in list(axes.flat)[len(panels):]:
-        axis.set_visible(False)
-    figure.suptitle("Broadcast: thick lines are the defaults, thin ones every other algorithm", fontsize=11)
-    figure.tight_layout()
-    figure.savefig(out, dpi=110)
+        finish_axis(axis, f"{key[0]}, {key[1]} hosts x ranks {key[2]}")
+    save(figure, axes, panels, "Broadcast: thick lines are the defaults, thin ones every other algorithm", out)
 
 
 def draw_overlap(panels, out):
-    columns = min(3, len(panels))
-    rows = -(-len(panels) // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(5.2 * columns, 3.8 * rows), squeeze=False)
+    figure, axes = grid_of(panels)
     for axis, (key, panel) in zip(axes.flat, sorted(panels.items())):
         for column, points in sorted(panel.items()):
             sizes = sorted(points)
@@ -110,16 +120,8 @@ def draw_overlap(panels, out):
             axis.plot(sizes, [points[s] for s in sizes], label=column if named else None, **line)
         axis.set_ylim(-3, 103)
         axis.set_ylabel("hidden (OSU), %")
-        axis.set_xscale("log", base=2)
-        axis.set_xlabel("bytes")
-        axis.set_title(f"{key[0]}, {key[1]}, {key[2]} hosts x ranks {key[3]}")
-        axis.grid(True, which="both", alpha=0.2)
-        axis.legend(fontsize=8)
-    for axis in list(axes.flat)[len(panels):]:
-        axis.set_visible(False)
-    figure.suptitle("What of a nonblocking collective hides behind computation", fontsize=11)
-    figure.tight_layout()
-    figure.savefig(out, dpi=110)
+        finish_axis(axis, f"{key[0]}, {key[1]}, {key[2]} hosts x ranks {key[3]}")
+    save(figure, axes, panels, "What of a nonblocking collective hides behind computation", out)
 
 
 def main():

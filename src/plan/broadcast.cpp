@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "plan/communicator.h"
 #include "plan/failure.h"
 #include "plan/last_call.h"
@@ -16,8 +15,6 @@
 #include "transport/mpi/host.h"
 
 namespace thalweg {
-
-thread_local constinit LastCall last_call [[gnu::tls_model("initial-exec")]]{};
 
 namespace {
 
@@ -45,26 +42,6 @@ Status move_piece(Communicator& state, Plan& plan, Payload& payload, std::uint64
 
 // The user's error handler decides what a failure means, as if the native library had failed. It may free the
 // communicator or never return: nothing of ours is held, and nothing touched afterwards.
-int raise(MPI_Comm comm, Status status, int native_error) {
-    THALWEG_LOG_AT(error, "a broadcast failed: %s", describe(status));
-    const int code = mpi_error_of(status, native_error);
-    host()->Comm_call_errhandler(comm, code);
-    return code;
-}
-
-void note_accelerated(const Plan& plan, std::uint64_t bytes) {
-    LastCall& last = last_call;
-    last.any = last.accelerated = true;
-    last.bytes = bytes;
-    const auto copy = [](char(&target)[128], const std::string& text) {
-        const std::size_t length = std::min(text.size(), sizeof target - 1);
-        std::memcpy(target, text.data(), length);
-        target[length] = '\0';
-    };
-    copy(last.algorithm, plan.algorithm);
-    copy(last.chosen_because, plan.reason);
-}
-
 }  // namespace
 
 bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t count, MPI_Datatype type,
@@ -88,7 +65,7 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
     if (root < 0 || root >= state->size()) return decline(Reason::invalid);
     if (bytes == 0) return decline(Reason::empty);
     if (state->broken) {
-        error = raise(comm, Status::transport_failed, state->native_error());
+        error = raise(comm, "a broadcast", Status::transport_failed, state->native_error());
         return true;
     }
 
@@ -104,7 +81,7 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
     if (payload.refused_by_native()) return decline(Reason::invalid);
     if (!failed(status)) status = payload.prepare(state->memory().staging);
     if (!failed(status)) {
-        note_accelerated(*plan, bytes);
+        note_accelerated(plan->algorithm, plan->reason, bytes);
         ++plan->tally->calls;
         plan->tally->bytes += bytes;
         plan->tally->staged_calls += payload.direct() == nullptr;
@@ -119,7 +96,7 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
         state->broken = true;
         const int native_error = state->native_error();
         in_use.reset();
-        error = raise(comm, status, native_error);
+        error = raise(comm, "a broadcast", status, native_error);
         return true;
     }
     if (__builtin_expect(reserve_in_use() != 0, 0)) state->relieve_reserve();

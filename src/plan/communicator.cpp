@@ -1,6 +1,5 @@
 #include "plan/communicator.h"
 
-#include <cstring>
 #include <new>
 
 #include "algorithms/most_steps.h"
@@ -8,6 +7,7 @@
 #include "model/machine.h"
 #include "plan/quiet_errors.h"
 #include "plan/reserve.h"
+#include "plan/set_up.h"
 #include "transport/mpi/host.h"
 #include "transport/mpi/mpi_transport.h"
 #if defined(THALWEG_SABOTEUR)
@@ -28,16 +28,6 @@ constexpr int picks = 8;
 
 // What a hop costs beyond the network where ranks sleep while they wait: about one sleep and a wake-up.
 constexpr Picoseconds sleeping_hop = 30'000'000;
-
-// Each rank's values combined: the largest, or all bits. False: MPI failed.
-template <int count>
-bool combined(MPI_Comm comm, MPI_Op operation, std::uint64_t (&values)[count]) {
-    std::uint64_t all[count];
-    const Host& mpi = *host();
-    if (mpi.Allreduce(values, all, count, mpi.uint64, operation, comm) != MPI_SUCCESS) return false;
-    std::memcpy(values, all, sizeof all);
-    return true;
-}
 
 // The native MPI's name in tuning tables.
 std::string family_of(const char* library_version) {

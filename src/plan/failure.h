@@ -3,7 +3,9 @@
 
 #include <mpi.h>
 
+#include "base/log.h"
 #include "base/status.h"
+#include "transport/mpi/host.h"
 
 namespace thalweg {
 
@@ -20,6 +22,15 @@ inline int mpi_error_of(Status status, int native_error) {
         default:
             return MPI_ERR_OTHER;
     }
+}
+
+// Says that `what` failed and calls the communicator's error handler, as MPI does; the code to return, where
+// the handler returns.
+inline int raise(MPI_Comm comm, const char* what, Status status, int native_error) {
+    THALWEG_LOG_AT(error, "%s failed: %s", what, describe(status));
+    const int code = mpi_error_of(status, native_error);
+    host()->Comm_call_errhandler(comm, code);
+    return code;
 }
 
 }  // namespace thalweg

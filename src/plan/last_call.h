@@ -1,7 +1,8 @@
-// What happened to the calling thread's last broadcast, for thalweg_get_last_call.
+// What happened to the calling thread's last call that Thalweg looked at, for thalweg_get_last_call.
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "plan/statistics.h"
 
@@ -27,5 +28,8 @@ inline void note_declined(Reason reason, std::uint64_t bytes) {
     last_call.reason = reason;
     last_call.bytes = bytes;
 }
+
+// A call that ran `algorithm`; longer texts are cut.
+void note_accelerated(std::string_view algorithm, std::string_view chosen_because, std::uint64_t bytes);
 
 }  // namespace thalweg

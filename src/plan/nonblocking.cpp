@@ -1,10 +1,8 @@
 #include "plan/nonblocking.h"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 
-#include "base/log.h"
 #include "plan/attendance.h"
 #include "plan/bypass.h"
 #include "plan/datatype.h"
@@ -18,19 +16,6 @@
 namespace thalweg {
 
 namespace {
-
-void note(const Decision& decision, std::uint64_t bytes) {
-    LastCall& last = last_call;
-    last.any = last.accelerated = true;
-    last.bytes = bytes;
-    const auto copy = [](char(&target)[128], const std::string& text) {
-        const std::size_t length = std::min(text.size(), sizeof target - 1);
-        std::memcpy(target, text.data(), length);
-        target[length] = '\0';
-    };
-    copy(last.algorithm, to_text(*decision.choice));
-    copy(last.chosen_because, decision.reason);
-}
 
 // What a call was left to the native library for; null.
 class Declining {
@@ -129,13 +114,6 @@ std::optional<Reason> look_at(const CollectiveCall& call, int rank, int size, Sh
     }
     if (shape.total == 0) return Reason::empty;
     return std::nullopt;
-}
-
-int raise(MPI_Comm comm, Status status, int native_error) {
-    THALWEG_LOG_AT(error, "a nonblocking collective failed: %s", describe(status));
-    const int code = mpi_error_of(status, native_error);
-    host()->Comm_call_errhandler(comm, code);
-    return code;
 }
 
 // The program's memory as what the schedules work on.
@@ -308,7 +286,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     NonblockingState& state = *self_driven.state;
     std::shared_ptr<Lane> lane = state.lane();
     if (lane->broken()) {
-        error = raise(call.comm, Status::transport_failed, lane->native_error());
+        error = raise(call.comm, "a nonblocking collective", Status::transport_failed, lane->native_error());
         return nullptr;
     }
     const Pieces pieces = call.pieces_of(shape.bytes);
@@ -326,10 +304,10 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     if (status == Status::invalid_argument) return decline.on(communicator, Reason::invalid, shape.bytes);
     if (ongoing == nullptr) {
         lane->fail();
-        error = raise(call.comm, status, MPI_SUCCESS);
+        error = raise(call.comm, "a nonblocking collective", status, MPI_SUCCESS);
         return nullptr;
     }
-    note(decision, shape.bytes);
+    note_accelerated(to_text(*decision.choice), decision.reason, shape.bytes);
     if (!call.persistent) ongoing->start();
     return ongoing;
 }

@@ -83,21 +83,8 @@ bool AppsBench::launch(const AppCase& app, const std::string& side, int round, s
     const fs::path lines = folder_ / "lines.jsonl", facts = folder_ / "lab.json";
     fs::remove(lines);
     const std::string self = own_path();
-    std::vector<std::string> words{self,
-                                   "lab",
-                                   "run",
-                                   "--hosts",
-                                   std::to_string(shape.hosts),
-                                   "--ppn",
-                                   std::to_string(shape.ppn),
-                                   "--rate",
-                                   shape.rate,
-                                   "--rails",
-                                   std::to_string(shape.rails),
-                                   "--mpi",
-                                   shape.mpi,
-                                   "--json",
-                                   facts.string()};
+    std::vector<std::string> words = lab_run(shape);
+    words.insert(words.end(), {"--json", facts.string()});
     if (request_.force) words.push_back("--force");
     words.push_back("--");
     if (side == thalweg_side) words.insert(words.end(), {self, "run", "--"});

@@ -66,19 +66,7 @@ std::vector<std::string> command_line(const Launch& launch, const std::string& c
     const Shape& shape = launch.shape;
     std::vector<std::string> words;
     if (shape.hosts > 0) {
-        words = {self,
-                 "lab",
-                 "run",
-                 "--hosts",
-                 std::to_string(shape.hosts),
-                 "--ppn",
-                 std::to_string(shape.ppn),
-                 "--rate",
-                 shape.rate,
-                 "--rails",
-                 std::to_string(shape.rails),
-                 "--mpi",
-                 shape.mpi};
+        words = lab_run(shape);
         if (launch.force) words.push_back("--force");
         words.push_back("--");
     } else {
@@ -174,6 +162,22 @@ nlohmann::json configuration(const Launch& launch) {
 }  // namespace
 
 std::string Shape::text() const { return fmt::format("{}x{}", std::max(1, hosts), ppn); }
+
+std::vector<std::string> lab_run(const Shape& shape) {
+    return {own_path(),
+            "lab",
+            "run",
+            "--hosts",
+            std::to_string(shape.hosts),
+            "--ppn",
+            std::to_string(shape.ppn),
+            "--rate",
+            shape.rate,
+            "--rails",
+            std::to_string(shape.rails),
+            "--mpi",
+            shape.mpi};
+}
 
 nlohmann::json session_context(const Shape& shape) {
     return {{"commit", source_commit()},

@@ -42,6 +42,9 @@ struct Launch {
 // What all rows of a session with this shape carry: commit, date, shape, rate.
 nlohmann::json session_context(const Shape& shape);
 
+// `thalweg lab run` on this shape, up to where further options, "--" and the program follow.
+std::vector<std::string> lab_run(const Shape& shape);
+
 // False with one sentence in `why`; rows that were complete before a failure are kept.
 bool run_launch(const Launch& launch, std::vector<Row>& rows, std::string& why);
 
