@@ -1,42 +1,17 @@
+// The agent's life: its thread's beginning and end, who asks for it, forked children, what it counted.
 #include "engine/agent.h"
 
 #include <dlfcn.h>
-#include <sched.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <time.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "engine/channel.h"
 
 namespace thalweg {
 namespace {
-
-// A timer is late by its slack, 50 us unless told otherwise: longer than our shortest sleep.
-constexpr unsigned long slack_ns = 1'000;
-// While another thread holds the helm it polls for us.
-constexpr std::uint64_t contended_ns = 50'000;
-// Between two polls of a transport that cannot wake us.
-constexpr std::uint64_t shortest_poll_ns = 20'000;
-// A descriptor that never becomes readable must not hang an operation.
-constexpr std::uint64_t longest_listen_ns = 100'000'000;
-// A starved execution widens its window after some polls in vain (execution.h).
-constexpr std::uint64_t starved_listen_ns = 1'000'000;
-// Between two polls while it spins: a sixteenth of the time already waited, within these.
-constexpr std::uint64_t shortest_spin_ns = 1'000, longest_spin_ns = 20'000;
-// It is in somebody's way where it was switched out against its will this often per check.
-constexpr std::uint64_t spin_check_ns = 20'000'000;
-constexpr long switches_in_the_way = 3;
-// And does not spin for so long then.
-constexpr std::uint64_t no_spin_ns = 10'000'000'000;
-
-constexpr std::array waking_ways{SleeperKind::umwait, SleeperKind::mwaitx};
 
 // What thread-local variables and the C library take of a stack: the size given to pthread_create includes
 // it. glibc tells (as it tells Java and Rust); elsewhere the system's own minimum is near.
@@ -46,32 +21,10 @@ std::size_t least_stack_bytes(const pthread_attr_t* attributes) {
     return ask != nullptr ? ask(attributes) : 64 * 1024;
 }
 
-long switches_against_will() {
-    rusage usage{};
-    getrusage(RUSAGE_THREAD, &usage);
-    return usage.ru_nivcsw;
-}
-
-void add(std::atomic<std::uint64_t>& counter, std::uint64_t amount) {
-    counter.store(counter.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
-}
-
 constinit std::mutex agents_mutex;
 constinit Agent* agents = nullptr;
 
 }  // namespace
-
-// What a look at the channels found.
-struct Agent::Pass {
-    std::uint32_t mine = 0;  // channels with something pending that nobody leads
-    bool moved = false;      // something completed, or local work goes on
-    bool stirred = false;    // part of a message moved
-    bool contended = false;  // another thread is driving one of them
-    bool deaf = false;       // one of them has no descriptor
-    bool starved = false;
-    std::uint64_t time_ns = 0;
-    std::uint64_t span_ns = never_ns;  // the least of theirs (arrivals.h)
-};
 
 // The child has one thread: the one that forked. Our locks may be held by threads that it lacks, so nothing
 // of ours is used there any more.
@@ -171,72 +124,6 @@ void Agent::let_go(DrivenChannel&) {
     if (!running()) forget_all();
 }
 
-void* Agent::enter(void* self) {
-    static_cast<Agent*>(self)->settle_in();
-    static_cast<Agent*>(self)->loop();
-    return nullptr;
-}
-
-void Agent::settle_in() {
-    pthread_setname_np(pthread_self(), "thalweg-agent");
-    prctl(PR_SET_TIMERSLACK, slack_ns, 0, 0, 0);
-    bool bound = true;
-    if (options_.hardware_thread >= 0) {
-        cpu_set_t mask;
-        CPU_ZERO(&mask);
-        CPU_SET(static_cast<std::size_t>(options_.hardware_thread), &mask);
-        bound = sched_setaffinity(0, sizeof mask, &mask) == 0;
-    }
-    spins_ = false;
-    if (!bound || options_.manner == AgentManner::sleep) return;
-    for (SleeperKind kind : waking_ways) {
-        if (!spins_ && sleepers_[static_cast<std::size_t>(kind)]) spinner_ = kind, spins_ = true;
-    }
-    if (!spins_ && options_.manner == AgentManner::spin) spinner_ = SleeperKind::pause, spins_ = true;
-}
-
-void Agent::loop() {
-    for (;;) {
-        const std::uint32_t seen = bell_.rings();
-        if (stopping_.load(std::memory_order_seq_cst)) break;
-        gather();
-        const Pass pass = look();
-        add(counters_.passes, 1);
-        if (pass.moved) {
-            useless_ = 0;
-            quiet_since_ns_ = 0;
-            stirs_ = 0;
-        } else if (!pass.stirred || ++stirs_ >= most_stirs) {
-            stirs_ = 0;
-            rest(pass, seen);
-        }
-    }
-    for (DrivenChannel* channel = listed_; channel != nullptr; channel = channel->next_listed_)
-        hush(*channel);
-    timespec used{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    add(counters_.cpu_ns,
-        static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(used.tv_nsec));
-}
-
-void Agent::gather() {
-    if (arrivals_.load(std::memory_order_relaxed) == nullptr) return;
-    DrivenChannel* channel = arrivals_.exchange(nullptr, std::memory_order_acquire);
-    while (channel != nullptr) {
-        DrivenChannel* const next = channel->next_listed_;
-        channel->next_listed_ = listed_;
-        listed_ = channel;
-        channel = next;
-    }
-}
-
-// Pre: it is out of the list. True: the channel may be gone from now on.
-bool Agent::forget(DrivenChannel& channel) {
-    std::uint32_t expected = DrivenChannel::listed;
-    return channel.listed_.compare_exchange_strong(expected, DrivenChannel::unlisted,
-                                                   std::memory_order_seq_cst);
-}
-
 // Pre: the thread does not run.
 void Agent::forget_all() {
     gather();
@@ -245,127 +132,6 @@ void Agent::forget_all() {
         listed_ = channel->next_listed_;
         channel->listed_.store(DrivenChannel::unlisted, std::memory_order_release);
     }
-}
-
-Agent::Pass Agent::look() {
-    Pass pass;
-    for (DrivenChannel** link = &listed_; *link != nullptr;) {
-        DrivenChannel& channel = **link;
-        DrivenChannel* const next = channel.next_listed_;
-        // Before pending() is read: who starts something now says `wanted` again.
-        channel.listed_.store(DrivenChannel::listed, std::memory_order_seq_cst);
-        if (!channel.busy()) {
-            hush(channel);
-            *link = next;
-            if (!forget(channel)) {
-                channel.next_listed_ = next;
-                *link = &channel;
-                link = &channel.next_listed_;
-            }
-            continue;
-        }
-        link = &channel.next_listed_;
-        if (channel.led()) {
-            hush(channel);
-            continue;
-        }
-        ++pass.mine;
-        if (!channel.take_helm()) {
-            pass.contended = true;
-            continue;
-        }
-        const DrivenChannel::Found found = channel.drive();
-        if (found == DrivenChannel::Found::progress || found == DrivenChannel::Found::work) {
-            pass.moved = true;
-        } else if (!pass.moved) {
-            if (pass.time_ns == 0) pass.time_ns = now_ns();
-            // What lingers only needs an ear.
-            const std::uint64_t span_ns =
-                channel.pending() == 0 ? 0 : channel.arrivals_.span_ns(pass.time_ns, channel.awaited().bytes);
-            pass.span_ns = std::min(pass.span_ns, span_ns);
-            pass.stirred |= found == DrivenChannel::Found::stirred;
-            pass.deaf |= channel.deaf_;
-            pass.starved |= channel.starved();
-        }
-        channel.leave_helm();
-    }
-    return pass;
-}
-
-void Agent::rest(const Pass& pass, std::uint32_t seen) {
-    if (pass.mine == 0) {
-        useless_ = 0;
-        quiet_since_ns_ = 0;
-        sleep(SleeperKind::futex, seen, never_ns);
-        return;
-    }
-    const std::uint64_t time_ns = pass.time_ns != 0 ? pass.time_ns : now_ns();
-    if (quiet_since_ns_ == 0) quiet_since_ns_ = time_ns;
-    if (may_spin(time_ns)) {
-        const std::uint64_t span_ns =
-            std::clamp((time_ns - quiet_since_ns_) / 16, shortest_spin_ns, longest_spin_ns);
-        sleep(spinner_, seen, time_ns + span_ns);
-    } else if (pass.contended) {
-        sleep(SleeperKind::futex, seen, time_ns + contended_ns);
-    } else if (pass.deaf || !sleepers_[static_cast<std::size_t>(SleeperKind::epoll)]) {
-        sleep(SleeperKind::futex, seen, time_ns + std::max(pass.span_ns, shortest_poll_ns));
-    } else if (const std::uint64_t span_ns = merged(pass.span_ns);
-               span_ns != 0 && useless_ >= useless_before_merge) {
-        add(counters_.merged, 1);
-        sleep(SleeperKind::futex, seen, time_ns + span_ns);
-    } else if (listen(pass, seen, time_ns)) {
-        ++useless_;
-        add(counters_.useless, 1);
-    }
-}
-
-// Arms every transport, then sleeps on their descriptors. True: one of them became ready.
-bool Agent::listen(const Pass& pass, std::uint32_t seen, std::uint64_t time_ns) {
-    for (DrivenChannel* channel = listed_; channel != nullptr; channel = channel->next_listed_) {
-        if (channel->led() || !channel->busy()) continue;
-        if (!channel->take_helm()) return false;
-        Transport& transport = channel->channel()->transport();
-        const Status armed = transport.arm();
-        const int descriptor = transport.wait_descriptor();
-        channel->leave_helm();
-        if (armed != Status::ok) return false;
-        if (channel->watched_) continue;
-        channel->watched_ = sleeper(SleeperKind::epoll).watch(descriptor) == Status::ok;
-        channel->deaf_ = !channel->watched_;
-        if (channel->deaf_) return false;
-    }
-    return sleep(SleeperKind::epoll, seen, time_ns + (pass.starved ? starved_listen_ns : longest_listen_ns));
-}
-
-void Agent::hush(DrivenChannel& channel) {
-    if (!channel.watched_) return;
-    sleeper(SleeperKind::epoll).let_go(channel.channel()->transport().wait_descriptor());
-    channel.watched_ = false;
-}
-
-// Not where it would take the CPU from somebody who wants it: then it is switched out against its will.
-bool Agent::may_spin(std::uint64_t time_ns) {
-    if (!spins_ || time_ns < no_spin_until_ns_) return false;
-    if (time_ns - spin_checked_ns_ < spin_check_ns) return true;
-    const long switches = switches_against_will();
-    const bool in_the_way = spin_checked_ns_ != 0 &&
-                            switches - involuntary_switches_ >= switches_in_the_way &&
-                            time_ns - spin_checked_ns_ < 8 * spin_check_ns;
-    involuntary_switches_ = switches;
-    spin_checked_ns_ = time_ns;
-    if (!in_the_way) return true;
-    no_spin_until_ns_ = time_ns + no_spin_ns;
-    add(counters_.yielded, 1);
-    return false;
-}
-
-bool Agent::sleep(SleeperKind kind, std::uint32_t seen, std::uint64_t until_ns) {
-    const std::uint64_t begin_ns = now_ns();
-    const bool ready = sleeper(kind).sleep(bell_, seen, until_ns);
-    const auto index = static_cast<std::size_t>(kind);
-    add(counters_.sleeps[index], 1);
-    add(counters_.slept_ns[index], now_ns() - begin_ns);
-    return ready;
 }
 
 AgentStatistics Agent::statistics() const {

@@ -1,0 +1,96 @@
+"""The wrapper of a call in C: one template per kind of call."""
+
+from wrappers.call import AROUND, lines, wait_some
+
+
+def c_wrapper(call):
+    name, arguments = call.name, call.c_arguments()
+    out = lines(
+        "",
+        f"typedef int Next_{name}({call.c_parameters()});",
+        f"Next_{name} wrap_{name} THALWEG_WRAPS({name});",
+        f"static ThalwegNext next_{name} = {{\"{name}\", (void*)wrap_{name}, NULL}};",
+        "",
+        f"int wrap_{name}({call.c_parameters()}) {{",
+    )
+    get_next = [
+        f"    Next_{name}* next = (Next_{name}*)thalweg_next(&next_{name});",
+        "    if (next == NULL) return thalweg_missing_error();",
+    ]
+    if call.template in ("request", "end"):
+        out += lines(
+            "    int error;",
+            f"    if (thalweg_take_{call.entry()}({arguments}, &error)) return error;",
+            *get_next,
+            f"    return next({arguments});",
+        )
+    elif call.template == "collective":
+        # The way of a call that nobody wants to see has no frame of its own.
+        out = out.replace(
+            f"\nint wrap_{name}(",
+            f"static _Atomic(void*) shortcut_{name};\n\nstatic int THALWEG_APART\nask_{name}(",
+        )
+        out += lines(
+            "    int error;",
+            f"    int answer = thalweg_take_{call.entry()}({arguments}, &error);",
+            "    if (answer == 1) return error;",
+            *get_next,
+            f"    if (answer == 2) thalweg_remember(&shortcut_{name}, (void*)next);",
+            f"    return next({arguments});",
+            "}",
+            "",
+            f"int wrap_{name}({call.c_parameters()}) {{",
+            f"    Next_{name}* direct ="
+            f" (Next_{name}*)atomic_load_explicit(&shortcut_{name}, memory_order_relaxed);",
+            f"    if (direct != NULL) return direct({arguments});",
+            f"    return ask_{name}({arguments});",
+        )
+    elif call.template in ("wait", "test"):
+        count, requests = call.requests(False)
+        # MPI_Request_get_status has its request by value.
+        one = call.template == "test" and ("ThalwegHandle", "request") in call.parameters
+        out += lines(
+            *get_next,
+            f"    thalweg_before_{call.template}"
+            + (f"_of_one({requests});" if one else f"({count}, {requests});"),
+            f"    return next({arguments});",
+        )
+    elif call.template == "wait_some":
+        out += lines(*get_next, *wait_some(call, False), f"    return next({arguments});")
+    elif call.template == "start":
+        count, requests = call.requests(False)
+        out += lines(
+            *get_next,
+            f"    int error = next({arguments});",
+            f"    if (error == 0) thalweg_after_start({count}, {requests});",
+            "    return error;",
+        )
+    elif call.template == "meeting":
+        out += lines("    thalweg_meeting(comm);", *get_next, f"    return next({arguments});")
+    elif call.template == "creation":
+        out += lines(
+            *get_next,
+            f"    int error = next({arguments});",
+            f"    if (error == 0) thalweg_after_creation({call.new_communicator()});",
+            "    return error;",
+        )
+    elif call.template == "finalize":
+        out += lines(*get_next, "    thalweg_before_finalize();", f"    return next({arguments});")
+    elif call.template == "free":
+        out += lines(
+            *get_next,
+            f"    thalweg_before_MPI_Comm_free({arguments});",
+            f"    return next({arguments});",
+        )
+    else:
+        before, after = AROUND[call.template]
+        out += lines(
+            *get_next,
+            f"    if (!thalweg_enter(__builtin_frame_address(0))) return next({arguments});",
+            f"    {before}" if before else None,
+            f"    int error = next({arguments});",
+            "    thalweg_leave();",
+            f"    if (error == 0) {after}" if after else None,
+            "    return error;",
+        )
+    return out + "}\n"

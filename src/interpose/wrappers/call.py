@@ -1,0 +1,130 @@
+"""An intercepted call as the MPI standard has it, and what its C and its Fortran wrapper share."""
+
+import re
+
+import pympistandard as standard
+
+
+class Call:
+    def __init__(self, name, template, library):
+        self.name, self.template, self.library = name, template, library
+        big = name.endswith("_c")
+        procedure = standard.PROCEDURES[(name[:-2] if big else name).lower()]
+        express = procedure.express.embiggen if big else procedure.express
+        prototype = re.fullmatch(r"int (\w+)\((.*)\)", str(express.iso_c))
+        assert prototype and prototype[1] == name, express.iso_c
+        text = prototype[2]
+        self.parameters = [self.passed(p) for p in text.split(", ")] if text not in ("", "void") else []
+        # mpi_f08 is the only Fortran binding with large counts, and it reaches the C function.
+        self.fortran = None
+        if not big:
+            head = str(procedure.express.f90).splitlines()[0]
+            self.fortran = [a.strip().lower() for a in re.search(r"\((.*)\)", head)[1].split(",")]
+        # Where mpi_f08 passes a descriptor of a buffer, the MPICH family's procedure (mpi_bcast_f08ts_) reaches the C
+        # function, which is where the call is taken; Open MPI's passes the address to a symbol of its own.
+        self.arrays = [p for p in text.split(", ") if p.endswith("[]")]
+        self.buffers = {p.split()[-1] for p in text.split(", ") if p.split()[:-1][-1:] == ["void*"]}
+
+    @staticmethod
+    def passed(parameter):
+        """(type, name) as any family passes the argument: see ThalwegHandle in runtime.h."""
+        kind, name = parameter.rsplit(" ", 1)
+        if name.endswith("[]"):
+            return "const void*" if kind.startswith("const ") else "void*", name[:-2]
+        if kind == "MPI_Count":
+            return "ThalwegCount", name
+        if kind.startswith("MPI_"):
+            return "void*" if kind.endswith("*") else "ThalwegHandle", name
+        return kind, name
+
+    def c_parameters(self):
+        return ", ".join(f"{kind} {name}" for kind, name in self.parameters) or "void"
+
+    def c_arguments(self):
+        return ", ".join(name for _, name in self.parameters)
+
+    def requests(self, fortran):
+        """The requests that the call is about: how many, and where they are."""
+        count = next((name for _, name in self.parameters if name in ("count", "incount")), None)
+        if count is None:
+            return "1", "request"
+        return ("*" if fortran else "") + count, "array_of_requests"
+
+    def new_communicator(self):
+        return next(name for kind, name in reversed(self.parameters) if kind == "void*")
+
+    def entry(self):
+        """The name of the function of runtime.h that may take the call. Arrays of large counts have one of their own."""
+        large_arrays = self.name.endswith("_c") and self.arrays
+        return self.name if large_arrays or not self.name.endswith("_c") else self.name[:-2]
+
+
+AROUND = {
+    "init": ("thalweg_before_init();", "thalweg_after_init();"),
+    "session_open": ("thalweg_before_init();", "thalweg_after_session_init();"),
+    "session_close": ("thalweg_before_session_finalize();", ""),
+}
+
+
+def folded(text):
+    """A line of at most 110 columns, or several: broken behind commas."""
+    if len(text) <= 110:
+        return text
+    end = " \\" if text.startswith("#define") else ""
+    indent = " " * (len(text) - len(text.lstrip()) + 8)
+    if ", " not in text and " = " in text:
+        return text.replace(" = ", f" =\n{indent}", 1)
+    if ", " not in text and " THALWEG_WRAPS(" in text:
+        return text.replace(" THALWEG_WRAPS(", f"\n{indent}THALWEG_WRAPS(", 1)
+    out, line = [], ""
+    for piece in re.split(r"(?<=,) ", text):
+        if len(line) + 1 + len(piece) + len(end) > 110:
+            out.append(line + end)
+            line = indent + piece
+        else:
+            line += (" " if line else "") + piece
+    return "\n".join(out + [line])
+
+
+def lines(*texts):
+    return "".join(folded(text) + "\n" for text in texts if text is not None)
+
+
+def wait_some(call, fortran):
+    """While some of ours are pending and nothing is done, the native wait would not see them complete: the test of the
+    same requests is asked again and again instead."""
+    test = call.name.replace("Wait", "Test")
+    suffix = "_fortran" if fortran else ""
+    count, requests = call.requests(fortran)
+    some = call.name == "MPI_Waitsome"
+    parameters = call.fortran if fortran else [name for _, name in call.parameters]
+    arguments = ", ".join(parameters)
+    if not some:
+        arguments = arguments.replace("index, ", "index, &flag, ")
+    done = "*outcount != 0" if some else "flag"
+    test_name = test.lower() if fortran else test
+    out = [
+        f"    if (thalweg_would_wait{suffix}({count}, {requests})) {{",
+        f"        Next_{test_name}* test = (Next_{test_name}*)thalweg_next("
+        + ("test_record" if fortran else f"&next_{test}")
+        + ");",
+        "        uint64_t began = 0;",
+        "        int flag = 0;" if not some else None,
+        "        while (test != NULL) {",
+    ]
+    if fortran:
+        out += [
+            f"            test({arguments});",
+            f"            if ({done} || ({call.fortran[-1]} != NULL && *{call.fortran[-1]} != 0)) return;",
+        ]
+    else:
+        out += [
+            f"            int error = test({arguments});",
+            f"            if ({done} || error != 0) return error;",
+        ]
+    return [line for line in out if line is not None] + [
+        "            began = thalweg_pause(began);",
+        f"            thalweg_before_test{suffix}({count}, {requests});",
+        "        }",
+        "    }",
+    ]

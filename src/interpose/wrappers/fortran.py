@@ -1,0 +1,139 @@
+"""The wrapper of a call in Fortran: one body, and a name for every spelling that a compiler may use."""
+
+from wrappers.call import AROUND, lines, wait_some
+
+
+def fortran_wrapper(call):
+    """One static body per call; the exported names only say which definition comes next."""
+    low = call.name.lower()
+    names, last = call.fortran, call.fortran[-1]
+    parameters = ", ".join(("void* " if n in call.buffers else "int* ") + n for n in names)
+    arguments = ", ".join(names)
+    waits_some = call.template == "wait_some"
+    more = "ThalwegNext* test_record, " if waits_some else ""
+    out = lines(
+        "",
+        f"#define PARAMETERS_{low} {parameters}",
+        f"#define ARGUMENTS_{low} {arguments}",
+        f"typedef void Next_{low}(PARAMETERS_{low});",
+        "",
+        f"static void body_{low}(ThalwegNext* record, {more}PARAMETERS_{low}) {{",
+    )
+    get_next = [
+        f"    Next_{low}* next = (Next_{low}*)thalweg_next(record);",
+        "    if (next == NULL) {",
+        f"        if ({last} != NULL) *{last} = thalweg_missing_error();",
+        "        return;",
+        "    }",
+    ]
+    own_error = [
+        "    int own_error = 0; /* mpi_f08 may leave ierror out */",
+        f"    if ({last} == NULL) {last} = &own_error;",
+    ]
+    if call.template in ("collective", "request", "end"):
+        # What C has as a pointer stays one: buffers, arrays, results.
+        pointers = {name for kind, name in call.parameters if kind.endswith("*")}
+        passed = ", ".join(n if n in pointers else "*" + n for n in names[:-1])
+        out += lines(
+            "    int error;",
+            f"    if (thalweg_take_{low}({passed}, &error)) {{",
+            f"        if ({last} != NULL) *{last} = error;",
+            "        return;",
+            "    }",
+            *get_next,
+            "    /* The native binding may call the C function: that is this call, asked about already. */",
+            "    int outermost = thalweg_enter(__builtin_frame_address(0));",
+            f"    next({arguments});",
+            "    if (outermost) thalweg_leave();",
+        )
+    elif call.template in ("wait", "test"):
+        count, requests = call.requests(True)
+        out += lines(
+            *get_next,
+            f"    thalweg_before_{call.template}_fortran({count}, {requests});",
+            f"    next({arguments});",
+        )
+    elif waits_some:
+        out += lines(*get_next, *wait_some(call, True), f"    next({arguments});")
+    elif call.template == "start":
+        count, requests = call.requests(True)
+        out += lines(
+            *get_next,
+            *own_error,
+            f"    next({arguments});",
+            f"    if (*{last} == 0) thalweg_after_start_fortran({count}, {requests});",
+        )
+    elif call.template == "meeting":
+        out += lines("    thalweg_meeting_fortran(*comm);", *get_next, f"    next({arguments});")
+    elif call.template == "creation":
+        out += lines(
+            *get_next,
+            *own_error,
+            f"    next({arguments});",
+            f"    if (*{last} == 0) thalweg_after_creation_fortran(*{call.new_communicator()});",
+        )
+    elif call.template == "finalize":
+        out += lines(*get_next, "    thalweg_before_finalize();", f"    next({arguments});")
+    elif call.template == "free":
+        out += lines(
+            *get_next,
+            f"    thalweg_before_mpi_comm_free(*{names[0]});",
+            f"    next({arguments});",
+        )
+    else:
+        before, after = AROUND[call.template]
+        out += lines(
+            *get_next,
+            *own_error,
+            "    if (!thalweg_enter(__builtin_frame_address(0))) {",
+            f"        next({arguments});",
+            "        return;",
+            "    }",
+            f"    {before}" if before else None,
+            f"    next({arguments});",
+            "    thalweg_leave();",
+            f"    if (*{last} == 0) {after}" if after else None,
+        )
+    out += "}\n\n"
+    # Where mpi_f08 passes a descriptor of a buffer, the MPICH family's procedure (mpi_bcast_f08ts_) reaches the C
+    # function, which is where the call is taken; Open MPI's passes the address to a symbol of its own.
+    of_open_mpi = [s for s in fortran_symbols(call) if "f08" in s and call.buffers]
+    for symbol in fortran_symbols(call):
+        if of_open_mpi and symbol == of_open_mpi[0]:
+            out += "#if defined(OPEN_MPI)\n"
+        if waits_some:
+            out += lines(f"THALWEG_FORTRAN_PAIR({symbol}, {low}, {twin(symbol)})")
+        else:
+            out += lines(f"THALWEG_FORTRAN_NAME({symbol}, {low})")
+    if of_open_mpi:
+        out += "#endif\n"
+    return out
+
+
+def twin(symbol):
+    """The test that a waiting call becomes, in the same spelling."""
+    return symbol.replace("wait", "test").replace("WAIT", "TEST")
+
+
+def fortran_symbols(call):
+    low = call.name.lower()
+    return [low, low + "_", low + "__", low.upper(), low + "_f08", low + "_f08_"]
+
+
+FORTRAN_MACRO = """
+/* An exported name with its own record of what comes next, and the body it shares with its other spellings. */
+#define THALWEG_FORTRAN_NAME(symbol, call)                                                \\
+    void wrap_fortran_##symbol(PARAMETERS_##call) THALWEG_WRAPS(symbol);                  \\
+    static ThalwegNext next_##symbol = {#symbol, (void*)wrap_fortran_##symbol, NULL};     \\
+    void wrap_fortran_##symbol(PARAMETERS_##call) { body_##call(&next_##symbol, ARGUMENTS_##call); }
+"""
+
+FORTRAN_PAIR_MACRO = """
+/* The same for a wait that may become the test of the same requests. */
+#define THALWEG_FORTRAN_PAIR(symbol, call, test)                                          \\
+    void wrap_fortran_##symbol(PARAMETERS_##call) THALWEG_WRAPS(symbol);                  \\
+    static ThalwegNext next_##symbol = {#symbol, (void*)wrap_fortran_##symbol, NULL};     \\
+    void wrap_fortran_##symbol(PARAMETERS_##call) {                                       \\
+        body_##call(&next_##symbol, &next_##test, ARGUMENTS_##call);                      \\
+    }
+"""
