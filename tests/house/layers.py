@@ -1,4 +1,4 @@
-"""Reads layers.txt and every #include under src/: fails on an arrow that layers.txt does not draw.
+"""Reads layers.txt and every #include under src/ and sim/: fails on an arrow that layers.txt does not draw.
 
 Also: <mpi.h> appears only from transport/mpi upward, and engine and transport name no collective operation.
 
@@ -45,25 +45,26 @@ def without_comments(text):
 
 
 def check(root):
-    src = root / "src"
     layers, errors = read_layers(root / "layers.txt")
     seen = 0
-    for path in sorted(src.rglob("*")):
+    # The simulator is a room beside src/.
+    src, beside = root / "src", root / "sim"
+    for path in sorted(src.rglob("*")) + sorted(beside.rglob("*")):
         if path.suffix not in SUFFIXES or not path.is_file():
             continue
-        inside = path.relative_to(src).as_posix()
+        inside = path.relative_to(src if path.is_relative_to(src) else root).as_posix()
         room = inside.split("/")[0]
         if room not in layers:
-            errors.append(f"src/{inside}: room {room} is not in layers.txt")
+            errors.append(f"{path.relative_to(root)}: room {room} is not in layers.txt")
             continue
         code = without_comments(path.read_text())
         for match in INCLUDE.finditer(code):
             seen += 1
             target = match.group(2)
-            where = f"src/{inside}:{code.count(chr(10), 0, match.start()) + 1}"
+            where = f"{path.relative_to(root)}:{code.count(chr(10), 0, match.start()) + 1}"
             if target in MPI_HEADERS and not inside.startswith(tuple(r + "/" for r in MPI_ROOMS)):
                 errors.append(f"{where}: includes <{target}> below transport/mpi")
-            if match.group(1) == '"' and (path.parent / target).is_file():
+            if match.group(1) == '"' and path.is_relative_to(src) and (path.parent / target).is_file():
                 target = (path.parent / target).resolve().relative_to(src.resolve()).as_posix()
             other = target.split("/")[0]
             allowed = any(target.startswith(name + "/") for name in layers[room])

@@ -1,0 +1,191 @@
+#include "sim/machine.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/text.h"
+
+namespace thalweg::sim {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::pair<std::string_view, std::string_view> machines[] = {
+#include "sim/machines.inc"
+};
+
+// Reads the fields of one object; the first fault is kept as a sentence.
+class Reader {
+  public:
+    Reader(const Json& object, std::string& why) : object_(object), why_(why) {}
+
+    // A number with its source: {"is": 12.5, "from": "who says so"}.
+    double number(const char* field, double scale = 1) {
+        const auto found = seen(field);
+        if (found == object_.end() || !found->is_object() || !found->contains("is") ||
+            !(*found)["is"].is_number() || !found->contains("from") || !(*found)["from"].is_string() ||
+            (*found)["from"].get<std::string>().size() < 8) {
+            fault(std::string("\"") + field + R"(" must be {"is": a number, "from": its source})");
+            return 0;
+        }
+        const double value = (*found)["is"].get<double>();
+        if (!(value >= 0)) fault(std::string("\"") + field + "\" must not be negative");
+        return value * scale;
+    }
+    double positive(const char* field, double scale = 1) {
+        const double value = number(field, scale);
+        if (why_.empty() && value <= 0) fault(std::string("\"") + field + "\" must be above 0");
+        return value;
+    }
+    std::string text(const char* field) {
+        const auto found = seen(field);
+        if (found != object_.end() && found->is_string()) return found->get<std::string>();
+        fault(std::string("\"") + field + "\" must be a text");
+        return {};
+    }
+    std::vector<unsigned> list(const char* field, std::size_t length) {
+        const auto found = seen(field);
+        std::vector<unsigned> result;
+        if (found != object_.end() && found->is_array())
+            for (const Json& value : *found)
+                if (value.is_number_unsigned() && value.get<unsigned>() > 0)
+                    result.push_back(value.get<unsigned>());
+        if (result.size() != length)
+            fault(std::string("\"") + field + "\" must be a list of " + std::to_string(length) +
+                  " positive numbers");
+        return result;
+    }
+    void nothing_else() {
+        for (const auto& [key, value] : object_.items())
+            if (std::find(seen_.begin(), seen_.end(), key) == seen_.end())
+                fault("unknown field \"" + key + "\"");
+    }
+    void fault(const std::string& sentence) {
+        if (why_.empty()) why_ = sentence;
+    }
+
+  private:
+    Json::const_iterator seen(const char* field) {
+        seen_.emplace_back(field);
+        return object_.find(field);
+    }
+
+    const Json& object_;
+    std::string& why_;
+    std::vector<std::string> seen_;
+};
+
+void read_fabric(Reader& reader, SimMachine& machine) {
+    const std::string kind = reader.text("fabric");
+    if (kind == "star") {
+        machine.fabric = Fabric::star;
+    } else if (kind == "fat_tree") {
+        machine.fabric = Fabric::fat_tree;
+        machine.sizes = reader.list("fat_tree", 2);
+    } else if (kind == "dragonfly") {
+        machine.fabric = Fabric::dragonfly;
+        machine.sizes = reader.list("dragonfly", 4);
+        machine.links = reader.list("dragonfly_links", 3);
+    } else {
+        reader.fault("\"fabric\" must be star, fat_tree or dragonfly");
+    }
+    reader.text("fabric_from");
+}
+
+}  // namespace
+
+Status parse_machine(std::string_view json, SimMachine& machine, std::string& why) {
+    const Json object = Json::parse(json, nullptr, false, true);
+    why.clear();
+    if (object.is_discarded() || !object.is_object()) {
+        why = "a machine is a JSON object";
+        return Status::invalid_argument;
+    }
+    constexpr double micro = 1e-6, giga = 1e9;
+    SimMachine read;
+    Reader reader(object, why);
+    read.name = reader.text("name");
+    read.text = reader.text("text");
+    read.hosts = static_cast<int>(reader.positive("hosts"));
+    read.cores_per_host = static_cast<int>(reader.positive("cores_per_host"));
+    read_fabric(reader, read);
+    read.rails = static_cast<unsigned>(reader.positive("rails"));
+    read.link_rate = reader.positive("link_GBps", giga);
+    read.flow_rate = reader.number("flow_GBps", giga);
+    read.message_gap = reader.number("message_gap_us", micro);
+    read.flows_per_link = static_cast<unsigned>(reader.number("flows_per_link"));
+    read.burst_bytes = reader.number("burst_bytes");
+    read.inter_latency = reader.positive("inter_latency_us", micro);
+    read.kernel_bytes = reader.number("kernel_bytes");
+    read.kernel_rate = reader.number("kernel_GBps", giga);
+    read.inter_eager = static_cast<std::uint64_t>(reader.number("inter_eager_bytes"));
+    read.network_moves_bytes = reader.number("network_moves_bytes") != 0;
+    read.intra_latency = reader.positive("intra_latency_us", micro);
+    read.intra_eager = static_cast<std::uint64_t>(reader.number("intra_eager_bytes"));
+    read.post_seconds = reader.number("post_us", micro);
+    read.complete_seconds = reader.number("complete_us", micro);
+    read.copy_rate = reader.positive("copy_GBps", giga);
+    read.host_copy_rate = reader.positive("host_copy_GBps", giga);
+    read.reduce_rate = reader.positive("reduce_GBps", giga);
+    read.agent_wake_seconds = reader.number("agent_wake_us", micro);
+    reader.nothing_else();
+    if (read.kernel_bytes > 0 && read.kernel_rate <= 0)
+        reader.fault("\"kernel_GBps\" must be above 0 where \"kernel_bytes\" is");
+    if (why.empty() && read.fabric == Fabric::dragonfly &&
+        static_cast<std::uint64_t>(read.hosts) >
+            std::uint64_t{read.sizes[0]} * read.sizes[1] * read.sizes[2] * read.sizes[3])
+        reader.fault("\"dragonfly\" has fewer places than \"hosts\" says");
+    // SimGrid's routers have one link to another group each.
+    if (why.empty() && read.fabric == Fabric::dragonfly && read.sizes[0] > read.sizes[1] * read.sizes[2])
+        reader.fault("\"dragonfly\" has more groups than a group has routers");
+    if (!why.empty()) return Status::invalid_argument;
+    machine = std::move(read);
+    return Status::ok;
+}
+
+std::span<const std::pair<std::string_view, std::string_view>> built_in_machines() { return machines; }
+
+Status find_machine(const std::string& name, SimMachine& machine, std::string& why) {
+    std::vector<std::string_view> names;
+    for (const auto& [known, json] : machines) {
+        if (known == name) return parse_machine(json, machine, why);
+        names.push_back(known);
+    }
+    if (name.find('/') != std::string::npos || name.ends_with(".json")) {
+        std::ifstream file(name);
+        std::stringstream content;
+        content << file.rdbuf();
+        if (file && !failed(parse_machine(content.str(), machine, why))) return Status::ok;
+        why = file ? name + ": " + why : "cannot read " + name;
+        return Status::invalid_argument;
+    }
+    const std::string_view nearest = nearest_name(name, names);
+    why = "there is no machine " + name;
+    if (!nearest.empty()) {
+        why += "; maybe " + std::string(nearest) + "?";
+    } else {
+        why += "; known: ";
+        for (std::size_t i = 0; i < names.size(); ++i) why += (i ? ", " : "") + std::string(names[i]);
+    }
+    return Status::invalid_argument;
+}
+
+Machine SimMachine::model() const {
+    const auto picoseconds = [](double seconds) {
+        return static_cast<Picoseconds>(std::llround(seconds * 1e12));
+    };
+    Machine machine;
+    // What a message costs besides its bytes: the wire, and both ends' work.
+    machine.inter.latency = picoseconds(inter_latency + 2 * post_seconds + complete_seconds);
+    machine.inter.bytes_per_second = static_cast<std::uint64_t>(flow_rate > 0 ? flow_rate : link_rate);
+    machine.inter.ports = rails;
+    machine.intra.latency = picoseconds(intra_latency + 2 * post_seconds + complete_seconds);
+    machine.intra.bytes_per_second = static_cast<std::uint64_t>(copy_rate);
+    machine.reduced_bytes_per_second = static_cast<std::uint64_t>(reduce_rate);
+    return machine;
+}
+
+}  // namespace thalweg::sim

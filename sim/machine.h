@@ -1,0 +1,68 @@
+// A machine that does not exist here: what sim/machines/*.json say, in SI units. Every number of such a file
+// carries its source.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "model/machine.h"
+
+namespace thalweg::sim {
+
+// How hosts are joined. star: one switch that never blocks. fat_tree: leaf switches of `sizes[0]` hosts with
+// `sizes[1]` links up to a second level. dragonfly: groups x chassis x routers x hosts per router.
+enum class Fabric : std::uint8_t { star, fat_tree, dragonfly };
+
+struct SimMachine {
+    std::string name, text;
+    int hosts = 0;           // the whole machine; a run may use fewer
+    int cores_per_host = 0;  // ranks of a host that is full
+
+    Fabric fabric = Fabric::star;
+    std::vector<unsigned> sizes;  // fat_tree: hosts per leaf, links up per leaf; dragonfly: groups, chassis,
+                                  // routers per chassis, hosts per router
+    std::vector<unsigned> links;  // dragonfly: parallel links between groups, chassis, routers
+
+    unsigned rails = 1;           // links of a host, each with a fabric of its own
+    double link_rate = 0;         // payload bytes per second of one link, one direction
+    double flow_rate = 0;         // that one message alone reaches; 0: link_rate
+    double message_gap = 0;       // seconds between two messages that a link takes from its host
+    unsigned flows_per_link = 0;  // messages that leave a host over one link at a time; 0: any number
+    double burst_bytes = 0;       // that a shaped link lets through at once after it was idle
+    double inter_latency = 0;     // seconds, one way, between two ranks of two hosts
+    // Bytes of a message that the hosts' kernels handle after the link did, at most, and at what rate; 0:
+    // none.
+    double kernel_bytes = 0, kernel_rate = 0;
+    std::uint64_t inter_eager = 0;    // bytes up to which a message does not wait for its receive
+    bool network_moves_bytes = true;  // a transfer in flight needs no processor
+
+    double intra_latency = 0;       // the same inside a host
+    std::uint64_t intra_eager = 0;  // bytes up to which a message inside a host is copied twice, by both ends
+
+    double post_seconds = 0;      // of a core for posting a send or a receive
+    double complete_seconds = 0;  // of a core for noticing that one is complete
+    double copy_rate = 0;         // bytes per second that one core copies
+    double host_copy_rate = 0;    // and all cores of a host together
+    double reduce_rate = 0;       // bytes per second that one core combines
+
+    double agent_wake_seconds = 0;  // from an event to the first instruction of an agent that slept
+
+    // What production would have measured or been told of this machine.
+    Machine model() const;
+};
+
+// invalid_argument: `why` is one sentence that names the field; `machine` is unchanged.
+Status parse_machine(std::string_view json, SimMachine& machine, std::string& why);
+
+// Name and JSON text of the machines that are compiled in, in the order of their files' names.
+std::span<const std::pair<std::string_view, std::string_view>> built_in_machines();
+
+// A built-in machine's name, or the path of a file (it has a '/' or ends in .json).
+Status find_machine(const std::string& name, SimMachine& machine, std::string& why);
+
+}  // namespace thalweg::sim

@@ -1,0 +1,10 @@
+# Compiles sim/machines/*.json in: each becomes a name and a raw string of generated/sim/machines.inc.
+file(GLOB thalweg_machines CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/machines/*.json)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${thalweg_machines})
+set(thalweg_machines_text "")
+foreach(machine ${thalweg_machines})
+  file(READ ${machine} json)
+  get_filename_component(name ${machine} NAME_WE)
+  string(APPEND thalweg_machines_text "{\"${name}\", R\"thalweg_json(${json})thalweg_json\"},\n")
+endforeach()
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/sim/machines.inc CONTENT "@thalweg_machines_text@" @ONLY)

@@ -1,0 +1,158 @@
+#include "sim/point.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <type_traits>
+#include <vector>
+
+namespace thalweg::sim {
+namespace {
+
+constexpr int exit_no_memory = 3;
+
+// What travels from the child, followed by the sentence of outcome.why.
+struct Parcel {
+    double seconds = 0, mean_seconds = 0, build_seconds = 0, replay_seconds = 0;
+    std::uint64_t messages = 0, bytes = 0, inter_bytes = 0, steps = 0, schedule_bytes = 0, peak_bytes = 0;
+    std::uint64_t why_length = 0;
+};
+static_assert(std::is_trivially_copyable_v<Parcel>);
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+PointResult run_here(const Point& point, const Topology& topology, const SimMachine& machine) {
+    PointResult result;
+    const auto begin = std::chrono::steady_clock::now();
+    std::vector<Schedule> schedules;
+    schedules.reserve(static_cast<std::size_t>(topology.size()));
+    Problem problem;
+    problem.size = topology.size();
+    problem.bytes = point.bytes;
+    for (problem.rank = 0; problem.rank < problem.size; ++problem.rank) {
+        schedules.push_back(build(point.choice, problem, topology));
+        const Schedule& made = schedules.back();
+        result.schedule_bytes += made.steps().size() * (sizeof(Step) + sizeof(std::uint32_t));
+        for (StepId id = 0; id < made.steps().size(); ++id)
+            result.schedule_bytes += made.after(id).size() * sizeof(StepId);
+    }
+    result.build_seconds = seconds_since(begin);
+    const auto built = std::chrono::steady_clock::now();
+    result.outcome = replay(schedules, topology, machine, point.options);
+    result.replay_seconds = seconds_since(built);
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    result.peak_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+    return result;
+}
+
+bool write_all(int to, const void* data, std::size_t bytes) {
+    for (const char* at = static_cast<const char*>(data); bytes > 0;) {
+        const ssize_t written = write(to, at, bytes);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return false;
+        at += written;
+        bytes -= static_cast<std::size_t>(written);
+    }
+    return true;
+}
+
+bool read_all(int from, void* data, std::size_t bytes) {
+    for (char* at = static_cast<char*>(data); bytes > 0;) {
+        const ssize_t got = read(from, at, bytes);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return false;
+        at += got;
+        bytes -= static_cast<std::size_t>(got);
+    }
+    return true;
+}
+
+[[noreturn]] void child(unsigned most_seconds, std::uint64_t most_memory,
+                        const std::function<PointResult()>& work, int to) {
+    alarm(most_seconds);
+    const rlimit memory{most_memory, most_memory};
+    setrlimit(RLIMIT_AS, &memory);
+    try {
+        const PointResult result = work();
+        const Outcome& outcome = result.outcome;
+        const Parcel parcel{outcome.seconds,       outcome.mean_seconds, result.build_seconds,
+                            result.replay_seconds, outcome.messages,     outcome.bytes,
+                            outcome.inter_bytes,   outcome.steps,        result.schedule_bytes,
+                            result.peak_bytes,     outcome.why.size()};
+        const bool sent =
+            write_all(to, &parcel, sizeof parcel) && write_all(to, outcome.why.data(), outcome.why.size());
+        _exit(sent ? 0 : 1);
+    } catch (const std::bad_alloc&) {
+        _exit(exit_no_memory);
+    }
+}
+
+PointResult unpack(const Parcel& parcel) {
+    PointResult result;
+    result.outcome.seconds = parcel.seconds;
+    result.outcome.mean_seconds = parcel.mean_seconds;
+    result.outcome.messages = parcel.messages;
+    result.outcome.bytes = parcel.bytes;
+    result.outcome.inter_bytes = parcel.inter_bytes;
+    result.outcome.steps = parcel.steps;
+    result.build_seconds = parcel.build_seconds;
+    result.replay_seconds = parcel.replay_seconds;
+    result.schedule_bytes = parcel.schedule_bytes;
+    result.peak_bytes = parcel.peak_bytes;
+    return result;
+}
+
+}  // namespace
+
+PointResult in_child(unsigned most_seconds, std::uint64_t most_memory,
+                     const std::function<PointResult()>& work) {
+    PointResult result;
+    std::array<int, 2> ends{};
+    if (pipe(ends.data()) != 0) {
+        result.outcome.why = std::string("no pipe: ") + std::strerror(errno);
+        return result;
+    }
+    const pid_t process = fork();
+    if (process == 0) {
+        close(ends[0]);
+        child(most_seconds, most_memory, work, ends[1]);
+    }
+    close(ends[1]);
+    Parcel parcel;
+    const bool whole = process > 0 && read_all(ends[0], &parcel, sizeof parcel);
+    if (whole) {
+        result = unpack(parcel);
+        result.outcome.why.resize(parcel.why_length);
+        if (!read_all(ends[0], result.outcome.why.data(), parcel.why_length)) result.outcome.why = "cut off";
+    }
+    close(ends[0]);
+    int status = 0;
+    while (process > 0 && waitpid(process, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (whole) return result;
+    result.given_up = true;
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+        result.outcome.why = "takes more than " + std::to_string(most_seconds) + " s";
+    else if (WIFEXITED(status) && WEXITSTATUS(status) == exit_no_memory)
+        result.outcome.why = "takes more than " + std::to_string(most_memory >> 20) + " MiB";
+    else
+        result.outcome.why = "the simulation ended without a result";
+    return result;
+}
+
+PointResult simulate(const Point& point, const Topology& topology, const SimMachine& machine) {
+    return in_child(point.most_seconds, point.most_memory,
+                    [&] { return run_here(point, topology, machine); });
+}
+
+}  // namespace thalweg::sim

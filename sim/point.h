@@ -1,0 +1,42 @@
+// One simulated operation: schedules of all ranks are built by production's own code and replayed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "algorithms/algorithm.h"
+#include "sim/machine.h"
+#include "sim/replay.h"
+#include "topology/topology.h"
+
+namespace thalweg::sim {
+
+struct Point {
+    Choice choice;
+    std::uint64_t bytes = 0;  // as Problem::bytes
+    ReplayOptions options;
+    // A point that takes more is given up: wall seconds, and bytes of address space.
+    unsigned most_seconds = 600;
+    std::uint64_t most_memory = std::uint64_t{16} << 30;
+};
+
+struct PointResult {
+    Outcome outcome;
+    bool given_up = false;  // too dear; outcome.why says what it would have taken more of
+    // What it took, on this machine and this time.
+    double build_seconds = 0;          // of all ranks' schedules
+    std::uint64_t schedule_bytes = 0;  // of all ranks together
+    double replay_seconds = 0;
+    std::uint64_t peak_bytes = 0;  // resident
+};
+
+// Runs `work` in a child process and hands its result back: SimGrid's engine and its clock are global, and
+// its memory is not given back. given_up: it took more than `most_seconds` or `most_memory`, or died.
+PointResult in_child(unsigned most_seconds, std::uint64_t most_memory,
+                     const std::function<PointResult()>& work);
+
+// In a child process. Pre: the choice is not refused. The outcome depends on the arguments alone.
+PointResult simulate(const Point& point, const Topology& topology, const SimMachine& machine);
+
+}  // namespace thalweg::sim

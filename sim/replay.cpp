@@ -1,0 +1,363 @@
+#include "sim/replay.h"
+
+#include <algorithm>
+#include <deque>
+#include <exception>
+#include <numeric>
+
+#include "sim/matching.h"
+#include "sim/network.h"
+#include "sim/trace.h"
+
+namespace thalweg::sim {
+namespace {
+
+// Copies and reductions of fewer bytes take their time alone: they share no memory worth mentioning.
+constexpr std::uint64_t small_copy_bytes = 4096;
+
+// What a rank's core can be asked to do.
+enum class Work : std::uint8_t {
+    post_send,    // hand a message to the library
+    post_recv,    // tell the library where one goes
+    take_eager,   // copy a message that has arrived to its place
+    answer,       // match the announcement of a large message, and ask for it
+    start_large,  // the sender's part of that, where the network does not fetch by itself
+    copy_large,   // fetch a large message of this host
+    finish_recv,  // notice that a large message is there
+    finish_send,  // notice that one is gone
+    local         // copy or reduce
+};
+
+struct Task {
+    Work work;
+    std::uint32_t index;  // of the message; of a local step its id
+};
+
+struct Rank {
+    std::deque<Task> messages, locals;  // messages go first: peers wait for them
+    std::uint64_t unfinished = 0;
+    double done = 0;
+    bool busy = false;     // the core is on a task
+    bool looping = false;  // run() is on the stack
+    bool started = false;  // the call that started the operation has returned
+    bool computing = false;
+    bool asleep = false;  // an agent with nothing to do
+};
+
+class Replay {
+  public:
+    Replay(std::span<const Schedule> schedules, const Topology& topology, const SimMachine& machine,
+           const ReplayOptions& options, Matching matching)
+        : schedules_(schedules),
+          topology_(topology),
+          machine_(machine),
+          options_(options),
+          matching_(std::move(matching)),
+          network_(machine, matching_, topology, [this](std::uint32_t m) { left(m); }),
+          ranks_(schedules.size()),
+          posted_(matching_.messages.size(), 0),
+          here_(matching_.messages.size(), 0) {
+        link_followers();
+        if (!options.trace_path.empty()) spans_.resize(matching_.message.size());
+    }
+
+    Outcome run() {
+        for (std::size_t r = 0; r < ranks_.size(); ++r) {
+            ranks_[r].unfinished = schedules_[r].steps().size();
+            for (StepId id = 0; id < schedules_[r].steps().size(); ++id)
+                if (waits_for_[matching_.first[r] + id] == 0) make_ready(r, id);
+        }
+        for (std::size_t r = 0; r < ranks_.size(); ++r) work(r);
+        simgrid::s4u::Engine::get_instance()->run();
+        return outcome();
+    }
+
+  private:
+    void link_followers() {
+        const GlobalStep steps = matching_.first.back();
+        waits_for_.resize(steps);
+        next_begin_.assign(steps + 1, 0);
+        for (std::size_t r = 0; r < schedules_.size(); ++r)
+            for (StepId id = 0; id < schedules_[r].steps().size(); ++id) {
+                const auto after = schedules_[r].after(id);
+                waits_for_[matching_.first[r] + id] = static_cast<std::uint32_t>(after.size());
+                for (const StepId on : after) ++next_begin_[matching_.first[r] + on + 1];
+            }
+        std::partial_sum(next_begin_.begin(), next_begin_.end(), next_begin_.begin());
+        next_.resize(next_begin_.back());
+        std::vector<std::uint64_t> fill(next_begin_.begin(), next_begin_.end() - 1);
+        for (std::size_t r = 0; r < schedules_.size(); ++r)
+            for (StepId id = 0; id < schedules_[r].steps().size(); ++id)
+                for (const StepId on : schedules_[r].after(id)) next_[fill[matching_.first[r] + on]++] = id;
+    }
+
+    const Matched& message(std::uint32_t m) const { return matching_.messages[m]; }
+    bool inside(const Matched& m) const { return topology_.node_of(m.from) == topology_.node_of(m.to); }
+    bool eager(const Matched& m) const {
+        return m.bytes <= (inside(m) ? machine_.intra_eager : machine_.inter_eager);
+    }
+    double latency(const Matched& m) const {
+        return inside(m) ? machine_.intra_latency : machine_.inter_latency;
+    }
+
+    // --- a rank's core ---------------------------------------------------------------------------------
+
+    void make_ready(std::size_t r, StepId id) {
+        const GlobalStep g = matching_.first[r] + id;
+        if (!spans_.empty()) spans_[g].ready = now();
+        switch (schedules_[r].steps()[id].kind) {
+            case StepKind::send:
+                ranks_[r].messages.push_back({Work::post_send, matching_.message[g]});
+                break;
+            case StepKind::recv:
+                ranks_[r].messages.push_back({Work::post_recv, matching_.message[g]});
+                break;
+            default:
+                ranks_[r].locals.push_back({Work::local, id});
+                break;
+        }
+    }
+
+    void give(std::int32_t rank, Work what, std::uint32_t m) {
+        ranks_[static_cast<std::size_t>(rank)].messages.push_back({what, m});
+        work(static_cast<std::size_t>(rank));
+    }
+
+    // Does what the rank has to do until its core is busy or it has nothing left. A rank that computes does
+    // nothing, unless an agent does it.
+    void work(std::size_t r) {
+        Rank& rank = ranks_[r];
+        if (rank.busy || rank.looping) return;
+        if (rank.computing) {
+            if (options_.progress == Progress::caller) return;
+            if (rank.asleep && !(rank.messages.empty() && rank.locals.empty())) {
+                rank.asleep = false;
+                if (machine_.agent_wake_seconds > 0) return occupy(r, machine_.agent_wake_seconds, [] {});
+            }
+        }
+        rank.looping = true;
+        while (!rank.busy && !(rank.messages.empty() && rank.locals.empty())) {
+            auto& queue = rank.messages.empty() ? rank.locals : rank.messages;
+            const Task task = queue.front();
+            queue.pop_front();
+            begin(r, task);
+        }
+        rank.looping = false;
+        if (rank.busy) return;
+        if (!rank.started) start_computing(r);
+        rank.asleep = rank.computing;
+    }
+
+    // The core is busy for so long, and then does `then` at once.
+    template <class Then>
+    void occupy(std::size_t r, double seconds, Then then) {
+        if (seconds <= 0) return then();
+        ranks_[r].busy = true;
+        at(now() + seconds, [this, r, then] { release(r, then); });
+    }
+    template <class Then>
+    void release(std::size_t r, Then then) {
+        ranks_[r].busy = false;
+        ranks_[r].looping = true;  // what `then` adds to this rank is done by the call below
+        then();
+        ranks_[r].looping = false;
+        work(r);
+    }
+
+    void begin(std::size_t r, Task task) {
+        if (task.work == Work::local) {
+            const Step& step = schedules_[r].steps()[task.index];
+            const double rate = step.kind == StepKind::reduce ? machine_.reduce_rate : machine_.copy_rate;
+            return copy(r, step.source.bytes, rate, [this, r, task] { complete(r, task.index); });
+        }
+        const Matched& m = message(task.index);
+        if (task.work == Work::copy_large)
+            return copy(r, m.bytes, machine_.copy_rate, [this, task] { fetched(task.index); });
+        occupy(r, seconds_for(task, m), [this, task] { perform(task); });
+    }
+
+    template <class Then>
+    void copy(std::size_t r, std::uint64_t bytes, double rate, Then then) {
+        if (bytes <= small_copy_bytes) return occupy(r, static_cast<double>(bytes) / rate, then);
+        ranks_[r].busy = true;
+        network_.move(topology_.node_of(static_cast<int>(r)), bytes, rate,
+                      [this, r, then] { release(r, then); });
+    }
+
+    double seconds_for(Task task, const Matched& m) const {
+        const double copied = static_cast<double>(m.bytes) / machine_.copy_rate;
+        switch (task.work) {
+            case Work::post_send:
+                return machine_.post_seconds + (inside(m) && eager(m) ? copied : 0);
+            case Work::post_recv:
+            case Work::start_large:
+                return machine_.post_seconds;
+            case Work::take_eager:
+                return machine_.complete_seconds + copied;
+            case Work::answer:
+            case Work::finish_recv:
+                return machine_.complete_seconds;
+            default:
+                return 0;
+        }
+    }
+
+    // --- messages --------------------------------------------------------------------------------------
+
+    void perform(Task task) {
+        const std::uint32_t index = task.index;
+        const Matched& m = message(index);
+        switch (task.work) {
+            case Work::post_send:
+                if (!eager(m)) return at(now() + latency(m), [this, index] { arrived(index); });
+                if (inside(m))
+                    at(now() + latency(m), [this, index] { arrived(index); });
+                else
+                    network_.queue(index);
+                return complete(static_cast<std::size_t>(m.from), m.send);
+            case Work::post_recv:
+                posted_[index] = 1;
+                if (here_[index] != 0) take(index);
+                return;
+            case Work::answer:
+                if (inside(m)) return give(m.to, Work::copy_large, index);
+                if (machine_.network_moves_bytes)
+                    at(now() + latency(m), [this, index] { network_.queue(index); });
+                else
+                    at(now() + latency(m),
+                       [this, index] { give(message(index).from, Work::start_large, index); });
+                return;
+            case Work::start_large:
+                return network_.queue(index);
+            case Work::take_eager:
+            case Work::finish_recv:
+                return complete(static_cast<std::size_t>(m.to), m.recv);
+            case Work::finish_send:
+                return complete(static_cast<std::size_t>(m.from), m.send);
+            default:
+                return;
+        }
+    }
+
+    // An eager message, or the announcement of a large one, is at its receiver.
+    void arrived(std::uint32_t index) {
+        here_[index] = 1;
+        if (posted_[index] != 0) take(index);
+    }
+    void take(std::uint32_t index) {
+        const Matched& m = message(index);
+        give(m.to, eager(m) ? Work::take_eager : Work::answer, index);
+    }
+
+    // The last byte is on the wire.
+    void left(std::uint32_t index) {
+        const Matched& m = message(index);
+        double tail = latency(m);
+        if (machine_.kernel_bytes > 0)
+            tail += std::min(static_cast<double>(m.bytes), machine_.kernel_bytes) / machine_.kernel_rate;
+        if (eager(m)) return at(now() + tail, [this, index] { arrived(index); });
+        at(now() + tail, [this, index] { give(message(index).to, Work::finish_recv, index); });
+        // Fetched by the receiver: its notice comes back. Pushed: the sender saw it go.
+        const double notice = machine_.network_moves_bytes ? 2 * latency(m) : 0;
+        at(now() + notice, [this, index] { give(message(index).from, Work::finish_send, index); });
+    }
+
+    void fetched(std::uint32_t index) {
+        const Matched& m = message(index);
+        at(now() + latency(m), [this, index] { give(message(index).from, Work::finish_send, index); });
+        complete(static_cast<std::size_t>(m.to), m.recv);
+    }
+
+    void complete(std::size_t r, StepId id) {
+        const GlobalStep g = matching_.first[r] + id;
+        if (!spans_.empty()) spans_[g].complete = now();
+        waits_for_[g] = none;  // done
+        for (std::uint64_t i = next_begin_[g]; i < next_begin_[g + 1]; ++i)
+            if (--waits_for_[matching_.first[r] + next_[i]] == 0) make_ready(r, next_[i]);
+        if (--ranks_[r].unfinished == 0 && !ranks_[r].computing) ranks_[r].done = now();
+        work(r);
+    }
+
+    // --- computation -----------------------------------------------------------------------------------
+
+    // The call that starts the operation has posted what it could; the rank computes now.
+    void start_computing(std::size_t r) {
+        Rank& rank = ranks_[r];
+        rank.started = true;
+        if (options_.compute_seconds <= 0) return;
+        rank.computing = true;
+        const bool still = options_.progress == Progress::caller && !machine_.network_moves_bytes;
+        if (still) network_.freeze(static_cast<int>(r));
+        at(now() + options_.compute_seconds, [this, r, still] {
+            ranks_[r].computing = false;
+            if (ranks_[r].unfinished == 0) ranks_[r].done = now();
+            if (still) network_.thaw(static_cast<int>(r));
+            work(r);
+        });
+    }
+
+    // --- the end ---------------------------------------------------------------------------------------
+
+    Outcome outcome() {
+        Outcome result;
+        result.steps = matching_.message.size();
+        for (const Matched& m : matching_.messages) {
+            result.messages += m.bytes != 0;
+            result.bytes += m.bytes;
+            if (!inside(m)) result.inter_bytes += m.bytes;
+        }
+        for (std::size_t r = 0; r < ranks_.size(); ++r) {
+            if (ranks_[r].unfinished != 0) {
+                result.why = first_incomplete(r);
+                return result;
+            }
+            result.seconds = std::max(result.seconds, ranks_[r].done);
+            result.mean_seconds += ranks_[r].done / static_cast<double>(ranks_.size());
+        }
+        if (!spans_.empty())
+            (void)write_trace(options_.trace_path, schedules_, topology_, matching_, spans_, result.why);
+        return result;
+    }
+
+    std::string first_incomplete(std::size_t r) const {
+        for (StepId id = 0; id < schedules_[r].steps().size(); ++id) {
+            const std::uint32_t left = waits_for_[matching_.first[r] + id];
+            if (left == none) continue;
+            return name_of_step(schedules_[r], id) + " never completes: " +
+                   (left != 0 ? "it waits for steps of its own rank that never do"
+                              : "its peer waits for something that this rank sends later");
+        }
+        return "a rank never completes";
+    }
+
+    std::span<const Schedule> schedules_;
+    const Topology& topology_;
+    const SimMachine& machine_;
+    const ReplayOptions& options_;
+    Matching matching_;
+    Network network_;
+    std::vector<Rank> ranks_;
+    std::vector<std::uint32_t> waits_for_;   // per step: dependencies not complete; `none`: it is complete
+    std::vector<std::uint64_t> next_begin_;  // the steps that wait for step g are
+    std::vector<StepId> next_;               // next_[next_begin_[g] … next_begin_[g + 1])
+    std::vector<std::uint8_t> posted_,
+        here_;                 // per message: its receive is posted; it, or its announcement, came
+    std::vector<Span> spans_;  // per step; empty: nobody asks
+};
+
+}  // namespace
+
+Outcome replay(std::span<const Schedule> schedules, const Topology& topology, const SimMachine& machine,
+               const ReplayOptions& options) {
+    Outcome outcome;
+    Matching matching;
+    if (!match(schedules, matching, outcome.why)) return outcome;
+    try {
+        return Replay(schedules, topology, machine, options, std::move(matching)).run();
+    } catch (const std::exception& error) {
+        outcome.why = std::string("SimGrid: ") + error.what();
+        return outcome;
+    }
+}
+
+}  // namespace thalweg::sim

@@ -1,0 +1,50 @@
+// Replays the schedules of all ranks of one operation on a simulated machine. The engine's rules hold: a step
+// starts when its dependencies are complete and its rank's processor is free to post it; messages of a pair
+// leave in the order in which they were posted.
+//
+// Modelled: posting, completing and copying on the rank's core, one at a time; eager and rendezvous messages;
+// links shared by max-min fairness, one transfer at a time per pair of ranks and rail; the link's message
+// rate and the number of messages it works on at once; memory shared by the host's copies; several rails;
+// progress by the caller or by an agent. Not modelled: noise, buffers that run full, adaptive routing,
+// caches.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "schedule/schedule.h"
+#include "sim/machine.h"
+#include "topology/topology.h"
+
+namespace thalweg::sim {
+
+// Who advances an operation while its rank computes: the caller, which does so only inside the call that
+// waits, or an agent on a core of its own.
+enum class Progress : std::uint8_t { caller, agent };
+
+struct ReplayOptions {
+    Progress progress = Progress::caller;
+    // Every rank starts the operation, computes for so long, then waits. 0: a blocking call.
+    double compute_seconds = 0;
+    std::string trace_path;  // Chrome/Perfetto JSON of every step; empty: none
+};
+
+struct Outcome {
+    std::string why;                // empty: replayed; else one sentence that names rank and step
+    double seconds = 0;             // until the last rank is done
+    double mean_seconds = 0;        // over the ranks
+    std::uint64_t messages = 0;     // of at least one byte
+    std::uint64_t bytes = 0;        // sent
+    std::uint64_t inter_bytes = 0;  // of them between hosts
+    std::uint64_t steps = 0;
+};
+
+// One call per process: SimGrid's engine and its clock are global (sim/point.h forks). Checked on the way:
+// every send meets a receive of its size, no rank has two unordered steps that touch the same bytes,
+// everything completes.
+Outcome replay(std::span<const Schedule> schedules, const Topology& topology, const SimMachine& machine,
+               const ReplayOptions& options);
+
+}  // namespace thalweg::sim

@@ -1,0 +1,177 @@
+#include "sim/request.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <sstream>
+
+#include "base/text.h"
+#include "select/select.h"
+
+namespace thalweg::sim {
+namespace {
+
+constexpr int exit_ok = 0, exit_usage = 2;
+
+int mistake(const std::string& sentence) {
+    fmt::print(stderr, "thalweg sim: {}\n", sentence);
+    return exit_usage;
+}
+
+std::vector<std::string> split(const std::string& list) {
+    std::vector<std::string> parts;
+    std::stringstream stream(list);
+    for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
+    return parts;
+}
+
+struct Text {
+    std::string collective, machine = "dane", ranks, bytes, rate, tuning, memory = "16G";
+    bool list_machines = false;
+};
+
+void describe(CLI::App& app, Text& text, Request& request) {
+    app.add_option("collective", text.collective, "the operation: bcast, allgather, allreduce or barrier");
+    app.add_option("--machine", text.machine, "a machine by name (see --list-machines) or a JSON file")
+        ->capture_default_str();
+    app.add_flag("--list-machines", text.list_machines, "the machines that are built in, and no more");
+    app.add_option("--ranks", text.ranks, "numbers of ranks, with commas: 448 or 112,448,1792");
+    app.add_option("--per-host", request.per_host, "ranks per host (default: one per core)");
+    app.add_option("--bytes", text.bytes,
+                   "sizes, with commas: 64K,1M,16M; of the whole message (allgather: of a rank's block)");
+    app.add_option("--mapping", request.mapping, "of ranks to hosts: block, cyclic, permuted or ragged")
+        ->default_val("block");
+    app.add_option("--seed", request.seed, "of the permuted mapping")->capture_default_str();
+    app.add_option(
+        "--algorithm", request.columns,
+        "a column: auto (what Thalweg would choose), mpich or openmpi (models of their defaults), or "
+        "an algorithm with its parameters; may be repeated (default: auto, mpich and openmpi)");
+    app.add_option("--mpi", request.family, "the MPI that Thalweg leaves calls to: mpich or openmpi")
+        ->default_val("mpich");
+    app.add_option("--rate", text.rate, "payload rate of a link instead of the machine's: 100mbit, 12GB/s");
+    app.add_option("--tuning", text.tuning, "a tuning table (JSON file) that takes precedence");
+    app.add_flag(
+        "--overlap", request.overlap,
+        "also start the operation, compute for as long as it takes, then wait: with and without agent");
+    app.add_option("--trace", request.trace_path, "write a timeline for Perfetto (one point and one column)");
+    app.add_flag("--json", request.json, "JSON, one line per column and point");
+    app.add_flag("--cost", request.cost, "also what building and simulating took on this machine");
+    app.add_flag("--quiet", request.quiet, "no progress on standard error");
+    app.add_option("--most-seconds", request.most_seconds,
+                   "give a point up, and print the cost model instead")
+        ->default_val(600);
+    app.add_option("--most-memory", text.memory, "the same for bytes of memory")->capture_default_str();
+}
+
+std::optional<Collective> collective_named(const std::string& name) {
+    for (int i = 0; i < collective_count; ++i)
+        if (name_of(static_cast<Collective>(i)) == name) return static_cast<Collective>(i);
+    return std::nullopt;
+}
+
+// Lists of sizes and of ranks; the sentence of a mistake, or an empty one.
+std::string read_lists(const Text& text, Request& request) {
+    for (const std::string& part : split(text.ranks)) {
+        const auto count = parse_bytes(part);
+        if (!count || *count < 1 || *count > (1u << 24))
+            return "--ranks " + part + " is not valid: expected numbers of ranks, at most 2^24";
+        request.ranks.push_back(static_cast<int>(*count));
+    }
+    for (const std::string& part : split(text.bytes)) {
+        const auto size = parse_bytes(part);
+        if (!size) return "--bytes " + part + " is not valid: expected " + std::string(bytes_form);
+        request.bytes.push_back(*size);
+    }
+    if (request.ranks.empty()) return "--ranks is missing";
+    if (request.bytes.empty() && request.collective != Collective::barrier) return "--bytes is missing";
+    if (request.bytes.empty()) request.bytes = {0};
+    return {};
+}
+
+std::string read_table(const std::string& path, Request& request) {
+    std::ifstream file(path);
+    std::stringstream content;
+    content << file.rdbuf();
+    if (!file) return "cannot read the tuning table " + path;
+    request.table = content.str();
+    std::string why;
+    return failed(check_table(request.table, why)) ? path + ": " + why : std::string();
+}
+
+std::string read_columns(Request& request) {
+    if (request.columns.empty()) request.columns = {"auto", "mpich", "openmpi"};
+    for (const std::string& column : request.columns) {
+        Choice choice;
+        std::string why;
+        if (column != "auto" && column != "mpich" && column != "openmpi" &&
+            failed(parse_choice(request.collective, column, choice, why)))
+            return why;
+    }
+    if (request.family != "mpich" && request.family != "openmpi")
+        return "--mpi " + request.family + " is not valid: expected mpich or openmpi";
+    if (!request.trace_path.empty() &&
+        request.columns.size() * request.ranks.size() * request.bytes.size() != 1)
+        return "--trace shows one operation: give one --algorithm, one --ranks and one --bytes";
+    return {};
+}
+
+void list_machines() {
+    for (const auto& [name, json] : built_in_machines()) {
+        SimMachine machine;
+        std::string why;
+        if (!failed(parse_machine(json, machine, why)))
+            fmt::print("{:<12}{} hosts x {} cores. {}\n", name, machine.hosts, machine.cores_per_host,
+                       machine.text);
+    }
+}
+
+}  // namespace
+
+std::optional<int> parse_request(int argc, char** argv, Request& request) {
+    CLI::App app{
+        "thalweg sim COLLECTIVE --ranks N --bytes B [OPTIONS]\n"
+        "What Thalweg would do, and gain, on a machine that is described: production's own schedules, "
+        "simulated.",
+        "thalweg sim"};
+    Text text;
+    describe(app, text, request);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+        fmt::print("{}", app.help());
+        return exit_ok;
+    } catch (const CLI::ParseError& error) {
+        return mistake(std::string(error.what()) + "; see `thalweg sim --help`");
+    }
+    if (text.list_machines) {
+        list_machines();
+        return exit_ok;
+    }
+    const auto collective = collective_named(text.collective);
+    if (!collective)
+        return mistake(text.collective.empty() ? "which operation? bcast, allgather, allreduce or barrier"
+                                               : "there is no simulation of " + text.collective +
+                                                     "; known: bcast, allgather, allreduce, barrier");
+    request.collective = *collective;
+    std::string why;
+    if (failed(find_machine(text.machine, request.machine, why))) return mistake("--machine: " + why);
+    if (!text.rate.empty()) {
+        const auto rate = parse_rate(text.rate);
+        if (!rate || *rate <= 0)
+            return mistake("--rate " + text.rate + " is not valid: expected " + std::string(rate_form));
+        request.machine.link_rate = *rate;
+    }
+    if (request.per_host <= 0) request.per_host = request.machine.cores_per_host;
+    if (why = read_lists(text, request); !why.empty()) return mistake(why);
+    if (why = read_columns(request); !why.empty()) return mistake(why);
+    if (!text.tuning.empty())
+        if (why = read_table(text.tuning, request); !why.empty()) return mistake(why);
+    const auto memory = parse_bytes(text.memory);
+    if (!memory)
+        return mistake("--most-memory " + text.memory + " is not valid: expected " + std::string(bytes_form));
+    request.most_memory = *memory;
+    return std::nullopt;
+}
+
+}  // namespace thalweg::sim

@@ -1,0 +1,37 @@
+// The command line of `thalweg sim`: parsed by the verb, which knows no SimGrid, and again by the program
+// that simulates.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "algorithms/algorithm.h"
+#include "sim/machine.h"
+
+namespace thalweg::sim {
+
+struct Request {
+    Collective collective = Collective::bcast;
+    SimMachine machine;
+    std::vector<int> ranks;
+    int per_host = 0;
+    std::vector<std::uint64_t> bytes;
+    std::string mapping;
+    std::uint64_t seed = 1;
+    // "auto": Thalweg's choice; "mpich", "openmpi": the model of a native default; else a choice's text.
+    std::vector<std::string> columns;
+    std::string family;  // the native MPI that auto leaves calls to
+    std::string table;   // JSON of a tuning table; empty: none
+    bool overlap = false, json = false, cost = false, quiet = false;
+    std::string trace_path;
+    unsigned most_seconds = 0;
+    std::uint64_t most_memory = 0;
+};
+
+// Empty: go on with `request`. Else the exit status: 0 after --help or --list-machines, 2 after a mistake,
+// which has been told in one line.
+std::optional<int> parse_request(int argc, char** argv, Request& request);
+
+}  // namespace thalweg::sim

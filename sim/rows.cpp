@@ -1,0 +1,206 @@
+#include "sim/rows.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "model/cost.h"
+#include "select/select.h"
+#include "sim/mapping.h"
+#include "sim/natives.h"
+
+namespace thalweg::sim {
+namespace {
+
+constexpr double picoseconds_per_second = 1e12;
+
+// What a column runs: a text that parse_choice reads, or why nothing can.
+void choose(const Request& request, const Selector& selector, const Topology& topology, Row& row) {
+    if (row.column == "mpich" || row.column == "openmpi") {
+        row.algorithm = native_choice(row.column, request.collective, row.bytes, topology);
+        row.reason = row.algorithm.empty() ? "no model of this native operation" : "the native default";
+        return;
+    }
+    if (row.column != "auto") {
+        row.algorithm = row.column;
+        row.reason = "asked for";
+        return;
+    }
+    const Decision decision = selector.decide(row.bytes);
+    row.reason = decision.reason;
+    row.algorithm = decision.choice ? to_text(*decision.choice)
+                                    : native_choice(request.family, request.collective, row.bytes, topology);
+    if (!decision.choice) row.reason = "left to " + request.family + ": " + decision.reason;
+}
+
+Hidden hide(Point point, const Topology& topology, const SimMachine& machine, double pure_mean) {
+    Hidden hidden;
+    point.options.trace_path.clear();
+    point.options.compute_seconds = pure_mean;
+    const auto percent = [&](Progress progress, double& total) {
+        point.options.progress = progress;
+        total = simulate(point, topology, machine).outcome.mean_seconds;
+        return std::max(0.0, 100 - 100 * (total - pure_mean) / pure_mean);
+    };
+    hidden.by_caller = percent(Progress::caller, hidden.total_by_caller);
+    hidden.by_agent = percent(Progress::agent, hidden.total_by_agent);
+    return hidden;
+}
+
+void run_row(const Request& request, const Topology& topology, Row& row) {
+    Choice choice;
+    std::string why;
+    if (row.algorithm.empty() || row.ranks < 2) return;
+    if (failed(parse_choice(request.collective, row.algorithm, choice, why))) {
+        row.reason = why;
+        return;
+    }
+    Problem problem;
+    problem.size = topology.size();
+    problem.bytes = row.bytes;
+    if (const std::string_view refused = refuse(choice, problem, topology); !refused.empty()) {
+        row.reason = "cannot run: " + std::string(refused);
+        row.algorithm.clear();
+        return;
+    }
+    const Machine model = request.machine.model();
+    row.predicted_seconds =
+        static_cast<double>(predict(choice, problem, topology, model)) / picoseconds_per_second;
+    Point point;
+    point.choice = choice;
+    point.bytes = row.bytes;
+    point.options.trace_path = request.trace_path;
+    point.most_seconds = request.most_seconds;
+    point.most_memory = request.most_memory;
+    row.result = simulate(point, topology, request.machine);
+    row.simulated = row.result.outcome.why.empty();
+    row.seconds = row.simulated ? row.result.outcome.seconds : row.predicted_seconds;
+    if (!row.simulated) {
+        row.reason = row.result.outcome.why;
+        if (!row.result.given_up) row.seconds = 0;
+    } else if (request.overlap) {
+        row.hidden = hide(point, topology, request.machine, row.result.outcome.mean_seconds);
+    }
+}
+
+std::string time_text(double seconds) {
+    if (seconds <= 0) return "-";
+    if (seconds < 1e-3) return fmt::format("{:.2f} us", seconds * 1e6);
+    if (seconds < 1) return fmt::format("{:.2f} ms", seconds * 1e3);
+    return fmt::format("{:.3f} s", seconds);
+}
+
+}  // namespace
+
+std::vector<Row> answer(const Request& request, const std::function<void(const std::string&)>& told,
+                        std::string& why) {
+    std::vector<Row> rows;
+    Selection selection;
+    selection.machine = request.machine.model();
+    selection.family = request.family;
+    selection.table = request.table;
+    for (const int ranks : request.ranks) {
+        Topology topology;
+        if (failed(map_ranks(request.mapping, ranks, request.per_host, request.machine.hosts, request.seed,
+                             topology, why)))
+            return {};
+        const Selector selector(request.collective, topology, selection);
+        for (const std::uint64_t bytes : request.bytes)
+            for (const std::string& column : request.columns) {
+                Row& row = rows.emplace_back();
+                row.column = column;
+                row.ranks = ranks;
+                row.hosts = topology.nodes();
+                row.bytes = bytes;
+                row.limit_seconds =
+                    static_cast<double>(wire_limit(request.collective, bytes, topology, selection.machine)) /
+                    picoseconds_per_second;
+                choose(request, selector, topology, row);
+                told(fmt::format("{} ranks, {} bytes, {}", ranks, bytes_text(bytes), column));
+                run_row(request, topology, row);
+            }
+    }
+    return rows;
+}
+
+std::string json_line(const Request& request, const Row& row) {
+    const Outcome& outcome = row.result.outcome;
+    nlohmann::ordered_json line = {{"collective", name_of(request.collective)},
+                                   {"machine", request.machine.name},
+                                   {"mapping", request.mapping},
+                                   {"seed", request.seed},
+                                   {"ranks", row.ranks},
+                                   {"hosts", row.hosts},
+                                   {"bytes", row.bytes},
+                                   {"column", row.column},
+                                   {"algorithm", row.algorithm},
+                                   {"reason", row.reason},
+                                   {"simulated", row.simulated},
+                                   {"seconds", row.seconds},
+                                   {"limit_seconds", row.limit_seconds},
+                                   {"predicted_seconds", row.predicted_seconds}};
+    if (row.simulated) {
+        line["mean_seconds"] = outcome.mean_seconds;
+        line["messages"] = outcome.messages;
+        line["sent_bytes"] = outcome.bytes;
+        line["inter_bytes"] = outcome.inter_bytes;
+        line["steps"] = outcome.steps;
+    }
+    if (row.hidden)
+        line["overlap"] = {{"caller_percent", row.hidden->by_caller},
+                           {"agent_percent", row.hidden->by_agent},
+                           {"caller_seconds", row.hidden->total_by_caller},
+                           {"agent_seconds", row.hidden->total_by_agent}};
+    if (request.cost && row.simulated)
+        line["cost"] = {{"build_seconds", row.result.build_seconds},
+                        {"schedule_bytes", row.result.schedule_bytes},
+                        {"replay_seconds", row.result.replay_seconds},
+                        {"peak_bytes", row.result.peak_bytes}};
+    return line.dump();
+}
+
+void print_table(const Request& request, const std::vector<Row>& rows) {
+    fmt::print("{} on {}: {}\n", name_of(request.collective), request.machine.name, request.machine.text);
+    fmt::print("{} mapping, {} ranks per host; simulated, not measured\n\n", request.mapping,
+               request.per_host);
+    std::size_t width = 10;
+    for (const Row& row : rows) width = std::max(width, row.algorithm.size());
+    fmt::print("{:>8}{:>7}{:>8}  {:<10}{:>11}{:>9}{:>9}{}  {:<{}}  {}\n", "ranks", "hosts", "bytes", "column",
+               "time", "/ limit", "/ first",
+               request.overlap ? fmt::format("{:>10}{:>9}", "hidden", "agent") : "", "algorithm", width,
+               "why");
+    const Row* first = nullptr;
+    for (const Row& row : rows) {
+        if (first == nullptr || first->ranks != row.ranks || first->bytes != row.bytes) first = &row;
+        const auto ratio = [&](double to) {
+            return row.seconds > 0 && to > 0 ? fmt::format("{:.2f}", row.seconds / to) : std::string("-");
+        };
+        std::string hidden;
+        if (request.overlap)
+            hidden = row.hidden
+                         ? fmt::format("{:>8.0f} %{:>7.0f} %", row.hidden->by_caller, row.hidden->by_agent)
+                         : fmt::format("{:>10}{:>9}", "-", "-");
+        const bool given = row.column == row.algorithm;
+        fmt::print("{:>8}{:>7}{:>8}  {:<10}{:>11}{:>9}{:>9}{}  {:<{}}  {}{}\n", row.ranks, row.hosts,
+                   bytes_text(row.bytes), given ? "given" : row.column, time_text(row.seconds),
+                   ratio(row.limit_seconds), ratio(first->seconds), hidden, row.algorithm, width, row.reason,
+                   !row.simulated && row.seconds > 0 ? "; the time is the cost model's" : "");
+        if (request.cost && row.simulated)
+            fmt::print(
+                "{:>25}built in {:.2f} s ({:.1f} us and {} bytes a rank), replayed in {:.2f} s, {} MiB\n", "",
+                row.result.build_seconds, row.result.build_seconds / row.ranks * 1e6,
+                row.result.schedule_bytes / static_cast<std::uint64_t>(row.ranks), row.result.replay_seconds,
+                row.result.peak_bytes >> 20);
+    }
+    fmt::print(
+        "\n  limit: what must cross the busiest link, and one latency. first: the first column of its "
+        "point.\n");
+    if (request.overlap)
+        fmt::print(
+            "  hidden: behind computation that takes as long, advanced by the caller alone; agent: by a "
+            "thread.\n");
+}
+
+}  // namespace thalweg::sim

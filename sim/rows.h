@@ -1,0 +1,42 @@
+// One line of the answer, for people and for machines.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/point.h"
+#include "sim/request.h"
+
+namespace thalweg::sim {
+
+// What hides behind computation, by OSU's definition: percent of the time that the operation takes alone.
+struct Hidden {
+    double by_caller = 0, by_agent = 0;              // percent
+    double total_by_caller = 0, total_by_agent = 0;  // seconds of operation and computation together
+};
+
+struct Row {
+    std::string column;     // as asked for
+    std::string algorithm;  // what ran; empty: nothing could
+    std::string reason;     // why it was chosen, or could not run
+    int ranks = 0, hosts = 0;
+    std::uint64_t bytes = 0;
+    bool simulated = false;  // false with seconds > 0: from the cost model
+    double seconds = 0;
+    double limit_seconds = 0;      // what the wire needs whatever the algorithm
+    double predicted_seconds = 0;  // by the cost model's closed forms
+    PointResult result;
+    std::optional<Hidden> hidden;
+};
+
+// Asks what each column runs, and simulates it. `told` is called before every simulation with a short
+// sentence.
+std::vector<Row> answer(const Request& request, const std::function<void(const std::string&)>& told,
+                        std::string& why);
+
+std::string json_line(const Request& request, const Row& row);
+void print_table(const Request& request, const std::vector<Row>& rows);
+
+}  // namespace thalweg::sim

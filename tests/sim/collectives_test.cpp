@@ -1,0 +1,172 @@
+// Production's collectives on every built-in machine: they complete, no faster than the wire allows, the same
+// every time, and what the cost model says of a lone pipeline is what the replay shows.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "model/cost.h"
+#include "select/select.h"
+#include "sim/mapping.h"
+#include "sim/rows.h"
+
+namespace thalweg::sim {
+namespace {
+
+SimMachine machine_of(const std::string& name) {
+    SimMachine machine;
+    std::string why;
+    EXPECT_EQ(find_machine(name, machine, why), Status::ok) << why;
+    return machine;
+}
+
+Topology mapped(const SimMachine& machine, std::string_view mapping, int ranks, int per_host) {
+    Topology topology;
+    std::string why;
+    EXPECT_EQ(map_ranks(mapping, ranks, per_host, machine.hosts, 1, topology, why), Status::ok) << why;
+    return topology;
+}
+
+Outcome run(Collective collective, const std::string& text, std::uint64_t bytes, const Topology& topology,
+            const SimMachine& machine) {
+    Point point;
+    std::string why;
+    EXPECT_EQ(parse_choice(collective, text, point.choice, why), Status::ok) << why;
+    point.bytes = bytes;
+    point.most_seconds = 30;
+    return simulate(point, topology, machine).outcome;
+}
+
+// Seconds that the bytes need whatever the algorithm, without latencies.
+double wire_seconds(Collective collective, std::uint64_t bytes, const Topology& topology,
+                    const SimMachine& machine) {
+    Machine model = machine.model();
+    model.inter.latency = 0;
+    model.inter.bytes_per_second = static_cast<std::uint64_t>(machine.link_rate);
+    const double bucket = 2 * machine.burst_bytes / machine.link_rate;
+    return static_cast<double>(wire_limit(collective, bytes, topology, model)) * 1e-12 - bucket;
+}
+
+TEST(Collectives, EveryAlgorithmRunsOnEveryMachineNoFasterThanTheWire) {
+    for (const auto& [name, json] : built_in_machines()) {
+        const SimMachine machine = machine_of(std::string(name));
+        const Topology topology = mapped(machine, "ragged", 10, 4);
+        for (const Algorithm& algorithm : algorithms()) {
+            Problem problem;
+            problem.size = topology.size();
+            problem.bytes = algorithm.collective == Collective::barrier ? 0 : 40000;
+            Point point;
+            point.choice = standard_choice(algorithm);
+            point.bytes = problem.bytes;
+            if (!refuse(point.choice, problem, topology).empty()) continue;
+            const Outcome outcome = simulate(point, topology, machine).outcome;
+            const std::string what = std::string(name) + " " + to_text(point.choice);
+            ASSERT_EQ(outcome.why, "") << what;
+            EXPECT_GE(outcome.seconds, wire_seconds(algorithm.collective, problem.bytes, topology, machine))
+                << what;
+            EXPECT_GT(outcome.seconds, 0) << what;
+            // What was sent is what the row of the algorithm claims.
+            const Claim claimed = claim(point.choice, problem, topology);
+            EXPECT_EQ(outcome.messages, claimed.messages) << what;
+            EXPECT_EQ(outcome.bytes, claimed.bytes) << what;
+        }
+    }
+}
+
+TEST(Collectives, TheSameQuestionHasTheSameAnswerToTheLastDigit) {
+    const SimMachine machine = machine_of("xc40");
+    const Topology topology = mapped(machine, "permuted", 48, 24);
+    std::set<double> seconds;
+    for (int i = 0; i < 3; ++i)
+        seconds.insert(run(Collective::bcast, "scatter_ring", 300001, topology, machine).seconds);
+    EXPECT_EQ(seconds.size(), 1u);
+}
+
+TEST(Collectives, ALonePipelineTakesWhatTheModelSays) {
+    SimMachine machine = machine_of("slingshot");
+    machine.message_gap = 0;
+    const Topology topology = mapped(machine, "block", 8, 1);
+    const Outcome outcome = run(Collective::bcast, "chain:chunk_bytes=256K", 64 << 20, topology, machine);
+    Choice choice;
+    std::string why;
+    ASSERT_EQ(parse_choice(Collective::bcast, "chain:chunk_bytes=256K", choice, why), Status::ok);
+    Problem problem;
+    problem.size = 8;
+    problem.bytes = 64 << 20;
+    const double predicted = static_cast<double>(predict(choice, problem, topology, machine.model())) * 1e-12;
+    // The model pays a latency per piece; the replay's pieces follow one another.
+    EXPECT_LT(outcome.seconds, predicted);
+    EXPECT_GT(outcome.seconds, 0.75 * predicted);
+}
+
+TEST(Collectives, MoreRailsAndMorePortsHelpWhereTheWireIsTheLimit) {
+    SimMachine machine = machine_of("ib2304");
+    const Topology topology = mapped(machine, "block", 8, 1);
+    const auto seconds = [&](const char* text) {
+        return run(Collective::allgather, text, 1 << 20, topology, machine).seconds;
+    };
+    const double single = seconds("ring"), two_ports = seconds("kport_ring:ports=2");
+    EXPECT_NEAR(two_ports / single, 1, 0.1);  // one link: ports share it
+    machine.rails = 2;
+    EXPECT_NEAR(seconds("kport_ring:ports=2") / single, 0.55, 0.1);
+}
+
+TEST(Collectives, APointThatIsTooDearIsGivenUp) {
+    const SimMachine machine = machine_of("ib2304");
+    const Topology topology = mapped(machine, "block", 2304, 48);
+    Point point;
+    std::string why;
+    ASSERT_EQ(parse_choice(Collective::allgather, "ring", point.choice, why), Status::ok);
+    point.bytes = 8;
+    point.most_memory = std::uint64_t{256} << 20;
+    const PointResult result = simulate(point, topology, machine);
+    EXPECT_TRUE(result.given_up);
+    EXPECT_EQ(result.outcome.why, "takes more than 256 MiB");
+    point.most_memory = std::uint64_t{8} << 30;
+    point.most_seconds = 1;
+    EXPECT_EQ(simulate(point, topology, machine).outcome.why, "takes more than 1 s");
+}
+
+TEST(Rows, AutoIsTheSelectorsChoiceAndNativeItsRule) {
+    Request request;
+    request.machine = machine_of("dane");
+    request.ranks = {16};
+    request.per_host = 4;
+    request.bytes = {1024, 4 << 20};
+    request.mapping = "block";
+    request.columns = {"auto", "mpich", "openmpi", "linear"};
+    request.family = "mpich";
+    request.overlap = true;
+    request.most_seconds = 60;
+    request.most_memory = std::uint64_t{4} << 30;
+    std::string why;
+    int told = 0;
+    const std::vector<Row> rows = answer(
+        request, [&](const std::string&) { ++told; }, why);
+    ASSERT_EQ(rows.size(), 8u);
+    EXPECT_EQ(told, 8);
+    EXPECT_EQ(rows[0].algorithm, rows[1].algorithm);
+    EXPECT_EQ(rows[0].reason, "left to mpich: small message");
+    Selection selection;
+    selection.machine = request.machine.model();
+    selection.family = "mpich";
+    const Topology topology = mapped(request.machine, "block", 16, 4);
+    const Decision decision = decide(Collective::bcast, 4 << 20, topology, selection);
+    ASSERT_TRUE(decision.choice);
+    EXPECT_EQ(rows[4].algorithm, to_text(*decision.choice));
+    EXPECT_EQ(rows[5].algorithm, "scatter_ring");
+    EXPECT_LT(rows[4].seconds, rows[5].seconds);
+    for (const Row& row : rows) {
+        EXPECT_TRUE(row.simulated) << row.column << ": " << row.reason;
+        ASSERT_TRUE(row.hidden);
+        const std::string line = json_line(request, row);
+        EXPECT_NE(line.find("\"collective\":\"bcast\",\"machine\":\"dane\""), std::string::npos) << line;
+        EXPECT_EQ(line.find("\"cost\":"), std::string::npos)
+            << "a line must be the same every time: " << line;
+    }
+    // A pipeline has something to do all the time: only an agent hides it, all but its end on the last ranks.
+    EXPECT_GT(rows[4].hidden->by_agent, 75);
+    EXPECT_LT(rows[4].hidden->by_caller, 50);
+}
+
+}  // namespace
+}  // namespace thalweg::sim

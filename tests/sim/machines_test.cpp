@@ -1,0 +1,161 @@
+// Machines as data, where ranks live on them, and what the natives would run.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "sim/machine.h"
+#include "sim/mapping.h"
+#include "sim/natives.h"
+
+namespace thalweg::sim {
+namespace {
+
+std::string text_of(std::string_view name) {
+    for (const auto& [known, json] : built_in_machines())
+        if (known == name) return std::string(json);
+    return {};
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+    const auto at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return text.replace(at, from.size(), to);
+}
+
+TEST(Machines, AreReadAndGiveTheModelWhatProductionWouldMeasure) {
+    std::set<std::string> names;
+    for (const auto& [name, json] : built_in_machines()) {
+        SimMachine machine;
+        std::string why;
+        ASSERT_EQ(parse_machine(json, machine, why), Status::ok) << name << ": " << why;
+        EXPECT_EQ(machine.name, name);
+        names.emplace(name);
+        const Machine model = machine.model();
+        EXPECT_GE(model.inter.latency, 1'000'000u) << name;  // no network is quicker than a microsecond
+        EXPECT_EQ(model.inter.bytes_per_second,
+                  static_cast<std::uint64_t>(machine.flow_rate > 0 ? machine.flow_rate : machine.link_rate));
+        EXPECT_LE(machine.copy_rate, machine.host_copy_rate) << name;
+    }
+    for (const char* name : {"dane", "xc40", "ib2304", "slingshot", "gbe8", "lab-100", "lab-50"})
+        EXPECT_TRUE(names.contains(name)) << name;
+}
+
+TEST(Machines, ANumberWithoutItsSourceIsRefused) {
+    SimMachine machine;
+    std::string why;
+    const std::string dane = text_of("dane");
+    EXPECT_EQ(
+        parse_machine(replaced(dane, R"("from": "one adapter per host")", R"("from": "")"), machine, why),
+        Status::invalid_argument);
+    EXPECT_NE(why.find("\"rails\""), std::string::npos) << why;
+    EXPECT_EQ(parse_machine(replaced(dane, "\"copy_GBps\"", "\"kopy_GBps\""), machine, why),
+              Status::invalid_argument);
+    EXPECT_NE(why.find("\"copy_GBps\""), std::string::npos) << why;
+    EXPECT_EQ(parse_machine(replaced(dane, "\"rails\"", "\"rail\": 1, \"rails\""), machine, why),
+              Status::invalid_argument);
+    EXPECT_NE(why.find("unknown field \"rail\""), std::string::npos) << why;
+    EXPECT_EQ(parse_machine("[1]", machine, why), Status::invalid_argument);
+    EXPECT_TRUE(machine.name.empty());
+    // More groups than SimGrid's routers have links for would run past its arrays.
+    EXPECT_EQ(
+        parse_machine(replaced(text_of("slingshot"), "[4, 1, 32, 16]", "[64, 1, 32, 16]"), machine, why),
+        Status::invalid_argument);
+}
+
+TEST(Machines, AreFoundByNameAndAMisspeltOneIsGuessed) {
+    SimMachine machine;
+    std::string why;
+    EXPECT_EQ(find_machine("xc40", machine, why), Status::ok);
+    EXPECT_EQ(machine.cores_per_host, 24);
+    EXPECT_EQ(find_machine("slingshoot", machine, why), Status::invalid_argument);
+    EXPECT_NE(why.find("maybe slingshot?"), std::string::npos) << why;
+    EXPECT_EQ(find_machine("/nowhere/at.json", machine, why), Status::invalid_argument);
+    EXPECT_EQ(why, "cannot read /nowhere/at.json");
+}
+
+Topology mapped(std::string_view mapping, int ranks, int per_host, std::uint64_t seed = 1) {
+    Topology topology;
+    std::string why;
+    EXPECT_EQ(map_ranks(mapping, ranks, per_host, 1 << 20, seed, topology, why), Status::ok) << why;
+    return topology;
+}
+
+TEST(Mapping, BlockCyclicPermutedRagged) {
+    EXPECT_EQ(mapped("block", 6, 2).to_text(), "node:3 core:2");
+    EXPECT_EQ(mapped("cyclic", 6, 2).to_text(), "node:3 core:2 map:cyclic");
+    EXPECT_EQ(mapped("block", 7, 4).ranks_on(1).size(), 3u);
+    const Topology ragged = mapped("ragged", 30, 8);
+    EXPECT_EQ(ragged.ranks_on(0).size(), 8u);
+    EXPECT_EQ(ragged.ranks_on(1).size(), 4u);
+    EXPECT_EQ(ragged.ranks_on(2).size(), 6u);
+    // A permutation keeps the numbers of ranks per host, and the same seed gives the same one.
+    const Topology one = mapped("permuted", 24, 4), same = mapped("permuted", 24, 4),
+                   other = mapped("permuted", 24, 4, 2);
+    EXPECT_EQ(one.nodes(), 6);
+    for (int host = 0; host < 6; ++host) EXPECT_EQ(one.ranks_on(host).size(), 4u);
+    EXPECT_EQ(one.to_text(), same.to_text());
+    EXPECT_NE(one.to_text(), other.to_text());
+    EXPECT_NE(one.to_text(), mapped("block", 24, 4).to_text());
+}
+
+TEST(Mapping, SaysWhatDoesNotFit) {
+    Topology topology;
+    std::string why;
+    EXPECT_EQ(map_ranks("block", 9, 2, 4, 1, topology, why), Status::invalid_argument);
+    EXPECT_EQ(why, "9 ranks need 5 hosts; the machine has 4");
+    EXPECT_EQ(map_ranks("random", 9, 2, 8, 1, topology, why), Status::invalid_argument);
+    EXPECT_NE(why.find("ragged"), std::string::npos);
+    EXPECT_EQ(map_ranks("block", 9, 0, 8, 1, topology, why), Status::invalid_argument);
+}
+
+TEST(Natives, FollowTheLibrariesRules) {
+    const Topology hosts8x4 = mapped("block", 32, 4), hosts3x4 = mapped("block", 12, 4),
+                   flat = mapped("block", 16, 1);
+    const auto bcast = [](std::string_view family, std::uint64_t bytes, const Topology& topology) {
+        return native_choice(family, Collective::bcast, bytes, topology);
+    };
+    // MPICH: 12,288 and 524,288 bytes are the edges, and powers of two keep the tree longer.
+    EXPECT_EQ(bcast("mpich", 12287, hosts8x4), "node_leader(intra=binomial,inter=binomial)");
+    EXPECT_EQ(bcast("mpich", 12288, hosts8x4),
+              "node_leader(intra=binomial,inter=scatter_recursive_doubling)");
+    EXPECT_EQ(bcast("mpich", 524288, hosts8x4), "scatter_ring");
+    EXPECT_EQ(bcast("mpich", 12288, hosts3x4), "scatter_ring");
+    EXPECT_EQ(bcast("mpich", 12288, flat), "scatter_recursive_doubling");
+    EXPECT_EQ(bcast("mpich", 64 << 20, mapped("block", 7, 1)), "binomial");
+    EXPECT_EQ(bcast("openmpi", 2047, hosts8x4), "binomial");
+    EXPECT_EQ(bcast("openmpi", 2048, hosts8x4), "split_binary:chunk_bytes=1K");
+    EXPECT_EQ(bcast("openmpi", 32 << 20, hosts8x4), "chain:chunk_bytes=128K");
+    EXPECT_EQ(bcast("openmpi", 1 << 20, mapped("block", 448, 112)), "chain:chunk_bytes=8K");
+    const auto allgather = [](std::string_view family, std::uint64_t bytes, const Topology& topology) {
+        return native_choice(family, Collective::allgather, bytes, topology);
+    };
+    EXPECT_EQ(allgather("mpich", 16383, hosts8x4), "standard_exchange");
+    EXPECT_EQ(allgather("mpich", 16384, hosts8x4), "ring");
+    EXPECT_EQ(allgather("mpich", 6826, hosts3x4), "bruck");
+    EXPECT_EQ(allgather("mpich", 6827, hosts3x4), "ring");
+    EXPECT_EQ(allgather("openmpi", 1 << 20, hosts3x4), "neighbour_exchange");
+    EXPECT_EQ(allgather("openmpi", 1 << 20, mapped("block", 9, 3)), "ring");
+}
+
+TEST(Natives, AreChoicesThatCanRun) {
+    for (const NativeModel& model : native_models())
+        for (const Collective collective :
+             {Collective::bcast, Collective::allgather, Collective::allreduce, Collective::barrier})
+            for (const int ranks : {2, 3, 7, 8, 12, 32, 33})
+                for (const std::uint64_t bytes : {8u, 4096u, 65536u, 1u << 20, 16u << 20}) {
+                    const Topology topology = mapped("block", ranks, 4);
+                    const std::string text = native_choice(model.family, collective, bytes, topology);
+                    if (text.empty()) continue;
+                    Choice choice;
+                    std::string why;
+                    ASSERT_EQ(parse_choice(collective, text, choice, why), Status::ok) << text << ": " << why;
+                    Problem problem;
+                    problem.size = ranks;
+                    problem.bytes = bytes;
+                    EXPECT_EQ(refuse(choice, problem, topology), "") << text << " of " << ranks;
+                }
+}
+
+}  // namespace
+}  // namespace thalweg::sim

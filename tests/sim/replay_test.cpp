@@ -1,0 +1,303 @@
+// The replay against times that can be worked out by hand, on a machine of round numbers.
+#include "sim/replay.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "schedule/builder.h"
+#include "sim/point.h"
+
+namespace thalweg::sim {
+namespace {
+
+constexpr std::uint64_t mega = 1'000'000;
+
+// 1 GB/s links, 10 us between hosts, 1 us inside, 10 GB/s copies of one core and 20 GB/s of a host; messages
+// above a megabyte ask first. Posting and completing are free unless a test says otherwise.
+SimMachine round_machine() {
+    SimMachine machine;
+    machine.name = "round";
+    machine.hosts = 64;
+    machine.cores_per_host = 8;
+    machine.link_rate = 1e9;
+    machine.inter_latency = 10e-6;
+    machine.inter_eager = mega;
+    machine.intra_latency = 1e-6;
+    machine.intra_eager = 100;
+    machine.copy_rate = 1e12;  // eager copies vanish; tests of memory set it
+    machine.host_copy_rate = 20e9;
+    machine.reduce_rate = 5e9;
+    return machine;
+}
+
+Outcome replayed(const std::vector<Schedule>& schedules, const std::string& hosts,
+                 const SimMachine& machine = round_machine(), const ReplayOptions& options = {}) {
+    Topology topology;
+    std::string why;
+    EXPECT_EQ(Topology::from_text(hosts, topology, why), Status::ok) << why;
+    return in_child(60, std::uint64_t{4} << 30,
+                    [&] {
+                        PointResult result;
+                        result.outcome = replay(schedules, topology, machine, options);
+                        return result;
+                    })
+        .outcome;
+}
+
+// Every rank's part, written as calls on its builder.
+std::vector<Schedule> group(int size, const std::function<void(int, Builder&)>& part) {
+    std::vector<Schedule> schedules;
+    for (int rank = 0; rank < size; ++rank) {
+        Builder builder(rank, size);
+        part(rank, builder);
+        schedules.push_back(std::move(builder).finish());
+    }
+    return schedules;
+}
+
+Slice out(std::uint64_t offset, std::uint64_t bytes) { return {Buffer::out, offset, bytes}; }
+
+// `count` messages of `bytes` from rank 0 to rank 1.
+std::vector<Schedule> stream(int count, std::uint64_t bytes) {
+    return group(2, [=](int rank, Builder& builder) {
+        for (int i = 0; i < count; ++i) {
+            const Slice slice = out(static_cast<std::uint64_t>(i) * bytes, bytes);
+            if (rank == 0)
+                builder.send(1, slice);
+            else
+                builder.recv(0, slice);
+        }
+    });
+}
+
+TEST(Replay, AMessageTakesItsBytesAndItsLatency) {
+    const Outcome outcome = replayed(stream(1, mega), "node:2");
+    EXPECT_EQ(outcome.why, "");
+    EXPECT_NEAR(outcome.seconds, 1e-3 + 10e-6 + 1e-6 /* copied to its place at 1 TB/s */, 1e-9);
+    EXPECT_EQ(outcome.messages, 1u);
+    EXPECT_EQ(outcome.bytes, mega);
+    EXPECT_EQ(outcome.inter_bytes, mega);
+    EXPECT_EQ(outcome.steps, 2u);
+}
+
+TEST(Replay, MessagesOfAPairFollowOneAnotherWithoutWaitingForTheLatency) {
+    // In a row they take what one large one takes; sharing the link all at once they would end together too,
+    // but then the first could not be passed on early: see the chain below.
+    EXPECT_NEAR(replayed(stream(10, mega / 10), "node:2").seconds, 1e-3 + 10e-6 + 0.1e-6, 2e-9);
+    const auto chain = [](int pieces) {
+        const std::uint64_t bytes = mega / static_cast<std::uint64_t>(pieces);
+        return group(3, [=](int rank, Builder& builder) {
+            for (int i = 0; i < pieces; ++i) {
+                const Slice slice = out(static_cast<std::uint64_t>(i) * bytes, bytes);
+                if (rank > 0) builder.recv(rank - 1, slice);
+                if (rank < 2) builder.send(rank + 1, slice);
+            }
+        });
+    };
+    EXPECT_NEAR(replayed(chain(1), "node:3").seconds, 2e-3 + 20e-6 + 2e-6, 1e-8);
+    EXPECT_NEAR(replayed(chain(10), "node:3").seconds, 1.1e-3 + 20e-6 + 0.2e-6, 1e-8);
+}
+
+TEST(Replay, ALargeMessageAsksAndIsFetched) {
+    // There, back, the bytes, and the last byte's way.
+    EXPECT_NEAR(replayed(stream(1, 2 * mega), "node:2").seconds, 10e-6 + 10e-6 + 2e-3 + 2 * 10e-6, 1e-9);
+    // The sender hears of the end one way later than the receiver.
+    SimMachine pushed = round_machine();
+    pushed.network_moves_bytes = false;
+    EXPECT_NEAR(replayed(stream(1, 2 * mega), "node:2", pushed).seconds, 2e-3 + 3 * 10e-6, 1e-9);
+}
+
+TEST(Replay, TwoFlowsShareALinkAndTwoRailsDoNot) {
+    const auto both = group(4, [](int rank, Builder& builder) {
+        if (rank < 2)
+            builder.send(rank + 2, out(0, mega));
+        else
+            builder.recv(rank - 2, out(0, mega));
+    });
+    EXPECT_NEAR(replayed(both, "ranks:0,0,1,1").seconds, 2e-3 + 11e-6, 1e-8);
+    SimMachine two = round_machine();
+    two.rails = 2;
+    EXPECT_NEAR(replayed(both, "ranks:0,0,1,1", two).seconds, 1e-3 + 11e-6, 1e-8);
+    // A link that works on one message at a time lets the first through alone.
+    SimMachine one_by_one = round_machine();
+    one_by_one.flows_per_link = 1;
+    const Outcome outcome = replayed(both, "ranks:0,0,1,1", one_by_one);
+    EXPECT_NEAR(outcome.seconds, 2e-3 + 11e-6, 1e-8);
+    EXPECT_NEAR(outcome.mean_seconds, (0 + 0 + 1e-3 + 11e-6 + 2e-3 + 11e-6) / 4, 1e-8);
+}
+
+TEST(Replay, PostingAndCompletingTakeTheRanksOwnCore) {
+    SimMachine machine = round_machine();
+    machine.post_seconds = 100e-6;
+    machine.complete_seconds = 50e-6;
+    machine.message_gap = 0;
+    // The receiver posts ten receives while nine messages arrive, then completes ten.
+    EXPECT_NEAR(replayed(stream(10, 8), "node:2", machine).seconds, 10 * 100e-6 + 10 * 50e-6, 1e-6);
+    EXPECT_NEAR(replayed(stream(1, 8), "node:2", machine).seconds, 100e-6 + 10e-6 + 50e-6, 1e-8);
+    SimMachine slow = round_machine();
+    slow.message_gap = 1e-3;
+    EXPECT_NEAR(replayed(stream(10, 8), "node:2", slow).seconds, 9e-3 + 10e-6, 1e-6);
+}
+
+TEST(Replay, CopiesInsideAHostShareItsMemory) {
+    // n ranks fetch a megabyte each from rank 0, with 10 GB/s per core and 20 GB/s per host.
+    const auto fan = [](int ranks) {
+        return group(ranks, [=](int rank, Builder& builder) {
+            for (int other = 1; rank == 0 && other < ranks; ++other) builder.send(other, out(0, mega));
+            if (rank != 0) builder.recv(0, out(0, mega));
+        });
+    };
+    SimMachine machine = round_machine();
+    machine.copy_rate = 10e9;
+    // Announced, fetched, and the notice back to the sender.
+    EXPECT_NEAR(replayed(fan(2), "node:1 core:2", machine).seconds, 100e-6 + 2e-6, 1e-8);
+    EXPECT_NEAR(replayed(fan(3), "node:1 core:3", machine).seconds, 100e-6 + 2e-6, 1e-8);
+    EXPECT_NEAR(replayed(fan(9), "node:1 core:9", machine).seconds, 400e-6 + 2e-6, 1e-8);
+}
+
+TEST(Replay, ReductionsAndCopiesTakeTurnsOnACore) {
+    const auto local = group(2, [](int rank, Builder& builder) {
+        if (rank != 0) return;
+        builder.copy(out(0, mega), {Buffer::in, 0, mega});
+        builder.reduce(out(mega, mega), {Buffer::in, 0, mega});
+    });
+    SimMachine machine = round_machine();
+    machine.copy_rate = 10e9;
+    EXPECT_NEAR(replayed(local, "node:2", machine).seconds, 100e-6 + 200e-6, 1e-8);
+}
+
+TEST(Replay, AShaperLetsItsBucketThroughAtOnce) {
+    SimMachine machine = round_machine();
+    machine.burst_bytes = 100'000;
+    EXPECT_NEAR(replayed(stream(1, mega), "node:2", machine).seconds, 0.9e-3 + 11e-6, 1e-8);
+    // Only what an idle link has saved up: the second of two in a row gets no bucket.
+    EXPECT_NEAR(replayed(stream(2, mega / 2), "node:2", machine).seconds, 0.9e-3 + 10.5e-6, 1e-8);
+}
+
+TEST(Replay, WhoAdvancesItDecidesWhatHides) {
+    // Two hops: the second starts only when somebody on rank 1 sees the first.
+    const auto chain = group(3, [](int rank, Builder& builder) {
+        if (rank > 0) builder.recv(rank - 1, out(0, mega));
+        if (rank < 2) builder.send(rank + 1, out(0, mega));
+    });
+    ReplayOptions options;
+    options.compute_seconds = 10e-3;
+    const double hop = 1e-3 + 11e-6;
+    // The caller sees the message after its computation, and the last rank waits for the hop.
+    EXPECT_NEAR(replayed(chain, "node:3", round_machine(), options).seconds, 10e-3 + 1e-6 + hop, 1e-7);
+    options.progress = Progress::agent;
+    EXPECT_NEAR(replayed(chain, "node:3", round_machine(), options).seconds, 10e-3, 1e-9);
+    // Where the network moves nothing by itself, not even the first hop goes on beside the computation.
+    SimMachine pushed = round_machine();
+    pushed.network_moves_bytes = false;
+    options.progress = Progress::caller;
+    EXPECT_NEAR(replayed(chain, "node:3", pushed, options).seconds, 10e-3 + 2 * hop, 1e-5);
+    options.progress = Progress::agent;
+    EXPECT_NEAR(replayed(chain, "node:3", pushed, options).seconds, 10e-3, 1e-9);
+}
+
+TEST(Replay, AnAgentThatSleptWakesFirst) {
+    SimMachine machine = round_machine();
+    machine.agent_wake_seconds = 500e-6;
+    const auto pair = stream(1, mega);
+    ReplayOptions options;
+    options.progress = Progress::agent;
+    options.compute_seconds =
+        1.2e-3;  // the message is there after 1.010 ms, and seen half a millisecond later
+    EXPECT_NEAR(replayed(pair, "node:2", machine, options).seconds, 1.51e-3 + 1e-6, 1e-8);
+}
+
+// --- what is refused ------------------------------------------------------------------------------------
+
+// Rank 0's schedule with one step changed; dependencies stay.
+Schedule changed(const Schedule& from, StepId id, const std::function<void(Step&)>& change,
+                 bool ordered = true) {
+    std::vector<Step> steps(from.steps().begin(), from.steps().end());
+    change(steps[id]);
+    std::vector<StepId> after;
+    std::vector<std::uint32_t> begin{0};
+    for (StepId step = 0; step < steps.size(); ++step) {
+        if (ordered || step != id)
+            after.insert(after.end(), from.after(step).begin(), from.after(step).end());
+        begin.push_back(static_cast<std::uint32_t>(after.size()));
+    }
+    return Schedule(from.rank(), from.size(), std::move(steps), std::move(after), std::move(begin),
+                    from.scratch_bytes());
+}
+
+TEST(Refused, AMessageThatMeetsNothingOrAnotherSize) {
+    auto schedules = stream(2, 100);
+    auto broken = schedules;
+    broken[0] = changed(schedules[0], 1, [](Step& step) { step.source.bytes = 99; });
+    EXPECT_EQ(
+        replayed(broken, "node:2").why,
+        "rank 0 step 1 (send to 1, message 1) sends 99 bytes, but rank 1 step 1 (recv from 0, message 1) "
+        "receives 100");
+    broken = schedules;
+    broken[1] = changed(schedules[1], 0, [](Step& step) { step.message = 7; });
+    EXPECT_EQ(replayed(broken, "node:2").why, "rank 0 step 0 (send to 1, message 0) meets no receive");
+    broken = schedules;
+    broken[0] = changed(schedules[0], 1, [](Step& step) { step.kind = StepKind::copy; });
+    EXPECT_EQ(replayed(broken, "node:2").why, "rank 1 step 1 (recv from 0, message 1) meets no send");
+}
+
+TEST(Refused, ARace) {
+    const auto schedules = group(2, [](int rank, Builder& builder) {
+        if (rank == 0) {
+            builder.send(1, out(0, 100));
+        } else {
+            builder.recv(0, out(0, 100));
+            builder.copy(out(200, 50), out(50, 50));
+        }
+    });
+    auto broken = schedules;
+    broken[1] = changed(
+        schedules[1], 1, [](Step&) {}, false);
+    EXPECT_EQ(replayed(schedules, "node:2").why, "");
+    EXPECT_EQ(replayed(broken, "node:2").why,
+              "rank 1 step 1 (copy) touches byte 50 in no order with rank 1 step 0 (recv from 0, message 0)");
+}
+
+TEST(Refused, RanksThatWaitForEachOther) {
+    // Both receive before they send.
+    const auto schedules = group(2, [](int rank, Builder& builder) {
+        const StepId recv = builder.recv(1 - rank, out(0, 100));
+        builder.send(1 - rank, out(100, 100), std::vector<StepId>{recv});
+    });
+    EXPECT_EQ(
+        replayed(schedules, "node:2").why,
+        "rank 0 step 0 (recv from 1, message 0) never completes: its peer waits for something that this rank "
+        "sends later");
+}
+
+TEST(Trace, HoldsEveryStepAndEveryMessage) {
+    const std::string path = testing::TempDir() + "thalweg-sim-trace.json";
+    ReplayOptions options;
+    options.trace_path = path;
+    ASSERT_EQ(replayed(stream(3, 1000), "node:2", round_machine(), options).why, "");
+    std::ifstream file(path);
+    const nlohmann::json trace = nlohmann::json::parse(file);
+    int begun = 0, ended = 0, arrows = 0;
+    double last = 0;
+    for (const auto& event : trace["traceEvents"]) {
+        const std::string phase = event["ph"];
+        begun += phase == "b";
+        ended += phase == "e";
+        arrows += phase == "s";
+        if (phase == "e") last = std::max(last, event["ts"].get<double>());
+    }
+    EXPECT_EQ(begun, 6);
+    EXPECT_EQ(ended, 6);
+    EXPECT_EQ(arrows, 3);
+    EXPECT_NEAR(last, 13.001, 0.01);  // microseconds: three of 1 us each, and the way
+    options.trace_path = "/nowhere/trace.json";
+    EXPECT_EQ(replayed(stream(1, 8), "node:2", round_machine(), options).why,
+              "cannot write /nowhere/trace.json");
+}
+
+}  // namespace
+}  // namespace thalweg::sim
