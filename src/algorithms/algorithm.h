@@ -9,14 +9,15 @@
 #include <string_view>
 #include <vector>
 
+#include "algorithms/exchange.h"
 #include "base/status.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 
 namespace thalweg {
 
-enum class Collective : std::uint8_t { bcast, allgather, allreduce, barrier };
-inline constexpr int collective_count = 4;
+enum class Collective : std::uint8_t { bcast, allgather, allreduce, barrier, alltoallv };
+inline constexpr int collective_count = 5;
 std::string_view name_of(Collective collective);
 
 // One rank's contribution to an allgather, as it ends in `out`.
@@ -28,15 +29,18 @@ struct Block {
 };
 
 // What to build, as seen by one rank. Everything is equal on all ranks except `rank`, `in_place` and the
-// offsets of `blocks`, which never change what is sent.
+// offsets of `blocks`, which never change what is sent, and `exchange`.
 //
 //   bcast      `out` is the message, of `bytes`; the root's is defined at the start
 //   allgather  `in` is this rank's block; `out` ends with the blocks of all ranks: rank r's, of `bytes`, at
 //              r * bytes, or where and as long as blocks[r] says
 //   allreduce  `in` and `out` are vectors of `bytes`, whole elements of element_bytes
 //   barrier    no bytes; no rank ends before all have begun
+//   alltoallv  every rank sends `bytes` to every rank, itself included: `in` and `out` hold rank r's at
+//              r * bytes; or what `exchange` says, which each rank knows of itself alone
 //
 // in_place: what `in` would hold is in `out` (the own block at its place, the own vector), `in` is not used.
+// Not of an alltoallv, whose `in` is then a copy.
 struct Problem {
     int rank = 0;
     int size = 1;
@@ -52,6 +56,9 @@ struct Problem {
     // Empty: all blocks are alike. Else one per rank; `bytes` is then their mean, rounded up (for prices).
     // The memory is the caller's and is not used after the call.
     std::span<const Block> blocks = {};
+    // Of an alltoallv; null: all pairs are alike. `bytes` is then a mean that all ranks agreed on (for
+    // prices). The memory is the caller's and is not used after the call.
+    const Exchange* exchange = nullptr;
 };
 
 // One parameter of an algorithm. The name says the unit (chunk_bytes); a value is written 65536, 64K, 1M.
@@ -86,7 +93,8 @@ struct Choice {
 
 // What an algorithm promises for a whole group (all ranks added up). A test compares it with its schedules.
 // Every figure is exact, except that `rounds` is an upper bound for combinators, where hosts differ in their
-// ranks, where ranks contribute nothing, and for reductions in place.
+// ranks, where ranks contribute nothing, and for reductions in place. Where pairs of an alltoallv differ
+// (Problem::exchange) one rank cannot know the group: messages and bytes are then what this rank sends.
 struct Claim {
     std::uint64_t rounds = 0;           // longest chain of messages that depend on one another
     std::uint64_t messages = 0;         // sends of at least one byte, all ranks

@@ -74,6 +74,8 @@ std::string_view name_of(Collective collective) {
             return "allreduce";
         case Collective::barrier:
             return "barrier";
+        case Collective::alltoallv:
+            return "alltoallv";
     }
     return "";
 }

@@ -36,10 +36,16 @@ void count_small(std::uint64_t bytes) {
 }
 
 // Two calls of each collective, nonblocking and persistent, in the order of both enumerations.
-constexpr Collective collective_of[] = {Collective::bcast, Collective::allgather, Collective::allgather,
-                                        Collective::allreduce, Collective::barrier};
+constexpr Collective collective_of[] = {Collective::bcast,     Collective::allgather, Collective::allgather,
+                                        Collective::allreduce, Collective::barrier,   Collective::alltoallv,
+                                        Collective::alltoallv, Collective::alltoallv};
 static_assert(static_cast<int>(CallKind::ibcast) == thalweg_ibcast + 1 &&
-              static_cast<int>(CallKind::barrier_init) == thalweg_barrier_init + 1);
+              static_cast<int>(CallKind::alltoallw_init) == thalweg_alltoallw_init + 1);
+
+LetterArrays as_arrays(const ThalwegArrays& arrays, MPI_Datatype type) {
+    return {arrays.counts, arrays.displacements, arrays.large_counts, arrays.large_displacements,
+            type,          arrays.types};
+}
 
 CollectiveCall as_call(const ThalwegCall& call) {
     CollectiveCall same;
@@ -56,6 +62,8 @@ CollectiveCall as_call(const ThalwegCall& call) {
     same.displacements = call.displacements;
     same.large_counts = call.large_counts;
     same.large_displacements = call.large_displacements;
+    same.sent = as_arrays(call.sent, call.send_type);
+    same.received = as_arrays(call.received, call.receive_type);
     same.root = call.root;
     same.operation = call.reduction;
     same.comm = call.comm;

@@ -51,8 +51,24 @@ typedef enum ThalwegOperation {
     thalweg_iallreduce,
     thalweg_allreduce_init,
     thalweg_ibarrier,
-    thalweg_barrier_init
+    thalweg_barrier_init,
+    thalweg_ialltoall,
+    thalweg_alltoall_init,
+    thalweg_ialltoallv,
+    thalweg_alltoallv_init,
+    thalweg_ialltoallw,
+    thalweg_alltoallw_init
 } ThalwegOperation;
+
+/* Of an alltoallv or an alltoallw, one entry per rank: two arrays of ints or the two behind them, and `types`
+ * where each message has its own. */
+typedef struct ThalwegArrays {
+    const int* counts;
+    const int* displacements;
+    const MPI_Count* large_counts;
+    const MPI_Aint* large_displacements;
+    const MPI_Datatype* types;
+} ThalwegArrays;
 
 typedef struct ThalwegCall {
     ThalwegOperation operation;
@@ -66,6 +82,7 @@ typedef struct ThalwegCall {
     const int* displacements;
     const MPI_Count* large_counts;
     const MPI_Aint* large_displacements;
+    ThalwegArrays sent, received;
     int root;
     MPI_Op reduction;
     MPI_Comm comm;

@@ -2,30 +2,11 @@
 // Fortran to the one form of entry.h.
 #include <mpi.h>
 
-#include "api/entry.h"
-#include "interpose/inside.h"
-#include "interpose/runtime.h"
-#include "transport/mpi/host.h"
+#include "interpose/offer.h"
 
 using namespace thalweg;
 
 namespace {
-
-// Marks the thread as inside a wrapper, as thalweg_enter() does.
-class Inside {
-  public:
-    explicit Inside(void* frame) { outermost_frame = reinterpret_cast<std::uintptr_t>(frame); }
-    ~Inside() { outermost_frame = 0; }
-    Inside(const Inside&) = delete;
-    Inside& operator=(const Inside&) = delete;
-};
-
-// `frame` is the wrapper's.
-int offer(const ThalwegCall& call, void* request, int* error, void* frame) {
-    if (!taking.load(std::memory_order_acquire) || inside(frame)) return 0;
-    const Inside mark(frame);
-    return thalweg_entry_operation(&call, static_cast<MPI_Request*>(request), error);
-}
 
 ThalwegCall broadcast(ThalwegOperation operation, void* buffer, MPI_Count count, MPI_Datatype type, int root,
                       MPI_Comm comm) {
@@ -76,29 +57,6 @@ ThalwegCall barrier(ThalwegOperation operation, MPI_Comm comm) {
     call.operation = operation;
     call.comm = comm;
     return call;
-}
-
-#define TYPE(handle) ((MPI_Datatype)(handle))
-#define OP(handle) ((MPI_Op)(handle))
-#define COMM(handle) ((MPI_Comm)(handle))
-#define FRAME __builtin_frame_address(0)
-
-// Of Fortran.
-void* buffer_of(void* buffer) {
-    if (is_fortran_bottom(buffer)) return MPI_BOTTOM;
-    return is_fortran_in_place(buffer) ? MPI_IN_PLACE : buffer;
-}
-MPI_Datatype type_of(int type) { return host()->datatype_of_fortran(type); }
-MPI_Op op_of(int operation) { return host()->op_of_fortran(operation); }
-MPI_Comm comm_of(int comm) { return host()->comm_of_fortran(comm); }
-
-bool asked() { return taking.load(std::memory_order_acquire); }
-
-int offer_fortran(const ThalwegCall& call, int* request, int* error, void* frame) {
-    MPI_Request made;
-    if (!offer(call, &made, error, frame)) return 0;
-    if (*error == MPI_SUCCESS) *request = host()->request_to_fortran(made);
-    return 1;
 }
 
 }  // namespace

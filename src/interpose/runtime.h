@@ -90,6 +90,45 @@ int thalweg_take_MPI_Allreduce_init(const void* sendbuf, void* recvbuf, ThalwegC
 int thalweg_take_MPI_Ibarrier(ThalwegHandle comm, void* request, int* error);
 int thalweg_take_MPI_Barrier_init(ThalwegHandle comm, ThalwegHandle info, void* request, int* error);
 
+int thalweg_take_MPI_Ialltoall(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+                               void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
+                               ThalwegHandle comm, void* request, int* error);
+int thalweg_take_MPI_Alltoall_init(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+                                   void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
+                                   ThalwegHandle comm, ThalwegHandle info, void* request, int* error);
+int thalweg_take_MPI_Ialltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
+                                ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
+                                const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm,
+                                void* request, int* error);
+int thalweg_take_MPI_Ialltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+                                  ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
+                                  const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm,
+                                  void* request, int* error);
+int thalweg_take_MPI_Alltoallv_init(const void* sendbuf, const void* sendcounts, const void* sdispls,
+                                    ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
+                                    const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm,
+                                    ThalwegHandle, void* request, int* error);
+int thalweg_take_MPI_Alltoallv_init_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+                                      ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
+                                      const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm,
+                                      ThalwegHandle info, void* request, int* error);
+int thalweg_take_MPI_Ialltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
+                                const void* sendtypes, void* recvbuf, const void* recvcounts,
+                                const void* rdispls, const void* recvtypes, ThalwegHandle comm, void* request,
+                                int* error);
+int thalweg_take_MPI_Ialltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+                                  const void* sendtypes, void* recvbuf, const void* recvcounts,
+                                  const void* rdispls, const void* recvtypes, ThalwegHandle comm,
+                                  void* request, int* error);
+int thalweg_take_MPI_Alltoallw_init(const void* sendbuf, const void* sendcounts, const void* sdispls,
+                                    const void* sendtypes, void* recvbuf, const void* recvcounts,
+                                    const void* rdispls, const void* recvtypes, ThalwegHandle comm,
+                                    ThalwegHandle, void* request, int* error);
+int thalweg_take_MPI_Alltoallw_init_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+                                      const void* sendtypes, void* recvbuf, const void* recvcounts,
+                                      const void* rdispls, const void* recvtypes, ThalwegHandle comm,
+                                      ThalwegHandle, void* request, int* error);
+
 /* From Fortran: handles are integers, and buffers may be Fortran's MPI_BOTTOM and MPI_IN_PLACE. */
 int thalweg_take_mpi_ibcast(void* buffer, int count, int datatype, int root, int comm, int* request,
                             int* error);
@@ -111,6 +150,23 @@ int thalweg_take_mpi_allreduce_init(void* sendbuf, void* recvbuf, int count, int
                                     int info, int* request, int* error);
 int thalweg_take_mpi_ibarrier(int comm, int* request, int* error);
 int thalweg_take_mpi_barrier_init(int comm, int info, int* request, int* error);
+int thalweg_take_mpi_ialltoall(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
+                               int recvtype, int comm, int* request, int* error);
+int thalweg_take_mpi_alltoall_init(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
+                                   int recvtype, int comm, int info, int* request, int* error);
+int thalweg_take_mpi_ialltoallv(void* sendbuf, const int* sendcounts, const int* sdispls, int sendtype,
+                                void* recvbuf, const int* recvcounts, const int* rdispls, int recvtype,
+                                int comm, int* request, int* error);
+int thalweg_take_mpi_alltoallv_init(void* sendbuf, const int* sendcounts, const int* sdispls, int sendtype,
+                                    void* recvbuf, const int* recvcounts, const int* rdispls, int recvtype,
+                                    int comm, int info, int* request, int* error);
+int thalweg_take_mpi_ialltoallw(void* sendbuf, const int* sendcounts, const int* sdispls,
+                                const int* sendtypes, void* recvbuf, const int* recvcounts,
+                                const int* rdispls, const int* recvtypes, int comm, int* request, int* error);
+int thalweg_take_mpi_alltoallw_init(void* sendbuf, const int* sendcounts, const int* sdispls,
+                                    const int* sendtypes, void* recvbuf, const int* recvcounts,
+                                    const int* rdispls, const int* recvtypes, int comm, int info,
+                                    int* request, int* error);
 
 /* In front of the native call that waits for these requests, or that tests them. Costs a call and two loads
  * while no request of ours exists. Asked twice where a Fortran binding calls the C function, which does no

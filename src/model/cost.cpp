@@ -128,12 +128,30 @@ Picoseconds predict_allreduce(const Choice& choice, const Problem& problem, cons
                    topology.max_ranks_per_node(), machine);
 }
 
+// Only what leaves the hosts counts, but where everything goes through leaders, who collect before and hand
+// out after.
+Picoseconds predict_alltoallv(const Choice& choice, const Problem& problem, const Topology& topology,
+                              const Machine& machine) {
+    Price price = choice.algorithm->price(problem, topology, choice);
+    if (topology.nodes() <= 1) return time_of(price, machine.intra);
+    const auto ranks = static_cast<std::uint64_t>(topology.max_ranks_per_node());
+    const std::uint64_t crossing = (static_cast<std::uint64_t>(problem.size) - ranks) * problem.bytes;
+    if (choice.algorithm->name == "node_leader") {
+        const Picoseconds inside =
+            (ranks - 1) * machine.intra.latency + machine.intra.transfer((ranks - 1) * crossing);
+        return time_of(price, machine.inter) + 2 * inside;
+    }
+    price.bytes = crossing;
+    return time_of(price, machine.inter, ranks);
+}
+
 }  // namespace
 
 Picoseconds predict(const Choice& choice, const Problem& problem, const Topology& topology,
                     const Machine& machine) {
     const Collective collective = choice.algorithm->collective;
     if (problem.size <= 1 || (problem.bytes == 0 && collective != Collective::barrier)) return 0;
+    if (collective == Collective::alltoallv) return predict_alltoallv(choice, problem, topology, machine);
     if (choice.parts.empty()) {
         const Price price = price_of(choice, problem);
         const Picoseconds reduced = machine.reduction(price.reduced_bytes);
@@ -149,6 +167,7 @@ Picoseconds predict(const Choice& choice, const Problem& problem, const Topology
         case Collective::allreduce:
             return predict_allreduce(choice, problem, topology, machine);
         case Collective::barrier:
+        case Collective::alltoallv:
             break;
     }
     return 0;
@@ -169,6 +188,13 @@ Picoseconds wire_limit(Collective collective, std::uint64_t bytes, const Topolog
         crossing = (ranks - fewest) * bytes;
     }
     if (collective == Collective::allreduce) crossing = 2 * (bytes - bytes / hosts);
+    if (collective == Collective::alltoallv) {
+        crossing = one_host ? (ranks - 1) * bytes : 0;
+        for (int node = 0; !one_host && node < topology.nodes(); ++node) {
+            const std::uint64_t here = topology.ranks_on(node).size();
+            crossing = std::max(crossing, here * (ranks - here) * bytes);
+        }
+    }
     return level.latency + level.transfer(ceil_div(crossing, std::max<std::uint64_t>(level.ports, 1)));
 }
 

@@ -57,7 +57,8 @@ struct RunKey {
     std::uint32_t generation = 0;     // of the settings that chose it
     std::uint64_t element_bytes = 1;
     bool in_place = false;
-    std::vector<Block> blocks;  // of an allgather whose blocks differ
+    std::vector<Block> blocks;         // of an allgather whose blocks differ
+    std::optional<Exchange> exchange;  // of an alltoallv whose pairs differ
     bool operator==(const RunKey&) const = default;
 };
 

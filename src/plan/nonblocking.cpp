@@ -44,7 +44,9 @@ class Declining {
 struct Shape {
     std::uint64_t bytes = 0;  // of the message, the vector, or a rank's block (their mean, where they differ)
     std::uint64_t total = 0;  // what this rank sends or receives in all, for the report
-    std::vector<Segment> segments;  // of an allgather whose blocks differ
+    std::vector<Segment> segments;    // of an allgather whose blocks differ
+    Letters letters;                  // of an alltoall whose pairs differ
+    std::uint64_t decided_bytes = 0;  // what the algorithm is chosen by: equal on all ranks
     Reducer reducer;
     bool in_place = false;
 };
@@ -67,9 +69,29 @@ bool look_at_blocks(const CollectiveCall& call, int size, Shape& shape) {
         std::uint64_t bytes = 0;
         if (!multiply(count, static_cast<std::int64_t>(type.size), bytes)) return false;
         shape.segments[static_cast<std::size_t>(rank)] = {static_cast<std::uint64_t>(count),
-                                                          place * type.extent};
+                                                          place * type.extent, call.receive_type};
         shape.total += bytes;
     }
+    shape.bytes = (shape.total + static_cast<unsigned>(size) - 1) / static_cast<unsigned>(size);
+    return true;
+}
+
+// Where pairs are alike: each sends and receives so many elements.
+bool look_at_pairs(const CollectiveCall& call, int size, Shape& shape) {
+    std::uint64_t sent = 0;
+    if (!multiply(call.receive_count, type_size(call.receive_type), shape.bytes)) return false;
+    if (!shape.in_place &&
+        (!multiply(call.send_count, type_size(call.send_type), sent) || sent != shape.bytes))
+        return false;
+    return !__builtin_mul_overflow(shape.bytes, static_cast<unsigned>(size), &shape.total);
+}
+
+// Nothing here is equal on all ranks, that there are no bytes neither.
+bool look_at_letters(const CollectiveCall& call, int size, Shape& shape) {
+    if (!read_letters(call.received, size, shape.letters.incoming)) return false;
+    if (!shape.in_place && !read_letters(call.sent, size, shape.letters.outgoing)) return false;
+    if (shape.in_place) shape.letters.outgoing = shape.letters.incoming;
+    shape.total = shape.letters.sent_bytes();
     shape.bytes = (shape.total + static_cast<unsigned>(size) - 1) / static_cast<unsigned>(size);
     return true;
 }
@@ -77,10 +99,14 @@ bool look_at_blocks(const CollectiveCall& call, int size, Shape& shape) {
 // ok, or why the call is the native library's.
 std::optional<Reason> look_at(const CollectiveCall& call, int rank, int size, Shape& shape) {
     if (call.collective == Collective::barrier) return std::nullopt;
-    const std::int64_t receive_size = type_size(call.receive_type);
     shape.in_place = call.send == MPI_IN_PLACE;
-    std::uint64_t sent = 0;
     if (call.receive == MPI_IN_PLACE) return Reason::invalid;
+    if (call.received.given()) {
+        if (look_at_letters(call, size, shape)) return std::nullopt;
+        return Reason::invalid;
+    }
+    const std::int64_t receive_size = type_size(call.receive_type);
+    std::uint64_t sent = 0;
     switch (call.collective) {
         case Collective::bcast:
             if (call.root < 0 || call.root >= size) return Reason::invalid;
@@ -109,28 +135,42 @@ std::optional<Reason> look_at(const CollectiveCall& call, int rank, int size, Sh
             shape.total = shape.bytes;
             if (!find_reducer(call.operation, call.receive_type, shape.reducer)) return Reason::reduction;
             break;
+        case Collective::alltoallv:
+            if (!look_at_pairs(call, size, shape)) return Reason::invalid;
+            break;
         case Collective::barrier:
             return std::nullopt;
     }
+    shape.decided_bytes = shape.bytes;
     if (shape.total == 0) return Reason::empty;
     return std::nullopt;
 }
 
-// The program's memory as what the schedules work on.
-Status attach(const CollectiveCall& call, const Shape& shape, int size, Ongoing& ongoing,
-              std::vector<Block>& blocks) {
+// The program's memory as what the schedules work on; `key` says where what lies there.
+Status attach(const CollectiveCall& call, const Shape& shape, int size, Ongoing& ongoing, RunKey& key) {
     const auto count = static_cast<std::uint64_t>(call.receive_count);
+    const std::uint64_t all = count * static_cast<unsigned>(size);
     Status status = Status::ok;
+    if (call.received.given())
+        return thalweg::attach(shape.letters, const_cast<void*>(call.send), call.receive, shape.in_place,
+                               ongoing.input(), ongoing.buffer(), *key.exchange);
     switch (call.collective) {
         case Collective::bcast:
             return ongoing.buffer().attach(call.receive, shape.bytes, count, call.receive_type);
         case Collective::allgather:
             if (call.is_vector())
-                status = ongoing.buffer().attach(call.receive, shape.segments, call.receive_type, blocks);
+                status = ongoing.buffer().attach(call.receive, shape.segments, key.blocks);
             else
-                status = ongoing.buffer().attach(call.receive, shape.total,
-                                                 count * static_cast<unsigned>(size), call.receive_type);
+                status = ongoing.buffer().attach(call.receive, shape.total, all, call.receive_type);
             break;
+        case Collective::alltoallv:
+            status = ongoing.buffer().attach(call.receive, shape.total, all, call.receive_type);
+            if (failed(status)) return status;
+            if (shape.in_place)
+                return ongoing.input().attach(call.receive, shape.total, all, call.receive_type, true);
+            return ongoing.input().attach(
+                const_cast<void*>(call.send), shape.total,
+                static_cast<std::uint64_t>(call.send_count) * static_cast<unsigned>(size), call.send_type);
         case Collective::allreduce:
             status = ongoing.buffer().attach(call.receive, shape.bytes, count, call.receive_type);
             break;
@@ -150,7 +190,8 @@ void choose_loads(const CollectiveCall& call, const Shape& shape, int rank, cons
                   Ongoing::Options& options) {
     options.stores = call.collective != Collective::bcast || rank != call.root;
     if (call.collective == Collective::bcast && rank == call.root) options.loads_to = shape.bytes;
-    if (!shape.in_place || call.collective == Collective::barrier) return;
+    if (!shape.in_place || call.collective == Collective::barrier || call.collective == Collective::alltoallv)
+        return;
     if (call.collective == Collective::allreduce) {
         options.loads_to = shape.bytes;
     } else if (call.is_vector()) {
@@ -166,7 +207,7 @@ void choose_loads(const CollectiveCall& call, const Shape& shape, int rank, cons
 // The operation with its parts, on `lane`. Errors of this rank alone go to `status`: the others run it.
 std::unique_ptr<Ongoing> assemble(NonblockingState& state, Communicator& communicator,
                                   const CollectiveCall& call, const Shape& shape, const Decision& decision,
-                                  const std::shared_ptr<Lane>& lane,
+                                  std::optional<Exchange> exchange, const std::shared_ptr<Lane>& lane,
                                   const std::vector<std::uint32_t>& numbers, Status& status) try {
     Ongoing::Options options;
     options.lane = lane;
@@ -177,27 +218,26 @@ std::unique_ptr<Ongoing> assemble(NonblockingState& state, Communicator& communi
     options.bytes = shape.total;
     options.persistent = call.persistent;
     options.reducer = shape.reducer;
-    std::vector<Block> blocks;
+    RunKey key;
+    key.exchange = std::move(exchange);
     auto ongoing = std::make_unique<Ongoing>(std::move(options));
-    status = attach(call, shape, state.size(), *ongoing, blocks);
+    status = attach(call, shape, state.size(), *ongoing, key);
     if (failed(status)) {
         ongoing->release();
         return nullptr;
     }
-    choose_loads(call, shape, state.rank(), blocks, ongoing->options());
-    RunKey key;
+    choose_loads(call, shape, state.rank(), key.blocks, ongoing->options());
     key.collective = call.collective;
     key.root = call.root;
     key.generation = state.generation();
     key.element_bytes = shape.reducer.element_bytes;
     key.in_place = shape.in_place;
-    key.blocks = std::move(blocks);
-    const Pieces pieces = call.pieces_of(shape.bytes);
+    const Pieces pieces = call.pieces_of(shape.decided_bytes);
     key.decided_bytes = pieces.bytes;
     ongoing->parts().reserve(pieces.count);
     for (std::uint64_t part = 0; part < pieces.count; ++part) {
         const std::uint64_t begin = part * pieces.bytes;
-        key.bytes = std::min(pieces.bytes, shape.bytes - begin);
+        key.bytes = std::min(pieces.bytes, shape.decided_bytes - begin);
         const std::uint32_t number = numbers.empty() ? 0 : numbers[part];
         ongoing->parts().push_back({state.borrow(*lane, decision, key), begin, number});
     }
@@ -229,6 +269,32 @@ void set_up(MPI_Comm comm, Communicator& communicator) {
     Reason why = Reason::setup_failed;
     self_driven.state = NonblockingState::set_up(comm, communicator, *World::get(), why);
     if (self_driven.state == nullptr) self_driven.refused = why;
+}
+
+// What an alltoall is decided by where no argument is equal on all ranks: with nothing agreed, messages that
+// are worth taking.
+constexpr std::uint64_t assumed_pair_bytes = 64 << 10;
+// Fewer messages per pair of ranks than this gain nothing from travelling together.
+constexpr std::uint64_t dense_share = 2;
+
+// How an exchange whose pairs differ runs. Collective where it is persistent: what all messages are like is
+// agreed on, and leaders are told what travels together.
+Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, Shape& shape,
+                         std::optional<Exchange>& exchange) {
+    exchange.emplace();
+    const auto ranks = static_cast<std::uint64_t>(state.size());
+    Traits traits{assumed_pair_bytes, 0};
+    if (call.persistent && !agree_on_traits(call.comm, shape.letters, state.rank(), state.size(), traits))
+        traits = {assumed_pair_bytes, 0};
+    shape.decided_bytes = traits.mean_bytes;
+    Decision decision = state.decide(call.collective, shape.decided_bytes);
+    if (!decision.choice || decision.choice->algorithm->name != "node_leader") return decision;
+    const bool sparse = decision.reason != "asked for" && traits.messages * dense_share < ranks * (ranks - 1);
+    if (call.persistent && !sparse &&
+        inform_leaders(call.comm, shape.letters, state.rank(), state.topology(), *exchange))
+        return decision;
+    decision.choice = standard_choice(*find_algorithm(call.collective, "spread"));
+    return decision;
 }
 
 // The settings that may change while the program runs: why the call is the native library's.
@@ -289,8 +355,10 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         error = raise(call.comm, "a nonblocking collective", Status::transport_failed, lane->native_error());
         return nullptr;
     }
-    const Pieces pieces = call.pieces_of(shape.bytes);
-    const Decision decision = state.decide(call.collective, pieces.bytes);
+    const Pieces pieces = call.pieces_of(shape.decided_bytes);
+    std::optional<Exchange> exchange;
+    const Decision decision = call.received.given() ? decide_exchange(state, call, shape, exchange)
+                                                    : state.decide(call.collective, pieces.bytes);
     if (!decision.choice) return declined_by(decision, communicator, decline, shape.bytes);
     std::vector<std::uint32_t> numbers;
     if (call.persistent) {
@@ -300,7 +368,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     }
     Status status = Status::ok;
     std::unique_ptr<Ongoing> ongoing =
-        assemble(state, communicator, call, shape, decision, lane, numbers, status);
+        assemble(state, communicator, call, shape, decision, std::move(exchange), lane, numbers, status);
     if (status == Status::invalid_argument) return decline.on(communicator, Reason::invalid, shape.bytes);
     if (ongoing == nullptr) {
         lane->fail();

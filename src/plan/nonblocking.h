@@ -17,6 +17,7 @@
 
 #include "plan/attendance.h"
 #include "plan/communicator.h"
+#include "plan/exchange.h"
 #include "plan/lane.h"
 #include "plan/ongoing.h"
 #include "plan/pieces.h"
@@ -39,6 +40,7 @@ class NonblockingState {
 
     int rank() const { return rank_; }
     int size() const { return size_; }
+    const Topology& topology() const { return topology_; }
     // ucx or mpi.
     Carrier carrier() const { return carrier_; }
     WaitPolicy policy() const { return policy_; }
@@ -98,11 +100,13 @@ struct CollectiveCall {
     const int* displacements = nullptr;
     const MPI_Count* large_counts = nullptr;
     const MPI_Aint* large_displacements = nullptr;
+    // Of MPI_Ialltoallv and MPI_Ialltoallw.
+    LetterArrays sent, received;
     int root = 0;
     MPI_Op operation{};
     MPI_Comm comm{};
 
-    bool is_vector() const { return counts != nullptr || large_counts != nullptr; }
+    bool is_vector() const { return counts != nullptr || large_counts != nullptr || received.given(); }
     Pieces pieces_of(std::uint64_t bytes) const;
 };
 

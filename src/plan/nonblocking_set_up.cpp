@@ -37,6 +37,8 @@ static std::string_view simplest_of(Collective collective) {
             return "spread";
         case Collective::allreduce:
             return "recursive_doubling";
+        case Collective::alltoallv:
+            return "spread";
         case Collective::barrier:
             break;
     }
@@ -207,6 +209,7 @@ std::unique_ptr<Run> NonblockingState::borrow(Lane& lane, const Decision& decisi
         problem.element_bytes = key.element_bytes;
         problem.in_place = key.in_place;
         problem.blocks = key.blocks;
+        if (key.exchange) problem.exchange = &*key.exchange;
         const Choice* choice = &*decision.choice;
         // A last piece too small for the algorithm of the others, or blocks that differ too much.
         Choice simplest;

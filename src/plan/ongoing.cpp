@@ -28,11 +28,19 @@ ProgramBuffer::~ProgramBuffer() {
 
 // A type of one element of the program's type keeps that one alive; a duplicate would run the program's
 // attribute callbacks.
-Status ProgramBuffer::hold(MPI_Datatype type) {
+Status ProgramBuffer::hold(MPI_Datatype& type) {
     const Host& mpi = *host();
-    if (mpi.Type_contiguous(1, type, &held_) != MPI_SUCCESS) return Status::transport_failed;
-    holds_type_ = true;
-    return mpi.Type_commit(&held_) == MPI_SUCCESS ? Status::ok : Status::transport_failed;
+    const auto known =
+        std::find_if(held_.rbegin(), held_.rend(), [&](const Held& held) { return held.original == type; });
+    if (known != held_.rend()) {
+        type = known->own;
+        return Status::ok;
+    }
+    MPI_Datatype own;
+    if (mpi.Type_contiguous(1, type, &own) != MPI_SUCCESS) return Status::transport_failed;
+    held_.push_back({type, own});
+    type = own;
+    return mpi.Type_commit(&held_.back().own) == MPI_SUCCESS ? Status::ok : Status::transport_failed;
 }
 
 Status ProgramBuffer::stage() {
@@ -44,7 +52,8 @@ Status ProgramBuffer::stage() {
 }
 
 // MPI packs by way of a communicator, which only says how: the world will do.
-Status ProgramBuffer::attach(void* buffer, std::uint64_t bytes, std::uint64_t count, MPI_Datatype type) {
+Status ProgramBuffer::attach(void* buffer, std::uint64_t bytes, std::uint64_t count, MPI_Datatype type,
+                             bool copied) {
     const MPI_Comm world = host()->comm_world;
     bytes_ = bytes;
     if (bytes == 0) return Status::ok;
@@ -52,49 +61,65 @@ Status ProgramBuffer::attach(void* buffer, std::uint64_t bytes, std::uint64_t co
     if (payload_->refused_by_native()) return Status::invalid_argument;
     if (const Status status = payload_->prepare(no_staging_); failed(status)) return status;
     data_ = payload_->direct();
-    if (data_ != nullptr) return Status::ok;
+    if (data_ != nullptr && !copied) return Status::ok;
     if (const Status status = hold(type); failed(status)) return status;
-    payload_.emplace(buffer, count, held_, world);
+    payload_.emplace(buffer, count, type, world);
     if (const Status status = payload_->prepare(no_staging_); failed(status)) return status;
     return stage();
 }
 
-Status ProgramBuffer::attach(void* buffer, std::vector<Segment> segments, MPI_Datatype type,
-                             std::vector<Block>& blocks) {
-    TypeShape named;
-    const TypeShape& shape = shape_of(type, named);
+namespace {
+
+// Where the elements of a segment that are one run begin, as an address.
+std::uintptr_t begin_of(void* buffer, const Segment& segment, const TypeShape& shape) {
+    return reinterpret_cast<std::uintptr_t>(buffer) +
+           static_cast<std::uintptr_t>(segment.displacement + shape.layout.true_lb());
+}
+
+}  // namespace
+
+// In place where every segment is one run of host memory: data() is then the lowest of them.
+Status ProgramBuffer::attach(void* buffer, std::vector<Segment> segments, std::vector<Block>& blocks,
+                             bool copied) {
     blocks.assign(segments.size(), Block{});
-    std::int64_t lowest = INT64_MAX, highest = INT64_MIN;
-    bool one_run = !shape.opaque;
-    for (const Segment& segment : segments) {
+    std::uintptr_t lowest = UINTPTR_MAX;
+    bool in_place = !copied;
+    bool asked = false;  // whose memory it is
+    for (std::size_t i = 0; i < segments.size(); ++i) {
+        const Segment& segment = segments[i];
         if (segment.count == 0) continue;
-        one_run = one_run && shape.layout.is_one_run(segment.count);
-        lowest = std::min(lowest, segment.displacement);
-        highest = std::max(highest, segment.displacement);
-        bytes_ += segment.count * shape.size;
+        TypeShape named;
+        const TypeShape& shape = shape_of(segment.type, named);
+        blocks[i].bytes = segment.count * shape.size;
+        bytes_ += blocks[i].bytes;
+        in_place = in_place && !shape.opaque && shape.layout.is_one_run(segment.count);
+        if (!in_place || blocks[i].bytes == 0) continue;
+        const std::uintptr_t begin = begin_of(buffer, segment, shape);
+        if (begin == 0) return Status::invalid_argument;
+        // Addresses behind MPI_BOTTOM may be anybody's each; a buffer is one.
+        if (!asked || buffer == nullptr) in_place = memory_of(reinterpret_cast<void*>(begin)) == Memory::host;
+        asked = true;
+        lowest = std::min(lowest, begin);
+        blocks[i].offset = begin;
     }
     if (bytes_ == 0) return Status::ok;
-    const auto base = reinterpret_cast<std::uintptr_t>(buffer) +
-                      static_cast<std::uintptr_t>(lowest + (one_run ? shape.layout.true_lb() : 0));
-    if (one_run && base == 0) return Status::invalid_argument;
-    if (one_run && memory_of(reinterpret_cast<void*>(base)) == Memory::host) {
-        data_ = reinterpret_cast<std::byte*>(base);
-        for (std::size_t i = 0; i < segments.size(); ++i) {
-            if (segments[i].count == 0) continue;
-            blocks[i] = {static_cast<std::uint64_t>(segments[i].displacement - lowest),
-                         segments[i].count * shape.size};
-        }
+    if (in_place) {
+        data_ = reinterpret_cast<std::byte*>(lowest);
+        for (Block& block : blocks) block.offset = block.bytes == 0 ? 0 : block.offset - lowest;
         return Status::ok;
     }
     std::uint64_t at = 0;
-    for (std::size_t i = 0; i < segments.size(); ++i) {
-        blocks[i] = {at, segments[i].count * shape.size};
-        at += blocks[i].bytes;
+    for (Block& block : blocks) {
+        block.offset = at;
+        at += block.bytes;
     }
     buffer_ = buffer;
     segments_ = std::move(segments);
     blocks_ = blocks;
-    if (const Status status = hold(type); failed(status)) return status;
+    for (Segment& segment : segments_) {
+        if (segment.count == 0) continue;
+        if (const Status status = hold(segment.type); failed(status)) return status;
+    }
     return stage();
 }
 
@@ -105,7 +130,7 @@ Status ProgramBuffer::each_segment(std::uint64_t from, std::uint64_t to, Move mo
         if (block.bytes == 0 || block.offset + block.bytes <= from || block.offset >= to) continue;
         void* const begin = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(buffer_) +
                                                     static_cast<std::uintptr_t>(segments_[i].displacement));
-        Payload payload(begin, segments_[i].count, held_, host()->comm_world);
+        Payload payload(begin, segments_[i].count, segments_[i].type, host()->comm_world);
         Status status = payload.prepare(no_staging_);
         if (!failed(status)) status = move(payload, block);
         if (failed(status)) return status;
@@ -131,8 +156,8 @@ Status ProgramBuffer::store() {
 
 void ProgramBuffer::release() {
     payload_.reset();
-    if (holds_type_) host()->Type_free(&held_);
-    holds_type_ = false;
+    for (Held& held : held_) host()->Type_free(&held.own);
+    held_.clear();
     if (staged_ != nullptr) munmap(staged_, bytes_);
     staged_ = data_ = nullptr;
 }

@@ -18,11 +18,12 @@
 
 namespace thalweg {
 
-// What of a buffer belongs to one rank: `count` elements, the first one `displacement` bytes behind the
-// start.
+// What of a buffer belongs to one rank: `count` elements of `type`, the first one `displacement` bytes behind
+// the start.
 struct Segment {
     std::uint64_t count = 0;
     std::int64_t displacement = 0;
+    MPI_Datatype type{};
 };
 
 // A buffer of the program as packed bytes in host memory: its own where it is one run of them, else staged.
@@ -35,9 +36,13 @@ class ProgramBuffer {
 
     // Pre: bytes = count × the type's size. Errors: invalid_argument (no memory where one run of bytes is
     // expected: wrong on this rank, and so for MPI on all of them), out_of_memory, transport_failed.
-    Status attach(void* buffer, std::uint64_t bytes, std::uint64_t count, MPI_Datatype type);
-    // Of several segments that do not overlap: `blocks` says where each is in data(). Throws std::bad_alloc.
-    Status attach(void* buffer, std::vector<Segment> segments, MPI_Datatype type, std::vector<Block>& blocks);
+    // `copied`: staged in any case.
+    Status attach(void* buffer, std::uint64_t bytes, std::uint64_t count, MPI_Datatype type,
+                  bool copied = false);
+    // Of several segments, which do not overlap where they are written: `blocks` says where each is in
+    // data(). Throws std::bad_alloc.
+    Status attach(void* buffer, std::vector<Segment> segments, std::vector<Block>& blocks,
+                  bool copied = false);
     std::byte* data() const { return data_; }
     bool staged() const { return staged_ != nullptr; }
     // Bytes [from, to) of data() between there and the program's memory, where that is not the same. Makes
@@ -49,7 +54,7 @@ class ProgramBuffer {
     void release();
 
   private:
-    Status hold(MPI_Datatype type);
+    Status hold(MPI_Datatype& type);
     Status stage();
     template <typename Move>
     Status each_segment(std::uint64_t from, std::uint64_t to, Move move);
@@ -59,8 +64,10 @@ class ProgramBuffer {
     void* buffer_ = nullptr;
     std::vector<Segment> segments_;  // of several
     std::vector<Block> blocks_;
-    MPI_Datatype held_;
-    bool holds_type_ = false;
+    struct Held {
+        MPI_Datatype original, own;
+    };
+    std::vector<Held> held_;
     std::byte* data_ = nullptr;
     std::byte* staged_ = nullptr;
     std::uint64_t bytes_ = 0;

@@ -38,6 +38,18 @@ const char* text_of(CallKind kind) {
             return "ibarrier";
         case CallKind::barrier_init:
             return "barrier_init";
+        case CallKind::ialltoall:
+            return "ialltoall";
+        case CallKind::alltoall_init:
+            return "alltoall_init";
+        case CallKind::ialltoallv:
+            return "ialltoallv";
+        case CallKind::alltoallv_init:
+            return "alltoallv_init";
+        case CallKind::ialltoallw:
+            return "ialltoallw";
+        case CallKind::alltoallw_init:
+            return "alltoallw_init";
     }
     return "unknown";
 }

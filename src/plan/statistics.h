@@ -31,8 +31,14 @@ enum class CallKind : std::uint8_t {
     allreduce_init,
     ibarrier,
     barrier_init,
+    ialltoall,
+    alltoall_init,
+    ialltoallv,
+    alltoallv_init,
+    ialltoallw,
+    alltoallw_init,
 };
-inline constexpr int call_kinds = 11;
+inline constexpr int call_kinds = 17;
 const char* text_of(CallKind kind);
 
 // Why a call was left to the native library. The texts are part of the report's format.

@@ -256,7 +256,8 @@ Status World::steer() {
     next.generation = generation_.load(std::memory_order_relaxed) + 1;
     next.bcast_min_bytes = steered_.bcast_min_bytes;
     const std::string_view texts[collective_count] = {steered_.bcast.view(), steered_.allgather.view(),
-                                                      steered_.allreduce.view(), steered_.barrier.view()};
+                                                      steered_.allreduce.view(), steered_.barrier.view(),
+                                                      steered_.alltoallv.view()};
     for (int i = 0; i < collective_count; ++i) {
         const auto collective = static_cast<Collective>(i);
         Steering::Wish& wish = next.wishes[static_cast<std::size_t>(i)];

@@ -26,6 +26,8 @@ std::vector<std::string_view> between_hosts(Collective collective) {
             return {"ring", "rabenseifner", "recursive_doubling"};
         case Collective::barrier:
             return {"dissemination"};
+        case Collective::alltoallv:
+            return {"spread", "node_leader", "pairwise"};
     }
     return {};
 }
@@ -92,7 +94,8 @@ std::vector<Candidate> tuned_candidates(Collective collective, const Problem& pr
         result.push_back(std::move(candidate));
     };
     for (std::string_view outer : between_hosts(collective)) {
-        if (topology.max_ranks_per_node() == 1 || collective == Collective::barrier) {
+        if (topology.max_ranks_per_node() == 1 || collective == Collective::barrier ||
+            collective == Collective::alltoallv) {
             add(standard(collective, outer), false);
             continue;
         }

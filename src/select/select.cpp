@@ -26,6 +26,8 @@ std::uint64_t small_bytes(Collective collective, bool overlapped) {
             return overlapped ? 4 << 10 : 64 << 10;
         case Collective::barrier:
             return overlapped ? 0 : never;
+        case Collective::alltoallv:  // bytes of a pair
+            return overlapped ? 1 << 10 : 16 << 10;
     }
     return never;
 }

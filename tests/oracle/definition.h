@@ -8,10 +8,12 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "algorithms/algorithm.h"
+#include "algorithms/patterns/parcels.h"
 #include "schedule/validate.h"
 
 namespace thalweg::oracle {
@@ -39,9 +41,42 @@ inline Block block_of(const Problem& problem, int block) {
     return {static_cast<std::uint64_t>(block) * problem.bytes, problem.bytes};
 }
 
+inline std::uint64_t end_of(const std::vector<Parcel>& parcels) {
+    std::uint64_t end = 0;
+    for (const Parcel& parcel : parcels)
+        if (parcel.bytes != 0) end = std::max(end, parcel.offset + parcel.bytes);
+    return end;
+}
+
+// A message of an alltoallv as its receiver has it, and where it lies in its sender's `in`.
+struct Arrival {
+    Parcel parcel;
+    std::uint64_t source_offset = 0;
+};
+
+// MPI-4.1, 6.8: the j-th block sent from process i is received by process j and is placed in the i-th block
+// of recvbuf; among several messages of a pair the k-th that has bytes meets the k-th. `of(r)` is rank r's
+// problem.
+template <class ProblemOf>
+std::vector<Arrival> arrivals_at(int rank, ProblemOf of) {
+    std::vector<Arrival> arrivals;
+    std::map<int, std::size_t> seen;
+    for (const Parcel& parcel : patterns::incoming_of(of(rank))) {
+        if (parcel.bytes == 0) continue;
+        std::size_t skip = seen[parcel.peer]++;
+        for (const Parcel& sent : patterns::outgoing_of(of(parcel.peer)))
+            if (sent.peer == rank && sent.bytes != 0 && skip-- == 0) {
+                arrivals.push_back({parcel, sent.offset});
+                break;
+            }
+    }
+    return arrivals;
+}
+
 inline std::uint64_t out_bytes_of(Collective collective, const Problem& problem) {
     std::uint64_t end = 0;
     if (collective == Collective::barrier) return 0;
+    if (collective == Collective::alltoallv) return end_of(patterns::incoming_of(problem));
     if (collective != Collective::allgather) return problem.bytes;
     for (int block = 0; block < problem.size; ++block) {
         const Block it = block_of(problem, block);
@@ -51,13 +86,16 @@ inline std::uint64_t out_bytes_of(Collective collective, const Problem& problem)
 }
 
 inline std::uint64_t in_bytes_of(Collective collective, const Problem& problem) {
-    if (problem.in_place) return 0;
+    if (problem.in_place && collective != Collective::alltoallv) return 0;
     if (collective == Collective::allgather) return block_of(problem, problem.rank).bytes;
+    if (collective == Collective::alltoallv) return end_of(patterns::outgoing_of(problem));
     return collective == Collective::allreduce ? problem.bytes : 0;
 }
 
 // What validate() checks the schedule of problem.rank against.
-inline Contract contract_for(Collective collective, const Problem& problem) {
+// `of(r)`: rank r's problem.
+template <class ProblemOf>
+Contract contract_for(Collective collective, const Problem& problem, ProblemOf of) {
     Contract contract;
     contract.in_bytes = in_bytes_of(collective, problem);
     contract.out_bytes = out_bytes_of(collective, problem);
@@ -89,6 +127,14 @@ inline Contract contract_for(Collective collective, const Problem& problem) {
         case Collective::barrier:
             contract.synchronises = true;
             break;
+        case Collective::alltoallv:
+            contract.defined = {in};
+            for (const Arrival& arrival : arrivals_at(problem.rank, of)) {
+                const Slice place{Buffer::out, arrival.parcel.offset, arrival.parcel.bytes};
+                contract.required.push_back(place);
+                contract.expected.push_back({place, arrival.parcel.peer, Buffer::in, arrival.source_offset});
+            }
+            break;
     }
     return contract;
 }
@@ -97,8 +143,22 @@ inline Contract contract_for(Collective collective, const Problem& problem) {
 inline std::vector<Contract> contracts_for(Collective collective, Problem problem) {
     std::vector<Contract> contracts;
     contracts.reserve(static_cast<std::size_t>(problem.size));
-    for (problem.rank = 0; problem.rank < problem.size; ++problem.rank)
-        contracts.push_back(contract_for(collective, problem));
+    const auto of = [&problem](int rank) {
+        Problem other = problem;
+        other.rank = rank;
+        return other;
+    };
+    for (int rank = 0; rank < problem.size; ++rank)
+        contracts.push_back(contract_for(collective, of(rank), of));
+    return contracts;
+}
+
+// Where ranks' problems differ: problems[r] is rank r's.
+inline std::vector<Contract> contracts_for(Collective collective, const std::vector<Problem>& problems) {
+    const auto of = [&problems](int rank) { return problems[static_cast<std::size_t>(rank)]; };
+    std::vector<Contract> contracts;
+    contracts.reserve(problems.size());
+    for (const Problem& problem : problems) contracts.push_back(contract_for(collective, problem, of));
     return contracts;
 }
 
@@ -157,6 +217,13 @@ class Definition {
                 return;
             case Collective::barrier:
                 return;
+            case Collective::alltoallv:
+                for (std::uint64_t i = 0; i < in_bytes(rank); ++i) in[i] = operand(rank, i);
+                for (std::uint64_t i = 0; i < out_bytes(rank); ++i) out[i] = gap(rank, i);
+                each_arrival(rank, [&](std::uint64_t place, std::uint8_t right) {
+                    out[place] = static_cast<std::uint8_t>(~right);
+                });
+                return;
         }
         std::abort();
     }
@@ -191,6 +258,13 @@ class Definition {
                                   [&](std::uint64_t i) { return message_[i]; });
             case Collective::barrier:
                 return {};
+            case Collective::alltoallv: {
+                std::vector<std::uint8_t> right(out_bytes(rank));
+                for (std::uint64_t i = 0; i < right.size(); ++i) right[i] = gap(rank, i);
+                each_arrival(rank, [&](std::uint64_t place, std::uint8_t byte) { right[place] = byte; });
+                return difference(rank, "it should be", out, 0, right.size(),
+                                  [&](std::uint64_t i) { return right[i]; });
+            }
         }
         std::abort();
     }
@@ -264,6 +338,15 @@ class Definition {
             return bytes[i % 4];
         }
         return static_cast<std::uint8_t>(Random::mix(start + i / 8) >> (i % 8 * 8));
+    }
+
+    // visit(place in out, the byte that ends there) of an alltoallv.
+    template <class Visit>
+    void each_arrival(int rank, Visit visit) const {
+        const auto of = [this](int other) -> const Problem& { return problem(other); };
+        for (const Arrival& arrival : arrivals_at(rank, of))
+            for (std::uint64_t i = 0; i < arrival.parcel.bytes; ++i)
+                visit(arrival.parcel.offset + i, operand(arrival.parcel.peer, arrival.source_offset + i));
     }
 
     std::uint8_t gap(int rank, std::uint64_t i) const {

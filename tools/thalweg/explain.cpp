@@ -100,7 +100,8 @@ int explain_main(int argc, char** argv) {
     std::string collective_name, bytes, topology_text, family, forced, rate, latency, tuning;
     bool json = false, overlapped = false;
     std::uint64_t ports = 1;
-    app.add_option("collective", collective_name, "the operation: bcast, allgather, allreduce or barrier")
+    app.add_option("collective", collective_name,
+                   "the operation: bcast, allgather, allreduce, barrier or alltoallv")
         ->required();
     app.add_option("--bytes", bytes,
                    "size of the whole message (allgather: of one rank's block; allreduce: of the vector): " +

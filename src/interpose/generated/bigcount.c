@@ -152,6 +152,112 @@ int wrap_MPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, ThalwegCount c
     return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 
+typedef int Next_MPI_Ialltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+        void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request);
+Next_MPI_Ialltoall_c wrap_MPI_Ialltoall_c THALWEG_WRAPS(MPI_Ialltoall_c);
+static ThalwegNext next_MPI_Ialltoall_c = {"MPI_Ialltoall_c", (void*)wrap_MPI_Ialltoall_c, NULL};
+
+int wrap_MPI_Ialltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
+        ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
+    int error;
+    if (thalweg_take_MPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request,
+            &error)) return error;
+    Next_MPI_Ialltoall_c* next = (Next_MPI_Ialltoall_c*)thalweg_next(&next_MPI_Ialltoall_c);
+    if (next == NULL) return thalweg_missing_error();
+    return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+}
+
+typedef int Next_MPI_Alltoall_init_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+        void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm, ThalwegHandle info,
+        void* request);
+Next_MPI_Alltoall_init_c wrap_MPI_Alltoall_init_c THALWEG_WRAPS(MPI_Alltoall_init_c);
+static ThalwegNext next_MPI_Alltoall_init_c = {"MPI_Alltoall_init_c", (void*)wrap_MPI_Alltoall_init_c, NULL};
+
+int wrap_MPI_Alltoall_init_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+        void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm, ThalwegHandle info,
+        void* request) {
+    int error;
+    if (thalweg_take_MPI_Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+            request, &error)) return error;
+    Next_MPI_Alltoall_init_c* next = (Next_MPI_Alltoall_init_c*)thalweg_next(&next_MPI_Alltoall_init_c);
+    if (next == NULL) return thalweg_missing_error();
+    return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+}
+
+typedef int Next_MPI_Ialltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
+        ThalwegHandle recvtype, ThalwegHandle comm, void* request);
+Next_MPI_Ialltoallv_c wrap_MPI_Ialltoallv_c THALWEG_WRAPS(MPI_Ialltoallv_c);
+static ThalwegNext next_MPI_Ialltoallv_c = {"MPI_Ialltoallv_c", (void*)wrap_MPI_Ialltoallv_c, NULL};
+
+int wrap_MPI_Ialltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
+        ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
+    int error;
+    if (thalweg_take_MPI_Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+            recvtype, comm, request, &error)) return error;
+    Next_MPI_Ialltoallv_c* next = (Next_MPI_Ialltoallv_c*)thalweg_next(&next_MPI_Ialltoallv_c);
+    if (next == NULL) return thalweg_missing_error();
+    return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
+            request);
+}
+
+typedef int Next_MPI_Alltoallv_init_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
+        ThalwegHandle recvtype, ThalwegHandle comm, ThalwegHandle info, void* request);
+Next_MPI_Alltoallv_init_c wrap_MPI_Alltoallv_init_c THALWEG_WRAPS(MPI_Alltoallv_init_c);
+static ThalwegNext next_MPI_Alltoallv_init_c = {"MPI_Alltoallv_init_c", (void*)wrap_MPI_Alltoallv_init_c,
+        NULL};
+
+int wrap_MPI_Alltoallv_init_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
+        ThalwegHandle recvtype, ThalwegHandle comm, ThalwegHandle info, void* request) {
+    int error;
+    if (thalweg_take_MPI_Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+            rdispls, recvtype, comm, info, request, &error)) return error;
+    Next_MPI_Alltoallv_init_c* next = (Next_MPI_Alltoallv_init_c*)thalweg_next(&next_MPI_Alltoallv_init_c);
+    if (next == NULL) return thalweg_missing_error();
+    return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info,
+            request);
+}
+
+typedef int Next_MPI_Ialltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
+        const void* recvtypes, ThalwegHandle comm, void* request);
+Next_MPI_Ialltoallw_c wrap_MPI_Ialltoallw_c THALWEG_WRAPS(MPI_Ialltoallw_c);
+static ThalwegNext next_MPI_Ialltoallw_c = {"MPI_Ialltoallw_c", (void*)wrap_MPI_Ialltoallw_c, NULL};
+
+int wrap_MPI_Ialltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
+        const void* recvtypes, ThalwegHandle comm, void* request) {
+    int error;
+    if (thalweg_take_MPI_Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, comm, request, &error)) return error;
+    Next_MPI_Ialltoallw_c* next = (Next_MPI_Ialltoallw_c*)thalweg_next(&next_MPI_Ialltoallw_c);
+    if (next == NULL) return thalweg_missing_error();
+    return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
+            request);
+}
+
+typedef int Next_MPI_Alltoallw_init_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
+        const void* recvtypes, ThalwegHandle comm, ThalwegHandle info, void* request);
+Next_MPI_Alltoallw_init_c wrap_MPI_Alltoallw_init_c THALWEG_WRAPS(MPI_Alltoallw_init_c);
+static ThalwegNext next_MPI_Alltoallw_init_c = {"MPI_Alltoallw_init_c", (void*)wrap_MPI_Alltoallw_init_c,
+        NULL};
+
+int wrap_MPI_Alltoallw_init_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
+        const void* recvtypes, ThalwegHandle comm, ThalwegHandle info, void* request) {
+    int error;
+    if (thalweg_take_MPI_Alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+            rdispls, recvtypes, comm, info, request, &error)) return error;
+    Next_MPI_Alltoallw_init_c* next = (Next_MPI_Alltoallw_init_c*)thalweg_next(&next_MPI_Alltoallw_init_c);
+    if (next == NULL) return thalweg_missing_error();
+    return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info,
+            request);
+}
+
 typedef int Next_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count,
         ThalwegHandle datatype, ThalwegHandle op, ThalwegHandle comm);
 Next_MPI_Allreduce_c wrap_MPI_Allreduce_c THALWEG_WRAPS(MPI_Allreduce_c);
@@ -203,6 +309,36 @@ int wrap_MPI_Alltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHand
     Next_MPI_Alltoall_c* next = (Next_MPI_Alltoall_c*)thalweg_next(&next_MPI_Alltoall_c);
     if (next == NULL) return thalweg_missing_error();
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
+
+typedef int Next_MPI_Alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
+        ThalwegHandle recvtype, ThalwegHandle comm);
+Next_MPI_Alltoallv_c wrap_MPI_Alltoallv_c THALWEG_WRAPS(MPI_Alltoallv_c);
+static ThalwegNext next_MPI_Alltoallv_c = {"MPI_Alltoallv_c", (void*)wrap_MPI_Alltoallv_c, NULL};
+
+int wrap_MPI_Alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
+        ThalwegHandle recvtype, ThalwegHandle comm) {
+    thalweg_meeting(comm);
+    Next_MPI_Alltoallv_c* next = (Next_MPI_Alltoallv_c*)thalweg_next(&next_MPI_Alltoallv_c);
+    if (next == NULL) return thalweg_missing_error();
+    return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+}
+
+typedef int Next_MPI_Alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
+        const void* recvtypes, ThalwegHandle comm);
+Next_MPI_Alltoallw_c wrap_MPI_Alltoallw_c THALWEG_WRAPS(MPI_Alltoallw_c);
+static ThalwegNext next_MPI_Alltoallw_c = {"MPI_Alltoallw_c", (void*)wrap_MPI_Alltoallw_c, NULL};
+
+int wrap_MPI_Alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
+        const void* recvtypes, ThalwegHandle comm) {
+    thalweg_meeting(comm);
+    Next_MPI_Alltoallw_c* next = (Next_MPI_Alltoallw_c*)thalweg_next(&next_MPI_Alltoallw_c);
+    if (next == NULL) return thalweg_missing_error();
+    return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 }
 
 typedef int Next_MPI_Reduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, ThalwegHandle datatype,

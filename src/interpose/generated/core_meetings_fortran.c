@@ -128,6 +128,56 @@ THALWEG_FORTRAN_NAME(mpi_alltoall_f08, mpi_alltoall)
 THALWEG_FORTRAN_NAME(mpi_alltoall_f08_, mpi_alltoall)
 #endif
 
+#define PARAMETERS_mpi_alltoallv void* sendbuf, int* sendcounts, int* sdispls, int* sendtype, void* recvbuf, \
+        int* recvcounts, int* rdispls, int* recvtype, int* comm, int* ierror
+#define ARGUMENTS_mpi_alltoallv sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, \
+        recvtype, comm, ierror
+typedef void Next_mpi_alltoallv(PARAMETERS_mpi_alltoallv);
+
+static void body_mpi_alltoallv(ThalwegNext* record, PARAMETERS_mpi_alltoallv) {
+    thalweg_meeting_fortran(*comm);
+    Next_mpi_alltoallv* next = (Next_mpi_alltoallv*)thalweg_next(record);
+    if (next == NULL) {
+        if (ierror != NULL) *ierror = thalweg_missing_error();
+        return;
+    }
+    next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, ierror);
+}
+
+THALWEG_FORTRAN_NAME(mpi_alltoallv, mpi_alltoallv)
+THALWEG_FORTRAN_NAME(mpi_alltoallv_, mpi_alltoallv)
+THALWEG_FORTRAN_NAME(mpi_alltoallv__, mpi_alltoallv)
+THALWEG_FORTRAN_NAME(MPI_ALLTOALLV, mpi_alltoallv)
+#if defined(OPEN_MPI)
+THALWEG_FORTRAN_NAME(mpi_alltoallv_f08, mpi_alltoallv)
+THALWEG_FORTRAN_NAME(mpi_alltoallv_f08_, mpi_alltoallv)
+#endif
+
+#define PARAMETERS_mpi_alltoallw void* sendbuf, int* sendcounts, int* sdispls, int* sendtypes, \
+        void* recvbuf, int* recvcounts, int* rdispls, int* recvtypes, int* comm, int* ierror
+#define ARGUMENTS_mpi_alltoallw sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, \
+        recvtypes, comm, ierror
+typedef void Next_mpi_alltoallw(PARAMETERS_mpi_alltoallw);
+
+static void body_mpi_alltoallw(ThalwegNext* record, PARAMETERS_mpi_alltoallw) {
+    thalweg_meeting_fortran(*comm);
+    Next_mpi_alltoallw* next = (Next_mpi_alltoallw*)thalweg_next(record);
+    if (next == NULL) {
+        if (ierror != NULL) *ierror = thalweg_missing_error();
+        return;
+    }
+    next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, ierror);
+}
+
+THALWEG_FORTRAN_NAME(mpi_alltoallw, mpi_alltoallw)
+THALWEG_FORTRAN_NAME(mpi_alltoallw_, mpi_alltoallw)
+THALWEG_FORTRAN_NAME(mpi_alltoallw__, mpi_alltoallw)
+THALWEG_FORTRAN_NAME(MPI_ALLTOALLW, mpi_alltoallw)
+#if defined(OPEN_MPI)
+THALWEG_FORTRAN_NAME(mpi_alltoallw_f08, mpi_alltoallw)
+THALWEG_FORTRAN_NAME(mpi_alltoallw_f08_, mpi_alltoallw)
+#endif
+
 #define PARAMETERS_mpi_reduce void* sendbuf, void* recvbuf, int* count, int* datatype, int* op, int* root, \
         int* comm, int* ierror
 #define ARGUMENTS_mpi_reduce sendbuf, recvbuf, count, datatype, op, root, comm, ierror

@@ -73,3 +73,54 @@ int wrap_MPI_Ibarrier(ThalwegHandle comm, void* request) {
     if (next == NULL) return thalweg_missing_error();
     return next(comm, request);
 }
+
+typedef int Next_MPI_Ialltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request);
+Next_MPI_Ialltoall wrap_MPI_Ialltoall THALWEG_WRAPS(MPI_Ialltoall);
+static ThalwegNext next_MPI_Ialltoall = {"MPI_Ialltoall", (void*)wrap_MPI_Ialltoall, NULL};
+
+int wrap_MPI_Ialltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
+    int error;
+    if (thalweg_take_MPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request,
+            &error)) return error;
+    Next_MPI_Ialltoall* next = (Next_MPI_Ialltoall*)thalweg_next(&next_MPI_Ialltoall);
+    if (next == NULL) return thalweg_missing_error();
+    return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+}
+
+typedef int Next_MPI_Ialltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
+        ThalwegHandle recvtype, ThalwegHandle comm, void* request);
+Next_MPI_Ialltoallv wrap_MPI_Ialltoallv THALWEG_WRAPS(MPI_Ialltoallv);
+static ThalwegNext next_MPI_Ialltoallv = {"MPI_Ialltoallv", (void*)wrap_MPI_Ialltoallv, NULL};
+
+int wrap_MPI_Ialltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
+        ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
+    int error;
+    if (thalweg_take_MPI_Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+            recvtype, comm, request, &error)) return error;
+    Next_MPI_Ialltoallv* next = (Next_MPI_Ialltoallv*)thalweg_next(&next_MPI_Ialltoallv);
+    if (next == NULL) return thalweg_missing_error();
+    return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
+            request);
+}
+
+typedef int Next_MPI_Ialltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
+        const void* recvtypes, ThalwegHandle comm, void* request);
+Next_MPI_Ialltoallw wrap_MPI_Ialltoallw THALWEG_WRAPS(MPI_Ialltoallw);
+static ThalwegNext next_MPI_Ialltoallw = {"MPI_Ialltoallw", (void*)wrap_MPI_Ialltoallw, NULL};
+
+int wrap_MPI_Ialltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
+        const void* recvtypes, ThalwegHandle comm, void* request) {
+    int error;
+    if (thalweg_take_MPI_Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, comm, request, &error)) return error;
+    Next_MPI_Ialltoallw* next = (Next_MPI_Ialltoallw*)thalweg_next(&next_MPI_Ialltoallw);
+    if (next == NULL) return thalweg_missing_error();
+    return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
+            request);
+}

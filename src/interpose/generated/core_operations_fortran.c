@@ -165,3 +165,104 @@ THALWEG_FORTRAN_NAME(mpi_ibarrier__, mpi_ibarrier)
 THALWEG_FORTRAN_NAME(MPI_IBARRIER, mpi_ibarrier)
 THALWEG_FORTRAN_NAME(mpi_ibarrier_f08, mpi_ibarrier)
 THALWEG_FORTRAN_NAME(mpi_ibarrier_f08_, mpi_ibarrier)
+
+#define PARAMETERS_mpi_ialltoall void* sendbuf, int* sendcount, int* sendtype, void* recvbuf, \
+        int* recvcount, int* recvtype, int* comm, int* request, int* ierror
+#define ARGUMENTS_mpi_ialltoall sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, \
+        ierror
+typedef void Next_mpi_ialltoall(PARAMETERS_mpi_ialltoall);
+
+static void body_mpi_ialltoall(ThalwegNext* record, PARAMETERS_mpi_ialltoall) {
+    int error;
+    if (thalweg_take_mpi_ialltoall(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype, *comm,
+            request, &error)) {
+        if (ierror != NULL) *ierror = error;
+        return;
+    }
+    Next_mpi_ialltoall* next = (Next_mpi_ialltoall*)thalweg_next(record);
+    if (next == NULL) {
+        if (ierror != NULL) *ierror = thalweg_missing_error();
+        return;
+    }
+    /* The native binding may call the C function: that is this call, asked about already. */
+    int outermost = thalweg_enter(__builtin_frame_address(0));
+    next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror);
+    if (outermost) thalweg_leave();
+}
+
+THALWEG_FORTRAN_NAME(mpi_ialltoall, mpi_ialltoall)
+THALWEG_FORTRAN_NAME(mpi_ialltoall_, mpi_ialltoall)
+THALWEG_FORTRAN_NAME(mpi_ialltoall__, mpi_ialltoall)
+THALWEG_FORTRAN_NAME(MPI_IALLTOALL, mpi_ialltoall)
+#if defined(OPEN_MPI)
+THALWEG_FORTRAN_NAME(mpi_ialltoall_f08, mpi_ialltoall)
+THALWEG_FORTRAN_NAME(mpi_ialltoall_f08_, mpi_ialltoall)
+#endif
+
+#define PARAMETERS_mpi_ialltoallv void* sendbuf, int* sendcounts, int* sdispls, int* sendtype, \
+        void* recvbuf, int* recvcounts, int* rdispls, int* recvtype, int* comm, int* request, int* ierror
+#define ARGUMENTS_mpi_ialltoallv sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, \
+        recvtype, comm, request, ierror
+typedef void Next_mpi_ialltoallv(PARAMETERS_mpi_ialltoallv);
+
+static void body_mpi_ialltoallv(ThalwegNext* record, PARAMETERS_mpi_ialltoallv) {
+    int error;
+    if (thalweg_take_mpi_ialltoallv(sendbuf, sendcounts, sdispls, *sendtype, recvbuf, recvcounts, rdispls,
+            *recvtype, *comm, request, &error)) {
+        if (ierror != NULL) *ierror = error;
+        return;
+    }
+    Next_mpi_ialltoallv* next = (Next_mpi_ialltoallv*)thalweg_next(record);
+    if (next == NULL) {
+        if (ierror != NULL) *ierror = thalweg_missing_error();
+        return;
+    }
+    /* The native binding may call the C function: that is this call, asked about already. */
+    int outermost = thalweg_enter(__builtin_frame_address(0));
+    next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request,
+            ierror);
+    if (outermost) thalweg_leave();
+}
+
+THALWEG_FORTRAN_NAME(mpi_ialltoallv, mpi_ialltoallv)
+THALWEG_FORTRAN_NAME(mpi_ialltoallv_, mpi_ialltoallv)
+THALWEG_FORTRAN_NAME(mpi_ialltoallv__, mpi_ialltoallv)
+THALWEG_FORTRAN_NAME(MPI_IALLTOALLV, mpi_ialltoallv)
+#if defined(OPEN_MPI)
+THALWEG_FORTRAN_NAME(mpi_ialltoallv_f08, mpi_ialltoallv)
+THALWEG_FORTRAN_NAME(mpi_ialltoallv_f08_, mpi_ialltoallv)
+#endif
+
+#define PARAMETERS_mpi_ialltoallw void* sendbuf, int* sendcounts, int* sdispls, int* sendtypes, \
+        void* recvbuf, int* recvcounts, int* rdispls, int* recvtypes, int* comm, int* request, int* ierror
+#define ARGUMENTS_mpi_ialltoallw sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, \
+        recvtypes, comm, request, ierror
+typedef void Next_mpi_ialltoallw(PARAMETERS_mpi_ialltoallw);
+
+static void body_mpi_ialltoallw(ThalwegNext* record, PARAMETERS_mpi_ialltoallw) {
+    int error;
+    if (thalweg_take_mpi_ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, *comm, request, &error)) {
+        if (ierror != NULL) *ierror = error;
+        return;
+    }
+    Next_mpi_ialltoallw* next = (Next_mpi_ialltoallw*)thalweg_next(record);
+    if (next == NULL) {
+        if (ierror != NULL) *ierror = thalweg_missing_error();
+        return;
+    }
+    /* The native binding may call the C function: that is this call, asked about already. */
+    int outermost = thalweg_enter(__builtin_frame_address(0));
+    next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request,
+            ierror);
+    if (outermost) thalweg_leave();
+}
+
+THALWEG_FORTRAN_NAME(mpi_ialltoallw, mpi_ialltoallw)
+THALWEG_FORTRAN_NAME(mpi_ialltoallw_, mpi_ialltoallw)
+THALWEG_FORTRAN_NAME(mpi_ialltoallw__, mpi_ialltoallw)
+THALWEG_FORTRAN_NAME(MPI_IALLTOALLW, mpi_ialltoallw)
+#if defined(OPEN_MPI)
+THALWEG_FORTRAN_NAME(mpi_ialltoallw_f08, mpi_ialltoallw)
+THALWEG_FORTRAN_NAME(mpi_ialltoallw_f08_, mpi_ialltoallw)
+#endif

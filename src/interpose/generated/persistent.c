@@ -73,3 +73,54 @@ int wrap_MPI_Barrier_init(ThalwegHandle comm, ThalwegHandle info, void* request)
     if (next == NULL) return thalweg_missing_error();
     return next(comm, info, request);
 }
+
+typedef int Next_MPI_Alltoall_init(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm, ThalwegHandle info, void* request);
+Next_MPI_Alltoall_init wrap_MPI_Alltoall_init THALWEG_WRAPS(MPI_Alltoall_init);
+static ThalwegNext next_MPI_Alltoall_init = {"MPI_Alltoall_init", (void*)wrap_MPI_Alltoall_init, NULL};
+
+int wrap_MPI_Alltoall_init(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm, ThalwegHandle info, void* request) {
+    int error;
+    if (thalweg_take_MPI_Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+            request, &error)) return error;
+    Next_MPI_Alltoall_init* next = (Next_MPI_Alltoall_init*)thalweg_next(&next_MPI_Alltoall_init);
+    if (next == NULL) return thalweg_missing_error();
+    return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+}
+
+typedef int Next_MPI_Alltoallv_init(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
+        ThalwegHandle recvtype, ThalwegHandle comm, ThalwegHandle info, void* request);
+Next_MPI_Alltoallv_init wrap_MPI_Alltoallv_init THALWEG_WRAPS(MPI_Alltoallv_init);
+static ThalwegNext next_MPI_Alltoallv_init = {"MPI_Alltoallv_init", (void*)wrap_MPI_Alltoallv_init, NULL};
+
+int wrap_MPI_Alltoallv_init(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
+        ThalwegHandle recvtype, ThalwegHandle comm, ThalwegHandle info, void* request) {
+    int error;
+    if (thalweg_take_MPI_Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+            recvtype, comm, info, request, &error)) return error;
+    Next_MPI_Alltoallv_init* next = (Next_MPI_Alltoallv_init*)thalweg_next(&next_MPI_Alltoallv_init);
+    if (next == NULL) return thalweg_missing_error();
+    return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info,
+            request);
+}
+
+typedef int Next_MPI_Alltoallw_init(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
+        const void* recvtypes, ThalwegHandle comm, ThalwegHandle info, void* request);
+Next_MPI_Alltoallw_init wrap_MPI_Alltoallw_init THALWEG_WRAPS(MPI_Alltoallw_init);
+static ThalwegNext next_MPI_Alltoallw_init = {"MPI_Alltoallw_init", (void*)wrap_MPI_Alltoallw_init, NULL};
+
+int wrap_MPI_Alltoallw_init(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
+        const void* recvtypes, ThalwegHandle comm, ThalwegHandle info, void* request) {
+    int error;
+    if (thalweg_take_MPI_Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, comm, info, request, &error)) return error;
+    Next_MPI_Alltoallw_init* next = (Next_MPI_Alltoallw_init*)thalweg_next(&next_MPI_Alltoallw_init);
+    if (next == NULL) return thalweg_missing_error();
+    return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info,
+            request);
+}

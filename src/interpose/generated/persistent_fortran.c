@@ -166,3 +166,106 @@ THALWEG_FORTRAN_NAME(mpi_barrier_init__, mpi_barrier_init)
 THALWEG_FORTRAN_NAME(MPI_BARRIER_INIT, mpi_barrier_init)
 THALWEG_FORTRAN_NAME(mpi_barrier_init_f08, mpi_barrier_init)
 THALWEG_FORTRAN_NAME(mpi_barrier_init_f08_, mpi_barrier_init)
+
+#define PARAMETERS_mpi_alltoall_init void* sendbuf, int* sendcount, int* sendtype, void* recvbuf, \
+        int* recvcount, int* recvtype, int* comm, int* info, int* request, int* ierror
+#define ARGUMENTS_mpi_alltoall_init sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, \
+        request, ierror
+typedef void Next_mpi_alltoall_init(PARAMETERS_mpi_alltoall_init);
+
+static void body_mpi_alltoall_init(ThalwegNext* record, PARAMETERS_mpi_alltoall_init) {
+    int error;
+    if (thalweg_take_mpi_alltoall_init(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype, *comm,
+            *info, request, &error)) {
+        if (ierror != NULL) *ierror = error;
+        return;
+    }
+    Next_mpi_alltoall_init* next = (Next_mpi_alltoall_init*)thalweg_next(record);
+    if (next == NULL) {
+        if (ierror != NULL) *ierror = thalweg_missing_error();
+        return;
+    }
+    /* The native binding may call the C function: that is this call, asked about already. */
+    int outermost = thalweg_enter(__builtin_frame_address(0));
+    next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierror);
+    if (outermost) thalweg_leave();
+}
+
+THALWEG_FORTRAN_NAME(mpi_alltoall_init, mpi_alltoall_init)
+THALWEG_FORTRAN_NAME(mpi_alltoall_init_, mpi_alltoall_init)
+THALWEG_FORTRAN_NAME(mpi_alltoall_init__, mpi_alltoall_init)
+THALWEG_FORTRAN_NAME(MPI_ALLTOALL_INIT, mpi_alltoall_init)
+#if defined(OPEN_MPI)
+THALWEG_FORTRAN_NAME(mpi_alltoall_init_f08, mpi_alltoall_init)
+THALWEG_FORTRAN_NAME(mpi_alltoall_init_f08_, mpi_alltoall_init)
+#endif
+
+#define PARAMETERS_mpi_alltoallv_init void* sendbuf, int* sendcounts, int* sdispls, int* sendtype, \
+        void* recvbuf, int* recvcounts, int* rdispls, int* recvtype, int* comm, int* info, int* request, \
+        int* ierror
+#define ARGUMENTS_mpi_alltoallv_init sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, \
+        recvtype, comm, info, request, ierror
+typedef void Next_mpi_alltoallv_init(PARAMETERS_mpi_alltoallv_init);
+
+static void body_mpi_alltoallv_init(ThalwegNext* record, PARAMETERS_mpi_alltoallv_init) {
+    int error;
+    if (thalweg_take_mpi_alltoallv_init(sendbuf, sendcounts, sdispls, *sendtype, recvbuf, recvcounts, rdispls,
+            *recvtype, *comm, *info, request, &error)) {
+        if (ierror != NULL) *ierror = error;
+        return;
+    }
+    Next_mpi_alltoallv_init* next = (Next_mpi_alltoallv_init*)thalweg_next(record);
+    if (next == NULL) {
+        if (ierror != NULL) *ierror = thalweg_missing_error();
+        return;
+    }
+    /* The native binding may call the C function: that is this call, asked about already. */
+    int outermost = thalweg_enter(__builtin_frame_address(0));
+    next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request,
+            ierror);
+    if (outermost) thalweg_leave();
+}
+
+THALWEG_FORTRAN_NAME(mpi_alltoallv_init, mpi_alltoallv_init)
+THALWEG_FORTRAN_NAME(mpi_alltoallv_init_, mpi_alltoallv_init)
+THALWEG_FORTRAN_NAME(mpi_alltoallv_init__, mpi_alltoallv_init)
+THALWEG_FORTRAN_NAME(MPI_ALLTOALLV_INIT, mpi_alltoallv_init)
+#if defined(OPEN_MPI)
+THALWEG_FORTRAN_NAME(mpi_alltoallv_init_f08, mpi_alltoallv_init)
+THALWEG_FORTRAN_NAME(mpi_alltoallv_init_f08_, mpi_alltoallv_init)
+#endif
+
+#define PARAMETERS_mpi_alltoallw_init void* sendbuf, int* sendcounts, int* sdispls, int* sendtypes, \
+        void* recvbuf, int* recvcounts, int* rdispls, int* recvtypes, int* comm, int* info, int* request, \
+        int* ierror
+#define ARGUMENTS_mpi_alltoallw_init sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, \
+        recvtypes, comm, info, request, ierror
+typedef void Next_mpi_alltoallw_init(PARAMETERS_mpi_alltoallw_init);
+
+static void body_mpi_alltoallw_init(ThalwegNext* record, PARAMETERS_mpi_alltoallw_init) {
+    int error;
+    if (thalweg_take_mpi_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, *comm, *info, request, &error)) {
+        if (ierror != NULL) *ierror = error;
+        return;
+    }
+    Next_mpi_alltoallw_init* next = (Next_mpi_alltoallw_init*)thalweg_next(record);
+    if (next == NULL) {
+        if (ierror != NULL) *ierror = thalweg_missing_error();
+        return;
+    }
+    /* The native binding may call the C function: that is this call, asked about already. */
+    int outermost = thalweg_enter(__builtin_frame_address(0));
+    next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info,
+            request, ierror);
+    if (outermost) thalweg_leave();
+}
+
+THALWEG_FORTRAN_NAME(mpi_alltoallw_init, mpi_alltoallw_init)
+THALWEG_FORTRAN_NAME(mpi_alltoallw_init_, mpi_alltoallw_init)
+THALWEG_FORTRAN_NAME(mpi_alltoallw_init__, mpi_alltoallw_init)
+THALWEG_FORTRAN_NAME(MPI_ALLTOALLW_INIT, mpi_alltoallw_init)
+#if defined(OPEN_MPI)
+THALWEG_FORTRAN_NAME(mpi_alltoallw_init_f08, mpi_alltoallw_init)
+THALWEG_FORTRAN_NAME(mpi_alltoallw_init_f08_, mpi_alltoallw_init)
+#endif

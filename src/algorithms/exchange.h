@@ -1,0 +1,45 @@
+// What one rank sends to and receives from others where every pair has its own amount: alltoallv, and
+// neighbourhoods. Each rank knows its own messages only; what both ends of a message know is its bytes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace thalweg {
+
+// One message as one of its ends sees it: `bytes` bytes at `offset`, in `in` where it is sent and in `out`
+// where it is received. `peer` is the other end, of the same group; it may be this rank itself, and one peer
+// may occur several times.
+struct Parcel {
+    int peer = 0;
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+
+    bool operator==(const Parcel&) const = default;
+};
+
+// All bytes that `from` sends to `to`, ranks of the group.
+struct Traffic {
+    int from = 0;
+    int to = 0;
+    std::uint64_t bytes = 0;
+
+    bool operator==(const Traffic&) const = default;
+};
+
+// The k-th outgoing parcel to a peer meets the k-th incoming one that the peer has from this rank, counted
+// in the order of the lists, without those of no bytes: who means another pairing (two edges between the same
+// ranks, a torus of two) orders `incoming` so. Parcels of `incoming` do not overlap; those of `outgoing` may.
+struct Exchange {
+    std::vector<Parcel> outgoing, incoming;
+    // Of a rank that sends for its whole host (the lowest rank there), where messages of a host travel
+    // together: what every rank of this host sends to, and receives from, every rank of other hosts; only
+    // pairs with bytes, in ascending order of (from, to). Elsewhere empty.
+    std::vector<Traffic> crossing;
+    // Whether those ranks know `crossing`: equal on all ranks.
+    bool hosts_informed = false;
+
+    bool operator==(const Exchange&) const = default;
+};
+
+}  // namespace thalweg

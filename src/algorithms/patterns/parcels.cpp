@@ -1,0 +1,69 @@
+#include "algorithms/patterns/parcels.h"
+
+#include <algorithm>
+
+namespace thalweg::patterns {
+namespace {
+
+std::vector<Parcel> uniform(const Problem& problem) {
+    std::vector<Parcel> parcels(static_cast<std::size_t>(problem.size));
+    std::uint64_t at = 0;
+    for (int peer = 0; peer < problem.size; ++peer, at += problem.bytes)
+        parcels[static_cast<std::size_t>(peer)] = {peer, at, problem.bytes};
+    return parcels;
+}
+
+}  // namespace
+
+std::vector<Parcel> outgoing_of(const Problem& problem) {
+    return problem.exchange == nullptr ? uniform(problem) : problem.exchange->outgoing;
+}
+std::vector<Parcel> incoming_of(const Problem& problem) {
+    return problem.exchange == nullptr ? uniform(problem) : problem.exchange->incoming;
+}
+
+Parcels::Parcels(const Problem& problem, const Topology& topology, bool far_first) {
+    const bool hosts = far_first && topology.size() == problem.size && topology.nodes() > 1;
+    const auto place_of = [&](int from, int to) {
+        const bool stays = hosts && topology.node_of(from) == topology.node_of(to);
+        const auto all = static_cast<std::uint64_t>(problem.size);
+        return (stays ? all : 0) + static_cast<std::uint64_t>(distance(from, to, problem.size));
+    };
+    const auto sort = [](std::vector<Placed>& list) {
+        std::stable_sort(list.begin(), list.end(),
+                         [](const Placed& a, const Placed& b) { return a.place < b.place; });
+    };
+    for (const Parcel& parcel : outgoing_of(problem)) {
+        if (parcel.bytes == 0) continue;
+        if (parcel.peer == problem.rank)
+            from_own_.push_back(parcel);
+        else
+            outgoing_.push_back({place_of(problem.rank, parcel.peer), parcel});
+    }
+    for (const Parcel& parcel : incoming_of(problem)) {
+        if (parcel.bytes == 0) continue;
+        if (parcel.peer == problem.rank)
+            to_own_.push_back(parcel);
+        else
+            incoming_.push_back({place_of(parcel.peer, problem.rank), parcel});
+    }
+    sort(outgoing_);
+    sort(incoming_);
+}
+
+void Parcels::copy_own(Builder& builder) const {
+    const std::size_t both = std::min(from_own_.size(), to_own_.size());
+    for (std::size_t i = 0; i < both; ++i) {
+        const Parcel &from = from_own_[i], &to = to_own_[i];
+        const std::uint64_t bytes = std::min(from.bytes, to.bytes);
+        builder.copy({Buffer::out, to.offset, bytes}, {Buffer::in, from.offset, bytes});
+    }
+}
+
+std::uint64_t Parcels::sent_bytes() const {
+    std::uint64_t total = 0;
+    for (const Placed& message : outgoing_) total += message.parcel.bytes;
+    return total;
+}
+
+}  // namespace thalweg::patterns

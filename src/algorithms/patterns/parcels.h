@@ -1,0 +1,59 @@
+// The messages of one rank of an alltoallv in the order in which an algorithm exchanges them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "algorithms/algorithm.h"
+#include "algorithms/exchange.h"
+#include "schedule/builder.h"
+
+namespace thalweg::patterns {
+
+// How far `to` is behind `from` in the ring of ranks: 0 … size-1.
+constexpr int distance(int from, int to, int size) { return to >= from ? to - from : to - from + size; }
+
+// Messages with bytes to and from others. Both ends of a message give it the same place in the order of all
+// messages, so that an exchange in this order settles in the smallest window (engine/window.h).
+class Parcels {
+  public:
+    // By distance; with `far_first`, those that leave the host come before those that stay.
+    Parcels(const Problem& problem, const Topology& topology, bool far_first);
+
+    // A message and its place among all: equal at both ends.
+    struct Placed {
+        std::uint64_t place = 0;
+        Parcel parcel;
+    };
+    std::span<const Placed> outgoing() const { return outgoing_; }
+    std::span<const Placed> incoming() const { return incoming_; }
+
+    // Adds the copies of what this rank sends to itself.
+    void copy_own(Builder& builder) const;
+
+    // Visits both lists merged by place: send(Parcel) for outgoing, recv(Parcel) for incoming.
+    template <typename Send, typename Receive>
+    void each(Send send, Receive receive) const {
+        std::size_t next = 0;
+        for (const Placed& out : outgoing_) {
+            for (; next < incoming_.size() && incoming_[next].place < out.place; ++next)
+                receive(incoming_[next].parcel);
+            send(out.parcel);
+        }
+        for (; next < incoming_.size(); ++next) receive(incoming_[next].parcel);
+    }
+
+    std::uint64_t sent_bytes() const;
+
+  private:
+    std::vector<Placed> outgoing_, incoming_;
+    std::vector<Parcel> from_own_, to_own_;
+};
+
+// All parcels of a rank, those to itself included, where every pair exchanges problem.bytes or as
+// problem.exchange says.
+std::vector<Parcel> outgoing_of(const Problem& problem);
+std::vector<Parcel> incoming_of(const Problem& problem);
+
+}  // namespace thalweg::patterns

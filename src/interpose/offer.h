@@ -1,0 +1,55 @@
+// How a call that makes a request is handed on, from the arguments of every family and of Fortran. Private to
+// the core object.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+
+#include "api/entry.h"
+#include "interpose/inside.h"
+#include "interpose/runtime.h"
+#include "transport/mpi/host.h"
+
+#define TYPE(handle) ((MPI_Datatype)(handle))
+#define OP(handle) ((MPI_Op)(handle))
+#define COMM(handle) ((MPI_Comm)(handle))
+#define FRAME __builtin_frame_address(0)
+
+namespace thalweg {
+
+// Marks the thread as inside a wrapper, as thalweg_enter() does.
+class Inside {
+  public:
+    explicit Inside(void* frame) { outermost_frame = reinterpret_cast<std::uintptr_t>(frame); }
+    ~Inside() { outermost_frame = 0; }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+};
+
+// `frame` is the wrapper's.
+inline int offer(const ThalwegCall& call, void* request, int* error, void* frame) {
+    if (!taking.load(std::memory_order_acquire) || inside(frame)) return 0;
+    const Inside mark(frame);
+    return thalweg_entry_operation(&call, static_cast<MPI_Request*>(request), error);
+}
+
+// Of Fortran.
+inline void* buffer_of(void* buffer) {
+    if (is_fortran_bottom(buffer)) return MPI_BOTTOM;
+    return is_fortran_in_place(buffer) ? MPI_IN_PLACE : buffer;
+}
+inline MPI_Datatype type_of(int type) { return host()->datatype_of_fortran(type); }
+inline MPI_Op op_of(int operation) { return host()->op_of_fortran(operation); }
+inline MPI_Comm comm_of(int comm) { return host()->comm_of_fortran(comm); }
+
+inline bool asked() { return taking.load(std::memory_order_acquire); }
+
+inline int offer_fortran(const ThalwegCall& call, int* request, int* error, void* frame) {
+    MPI_Request made;
+    if (!offer(call, &made, error, frame)) return 0;
+    if (*error == MPI_SUCCESS) *request = host()->request_to_fortran(made);
+    return 1;
+}
+
+}  // namespace thalweg

@@ -1,0 +1,184 @@
+#include "plan/exchange.h"
+
+#include <algorithm>
+#include <map>
+#include <new>
+
+#include "plan/datatype.h"
+#include "plan/quiet_errors.h"
+#include "plan/set_up.h"
+#include "transport/mpi/host.h"
+
+namespace thalweg {
+
+namespace {
+
+std::uint64_t sum_of(const std::vector<Letter>& letters) {
+    std::uint64_t total = 0;
+    for (const Letter& letter : letters) total += letter.bytes;
+    return total;
+}
+
+Status attach_side(const std::vector<Letter>& letters, void* memory, bool copied, ProgramBuffer& buffer,
+                   std::vector<Parcel>& parcels) {
+    std::vector<Segment> segments;
+    segments.reserve(letters.size());
+    for (const Letter& letter : letters) segments.push_back(letter.where);
+    std::vector<Block> blocks;
+    if (const Status status = buffer.attach(memory, std::move(segments), blocks, copied); failed(status))
+        return status;
+    parcels.reserve(letters.size());
+    for (std::size_t i = 0; i < letters.size(); ++i)
+        if (blocks[i].bytes != 0) parcels.push_back({letters[i].peer, blocks[i].offset, blocks[i].bytes});
+    return Status::ok;
+}
+
+}  // namespace
+
+std::uint64_t Letters::sent_bytes() const { return sum_of(outgoing); }
+
+bool read_letter(const LetterArrays& side, int index, int peer, std::vector<Letter>& letters) {
+    const MPI_Count count = side.counts != nullptr ? side.counts[index] : side.large_counts[index];
+    const MPI_Datatype type = side.types != nullptr ? side.types[index] : side.type;
+    if (count < 0) return false;
+    // A type that goes with no elements need not be one.
+    if (count == 0 && side.types != nullptr) {
+        letters.push_back({peer, {}, 0});
+        return true;
+    }
+    if (type_size(type) < 0) return false;
+    TypeShape named;
+    const TypeShape& shape = shape_of(type, named);
+    const std::int64_t place =
+        side.displacements != nullptr ? side.displacements[index] : side.large_displacements[index];
+    std::uint64_t bytes = 0;
+    std::int64_t displacement = place;
+    if (__builtin_mul_overflow(static_cast<std::uint64_t>(count), shape.size, &bytes) ||
+        (side.types == nullptr && __builtin_mul_overflow(place, shape.extent, &displacement)))
+        return false;
+    letters.push_back({peer, {static_cast<std::uint64_t>(count), displacement, type}, bytes});
+    return true;
+}
+
+bool read_letters(const LetterArrays& side, int size, std::vector<Letter>& letters) {
+    letters.reserve(static_cast<std::size_t>(size));
+    for (int peer = 0; peer < size; ++peer)
+        if (!read_letter(side, peer, peer, letters)) return false;
+    return true;
+}
+
+Status attach(const Letters& letters, void* send, void* receive, bool copied, ProgramBuffer& input,
+              ProgramBuffer& output, Exchange& exchange) {
+    Status status = attach_side(letters.incoming, receive, false, output, exchange.incoming);
+    if (failed(status)) return status;
+    const std::vector<Letter>& sent = copied ? letters.incoming : letters.outgoing;
+    return attach_side(sent, copied ? receive : send, copied, input, exchange.outgoing);
+}
+
+bool agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size, Traits& traits) {
+    const QuietErrors quiet(comm);
+    std::uint64_t sums[2] = {0, 0};
+    for (const Letter& letter : letters.outgoing) {
+        if (letter.peer == rank || letter.bytes == 0) continue;
+        sums[0] += letter.bytes;
+        ++sums[1];
+    }
+    if (!combined(comm, host()->sum, sums)) return false;
+    const auto pairs = static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(size - 1);
+    traits.mean_bytes = pairs == 0 ? 0 : (sums[0] + pairs - 1) / pairs;
+    traits.messages = sums[1];
+    return true;
+}
+
+namespace {
+
+using Pairs = std::map<std::pair<int, int>, std::uint64_t>;
+
+// What goes between this rank and other hosts.
+Pairs own_crossing(const Letters& letters, int rank, const Topology& topology) {
+    Pairs pairs;
+    const int here = topology.node_of(rank);
+    for (const Letter& letter : letters.outgoing)
+        if (letter.bytes != 0 && topology.node_of(letter.peer) != here)
+            pairs[{rank, letter.peer}] += letter.bytes;
+    for (const Letter& letter : letters.incoming)
+        if (letter.bytes != 0 && topology.node_of(letter.peer) != here)
+            pairs[{letter.peer, rank}] += letter.bytes;
+    return pairs;
+}
+
+// All ranks of comm: what each sends (three words per pair) goes to its leader, who gets it in `gathered`.
+// Null arrays of a rank without memory were agreed on before.
+struct Gathering {
+    std::vector<std::uint64_t> words, gathered;
+    std::vector<int> send_counts, send_places, receive_counts, receive_places;
+};
+
+bool gather(MPI_Comm comm, int leader, Gathering& all) {
+    const Host& mpi = *host();
+    const auto own = static_cast<std::size_t>(leader);
+    all.send_counts[own] = static_cast<int>(all.words.size());
+    if (mpi.Alltoall(all.send_counts.data(), 1, mpi.int_, all.receive_counts.data(), 1, mpi.int_, comm) !=
+        MPI_SUCCESS)
+        return false;
+    std::size_t total = 0;
+    for (std::size_t i = 0; i < all.receive_counts.size(); ++i) {
+        all.receive_places[i] = static_cast<int>(total);
+        total += static_cast<std::size_t>(all.receive_counts[i]);
+    }
+    bool ready = total <= INT32_MAX;
+    try {
+        all.gathered.resize(ready ? total : 0);
+    } catch (const std::bad_alloc&) {
+        ready = false;
+    }
+    std::uint64_t trouble[1] = {!ready};
+    if (!combined(comm, mpi.max, trouble) || trouble[0] != 0) return false;
+    return mpi.Alltoallv(all.words.data(), all.send_counts.data(), all.send_places.data(), mpi.uint64,
+                         all.gathered.data(), all.receive_counts.data(), all.receive_places.data(),
+                         mpi.uint64, comm) == MPI_SUCCESS;
+}
+
+}  // namespace
+
+bool inform_leaders(MPI_Comm comm, const Letters& letters, int rank, const Topology& topology,
+                    Exchange& exchange) {
+    const QuietErrors quiet(comm);
+    const Host& mpi = *host();
+    Gathering all;
+    bool ready = true;
+    try {
+        const auto size = static_cast<std::size_t>(topology.size());
+        for (auto* list : {&all.send_counts, &all.send_places, &all.receive_counts, &all.receive_places})
+            list->assign(size, 0);
+        for (const auto& [pair, bytes] : own_crossing(letters, rank, topology)) {
+            all.words.push_back(static_cast<std::uint64_t>(pair.first));
+            all.words.push_back(static_cast<std::uint64_t>(pair.second));
+            all.words.push_back(bytes);
+        }
+        ready = all.words.size() <= INT32_MAX;
+    } catch (const std::bad_alloc&) {
+        ready = false;
+    }
+    std::uint64_t trouble[1] = {!ready};
+    if (!combined(comm, mpi.max, trouble) || trouble[0] != 0) return false;
+    const int leader = topology.ranks_on(topology.node_of(rank)).front();
+    bool informed = gather(comm, leader, all);
+    if (informed) try {
+            for (std::size_t i = 0; i + 2 < all.gathered.size(); i += 3)
+                exchange.crossing.push_back({static_cast<int>(all.gathered[i]),
+                                             static_cast<int>(all.gathered[i + 1]), all.gathered[i + 2]});
+            std::sort(exchange.crossing.begin(), exchange.crossing.end(),
+                      [](const Traffic& a, const Traffic& b) {
+                          return a.from != b.from ? a.from < b.from : a.to < b.to;
+                      });
+        } catch (const std::bad_alloc&) {
+            informed = false;
+        }
+    trouble[0] = !informed;
+    if (!combined(comm, mpi.max, trouble) || trouble[0] != 0) return false;
+    exchange.hosts_informed = true;
+    return true;
+}
+
+}  // namespace thalweg

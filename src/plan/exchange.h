@@ -1,0 +1,70 @@
+// The messages of one call of the alltoall family, or of a neighbourhood, as the program's arguments give
+// them; and what ranks tell one another about them before a persistent operation is planned.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "algorithms/exchange.h"
+#include "base/status.h"
+#include "plan/ongoing.h"
+#include "topology/topology.h"
+
+namespace thalweg {
+
+// One message: elements of a type in the program's memory, and who is at its other end.
+struct Letter {
+    int peer = 0;
+    Segment where;
+    std::uint64_t bytes = 0;
+};
+
+// All messages of one rank. The k-th that has bytes to a peer meets the k-th that the peer has from this
+// rank: Exchange says how other pairings are written.
+struct Letters {
+    std::vector<Letter> outgoing, incoming;
+
+    std::uint64_t sent_bytes() const;
+};
+
+// One side of a call: one entry per message, of ints or of large counts; not used after the call.
+// Displacements count extents of `type`, or bytes where every message has a type of its own.
+struct LetterArrays {
+    const int* counts = nullptr;
+    const int* displacements = nullptr;
+    const MPI_Count* large_counts = nullptr;
+    const MPI_Aint* large_displacements = nullptr;
+    MPI_Datatype type{};
+    const MPI_Datatype* types = nullptr;
+
+    bool given() const { return counts != nullptr || large_counts != nullptr; }
+};
+
+// Adds the message with entry `index` of `side` to `letters`. False: arguments that the native library
+// judges.
+bool read_letter(const LetterArrays& side, int index, int peer, std::vector<Letter>& letters);
+// One message for every rank.
+bool read_letters(const LetterArrays& side, int size, std::vector<Letter>& letters);
+
+// Makes the program's memory what schedules work on, and `exchange` say where each message lies there.
+// `copied`: the input is what the receive buffer holds at every start (MPI_IN_PLACE). Errors: those of
+// ProgramBuffer::attach. Throws std::bad_alloc.
+Status attach(const Letters& letters, void* send, void* receive, bool copied, ProgramBuffer& input,
+              ProgramBuffer& output, Exchange& exchange);
+
+// What all ranks' messages look like together.
+struct Traits {
+    std::uint64_t mean_bytes = 0;  // of an ordered pair of different ranks, rounded up
+    std::uint64_t messages = 0;    // that have bytes, between different ranks
+};
+// Collective: one small allreduce. False, on all ranks or in an MPI that fails: not known.
+bool agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size, Traits& traits);
+
+// Tells the leader of every host what its ranks exchange with other hosts: Exchange::crossing. Collective.
+// False, on all ranks alike: some lack memory, or MPI failed.
+bool inform_leaders(MPI_Comm comm, const Letters& letters, int rank, const Topology& topology,
+                    Exchange& exchange);
+
+}  // namespace thalweg
