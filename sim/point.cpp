@@ -13,6 +13,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "sim/variants.h"
+
 namespace thalweg::sim {
 namespace {
 
@@ -20,7 +22,7 @@ constexpr int exit_no_memory = 3;
 
 // What travels from the child, followed by the sentence of outcome.why.
 struct Parcel {
-    double seconds = 0, mean_seconds = 0, build_seconds = 0, replay_seconds = 0;
+    double seconds = 0, root_seconds = 0, mean_seconds = 0, build_seconds = 0, replay_seconds = 0;
     std::uint64_t messages = 0, bytes = 0, inter_bytes = 0, steps = 0, schedule_bytes = 0, peak_bytes = 0;
     std::uint64_t why_length = 0;
 };
@@ -40,6 +42,8 @@ PointResult run_here(const Point& point, const Topology& topology, const SimMach
     problem.bytes = point.bytes;
     for (problem.rank = 0; problem.rank < problem.size; ++problem.rank) {
         schedules.push_back(build(point.choice, problem, topology));
+        if (point.in_turn) schedules.back() = in_turn(schedules.back());
+        if (point.repeat > 1) schedules.back() = repeated(schedules.back(), point.repeat);
         const Schedule& made = schedules.back();
         result.schedule_bytes += made.steps().size() * (sizeof(Step) + sizeof(std::uint32_t));
         for (StepId id = 0; id < made.steps().size(); ++id)
@@ -48,6 +52,9 @@ PointResult run_here(const Point& point, const Topology& topology, const SimMach
     result.build_seconds = seconds_since(begin);
     const auto built = std::chrono::steady_clock::now();
     result.outcome = replay(schedules, topology, machine, point.options);
+    for (double* seconds :
+         {&result.outcome.seconds, &result.outcome.root_seconds, &result.outcome.mean_seconds})
+        *seconds /= point.repeat;
     result.replay_seconds = seconds_since(built);
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
@@ -85,10 +92,10 @@ bool read_all(int from, void* data, std::size_t bytes) {
     try {
         const PointResult result = work();
         const Outcome& outcome = result.outcome;
-        const Parcel parcel{outcome.seconds,       outcome.mean_seconds, result.build_seconds,
-                            result.replay_seconds, outcome.messages,     outcome.bytes,
-                            outcome.inter_bytes,   outcome.steps,        result.schedule_bytes,
-                            result.peak_bytes,     outcome.why.size()};
+        const Parcel parcel{outcome.seconds,       outcome.root_seconds,  outcome.mean_seconds,
+                            result.build_seconds,  result.replay_seconds, outcome.messages,
+                            outcome.bytes,         outcome.inter_bytes,   outcome.steps,
+                            result.schedule_bytes, result.peak_bytes,     outcome.why.size()};
         const bool sent =
             write_all(to, &parcel, sizeof parcel) && write_all(to, outcome.why.data(), outcome.why.size());
         _exit(sent ? 0 : 1);
@@ -100,6 +107,7 @@ bool read_all(int from, void* data, std::size_t bytes) {
 PointResult unpack(const Parcel& parcel) {
     PointResult result;
     result.outcome.seconds = parcel.seconds;
+    result.outcome.root_seconds = parcel.root_seconds;
     result.outcome.mean_seconds = parcel.mean_seconds;
     result.outcome.messages = parcel.messages;
     result.outcome.bytes = parcel.bytes;

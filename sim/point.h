@@ -15,6 +15,11 @@ namespace thalweg::sim {
 struct Point {
     Choice choice;
     std::uint64_t bytes = 0;  // as Problem::bytes
+    // Operations in a row without a barrier: a rank starts the next one when its own part of the last is
+    // done. Times are then those of all of them, divided by their number.
+    unsigned repeat = 1;
+    // Messages one exchange after another, as blocking calls of MPI do: see in_turn().
+    bool in_turn = false;
     ReplayOptions options;
     // A point that takes more is given up: wall seconds, and bytes of address space.
     unsigned most_seconds = 600;

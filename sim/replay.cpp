@@ -314,6 +314,7 @@ class Replay {
             result.seconds = std::max(result.seconds, ranks_[r].done);
             result.mean_seconds += ranks_[r].done / static_cast<double>(ranks_.size());
         }
+        result.root_seconds = ranks_.front().done;
         if (!spans_.empty())
             (void)write_trace(options_.trace_path, schedules_, topology_, matching_, spans_, result.why);
         return result;

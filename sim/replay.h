@@ -34,6 +34,7 @@ struct ReplayOptions {
 struct Outcome {
     std::string why;                // empty: replayed; else one sentence that names rank and step
     double seconds = 0;             // until the last rank is done
+    double root_seconds = 0;        // until rank 0 is done
     double mean_seconds = 0;        // over the ranks
     std::uint64_t messages = 0;     // of at least one byte
     std::uint64_t bytes = 0;        // sent

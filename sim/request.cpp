@@ -28,6 +28,7 @@ std::vector<std::string> split(const std::string& list) {
 
 struct Text {
     std::string collective, machine = "dane", ranks, bytes, rate, tuning, memory = "16G";
+    unsigned rails = 0;
     bool list_machines = false;
 };
 
@@ -50,6 +51,14 @@ void describe(CLI::App& app, Text& text, Request& request) {
     app.add_option("--mpi", request.family, "the MPI that Thalweg leaves calls to: mpich or openmpi")
         ->default_val("mpich");
     app.add_option("--rate", text.rate, "payload rate of a link instead of the machine's: 100mbit, 12GB/s");
+    app.add_option("--rails", text.rails, "links per host instead of the machine's")
+        ->check(CLI::Range(1, 64));
+    app.add_option("--repeat", request.repeat,
+                   "operations in a row without a barrier; times are per operation")
+        ->check(CLI::Range(1, 1024))
+        ->capture_default_str();
+    app.add_flag("--in-turn", request.in_turn,
+                 "messages of a rank one after another, as blocking calls of an MPI send them");
     app.add_option("--tuning", text.tuning, "a tuning table (JSON file) that takes precedence");
     app.add_flag(
         "--overlap", request.overlap,
@@ -162,6 +171,7 @@ std::optional<int> parse_request(int argc, char** argv, Request& request) {
             return mistake("--rate " + text.rate + " is not valid: expected " + std::string(rate_form));
         request.machine.link_rate = *rate;
     }
+    if (text.rails > 0) request.machine.rails = text.rails;
     if (request.per_host <= 0) request.per_host = request.machine.cores_per_host;
     if (why = read_lists(text, request); !why.empty()) return mistake(why);
     if (why = read_columns(request); !why.empty()) return mistake(why);

@@ -22,9 +22,10 @@ struct Request {
     std::uint64_t seed = 1;
     // "auto": Thalweg's choice; "mpich", "openmpi": the model of a native default; else a choice's text.
     std::vector<std::string> columns;
+    unsigned repeat = 1;
     std::string family;  // the native MPI that auto leaves calls to
     std::string table;   // JSON of a tuning table; empty: none
-    bool overlap = false, json = false, cost = false, quiet = false;
+    bool overlap = false, in_turn = false, json = false, cost = false, quiet = false;
     std::string trace_path;
     unsigned most_seconds = 0;
     std::uint64_t most_memory = 0;

@@ -37,6 +37,7 @@ void choose(const Request& request, const Selector& selector, const Topology& to
 
 Hidden hide(Point point, const Topology& topology, const SimMachine& machine, double pure_mean) {
     Hidden hidden;
+    point.repeat = 1;
     point.options.trace_path.clear();
     point.options.compute_seconds = pure_mean;
     const auto percent = [&](Progress progress, double& total) {
@@ -71,6 +72,8 @@ void run_row(const Request& request, const Topology& topology, Row& row) {
     Point point;
     point.choice = choice;
     point.bytes = row.bytes;
+    point.repeat = request.repeat;
+    point.in_turn = request.in_turn;
     point.options.trace_path = request.trace_path;
     point.most_seconds = request.most_seconds;
     point.most_memory = request.most_memory;
@@ -134,6 +137,9 @@ std::string json_line(const Request& request, const Row& row) {
                                    {"ranks", row.ranks},
                                    {"hosts", row.hosts},
                                    {"bytes", row.bytes},
+                                   {"rails", request.machine.rails},
+                                   {"repeat", request.repeat},
+                                   {"in_turn", request.in_turn},
                                    {"column", row.column},
                                    {"algorithm", row.algorithm},
                                    {"reason", row.reason},
@@ -143,6 +149,7 @@ std::string json_line(const Request& request, const Row& row) {
                                    {"predicted_seconds", row.predicted_seconds}};
     if (row.simulated) {
         line["mean_seconds"] = outcome.mean_seconds;
+        line["root_seconds"] = outcome.root_seconds;
         line["messages"] = outcome.messages;
         line["sent_bytes"] = outcome.bytes;
         line["inter_bytes"] = outcome.inter_bytes;

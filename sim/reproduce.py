@@ -1,0 +1,82 @@
+"""Simulates what docs/simulation.md shows beside the papers, and the curves. One file of JSON lines per table.
+
+    sim/reproduce.py --sim build/bin/thalweg-sim [TABLE...]     into sim/results/TABLE.jsonl
+"""
+import argparse
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+RINGS = ("scatter_ring", "scatter_ring_trimmed")
+FLAT = ("ring", "standard_exchange", "bruck", "kport_ring:ports=2", "standard_exchange:ports=3", "bruck:ports=3")
+BY_HOSTS = tuple(f"hierarchical(intra=binomial,inter={inter})" for inter in
+                 ("ring", "standard_exchange", "bruck", "kport_ring:ports=2", "bruck:ports=3")) + (
+                     "node_leader(intra=linear,inter=ring)",)
+
+
+def asks(collective, machine, ranks, sizes, algorithms=(), *more):
+    command = [collective, "--machine", machine, "--ranks", ",".join(map(str, ranks)), "--json", "--quiet"]
+    if sizes:
+        command += ["--bytes", ",".join(sizes)]
+    for algorithm in algorithms:
+        command += ["--algorithm", algorithm]
+    return [*command, *more]
+
+
+# Broadcasts of the paper's classes; 24 ranks per host. Alone, and eight in a row without a barrier.
+SIZES = ("16K", "64K", "256K", "1M", "4M")
+RING_RANKS = (8, 9, 10, 16, 17, 24, 32, 33, 64, 65, 128, 129, 256)
+TABLES = {
+    "rings": [asks("bcast", "xc40", RING_RANKS, SIZES, RINGS + ("auto",)),
+              asks("bcast", "xc40", RING_RANKS, SIZES, RINGS, "--in-turn"),
+              asks("bcast", "xc40", RING_RANKS[:10], SIZES, RINGS, "--in-turn", "--repeat", "8")],
+    "allgather": [asks("allgather", "ib2304", (32, 128), ("1K", "8K", "64K"), FLAT + BY_HOSTS,
+                       "--per-host", "8", "--overlap", *rails)
+                  for rails in ((), ("--rails", "2"))],
+    "eight": [asks(collective, machine, (8,), sizes, algorithms, "--per-host", "1", "--overlap")
+              for machine in ("gbe8", "ib2304")
+              for collective, sizes, algorithms in (
+                  ("allgather", ("8K", "64K", "512K"), ("ring", "bruck", "auto")),
+                  ("allreduce", ("8", "8K", "512K"), ("recursive_doubling", "rabenseifner", "auto")),
+                  ("bcast", ("64K", "1M"), ("binomial", "auto")))],
+    "defaults": [asks(collective, machine, ranks, sizes, ("auto", "mpich", "openmpi"), *more)
+                 for collective, sizes in (("bcast", ("4K", "64K", "1M", "16M")), ("allgather", ("1K", "16K")))
+                 for machine, ranks, more in (("dane", (448,), ()), ("xc40", (192,), ()),
+                                              ("ib2304", (384,), ()),
+                                              ("dane", (448,), ("--mapping", "cyclic")),
+                                              ("gbe8", (96,), ()))],
+    "curves": [asks(collective, "slingshot", (1024, 4096, 16384, 65536), sizes, algorithms, "--cost",
+                    "--most-seconds", "200")
+               for collective, sizes, algorithms in (
+                   ("bcast", ("1K", "1M"), ("binomial", "node_leader(intra=binomial,inter=binomial)")),
+                   ("barrier", (), ("dissemination",)),
+                   ("allreduce", ("1K",), ("recursive_doubling",)),
+                   ("allgather", ("8",), ("bruck",)))],
+    "squares": [asks("allgather", "ib2304", (288, 576, 1152), ("1K",), ("ring", "spread"), "--cost",
+                     "--most-seconds", "200"),
+                asks("allgather", "ib2304", (2304,), ("1K",), ("ring",), "--cost", "--most-seconds", "230")],
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sim", required=True, help="the program thalweg-sim")
+    parser.add_argument("tables", nargs="*", default=list(TABLES))
+    arguments = parser.parse_args()
+    for table in arguments.tables:
+        if table not in TABLES:
+            sys.exit(f"there is no table {table}; known: {', '.join(TABLES)}")
+        lines = []
+        for command in TABLES[table]:
+            done = subprocess.run([arguments.sim, *command], capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                sys.exit(f"{' '.join(command)}: {done.stderr}")
+            lines += done.stdout.splitlines()
+        (ROOT / f"sim/results/{table}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        print(f"{table}: {len(lines)} lines")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+#include "sim/variants.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace thalweg::sim {
+
+Schedule repeated(const Schedule& schedule, unsigned times) {
+    const auto count = static_cast<StepId>(schedule.steps().size());
+    std::vector<bool> last(count, true);  // nothing depends on it
+    std::map<std::pair<std::int32_t, StepKind>, std::uint32_t> messages;
+    for (StepId id = 0; id < count; ++id) {
+        for (const StepId on : schedule.after(id)) last[on] = false;
+        const Step& step = schedule.steps()[id];
+        if (is_message(step.kind)) ++messages[{step.peer, step.kind}];
+    }
+    std::vector<Step> steps;
+    std::vector<StepId> after;
+    std::vector<std::uint32_t> begin{0};
+    const auto add = [&](const Step& step) {
+        steps.push_back(step);
+        begin.push_back(static_cast<std::uint32_t>(after.size()));
+    };
+    for (unsigned run = 0; run < times && count > 0; ++run) {
+        const auto first = static_cast<StepId>(steps.size());
+        for (StepId id = 0; id < count; ++id) {
+            for (const StepId on : schedule.after(id)) after.push_back(first + on);
+            if (run > 0 && schedule.after(id).empty()) after.push_back(first - 1);
+            Step step = schedule.steps()[id];
+            if (is_message(step.kind)) step.message += run * messages[{step.peer, step.kind}];
+            add(step);
+        }
+        for (StepId id = 0; id < count; ++id)
+            if (last[id]) after.push_back(first + id);
+        add(Step{});  // a copy of no bytes, behind everything
+    }
+    return Schedule(schedule.rank(), schedule.size(), std::move(steps), std::move(after), std::move(begin),
+                    schedule.scratch_bytes());
+}
+
+Schedule in_turn(const Schedule& schedule) {
+    const auto steps = schedule.steps();
+    std::vector<StepId> after;
+    std::vector<std::uint32_t> begin{0};
+    std::vector<StepId> before, current;  // messages of the last exchange and of this one
+    for (StepId id = 0; id < steps.size(); ++id) {
+        const auto needs = schedule.after(id);
+        after.insert(after.end(), needs.begin(), needs.end());
+        if (is_message(steps[id].kind)) {
+            const bool joins = current.size() == 1 && current[0] + 1 == id &&
+                               steps[current[0]].kind != steps[id].kind &&
+                               std::find(needs.begin(), needs.end(), current[0]) == needs.end();
+            if (!joins) before = std::exchange(current, {});
+            current.push_back(id);
+            for (const StepId on : before)
+                if (std::find(needs.begin(), needs.end(), on) == needs.end()) after.push_back(on);
+            std::sort(after.begin() + begin.back(), after.end());
+        }
+        begin.push_back(static_cast<std::uint32_t>(after.size()));
+    }
+    return Schedule(schedule.rank(), schedule.size(), {steps.begin(), steps.end()}, std::move(after),
+                    std::move(begin), schedule.scratch_bytes());
+}
+
+}  // namespace thalweg::sim
