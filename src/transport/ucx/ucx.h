@@ -23,20 +23,12 @@
 #include <vector>
 
 #include "base/status.h"
+#include "transport/channel_name.h"
 #include "transport/transport.h"
 
 namespace thalweg {
 
-// The name of a channel, equal on all its ranks: a counter of the process that is rank 0 of the group.
-struct UcxChannelName {
-    std::uint32_t root = 0;
-    std::uint32_t counter = 0;
-    bool operator==(const UcxChannelName&) const = default;
-};
-
-// A channel has two spaces of operation numbers, which are two Transports of the same name: calls are
-// numbered in call order; a persistent plan has one number as long as it lives, and all its rounds use it.
-enum class OperationSpace : std::uint8_t { calls, plans };
+using UcxChannelName = ChannelName;
 
 struct UcxOptions {
     std::uint32_t process = 0;    // this process among all that have a port: dense, agreed

@@ -99,7 +99,8 @@ void die_while(Job& job, const Arguments& arguments, bool sleeping) {
     const auto segments = [] {
         int count = 0;
         for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
-            count += entry.path().filename().string().find("ucx") != std::string::npos;
+            const std::string name = entry.path().filename().string();
+            count += name.find("ucx") != std::string::npos || name.find("thalweg") != std::string::npos;
         }
         return count;
     };

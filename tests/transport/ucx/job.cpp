@@ -13,6 +13,8 @@
 namespace thalweg::test {
 
 int job_rank = -1;
+std::string job_carrier = "ucx";
+ShmOptions Node::standard_shm;
 
 namespace {
 
@@ -72,20 +74,40 @@ std::vector<Bytes> Job::exchange(const Bytes& mine) {
     return all;
 }
 
-Node::Node(Job& the_job, UcxOptions options) : job(the_job) {
-    options.process = static_cast<std::uint32_t>(job.rank());
+Node::Node(Job& the_job, UcxOptions options, ShmOptions shm_options) : job(the_job) {
+    options.process = shm_options.process = static_cast<std::uint32_t>(job.rank());
     options.processes = static_cast<std::uint32_t>(job.size());
+    const bool by_ucx = job_carrier == "ucx";
     std::string why;
-    const Status status = UcxPort::open(options, port, why);
+    const Status status = by_ucx ? UcxPort::open(options, port, why) : ShmPort::open(shm_options, shm, why);
     if (failed(status)) std::fprintf(stderr, "rank %d: %s\n", job.rank(), why.c_str());
     REQUIRE(status == Status::ok);
-    const auto mine = port->address();
+    const auto mine = by_ucx ? port->address() : shm->address();
     offsets.push_back(0);
+    std::uint32_t process = 0;
     for (const Bytes& bytes : job.exchange(Bytes(mine.begin(), mine.end()))) {
+        if (!by_ucx) REQUIRE(shm->meet(process++, bytes, why) == Status::ok);
         table.insert(table.end(), bytes.begin(), bytes.end());
         offsets.push_back(table.size());
     }
-    REQUIRE(port->learn({table, offsets}, why) == Status::ok);
+    if (by_ucx) REQUIRE(port->learn({table, offsets}, why) == Status::ok);
+}
+
+Status Node::make_channel(const UcxGroup& group, std::unique_ptr<Transport>& made) {
+    if (port) return port->make_channel(group, made);
+    return shm->make_channel({group.name, group.space, group.rank, group.size, group.processes, group.slots,
+                              group.drive_host, group.host},
+                             made);
+}
+
+Status Node::name_channel(UcxChannelName& name) {
+    if (port) return port->name_channel(name);
+    name = shm->name_channel();
+    return Status::ok;
+}
+
+void Node::give_back(UcxChannelName name) {
+    if (port) port->give_back(name);
 }
 
 std::unique_ptr<Transport> Node::channel(UcxChannelName name, OperationSpace space,
@@ -105,7 +127,7 @@ std::unique_ptr<Transport> Node::channel(UcxChannelName name, OperationSpace spa
         }
     }
     std::unique_ptr<Transport> made;
-    REQUIRE(port->make_channel(group, made) == Status::ok);
+    REQUIRE(make_channel(group, made) == Status::ok);
     return made;
 }
 

@@ -1,5 +1,5 @@
-// A few processes that talk over ucx without an MPI: started here, and introduced to each other through the
-// process that started them (or, in a lab, through files).
+// A few processes that talk over ucx or shm without an MPI: started here, and introduced to each other
+// through the process that started them (or, in a lab, through files).
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "transport/shm/shm.h"
 #include "transport/ucx/ucx.h"
 
 namespace thalweg::test {
@@ -27,6 +28,8 @@ using Bytes = std::vector<std::byte>;
     } while (false)
 
 extern int job_rank;
+// What carries the messages: "ucx" or "shm".
+extern std::string job_carrier;
 
 class Job {
   public:
@@ -47,16 +50,22 @@ class Job {
 
 // A job's port, with everybody's address.
 struct Node {
-    // `options` says what differs from one rail, no host key, and the place in `job`.
-    explicit Node(Job& job, UcxOptions options = {});
+    // `options` says what differs from one rail, no host key, and the place in `job`; those of shm, too.
+    explicit Node(Job& job, UcxOptions options = {}, ShmOptions shm_options = standard_shm);
     // A channel over `members` (process numbers; empty: all), named `name`.
     std::unique_ptr<Transport> channel(UcxChannelName name, OperationSpace space = OperationSpace::calls,
                                        const std::vector<std::uint32_t>* members = nullptr);
+    // As those of the port.
+    Status make_channel(const UcxGroup& group, std::unique_ptr<Transport>& made);
+    Status name_channel(UcxChannelName& name);
+    void give_back(UcxChannelName name);
 
+    static ShmOptions standard_shm;  // as the case's arguments say
     Job& job;
     Bytes table;
     std::vector<std::uint64_t> offsets;
-    std::unique_ptr<UcxPort> port;
+    std::unique_ptr<UcxPort> port;  // null where the carrier is shm
+    std::unique_ptr<ShmPort> shm;
 };
 
 // Exchanges empty messages with every peer. The first message of a pair needs both ends to poll; later ones
@@ -82,14 +91,17 @@ std::uint64_t number(const Arguments& arguments, const std::string& name, std::u
 // Every case is run by all ranks; a rank that returns has passed.
 using Case = void (*)(Job& job, const Arguments& arguments);
 #define UCX_CASE(name) void name(Job& job, [[maybe_unused]] const Arguments& arguments)
-#define UCX_CASES(CASE)                                                                                 \
-    CASE(messages)                                                                                      \
-    CASE(order)                                                                                         \
-    CASE(operations)                                                                                    \
-    CASE(channels)                                                                                      \
-    CASE(rounds) CASE(wrong_size) CASE(puts) CASE(rails) CASE(threads) CASE(driver) CASE(sleeping)      \
-        CASE(bell) CASE(killed) CASE(killed_asleep) CASE(left) CASE(unchanged) CASE(forked) CASE(exits) \
-            CASE(many) CASE(stream)
+#define UCX_CASES(CASE)                                                                               \
+    CASE(messages)                                                                                    \
+    CASE(order)                                                                                       \
+    CASE(operations)                                                                                  \
+    CASE(channels)                                                                                    \
+    CASE(rounds)                                                                                      \
+    CASE(wrong_size)                                                                                  \
+    CASE(puts)                                                                                        \
+    CASE(rails) CASE(threads) CASE(driver) CASE(sleeping) CASE(bell) CASE(killed) CASE(killed_asleep) \
+        CASE(left) CASE(unchanged) CASE(forked) CASE(exits) CASE(many) CASE(stream) CASE(protocol)    \
+            CASE(refused) CASE(arena) CASE(shuffle) CASE(nonsense) CASE(mix)
 #define UCX_DECLARE(name) UCX_CASE(name);
 UCX_CASES(UCX_DECLARE)
 #undef UCX_DECLARE

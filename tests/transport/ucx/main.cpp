@@ -1,4 +1,4 @@
-// Runs one case on a few processes: test_ucx CASE RANKS [name=value…]
+// Runs one case on a few processes: test_ucx CASE RANKS [name=value…], over ucx or with carrier=shm.
 //
 // Ends with 0 when every rank passed, 77 where the build or the machine has no ucx transport. With lab=FOLDER
 // the processes are there already (PMI_RANK and PMI_SIZE say which), and meet in that folder.
@@ -150,6 +150,10 @@ int main(int count, char** values) {
         const char* equals = std::strchr(values[i], '=');
         if (equals) arguments[std::string(values[i], equals - values[i])] = equals + 1;
     }
+    if (arguments.contains("carrier")) job_carrier = arguments["carrier"];
+    static const std::string protocol = arguments["protocol"];
+    Node::standard_shm.protocol = protocol.c_str();
+    Node::standard_shm.cma = arguments["cma"] != "off";
     const auto lab = arguments.find("lab");
     if (lab == arguments.end()) return run_here(which, std::atoi(values[2]), arguments);
     job_rank = std::atoi(std::getenv("PMI_RANK"));

@@ -132,7 +132,7 @@ UCX_CASE(channels) {
             std::shuffle(member.processes.begin(), member.processes.end(), shared);
         } while (member.processes.size() < 2);
         if (member.processes[0] != static_cast<std::uint32_t>(job.rank())) continue;
-        REQUIRE(node.port->name_channel(member.name) == Status::ok);
+        REQUIRE(node.name_channel(member.name) == Status::ok);
         const auto* first = reinterpret_cast<const std::byte*>(&member.name);
         names.insert(names.end(), first, first + sizeof member.name);
     }
@@ -156,7 +156,7 @@ UCX_CASE(channels) {
                 UcxGroup again;
                 again.name = member.name;
                 std::unique_ptr<Transport> other;
-                REQUIRE(node.port->make_channel(again, other) == Status::invalid_argument && !other);
+                REQUIRE(node.make_channel(again, other) == Status::invalid_argument && !other);
             }
             Transport& channel = *member.channel;
             const int next = (channel.rank() + 1) % channel.size();
@@ -180,9 +180,9 @@ UCX_CASE(channels) {
     }
     // All ranks have freed them, so the names may serve again; in this small job there are enough anyway.
     job.barrier();
-    for (const std::size_t i : mine) node.port->give_back(members[i].name);
+    for (const std::size_t i : mine) node.give_back(members[i].name);
     UcxChannelName fresh;
-    REQUIRE(node.port->name_channel(fresh) == Status::ok);
+    REQUIRE(node.name_channel(fresh) == Status::ok);
     job.barrier();
 }
 

@@ -1,0 +1,209 @@
+#include "transport/shm/channel.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+namespace thalweg::shm {
+namespace {
+
+using Poster = ShmPort::Impl::Poster;
+using Driver = ShmPort::Impl::Driver;
+
+constexpr std::size_t most_bytes = std::size_t{1} << 40;
+// Numbers of operations are compared as they are; this is what an engine may rely on.
+constexpr std::uint32_t live_operations = 1u << 20;
+// How long the end of a channel waits for a peer that writes into its memory.
+constexpr std::uint64_t longest_withdrawal_ns = 1'000'000'000;
+
+std::uint64_t name_of(const ShmGroup& group) {
+    return std::uint64_t{group.space == OperationSpace::plans} << 63 | std::uint64_t{group.name.root} << 32 |
+           group.name.counter;
+}
+
+// What a peer is told of exposed memory.
+struct RemoteMemory {
+    std::uint64_t address = 0, bytes = 0;
+};
+
+}  // namespace
+
+Channel::Channel(ShmPort::Impl& port, const ShmGroup& group)
+    : port_(port), group_(group), name_(name_of(group)), peers_(static_cast<std::size_t>(group.size)) {
+    capabilities_.name = "shm";
+    capabilities_.max_message_bytes = most_bytes;
+    capabilities_.live_operations = live_operations;
+    capabilities_.wakeup_descriptor = true;
+    capabilities_.any_thread = true;
+}
+
+Status Channel::open() {
+    if (const Status status = grow(std::max<Slot>(group_.slots, 2)); failed(status)) return status;
+    const Poster lock(port_);
+    // Memory can be written into where the system allows it between every two of the group.
+    bool writes = true;
+    for (int rank = 0; rank < group_.size; ++rank) {
+        const Peer* const peer = peer_of(rank);
+        writes &= peer != nullptr && peer->segment.writes();
+    }
+    capabilities_.one_sided = writes;
+    opened_ = port_.open(*this);
+    return opened_ ? Status::ok : Status::invalid_argument;
+}
+
+Channel::~Channel() {
+    if (port_.in_child() || !opened_) return;
+    const std::uint64_t begin_ns = now_ns();
+    for (bool written_to = true; written_to;) {
+        const Driver lock(port_);
+        written_to = port_.withdraw(*this) && now_ns() - begin_ns < longest_withdrawal_ns;
+        if (written_to)
+            port_.poll(true);
+        else
+            port_.close(*this);
+    }
+}
+
+Status Channel::grow(Slot slots) try {
+    const Poster lock(port_);
+    if (slots <= slots_) return Status::ok;
+    completed_.reserve(slots);
+    port_.requests().reserve(slots - slots_);
+    slots_ = slots;
+    return Status::ok;
+} catch (const std::bad_alloc&) {
+    return Status::out_of_memory;
+}
+
+Peer* Channel::peer_of(int rank) {
+    Peer*& known = peers_[static_cast<std::size_t>(rank)];
+    if (known == nullptr) known = port_.find(process_of(rank));
+    return known;
+}
+
+Key Channel::key_of(int rank, MessageId id) const {
+    return {name_, id.operation % live_operations, id.message, process_of(rank)};
+}
+
+void Channel::fail(Status status) {
+    if (!failed(failure_)) failure_ = status;
+    port_.tell(*this);
+}
+
+Status Channel::lose(const Peer* peer, int rank) {
+    if (!failed(failure_)) {
+        THALWEG_LOG_AT(error, "process %u cannot be reached any more: %s",
+                       peer != nullptr ? peer->process : process_of(rank),
+                       peer != nullptr ? peer->reason : "it is not on this host");
+    }
+    fail(Status::transport_failed);
+    return Status::transport_failed;
+}
+
+// Hot path: one uncontended lock; memory of ours only where the peer's ring is full.
+Status Channel::post_send(Slot slot, int rank, MessageId id, const void* data, std::size_t bytes,
+                          SendMode mode) try {
+    if (port_.in_child()) return Status::transport_failed;
+    const Poster lock(port_);
+    if (failed(failure_)) return failure_;
+    Peer* const peer = peer_of(rank);
+    if (peer == nullptr || peer->dead) return lose(peer, rank);
+    Key key = key_of(rank, id);
+    port_.send(*this, slot, *peer, key, data, bytes, mode);
+    return failure_ == Status::transport_failed ? failure_ : Status::ok;
+} catch (const std::bad_alloc&) {
+    return Status::out_of_memory;
+}
+
+// Hot path, as post_send.
+Status Channel::post_recv(Slot slot, int rank, MessageId id, void* data, std::size_t bytes) try {
+    if (port_.in_child()) return Status::transport_failed;
+    const Poster lock(port_);
+    if (failed(failure_)) return failure_;
+    Peer* const peer = peer_of(rank);
+    if (peer == nullptr) return lose(peer, rank);
+    port_.receive(*this, slot, *peer, key_of(rank, id), data, bytes);
+    // A mismatch is progress()'s to tell.
+    return failure_ == Status::transport_failed ? failure_ : Status::ok;
+} catch (const std::bad_alloc&) {
+    return Status::out_of_memory;
+}
+
+Status Channel::progress(std::span<Slot> done, std::size_t& count) {
+    if (port_.in_child()) return Status::transport_failed;
+    const Driver lock(port_);
+    const bool woken = port_.awake(*this);
+    stirred_ = port_.poll(woken);
+    if (failed(failure_)) return failure_;
+    count = std::min(done.size(), completed_.size());
+    std::copy_n(completed_.begin(), count, done.begin());
+    completed_.erase(completed_.begin(), completed_.begin() + static_cast<std::ptrdiff_t>(count));
+    return Status::ok;
+}
+
+bool Channel::has_left(std::uint64_t) {
+    if (port_.in_child()) return true;
+    const Driver lock(port_);
+    return port_.all_left();
+}
+
+void Channel::drive_host() {
+    if (group_.drive_host) group_.drive_host(group_.host);
+}
+
+Status Channel::arm() {
+    if (port_.in_child()) return Status::transport_failed;
+    const Driver lock(port_);
+    return port_.arm(*this);
+}
+
+Status Channel::expose(void* memory, std::size_t bytes, Region& region, std::vector<std::byte>& key) try {
+    if (port_.in_child()) return Status::transport_failed;
+    if (!capabilities_.one_sided) return Status::unsupported;
+    if (bytes == 0) return Status::invalid_argument;
+    const RemoteMemory what{reinterpret_cast<std::uintptr_t>(memory), bytes};
+    key.resize(sizeof what);
+    std::memcpy(key.data(), &what, sizeof what);
+    region = 0;  // nothing is kept of it
+    return Status::ok;
+} catch (const std::bad_alloc&) {
+    return Status::out_of_memory;
+}
+
+Status Channel::attach(int peer, std::span<const std::byte> key, Target& target) try {
+    if (port_.in_child()) return Status::transport_failed;
+    RemoteMemory what;
+    if (key.size() != sizeof what) return Status::invalid_argument;
+    std::memcpy(&what, key.data(), sizeof what);
+    const auto free = std::find_if(attached_.begin(), attached_.end(),
+                                   [](const Attached& attached) { return attached.rank < 0; });
+    target = static_cast<Target>(free - attached_.begin());
+    if (free == attached_.end()) attached_.emplace_back();
+    attached_[target] = {peer, what.address, what.bytes};
+    return Status::ok;
+} catch (const std::bad_alloc&) {
+    return Status::out_of_memory;
+}
+
+void Channel::detach(Target target) { attached_[target].rank = -1; }
+
+Status Channel::post_put(Slot slot, Target target, std::uint64_t offset, const void* data, std::size_t bytes,
+                         MessageId signal) try {
+    if (port_.in_child()) return Status::transport_failed;
+    const Poster lock(port_);
+    if (failed(failure_)) return failure_;
+    const Attached& attached = attached_[target];
+    if (offset > attached.bytes || bytes > attached.bytes - offset) return Status::invalid_argument;
+    Peer* const peer = peer_of(attached.rank);
+    if (peer == nullptr || peer->dead) return lose(peer, attached.rank);
+    port_.put(*this, slot, *peer, key_of(attached.rank, signal), attached.address + offset, data, bytes);
+    return Status::ok;
+} catch (const std::bad_alloc&) {
+    return Status::out_of_memory;
+}
+
+}  // namespace thalweg::shm

@@ -1,0 +1,81 @@
+// One communicator's share of the port: its slots and its completions.
+#pragma once
+
+#include <pthread.h>
+
+#include <memory>
+#include <vector>
+
+#include "transport/shm/port.h"
+
+namespace thalweg::shm {
+
+class Channel final : public Transport {
+  public:
+    Channel(ShmPort::Impl& port, const ShmGroup& group);
+    ~Channel() override;
+    // To be called once, before anything else. invalid_argument: the port has a channel of that name.
+    Status open();
+
+    const Capabilities& capabilities() const override { return capabilities_; }
+    int rank() const override { return group_.rank; }
+    int size() const override { return group_.size; }
+    Slot slots() const override { return slots_; }
+    Status grow(Slot slots) override;
+    Status post_send(Slot slot, int peer, MessageId id, const void* data, std::size_t bytes,
+                     SendMode mode) override;
+    Status post_recv(Slot slot, int peer, MessageId id, void* data, std::size_t bytes) override;
+    Status progress(std::span<Slot> done, std::size_t& count) override;
+    bool stirred() const override { return stirred_; }
+    bool has_left(std::uint64_t sent) override;
+    void drive_host() override;
+    int wait_descriptor() const override { return port_.descriptor(); }
+    Status arm() override;
+
+    Status expose(void* memory, std::size_t bytes, Region& region, std::vector<std::byte>& key) override;
+    Status attach(int peer, std::span<const std::byte> key, Target& target) override;
+    void detach(Target target) override;
+    Status post_put(Slot slot, Target target, std::uint64_t offset, const void* data, std::size_t bytes,
+                    MessageId signal) override;
+
+    // For the port, with the lock held.
+    std::uint64_t name() const { return name_; }
+    bool has_news() const { return !completed_.empty() || failed(failure_); }
+    void finish(Slot slot) {
+        completed_.push_back(slot);
+        port_.tell(*this);
+    }
+    void fail(Status status);
+    // We want something of a peer that has ended or was never met.
+    Status lose(const Peer* peer, int rank);
+    bool asleep = false;  // `sleeper` may be waiting on the descriptor
+    bool rung = false;    // counted in the port's bell
+    pthread_t sleeper = {};
+
+  private:
+    struct Attached {
+        int rank = -1;  // -1: the number is free
+        std::uint64_t address = 0, bytes = 0;
+    };
+
+    std::uint32_t process_of(int rank) const {
+        return group_.processes ? group_.processes[rank] : static_cast<std::uint32_t>(rank);
+    }
+    // Null: never met.
+    Peer* peer_of(int rank);
+    Key key_of(int rank, MessageId id) const;
+
+    ShmPort::Impl& port_;
+    ShmGroup group_;
+    std::uint64_t name_;
+    Capabilities capabilities_;
+    Slot slots_ = 0;
+    std::vector<Peer*> peers_;  // by rank, as far as they were needed
+    std::vector<Slot> completed_;
+    std::vector<Attached> attached_;
+    bool stirred_ = false;
+    bool opened_ = false;
+    Status failure_ = Status::ok;
+};
+
+}  // namespace thalweg::shm

@@ -1,0 +1,216 @@
+// Messages that are copied when they have met: who copies what, chunk by chunk.
+#include <algorithm>
+
+#include "base/clock.h"
+#include "transport/shm/channel.h"
+
+namespace thalweg {
+
+using shm::Frame;
+using shm::FrameKind;
+using shm::Peer;
+using shm::Request;
+
+shm::Reach ShmPort::Impl::reach(const Peer& peer, const Request& receive) const {
+    shm::Reach reach;
+    reach.reads = peer.segment.reads();
+    reach.writes = peer.control != nullptr && options_.cma &&
+                   peer.control->sender_writes.load(std::memory_order_relaxed) != 0;
+    reach.mapped = receive.mapped != nullptr;
+    return reach;
+}
+
+// A receive has met a message that lies at the sender: decides, tells the sender, begins.
+void ShmPort::Impl::fetch(Request& receive, std::uint64_t remote, std::uint64_t cookie, std::uint64_t arena) {
+    Peer& peer = *receive.peer;
+    receive.remote = remote;
+    receive.remote_request = cookie;
+    receive.mapped = arena == 0 ? nullptr : peer.segment.arena(arena - 1, receive.bytes);
+    const shm::Header& theirs = peer.segment.header();
+    const shm::Load mine{copies_left(), segment_.header().wire_ns.load(std::memory_order_relaxed)};
+    const shm::Load others{theirs.copy_bytes.load(std::memory_order_relaxed),
+                           theirs.wire_ns.load(std::memory_order_relaxed)};
+    const shm::Decision decision =
+        peer.chooser.choose(receive.bytes, reach(peer, receive), mine, others, rates_, forced_);
+    receive.protocol = decision.protocol;
+    receive.done = 0;
+    receive.until = decision.receivers_share;
+    receive.decided_ns = now_ns();
+    receive.expected_s = decision.expected_s;
+    receive.awaits_peer = receive.until < receive.bytes;
+    if (receive.awaits_peer) {
+        Frame frame;
+        frame.kind = FrameKind::answer;
+        frame.other = cookie;
+        frame.cookie = shm::Requests::cookie(receive);
+        frame.operation = number_of(*decision.protocol);
+        frame.bytes = receive.until;
+        frame.address = reinterpret_cast<std::uintptr_t>(receive.data);
+        write(peer, frame, nullptr, nullptr);
+    }
+    if (receive.until != 0) queue(receive);
+}
+
+// The receiver has decided what the sender, this process, shall copy.
+bool ShmPort::Impl::take_answer(Peer& peer, const Frame& frame) {
+    Request* const send = requests_.find(frame.other);
+    if (send == nullptr) return true;
+    const shm::Protocol* const protocol = shm::find_protocol(frame.operation);
+    if (send->kind != Request::Kind::send || send->peer != &peer || !send->awaits_peer ||
+        send->protocol != nullptr || protocol == nullptr || protocol->push == nullptr ||
+        frame.bytes >= send->bytes)
+        return false;
+    send->protocol = protocol;
+    send->remote = frame.address;
+    send->remote_request = frame.cookie;
+    send->done = frame.bytes;
+    send->until = send->bytes;
+    send->awaits_peer = frame.bytes != 0;
+    queue(*send);
+    return true;
+}
+
+void ShmPort::Impl::put(shm::Channel& channel, Slot slot, Peer& peer, const shm::Key& signal,
+                        std::uint64_t remote, const void* data, std::size_t bytes) {
+    Request& put = requests_.take(Request::Kind::put);
+    put.channel = &channel;
+    put.slot = slot;
+    put.peer = &peer;
+    put.key = signal;
+    put.data = const_cast<std::byte*>(static_cast<const std::byte*>(data));
+    put.bytes = put.until = bytes;
+    put.remote = remote;
+    put.protocol = &shm::cma_put;
+    if (bytes == 0)
+        copied(put);
+    else
+        queue(put);
+}
+
+void ShmPort::Impl::queue(Request& request) {
+    request.copying = true;
+    request.blocked = false;
+    request.next_job = nullptr;
+    (last_job_ == nullptr ? first_job_ : last_job_->next_job) = &request;
+    last_job_ = &request;
+    ++jobs_;
+    count_copies(static_cast<std::int64_t>(request.until - request.done));
+    stir();
+}
+
+void ShmPort::Impl::count_copies(std::int64_t bytes) {
+    const std::uint64_t left = copies_left() + static_cast<std::uint64_t>(bytes);
+    copies_left_.store(left, std::memory_order_relaxed);
+    segment_.header().copy_bytes.store(left, std::memory_order_relaxed);
+}
+
+// One chunk of the oldest copy that can go on. False: there is none.
+bool ShmPort::Impl::copy_a_chunk() {
+    for (std::uint32_t tries = jobs_; tries != 0; --tries) {
+        Request& job = *first_job_;
+        first_job_ = job.next_job;
+        if (first_job_ == nullptr) last_job_ = nullptr;
+        --jobs_;
+        const bool receives = job.kind == Request::Kind::receive;
+        const shm::Transfer transfer{job.peer->segment.pid(), job.data,          job.remote, job.mapped,
+                                     &job.peer->writer,       job.remote_request};
+        // A receive that was withdrawn reads no more; the sender is told that it is over.
+        const bool withdrawn = receives && job.channel == nullptr;
+        if (withdrawn) {
+            count_copies(-static_cast<std::int64_t>(job.until - job.done));
+            job.done = job.until;
+        }
+        std::size_t moved = 0;
+        if (!withdrawn) {
+            const std::size_t bytes = std::min<std::uint64_t>(options_.chunk_bytes, job.until - job.done);
+            const std::uint64_t began_ns = now_ns();
+            const Status status =
+                (receives ? job.protocol->pull : job.protocol->push)(transfer, job.done, bytes, moved);
+            const double taken_s = seconds(now_ns() - began_ns);
+            if (failed(status) || job.peer->dead) {
+                count_copies(-static_cast<std::int64_t>(job.until - job.done));
+                job.copying = false;
+                fail(job, Status::transport_failed);
+                return true;
+            }
+            // What goes through a ring is copied once more by the receiver.
+            const std::size_t counted = job.protocol == &shm::eager ? moved / 2 : moved;
+            if (moved != 0) rates_.measured(*job.protocol, counted, taken_s);
+            job.peer->account.copy_seconds += taken_s;
+            if (moved != 0 && job.protocol == &shm::eager) written(*job.peer);
+            job.done += moved;
+            count_copies(-static_cast<std::int64_t>(moved));
+            job.blocked = moved == 0;
+        }
+        if (job.done == job.until) {
+            job.copying = false;
+            copied(job);
+            return true;
+        }
+        // Goes on as the first, so that one is ready as early as can be; who is held up lets others pass.
+        if (job.blocked) {
+            job.next_job = nullptr;
+            (last_job_ == nullptr ? first_job_ : last_job_->next_job) = &job;
+            last_job_ = &job;
+        } else {
+            job.next_job = first_job_;
+            first_job_ = &job;
+            if (last_job_ == nullptr) last_job_ = &job;
+        }
+        ++jobs_;
+        if (moved != 0) return true;
+    }
+    return false;
+}
+
+// This side's share of the bytes is where it belongs.
+void ShmPort::Impl::copied(Request& request) {
+    Peer& peer = *request.peer;
+    Frame frame;
+    switch (request.kind) {
+        case Request::Kind::receive:
+            acknowledge(peer, request.remote_request);
+            break;
+        case Request::Kind::send:
+            frame.kind = FrameKind::pushed;
+            frame.other = request.remote_request;
+            write(peer, frame, nullptr, nullptr);
+            break;
+        case Request::Kind::put:
+            frame.kind = FrameKind::eager;
+            frame.channel = request.key.channel;
+            frame.operation = request.key.operation;
+            frame.message = request.key.message;
+            write(peer, frame, nullptr, &request);
+            return;
+        default:
+            return;
+    }
+    if (!request.awaits_peer) finish(request);
+}
+
+void ShmPort::Impl::finish(Request& request) {
+    if (request.kind == Request::Kind::receive && request.protocol != nullptr) {
+        Peer& peer = *request.peer;
+        const double taken_s = seconds(now_ns() - request.decided_ns);
+        peer.chooser.measured(request.bytes, *request.protocol, request.expected_s, taken_s);
+        const std::uint32_t number = number_of(*request.protocol);
+        ++peer.account.messages[number];
+        peer.account.bytes[number] += request.bytes;
+        peer.account.transfer_seconds += taken_s;
+    }
+    if (request.channel != nullptr) request.channel->finish(request.slot);
+    requests_.free(request);
+}
+
+void ShmPort::Impl::fail(Request& request, Status status) {
+    if (request.channel != nullptr) {
+        if (status == Status::mismatch)
+            request.channel->fail(status);
+        else
+            request.channel->lose(request.peer, -1);
+    }
+    requests_.free(request);
+}
+
+}  // namespace thalweg

@@ -1,0 +1,284 @@
+// Frames between processes: writing them, taking them out, and matching messages with receives.
+#include <bit>
+#include <cstring>
+#include <new>
+
+#include "transport/shm/channel.h"
+
+namespace thalweg {
+
+using shm::Frame;
+using shm::FrameKind;
+using shm::Key;
+using shm::Peer;
+using shm::Request;
+
+namespace {
+
+// Frames of one peer between two looks at the others.
+constexpr std::uint32_t frames_at_a_time = 32;
+
+}  // namespace
+
+// Hot path: one copy into the ring; a system call only where the peer sleeps.
+void ShmPort::Impl::write(Peer& peer, const Frame& frame, const void* payload, Request* complete) {
+    if (peer.dead) {
+        if (complete != nullptr) fail(*complete, Status::transport_failed);
+        return;
+    }
+    if (peer.outgoing.empty() && peer.writer.write(frame, payload)) {
+        written(peer);
+        if (complete != nullptr) finish(*complete);
+        return;
+    }
+    peer.outgoing.push_back({frame, payload, complete});
+    ++waiting_frames_;
+    stir();
+}
+
+void ShmPort::Impl::written(Peer& peer) {
+    shm::Header& header = peer.segment.header();
+    const std::uint32_t ring = peer.segment.ring_number();
+    std::atomic<std::uint64_t>& word = header.written[ring / 64];
+    const std::uint64_t bit = std::uint64_t{1} << ring % 64;
+    // The peer clears the bit and then looks into the ring; we write into the ring and then look at the bit.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if ((word.load(std::memory_order_relaxed) & bit) == 0) word.fetch_or(bit, std::memory_order_seq_cst);
+    // It sets `asleep` and then looks at the bits.
+    if (header.asleep.load(std::memory_order_seq_cst) != 0 && header.asleep.exchange(0) != 0)
+        peer.segment.ring_bell();
+}
+
+bool ShmPort::Impl::flush(Peer& peer) {
+    bool moved = false;
+    while (!peer.outgoing.empty()) {
+        const shm::Outgoing& next = peer.outgoing.front();
+        if (!peer.writer.write(next.frame, next.payload)) break;
+        Request* const complete = next.complete;
+        peer.outgoing.pop_front();
+        --waiting_frames_;
+        moved = true;
+        if (complete != nullptr) finish(*complete);
+    }
+    if (moved) written(peer);
+    return moved;
+}
+
+Peer* ShmPort::Impl::sender_of(std::uint32_t ring) {
+    if (by_ring_[ring] != nullptr) return by_ring_[ring];
+    const shm::RingControl& control = segment_.ring(ring).control;
+    const std::uint64_t sender = control.sender.load(std::memory_order_acquire);
+    Peer* const peer = sender == 0 ? nullptr : find(static_cast<std::uint32_t>(sender - 1));
+    if (peer == nullptr || peer->heard) return nullptr;
+    peer->heard = true;
+    peer->reader = shm::RingReader(segment_.ring(ring));
+    peer->control = &control;
+    return by_ring_[ring] = peer;
+}
+
+bool ShmPort::Impl::listen() {
+    bool moved = false;
+    for (std::size_t word = 0; word < unread_.size(); ++word) {
+        std::atomic<std::uint64_t>& written = segment_.header().written[word];
+        if (written.load(std::memory_order_relaxed) != 0) unread_[word] |= written.exchange(0);
+        for (std::uint64_t bits = unread_[word]; bits != 0; bits &= bits - 1) {
+            const auto ring = static_cast<std::uint32_t>(word * 64 + std::countr_zero(bits));
+            Peer* const peer = sender_of(ring);
+            // One that has not been met yet is looked at again.
+            const bool more = peer == nullptr ? ring < segment_.rings() : drain(*peer, frames_at_a_time);
+            moved |= peer != nullptr;
+            if (!more) unread_[word] &= ~(std::uint64_t{1} << ring % 64);
+        }
+    }
+    return moved;
+}
+
+// True: there may be more.
+bool ShmPort::Impl::drain(Peer& peer, std::uint32_t most) {
+    Frame frame;
+    const std::byte* payload = nullptr;
+    shm::Read read = shm::Read::nothing;
+    std::uint32_t taken = 0;
+    bool understood = true;
+    while (understood && taken < most && (read = peer.reader.front(frame, payload)) == shm::Read::frame) {
+        if (peer.dead && frame.kind != FrameKind::eager && frame.kind != FrameKind::taken &&
+            frame.kind != FrameKind::pushed && frame.kind != FrameKind::piece) {
+            peer.reader.pop();
+            continue;
+        }
+        try {
+            understood = take(peer, frame, payload);
+        } catch (const std::bad_alloc&) {
+            return true;  // it stays where it is
+        }
+        peer.reader.pop();
+        ++taken;
+    }
+    if (!understood || read == shm::Read::nonsense) {
+        mourn(peer, "it wrote what makes no sense");
+        return false;
+    }
+    if (taken != 0 && peer.reader.space_wanted()) {
+        std::atomic<std::uint32_t>& asleep = peer.segment.header().asleep;
+        if (asleep.load() != 0 && asleep.exchange(0) != 0) peer.segment.ring_bell();
+    }
+    return read == shm::Read::frame;
+}
+
+// False: nonsense.
+bool ShmPort::Impl::take(Peer& peer, const Frame& frame, const std::byte* payload) {
+    switch (frame.kind) {
+        case FrameKind::eager:
+        case FrameKind::request:
+            return take_message(peer, frame, payload);
+        case FrameKind::answer:
+            return take_answer(peer, frame);
+        case FrameKind::piece: {
+            Request* const receive = requests_.find(frame.other);
+            if (receive == nullptr) return true;  // withdrawn
+            if (receive->kind != Request::Kind::receive || receive->peer != &peer || !receive->awaits_peer ||
+                receive->protocol != &shm::eager || frame.offset > receive->bytes ||
+                frame.payload > receive->bytes - frame.offset)
+                return false;
+            std::memcpy(receive->data + frame.offset, payload, frame.payload);
+            return true;
+        }
+        case FrameKind::pushed:
+        case FrameKind::taken: {
+            Request* const request = requests_.find(frame.other);
+            if (request == nullptr) return true;
+            const auto kind = frame.kind == FrameKind::pushed ? Request::Kind::receive : Request::Kind::send;
+            if (request->kind != kind || request->peer != &peer || !request->awaits_peer) return false;
+            request->awaits_peer = false;
+            if (!request->copying) finish(*request);
+            return true;
+        }
+        case FrameKind::leaving:
+            mourn(peer, "it has finished");
+            return true;
+        case FrameKind::skip:
+            break;
+    }
+    return false;
+}
+
+// A message, or word of one.
+bool ShmPort::Impl::take_message(Peer& peer, const Frame& frame, const std::byte* payload) {
+    const bool whole = frame.kind == FrameKind::eager;
+    if (whole ? frame.payload != frame.bytes : frame.bytes == 0) return false;
+    const Key key{frame.channel, frame.operation, frame.message, peer.process};
+    if (Request* const receive = posted_.take(key)) {
+        if (receive->bytes != frame.bytes) {
+            if (frame.cookie != 0) acknowledge(peer, frame.cookie);
+            fail(*receive, Status::mismatch);
+        } else if (whole) {
+            if (frame.bytes != 0) std::memcpy(receive->data, payload, frame.bytes);
+            if (frame.cookie != 0) acknowledge(peer, frame.cookie);
+            finish(*receive);
+        } else {
+            fetch(*receive, frame.address, frame.cookie, frame.arena);
+        }
+        return true;
+    }
+    Request& early = requests_.take(Request::Kind::early);
+    early.peer = &peer;
+    early.key = key;
+    early.bytes = frame.bytes;
+    early.acknowledge = frame.cookie;
+    early.remote = frame.address;
+    early.remote_request = frame.arena;
+    try {
+        if (whole) {
+            early.copy.reset(new std::byte[frame.bytes]);
+            if (frame.bytes != 0) std::memcpy(early.copy.get(), payload, frame.bytes);
+        }
+        early_.add(early);
+    } catch (const std::bad_alloc&) {
+        requests_.free(early);
+        throw;
+    }
+    return true;
+}
+
+void ShmPort::Impl::acknowledge(Peer& peer, std::uint64_t cookie) {
+    Frame frame;
+    frame.kind = FrameKind::taken;
+    frame.other = cookie;
+    write(peer, frame, nullptr, nullptr);
+}
+
+void ShmPort::Impl::send(shm::Channel& channel, Slot slot, Peer& peer, const Key& key, const void* data,
+                         std::size_t bytes, SendMode mode) {
+    Frame frame;
+    frame.channel = key.channel;
+    frame.operation = key.operation;
+    frame.message = key.message;
+    frame.bytes = bytes;
+    const bool whole = bytes <= options_.eager_bytes;
+    if (whole) {
+        frame.kind = FrameKind::eager;
+        frame.payload = static_cast<std::uint32_t>(bytes);
+        if (mode == SendMode::buffered && peer.outgoing.empty() && peer.writer.write(frame, data)) {
+            written(peer);
+            channel.finish(slot);
+            return;
+        }
+    }
+    Request& request = requests_.take(Request::Kind::send);
+    request.channel = &channel;
+    request.slot = slot;
+    request.peer = &peer;
+    request.data = const_cast<std::byte*>(static_cast<const std::byte*>(data));
+    request.bytes = bytes;
+    if (whole && mode == SendMode::buffered) {
+        write(peer, frame, data, &request);
+        return;
+    }
+    request.awaits_peer = true;
+    frame.cookie = shm::Requests::cookie(request);
+    if (whole) {
+        write(peer, frame, data, nullptr);
+        return;
+    }
+    frame.kind = FrameKind::request;
+    frame.address = reinterpret_cast<std::uintptr_t>(data);
+    const auto inside = static_cast<std::size_t>(request.data - segment_.arena());
+    if (request.data >= segment_.arena() && inside < segment_.arena_bytes()) frame.arena = inside + 1;
+    write(peer, frame, nullptr, nullptr);
+}
+
+void ShmPort::Impl::receive(shm::Channel& channel, Slot slot, Peer& peer, const Key& key, void* data,
+                            std::size_t bytes) {
+    Request& receive = requests_.take(Request::Kind::receive);
+    receive.channel = &channel;
+    receive.slot = slot;
+    receive.peer = &peer;
+    receive.key = key;
+    receive.data = static_cast<std::byte*>(data);
+    receive.bytes = bytes;
+    Request* const early = early_.take(key);
+    if (early == nullptr) {
+        if (peer.dead) {
+            fail(receive, Status::transport_failed);
+            return;
+        }
+        posted_.add(receive);
+        return;
+    }
+    const std::uint64_t cookie = early->acknowledge;
+    if (early->bytes != bytes) {
+        if (cookie != 0) acknowledge(peer, cookie);
+        fail(receive, Status::mismatch);
+    } else if (early->copy != nullptr) {
+        if (bytes != 0) std::memcpy(receive.data, early->copy.get(), bytes);
+        if (cookie != 0) acknowledge(peer, cookie);
+        finish(receive);
+    } else if (peer.dead) {
+        fail(receive, Status::transport_failed);
+    } else {
+        fetch(receive, early->remote, cookie, early->remote_request);
+    }
+    requests_.free(*early);
+}
+
+}  // namespace thalweg

@@ -1,0 +1,328 @@
+#include "transport/shm/port.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "transport/shm/channel.h"
+
+namespace thalweg {
+
+using shm::Channel;
+using shm::Frame;
+using shm::Peer;
+using shm::Request;
+
+namespace {
+
+// Polls in vain between two looks at whether peers live: some ten microseconds.
+constexpr std::uint32_t polls_per_look = 256;
+// How long closing waits for peers to take what was sent, and how long without sleeping.
+constexpr std::uint64_t longest_close_ns = 2'000'000'000;
+constexpr std::uint64_t spin_ns = 1'000'000;
+constexpr std::size_t arena_alignment = 64;
+
+constinit std::atomic<std::uint32_t> forks{0};
+
+void count_forks() {
+    static const int registered =
+        pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+    (void)registered;
+}
+
+}  // namespace
+
+ShmPort::Impl::Driver::Driver(Impl& port) : port_(port) {
+    // The lock is not fair, and a driver that polls in a loop would keep it from posters.
+    if (port_.posters_.load(std::memory_order_relaxed) != 0) sched_yield();
+    port_.mutex_.lock();
+}
+
+bool ShmPort::Impl::in_child() const { return forks.load(std::memory_order_relaxed) != forks_at_birth_; }
+
+Status ShmPort::Impl::start(std::string& why) {
+    count_forks();
+    forks_at_birth_ = forks.load(std::memory_order_relaxed);
+    if (options_.protocol[0] != '\0') {
+        forced_ = shm::find_protocol(options_.protocol);
+        if (forced_ == nullptr) {
+            why = std::string("there is no protocol ") + options_.protocol;
+            return Status::invalid_argument;
+        }
+    }
+    options_.peers = std::clamp<std::uint32_t>(options_.peers, 1, shm::most_rings);
+    options_.eager_bytes = std::min(options_.eager_bytes, shm::payload_bytes);
+    options_.chunk_bytes = std::max<std::size_t>(options_.chunk_bytes, 4096);
+    const Status created = segment_.create(options_.process, options_.peers, options_.arena_bytes, why);
+    if (failed(created)) return created;
+    address_ = segment_.address();
+    by_ring_.resize(options_.peers);
+    unread_.resize((options_.peers + 63) / 64);
+    if (segment_.arena_bytes() != 0) free_.emplace(0, segment_.arena_bytes());
+    descriptor_ = shm::Descriptor(epoll_create1(EPOLL_CLOEXEC));
+    bell_ = shm::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    epoll_event event = {};
+    event.events = EPOLLIN;
+    bool made = descriptor_ && bell_;
+    for (const int listened : {segment_.bell(), bell_.get()})
+        made = made && epoll_ctl(descriptor_.get(), EPOLL_CTL_ADD, listened, &event) == 0;
+    if (made) return Status::ok;
+    why = std::string("no descriptor to sleep on: ") + std::strerror(errno);
+    return Status::unsupported;
+}
+
+Status ShmPort::Impl::meet(std::uint32_t process, std::span<const std::byte> bytes, std::string& why) try {
+    shm::Address address;
+    if (bytes.size() != sizeof address) {
+        why = "its address is of another build";
+        return Status::mismatch;
+    }
+    std::memcpy(&address, bytes.data(), sizeof address);
+    if (address.process != process) {
+        why = "its address is another process's";
+        return Status::mismatch;
+    }
+    if (knows(process)) return Status::ok;
+    auto peer = std::make_unique<Peer>();
+    peer->process = peer->account.process = process;
+    const Status attached = peer->segment.attach(address, address_, options_.cma, why);
+    if (failed(attached)) return attached;
+    peer->writer = shm::RingWriter(peer->segment.ring());
+    epoll_event event = {};
+    event.events = EPOLLIN;
+    event.data.ptr = peer.get();
+    if (process != options_.process &&
+        epoll_ctl(descriptor_.get(), EPOLL_CTL_ADD, peer->segment.life(), &event) != 0) {
+        why = std::string("nobody would tell when it ends: ") + std::strerror(errno);
+        return Status::unsupported;
+    }
+    const Poster lock(*this);
+    peers_.emplace(process, std::move(peer));
+    return Status::ok;
+} catch (const std::bad_alloc&) {
+    why = "no memory";
+    return Status::out_of_memory;
+}
+
+bool ShmPort::Impl::knows(std::uint32_t process) {
+    const Poster lock(*this);
+    return find(process) != nullptr;
+}
+
+Peer* ShmPort::Impl::find(std::uint32_t process) {
+    const auto found = peers_.find(process);
+    return found == peers_.end() ? nullptr : found->second.get();
+}
+
+// In the upper half, where nobody else names channels.
+ChannelName ShmPort::Impl::name_channel() {
+    const Poster lock(*this);
+    return {options_.process, next_counter_++};
+}
+
+bool ShmPort::Impl::open(Channel& channel) { return channels_.emplace(channel.name(), &channel).second; }
+
+bool ShmPort::Impl::withdraw(Channel& channel) {
+    bool written_to = false;
+    for (Request& request : requests_) {
+        if (request.kind == Request::Kind::none || request.channel != &channel) continue;
+        if (request.kind == Request::Kind::receive && request.protocol == nullptr) {
+            posted_.remove(request);
+            requests_.free(request);
+            continue;
+        }
+        if (request.kind == Request::Kind::receive && request.awaits_peer && !request.peer->dead) {
+            written_to = true;  // stays the channel's until the peer is done
+            continue;
+        }
+        request.channel = nullptr;
+    }
+    return written_to;
+}
+
+void ShmPort::Impl::close(Channel& channel) {
+    awake(channel);
+    for (Request& request : requests_)
+        if (request.kind != Request::Kind::none && request.channel == &channel) request.channel = nullptr;
+    early_.take_all([&](const Request& early) { return early.key.channel == channel.name(); },
+                    [&](Request& early) { requests_.free(early); });
+    channels_.erase(channel.name());
+}
+
+bool ShmPort::Impl::poll(bool woken) {
+    bool moved = listen();
+    if (waiting_frames_ != 0) {
+        for (const auto& [process, peer] : peers_)
+            if (!peer->outgoing.empty() && !peer->dead) moved |= flush(*peer);
+    }
+    if (jobs_ != 0) moved |= copy_a_chunk();
+    if (woken || (!moved && ++idle_polls_ >= polls_per_look)) {
+        idle_polls_ = 0;
+        look_for_deaths();
+    }
+    return moved;
+}
+
+void ShmPort::Impl::look_for_deaths() {
+    epoll_event events[16];
+    const int count = epoll_wait(descriptor_.get(), events, 16, 0);
+    for (int i = 0; i < count; ++i) {
+        Peer* const peer = static_cast<Peer*>(events[i].data.ptr);
+        if (peer == nullptr) continue;
+        epoll_ctl(descriptor_.get(), EPOLL_CTL_DEL, peer->segment.life(), nullptr);
+        if (peer->dead) continue;
+        // What it wrote while it lived counts.
+        for (std::uint32_t ring = 0; ring < by_ring_.size() && !peer->heard; ++ring) sender_of(ring);
+        if (peer->heard)
+            while (!peer->dead && drain(*peer, ~0u)) {
+            }
+        if (!peer->dead) mourn(*peer, "its process has ended");
+    }
+}
+
+// Fails the channels that still want something of it. One that has finished is not missed by anybody.
+void ShmPort::Impl::mourn(Peer& peer, const char* reason) {
+    if (peer.dead) return;
+    peer.dead = true;
+    peer.reason = reason;
+    waiting_frames_ -= peer.outgoing.size();
+    peer.outgoing.clear();
+    for (Request& request : requests_) {
+        const bool wants = request.kind == Request::Kind::send || request.kind == Request::Kind::receive ||
+                           request.kind == Request::Kind::put;
+        if (!wants || request.peer != &peer) continue;
+        if (request.channel != nullptr) request.channel->lose(&peer, -1);
+        if (request.copying) continue;  // the queue finds that it is dead
+        if (request.kind == Request::Kind::receive && request.protocol == nullptr) posted_.remove(request);
+        requests_.free(request);
+    }
+}
+
+Status ShmPort::Impl::arm(Channel& channel) {
+    // While another channel's bell rings the descriptor is readable and nobody can sleep on it.
+    if (channel.has_news() || rung_ != 0) return Status::in_progress;
+    for (const std::uint64_t unread : unread_)
+        if (unread != 0) return Status::in_progress;
+    for (const Request* job = first_job_; job != nullptr; job = job->next_job)
+        if (!job->blocked) return Status::in_progress;
+    segment_.silence();
+    shm::Header& header = segment_.header();
+    // Others write into a ring and then look at `asleep`; we set it and then look for what they wrote.
+    header.asleep.store(1, std::memory_order_seq_cst);
+    bool pending = false;
+    for (std::size_t word = 0; word < unread_.size(); ++word) pending |= header.written[word].load() != 0;
+    if (waiting_frames_ != 0) {
+        for (const auto& [process, peer] : peers_)
+            pending |= !peer->outgoing.empty() && !peer->dead && peer->writer.want_space();
+    }
+    for (const Request* job = first_job_; job != nullptr; job = job->next_job)
+        pending |= job->peer->dead || job->peer->writer.want_space();
+    if (pending) {
+        if (sleepers_ == 0) header.asleep.store(0, std::memory_order_relaxed);
+        return Status::in_progress;
+    }
+    if (!channel.asleep) ++sleepers_;
+    channel.asleep = true;
+    channel.sleeper = pthread_self();
+    stirred_ = false;
+    return Status::ok;
+}
+
+void ShmPort::Impl::stir() {
+    if (sleepers_ == 0 || stirred_) return;
+    stirred_ = true;
+    segment_.ring_bell();
+}
+
+void ShmPort::Impl::tell(Channel& channel) {
+    // The thread that polls now will ask for this channel's news before it sleeps again.
+    if (!channel.asleep || channel.rung || pthread_equal(channel.sleeper, pthread_self())) return;
+    channel.rung = true;
+    if (rung_++ != 0) return;
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(bell_.get(), &one, sizeof one);
+}
+
+bool ShmPort::Impl::awake(Channel& channel) {
+    if (!channel.asleep) return false;
+    channel.asleep = false;
+    if (--sleepers_ == 0) segment_.header().asleep.store(0, std::memory_order_relaxed);
+    if (!channel.rung) return true;
+    channel.rung = false;
+    if (--rung_ != 0) return true;
+    std::uint64_t count = 0;
+    [[maybe_unused]] const ssize_t got = read(bell_.get(), &count, sizeof count);
+    return true;
+}
+
+void* ShmPort::Impl::allocate(std::size_t bytes) try {
+    bytes = (std::max<std::size_t>(bytes, 1) + arena_alignment - 1) / arena_alignment * arena_alignment;
+    const Poster lock(*this);
+    for (const auto& [begin, length] : free_) {
+        if (length < bytes) continue;
+        used_.emplace(begin, bytes);
+        std::byte* const memory = segment_.arena() + begin;
+        const std::size_t rest = length - bytes, next = begin + bytes;
+        free_.erase(begin);
+        if (rest != 0) free_.emplace(next, rest);
+        return memory;
+    }
+    return nullptr;
+} catch (const std::bad_alloc&) {
+    return nullptr;
+}
+
+void ShmPort::Impl::release(void* memory) {
+    const Poster lock(*this);
+    const auto used =
+        used_.find(static_cast<std::size_t>(static_cast<std::byte*>(memory) - segment_.arena()));
+    if (used == used_.end()) return;
+    auto node = used_.extract(used);
+    auto freed = free_.insert(std::move(node)).position;
+    const auto after = std::next(freed);
+    if (after != free_.end() && freed->first + freed->second == after->first) {
+        freed->second += after->second;
+        free_.erase(after);
+    }
+    if (freed == free_.begin()) return;
+    const auto before = std::prev(freed);
+    if (before->first + before->second != freed->first) return;
+    before->second += freed->second;
+    free_.erase(freed);
+}
+
+void ShmPort::Impl::set_wire_ns(std::uint64_t ns) {
+    segment_.header().wire_ns.store(ns, std::memory_order_relaxed);
+}
+
+// Delivers what was sent, and says that it leaves.
+ShmPort::Impl::~Impl() {
+    if (in_child()) {
+        // The segments are the parent's; only what was mapped here goes.
+        for (auto& [process, peer] : peers_) (void)peer.release();
+        return;
+    }
+    const Poster lock(*this);
+    Frame leaving;
+    leaving.kind = shm::FrameKind::leaving;
+    for (const auto& [process, peer] : peers_)
+        if (!peer->dead && process != options_.process) write(*peer, leaving, nullptr, nullptr);
+    const std::uint64_t begin_ns = now_ns();
+    while (waiting_frames_ != 0 && now_ns() - begin_ns < longest_close_ns) {
+        for (const auto& [process, peer] : peers_)
+            if (!peer->dead) flush(*peer);
+        look_for_deaths();
+        if (now_ns() - begin_ns > spin_ns) usleep(100);
+    }
+}
+
+}  // namespace thalweg

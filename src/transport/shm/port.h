@@ -1,0 +1,186 @@
+// The inside of ShmPort: peers, frames, copies, and who sleeps.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "transport/shm/choice.h"
+#include "transport/shm/request.h"
+#include "transport/shm/segment.h"
+#include "transport/shm/shm.h"
+
+namespace thalweg::shm {
+
+class Channel;
+
+// What could not be written yet, in order.
+struct Outgoing {
+    Frame frame;
+    const void* payload = nullptr;
+    Request* complete = nullptr;  // a send that is complete when this is written
+};
+
+struct Peer {
+    std::uint32_t process = 0;
+    PeerSegment segment;
+    RingWriter writer;
+    bool heard = false;  // its ring in our segment is known: `reader`, `control`
+    RingReader reader;
+    const RingControl* control = nullptr;
+    std::deque<Outgoing> outgoing;
+    bool dead = false;
+    const char* reason = "";
+    Chooser chooser;
+    ShmAccount account;
+};
+
+}  // namespace thalweg::shm
+
+namespace thalweg {
+
+class ShmPort::Impl {
+  public:
+    // Whoever posts. Holds the lock as long as it lives.
+    class Poster {
+      public:
+        explicit Poster(Impl& port) : port_(port) {
+            port_.posters_.fetch_add(1, std::memory_order_relaxed);
+            port_.mutex_.lock();
+            port_.posters_.fetch_sub(1, std::memory_order_relaxed);
+        }
+        ~Poster() { port_.mutex_.unlock(); }
+        Poster(const Poster&) = delete;
+        Poster& operator=(const Poster&) = delete;
+
+      private:
+        Impl& port_;
+    };
+    // Whoever polls: after posters that wait.
+    class Driver {
+      public:
+        explicit Driver(Impl& port);
+        ~Driver() { port_.mutex_.unlock(); }
+        Driver(const Driver&) = delete;
+        Driver& operator=(const Driver&) = delete;
+
+      private:
+        Impl& port_;
+    };
+
+    explicit Impl(const ShmOptions& options) : options_(options) {}
+    ~Impl();
+
+    Status start(std::string& why);
+    Status meet(std::uint32_t process, std::span<const std::byte> address, std::string& why);
+    bool knows(std::uint32_t process);
+    std::span<const std::byte> address() const {
+        return {reinterpret_cast<const std::byte*>(&address_), sizeof address_};
+    }
+    const ShmOptions& options() const { return options_; }
+    int descriptor() const { return descriptor_.get(); }
+    // Without the lock, which may be held by a thread that does not exist here.
+    bool in_child() const;
+    ChannelName name_channel();
+    void* allocate(std::size_t bytes);
+    void release(void* memory);
+    void set_wire_ns(std::uint64_t ns);
+    std::uint64_t copies_left() const { return copies_left_.load(std::memory_order_relaxed); }
+    std::vector<ShmAccount> accounts();
+    const char* description() const;
+
+    // Everything below: with the lock held.
+
+    bool open(shm::Channel& channel);  // false: a channel of that name and space is open
+    // Withdraws what the channel has in flight. True: a peer is still writing into its memory.
+    bool withdraw(shm::Channel& channel);
+    void close(shm::Channel& channel);
+    shm::Requests& requests() { return requests_; }
+    shm::Peer* find(std::uint32_t process);
+
+    // As the channel's calls of these names; `peer` is alive for a send.
+    void send(shm::Channel& channel, Slot slot, shm::Peer& peer, const shm::Key& key, const void* data,
+              std::size_t bytes, SendMode mode);
+    void receive(shm::Channel& channel, Slot slot, shm::Peer& peer, const shm::Key& key, void* data,
+                 std::size_t bytes);
+    void put(shm::Channel& channel, Slot slot, shm::Peer& peer, const shm::Key& signal, std::uint64_t remote,
+             const void* data, std::size_t bytes);
+
+    // One look at everything; at most one chunk is copied. True: something moved. `woken`: after a sleep.
+    bool poll(bool woken);
+    // ok: a wait on the descriptor is safe, for `channel` too.
+    Status arm(shm::Channel& channel);
+    bool all_left() const { return waiting_frames_ == 0; }
+    // `channel` got a completion, or its failure.
+    void tell(shm::Channel& channel);
+    // True: it was asleep.
+    bool awake(shm::Channel& channel);
+
+  private:
+    // Frames out (frames.cpp).
+    void write(shm::Peer& peer, const shm::Frame& frame, const void* payload, shm::Request* complete);
+    void written(shm::Peer& peer);
+    bool flush(shm::Peer& peer);
+    // Frames in.
+    bool listen();
+    bool drain(shm::Peer& peer, std::uint32_t most);
+    shm::Peer* sender_of(std::uint32_t ring);
+    bool take(shm::Peer& peer, const shm::Frame& frame, const std::byte* payload);
+    bool take_message(shm::Peer& peer, const shm::Frame& frame, const std::byte* payload);
+    bool take_answer(shm::Peer& peer, const shm::Frame& frame);
+    void acknowledge(shm::Peer& peer, std::uint64_t cookie);
+    // Large messages (copies.cpp).
+    void fetch(shm::Request& receive, std::uint64_t remote, std::uint64_t cookie, std::uint64_t arena);
+    shm::Reach reach(const shm::Peer& peer, const shm::Request& receive) const;
+    void queue(shm::Request& request);
+    bool copy_a_chunk();
+    void copied(shm::Request& request);
+    void finish(shm::Request& request);
+    void fail(shm::Request& request, Status status);
+    void count_copies(std::int64_t bytes);
+    // Peers that end (port.cpp).
+    void look_for_deaths();
+    void mourn(shm::Peer& peer, const char* reason);
+    // A thread sleeps, and there is something to do that it does not know of.
+    void stir();
+
+    ShmOptions options_;
+    const shm::Protocol* forced_ = nullptr;
+    shm::OwnSegment segment_;
+    shm::Address address_;
+    std::uint32_t forks_at_birth_ = 0;
+    std::uint32_t next_counter_ = 1u << 31;
+
+    mutable std::mutex mutex_;
+    std::atomic<int> posters_{0};
+    std::unordered_map<std::uint32_t, std::unique_ptr<shm::Peer>> peers_;
+    std::vector<shm::Peer*> by_ring_;    // of our segment: who writes there, where it is known
+    std::vector<std::uint64_t> unread_;  // bits of rings that may have more
+    std::unordered_map<std::uint64_t, shm::Channel*> channels_;
+    shm::Requests requests_;
+    shm::Matches posted_, early_;
+    shm::CopyRates rates_;
+
+    // The queue of copies; through Request::next_job.
+    shm::Request *first_job_ = nullptr, *last_job_ = nullptr;
+    std::uint32_t jobs_ = 0;
+    std::atomic<std::uint64_t> copies_left_{0};
+    std::uint64_t waiting_frames_ = 0;  // of all peers
+
+    std::map<std::size_t, std::size_t> free_;  // stretches of the arena: where, how much
+    std::map<std::size_t, std::size_t> used_;
+
+    shm::Descriptor descriptor_;  // epoll over the segment's bell, the bell here, and the lives of peers
+    shm::Descriptor bell_;        // an eventfd that is readable while rung_ != 0
+    std::uint32_t sleepers_ = 0, rung_ = 0;
+    bool stirred_ = false;  // since the latest of them armed
+    std::uint32_t idle_polls_ = 0;
+};
+
+}  // namespace thalweg

@@ -1,0 +1,180 @@
+// One message that a process has to do with: a send, a receive, or a message that came before its receive.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "transport/shm/protocol.h"
+#include "transport/shm/wire.h"
+#include "transport/transport.h"
+
+namespace thalweg::shm {
+
+class Channel;
+struct Peer;
+
+// What a message is told apart by. `peer` is the process at the other end.
+struct Key {
+    std::uint64_t channel = 0;
+    std::uint32_t operation = 0, message = 0;
+    std::uint32_t peer = 0;
+    bool operator==(const Key&) const = default;
+};
+
+inline std::uint64_t hash_of(const Key& key) {
+    std::uint64_t hash = key.channel * 0x9e3779b97f4a7c15u;
+    hash ^= (std::uint64_t{key.operation} << 32 | key.message) + (hash >> 29);
+    hash *= 0xbf58476d1ce4e5b9u;
+    hash ^= key.peer + (hash >> 32);
+    return hash * 0x94d049bb133111ebu >> 17;
+}
+
+struct Request {
+    enum class Kind : std::uint8_t { none, send, receive, early, put };
+
+    Kind kind = Kind::none;
+    bool awaits_peer = false;       // the other side has still to say that its part is done
+    bool copying = false;           // in the port's queue of copies
+    bool blocked = false;           // in there, and the ring had no room
+    std::uint64_t acknowledge = 0;  // early: the sender's request, which wants to know; 0: it does not
+    std::uint32_t index = 0, generation = 1;
+    Channel* channel = nullptr;  // null: nobody wants to know any more
+    Slot slot = 0;
+    Peer* peer = nullptr;
+    Key key;
+    std::byte* data = nullptr;  // of an early one: a copy, or null where it lies at the sender
+    std::unique_ptr<std::byte[]> copy;
+    std::uint64_t bytes = 0;
+
+    // The other side's memory and request, where it is known.
+    std::uint64_t remote = 0, remote_request = 0;
+    const std::byte* mapped = nullptr;
+    // This side's share of the copy: bytes [done, until).
+    const Protocol* protocol = nullptr;
+    std::uint64_t done = 0, until = 0;
+    // Of a receive, for the choice: when it was decided, and how long the model thought that it would take.
+    std::uint64_t decided_ns = 0;
+    double expected_s = 0;
+
+    Request* next = nullptr;      // in a chain of Matches, or in the list of free ones
+    Request* next_job = nullptr;  // in the queue of copies
+};
+
+// All requests of a port; addresses never change.
+class Requests {
+  public:
+    // Room for `count` more. Throws std::bad_alloc.
+    void reserve(std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) add();
+    }
+    // Throws std::bad_alloc where there is none left.
+    Request& take(Request::Kind kind) {
+        if (free_ == nullptr) add();
+        Request& request = *free_;
+        free_ = request.next;
+        const std::uint32_t index = request.index, generation = request.generation;
+        request = Request();
+        request.index = index;
+        request.generation = generation;
+        request.kind = kind;
+        return request;
+    }
+    void free(Request& request) {
+        request.kind = Request::Kind::none;
+        request.copy.reset();
+        ++request.generation;
+        request.next = free_;
+        free_ = &request;
+    }
+    static std::uint64_t cookie(const Request& request) {
+        return cookie_of(request.index, request.generation);
+    }
+    // Null where it is over, or never was.
+    Request* find(std::uint64_t cookie) {
+        const std::uint64_t index = (cookie & 0xffffffffu) - 1;
+        if (index >= all_.size()) return nullptr;
+        Request& request = all_[index];
+        return request.kind != Request::Kind::none && request.generation == cookie >> 32 ? &request : nullptr;
+    }
+    auto begin() { return all_.begin(); }
+    auto end() { return all_.end(); }
+
+  private:
+    void add() {
+        Request& request = all_.emplace_back();
+        request.index = static_cast<std::uint32_t>(all_.size() - 1);
+        request.next = free_;
+        free_ = &request;
+    }
+
+    std::deque<Request> all_;
+    Request* free_ = nullptr;
+};
+
+// Requests by key; those of one key in the order in which they came.
+class Matches {
+  public:
+    Matches() : buckets_(64) {}
+
+    // Throws std::bad_alloc where the table has to grow; then nothing changed.
+    void add(Request& request) {
+        if (count_ >= 2 * buckets_.size()) grow();
+        Request** link = &bucket(request.key);
+        while (*link != nullptr) link = &(*link)->next;
+        request.next = nullptr;
+        *link = &request;
+        ++count_;
+    }
+    // The oldest of this key, taken out; null where there is none.
+    Request* take(const Key& key) {
+        for (Request** link = &bucket(key); *link != nullptr; link = &(*link)->next) {
+            if ((*link)->key == key) return unlink(link);
+        }
+        return nullptr;
+    }
+    void remove(const Request& request) {
+        Request** link = &bucket(request.key);
+        while (*link != nullptr && *link != &request) link = &(*link)->next;
+        if (*link != nullptr) unlink(link);
+    }
+    template <typename Which, typename Then>
+    void take_all(Which which, Then then) {
+        for (Request*& first : buckets_) {
+            for (Request** link = &first; *link != nullptr;) {
+                if (which(**link))
+                    then(*unlink(link));
+                else
+                    link = &(*link)->next;
+            }
+        }
+    }
+
+  private:
+    Request*& bucket(const Key& key) { return buckets_[hash_of(key) % buckets_.size()]; }
+    Request* unlink(Request** link) {
+        Request* const request = *link;
+        *link = request->next;
+        request->next = nullptr;
+        --count_;
+        return request;
+    }
+    void grow() {
+        std::vector<Request*> old(4 * buckets_.size());
+        old.swap(buckets_);
+        count_ = 0;
+        for (Request* request : old) {
+            while (request != nullptr) {
+                Request* const next = request->next;
+                add(*request);
+                request = next;
+            }
+        }
+    }
+
+    std::vector<Request*> buckets_;
+    std::size_t count_ = 0;
+};
+
+}  // namespace thalweg::shm

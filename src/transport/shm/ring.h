@@ -1,0 +1,113 @@
+// A queue of frames from one process to another, in memory that both have mapped: one writer, one reader, no
+// lock. Neither end believes what the other can write: every number is read once and checked.
+#pragma once
+
+#include <cstring>
+
+#include "transport/shm/wire.h"
+
+namespace thalweg::shm {
+
+inline constexpr std::size_t rounded(std::size_t bytes) {
+    return (bytes + frame_bytes - 1) / frame_bytes * frame_bytes;
+}
+
+class RingWriter {
+  public:
+    RingWriter() = default;
+    explicit RingWriter(Ring& ring) : ring_(&ring) {}
+
+    // Writes a frame and `frame.payload` bytes of `payload` (null where it has none) behind it. False: no
+    // room now. Pre: frame.payload <= payload_bytes.
+    bool write(const Frame& frame, const void* payload) {
+        const std::size_t needed = frame_bytes + rounded(frame.payload);
+        const std::size_t at = tail_ % ring_bytes;
+        const std::size_t skipped = ring_bytes - at < needed ? ring_bytes - at : 0;
+        if (!has_room(skipped + needed)) return false;
+        if (skipped != 0) {
+            const Frame skip;
+            std::memcpy(ring_->data + at, &skip, frame_bytes);
+            tail_ += skipped;
+        }
+        std::byte* const place = ring_->data + tail_ % ring_bytes;
+        std::memcpy(place, &frame, frame_bytes);
+        if (payload != nullptr) std::memcpy(place + frame_bytes, payload, frame.payload);
+        tail_ += needed;
+        // Release: whoever reads this tail sees the frame.
+        ring_->control.tail.store(tail_, std::memory_order_release);
+        return true;
+    }
+
+    // Asks for a ring of the bell when there is room for the largest frame. True: there is room already.
+    bool want_space() {
+        ring_->control.wants_space.store(1, std::memory_order_relaxed);
+        // The reader takes frames out and then looks at wants_space; we set it and then look at the head: one
+        // of us sees the other.
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+        return has_room(2 * (frame_bytes + payload_bytes));
+    }
+
+  private:
+    bool has_room(std::size_t bytes) {
+        if (bytes <= ring_bytes - (tail_ - head_)) return true;
+        // Acquire: what the reader took out may be overwritten.
+        const std::uint64_t head = ring_->control.head.load(std::memory_order_acquire);
+        if (head - head_ <= tail_ - head_) head_ = head;
+        return bytes <= ring_bytes - (tail_ - head_);
+    }
+
+    Ring* ring_ = nullptr;
+    std::uint64_t tail_ = 0, head_ = 0;  // ours; and the reader's as last seen
+};
+
+enum class Read : std::uint8_t { nothing, frame, nonsense };
+
+class RingReader {
+  public:
+    RingReader() = default;
+    explicit RingReader(Ring& ring) : ring_(&ring) {}
+
+    // The oldest frame, copied, and where its payload lies until pop().
+    Read front(Frame& frame, const std::byte*& payload) {
+        for (;;) {
+            const std::uint64_t tail = ring_->control.tail.load(std::memory_order_acquire);
+            const std::uint64_t filled = tail - head_;
+            if (filled == 0) return Read::nothing;
+            const std::size_t at = head_ % ring_bytes;
+            if (filled > ring_bytes || filled % frame_bytes != 0) return Read::nonsense;
+            std::memcpy(&frame, ring_->data + at, frame_bytes);
+            if (frame.kind == FrameKind::skip) {
+                if (at == 0 || ring_bytes - at > filled) return Read::nonsense;
+                advance(ring_bytes - at);
+                continue;
+            }
+            taken_ = frame_bytes + rounded(frame.payload);
+            if (frame.payload > payload_bytes || taken_ > filled || taken_ > ring_bytes - at)
+                return Read::nonsense;
+            payload = ring_->data + at + frame_bytes;
+            return Read::frame;
+        }
+    }
+    // Pre: front() said frame.
+    void pop() { advance(taken_); }
+
+    // The writer waits for space and shall be rung; after some pops.
+    bool space_wanted() {
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+        if (ring_->control.wants_space.load(std::memory_order_relaxed) == 0) return false;
+        return ring_->control.wants_space.exchange(0, std::memory_order_relaxed) != 0;
+    }
+
+  private:
+    void advance(std::size_t bytes) {
+        head_ += bytes;
+        // Release: our reads of the frame come before the writer's reuse of its place.
+        ring_->control.head.store(head_, std::memory_order_release);
+    }
+
+    Ring* ring_ = nullptr;
+    std::uint64_t head_ = 0;
+    std::size_t taken_ = 0;
+};
+
+}  // namespace thalweg::shm

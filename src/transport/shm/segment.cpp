@@ -1,0 +1,225 @@
+#include "transport/shm/segment.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace thalweg::shm {
+namespace {
+
+constexpr std::size_t page_bytes = 4096;
+constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+std::size_t up_to_pages(std::size_t bytes) { return (bytes + page_bytes - 1) / page_bytes * page_bytes; }
+
+std::size_t rings_begin() { return up_to_pages(sizeof(Header)); }
+
+std::size_t segment_bytes(std::uint32_t rings, std::size_t arena_bytes) {
+    return up_to_pages(rings_begin() + rings * sizeof(Ring)) + arena_bytes;
+}
+
+std::uint64_t mix(std::uint64_t hash, const char* text, std::size_t length) {
+    for (std::size_t i = 0; i < length; ++i)
+        hash = (hash ^ static_cast<unsigned char>(text[i])) * 1099511628211u;
+    return hash;
+}
+
+// Where a process number means the same process: this boot of this kernel, this PID namespace. 0: unknown.
+std::uint64_t machine_key() {
+    std::uint64_t hash = 14695981039346656037u;
+    char text[128];
+    const int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return 0;
+    ssize_t got = read(file, text, sizeof text);
+    close(file);
+    if (got <= 0) return 0;
+    hash = mix(hash, text, static_cast<std::size_t>(got));
+    got = readlink("/proc/self/ns/pid", text, sizeof text);
+    if (got <= 0) return 0;
+    return mix(hash, text, static_cast<std::size_t>(got)) | 1;
+}
+
+std::string refused(const char* what) { return std::string(what) + ": " + std::strerror(errno); }
+
+void ring(int descriptor) {
+    const char one = 1;
+    // A pipe that is full has been heard.
+    [[maybe_unused]] const ssize_t written = write(descriptor, &one, 1);
+}
+
+}  // namespace
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+}
+
+Descriptor::~Descriptor() {
+    if (number_ >= 0) close(number_);
+}
+
+int Descriptor::release() { return std::exchange(number_, -1); }
+
+Mapping::Mapping(Mapping&& other) noexcept
+    : base_(std::exchange(other.base_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+Mapping& Mapping::operator=(Mapping&& other) noexcept {
+    std::swap(base_, other.base_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+}
+
+Mapping::~Mapping() {
+    if (base_ != nullptr) munmap(base_, bytes_);
+}
+
+Status OwnSegment::create(std::uint32_t process, std::uint32_t rings, std::size_t arena_bytes,
+                          std::string& why) {
+    const auto refuse = [&](const char* what) {
+        why = refused(what);
+        return errno == ENOMEM ? Status::out_of_memory : Status::unsupported;
+    };
+    address_.machine = machine_key();
+    if (address_.machine == 0) return refuse("/proc does not say which machine this is");
+    memory_ = Descriptor(memfd_create("thalweg", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (!memory_) return refuse("memfd_create");
+    arena_bytes_ = up_to_pages(arena_bytes);
+    const std::size_t bytes = segment_bytes(rings, arena_bytes_);
+    if (ftruncate(memory_.get(), static_cast<off_t>(bytes)) != 0) return refuse("ftruncate");
+    // Nobody can make it smaller, which would end everyone who has it mapped.
+    if (fcntl(memory_.get(), F_ADD_SEALS, seals) != 0) return refuse("sealing shared memory");
+    void* const base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.get(), 0);
+    if (base == MAP_FAILED) return refuse("mmap");
+    mapping_ = Mapping(base, bytes);
+    rings_ = rings;
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return refuse("pipe2");
+    bell_out_ = Descriptor(ends[0]);
+    bell_in_ = Descriptor(ends[1]);
+    if (getrandom(&address_.nonce, sizeof address_.nonce, 0) != sizeof address_.nonce)
+        return refuse("getrandom");
+    address_.magic = magic;
+    address_.header = reinterpret_cast<std::uintptr_t>(base);
+    address_.process = process;
+    address_.pid = getpid();
+    address_.memory = memory_.get();
+    address_.bell = bell_out_.get();
+    Header* const header = new (base) Header;
+    header->nonce = address_.nonce;
+    header->process = process;
+    header->rings = rings;
+    header->arena_bytes = arena_bytes_;
+    header->magic = magic;
+    return Status::ok;
+}
+
+// New memory of the kernel's is zero, which is how a ring begins.
+Ring& OwnSegment::ring(std::uint32_t number) const {
+    return reinterpret_cast<Ring*>(mapping_.base() + rings_begin())[number];
+}
+
+void OwnSegment::ring_bell() const { shm::ring(bell_in_.get()); }
+
+void OwnSegment::silence() const {
+    char heard[256];
+    while (read(bell_out_.get(), heard, sizeof heard) == static_cast<ssize_t>(sizeof heard)) {
+    }
+}
+
+Status PeerSegment::attach(const Address& address, const Address& own, bool may_cma, std::string& why) {
+    if (address.magic != magic) {
+        why = "its shared memory is of another build";
+        return Status::mismatch;
+    }
+    if (address.machine != own.machine) {
+        why = "it is on another host, or in another PID namespace";
+        return Status::unsupported;
+    }
+    pid_ = address.pid;
+    // Taken before the files are opened: that they are the right ones shows that it is the right process.
+    life_ = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
+    if (!life_) {
+        why = refused("pidfd_open");
+        return errno == ESRCH ? Status::transport_failed : Status::unsupported;
+    }
+    char path[64];
+    std::snprintf(path, sizeof path, "/proc/%d/fd/%d", pid_, address.memory);
+    const Descriptor memory(open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK));
+    std::snprintf(path, sizeof path, "/proc/%d/fd/%d", pid_, address.bell);
+    // For reading too: a pipe that nobody reads any more raises a signal.
+    bell_ = Descriptor(open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK));
+    struct stat status = {};
+    if (!memory || !bell_ || fstat(memory.get(), &status) != 0) {
+        why = refused(path);
+        return Status::unsupported;
+    }
+    const auto bytes = static_cast<std::size_t>(status.st_size);
+    if (bytes < rings_begin() || fcntl(memory.get(), F_GET_SEALS) != seals) {
+        why = "its shared memory is none of ours";
+        return Status::mismatch;
+    }
+    void* const base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
+    if (base == MAP_FAILED) {
+        why = refused("mmap");
+        return errno == ENOMEM ? Status::out_of_memory : Status::unsupported;
+    }
+    mapping_ = Mapping(base, bytes);
+    const std::uint64_t rings = header().rings, arena = header().arena_bytes;
+    if (header().magic != magic || header().nonce != address.nonce || rings > most_rings || arena > bytes ||
+        segment_bytes(static_cast<std::uint32_t>(rings), arena) != bytes) {
+        why = "its shared memory is none of ours";
+        return Status::mismatch;
+    }
+    rings_ = static_cast<std::uint32_t>(rings);
+    arena_bytes_ = arena;
+    if (may_cma) probe(address, own);
+    const Status claimed = claim(own.process);
+    if (failed(claimed)) why = "all rings of its shared memory are taken";
+    return claimed;
+}
+
+// Whether the two system calls work between these very processes: namespaces, security modules and filters of
+// system calls refuse them one by one.
+void PeerSegment::probe(const Address& address, const Address& own) {
+    std::uint64_t nonce = 0;
+    iovec here{&nonce, sizeof nonce};
+    iovec there{reinterpret_cast<void*>(address.header + offsetof(Header, nonce)), sizeof nonce};
+    reads_ = process_vm_readv(pid_, &here, 1, &there, 1, 0) == sizeof nonce && nonce == address.nonce;
+    nonce = own.nonce;
+    there.iov_base = reinterpret_cast<void*>(address.header + offsetof(Header, probed));
+    // Others may be trying at the same time, so what counts is that the kernel says it was written.
+    writes_ = process_vm_writev(pid_, &here, 1, &there, 1, 0) == sizeof nonce;
+}
+
+Status PeerSegment::claim(std::uint32_t process) {
+    Ring* const all = reinterpret_cast<Ring*>(mapping_.base() + rings_begin());
+    for (ring_ = 0; ring_ < rings_; ++ring_) {
+        RingControl& control = all[ring_].control;
+        std::uint64_t sender = 0;
+        if (!control.sender.compare_exchange_strong(sender, std::uint64_t{process} + 1)) continue;
+        control.sender_reads.store(reads_, std::memory_order_relaxed);
+        control.sender_writes.store(writes_, std::memory_order_relaxed);
+        return Status::ok;
+    }
+    return Status::out_of_memory;
+}
+
+Ring& PeerSegment::ring() const { return reinterpret_cast<Ring*>(mapping_.base() + rings_begin())[ring_]; }
+
+const std::byte* PeerSegment::arena(std::uint64_t offset, std::uint64_t bytes) const {
+    if (bytes > arena_bytes_ || offset > arena_bytes_ - bytes) return nullptr;
+    return mapping_.base() + mapping_.bytes() - arena_bytes_ + offset;
+}
+
+void PeerSegment::ring_bell() const { shm::ring(bell_.get()); }
+
+}  // namespace thalweg::shm

@@ -1,0 +1,120 @@
+// Memory that the processes of a host share, without a name that could be left behind: each process has an
+// anonymous file (memfd) with its rings and its arena, and a pipe as its bell; the others open both through
+// /proc/PID/fd, as long as the owner lives. Whatever ends a process, nothing stays.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "transport/shm/wire.h"
+
+namespace thalweg::shm {
+
+// What a process tells the others, byte by byte.
+struct Address {
+    std::uint64_t magic = 0;
+    std::uint64_t machine = 0;  // of the boot and the PID namespace: where process numbers mean the same
+    std::uint64_t nonce = 0;
+    std::uint64_t header = 0;  // where the segment lies in its owner
+    std::uint32_t process = 0;
+    std::int32_t pid = 0;
+    std::int32_t memory = -1, bell = -1;  // descriptors of the owner
+};
+
+// A descriptor that closes itself.
+class Descriptor {
+  public:
+    Descriptor() = default;
+    explicit Descriptor(int number) : number_(number) {}
+    Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
+    Descriptor& operator=(Descriptor&& other) noexcept;
+    ~Descriptor();
+    int get() const { return number_; }
+    explicit operator bool() const { return number_ >= 0; }
+    int release();
+
+  private:
+    int number_ = -1;
+};
+
+// A shared mapping that unmaps itself.
+class Mapping {
+  public:
+    Mapping() = default;
+    Mapping(void* base, std::size_t bytes) : base_(static_cast<std::byte*>(base)), bytes_(bytes) {}
+    Mapping(Mapping&& other) noexcept;
+    Mapping& operator=(Mapping&& other) noexcept;
+    ~Mapping();
+    std::byte* base() const { return base_; }
+    std::size_t bytes() const { return bytes_; }
+
+  private:
+    std::byte* base_ = nullptr;
+    std::size_t bytes_ = 0;
+};
+
+class OwnSegment {
+  public:
+    // Errors, with a sentence in `why`: unsupported (the system refuses), out_of_memory.
+    Status create(std::uint32_t process, std::uint32_t rings, std::size_t arena_bytes, std::string& why);
+
+    Address address() const { return address_; }
+    Header& header() const { return *reinterpret_cast<Header*>(mapping_.base()); }
+    Ring& ring(std::uint32_t number) const;
+    std::uint32_t rings() const { return rings_; }
+    std::byte* arena() const { return mapping_.base() + mapping_.bytes() - arena_bytes_; }
+    std::size_t arena_bytes() const { return arena_bytes_; }
+    // Readable when somebody rang.
+    int bell() const { return bell_out_.get(); }
+    // By this process, for itself.
+    void ring_bell() const;
+    void silence() const;
+
+  private:
+    Descriptor memory_, bell_out_, bell_in_;
+    Mapping mapping_;
+    std::uint32_t rings_ = 0;
+    std::size_t arena_bytes_ = 0;
+    Address address_;
+};
+
+// Another process's segment, or the own one as others see it.
+class PeerSegment {
+  public:
+    // Errors, with a sentence in `why`: unsupported (out of reach: another host, namespace or user; an old
+    // kernel), transport_failed (its process is gone), mismatch (its segment is none of ours), out_of_memory
+    // (all its rings are taken).
+    // `may_cma`: whether to try what this process can do in the other's memory.
+    Status attach(const Address& address, const Address& own, bool may_cma, std::string& why);
+
+    Header& header() const { return *reinterpret_cast<Header*>(mapping_.base()); }
+    // The one that this process writes to.
+    Ring& ring() const;
+    std::uint32_t ring_number() const { return ring_; }
+    // `bytes` bytes of the arena's at `offset`; null where they are not all inside.
+    const std::byte* arena(std::uint64_t offset, std::uint64_t bytes) const;
+    bool reads() const { return reads_; }
+    bool writes() const { return writes_; }
+    pid_t pid() const { return pid_; }
+    // Readable when the process has ended.
+    int life() const { return life_.get(); }
+    void ring_bell() const;
+
+  private:
+    Status claim(std::uint32_t process);
+    void probe(const Address& address, const Address& own);
+
+    Descriptor life_, bell_;
+    Mapping mapping_;
+    pid_t pid_ = 0;
+    std::uint32_t rings_ = 0, ring_ = 0;
+    std::size_t arena_bytes_ = 0;
+    bool reads_ = false, writes_ = false;
+};
+
+}  // namespace thalweg::shm

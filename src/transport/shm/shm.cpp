@@ -1,0 +1,95 @@
+#include "transport/shm/shm.h"
+
+#include <new>
+#include <utility>
+
+#include "transport/shm/channel.h"
+
+namespace thalweg {
+
+static_assert(ShmAccount::protocols == static_cast<int>(shm::protocols.size()));
+
+const std::array<const char*, ShmAccount::protocols> ShmAccount::names = {
+    shm::protocols[0]->name, shm::protocols[1]->name, shm::protocols[2]->name, shm::protocols[3]->name,
+    shm::protocols[4]->name};
+
+Status ShmPort::open(const ShmOptions& options, std::unique_ptr<ShmPort>& port, std::string& why) try {
+    auto impl = std::make_unique<Impl>(options);
+    if (const Status status = impl->start(why); failed(status)) return status;
+    port.reset(new ShmPort(std::move(impl)));
+    return Status::ok;
+} catch (const std::bad_alloc&) {
+    why = "no memory";
+    return Status::out_of_memory;
+}
+
+ShmPort::ShmPort(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ShmPort::~ShmPort() = default;
+
+std::span<const std::byte> ShmPort::address() const { return impl_->address(); }
+Status ShmPort::meet(std::uint32_t process, std::span<const std::byte> address, std::string& why) {
+    return impl_->meet(process, address, why);
+}
+bool ShmPort::knows(std::uint32_t process) const { return impl_->knows(process); }
+
+void ShmPort::poll() {
+    if (impl_->in_child()) return;
+    const Impl::Driver lock(*impl_);
+    impl_->poll(false);
+}
+
+bool ShmPort::has_left() {
+    if (impl_->in_child()) return true;
+    const Impl::Driver lock(*impl_);
+    return impl_->all_left();
+}
+
+ChannelName ShmPort::name_channel() { return impl_->name_channel(); }
+
+Status ShmPort::make_channel(const ShmGroup& group, std::unique_ptr<Transport>& channel) try {
+    if (group.size < 1 || group.rank < 0 || group.rank >= group.size) return Status::invalid_argument;
+    auto made = std::make_unique<shm::Channel>(*impl_, group);
+    if (const Status status = made->open(); failed(status)) return status;
+    channel = std::move(made);
+    return Status::ok;
+} catch (const std::bad_alloc&) {
+    return Status::out_of_memory;
+}
+
+void* ShmPort::allocate(std::size_t bytes) { return impl_->allocate(bytes); }
+void ShmPort::release(void* memory) { impl_->release(memory); }
+void ShmPort::set_wire_ns(std::uint64_t ns) { impl_->set_wire_ns(ns); }
+std::uint64_t ShmPort::copies_left() const { return impl_->copies_left(); }
+std::vector<ShmAccount> ShmPort::accounts() { return impl_->accounts(); }
+const char* ShmPort::description() const { return impl_->description(); }
+
+std::vector<ShmAccount> ShmPort::Impl::accounts() {
+    const Poster lock(*this);
+    std::vector<ShmAccount> all;
+    for (const auto& [process, peer] : peers_) {
+        ShmAccount account = peer->account;
+        for (int i = 0; i < shm::Chooser::classes; ++i) {
+            const shm::Chooser::Account& sizes = peer->chooser.account(i);
+            account.switches += sizes.switches;
+            if (sizes.protocol == nullptr) continue;
+            account.protocol = sizes.protocol->name;
+            account.because = describe(sizes.because);
+        }
+        if (account.protocol[0] != '\0') all.push_back(account);
+    }
+    return all;
+}
+
+const char* ShmPort::Impl::description() const {
+    const std::lock_guard lock(mutex_);
+    bool reads = false, refused = false;
+    for (const auto& [process, peer] : peers_) {
+        if (process == options_.process) continue;
+        reads |= peer->segment.reads();
+        refused |= !peer->segment.reads();
+    }
+    if (!refused) return "rings, and copies from process to process";
+    return reads ? "rings, and copies between some processes" : "rings only: process_vm_readv is refused";
+}
+
+}  // namespace thalweg

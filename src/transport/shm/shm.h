@@ -1,0 +1,133 @@
+// Messages and puts between the processes of one host: through rings in shared memory, and out of one
+// process's memory into the other's where the system allows it. Progresses without the MPI library, at any
+// thread level; its waits can sleep on a descriptor.
+//
+// A process has one ShmPort: a segment of shared memory that has no name (segment.h), and the segments of the
+// peers that it has met. All channels share it. How large messages travel is decided one by one (choice.h,
+// protocol.h); copies are cut into chunks, one per poll, so that whoever polls can serve other things between
+// them.
+//
+// Threads. Every call here and on the channels may come from any thread: one lock per port is taken by
+// whoever posts or polls, for the time of one post or one poll. A thread that sleeps on the descriptor is
+// woken by a frame of a peer, by the end of a peer, by a post of another thread that makes work, and where
+// another thread's poll completed something of its channel.
+//
+// A peer that ends, whatever ends it, fails the channels that still want something of it. Numbers that a peer
+// writes are checked before they are used: one that writes nonsense is treated as if it had ended.
+//
+// After fork() the child has no port: calls say transport_failed, destructors do nothing.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "transport/channel_name.h"
+#include "transport/transport.h"
+
+namespace thalweg {
+
+struct ShmOptions {
+    std::uint32_t process = 0;  // this process among all of the job: dense, agreed
+    // Processes of this host, at most, that it will meet (itself included); at most 512.
+    std::uint32_t peers = 64;
+    // Memory that others can copy from without the system: allocate().
+    std::size_t arena_bytes = 0;
+    // Larger messages wait for their receive, and are copied once. At most 16 KiB.
+    std::size_t eager_bytes = 8 * 1024;
+    std::size_t chunk_bytes = 128 * 1024;  // copied in one poll
+    bool cma = true;                       // false: as if the system refused to copy between processes
+    // "cma_get", "cma_put", "coop", "direct", "eager": the only protocol for large messages, where it works
+    // between two processes. Empty: chosen message by message. Static storage.
+    const char* protocol = "";
+};
+
+struct ShmGroup {
+    ChannelName name;
+    OperationSpace space = OperationSpace::calls;
+    int rank = 0;
+    int size = 1;
+    // The process of each rank; null: rank r is process r. Those that the port has not met cannot be sent to.
+    // Lives as long as the channel.
+    const std::uint32_t* processes = nullptr;
+    Slot slots = 64;
+    // What Transport::drive_host() calls; null: nothing.
+    void (*drive_host)(void* context) = nullptr;
+    void* host = nullptr;
+};
+
+// What large messages from one peer took, for reports: by protocol, in the order of `names`.
+struct ShmAccount {
+    static constexpr int protocols = 5;
+    static const std::array<const char*, protocols> names;
+    std::uint32_t process = 0;
+    std::array<std::uint64_t, protocols> messages{}, bytes{};
+    std::uint64_t switches = 0;   // of the protocol of one size class
+    double copy_seconds = 0;      // of this process's share
+    double transfer_seconds = 0;  // from the decisions to the last bytes, of what this process received
+    const char* protocol = "";    // of the largest size class that was seen
+    const char* because = "";     // one sentence without a full stop
+};
+
+class ShmPort {
+  public:
+    // Some hundred microseconds; communicates nothing. Errors, with one sentence in `why` and `port`
+    // unchanged: unsupported (the system lacks what it takes), invalid_argument (options), out_of_memory.
+    static Status open(const ShmOptions& options, std::unique_ptr<ShmPort>& port, std::string& why);
+    // Tells peers that it leaves; at most about 2 s where they do not take what was sent. Pre: no channel is
+    // left.
+    ~ShmPort();
+    ShmPort(const ShmPort&) = delete;
+    ShmPort& operator=(const ShmPort&) = delete;
+
+    // For the others to reach this process: 48 bytes, valid as long as the port.
+    std::span<const std::byte> address() const;
+    // Maps the memory of another process (or of this one) and tries what can be done between the two. Local,
+    // but for the other's being there. Errors, with a sentence in `why` and nothing changed: unsupported (it
+    // is out of reach: another host or namespace), mismatch (another build), out_of_memory, transport_failed
+    // (it has ended). Whom it knows it does not look at again.
+    Status meet(std::uint32_t process, std::span<const std::byte> address, std::string& why);
+    bool knows(std::uint32_t process) const;
+
+    // Drives everything for one poll. Completions stay with their channels.
+    void poll();
+    // Everything that was sent is in the hands of its receivers.
+    bool has_left();
+
+    // A name that no channel of this process bears or has borne, for a group whose rank 0 is this process;
+    // none that ucx gives.
+    ChannelName name_channel();
+
+    // Local. The port must outlive the channel, which may be destroyed by any thread. Destroying one with
+    // requests in flight withdraws its receives; the memory of sends in flight must stay valid until the port
+    // is gone. Errors: invalid_argument (rank, size, a name that is open already), out_of_memory.
+    Status make_channel(const ShmGroup& group, std::unique_ptr<Transport>& channel);
+
+    // Memory in the arena, aligned to a cache line; null where there is none left. Any thread.
+    void* allocate(std::size_t bytes);
+    void release(void* memory);
+
+    // How long the network will still need for what this process gave it: what the choice of protocols goes
+    // by, here and at the peers.
+    void set_wire_ns(std::uint64_t ns);
+    // Bytes that this process has still to copy.
+    std::uint64_t copies_left() const;
+
+    // Of all peers with large messages.
+    std::vector<ShmAccount> accounts();
+    // "rings and CMA", "rings only: process_vm_readv is refused": for reports.
+    const char* description() const;
+
+    class Impl;
+
+  private:
+    explicit ShmPort(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace thalweg

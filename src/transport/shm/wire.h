@@ -1,0 +1,90 @@
+// What processes of one host write into each other's memory: the layout of a segment, and the frames in its
+// rings. Nothing here is trusted by its reader (ring.h, segment.cpp).
+//
+//     segment of a process:  header | ring 0 | ring 1 | … | arena
+//
+// A ring belongs to one sender, who claims it, and is read by the segment's owner. The arena is memory of the
+// owner's that all who have mapped the segment can copy from.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace thalweg::shm {
+
+inline constexpr std::uint64_t magic = 0x7468616c77656701u;  // its last byte counts versions of this layout
+inline constexpr std::size_t frame_bytes = 64;
+inline constexpr std::size_t ring_bytes = 128 * 1024;
+// The most that one frame carries: several fit into a ring, so that copying in and copying out overlap.
+inline constexpr std::size_t payload_bytes = 16 * 1024;
+// Processes of one host that can send to one of them.
+inline constexpr std::uint32_t most_rings = 512;
+
+enum class FrameKind : std::uint32_t {
+    skip,     // the rest of the ring is empty
+    eager,    // a whole message; `cookie` != 0: acknowledge it to that request when it is matched
+    request,  // a message whose bytes lie at `address` of the sender; `cookie`: its request
+    answer,  // to `other`: copy the bytes from `share` on, by `protocol`, to `address`; `cookie`: the receive
+    piece,   // bytes of the message of receive `other`, at `share`
+    pushed,  // to receive `other`: all that the sender had to copy is there
+    taken,   // to send `other`: the receiver has all that it had to copy, or has matched an eager one
+    leaving,  // the sender's last word
+};
+
+// One frame; `payload` bytes follow it, rounded up to frame_bytes.
+struct Frame {
+    FrameKind kind = FrameKind::skip;
+    std::uint32_t payload = 0;
+    std::uint64_t channel = 0;  // of a message: its identity
+    std::uint32_t operation = 0, message = 0;
+    std::uint64_t bytes = 0;  // of the whole message
+    std::uint64_t address = 0;
+    std::uint64_t cookie = 0, other = 0;
+    union {
+        std::uint64_t arena =
+            0;                 // request, answer: where `address` lies in the writer's arena, plus one; or 0
+        std::uint64_t offset;  // piece
+    };
+};
+static_assert(sizeof(Frame) == frame_bytes);
+
+struct RingControl {
+    // Process number of the sender plus one; 0: free. Set once, by compare-and-swap.
+    alignas(64) std::atomic<std::uint64_t> sender{0};
+    // What the sender can do in the owner's memory by process_vm_readv and process_vm_writev, as tried.
+    std::atomic<std::uint32_t> sender_reads{0}, sender_writes{0};
+    // The sender waits for space: the owner rings its bell when it has taken something out.
+    std::atomic<std::uint32_t> wants_space{0};
+    // Bytes ever written and ever taken.
+    alignas(64) std::atomic<std::uint64_t> tail{0};
+    alignas(64) std::atomic<std::uint64_t> head{0};
+};
+
+struct Ring {
+    RingControl control;
+    alignas(64) std::byte data[ring_bytes];
+};
+
+struct Header {
+    std::uint64_t magic = 0;
+    std::uint64_t nonce = 0;  // of this process, this time
+    std::uint64_t process = 0;
+    std::uint64_t rings = 0;
+    std::uint64_t arena_bytes = 0;
+    std::uint64_t probed = 0;  // what a peer writes to find out that it can
+    // Someone sleeps on the owner's descriptor: who writes a frame takes this and rings the bell.
+    alignas(64) std::atomic<std::uint32_t> asleep{0};
+    // For the choice of protocols: what the owner still has to copy, and has on the wire.
+    alignas(64) std::atomic<std::uint64_t> copy_bytes{0};
+    std::atomic<std::uint64_t> wire_ns{0};
+    // One bit per ring: something was written since the owner last looked.
+    alignas(64) std::atomic<std::uint64_t> written[most_rings / 64]{};
+};
+
+// Never zero: zero is nobody's.
+inline std::uint64_t cookie_of(std::uint32_t index, std::uint32_t generation) {
+    return std::uint64_t{generation} << 32 | (index + 1);
+}
+
+}  // namespace thalweg::shm

@@ -1,0 +1,207 @@
+// The parts of the shm transport that need no second process: rings, matching, the choice of protocols.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <numeric>
+
+#include "transport/shm/choice.h"
+#include "transport/shm/request.h"
+#include "transport/shm/ring.h"
+
+namespace thalweg::shm {
+namespace {
+
+Frame frame_with(std::uint32_t payload, std::uint64_t number) {
+    Frame frame;
+    frame.kind = FrameKind::eager;
+    frame.payload = payload;
+    frame.bytes = number;
+    return frame;
+}
+
+TEST(Ring, FramesComeOutAsTheyWentInRoundAfterRound) {
+    const auto ring = std::make_unique<Ring>();
+    RingWriter writer(*ring);
+    RingReader reader(*ring);
+    std::vector<std::byte> payload(payload_bytes);
+    for (std::size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<std::byte>(i * 7);
+    std::uint64_t written = 0, taken = 0, full = 0;
+    const auto length = [](std::uint64_t number) {
+        return static_cast<std::uint32_t>(number * 7919 % (payload_bytes + 1));
+    };
+    while (taken < 10'000) {
+        while (writer.write(frame_with(length(written), written), payload.data())) ++written;
+        ++full;
+        for (int i = 0; i < 3; ++i) {
+            Frame frame;
+            const std::byte* got = nullptr;
+            ASSERT_EQ(reader.front(frame, got), Read::frame);
+            ASSERT_EQ(frame.bytes, taken);
+            ASSERT_EQ(frame.payload, length(taken));
+            ASSERT_EQ(std::memcmp(got, payload.data(), frame.payload), 0);
+            reader.pop();
+            ++taken;
+        }
+    }
+    EXPECT_GT(full, 1000u);
+}
+
+TEST(Ring, TheWriterHearsOfSpaceOnlyWhenItAsked) {
+    const auto ring = std::make_unique<Ring>();
+    RingWriter writer(*ring);
+    RingReader reader(*ring);
+    EXPECT_TRUE(writer.want_space());
+    std::vector<std::byte> payload(payload_bytes);
+    EXPECT_TRUE(reader.space_wanted());
+    while (writer.write(frame_with(payload_bytes, 0), payload.data())) {
+    }
+    EXPECT_FALSE(reader.space_wanted());
+    EXPECT_FALSE(writer.want_space());
+    EXPECT_TRUE(reader.space_wanted());
+    EXPECT_FALSE(reader.space_wanted());
+}
+
+TEST(Ring, NumbersThatMakeNoSenseAreNotBelieved) {
+    Frame frame;
+    const std::byte* payload = nullptr;
+    for (const std::uint64_t tail : {std::uint64_t{1}, std::uint64_t{ring_bytes} + 64, ~std::uint64_t{0}}) {
+        const auto ring = std::make_unique<Ring>();
+        RingReader reader(*ring);
+        ring->control.tail.store(tail);
+        EXPECT_EQ(reader.front(frame, payload), Read::nonsense) << tail;
+    }
+    const auto ring = std::make_unique<Ring>();
+    RingReader reader(*ring);
+    const Frame longer = frame_with(65, 0);  // than what was written
+    std::memcpy(ring->data, &longer, sizeof longer);
+    ring->control.tail.store(128);
+    EXPECT_EQ(reader.front(frame, payload), Read::nonsense);
+    // A skip at the very beginning would never end.
+    const Frame skip;
+    std::memcpy(ring->data, &skip, sizeof skip);
+    EXPECT_EQ(reader.front(frame, payload), Read::nonsense);
+}
+
+TEST(Matches, OneKeyInTheOrderOfComing) {
+    Requests requests;
+    Matches matches;
+    std::vector<Request*> all;
+    for (std::uint32_t i = 0; i < 1000; ++i) {
+        Request& request = requests.take(Request::Kind::receive);
+        request.key = {1, i % 100, 0, 2};
+        matches.add(request);
+        all.push_back(&request);
+    }
+    matches.remove(*all[107]);
+    for (std::uint32_t key = 0; key < 100; ++key) {
+        for (std::uint32_t i = key; i < 1000; i += 100)
+            if (i != 107) {
+                ASSERT_EQ(matches.take({1, key, 0, 2}), all[i]);
+            }
+        EXPECT_EQ(matches.take({1, key, 0, 2}), nullptr);
+    }
+}
+
+TEST(Requests, AnOldNumberFindsNothing) {
+    Requests requests;
+    Request& first = requests.take(Request::Kind::send);
+    const std::uint64_t old = Requests::cookie(first);
+    EXPECT_EQ(requests.find(old), &first);
+    requests.free(first);
+    EXPECT_EQ(requests.find(old), nullptr);
+    Request& second = requests.take(Request::Kind::receive);
+    ASSERT_EQ(&second, &first);
+    EXPECT_EQ(requests.find(old), nullptr);
+    EXPECT_EQ(requests.find(0), nullptr);
+    EXPECT_EQ(requests.find(~std::uint64_t{0}), nullptr);
+}
+
+constexpr Reach everything{true, true, false};
+constexpr std::uint64_t mega = 1u << 20;
+
+TEST(Choice, WhatDoesNotWorkIsNotTaken) {
+    const CopyRates rates;
+    for (int bits = 0; bits < 8; ++bits) {
+        const Reach reach{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0};
+        for (const Protocol* forced : protocols) {
+            Chooser chooser;
+            const Decision decision = chooser.choose(mega, reach, {}, {}, rates, forced);
+            EXPECT_TRUE(decision.protocol->usable(reach));
+            if (forced->usable(reach)) {
+                EXPECT_EQ(decision.protocol, forced);
+            }
+            EXPECT_LE(decision.receivers_share, mega);
+        }
+    }
+    Chooser chooser;
+    EXPECT_EQ(chooser.choose(mega, {}, {}, {}, rates, nullptr).protocol, &eager);
+}
+
+TEST(Choice, BothCopyWhenBothAreFreeAndTheShareFollowsTheLoad) {
+    const CopyRates rates;
+    Chooser idle;
+    const Decision even = idle.choose(8 * mega, everything, {}, {}, rates, nullptr);
+    EXPECT_EQ(even.protocol, &coop);
+    EXPECT_EQ(even.receivers_share, 4 * mega);
+    Chooser loaded;
+    const Decision uneven = loaded.choose(8 * mega, everything, {2 * mega, 0}, {}, rates, nullptr);
+    EXPECT_EQ(uneven.protocol, &coop);
+    EXPECT_EQ(uneven.receivers_share, 3 * mega);
+}
+
+TEST(Choice, TheSideWithLessToDoCopies) {
+    const CopyRates rates;
+    Chooser receiver, sender;
+    EXPECT_EQ(receiver.choose(mega, everything, {}, {64 * mega, 0}, rates, nullptr).protocol, &cma_get);
+    EXPECT_EQ(sender.choose(mega, everything, {64 * mega, 0}, {}, rates, nullptr).protocol, &cma_put);
+}
+
+TEST(Choice, BehindTheWireOneSideCopies) {
+    const CopyRates rates;
+    Chooser chooser;
+    EXPECT_EQ(chooser.choose(8 * mega, everything, {}, {}, rates, nullptr).protocol, &coop);
+    const Load busy{0, 1'000'000'000};
+    // Decided again after a few messages, and back when the wire is free.
+    const Protocol* now = &coop;
+    int messages = 0;
+    while (now == &coop && ++messages < 20)
+        now = chooser.choose(8 * mega, everything, busy, {}, rates, nullptr).protocol;
+    EXPECT_EQ(now, &cma_get);
+    EXPECT_LE(messages, static_cast<int>(Chooser::settle));
+    messages = 0;
+    while (now != &coop && ++messages < 20)
+        now = chooser.choose(8 * mega, everything, {}, {}, rates, nullptr).protocol;
+    EXPECT_EQ(now, &coop);
+    EXPECT_EQ(chooser.account(Chooser::class_of(8 * mega)).switches, 2u);
+}
+
+TEST(Choice, SmallDifferencesDoNotMakeItFlap) {
+    const CopyRates rates;
+    Chooser chooser;
+    // One side has a little more to do than the other, now this, now that.
+    for (int i = 0; i < 1000; ++i) {
+        const Load more{mega / 20, 0};
+        chooser.choose(100 * 1024, everything, i % 2 ? more : Load{}, i % 2 ? Load{} : more, rates, nullptr);
+    }
+    EXPECT_LE(chooser.account(Chooser::class_of(100 * 1024)).switches, 1u);
+}
+
+TEST(Choice, WhatTurnsOutSlowIsLeftAndTriedAgainMuchLater) {
+    const CopyRates rates;
+    Chooser chooser;
+    int slow = 0, total = 400;
+    for (int i = 0; i < total; ++i) {
+        const Decision decision = chooser.choose(8 * mega, everything, {}, {}, rates, nullptr);
+        const bool is_slow = decision.protocol == &coop;
+        slow += is_slow;
+        chooser.measured(8 * mega, *decision.protocol, decision.expected_s,
+                         decision.expected_s * (is_slow ? 5 : 1));
+    }
+    EXPECT_GT(slow, 0);
+    EXPECT_LT(slow, total / 4);
+    EXPECT_GT(chooser.account(Chooser::class_of(8 * mega)).switches, 1u);
+}
+
+}  // namespace
+}  // namespace thalweg::shm

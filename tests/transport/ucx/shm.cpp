@@ -1,0 +1,237 @@
+// What only the transport of one host has: protocols that are chosen, systems that refuse, peers that write
+// nonsense.
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstring>
+
+#include "job.h"
+#include "transport/shm/segment.h"
+
+namespace thalweg::test {
+
+namespace {
+
+constexpr std::size_t large = std::size_t{3} << 20;
+
+// Both ranks send each other `count` messages of `bytes` bytes, one after the other.
+void swap(Job& job, Transport& channel, std::size_t bytes, std::uint32_t first, std::uint32_t count) {
+    const int peer = 1 - job.rank();
+    for (std::uint32_t i = first; i < first + count; ++i) {
+        const Bytes sent = pattern(bytes, 2 * i + static_cast<std::uint32_t>(job.rank()));
+        Bytes received(bytes);
+        REQUIRE(channel.post_recv(0, peer, {i, 0}, received.data(), bytes) == Status::ok);
+        REQUIRE(channel.post_send(1, peer, {i, 0}, sent.data(), bytes, SendMode::buffered) == Status::ok);
+        finish_sleeping(channel, 2);
+        REQUIRE(is_pattern(received, 2 * i + static_cast<std::uint32_t>(peer)));
+    }
+}
+
+std::uint64_t messages_by(const ShmAccount& account, const std::string& protocol) {
+    for (int i = 0; i < ShmAccount::protocols; ++i)
+        if (ShmAccount::names[i] == protocol) return account.messages[i];
+    return 0;
+}
+
+ShmAccount account_of(Node& node, int process) {
+    for (const ShmAccount& account : node.shm->accounts())
+        if (account.process == static_cast<std::uint32_t>(process)) return account;
+    return {};
+}
+
+// From here on the system refuses this process the two calls.
+void refuse_cma() {
+    sock_filter program[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const sock_fprog filter{sizeof program / sizeof program[0], program};
+    REQUIRE(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    REQUIRE(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);
+}
+
+}  // namespace
+
+// The protocol that was asked for is the one that runs, in both directions.
+UCX_CASE(protocol) {
+    Node node(job);
+    const auto channel = node.channel({0, 0});
+    swap(job, *channel, large, 0, 3);
+    REQUIRE(messages_by(account_of(node, 1 - job.rank()), arguments.at("protocol")) == 3);
+}
+
+// The system refuses it to both ranks, or to one: the probe finds out, the bytes arrive all the same, and
+// where rank 1 may copy, it does so in both directions.
+UCX_CASE(refused) {
+    if (job.rank() == 0 || number(arguments, "both", 1) != 0) refuse_cma();
+    Node node(job);
+    const auto channel = node.channel({0, 0});
+    swap(job, *channel, large, 0, 3);
+    const ShmAccount account = account_of(node, 1 - job.rank());
+    if (number(arguments, "both", 1) != 0) {
+        REQUIRE(std::strstr(node.shm->description(), "rings only") != nullptr);
+        REQUIRE(messages_by(account, "eager") == 3 && !channel->capabilities().one_sided);
+    } else {
+        REQUIRE(messages_by(account, job.rank() == 0 ? "cma_put" : "cma_get") == 3);
+    }
+}
+
+// Messages out of memory that both have mapped; and memory that is given back is found again, as a whole.
+UCX_CASE(arena) {
+    ShmOptions options;
+    options.arena_bytes = 8 * large;
+    options.protocol = "direct";
+    Node node(job, {}, options);
+    const auto channel = node.channel({0, 0});
+    const int peer = 1 - job.rank();
+    void* const mine = node.shm->allocate(large);
+    REQUIRE(mine != nullptr);
+    const Bytes data = pattern(large, static_cast<std::uint32_t>(job.rank()));
+    std::memcpy(mine, data.data(), large);
+    Bytes received(large);
+    REQUIRE(channel->post_recv(0, peer, {0, 0}, received.data(), large) == Status::ok);
+    REQUIRE(channel->post_send(1, peer, {0, 0}, mine, large, SendMode::buffered) == Status::ok);
+    finish(*channel, 2);
+    REQUIRE(is_pattern(received, static_cast<std::uint32_t>(peer)));
+    REQUIRE(messages_by(account_of(node, peer), "direct") == 1);
+    node.shm->release(mine);
+    void* parts[3];
+    for (void*& part : parts) REQUIRE((part = node.shm->allocate(large)) != nullptr);
+    for (const int i : {1, 0, 2}) node.shm->release(parts[i]);
+    REQUIRE(node.shm->allocate(8 * large) != nullptr && node.shm->allocate(1) == nullptr);
+}
+
+// Many messages under way, small and large, sends and receives in opposite orders: whatever comes early, late
+// or in pieces is where it belongs.
+UCX_CASE(shuffle) {
+    Node node(job);
+    const auto channel = node.channel({0, 0});
+    const int peer = 1 - job.rank();
+    constexpr std::uint32_t window = 32;
+    REQUIRE(channel->grow(2 * window) == Status::ok);
+    const auto rounds = static_cast<std::uint32_t>(number(arguments, "rounds", 60));
+    const auto seed_of = [](std::uint32_t operation, int sender) {
+        return operation * 2 + static_cast<std::uint32_t>(sender);
+    };
+    const auto bytes_of = [&](std::uint32_t operation, int sender) {
+        return std::size_t{seed_of(operation, sender) * 2654435761u >> 8} %
+               (operation % 4 == 0 ? 400'000 : 12'000);
+    };
+    std::vector<Bytes> sent(window), received(window);
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+        for (std::uint32_t i = 0; i < window; ++i) {
+            const MessageId id{round * window + i, 0};
+            sent[i] = pattern(bytes_of(id.operation, job.rank()), seed_of(id.operation, job.rank()));
+            const SendMode mode = i % 5 == 0 ? SendMode::synchronous : SendMode::buffered;
+            REQUIRE(channel->post_send(i, peer, id, sent[i].data(), sent[i].size(), mode) == Status::ok);
+        }
+        for (std::uint32_t i = window; i-- > 0;) {
+            const MessageId id{round * window + i, 0};
+            received[i].assign(bytes_of(id.operation, peer), std::byte{0});
+            REQUIRE(channel->post_recv(window + i, peer, id, received[i].data(), received[i].size()) ==
+                    Status::ok);
+        }
+        finish(*channel, 2 * window);
+        for (std::uint32_t i = 0; i < window; ++i)
+            REQUIRE(is_pattern(received[i], seed_of(round * window + i, peer)));
+    }
+    job.barrier();
+}
+
+// Rank 1 writes what makes no sense into rank 0's memory, again and again: rank 0 and rank 2 go on talking,
+// and who wants something of rank 1 is told.
+UCX_CASE(nonsense) {
+    Node node(job);
+    const auto channel = node.channel({0, 0});
+    const auto kind = number(arguments, "kind", 0);
+    std::uint32_t got = 0;
+    if (job.rank() == 0) REQUIRE(channel->post_recv(0, 1, {0, 0}, &got, 4) == Status::ok);
+    job.barrier();
+    if (job.rank() == 1) {
+        // As this process, a second time: another ring of rank 0's, which says that it is rank 2's or 1's.
+        shm::Address address, own;
+        std::memcpy(&address, node.table.data() + node.offsets[0], sizeof address);
+        std::memcpy(&own, node.shm->address().data(), sizeof own);
+        own.process = 1;
+        shm::PeerSegment segment;
+        std::string why;
+        REQUIRE(segment.attach(address, own, true, why) == Status::ok);
+        // The ring that rank 0 reads is the first that was claimed.
+        auto* const rings = reinterpret_cast<shm::Ring*>(reinterpret_cast<std::byte*>(&segment.ring()) -
+                                                         segment.ring_number() * sizeof(shm::Ring));
+        std::uint32_t number = 0;
+        while (rings[number].control.sender.load() != 2) ++number;
+        shm::Ring& ring = rings[number];
+        shm::Frame frame;
+        frame.kind = kind == 1 ? static_cast<shm::FrameKind>(77) : shm::FrameKind::eager;
+        frame.payload = kind == 2 ? 1u << 30 : 4;
+        frame.bytes = kind == 3 ? 1u << 20 : 4;
+        std::memcpy(ring.data, &frame, sizeof frame);
+        ring.control.tail.store(kind == 0 ? ~0ull / 2 : kind == 4 ? 100 : 128);
+        segment.header().written[number / 64].fetch_or(std::uint64_t{1} << number % 64);
+        segment.ring_bell();
+    }
+    if (job.rank() == 0) {
+        REQUIRE(finish_or_fail(*channel, 1, 10, true) == Status::transport_failed);
+    }
+    job.barrier();
+    if (job.rank() == 1) {
+        job.barrier();
+        std::_Exit(0);
+    }
+    const std::vector<std::uint32_t> members{0, 2};
+    const auto others = node.channel({0, 1}, OperationSpace::calls, &members);
+    const int peer = 1 - others->rank();
+    const std::uint32_t value = 40 + static_cast<std::uint32_t>(others->rank());
+    REQUIRE(others->post_recv(0, peer, {0, 0}, &got, 4) == Status::ok);
+    REQUIRE(others->post_send(1, peer, {0, 0}, &value, 4, SendMode::buffered) == Status::ok);
+    finish(*others, 2);
+    REQUIRE(got == 40u + static_cast<std::uint32_t>(peer));
+    job.barrier();
+}
+
+// The mix changes in mid-run: copies alone are shared by both sides; while the wire has much to do only one
+// side copies; then again. The bytes stay right, and the changes are counted.
+UCX_CASE(mix) {
+    Node node(job);
+    const auto channel = node.channel({0, 0});
+    const int peer = 1 - job.rank();
+    std::uint32_t operation = 0;
+    std::uint64_t shared_before = 0;
+    for (int phase = 0; phase < 3; ++phase) {
+        node.shm->set_wire_ns(phase == 1 ? 3'000'000'000u : 0);
+        job.barrier();
+        // One way only, so that there is something to share.
+        for (int i = 0; i < 40; ++i, ++operation) {
+            Bytes received(large);
+            const Bytes sent = pattern(large, operation);
+            if (job.rank() == 0)
+                REQUIRE(channel->post_send(0, peer, {operation, 0}, sent.data(), large, SendMode::buffered) ==
+                        Status::ok);
+            else
+                REQUIRE(channel->post_recv(0, peer, {operation, 0}, received.data(), large) == Status::ok);
+            finish(*channel, 1);
+            if (job.rank() == 1) REQUIRE(is_pattern(received, operation));
+        }
+        if (job.rank() == 0) continue;
+        const ShmAccount account = account_of(node, peer);
+        const std::uint64_t shared = messages_by(account, "coop");
+        std::printf("phase %d: %s because %s; %lu shared, %lu switches\n", phase, account.protocol,
+                    account.because, shared, account.switches);
+        if (phase == 1) {
+            REQUIRE(shared - shared_before <= 4);
+            REQUIRE(std::string(account.because) == "the wire takes longest");
+        }
+        shared_before = shared;
+    }
+    job.barrier();
+}
+
+}  // namespace thalweg::test
