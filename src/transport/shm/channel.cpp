@@ -44,11 +44,11 @@ Channel::Channel(ShmPort::Impl& port, const ShmGroup& group)
 Status Channel::open() {
     if (const Status status = grow(std::max<Slot>(group_.slots, 2)); failed(status)) return status;
     const Poster lock(port_);
-    // Memory can be written into where the system allows it between every two of the group.
+    // Memory can be written into where the system allows it with everybody who is within reach.
     bool writes = true;
     for (int rank = 0; rank < group_.size; ++rank) {
         const Peer* const peer = peer_of(rank);
-        writes &= peer != nullptr && peer->segment.writes();
+        writes &= peer == nullptr || peer->segment.writes();
     }
     capabilities_.one_sided = writes;
     opened_ = port_.open(*this);
@@ -178,6 +178,8 @@ Status Channel::attach(int peer, std::span<const std::byte> key, Target& target)
     if (port_.in_child()) return Status::transport_failed;
     RemoteMemory what;
     if (key.size() != sizeof what) return Status::invalid_argument;
+    const Poster lock(port_);
+    if (peer_of(peer) == nullptr || !peer_of(peer)->segment.writes()) return Status::unsupported;
     std::memcpy(&what, key.data(), sizeof what);
     const auto free = std::find_if(attached_.begin(), attached_.end(),
                                    [](const Attached& attached) { return attached.rank < 0; });

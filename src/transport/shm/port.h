@@ -36,7 +36,7 @@ struct Peer {
     const RingControl* control = nullptr;
     std::deque<Outgoing> outgoing;
     bool dead = false;
-    const char* reason = "";
+    const char* reason = "copying from or to its memory failed";
     Chooser chooser;
     ShmAccount account;
 };

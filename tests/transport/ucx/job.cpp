@@ -77,27 +77,48 @@ std::vector<Bytes> Job::exchange(const Bytes& mine) {
 Node::Node(Job& the_job, UcxOptions options, ShmOptions shm_options) : job(the_job) {
     options.process = shm_options.process = static_cast<std::uint32_t>(job.rank());
     options.processes = static_cast<std::uint32_t>(job.size());
-    const bool by_ucx = job_carrier == "ucx";
+    const bool by_ucx = job_carrier != "shm", by_shm = job_carrier != "ucx";
     std::string why;
-    const Status status = by_ucx ? UcxPort::open(options, port, why) : ShmPort::open(shm_options, shm, why);
+    if (by_ucx) {
+        const Status status = UcxPort::open(options, port, why);
+        if (failed(status)) std::fprintf(stderr, "rank %d: %s\n", job.rank(), why.c_str());
+        REQUIRE(status == Status::ok);
+        const auto mine = port->address();
+        offsets.push_back(0);
+        for (const Bytes& bytes : job.exchange(Bytes(mine.begin(), mine.end()))) {
+            table.insert(table.end(), bytes.begin(), bytes.end());
+            offsets.push_back(table.size());
+        }
+        REQUIRE(port->learn({table, offsets}, why) == Status::ok);
+    }
+    if (!by_shm) return;
+    const Status status = ShmPort::open(shm_options, shm, why);
     if (failed(status)) std::fprintf(stderr, "rank %d: %s\n", job.rank(), why.c_str());
     REQUIRE(status == Status::ok);
-    const auto mine = by_ucx ? port->address() : shm->address();
-    offsets.push_back(0);
-    std::uint32_t process = 0;
-    for (const Bytes& bytes : job.exchange(Bytes(mine.begin(), mine.end()))) {
-        if (!by_ucx) REQUIRE(shm->meet(process++, bytes, why) == Status::ok);
-        table.insert(table.end(), bytes.begin(), bytes.end());
-        offsets.push_back(table.size());
+    const auto mine = shm->address();
+    shm_addresses = job.exchange(Bytes(mine.begin(), mine.end()));
+    for (int process = 0; process < job.size(); ++process) {
+        if (by_ucx && !is_near(process)) continue;
+        REQUIRE(shm->meet(static_cast<std::uint32_t>(process), shm_addresses[process], why) == Status::ok);
     }
-    if (by_ucx) REQUIRE(port->learn({table, offsets}, why) == Status::ok);
 }
 
+bool Node::is_near(int process) const { return process / 2 == job.rank() / 2; }
+
 Status Node::make_channel(const UcxGroup& group, std::unique_ptr<Transport>& made) {
-    if (port) return port->make_channel(group, made);
-    return shm->make_channel({group.name, group.space, group.rank, group.size, group.processes, group.slots,
-                              group.drive_host, group.host},
-                             made);
+    if (!shm) return port->make_channel(group, made);
+    const ShmGroup inside{group.name,      group.space, group.rank,       group.size,
+                          group.processes, group.slots, group.drive_host, group.host};
+    if (!port) return shm->make_channel(inside, made);
+    CompositeParts parts;
+    Status status = port->make_channel(group, parts.between);
+    if (!failed(status)) status = shm->make_channel(inside, parts.inside);
+    if (failed(status)) return status;
+    for (int rank = 0; rank < group.size; ++rank)
+        parts.is_near.push_back(is_near(group.processes ? static_cast<int>(group.processes[rank]) : rank));
+    parts.port = shm.get();
+    parts.junction = &junction;
+    return make_composite(std::move(parts), made);
 }
 
 Status Node::name_channel(UcxChannelName& name) {

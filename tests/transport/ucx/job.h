@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "transport/composite/composite.h"
 #include "transport/shm/shm.h"
 #include "transport/ucx/ucx.h"
 
@@ -28,7 +29,7 @@ using Bytes = std::vector<std::byte>;
     } while (false)
 
 extern int job_rank;
-// What carries the messages: "ucx" or "shm".
+// What carries the messages: "ucx", "shm", or "composite": two ranks are a host each, ranks 0 and 1, 2 and 3.
 extern std::string job_carrier;
 
 class Job {
@@ -59,13 +60,17 @@ struct Node {
     Status make_channel(const UcxGroup& group, std::unique_ptr<Transport>& made);
     Status name_channel(UcxChannelName& name);
     void give_back(UcxChannelName name);
+    // Of a composite: on the same host.
+    bool is_near(int process) const;
 
     static ShmOptions standard_shm;  // as the case's arguments say
     Job& job;
     Bytes table;
     std::vector<std::uint64_t> offsets;
     std::unique_ptr<UcxPort> port;  // null where the carrier is shm
-    std::unique_ptr<ShmPort> shm;
+    std::unique_ptr<ShmPort> shm;   // null where it is ucx
+    std::vector<Bytes> shm_addresses;
+    Junction junction;
 };
 
 // Exchanges empty messages with every peer. The first message of a pair needs both ends to poll; later ones
@@ -91,17 +96,19 @@ std::uint64_t number(const Arguments& arguments, const std::string& name, std::u
 // Every case is run by all ranks; a rank that returns has passed.
 using Case = void (*)(Job& job, const Arguments& arguments);
 #define UCX_CASE(name) void name(Job& job, [[maybe_unused]] const Arguments& arguments)
-#define UCX_CASES(CASE)                                                                               \
-    CASE(messages)                                                                                    \
-    CASE(order)                                                                                       \
-    CASE(operations)                                                                                  \
-    CASE(channels)                                                                                    \
-    CASE(rounds)                                                                                      \
-    CASE(wrong_size)                                                                                  \
-    CASE(puts)                                                                                        \
-    CASE(rails) CASE(threads) CASE(driver) CASE(sleeping) CASE(bell) CASE(killed) CASE(killed_asleep) \
-        CASE(left) CASE(unchanged) CASE(forked) CASE(exits) CASE(many) CASE(stream) CASE(protocol)    \
-            CASE(refused) CASE(arena) CASE(shuffle) CASE(nonsense) CASE(mix)
+#define UCX_CASES(CASE)                                                                                \
+    CASE(messages)                                                                                     \
+    CASE(order)                                                                                        \
+    CASE(operations)                                                                                   \
+    CASE(channels)                                                                                     \
+    CASE(rounds)                                                                                       \
+    CASE(wrong_size)                                                                                   \
+    CASE(puts)                                                                                         \
+    CASE(rails)                                                                                        \
+    CASE(threads)                                                                                      \
+    CASE(driver) CASE(sleeping) CASE(bell) CASE(killed) CASE(killed_asleep) CASE(left) CASE(unchanged) \
+        CASE(forked) CASE(exits) CASE(many) CASE(stream) CASE(protocol) CASE(refused) CASE(arena)      \
+            CASE(shuffle) CASE(nonsense) CASE(mix) CASE(both_ways)
 #define UCX_DECLARE(name) UCX_CASE(name);
 UCX_CASES(UCX_DECLARE)
 #undef UCX_DECLARE

@@ -157,7 +157,7 @@ UCX_CASE(nonsense) {
     if (job.rank() == 1) {
         // As this process, a second time: another ring of rank 0's, which says that it is rank 2's or 1's.
         shm::Address address, own;
-        std::memcpy(&address, node.table.data() + node.offsets[0], sizeof address);
+        std::memcpy(&address, node.shm_addresses[0].data(), sizeof address);
         std::memcpy(&own, node.shm->address().data(), sizeof own);
         own.process = 1;
         shm::PeerSegment segment;
@@ -231,6 +231,39 @@ UCX_CASE(mix) {
         }
         shared_before = shared;
     }
+    job.barrier();
+}
+
+// Inside and between hosts at the same time, large messages with everybody: all arrive, a sleeper hears of
+// both kinds, and what crosses is metered and gone in the end.
+UCX_CASE(both_ways) {
+    Node node(job);
+    const auto channel = node.channel({0, 0});
+    const int size = job.size();
+    REQUIRE(channel->grow(2 * static_cast<Slot>(size)) == Status::ok);
+    for (std::uint32_t round = 0; round < 8; ++round) {
+        std::vector<Bytes> sent(size), received(size);
+        Slot slot = 0;
+        for (int peer = 0; peer < size; ++peer) {
+            if (peer == job.rank()) continue;
+            sent[peer] = pattern(large, round * 64 + static_cast<std::uint32_t>(job.rank() * 8 + peer));
+            received[peer].resize(large);
+            REQUIRE(channel->post_recv(slot++, peer, {round, 0}, received[peer].data(), large) == Status::ok);
+            REQUIRE(channel->post_send(slot++, peer, {round, 0}, sent[peer].data(), large,
+                                       SendMode::buffered) == Status::ok);
+        }
+        REQUIRE(round == 0 || node.junction.meter().left_ns() != 0);
+        finish_sleeping(*channel, slot);
+        for (int peer = 0; peer < size; ++peer) {
+            const auto seed = round * 64 + static_cast<std::uint32_t>(peer * 8 + job.rank());
+            REQUIRE(peer == job.rank() || is_pattern(received[peer], seed));
+        }
+        REQUIRE(node.junction.meter().left_ns() == 0 && node.junction.meter().bytes_per_s() > 0);
+    }
+    // Only the rank of the same host took the ways of shm.
+    for (const ShmAccount& account : node.shm->accounts())
+        REQUIRE(static_cast<int>(account.process) == (job.rank() ^ 1));
+    REQUIRE(node.shm->accounts().size() == 1);
     job.barrier();
 }
 
