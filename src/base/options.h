@@ -23,7 +23,7 @@ enum class WaitSetting : std::uint8_t { automatic, spin, sleep };
 enum class AgentSetting : std::uint8_t { automatic, off, sleep, sibling, core };
 enum class SetupSetting : std::uint8_t { lazy, early };
 enum class PresenceSetting : std::uint8_t { store, assume };
-enum class TransportSetting : std::uint8_t { automatic, ucx, mpi };
+enum class TransportSetting : std::uint8_t { automatic, ucx, mpi, shm };
 
 // Text with its room inside, at most `capacity - 1` bytes.
 template <std::size_t capacity>

@@ -19,6 +19,8 @@
 #include "plan/quiet_errors.h"
 #include "plan/set_up.h"
 #include "topology/placement.h"
+#include "topology/topology.h"
+#include "transport/composite/composite.h"
 #include "transport/mpi/host.h"
 #include "transport/ucx/ucx.h"
 
@@ -33,7 +35,7 @@ MPI_Comm self_comm;
 
 // Agreed in MPI_Init, equal on all ranks.
 bool any_thread_may_call = false;  // the program got MPI_THREAD_MULTIPLE everywhere
-bool tries_ucx = false;
+bool tries_ucx = false, tries_shm = false;
 std::vector<std::string>* rails;  // devices that all ranks found alike, where there are several; else null
 
 // What follows comes with the first communicator that needs it. Never destroyed: channels may outlive
@@ -52,6 +54,17 @@ struct Libucp {
 };
 Libucp& libucp() {
     static auto* const instance = new Libucp;
+    return *instance;
+}
+constinit std::atomic<ShmPort*> the_shm{nullptr};
+struct HostMemory {
+    bool tried = false;
+    std::unique_ptr<ShmPort> owner;
+    std::string description, why_not;
+    std::vector<ShmAccount> peers;  // when it was closed
+};
+HostMemory& host_memory() {
+    static auto* const instance = new HostMemory;
     return *instance;
 }
 // Addresses of more are too much for the memory of every rank.
@@ -96,7 +109,15 @@ bool make_agent(const World& world) try {
 bool wants_ucx(const World& world) {
     const TransportSetting setting = world.settings().transport;
     if (setting == TransportSetting::mpi || world.size() > most_processes) return false;
-    return setting == TransportSetting::ucx || !world.single_host();
+    return !world.single_host() || setting == TransportSetting::ucx;
+}
+
+// The same, and never where libucp was asked for.
+bool wants_shm(const World& world) {
+    const TransportSetting setting = world.settings().transport;
+    if (world.size() > most_processes) return false;
+    return setting == TransportSetting::shm ||
+           (setting == TransportSetting::automatic && !world.single_host());
 }
 
 // Of the devices that could be rails. No two ranks without memory are alike.
@@ -130,6 +151,58 @@ UcxPort* open_port(const World& world) try {
 } catch (const std::bad_alloc&) {
     libucp().why_not = "out of memory";
     return nullptr;
+}
+
+// The same for messages inside the host.
+ShmPort* open_shm(const World& world) try {
+    const std::lock_guard lock(mutex);
+    if (!host_memory().tried) {
+        host_memory().tried = true;
+        ShmOptions options;
+        options.process = static_cast<std::uint32_t>(world.rank());
+        options.peers = static_cast<std::uint32_t>(world.size());
+        ShmPort::open(options, host_memory().owner, host_memory().why_not);
+        the_shm.store(host_memory().owner.get(), std::memory_order_release);
+    }
+    return the_shm.load(std::memory_order_relaxed);
+} catch (const std::bad_alloc&) {
+    host_memory().why_not = "out of memory";
+    return nullptr;
+}
+
+// The ranks on the host of this one, itself included.
+std::span<const int> neighbours(MPI_Comm comm, const Topology& topology) {
+    int rank = 0;
+    host()->Comm_rank(comm, &rank);
+    return topology.ranks_on(topology.node_of(rank));
+}
+
+bool knows_neighbours(MPI_Comm comm, const ShmPort& port, const RankMap& places, const Topology& topology) {
+    for (const int rank : neighbours(comm, topology))
+        if (!port.knows(static_cast<std::uint32_t>(places[rank]))) return false;
+    return true;
+}
+
+// Maps the memory of every rank on this host. False: not of all.
+bool meet_neighbours(MPI_Comm comm, ShmPort& port, const RankMap& places, const Topology& topology) {
+    const Host& mpi = *host();
+    const std::span<const std::byte> own = port.address();
+    const int bytes = static_cast<int>(own.size());
+    // As with libucp's addresses, of which these are a tenth.
+    std::vector<std::byte> all(own.size() * static_cast<std::size_t>(topology.size()));
+    if (mpi.Allgather(own.data(), bytes, mpi.byte, all.data(), bytes, mpi.byte, comm) != MPI_SUCCESS)
+        return false;
+    for (const int rank : neighbours(comm, topology)) {
+        const std::span<const std::byte> address(all.data() + own.size() * static_cast<std::size_t>(rank),
+                                                 own.size());
+        std::string why;
+        if (!failed(port.meet(static_cast<std::uint32_t>(places[rank]), address, why))) continue;
+        THALWEG_LOG_AT(info, "the memory of rank %d is out of reach: %s", places[rank], why.c_str());
+        const std::lock_guard lock(mutex);
+        host_memory().why_not = why;
+        return false;
+    }
+    return true;
 }
 
 bool knows_all(const UcxPort& port, const RankMap& places, int size) {
@@ -202,6 +275,7 @@ void meet_for_the_last_time() {
     const std::uint64_t began_ns = now_ns();
     while (mpi.Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
         if (UcxPort* const port = the_port.load(std::memory_order_acquire)) port->poll();
+        if (ShmPort* const port = the_shm.load(std::memory_order_acquire)) port->poll();
         if (now_ns() - began_ns < spins_ns) {
             sched_yield();
         } else {
@@ -221,6 +295,10 @@ const char* name_of(Carrier carrier) {
             return "mpi";
         case Carrier::ucx:
             return "ucx";
+        case Carrier::shm:
+            return "shm";
+        case Carrier::composite:
+            return "shm and ucx";
     }
     return "unknown";
 }
@@ -249,43 +327,67 @@ void Attendance::agree(const World& world) {
     }
     any_thread_may_call = any[2] == 0;
     tries_ucx = wanted;
-    if (!any_thread_may_call && !tries_ucx) return;
+    tries_shm = wants_shm(world);
+    if (!any_thread_may_call && !tries_ucx && !tries_shm) return;
     if ((any[3] & any[4]) == 0 && devices.size() > 1 && devices.size() <= ucx_most_rails)
         rails = new std::vector<std::string>(std::move(devices));
     is_present.store(true, std::memory_order_release);
 }
 
-Carrier Attendance::agree_on_carrier(MPI_Comm comm, const World& world, const RankMap* places, int size) {
+Carrier Attendance::agree_on_carrier(MPI_Comm comm, const World& world, const RankMap* places,
+                                     const Topology& topology) {
     const Host& mpi = *host();
+    const int size = topology.size();
+    const bool shares_hosts = tries_shm && size > topology.nodes();
     UcxPort* const port = tries_ucx ? open_port(world) : nullptr;
-    // [no memory, no libucp, addresses lacking]
-    std::uint64_t any[3] = {places == nullptr || !make_agent(world), port == nullptr,
-                            port != nullptr && places != nullptr && !knows_all(*port, *places, size)};
+    ShmPort* const shm = shares_hosts ? open_shm(world) : nullptr;
+    // [no memory, no libucp, addresses lacking, no memory of hosts, addresses of that lacking]
+    std::uint64_t any[5] = {
+        places == nullptr || !make_agent(world), port == nullptr,
+        port != nullptr && places != nullptr && !knows_all(*port, *places, size), shm == nullptr,
+        shm != nullptr && places != nullptr && !knows_neighbours(comm, *shm, *places, topology)};
     if (!combined(comm, mpi.bor, any) || any[0] != 0) return Carrier::none;
-    if (any[1] == 0 && any[2] != 0) {
-        any[1] = !exchange_addresses(comm, *port, *places, size);
-        if (!combined(comm, mpi.bor, any)) return Carrier::none;
-    }
+    const bool exchanges = any[1] == 0 && any[2] != 0, meets = any[3] == 0 && any[4] != 0;
+    if (exchanges) any[1] = !exchange_addresses(comm, *port, *places, size);
+    if (meets) any[3] = !meet_neighbours(comm, *shm, *places, topology);
+    if ((exchanges || meets) && !combined(comm, mpi.bor, any)) return Carrier::none;
     if (tries_ucx && any[1] != 0)
         THALWEG_LOG_AT(info, "nonblocking operations do not run over libucp: %s",
                        port == nullptr ? libucp().why_not.c_str() : "another rank cannot use it");
-    if (any[1] == 0) return Carrier::ucx;
+    if (shares_hosts && any[3] != 0)
+        THALWEG_LOG_AT(info, "messages inside the host do not go through its memory: %s",
+                       shm == nullptr ? host_memory().why_not.c_str() : "it is out of reach for a rank");
+    if (any[3] == 0 && topology.nodes() == 1) return Carrier::shm;
+    if (any[1] == 0) return any[3] == 0 ? Carrier::composite : Carrier::ucx;
     return any_thread_may_call ? Carrier::mpi : Carrier::none;
 }
 
 void Attendance::end() {
     if (!present()) return;
     is_present.store(false, std::memory_order_release);
-    if (tries_ucx) meet_for_the_last_time();
+    if (tries_ucx || tries_shm) meet_for_the_last_time();
     stop_at_exit();
     const bool closed = close_lanes();
     match_unmatched();
     if (!closed) return;
     the_port.store(nullptr, std::memory_order_release);
     libucp().owner.reset();
+    the_shm.store(nullptr, std::memory_order_release);
+    if (host_memory().owner != nullptr) {
+        host_memory().description = host_memory().owner->description();
+        host_memory().peers = host_memory().owner->accounts();
+    }
+    host_memory().owner.reset();
 }
 
 UcxPort* Attendance::ucx() { return the_port.load(std::memory_order_acquire); }
+ShmPort* Attendance::shm() { return the_shm.load(std::memory_order_acquire); }
+
+// Never destroyed, as what it serves may outlive MPI_Finalize.
+Junction& Attendance::junction() {
+    static auto* const instance = new Junction;
+    return *instance;
+}
 
 // By a test of a receive that nothing matches: that makes every library look at all it has to do, which a
 // probe need not do (MPICH's, for a communicator of one rank, does not).
@@ -316,6 +418,11 @@ Attendance::Account Attendance::account() {
     }
     account.libucp = libucp().description;
     account.why_not_libucp = libucp().why_not;
+    const HostMemory& memory = host_memory();
+    account.shm = memory.owner != nullptr ? memory.owner->description() : memory.description;
+    account.shm_peers = memory.owner != nullptr ? memory.owner->accounts() : memory.peers;
+    account.why_not_shm = memory.why_not;
+    account.wire_ns = junction().meter().busy_ns(now_ns());
     return account;
 }
 

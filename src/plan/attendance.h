@@ -7,19 +7,24 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "plan/statistics.h"
 #include "plan/world.h"
 #include "transport/mpi/rank_map.h"
+#include "transport/shm/shm.h"
 
 namespace thalweg {
 
 class Agent;
+class Junction;
+class Topology;
 class UcxPort;
 
-// What carries the operations of a communicator.
-enum class Carrier : std::uint8_t { none, mpi, ucx };
+// What carries the operations of a communicator: nothing of ours, the MPI library, libucp, the memory of the
+// one host, or that inside hosts and libucp between them.
+enum class Carrier : std::uint8_t { none, mpi, ucx, shm, composite };
 const char* name_of(Carrier carrier);
 
 class Attendance {
@@ -40,12 +45,16 @@ class Attendance {
     static Reason refusal();
 
     // What carries the operations of `comm`, whose ranks are `places` of the world (null: this rank lacks
-    // memory). Starts libucp where it has not been, and tells the ranks each other's addresses. Collective,
-    // with the same answer everywhere. none: libucp cannot be used, and MPI not by the agent's thread.
-    static Carrier agree_on_carrier(MPI_Comm comm, const World& world, const RankMap* places, int size);
+    // memory) and live as `topology` says. Starts what it takes where that has not been done, and tells the
+    // ranks each other's addresses. Collective, with the same answer everywhere. none: nothing of ours can be
+    // used, and MPI not by the agent's thread.
+    static Carrier agree_on_carrier(MPI_Comm comm, const World& world, const RankMap* places,
+                                    const Topology& topology);
 
-    // Null until a communicator's carrier is ucx.
+    // Null until a communicator's carrier is ucx or composite; shm or composite.
     static UcxPort* ucx();
+    static ShmPort* shm();
+    static Junction& junction();
     // Keeps the MPI library progressing; by a thread that may call it.
     static void drive_host(void*);
 
@@ -62,6 +71,11 @@ class Attendance {
         std::string place, why_there;  // "anywhere", "the rank's mask has one core"
         std::string libucp;            // its version and rails
         std::string why_not_libucp;
+        // Of messages inside the host: what they go through, or why not; how those of each peer went; and the
+        // time during which something was on the wire between hosts, in nanoseconds.
+        std::string shm, why_not_shm;
+        std::vector<ShmAccount> shm_peers;
+        std::uint64_t wire_ns = 0;
     };
     static Account account();
 };

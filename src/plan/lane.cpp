@@ -4,8 +4,10 @@
 #include <iterator>
 #include <new>
 
-#include "plan/attendance.h"
+#include "transport/composite/composite.h"
 #include "transport/mpi/mpi_transport.h"
+#include "transport/shm/shm.h"
+#include "transport/ucx/ucx.h"
 
 namespace thalweg {
 
@@ -31,20 +33,46 @@ Lane::Lane(World& world, std::shared_ptr<LaneNumber> number, int rank, int size,
     make_channels(world);
 }
 
-std::shared_ptr<Lane> Lane::over_ucx(World& world, UcxChannelName name, int rank, int size,
-                                     const RankMap& places) try {
+std::shared_ptr<Lane> Lane::over_ports(World& world, Carrier carrier, ChannelName name, int rank,
+                                       const Topology& topology, const RankMap& places) try {
     std::shared_ptr<Lane> lane(new Lane);
+    const int size = topology.size();
     lane->processes_.reserve(static_cast<std::size_t>(size));
     for (int member = 0; member < size; ++member)
         lane->processes_.push_back(static_cast<std::uint32_t>(places[member]));
-    UcxGroup group;
-    group.name = name;
-    group.rank = rank;
-    group.size = size;
-    group.processes = lane->processes_.data();
-    group.slots = slots_of(world);
-    group.drive_host = Attendance::drive_host;
-    if (failed(Attendance::ucx()->make_channel(group, lane->transport_))) return nullptr;
+    std::unique_ptr<Transport> inside, between;
+    if (carrier != Carrier::shm) {
+        UcxGroup group;
+        group.name = name;
+        group.rank = rank;
+        group.size = size;
+        group.processes = lane->processes_.data();
+        group.slots = slots_of(world);
+        group.drive_host = Attendance::drive_host;
+        if (failed(Attendance::ucx()->make_channel(group, between))) return nullptr;
+    }
+    if (carrier != Carrier::ucx) {
+        ShmGroup group;
+        group.name = name;
+        group.rank = rank;
+        group.size = size;
+        group.processes = lane->processes_.data();
+        group.slots = slots_of(world);
+        group.drive_host = Attendance::drive_host;
+        if (failed(Attendance::shm()->make_channel(group, inside))) return nullptr;
+    }
+    if (carrier == Carrier::composite) {
+        CompositeParts parts;
+        parts.inside = std::move(inside);
+        parts.between = std::move(between);
+        for (int member = 0; member < size; ++member)
+            parts.is_near.push_back(topology.node_of(member) == topology.node_of(rank));
+        parts.junction = &Attendance::junction();
+        parts.port = Attendance::shm();
+        if (failed(make_composite(std::move(parts), lane->transport_))) return nullptr;
+    } else {
+        lane->transport_ = carrier == Carrier::shm ? std::move(inside) : std::move(between);
+    }
     lane->make_channels(world);
     return lane;
 } catch (const std::bad_alloc&) {

@@ -19,13 +19,14 @@
 
 #include "engine/driven.h"
 #include "engine/engine.h"
+#include "plan/attendance.h"
 #include "plan/calibrate.h"
 #include "plan/statistics.h"
 #include "plan/world.h"
 #include "select/select.h"
 #include "topology/topology.h"
+#include "transport/channel_name.h"
 #include "transport/mpi/rank_map.h"
-#include "transport/ucx/ucx.h"
 
 namespace thalweg {
 
@@ -79,9 +80,10 @@ class Lane {
   public:
     // Local. Throws std::bad_alloc. `places`: the group's ranks in the world.
     Lane(World& world, std::shared_ptr<LaneNumber> number, int rank, int size, RankMap places);
-    // The same over libucp, as a channel of this name. Null where there is no memory, or libucp refuses.
-    static std::shared_ptr<Lane> over_ucx(World& world, UcxChannelName name, int rank, int size,
-                                          const RankMap& places);
+    // The same over ports of this process's own, as a channel of this name; pre: `carrier` is ucx, shm or
+    // composite. Null where there is no memory, or a port refuses.
+    static std::shared_ptr<Lane> over_ports(World& world, Carrier carrier, ChannelName name, int rank,
+                                            const Topology& topology, const RankMap& places);
     // Waits for the agent to let go, at most one pass of its. Not inside an attribute callback. Pre: nothing
     // is pending.
     ~Lane();
@@ -124,7 +126,7 @@ class Lane {
     std::uint64_t most_idle_bytes_ = 0;
 
     std::shared_ptr<LaneNumber> number_;    // over MPI
-    std::vector<std::uint32_t> processes_;  // over libucp: those of the group
+    std::vector<std::uint32_t> processes_;  // over ports: those of the group
     std::unique_ptr<Transport> transport_;
     const MpiTransport* mpi_ = nullptr;  // transport_, where it is that
     std::shared_ptr<Channel> channel_;

@@ -41,7 +41,7 @@ class NonblockingState {
     int rank() const { return rank_; }
     int size() const { return size_; }
     const Topology& topology() const { return topology_; }
-    // ucx or mpi.
+    // Anything but none.
     Carrier carrier() const { return carrier_; }
     WaitPolicy policy() const { return policy_; }
     const std::shared_ptr<Lane>& lane() const { return lane_; }
@@ -64,8 +64,8 @@ class NonblockingState {
     // `places` is null where this rank lacks memory.
     static std::shared_ptr<Lane> make_lane(MPI_Comm comm, Carrier carrier, World& world,
                                            Communicator& communicator, const RankMap* places, Reason& why);
-    std::shared_ptr<Lane> make_ucx_plan_lane(MPI_Comm comm, std::size_t parts,
-                                             std::vector<std::uint32_t>& numbers, Reason& why);
+    std::shared_ptr<Lane> make_named_plan_lane(MPI_Comm comm, std::size_t parts,
+                                               std::vector<std::uint32_t>& numbers, Reason& why);
 
     World& world_;
     Communicator& communicator_;

@@ -12,6 +12,8 @@
 #include "plan/set_up.h"
 #include "transport/mpi/host.h"
 #include "transport/mpi/mpi_transport.h"
+#include "transport/shm/shm.h"
+#include "transport/ucx/ucx.h"
 
 namespace thalweg {
 
@@ -85,28 +87,29 @@ std::shared_ptr<LaneNumber> claim_number(MPI_Comm comm, World& world, bool leads
 }
 
 // A name that rank 0 gave, or null where it has none left.
-static std::optional<UcxChannelName> agree_on_name(MPI_Comm comm, bool leads) {
+static std::optional<ChannelName> agree_on_name(MPI_Comm comm, Carrier carrier, bool leads) {
     const Host& mpi = *host();
     std::uint64_t name[3] = {0, 0, 0};  // [there is one, its parts]
-    UcxChannelName given;
-    if (leads && !failed(Attendance::ucx()->name_channel(given))) {
+    ChannelName given;
+    if (leads && carrier == Carrier::shm) given = Attendance::shm()->name_channel();
+    if (leads && (carrier == Carrier::shm || !failed(Attendance::ucx()->name_channel(given)))) {
         name[0] = 1;
         name[1] = given.root;
         name[2] = given.counter;
     }
     if (mpi.Bcast(name, 3, mpi.uint64, 0, comm) != MPI_SUCCESS || name[0] == 0) return std::nullopt;
-    return UcxChannelName{static_cast<std::uint32_t>(name[1]), static_cast<std::uint32_t>(name[2])};
+    return ChannelName{static_cast<std::uint32_t>(name[1]), static_cast<std::uint32_t>(name[2])};
 }
 
 std::shared_ptr<Lane> NonblockingState::make_lane(MPI_Comm comm, Carrier carrier, World& world,
                                                   Communicator& communicator, const RankMap* places,
                                                   Reason& why) {
     const int rank = communicator.rank(), size = communicator.size();
-    if (carrier == Carrier::ucx) {
-        const std::optional<UcxChannelName> name = agree_on_name(comm, rank == 0);
+    if (carrier != Carrier::mpi) {
+        const std::optional<ChannelName> name = agree_on_name(comm, carrier, rank == 0);
         why = name ? Reason::setup_failed : Reason::too_many;
         if (!name || places == nullptr) return nullptr;
-        return Lane::over_ucx(world, *name, rank, size, *places);
+        return Lane::over_ports(world, carrier, *name, rank, communicator.topology(), *places);
     }
     std::shared_ptr<LaneNumber> number = claim_number(comm, world, rank == 0, places != nullptr, why);
     if (number == nullptr || places == nullptr) return nullptr;
@@ -131,7 +134,7 @@ std::shared_ptr<NonblockingState> NonblockingState::set_up(MPI_Comm comm, Commun
     const bool ready = state != nullptr && !failed(world.locate(comm, all, &places)) && all;
     if (ready) state->take_over(std::move(places));
     const RankMap* const known_places = ready ? &state->places_ : nullptr;
-    const Carrier carrier = Attendance::agree_on_carrier(comm, world, known_places, communicator.size());
+    const Carrier carrier = Attendance::agree_on_carrier(comm, world, known_places, communicator.topology());
     if (carrier == Carrier::none) {
         why = Reason::unattended;
         return nullptr;
@@ -225,7 +228,7 @@ std::shared_ptr<Lane> NonblockingState::make_plan_lane(MPI_Comm comm, std::size_
                                                        std::vector<std::uint32_t>& numbers, Reason& why) {
     QuietErrors quiet(comm);
     const Host& mpi = *host();
-    if (carrier_ == Carrier::ucx) return make_ucx_plan_lane(comm, parts, numbers, why);
+    if (carrier_ != Carrier::mpi) return make_named_plan_lane(comm, parts, numbers, why);
     if (plans_->lane == nullptr) {
         plans_->lane = claim_number(comm, world_, rank_ == 0, true, why);
         if (plans_->lane == nullptr) return nullptr;
@@ -284,12 +287,13 @@ std::shared_ptr<Lane> NonblockingState::make_plan_lane(MPI_Comm comm, std::size_
 }
 
 // A channel of its own for each, so that its numbers are nobody else's.
-std::shared_ptr<Lane> NonblockingState::make_ucx_plan_lane(MPI_Comm comm, std::size_t parts,
-                                                           std::vector<std::uint32_t>& numbers, Reason& why) {
-    const std::optional<UcxChannelName> name = agree_on_name(comm, rank_ == 0);
+std::shared_ptr<Lane> NonblockingState::make_named_plan_lane(MPI_Comm comm, std::size_t parts,
+                                                             std::vector<std::uint32_t>& numbers,
+                                                             Reason& why) {
+    const std::optional<ChannelName> name = agree_on_name(comm, carrier_, rank_ == 0);
     why = name ? Reason::setup_failed : Reason::too_many;
     if (!name) return nullptr;
-    std::shared_ptr<Lane> lane = Lane::over_ucx(world_, *name, rank_, size_, places_);
+    std::shared_ptr<Lane> lane = Lane::over_ports(world_, carrier_, *name, rank_, topology_, places_);
     try {
         for (std::uint32_t part = 0; part < parts; ++part) numbers.push_back(part);
     } catch (const std::bad_alloc&) {

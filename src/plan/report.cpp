@@ -15,6 +15,7 @@
 #include "engine/agent.h"
 #include "plan/attendance.h"
 #include "plan/bypass.h"
+#include "plan/report_inside.h"
 #include "plan/report_text.h"
 #include "thalweg/thalweg.h"
 #include "transport/mpi/host.h"
@@ -185,6 +186,7 @@ void append_agent(std::string& text, const AgentRow& row) {
     text += seconds_text(row.cpu_ns);
     if (!row.account.libucp.empty()) text += ", \"libucp\": " + quoted(row.account.libucp);
     if (!row.account.why_not_libucp.empty()) text += ", \"no_libucp\": " + quoted(row.account.why_not_libucp);
+    append_inside_json(text, row.account);
     text += '}';
 }
 
@@ -319,6 +321,7 @@ std::string as_table(const World& world, const std::vector<std::shared_ptr<Commu
         text += row.account.libucp.empty() ? "\n" : "; " + printable(row.account.libucp) + "\n";
         if (!row.account.why_not_libucp.empty())
             text += "  not over libucp: " + row.account.why_not_libucp + "\n";
+        append_inside_table(text, row.account);
     }
     append(text, "  largest of any rank: %.6f s in %" PRIu64 " accelerated calls, %.6f s of it asleep\n",
            static_cast<double>(most[elapsed_ns]) * 1e-9, most[accelerated],

@@ -91,13 +91,14 @@ def check_nonblocking():
     else:
         check(world["nonblocking_over"] == case, f"carried by {world['nonblocking_over']}")
         check(("libucp" in agent) == (case == "ucx"), f"agent: {agent}")
+        check(("inside_hosts" in agent) == (case == "shm"), f"agent: {agent}")
     table = run("-")
     for words in (("nonblocking over",), ("agent: ", "wake-ups"), ("ibarrier", "native: " + early)):
         check(any(all(word in line for word in words) for line in table.stderr.splitlines()), f"{words}: {table.stderr}")
     print("ok")
 
 
-if case in ("mpi", "ucx"):
+if case in ("mpi", "ucx", "shm"):
     check_nonblocking()
     sys.exit()
 if spawned:

@@ -39,7 +39,7 @@ struct ShmOptions {
     // Memory that others can copy from without the system: allocate().
     std::size_t arena_bytes = 0;
     // Larger messages wait for their receive, and are copied once. At most 16 KiB.
-    std::size_t eager_bytes = 8 * 1024;
+    std::size_t eager_bytes = 16 * 1024;
     std::size_t chunk_bytes = 128 * 1024;  // copied in one poll
     bool cma = true;                       // false: as if the system refused to copy between processes
     // "cma_get", "cma_put", "coop", "direct", "eager": the only protocol for large messages, where it works

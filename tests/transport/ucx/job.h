@@ -106,9 +106,10 @@ using Case = void (*)(Job& job, const Arguments& arguments);
     CASE(puts)                                                                                         \
     CASE(rails)                                                                                        \
     CASE(threads)                                                                                      \
-    CASE(driver) CASE(sleeping) CASE(bell) CASE(killed) CASE(killed_asleep) CASE(left) CASE(unchanged) \
-        CASE(forked) CASE(exits) CASE(many) CASE(stream) CASE(protocol) CASE(refused) CASE(arena)      \
-            CASE(shuffle) CASE(nonsense) CASE(mix) CASE(both_ways)
+    CASE(driver)                                                                                       \
+    CASE(sleeping) CASE(bell) CASE(killed) CASE(killed_asleep) CASE(left) CASE(unchanged) CASE(forked) \
+        CASE(exits) CASE(many) CASE(stream) CASE(protocol) CASE(refused) CASE(arena) CASE(shuffle)     \
+            CASE(nonsense) CASE(mix) CASE(both_ways) CASE(speed)
 #define UCX_DECLARE(name) UCX_CASE(name);
 UCX_CASES(UCX_DECLARE)
 #undef UCX_DECLARE

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
@@ -264,6 +265,34 @@ UCX_CASE(both_ways) {
     for (const ShmAccount& account : node.shm->accounts())
         REQUIRE(static_cast<int>(account.process) == (job.rank() ^ 1));
     REQUIRE(node.shm->accounts().size() == 1);
+    job.barrier();
+}
+
+// For measuring: pairs of ranks swap messages, all at the same time; how long one swap takes.
+UCX_CASE(speed) {
+    Node node(job);
+    const auto channel = node.channel({0, 0});
+    const std::size_t bytes = number(arguments, "bytes", 1u << 20);
+    const auto count = static_cast<std::uint32_t>(number(arguments, "count", 200));
+    const int peer = job.rank() ^ 1;
+    const Bytes sent = pattern(bytes, 1);
+    Bytes received(bytes);
+    std::vector<double> times;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const double begin = seconds_now();
+        REQUIRE(channel->post_recv(0, peer, {i, 0}, received.data(), bytes) == Status::ok);
+        REQUIRE(channel->post_send(1, peer, {i, 0}, sent.data(), bytes, SendMode::buffered) == Status::ok);
+        if (arguments.contains("sleep"))
+            finish_sleeping(*channel, 2);
+        else
+            finish(*channel, 2);
+        times.push_back(seconds_now() - begin);
+    }
+    REQUIRE(is_pattern(received, 1));
+    std::sort(times.begin(), times.end());
+    if (job.rank() == 0)
+        std::printf("%zu bytes: median %.2f us, best %.2f us\n", bytes, 1e6 * times[count / 2],
+                    1e6 * times[0]);
     job.barrier();
 }
 

@@ -42,8 +42,8 @@ UCX_CASE(stream) {
     if (job.rank() == 1) REQUIRE(is_pattern(received[0], 3) && is_pattern(received[1], 3));
     const double rate = static_cast<double>(bytes) * count / elapsed;
     const char* line = std::getenv("THALWEG_LAB_RATE_BYTES_PER_S");
-    std::printf("rank %d: %s: %u x %zu bytes, %.2f MB/s", job.rank(), node.port->description(), count, bytes,
-                1e-6 * rate);
+    std::printf("rank %d: %s: %u x %zu bytes, %.2f MB/s", job.rank(),
+                (node.port ? node.port->description() : node.shm->description()), count, bytes, 1e-6 * rate);
     if (line) std::printf(" (%.1f %% of a rail's rate)", 100 * rate / std::atof(line));
     std::printf(", %.1f %% of a core, %d sleeps in %.2f s\n", 100 * used / elapsed, sleeps, elapsed);
     job.barrier();

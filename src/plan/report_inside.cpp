@@ -1,0 +1,50 @@
+#include "plan/report_inside.h"
+
+#include <cinttypes>
+
+#include "plan/report_text.h"
+
+namespace thalweg {
+namespace {
+
+std::uint64_t ns_of(double seconds) { return static_cast<std::uint64_t>(seconds * 1e9); }
+
+}  // namespace
+
+void append_inside_json(std::string& text, const Attendance::Account& account) {
+    if (!account.why_not_shm.empty()) text += ", \"no_host_memory\": " + quoted(account.why_not_shm);
+    if (account.shm.empty()) return;
+    text += ", \"inside_hosts\": {\"through\": " + quoted(account.shm);
+    text += ", \"seconds_on_wire\": " + seconds_text(account.wire_ns) + ", \"peers\": [";
+    bool first = true;
+    for (const ShmAccount& peer : account.shm_peers) {
+        append(text, "%s{\"process\": %u, \"protocol\": \"%s\", \"because\": \"%s\", \"switches\": %" PRIu64,
+               first ? "" : ", ", peer.process, peer.protocol, peer.because, peer.switches);
+        text += ", \"seconds_copying\": " + seconds_text(ns_of(peer.copy_seconds)) +
+                ", \"seconds_under_way\": " + seconds_text(ns_of(peer.transfer_seconds)) + ", \"bytes\": {";
+        bool first_protocol = true;
+        for (int i = 0; i < ShmAccount::protocols; ++i) {
+            if (peer.messages[i] == 0) continue;
+            append(text, "%s\"%s\": %" PRIu64, first_protocol ? "" : ", ", ShmAccount::names[i],
+                   peer.bytes[i]);
+            first_protocol = false;
+        }
+        text += "}}";
+        first = false;
+    }
+    text += "]}";
+}
+
+void append_inside_table(std::string& text, const Attendance::Account& account) {
+    if (!account.why_not_shm.empty())
+        text += "  not through the host's memory: " + account.why_not_shm + "\n";
+    if (account.shm.empty()) return;
+    append(text, "  inside the host: %s; %.6f s with something on the wire\n", account.shm.c_str(),
+           static_cast<double>(account.wire_ns) * 1e-9);
+    for (const ShmAccount& peer : account.shm_peers)
+        append(text, "    rank %u: %s, because %s (%" PRIu64 " changes); copied for %.6f s of %.6f s\n",
+               peer.process, peer.protocol, peer.because, peer.switches, peer.copy_seconds,
+               peer.transfer_seconds);
+}
+
+}  // namespace thalweg
