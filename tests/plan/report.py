@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 folder, command = sys.argv[1], sys.argv[2:]
-case = command[0] if command[0] in ("spawned", "one_host", "mpi", "ucx") else ""
+case = command[0] if command[0] in ("spawned", "one_host", "mpi", "ucx", "shm") else ""
 spawned, one_host = case == "spawned", case == "one_host"
 command = command[case != "":]
 path = os.path.join(folder, f"report-{os.getpid()}.json")
