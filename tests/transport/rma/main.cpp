@@ -1,0 +1,322 @@
+// Exchanges over the windows of a real MPI, without the preload objects: `mpiexec -n P test_rma_X CASE
+// [arguments]`. What failed is printed; the exit status says so too.
+#include <mpi.h>
+#include <time.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "plan/rma_alltoallv.h"
+#include "plan/window_pool.h"
+
+namespace {
+std::size_t allocations = 0;  // by this program; the MPI library's own are in C
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+    ++allocations;
+    if (void* memory = std::malloc(bytes)) return memory;
+    throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace thalweg {
+namespace {
+
+constexpr const char* ways[] = {"rma_fence", "rma_fence_barrier", "rma_lock", "rma_pscw", "rma_get"};
+constexpr unsigned char poison = 0xa5;
+constexpr std::size_t guard = 64;  // bytes before and after every block that nobody may touch
+
+[[noreturn]] void fail(const char* format, auto... arguments) {
+    std::fprintf(stderr, format, arguments...);
+    std::fprintf(stderr, "\n");
+    // Launchers drop what they have not forwarded yet.
+    const timespec span{0, 200'000'000};
+    nanosleep(&span, nullptr);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    std::abort();
+}
+
+#define REQUIRE(condition, ...)              \
+    do {                                     \
+        if (!(condition)) fail(__VA_ARGS__); \
+    } while (false)
+
+int rank = 0, size = 1;
+
+void nap(unsigned microseconds) {
+    const timespec span{0, static_cast<long>(microseconds) * 1000};
+    nanosleep(&span, nullptr);
+}
+
+// Every rank works out the whole matrix: bytes from one to another.
+using Matrix = std::vector<std::uint64_t>;
+Matrix matrix_of(const std::string& kind, unsigned seed) {
+    Matrix bytes(static_cast<std::size_t>(size * size));
+    std::mt19937 random(seed);
+    for (int from = 0; from < size; ++from)
+        for (int to = 0; to < size; ++to) {
+            std::uint64_t& value = bytes[static_cast<std::size_t>(from * size + to)];
+            const std::uint64_t any = 1 + random() % 5000;
+            if (kind == "dense") value = any;
+            if (kind == "sparse") value = random() % 3 == 0 ? any : 0;
+            if (kind == "large") value = 100'000 + any;
+            if (kind == "from_one") value = from == 0 ? any : 0;
+            if (kind == "only_self") value = from == to ? any : 0;
+            if (kind == "others") value = from != to ? any : 0;
+        }
+    return bytes;
+}
+
+// One exchange's memory, with gaps between the blocks.
+struct Memory {
+    Matrix bytes;
+    std::vector<unsigned char> in, out;
+    std::vector<std::uint64_t> send_bytes, receive_bytes;
+    std::vector<MPI_Aint> send_at, receive_at;
+
+    explicit Memory(Matrix matrix) : bytes(std::move(matrix)) {
+        std::size_t in_end = guard, out_end = guard;
+        for (int peer = 0; peer < size; ++peer) {
+            send_bytes.push_back(bytes[static_cast<std::size_t>(rank * size + peer)]);
+            receive_bytes.push_back(bytes[static_cast<std::size_t>(peer * size + rank)]);
+            send_at.push_back(static_cast<MPI_Aint>(in_end));
+            in_end += send_bytes.back() + guard;
+        }
+        // Not in the order of the ranks.
+        receive_at.resize(static_cast<std::size_t>(size));
+        for (int peer = size - 1; peer >= 0; --peer) {
+            receive_at[static_cast<std::size_t>(peer)] = static_cast<MPI_Aint>(out_end);
+            out_end += receive_bytes[static_cast<std::size_t>(peer)] + guard;
+        }
+        in.resize(in_end);
+        out.resize(out_end);
+    }
+
+    static unsigned char value(int from, int to, std::size_t at, unsigned round) {
+        const auto word = static_cast<std::uint32_t>(at * 2654435761u + static_cast<unsigned>(from) * 40503u +
+                                                     static_cast<unsigned>(to) * 9973u + round * 7919u);
+        return static_cast<unsigned char>(word >> 13);
+    }
+
+    void prepare(unsigned round) {
+        std::memset(out.data(), poison, out.size());
+        for (int to = 0; to < size; ++to) {
+            const auto t = static_cast<std::size_t>(to);
+            for (std::size_t i = 0; i < send_bytes[t]; ++i)
+                in[static_cast<std::size_t>(send_at[t]) + i] = value(rank, to, i, round);
+        }
+    }
+
+    void check(unsigned round, const char* what) const {
+        std::vector<bool> written(out.size(), false);
+        for (int from = 0; from < size; ++from) {
+            const auto f = static_cast<std::size_t>(from);
+            for (std::size_t i = 0; i < receive_bytes[f]; ++i) {
+                const std::size_t at = static_cast<std::size_t>(receive_at[f]) + i;
+                written[at] = true;
+                REQUIRE(out[at] == value(from, rank, i, round),
+                        "%s: rank %d, round %u: byte %zu from %d is wrong", what, rank, round, i, from);
+            }
+        }
+        for (std::size_t at = 0; at < out.size(); ++at)
+            REQUIRE(written[at] || out[at] == poison,
+                    "%s: rank %d, round %u: byte %zu between blocks was written", what, rank, round, at);
+    }
+
+    ByteBlocks blocks() { return {in.data(), out.data(), send_bytes, receive_bytes, send_at, receive_at}; }
+};
+
+struct Job {
+    MPI_Comm comm = MPI_COMM_NULL;
+    const Host* mpi = nullptr;
+    std::unique_ptr<WindowPool> pool;
+
+    explicit Job(const Host& host) : mpi(&host) {
+        MPI_Comm_split(MPI_COMM_WORLD, 0, 0, &comm);
+        pool = std::make_unique<WindowPool>(host, comm);
+    }
+    ~Job() {
+        REQUIRE(pool->drain() == MPI_SUCCESS, "drain failed");
+        REQUIRE(pool->alive() == 0, "%d windows were left", pool->alive());
+        MPI_Comm_free(&comm);
+    }
+    std::unique_ptr<RmaAlltoallv> make(const char* way, Memory& memory, std::span<const char> near = {}) {
+        auto options = rma_options(way);
+        REQUIRE(options.has_value(), "%s is not known", way);
+        options->near = near;
+        int error = MPI_SUCCESS;
+        auto plan = RmaAlltoallv::make(*mpi, comm, *pool, memory.blocks(), *options, error);
+        REQUIRE(plan != nullptr, "%s: make: MPI error %d", way, error);
+        return plan;
+    }
+};
+
+void require(int error, const char* what) { REQUIRE(error == MPI_SUCCESS, "%s: MPI error %d", what, error); }
+
+// Every way and pattern, data that change, ranks that come at different times, and nothing between epochs.
+void restarts(unsigned rounds) {
+    std::mt19937 random(static_cast<unsigned>(rank) + 1);
+    for (const char* way : ways)
+        for (const char* kind : {"dense", "sparse", "large", "from_one", "only_self", "others"}) {
+            Job job(*host());
+            Memory memory(matrix_of(kind, 3));
+            std::vector<char> near(static_cast<std::size_t>(size));
+            for (int peer = 0; peer < size; ++peer)
+                near[static_cast<std::size_t>(peer)] = peer % 2 == rank % 2;
+            auto plan = job.make(way, memory, near);
+            for (unsigned round = 0; round < rounds; ++round) {
+                memory.prepare(round);
+                if (random() % 4 == 0) nap(random() % 500);
+                require(plan->start(), way);
+                if (random() % 4 == 0) nap(random() % 500);
+                if (round % 2 == 0) {
+                    require(plan->wait(), way);
+                } else {
+                    for (bool done = false; !done;) require(plan->test(done), way);
+                }
+                memory.check(round, way);
+            }
+        }
+}
+
+// Two exchanges started and completed in opposite orders on different ranks: no start and no test may wait
+// for another rank to do the same.
+void opposite(unsigned rounds) {
+    for (const char* way : {"rma_pscw", "rma_get"}) {
+        Job job(*host());
+        Memory first(matrix_of("others", 5)), second(matrix_of("sparse", 9));
+        auto one = job.make(way, first), two = job.make(way, second);
+        RmaAlltoallv* plans[2] = {one.get(), two.get()};
+        const int early = rank % 2;
+        for (unsigned round = 0; round < rounds; ++round) {
+            first.prepare(2 * round);
+            second.prepare(2 * round + 1);
+            require(plans[early]->start(), way);
+            require(plans[1 - early]->start(), way);
+            bool done[2] = {};
+            while (!done[0] || !done[1])
+                for (int i = 0; i < 2; ++i)
+                    if (!done[i]) require(plans[i]->test(done[i]), way);
+            first.check(2 * round, way);
+            second.check(2 * round + 1, way);
+        }
+    }
+}
+
+// Plans freed in different orders on different ranks; windows are freed when all ranks gave them back, and
+// not before; a full pool says so everywhere.
+void pool() {
+    Job job(*host());
+    Memory memory(matrix_of("dense", 1));
+    std::vector<std::unique_ptr<Memory>> memories;
+    std::vector<std::unique_ptr<RmaAlltoallv>> plans;
+    for (int i = 0; i < 6; ++i) {
+        memories.push_back(std::make_unique<Memory>(matrix_of("sparse", static_cast<unsigned>(i))));
+        plans.push_back(job.make("rma_fence", *memories.back()));
+    }
+    REQUIRE(job.pool->alive() == 6, "%d windows are alive, not 6", job.pool->alive());
+    // Half of them on every rank, but only those of both kinds of rank are given back by all.
+    for (int i = 0; i < 6; ++i)
+        if (i < 2 || (i - 2) / 2 == rank % 2) plans[static_cast<std::size_t>(i)].reset();
+    require(job.pool->drain(), "drain");
+    const int expected = size == 1 ? 2 : 4;
+    REQUIRE(job.pool->alive() == expected, "%d windows are alive, not %d", job.pool->alive(), expected);
+    for (auto& plan : plans) plan.reset();
+    auto again = job.make("rma_get", memory);  // frees what was given back meanwhile
+    REQUIRE(job.pool->alive() == 1, "%d windows are alive, not 1", job.pool->alive());
+    memory.prepare(1);
+    require(again->start(), "start");
+    require(again->wait(), "wait");
+    memory.check(1, "rma_get");
+    again.reset();
+    for (int i = 0; i < WindowPool::capacity; ++i) plans.push_back(job.make("rma_fence", memory));
+    int error = MPI_SUCCESS;
+    REQUIRE(
+        RmaAlltoallv::make(*job.mpi, job.comm, *job.pool, memory.blocks(), RmaOptions{}, error) == nullptr &&
+            error == MPI_ERR_NO_MEM,
+        "a full pool gave a plan, or error %d", error);
+    plans.clear();
+}
+
+// Between start and completion: no window, request, group or communicator is made, nothing is gathered, and
+// nothing allocated.
+long dear_calls = 0;
+template <auto Host::*member>
+struct Counted;
+template <typename... Arguments, int (*Host::*member)(Arguments...)>
+struct Counted<member> {
+    static int call(Arguments... arguments) {
+        ++dear_calls;
+        return (host()->*member)(arguments...);
+    }
+};
+
+void dear(unsigned rounds) {
+    Host counted = *host();
+    counted.Win_create = Counted<&Host::Win_create>::call;
+    counted.Win_free = Counted<&Host::Win_free>::call;
+    counted.Alltoall = Counted<&Host::Alltoall>::call;
+    counted.Allreduce = Counted<&Host::Allreduce>::call;
+    counted.Send_init = Counted<&Host::Send_init>::call;
+    counted.Recv_init = Counted<&Host::Recv_init>::call;
+    counted.Group_incl = Counted<&Host::Group_incl>::call;
+    counted.Comm_create = Counted<&Host::Comm_create>::call;
+    for (const char* way : ways) {
+        Job job(counted);
+        Memory memory(matrix_of("dense", 2));
+        dear_calls = 0;
+        auto plan = job.make(way, memory);
+        REQUIRE(dear_calls > 0, "%s: making the plan was not seen", way);
+        for (unsigned round = 0; round < rounds; ++round) {
+            memory.prepare(round);
+            const long calls_before = dear_calls;
+            const std::size_t allocations_before = allocations;
+            require(plan->start(), way);
+            require(plan->wait(), way);
+            const long calls = dear_calls - calls_before;
+            const std::size_t allocated = allocations - allocations_before;
+            REQUIRE(calls == 0, "%s: %ld dear calls in an epoch", way, calls);
+            REQUIRE(allocated == 0, "%s: %zu allocations in an epoch", way, allocated);
+            memory.check(round, way);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace thalweg
+
+int main(int argc, char** argv) {
+    using namespace thalweg;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    REQUIRE(argc >= 2, "usage: test_rma CASE [rounds]");
+    REQUIRE(find_host() != nullptr, "no MPI was found");
+    complete_host();
+    REQUIRE(has_rma_alltoallv(*host()), "this MPI has no windows");
+    const std::string name = argv[1];
+    const unsigned rounds = argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 12;
+    if (name == "restarts") {
+        restarts(rounds);
+    } else if (name == "opposite") {
+        opposite(rounds);
+    } else if (name == "pool") {
+        pool();
+    } else if (name == "dear") {
+        dear(rounds);
+    } else {
+        fail("there is no case %s", name.c_str());
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) std::printf("%s: right\n", name.c_str());
+    MPI_Finalize();
+    return 0;
+}
