@@ -1,5 +1,6 @@
 // help, --version, info and explain.
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "algorithms/algorithm.h"
@@ -163,6 +164,42 @@ TEST(explain, mistakes_are_told_in_one_line_with_the_accepted_form) {
         EXPECT_EQ(result.status, 2) << arguments;
         EXPECT_NE(result.text.find(expected), std::string::npos) << result.text;
         EXPECT_EQ(std::count(result.text.begin(), result.text.end(), '\n'), 1) << result.text;
+    }
+}
+
+TEST(explain, says_after_how_many_exchanges_a_plan_has_paid) {
+    const auto explanation = nlohmann::json::parse(
+        shell(tool("explain alltoallv --bytes 64K --pattern banded --topology 'node:4 core:2' --json")).text);
+    EXPECT_EQ(explanation["pattern"], "banded");
+    const double limit = explanation["limit_seconds"];
+    EXPECT_GT(limit, 0);
+    std::map<std::string, nlohmann::json> ways;
+    for (const auto& way : explanation["ways"]) {
+        EXPECT_GE(way["call_seconds"].get<double>(), limit) << way["way"];
+        ways[way["way"]] = way;
+    }
+    ASSERT_TRUE(ways.contains("notify") && ways.contains("window per call") && ways.contains("node_leader"));
+    EXPECT_FALSE(ways["window per call"].contains("init_seconds"));
+    // Against its own baseline a window that is made once pays; against the native call it never does.
+    EXPECT_TRUE(ways["rma_fence"]["calls_to_pay_native"].is_null());
+    EXPECT_NEAR(ways["rma_fence"]["calls_to_pay_window_per_call"].get<double>(),
+                ways["rma_fence"]["init_seconds"].get<double>() /
+                    (ways["window per call"]["call_seconds"].get<double>() -
+                     ways["rma_fence"]["call_seconds"].get<double>()),
+                1e-9);
+    EXPECT_NE(
+        shell(tool("explain alltoallv --bytes 64K --pattern dense --topology 'node:4'")).text.find("never"),
+        std::string::npos);
+}
+
+TEST(explain, refuses_exchanges_it_cannot_explain) {
+    for (const char* words :
+         {"--bytes 64K --topology 'node:4' --pattern dence", "--pattern dense --bytes x --topology 'node:4'",
+          "--pattern dense --bytes 1 --topology 'node:100000'",
+          "--pattern dense --bytes 1 --topology 'node:'"}) {
+        const auto refused = shell(tool(std::string("explain alltoallv ") + words + " 2>&1"));
+        EXPECT_EQ(refused.status, 2) << words;
+        EXPECT_EQ(std::count(refused.text.begin(), refused.text.end(), '\n'), 1) << refused.text;
     }
 }
 

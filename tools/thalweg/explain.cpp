@@ -10,6 +10,7 @@
 
 #include "algorithms/algorithm.h"
 #include "base/text.h"
+#include "explain_alltoallv.h"
 #include "select/select.h"
 #include "topology/topology.h"
 #include "verb.h"
@@ -93,6 +94,14 @@ std::optional<int> set_option(Settings& settings, const CLI::App& app, std::stri
 int explain_main(int argc, char** argv) {
     using namespace thalweg;
     using namespace thalweg::tool;
+    // With a pattern it is about plans and their price; without, about algorithms like everything else.
+    const auto given_word = [argc, argv](std::string_view word) {
+        return std::any_of(argv, argv + argc,
+                           [word](std::string_view each) { return each.substr(0, each.find('=')) == word; });
+    };
+    if (argc > 1 && std::string_view(argv[1]) == "alltoallv" &&
+        (given_word("--pattern") || given_word("--help")))
+        return explain_alltoallv(argc, argv);
     CLI::App app{
         "thalweg explain COLLECTIVE --bytes N --topology TEXT [OPTIONS]\n"
         "What each algorithm would cost by the model, what would be chosen, and why.",
@@ -100,8 +109,10 @@ int explain_main(int argc, char** argv) {
     std::string collective_name, bytes, topology_text, family, forced, rate, latency, tuning;
     bool json = false, overlapped = false;
     std::uint64_t ports = 1;
-    app.add_option("collective", collective_name,
-                   "the operation: bcast, allgather, allreduce, barrier or alltoallv")
+    app.add_option(
+           "collective", collective_name,
+           "the operation: bcast, allgather, allreduce, barrier or alltoallv (which has --pattern, see\n"
+           "`thalweg explain alltoallv --help`)")
         ->required();
     app.add_option("--bytes", bytes,
                    "size of the whole message (allgather: of one rank's block; allreduce: of the vector): " +

@@ -1,0 +1,102 @@
+// Predicted exchanges: against hand-made figures, and what must hold for every pattern.
+#include "model/exchange.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "model/break_even.h"
+
+namespace thalweg {
+namespace {
+
+constexpr Picoseconds latency = 1'000'000;  // 1 µs
+
+Machine machine() {
+    Machine made;
+    made.inter = {latency, 1'000'000'000};        // 1 GB/s: a byte takes 1000 ps
+    made.intra = {latency / 10, 10'000'000'000};  // 10 GB/s
+    return made;
+}
+
+Topology topology(const char* text) {
+    Topology made = Topology::single_node(1);
+    std::string why;
+    EXPECT_EQ(Topology::from_text(text, made, why), Status::ok) << why;
+    return made;
+}
+
+const ExchangePrediction& find(const std::vector<ExchangePrediction>& all, std::string_view name) {
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.name == name; });
+    EXPECT_NE(found, all.end()) << name;
+    return *found;
+}
+
+TEST(ExchangeModel, HandMadeFigures) {
+    // Two hosts of one rank: 1000 bytes there, 500 back, and an own block that crosses nothing.
+    const std::vector<std::uint64_t> bytes{7000, 1000, 500, 0};
+    const Topology two = topology("node:2");
+    EXPECT_EQ(exchange_limit(bytes, two, machine()), latency + 1'000'000);
+    const auto all = predict_exchange(bytes, two, machine());
+    EXPECT_EQ(find(all, "native").call, 2 * latency + 1'000'000);
+    EXPECT_EQ(find(all, "notify").call, latency + 1'000'000);
+    EXPECT_EQ(find(all, "rma_fence").call, 3 * latency + 1'000'000);
+    // One word, four meetings of one latency, then the fences and the last meeting.
+    EXPECT_EQ(find(all, "window per call").call, 5 * latency + find(all, "rma_fence").call + latency);
+    // (1 word + 2 meetings) / (1 latency gained)
+    EXPECT_NEAR(find(all, "notify").calls_native, 3.0, 1e-9);
+    EXPECT_EQ(find(all, "rma_fence").calls_native, never);
+    EXPECT_NEAR(find(all, "rma_fence").calls_window, 4.0 / 6.0, 1e-9);
+}
+
+TEST(ExchangeModel, CostFollowsTheNeighboursNotTheRanks) {
+    Picoseconds before = 0;
+    for (const int ranks : {8, 16, 32}) {
+        std::vector<std::uint64_t> ring(static_cast<std::size_t>(ranks * ranks));
+        for (int rank = 0; rank < ranks; ++rank)
+            ring[static_cast<std::size_t>(rank * ranks + (rank + 1) % ranks)] = 4096;
+        const auto all =
+            predict_exchange(ring, topology(("node:" + std::to_string(ranks)).c_str()), machine());
+        const Picoseconds notify = find(all, "notify").call;
+        if (before != 0) EXPECT_EQ(notify, before);
+        before = notify;
+        EXPECT_GT(find(all, "rma_fence").call, notify);  // everybody meets
+    }
+}
+
+TEST(ExchangeModel, BundlesWinWhereMessagesAreSmall) {
+    const auto dense = [](std::uint64_t size) {
+        std::vector<std::uint64_t> bytes(64, size);
+        return predict_exchange(bytes, topology("node:2 core:4"), machine());
+    };
+    EXPECT_LT(find(dense(64), "node_leader").call, find(dense(64), "spread").call);
+    EXPECT_GT(find(dense(1 << 20), "node_leader").call, find(dense(1 << 20), "notify").call);
+    const auto flat = predict_exchange(std::vector<std::uint64_t>(4, 64), topology("node:2"), machine());
+    EXPECT_EQ(std::count_if(flat.begin(), flat.end(), [](const auto& e) { return e.name == "node_leader"; }),
+              0);
+}
+
+TEST(ExchangeModel, NothingIsFasterThanTheLimit) {
+    for (const char* text : {"node:1 core:4", "node:4", "node:2 core:2", "node:2 core:1,3", "ranks:0,1,0,1"})
+        for (const std::uint64_t size : {1, 1000, 1'000'000}) {
+            std::vector<std::uint64_t> bytes(16);
+            for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = i * 7 % 5 * size;
+            const Topology place = topology(text);
+            const Picoseconds limit = exchange_limit(bytes, place, machine());
+            EXPECT_GT(limit, 0u);
+            for (const auto& each : predict_exchange(bytes, place, machine()))
+                EXPECT_GE(each.call, limit) << text << ' ' << size << ' ' << each.name;
+        }
+}
+
+TEST(ExchangeModel, NobodyNeedsAnything) {
+    const std::vector<std::uint64_t> nothing(9);
+    EXPECT_EQ(exchange_limit(nothing, topology("node:3"), machine()), 0u);
+    EXPECT_EQ(find(predict_exchange(nothing, topology("node:3"), machine()), "notify").call, 0u);
+    const auto alone = predict_exchange(std::vector<std::uint64_t>{5}, topology("node:1"), machine());
+    EXPECT_EQ(find(alone, "rma_fence").call, 0u);
+}
+
+}  // namespace
+}  // namespace thalweg
