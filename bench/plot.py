@@ -1,5 +1,5 @@
 """Draws result rows of `thalweg bench`, one panel per MPI and shape: time over the line-rate limit against size, or
-what of a nonblocking collective hides."""
+what of a nonblocking collective hides, or when planned exchanges pay."""
 import argparse
 import collections
 import json
@@ -19,7 +19,7 @@ def read(paths):
                 row = json.loads(line)
                 # Short calls and waiters are told by tables, overlap has a picture of its own; a column that was
                 # left out of a race has no samples.
-                if row["phase"] in ("small", "waiters", "overlap") or not row["seconds"]:
+                if row["phase"] in ("small", "waiters", "overlap", "exchange") or not row["seconds"]:
                     continue
                 context = row["context"]
                 settings = context.get("settings", {})
@@ -53,6 +53,23 @@ def read_overlap(paths):
                 context = row["context"]
                 panel = panels[(row["collective"], context["mpi_name"], context["shape"], context.get("rate", ""))]
                 panel[row["column"]][row["bytes"]] = min(100, max(0, hidden))
+    return panels
+
+
+def read_exchange(paths):
+    """Rows of planned exchanges of the newest launch, by panel, column and bytes."""
+    panels = collections.defaultdict(lambda: collections.defaultdict(dict))
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                row = json.loads(line)
+                if row["phase"] != "exchange" or not row["seconds"]:
+                    continue
+                context = row["context"]
+                key = (context["mpi_name"], context["shape"], context.get("rate", ""), row["exchange"]["pattern"])
+                before = panels[key][row["column"]].get(row["bytes"])
+                if before is None or row["launch"] >= before["launch"]:
+                    panels[key][row["column"]][row["bytes"]] = row
     return panels
 
 
@@ -124,17 +141,64 @@ def draw_overlap(panels, out):
     save(figure, axes, panels, "What of a nonblocking collective hides behind computation", out)
 
 
+def calls_to_pay(plan, once):
+    """N*, or None where the plan never pays."""
+    exchange = plan["exchange"]
+    cost = statistics.median(a + b for a, b in zip(exchange["init_seconds"], exchange["free_seconds"]))
+    gain = statistics.median(once["seconds"]) - statistics.median(plan["seconds"])
+    return cost / gain if gain > 0 else None
+
+
+def draw_exchange(panels, out):
+    """Above: after how many calls plans have paid against a window made in every call. Below: what of its time a plan
+    over fences saves, beside the most that planning can save."""
+    figure, axes = plt.subplots(2, len(panels), figsize=(5.2 * len(panels), 7.6), squeeze=False)
+    for (above, below), (key, panel) in zip(axes.T, sorted(panels.items())):
+        once = panel.get("window per call", {})
+        for column in sorted(panel):
+            sizes = [size for size in sorted(panel[column])
+                     if size in once and panel[column][size]["exchange"]["init_seconds"]]
+            if not sizes:
+                continue
+            paid = [calls_to_pay(panel[column][size], once[size]) for size in sizes]
+            above.plot(sizes, [value if value is not None else float("nan") for value in paid], label=column,
+                       marker="o" if column.startswith("thalweg") else ".",
+                       linewidth=2 if column in ("rma_fence", "thalweg init") else 1)
+        above.axhline(1.1, color="black", linewidth=1, linestyle="--", label="pays at once (1.1)")
+        above.set_yscale("log")
+        above.set_ylabel("N*, calls (gaps: never)")
+        for plan, line in (("rma_fence", "-"), ("rma_fence_barrier", ":")):
+            sizes = [size for size in sorted(panel.get(plan, {})) if size in once]
+            saved = [100 - 100 * statistics.median(panel[plan][size]["seconds"]) /
+                     statistics.median(once[size]["seconds"]) for size in sizes]
+            below.plot(sizes, saved, label=f"saved by {plan}", color="tab:blue", linestyle=line, marker="o")
+        sizes = sorted(once)
+        below.plot(sizes, [100 * statistics.median(once[size]["exchange"]["set_up_seconds"]) /
+                           statistics.median(once[size]["seconds"]) for size in sizes],
+                   label="ceiling: set-up of a call", color="black", linestyle="--")
+        below.axhline(44, color="tab:red", linewidth=1, label="the paper's largest (another machine)")
+        below.set_ylim(-5, 105)
+        below.set_ylabel("% of a call with its own window")
+        title = f"{key[0]}, {key[1]} hosts x ranks {key[2]}, {key[3]}"
+        finish_axis(above, title)
+        finish_axis(below, title)
+    save(figure, axes, list(axes.flat), "Planned alltoallv against a window made in every call", out)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", required=True)
     parser.add_argument("files", nargs="+")
     arguments = parser.parse_args()
     panels, hidden = read(arguments.files), read_overlap(arguments.files)
-    if not panels and not hidden:
+    exchanges = read_exchange(arguments.files)
+    if not panels and not hidden and not exchanges:
         raise SystemExit("thalweg bench: the files hold no rows to draw")
-    if panels and hidden:
-        raise SystemExit("thalweg bench: draw files of --overlap apart from others")
-    if panels:
+    if sum(map(bool, (panels, hidden, exchanges))) > 1:
+        raise SystemExit("thalweg bench: draw files of --overlap, of alltoallv and others apart")
+    if exchanges:
+        draw_exchange(exchanges, arguments.out)
+    elif panels:
         draw(panels, arguments.out)
     else:
         draw_overlap(hidden, arguments.out)

@@ -38,6 +38,7 @@ bool read_config(const char* path, Config& config, std::string& why) {
             column.native = entry.at("native");
             column.option = entry.value("option", "");
             column.always = entry.value("always", true);
+            column.variant = entry.value("variant", "");
             column.way = way_of(entry.value("way", "nonblocking"));
             if (entry.contains("controls"))
                 for (const auto& [variable, value] : entry["controls"].items())
@@ -52,6 +53,8 @@ bool read_config(const char* path, Config& config, std::string& why) {
             point.race = entry.value("race", false);
             point.best_seconds = entry.value("best_seconds", 0.0);
             point.warm_up_bytes = entry.value("warm_up_bytes", std::size_t{0});
+            point.matrix = entry.value("matrix", std::vector<std::uint64_t>());
+            point.pattern = entry.value("pattern", "");
             point.small_calls = entry.value("small_calls", 0);
             for (const std::size_t column : entry.at("columns")) {
                 if (column >= config.columns.size())

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct Column {
     std::string option;             // THALWEG_<OP>: "auto", "chain:chunk_bytes=64K", …; ours only
     bool always = true;             // never dropped from a race
     CallWay way = CallWay::nonblocking;
+    std::string variant;  // of alltoallv: a name of driver/exchange_ways.h
 };
 
 struct Point {
@@ -38,6 +40,9 @@ struct Point {
     std::size_t warm_up_bytes = 0;  // at most, of the calls that are not timed: before the first sample and
                                     // after a change of our setting; 0: `bytes`
     int small_calls = 0;            // per column; not 0: measured as driver/small.h says
+    // Of alltoallv: bytes from rank i to rank j at i * ranks + j, and what the matrix is called.
+    std::vector<std::uint64_t> matrix;
+    std::string pattern;
 };
 
 struct Config {

@@ -21,6 +21,7 @@
 #include "bench/statistics.h"
 #include "driver/cases.h"
 #include "driver/config.h"
+#include "driver/exchange.h"
 #include "driver/link_counters.h"
 #include "driver/nonblocking.h"
 #include "driver/ours.h"
@@ -279,9 +280,13 @@ int main(int argc, char** argv) {
     {
         Session session;
         if (session.rank == 0) session.describe(out);
-        status = find_nonblocking_case(config.collective) != nullptr
-                     ? OverlapDriver(config, session, out).run()
-                     : Driver(std::move(config), session, &out).run();
+        if (config.collective == exchange_collective) {
+            status = ExchangeDriver(config, session, out).run();
+        } else if (find_nonblocking_case(config.collective) != nullptr) {
+            status = OverlapDriver(config, session, out).run();
+        } else {
+            status = Driver(std::move(config), session, &out).run();
+        }
     }
     MPI_Finalize();
     return status;

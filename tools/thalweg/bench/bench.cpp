@@ -9,8 +9,11 @@
 #include "bench/apps.h"
 #include "bench/apps_table.h"
 #include "bench/document.h"
+#include "bench/exchange.h"
+#include "bench/exchange_table.h"
 #include "bench/overlap.h"
 #include "bench/overlap_table.h"
+#include "bench/patterns.h"
 #include "bench/race.h"
 #include "bench/results.h"
 #include "bench/small.h"
@@ -34,6 +37,8 @@ int show_table(const std::vector<std::string>& files, bool markdown, bool column
     if (!hidden.empty())
         others += format_hidden(hidden, markdown) + "\n" + format_cost(hidden, markdown) + "\n" +
                   format_targets(judge(hidden), markdown);
+    others += format_windows(compare_windows(rows), markdown);
+    others += format_exchange(summarize_exchange(rows), markdown);
     const auto apps = summarize_apps(rows);
     if (!apps.empty())
         others += format_app_figures(apps, markdown) + "\n" + format_app_versions(apps, markdown);
@@ -140,6 +145,33 @@ CLI::App* add_overlap(CLI::App& app, const char* name, const char* text, Overlap
     return verb;
 }
 
+CLI::App* add_exchange(CLI::App& app, ExchangeRequest& request) {
+    auto* verb = app.add_subcommand("alltoallv", "planned and repeated alltoallv: when a plan pays");
+    add_shape_options(*verb, request.shape);
+    verb->add_option("--pattern", request.patterns,
+                     std::string("who sends to whom, comma-separated: ") + pattern_names)
+        ->delimiter(',')
+        ->capture_default_str();
+    verb->add_option("--sizes", request.sizes, "bytes per pair that exchanges, comma-separated")
+        ->delimiter(',')
+        ->capture_default_str();
+    verb->add_option(
+            "--ours", request.ours,
+            "algorithms of ours to measure planned besides the automatic choice (repeatable; default: "
+            "every one)")
+        ->expected(1);
+    verb->add_option("--columns", request.columns, "only these columns, comma-separated")->delimiter(',');
+    verb->add_option("--samples", request.samples, "samples of each column")
+        ->check(CLI::Range(1, 10000))
+        ->capture_default_str();
+    verb->add_option("--samples-large", request.samples_large, "samples where the wire needs 50 ms or more")
+        ->check(CLI::Range(1, 10000))
+        ->capture_default_str();
+    verb->add_flag("--force", request.force, "measure although the lab is over its capacity");
+    verb->add_option("--out", request.out, "JSON lines to append to; an interrupted run goes on from there");
+    return verb;
+}
+
 }  // namespace
 }  // namespace thalweg::bench
 
@@ -184,6 +216,8 @@ int bench_main(int argc, char** argv) {
         add_overlap(app, "iallgather", "nonblocking allgather", overlaps[0], overlap),
         add_overlap(app, "ibcast", "nonblocking broadcast", overlaps[1], overlap),
         add_overlap(app, "iallreduce", "nonblocking allreduce", overlaps[2], overlap)};
+    ExchangeRequest exchange;
+    const auto* alltoallv = add_exchange(app, exchange);
     WaitersRequest waiting;
     auto* waiters = app.add_subcommand("waiters", "post-to-wake latency of each way to sleep");
     waiters->add_option("--samples", waiting.samples, "wake-ups of each")
@@ -241,6 +275,7 @@ int bench_main(int argc, char** argv) {
     if (bcast->parsed()) return run_sweep(request);
     for (std::size_t i = 0; i < nonblocking.size(); ++i)
         if (nonblocking[i]->parsed()) return run_overlap(overlaps[i]);
+    if (alltoallv->parsed()) return run_exchange(exchange);
     if (waiters->parsed()) return run_waiters(waiting);
     if (apps->parsed()) return run_apps(application);
     if (table->parsed()) return show_table(files, markdown, columns);

@@ -125,6 +125,33 @@ std::vector<ColumnPlan> overlap_columns(std::string_view mpi, std::string_view c
     return columns;
 }
 
+std::vector<ColumnPlan> exchange_columns(const std::vector<std::string>& ours) {
+    std::vector<ColumnPlan> columns;
+    const auto add = [&columns](std::string_view name, bool native, std::string_view variant,
+                                const std::string& option = "") {
+        ColumnPlan column;
+        column.name = name;
+        column.native = native;
+        column.option = option;
+        column.variant = variant;
+        columns.push_back(std::move(column));
+    };
+    add(native_default, true, "native");
+    add(native_again, true, "native");
+    add(native_plan, true, "native_init");
+    add(window_per_call, true, "window_per_call");
+    add(window_kept, true, "window_kept");
+    add(window_kept_lock, true, "window_kept_lock");
+    // Over windows without the preload object in between, so that they stand beside their baseline.
+    for (const char* way : {"rma_fence", "rma_fence_barrier", "rma_lock", "rma_pscw", "rma_get"})
+        add(way, true, way);
+    add(automatic, false, "thalweg", "auto");
+    add(automatic_plan, false, "thalweg_init", "auto");
+    for (const auto& choice : ours)
+        add(std::string(automatic_plan) + " " + choice, false, "thalweg_init", choice);
+    return columns;
+}
+
 std::string_view asynchronous_remark(std::string_view mpi) {
     for (const auto& row : asynchronous_rows)
         if (row.mpi == family(mpi)) return row.remark;

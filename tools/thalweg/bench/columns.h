@@ -27,8 +27,9 @@ struct ColumnPlan {
     bool native = true;
     nlohmann::json controls = nlohmann::json::object();  // MPI_T variable -> value
     std::string option;                                  // ours: value of THALWEG_<OP>
-    std::string environment;  // "NAME=value" that needs a launch of its own, or empty
-    std::string way = {};     // of a nonblocking collective: as the driver's CallWay
+    std::string environment;   // "NAME=value" that needs a launch of its own, or empty
+    std::string way = {};      // of a nonblocking collective: as the driver's CallWay
+    std::string variant = {};  // of alltoallv: a name of bench/driver/exchange_ways.h
 };
 
 inline constexpr std::string_view native_default = "native";
@@ -58,6 +59,14 @@ std::vector<ColumnPlan> all_columns(std::string_view mpi, std::string_view colle
 std::vector<ColumnPlan> overlap_columns(std::string_view mpi, std::string_view collective,
                                         const std::vector<std::string>& ours,
                                         const std::vector<std::string>& agents);
+// Columns of alltoallv. `ours`: choices of THALWEG_ALLTOALLV for MPI_Alltoallv_init besides the automatic
+// one.
+inline constexpr std::string_view native_plan = "native init";
+inline constexpr std::string_view window_per_call = "window per call";
+inline constexpr std::string_view window_kept = "window kept";
+inline constexpr std::string_view window_kept_lock = "window kept, lock";
+inline constexpr std::string_view automatic_plan = "thalweg init";
+std::vector<ColumnPlan> exchange_columns(const std::vector<std::string>& ours);
 // What this MPI's asynchronous progress is less than that; empty where it is that.
 std::string_view asynchronous_remark(std::string_view mpi);
 

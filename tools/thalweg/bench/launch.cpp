@@ -145,9 +145,10 @@ nlohmann::json configuration(const Launch& launch) {
                                      {"always", always_measured(column.name)},
                                      {"option", column.option}});
         if (!column.way.empty()) config["columns"].back()["way"] = column.way;
+        if (!column.variant.empty()) config["columns"].back()["variant"] = column.variant;
     }
     config["points"] = nlohmann::json::array();
-    for (const auto& point : launch.points)
+    for (const auto& point : launch.points) {
         config["points"].push_back({{"bytes", point.bytes},
                                     {"samples", point.samples},
                                     {"back_to_back", point.back_to_back},
@@ -156,6 +157,10 @@ nlohmann::json configuration(const Launch& launch) {
                                     {"warm_up_bytes", point.warm_up_bytes},
                                     {"small_calls", point.small_calls},
                                     {"columns", all}});
+        if (point.matrix.empty()) continue;
+        config["points"].back()["pattern"] = point.pattern;
+        config["points"].back()["matrix"] = point.matrix;
+    }
     return config;
 }
 
@@ -227,6 +232,7 @@ bool run_launch(const Launch& launch, std::vector<Row>& rows, std::string& why) 
         row.stopped = line.value("stopped", "");
         if (line.contains("calls")) row.calls = line["calls"];
         if (line.contains("overlap")) row.overlap = line["overlap"];
+        if (line.contains("exchange")) row.exchange = line["exchange"];
         if (line.contains("busiest_host_per_call")) {
             row.tx_bytes = line["busiest_host_per_call"].at("tx_bytes");
             row.tx_packets = line["busiest_host_per_call"].at("tx_packets");

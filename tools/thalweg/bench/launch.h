@@ -26,6 +26,8 @@ struct PointPlan {
     double best_seconds = 0;          // the best median of other launches, for the race; 0: none
     std::uint64_t warm_up_bytes = 0;  // of the calls that are not timed, at most; 0: as many as are timed
     int small_calls = 0;              // not 0: so many calls per column, timed one by one
+    std::string pattern = {};         // of alltoallv: what the matrix is called
+    std::vector<std::uint64_t> matrix = {};  // bytes from rank i to rank j at i * ranks + j
 };
 
 // Everything one launch needs. All columns of a launch are interleaved.

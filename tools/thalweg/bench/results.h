@@ -12,8 +12,9 @@ namespace thalweg::bench {
 struct Row {
     nlohmann::json
         context;  // commit, date, mpi, shape, rates, capacity, settings: equal for rows of one session
-    std::string collective, column, phase;  // "screen", "decide", "rings", "small", "overlap", "waiters"
-    std::uint64_t launch = 0;               // rows that share it were interleaved
+    std::string collective, column,
+        phase;                 // "screen", "decide", "rings", "small", "overlap", "waiters", "exchange"
+    std::uint64_t launch = 0;  // rows that share it were interleaved
     std::uint64_t bytes = 0;
     std::vector<double> seconds, back_to_back;
     std::uint64_t wrong_words = 0, late_samples = 0;
@@ -22,8 +23,10 @@ struct Row {
     std::string stopped;
     nlohmann::json calls;    // phase "small" only: how many calls, and quantiles of their times in ns
     nlohmann::json overlap;  // phase "overlap" only: what the driver wrote of it (bench/driver/overlap.cpp)
-    nlohmann::json waiter;   // phase "waiters" only: a line of bench/waiters
-    nlohmann::json app;      // phase "apps" only: the application's parameters and the seconds of each run
+    nlohmann::json
+        exchange;           // phase "exchange" only: what the driver wrote of it (bench/driver/exchange.cpp)
+    nlohmann::json waiter;  // phase "waiters" only: a line of bench/waiters
+    nlohmann::json app;     // phase "apps" only: the application's parameters and the seconds of each run
     double tx_bytes = -1, tx_packets = -1;  // per call on the busiest host; negative: not counted
     double all_tx_bytes = -1;               // per call, all hosts together
 };

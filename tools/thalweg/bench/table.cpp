@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "bench/columns.h"
+#include "bench/exchange.h"
 #include "bench/overlap_table.h"
 #include "bench/waiters.h"
 
@@ -168,6 +169,7 @@ double necessary_link_bytes(const Row& row) {
     const double bytes = static_cast<double>(row.bytes), hosts = row.context.value("hosts", 1);
     if (hosts < 2) return 0;
     const double ranks = row.context.value("ranks", hosts);
+    if (row.phase == exchange_phase) return row.exchange.value("link_bytes", 0.0);
     if (row.collective == "iallgather") return bytes * (ranks - ranks / hosts);
     if (row.collective == "iallreduce") return 2 * bytes * (hosts - 1) / hosts;
     return bytes;  // a broadcast
@@ -184,7 +186,7 @@ double limit_seconds(const Row& row) {
 std::vector<Summary> summarize(const std::vector<Row>& rows) {
     std::map<Key, std::vector<const Row*>> points;
     for (const auto& row : rows)
-        if (row.phase != overlap_phase && row.phase != waiters_phase)
+        if (row.phase != overlap_phase && row.phase != waiters_phase && row.phase != exchange_phase)
             points[{row.context.value("mpi_name", ""), row.context.value("shape", ""),
                     row.context.value("rate", ""), row.bytes}]
                 .push_back(&row);

@@ -167,6 +167,8 @@ void plan_open_mpi(const Options& options, const MpiInstall& install, const std:
         {"OMPI_MCA_pml", "ob1"},
         {"OMPI_MCA_btl", five ? "tcp,sm,self" : "tcp,vader,self"},
         {"OMPI_MCA_btl_tcp_if_include", rail_networks(options.network)},
+        // Asked for every window, it looks for UCX, declines and complains: 60 ms each.
+        {"OMPI_MCA_osc", "^ucx"},
     };
     launch.defaults.insert(launch.defaults.end(), settings.begin(), settings.end());
     if (!five) launch.defaults.emplace_back("OMPI_MCA_plm", "rsh");

@@ -1,0 +1,274 @@
+#include "driver/exchange.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <random>
+
+#include "bench/statistics.h"
+#include "driver/pattern.h"
+#include "transport/mpi/host.h"
+
+namespace thalweg::bench {
+namespace {
+
+constexpr int warm_up_calls = 2;
+constexpr int set_up_calls = 2;  // a communicator is set up after its first nonblocking collective
+constexpr int plan_every = 2;    // samples: making one is measured in every other sample
+constexpr unsigned char poison = 0xa5;
+
+// The column whose calls are ours in the program's own form, repeated or planned.
+bool is_ours(const Column& column) { return !column.native; }
+
+}  // namespace
+
+ExchangeDriver::ExchangeDriver(const Config& config, Session& session, std::ostream& out)
+    : config_(config), session_(session), out_(out) {
+    if (find_host() == nullptr) die("the MPI library was not found");
+    complete_host();
+    // Who shares a host: by the lowest rank on it.
+    MPI_Comm node = MPI_COMM_NULL;
+    PMPI_Comm_split_type(session_.control, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    int lowest = session_.rank;
+    PMPI_Allreduce(MPI_IN_PLACE, &lowest, 1, MPI_INT, MPI_MIN, node);
+    PMPI_Comm_free(&node);
+    host_of_.resize(static_cast<std::size_t>(session_.size));
+    PMPI_Allgather(&lowest, 1, MPI_INT, host_of_.data(), 1, MPI_INT, session_.control);
+    for (const int host : host_of_) memory_.near.push_back(host == lowest);
+    for (const Column& column : config_.columns) {
+        ExchangeGround ground;
+        if (is_ours(column)) {
+            MPI_Comm_dup(MPI_COMM_WORLD, &ground.comm);
+        } else {
+            PMPI_Comm_dup(MPI_COMM_WORLD, &ground.comm);
+        }
+        pools_.push_back(std::make_unique<WindowPool>(*host(), ground.comm));
+        ground.pool = pools_.back().get();
+        ground.memory = &memory_;
+        grounds_.push_back(ground);
+    }
+}
+
+ExchangeDriver::~ExchangeDriver() {
+    for (std::size_t i = 0; i < grounds_.size(); ++i) {
+        pools_[i]->drain();
+        if (is_ours(config_.columns[i])) {
+            MPI_Comm_free(&grounds_[i].comm);
+        } else {
+            PMPI_Comm_free(&grounds_[i].comm);
+        }
+    }
+}
+
+void ExchangeDriver::lay_out(const Point& point) {
+    const auto size = static_cast<std::size_t>(session_.size), me = static_cast<std::size_t>(session_.rank);
+    const std::vector<std::uint64_t>& matrix = point.matrix;
+    if (matrix.size() != size * size) die("a point's matrix does not fit the number of ranks");
+    const auto lay = [size](std::vector<int>& bytes, std::vector<int>& at, auto&& entry) {
+        bytes.clear();
+        at.clear();
+        std::uint64_t end = 0;
+        for (std::size_t peer = 0; peer < size; ++peer) {
+            at.push_back(static_cast<int>(end));
+            bytes.push_back(static_cast<int>(entry(peer)));
+            end += entry(peer);
+            if (end > std::numeric_limits<int>::max()) die("a point needs more than 2 GiB on one rank");
+        }
+        return static_cast<std::size_t>(end);
+    };
+    memory_.in.resize(
+        lay(memory_.send_bytes, memory_.send_at, [&](std::size_t to) { return matrix[me * size + to]; }));
+    memory_.out.resize(lay(memory_.receive_bytes, memory_.receive_at,
+                           [&](std::size_t from) { return matrix[from * size + me]; }));
+    link_bytes_ = 0;
+    neighbours_ = 0;
+    for (std::size_t host = 0; host < size; ++host) {
+        double leaves = 0, enters = 0;
+        for (std::size_t from = 0; from < size; ++from)
+            for (std::size_t to = 0; to < size; ++to) {
+                if (host_of_[from] == host_of_[to]) continue;
+                const auto bytes = static_cast<double>(matrix[from * size + to]);
+                if (host_of_[from] == static_cast<int>(host)) leaves += bytes;
+                if (host_of_[to] == static_cast<int>(host)) enters += bytes;
+            }
+        link_bytes_ = std::max({link_bytes_, leaves, enters});
+        int peers = 0;
+        for (std::size_t to = 0; to < size; ++to) peers += to != host && matrix[host * size + to] != 0;
+        neighbours_ = std::max(neighbours_, peers);
+    }
+}
+
+void ExchangeDriver::prepare() {
+    ++seed_;
+    const auto size = static_cast<std::uint64_t>(session_.size);
+    std::fill(memory_.out.begin(), memory_.out.end(), poison);
+    for (std::size_t to = 0; to < memory_.send_at.size(); ++to)
+        fill_pattern(memory_.in.data() + memory_.send_at[to],
+                     static_cast<std::size_t>(memory_.send_bytes[to]),
+                     (seed_ * size + static_cast<std::uint64_t>(session_.rank)) * size + to);
+}
+
+std::uint64_t ExchangeDriver::count_wrong_words() const {
+    const auto size = static_cast<std::uint64_t>(session_.size);
+    std::uint64_t wrong = 0;
+    for (std::size_t from = 0; from < memory_.receive_at.size(); ++from)
+        wrong += count_wrong(memory_.out.data() + memory_.receive_at[from],
+                             static_cast<std::size_t>(memory_.receive_bytes[from]),
+                             (seed_ * size + from) * size + static_cast<std::uint64_t>(session_.rank));
+    return wrong;
+}
+
+// Seconds from the agreed instant to the last rank's return.
+double ExchangeDriver::timed(const std::function<int()>& what, Series* series) {
+    const double instant = session_.agree_on_start();
+    session_.await(instant);
+    const double began = now();
+    if (what() != MPI_SUCCESS) die("the call failed");
+    const double ended = now();
+    double mine[2] = {ended - (session_.shared_clock ? instant : began),
+                      session_.shared_clock ? began - instant : 0.0},
+           most[2];
+    PMPI_Allreduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, session_.control);
+    if (series != nullptr) series->late_samples += most[1] > Session::late_seconds;
+    return most[0];
+}
+
+// counts: the call is one of the series' samples.
+void ExchangeDriver::call(ExchangeWay& way, Series* series, bool counts) {
+    prepare();
+    PMPI_Barrier(session_.control);
+    const LinkCounters before = session_.links.read();
+    const double seconds = timed([&way] { return way.call(); }, counts ? series : nullptr);
+    const LinkCounters crossed = session_.links.read() - before;
+    std::uint64_t wrong = count_wrong_words(), wrong_all = 0;
+    PMPI_Allreduce(&wrong, &wrong_all, 1, MPI_UINT64_T, MPI_SUM, session_.control);
+    wrong_total_ += wrong_all;
+    if (series != nullptr) series->wrong_words += wrong_all;
+    if (!counts) return;
+    double most[3] = {way.set_up_seconds, static_cast<double>(crossed.tx_bytes),
+                      static_cast<double>(crossed.tx_packets)};
+    PMPI_Allreduce(MPI_IN_PLACE, most, 3, MPI_DOUBLE, MPI_MAX, session_.control);
+    series->seconds.push_back(seconds);
+    if (most[0] >= 0) series->set_up_seconds.push_back(most[0]);
+    series->tx_bytes += most[1];
+    series->tx_packets += most[2];
+}
+
+// False: this column cannot be had here, and its series says why. changed: the next repeated call of ours
+// decides and plans anew, once.
+bool ExchangeDriver::choose(const Column& column, Series& series, bool& changed) {
+    changed = false;
+    if (!series.stopped.empty()) return false;
+    if (!is_ours(column)) return true;
+    if (session_.ours.set_option == nullptr) die("column " + column.name + " needs `thalweg run` around it");
+    if (selected_ == column.option) return true;
+    changed = true;
+    if (session_.ours.set_option("THALWEG_ALLTOALLV", column.option.c_str()) == THALWEG_OK) {
+        selected_ = column.option;
+        return true;
+    }
+    series.stopped = "this Thalweg refuses THALWEG_ALLTOALLV=" + column.option;
+    return false;
+}
+
+// What a plan costs: making it, and freeing it. It is called once between, as a plan that is never used might
+// put its work off.
+void ExchangeDriver::measure_plan(std::size_t index, Series& series) {
+    std::string why;
+    const auto way = make_exchange_way(config_.columns[index].variant, grounds_[index], why);
+    PMPI_Barrier(session_.control);
+    series.init_seconds.push_back(timed([&way] { return way->make(); }, nullptr));
+    thalweg_last_call last;
+    if (is_ours(config_.columns[index]) && session_.ours.last_call != nullptr &&
+        session_.ours.last_call(&last) != THALWEG_NOT_FOUND) {
+        series.algorithm = last.accelerated != 0 ? last.algorithm : "";
+        series.reason = last.reason;
+    }
+    call(*way, &series, false);
+    series.free_seconds.push_back(timed([&way] { return way->free(); }, nullptr));
+}
+
+void ExchangeDriver::measure_point(const Point& point) {
+    lay_out(point);
+    const std::size_t count = point.columns.size();
+    std::vector<Series> series(count);
+    std::vector<std::unique_ptr<ExchangeWay>> ways(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t index = point.columns[i];
+        const Column& column = config_.columns[index];
+        bool changed = false;
+        if (!choose(column, series[i], changed)) continue;
+        ways[i] = make_exchange_way(column.variant, grounds_[index], series[i].stopped);
+        if (ways[i] == nullptr) continue;
+        for (int round = 0; is_ours(column) && round < set_up_calls; ++round) {
+            const auto first = make_exchange_way(column.variant, grounds_[index], series[i].stopped);
+            if (first->make() != MPI_SUCCESS) die("a plan cannot be made");
+            call(*first, &series[i], false);
+            first->free();
+            MPI_Barrier(grounds_[index].comm);
+        }
+        if (ways[i]->make() != MPI_SUCCESS) die("a plan of column " + column.name + " cannot be made");
+        for (int round = 0; round < warm_up_calls; ++round) call(*ways[i], &series[i], false);
+    }
+    std::mt19937 order_seed(static_cast<unsigned>(point.bytes));  // the same order on all ranks
+    std::vector<std::size_t> order(count);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    for (int sample = 0; sample < point.samples; ++sample) {
+        std::shuffle(order.begin(), order.end(), order_seed);
+        for (const std::size_t i : order) {
+            const Column& column = config_.columns[point.columns[i]];
+            bool changed = false;
+            if (!choose(column, series[i], changed)) continue;
+            if (changed && !ways[i]->persistent()) call(*ways[i], &series[i], false);
+            call(*ways[i], &series[i], true);
+            if (ways[i]->persistent() && sample % plan_every == 0) measure_plan(point.columns[i], series[i]);
+        }
+        if (session_.rank == 0)
+            std::fprintf(stderr, "\rbench: %s, %10zu bytes, sample %d of %d, %zu columns   ",
+                         point.pattern.c_str(), point.bytes, sample + 1, point.samples, count);
+    }
+    for (std::size_t i = 0; i < count; ++i)
+        if (ways[i] != nullptr) ways[i]->free();
+    ways.clear();
+    if (session_.rank != 0) return;
+    std::fprintf(stderr, "\n");
+    for (std::size_t i = 0; i < count; ++i) write(point, config_.columns[point.columns[i]], series[i]);
+}
+
+void ExchangeDriver::write(const Point& point, const Column& column, const Series& series) const {
+    nlohmann::json line{{"kind", "point"},
+                        {"collective", config_.collective},
+                        {"bytes", point.bytes},
+                        {"column", column.name},
+                        {"seconds", series.seconds},
+                        {"back_to_back_seconds", nlohmann::json::array()},
+                        {"wrong_words", series.wrong_words},
+                        {"late_samples", series.late_samples},
+                        {"algorithm", series.algorithm},
+                        {"reason", series.reason}};
+    if (!series.stopped.empty()) line["stopped"] = series.stopped;
+    line["exchange"] = {{"pattern", point.pattern},
+                        {"link_bytes", link_bytes_},
+                        {"neighbours", neighbours_},
+                        {"init_seconds", series.init_seconds},
+                        {"free_seconds", series.free_seconds},
+                        {"set_up_seconds", series.set_up_seconds}};
+    if (session_.links.present() && !series.seconds.empty()) {
+        const auto calls = static_cast<double>(series.seconds.size());
+        line["busiest_host_per_call"] = {{"tx_bytes", series.tx_bytes / calls},
+                                         {"tx_packets", series.tx_packets / calls}};
+    }
+    out_ << line.dump() << std::endl;
+}
+
+int ExchangeDriver::run() {
+    for (const auto& point : config_.points) measure_point(point);
+    if (wrong_total_ != 0 && session_.rank == 0)
+        std::fprintf(stderr, "thalweg bench: %llu wrong words were received\n",
+                     static_cast<unsigned long long>(wrong_total_));
+    return wrong_total_ == 0 ? 0 : 1;
+}
+
+}  // namespace thalweg::bench

@@ -1,0 +1,176 @@
+// Patterns of an alltoallv, and what its rows say about plans.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <numeric>
+
+#include "bench/columns.h"
+#include "bench/exchange_table.h"
+#include "bench/patterns.h"
+#include "bench/table.h"
+
+namespace thalweg::bench {
+namespace {
+
+std::vector<std::uint64_t> pattern(const std::string& name, int ranks, std::uint64_t bytes) {
+    std::vector<std::uint64_t> matrix;
+    std::string why;
+    EXPECT_TRUE(make_pattern(name, ranks, bytes, matrix, why)) << why;
+    EXPECT_EQ(matrix.size(), static_cast<std::size_t>(ranks * ranks));
+    return matrix;
+}
+
+std::uint64_t sum(const std::vector<std::uint64_t>& matrix) {
+    return std::accumulate(matrix.begin(), matrix.end(), std::uint64_t{0});
+}
+
+TEST(Patterns, SayWhoSendsToWhom) {
+    EXPECT_EQ(pattern("dense", 3, 100), std::vector<std::uint64_t>(9, 100));
+    EXPECT_EQ(pattern("one_to_many", 3, 7), (std::vector<std::uint64_t>{0, 7, 7, 0, 0, 0, 0, 0, 0}));
+    EXPECT_EQ(pattern("banded", 3, 5), (std::vector<std::uint64_t>{0, 5, 0, 5, 0, 5, 0, 5, 0}));
+    const auto block = pattern("block", 4, 9);  // two groups: even and odd ranks
+    EXPECT_EQ(block, (std::vector<std::uint64_t>{9, 0, 9, 0, 0, 9, 0, 9, 9, 0, 9, 0, 0, 9, 0, 9}));
+}
+
+TEST(Patterns, BandedReachGrowsWithTheRanks) {
+    const auto halo = pattern("banded", 16, 1);
+    for (int from = 0; from < 16; ++from)
+        for (int to = 0; to < 16; ++to)
+            EXPECT_EQ(halo[static_cast<std::size_t>(from * 16 + to)],
+                      from != to && std::abs(from - to) <= 2 ? 1u : 0u);
+}
+
+TEST(Patterns, RandomOnesAreTheSameEverywhere) {
+    const auto uniform = pattern("uniform", 8, 100'000);
+    EXPECT_EQ(uniform, pattern("uniform", 8, 100'000));
+    std::uint64_t least = ~std::uint64_t{0}, most = 0;
+    for (const auto bytes : uniform) least = std::min(least, bytes), most = std::max(most, bytes);
+    EXPECT_GE(least, 90'000u);
+    EXPECT_LE(most, 110'000u);
+    EXPECT_LT(least, 95'000u);  // they do spread
+    EXPECT_GT(most, 105'000u);
+}
+
+TEST(Patterns, PowerLawKeepsTheMeanAndHasATail) {
+    const int ranks = 16;
+    const auto matrix = pattern("powerlaw", ranks, 10'000);
+    EXPECT_NEAR(static_cast<double>(sum(matrix)), 10'000.0 * ranks * ranks, ranks * ranks);
+    std::vector<std::size_t> largest_at;
+    for (int from = 0; from < ranks; ++from) {
+        const auto row = matrix.begin() + from * ranks;
+        const auto largest = std::max_element(row, row + ranks);
+        const auto least = std::min_element(row, row + ranks);
+        EXPECT_NEAR(static_cast<double>(*largest) / static_cast<double>(*least), ranks, 0.1);
+        largest_at.push_back(static_cast<std::size_t>(largest - row));
+    }
+    std::sort(largest_at.begin(), largest_at.end());
+    EXPECT_NE(largest_at.front(), largest_at.back());  // not everybody's to the same rank
+}
+
+TEST(Patterns, OfAMatrixAreItsColumns) {
+    const std::string path = testing::TempDir() + "pattern.mtx";
+    // Rows and columns 1, 2 belong to rank 0, 3, 4 to rank 1. Rank 0's rows need column 3 twice, rank 1's
+    // need columns 1 and 2.
+    std::ofstream(path)
+        << "%%MatrixMarket matrix coordinate pattern general\n4 4 6\n1 1\n1 3\n2 3\n3 1\n4 2\n4 4\n";
+    EXPECT_EQ(pattern(path, 2, 8), (std::vector<std::uint64_t>{0, 16, 8, 0}));
+    std::remove(path.c_str());
+}
+
+TEST(Patterns, UnknownOnesAreRefused) {
+    std::vector<std::uint64_t> matrix;
+    std::string why;
+    EXPECT_FALSE(make_pattern("dence", 4, 1, matrix, why));
+    EXPECT_NE(why.find("dence"), std::string::npos);
+    EXPECT_FALSE(make_pattern("/nowhere/a.mtx", 4, 1, matrix, why));
+    EXPECT_NE(why.find("/nowhere/a.mtx"), std::string::npos);
+}
+
+Row row(std::string_view column, double seconds, std::uint64_t launch = 1) {
+    Row made;
+    made.context = {{"mpi_name", "openmpi"},
+                    {"shape", "4x1"},
+                    {"rate", "100mbit"},
+                    {"hosts", 4},
+                    {"ranks", 4},
+                    {"settings",
+                     {{"THALWEG_LAB_RATE_BYTES_PER_S", "1e6"},
+                      {"THALWEG_LAB_LATENCY_S", "0.001"},
+                      {"THALWEG_LAB_BURST_BYTES", "0"}}}};
+    made.collective = "alltoallv";
+    made.column = column;
+    made.phase = exchange_phase;
+    made.launch = launch;
+    made.bytes = 1024;
+    made.seconds.assign(5, seconds);
+    made.exchange = {{"pattern", "dense"}, {"link_bytes", 3000.0}, {"neighbours", 3}};
+    return made;
+}
+
+Row plan(std::string_view column, double seconds, double init, double free) {
+    Row made = row(column, seconds);
+    made.exchange["init_seconds"] = std::vector<double>(3, init);
+    made.exchange["free_seconds"] = std::vector<double>(3, free);
+    return made;
+}
+
+TEST(Exchange, LimitIsOfTheBusiestLink) {
+    EXPECT_DOUBLE_EQ(necessary_link_bytes(row(native_default, 1)), 3000);
+    EXPECT_DOUBLE_EQ(limit_seconds(row(native_default, 1)), 3e-3 + 1e-3);
+}
+
+TEST(Exchange, PlansPayAgainstWhatTheyTookTurnsWith) {
+    const std::vector<Row> rows{row(native_default, 10e-3), row(window_per_call, 30e-3),
+                                plan(automatic_plan, 8e-3, 5e-3, 1e-3), plan("rma_fence", 12e-3, 9e-3, 9e-3)};
+    const auto lines = summarize_exchange(rows);
+    ASSERT_EQ(lines.size(), 4u);
+    const auto find = [&](std::string_view column) {
+        for (const auto& line : lines)
+            if (line.column == column) return line;
+        return ExchangeLine();
+    };
+    const ExchangeLine ours = find(automatic_plan), fence = find("rma_fence");
+    EXPECT_NEAR(ours.against_native.calls, 3.0, 1e-9);  // (5 + 1) / (10 - 8)
+    EXPECT_NEAR(ours.against_window.calls, 6.0 / 22, 1e-9);
+    EXPECT_NEAR(ours.of_native.value, 0.8, 1e-9);
+    EXPECT_NEAR(ours.of_limit(), 2.0, 1e-9);
+    EXPECT_EQ(fence.against_native.calls, never);
+    EXPECT_NEAR(fence.against_window.calls, 1.0, 1e-9);
+    EXPECT_FALSE(find(native_default).is_plan());
+    const std::string text = format_exchange(lines, false);
+    EXPECT_NE(text.find("never"), std::string::npos);
+    EXPECT_NE(text.find("3.0 [3.0, 3.0]"), std::string::npos);
+}
+
+TEST(Exchange, TheReductionStandsBesideItsCeiling) {
+    Row once = row(window_per_call, 20e-3);
+    once.exchange["set_up_seconds"] = std::vector<double>(5, 10e-3);
+    const auto lines =
+        compare_windows({once, row(window_kept, 11e-3), plan("rma_fence", 12e-3, 8e-3, 0.8e-3)});
+    ASSERT_EQ(lines.size(), 1u);
+    EXPECT_NEAR(lines[0].reduction, 0.4, 1e-9);
+    EXPECT_NEAR(lines[0].ceiling, 0.5, 1e-9);
+    EXPECT_NEAR(lines[0].of_ceiling(), 0.8, 1e-9);
+    EXPECT_NEAR(lines[0].pays.calls, 1.1, 1e-9);
+    EXPECT_NEAR(lines[0].kept_seconds, 11e-3, 1e-9);
+}
+
+TEST(Exchange, OtherLaunchesAreNoBaseline) {
+    Row old = row(window_per_call, 20e-3, 7);
+    EXPECT_TRUE(compare_windows({old, plan("rma_fence", 12e-3, 1e-3, 1e-3)}).empty());
+    const auto lines =
+        summarize_exchange({row(native_default, 1e-3, 7), plan(automatic_plan, 2e-3, 1e-3, 0)});
+    for (const auto& line : lines) EXPECT_EQ(line.against_native.calls, never);
+}
+
+TEST(Exchange, AColumnThatCannotBeHadSaysWhy) {
+    Row refused = row("thalweg init notify", 0);
+    refused.seconds.clear();
+    refused.stopped = "refused";
+    const std::string text = format_exchange(summarize_exchange({refused}), true);
+    EXPECT_NE(text.find("refused"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace thalweg::bench

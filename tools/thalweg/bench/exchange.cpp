@@ -1,0 +1,155 @@
+#include "bench/exchange.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "algorithms/algorithm.h"
+#include "base/text.h"
+#include "bench/columns.h"
+#include "bench/exchange_table.h"
+#include "bench/patterns.h"
+#include "bench/results.h"
+
+namespace thalweg::bench {
+namespace {
+
+constexpr double large_seconds = 0.05;
+// For predictions and time limits.
+constexpr double launch_seconds = 15, shortest_call_seconds = 8e-3, one_host_bytes_per_s = 1e9;
+constexpr double calls_per_sample = 1.6, slowest_over_predicted = 10;
+
+class ExchangeSweep {
+  public:
+    explicit ExchangeSweep(ExchangeRequest request) : request_(std::move(request)) {}
+    int run();
+
+  private:
+    bool read_request(std::string& why);
+    bool here(const Row& row) const;
+    double call_seconds(const std::vector<std::uint64_t>& matrix) const;
+    bool plan_points(std::vector<PointPlan>& points, double& seconds, std::string& why) const;
+
+    int ranks() const { return std::max(1, request_.shape.hosts) * request_.shape.ppn; }
+
+    ExchangeRequest request_;
+    std::vector<ColumnPlan> columns_;
+    std::vector<std::uint64_t> sizes_;
+    std::vector<Row> rows_;
+};
+
+bool ExchangeSweep::read_request(std::string& why) {
+    for (const auto& text : request_.sizes) {
+        const auto bytes = parse_bytes(text);
+        if (!bytes || *bytes == 0 || *bytes > 0x7fffffff) {
+            why = "--sizes " + text + ": give sizes from 1 to 2147483647, like 64K or 1M";
+            return false;
+        }
+        sizes_.push_back(*bytes);
+    }
+    std::sort(sizes_.begin(), sizes_.end());
+    sizes_.erase(std::unique(sizes_.begin(), sizes_.end()), sizes_.end());
+    if (request_.ours.empty())
+        for (const Algorithm& algorithm : algorithms())
+            if (algorithm.collective == Collective::alltoallv) request_.ours.emplace_back(algorithm.name);
+    for (auto& column : exchange_columns(request_.ours))
+        if (request_.columns.empty() ||
+            std::count(request_.columns.begin(), request_.columns.end(), column.name))
+            columns_.push_back(std::move(column));
+    if (columns_.empty()) {
+        why = "--columns names no column";
+        return false;
+    }
+    return request_.out.empty() || read_rows({request_.out}, rows_, why);
+}
+
+bool ExchangeSweep::here(const Row& row) const {
+    return row.phase == exchange_phase && row.context.value("mpi_name", "") == request_.shape.mpi &&
+           row.context.value("shape", "") == request_.shape.text() &&
+           row.context.value("rate", "") == (request_.shape.hosts > 0 ? request_.shape.rate : "");
+}
+
+// What the wire or the memory needs, with ranks in blocks, before anything was measured.
+double ExchangeSweep::call_seconds(const std::vector<std::uint64_t>& matrix) const {
+    const auto size = static_cast<std::size_t>(ranks()), ppn = static_cast<std::size_t>(request_.shape.ppn);
+    const auto rate = parse_rate(request_.shape.rate);
+    std::vector<double> leaves(size), enters(size);
+    double all = 0, most = 0;
+    for (std::size_t from = 0; from < size; ++from)
+        for (std::size_t to = 0; to < size; ++to) {
+            const auto bytes = static_cast<double>(matrix[from * size + to]);
+            all += bytes;
+            if (from / ppn == to / ppn) continue;
+            most = std::max({most, leaves[from / ppn] += bytes, enters[to / ppn] += bytes});
+        }
+    return request_.shape.hosts > 1 && rate ? most / *rate : all / one_host_bytes_per_s;
+}
+
+// Those that the file does not have for all columns.
+bool ExchangeSweep::plan_points(std::vector<PointPlan>& points, double& seconds, std::string& why) const {
+    std::set<std::tuple<std::string, std::uint64_t, std::string>> seen;
+    for (const auto& row : rows_)
+        if (here(row)) seen.insert({row.exchange.value("pattern", ""), row.bytes, row.column});
+    seconds = 0;
+    for (const auto& pattern : request_.patterns)
+        for (const auto bytes : sizes_) {
+            PointPlan point;
+            point.bytes = bytes;
+            // Of a file only its name: where it lies says nothing to others.
+            point.pattern = pattern.substr(pattern.rfind('/') + 1);
+            if (!make_pattern(pattern, ranks(), bytes, point.matrix, why)) return false;
+            const bool missing = std::any_of(columns_.begin(), columns_.end(), [&](const ColumnPlan& column) {
+                return seen.count({point.pattern, bytes, column.name}) == 0;
+            });
+            if (!missing) continue;
+            const double call = call_seconds(point.matrix);
+            point.samples = call >= large_seconds ? request_.samples_large : request_.samples;
+            seconds += static_cast<double>(columns_.size()) * (call + shortest_call_seconds) *
+                       (calls_per_sample * point.samples + 3);
+            points.push_back(std::move(point));
+        }
+    return true;
+}
+
+int ExchangeSweep::run() {
+    std::string why;
+    std::vector<PointPlan> points;
+    double seconds = 0;
+    if (!read_request(why) || !plan_points(points, seconds, why)) {
+        fmt::print(stderr, "thalweg bench: {}\n", why);
+        return 2;
+    }
+    bool good = true;
+    if (!points.empty()) {
+        fmt::print(stderr, "bench: {} columns, {} points on {} under {}; predicted: {:.0f} s\n",
+                   columns_.size(), points.size(), request_.shape.text(), request_.shape.mpi,
+                   launch_seconds + seconds);
+        Launch plan{request_.shape, "alltoallv", exchange_phase, columns_, points, request_.force};
+        plan.timeout_seconds = launch_seconds + slowest_over_predicted * (launch_seconds + seconds);
+        std::vector<Row> fresh;
+        good = run_launch(plan, fresh, why);
+        if (!good) fmt::print(stderr, "thalweg bench: {}\n", why);
+        rows_.insert(rows_.end(), fresh.begin(), fresh.end());
+        if (!request_.out.empty() && !append_rows(request_.out, fresh, why)) {
+            fmt::print(stderr, "thalweg bench: {}\n", why);
+            good = false;
+        }
+    }
+    std::vector<Row> rows;
+    std::uint64_t wrong = 0;
+    for (const auto& row : rows_)
+        if (here(row)) rows.push_back(row), wrong += row.wrong_words;
+    fmt::print("{}\n{}", format_exchange(summarize_exchange(rows), false),
+               format_windows(compare_windows(rows), false));
+    if (wrong != 0) fmt::print("{} WRONG WORDS were received\n", wrong);
+    return good && wrong == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int run_exchange(ExchangeRequest request) { return ExchangeSweep(std::move(request)).run(); }
+
+}  // namespace thalweg::bench

@@ -1,0 +1,239 @@
+#include "bench/exchange_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "bench/columns.h"
+#include "bench/table.h"
+
+namespace thalweg::bench {
+namespace {
+
+using Key = std::tuple<std::string, std::string, std::string, std::string, std::uint64_t>;
+using Points = std::map<Key, std::vector<const Row*>>;
+
+// The plan of the paper's comparison; the same with the paper's further meeting stands beside it.
+constexpr std::string_view fence_plans[] = {"rma_fence", "rma_fence_barrier"};
+
+std::vector<double> values(const Row& row, const char* name) {
+    const auto found = row.exchange.find(name);
+    return found == row.exchange.end() ? std::vector<double>() : found->get<std::vector<double>>();
+}
+
+Points points_of(const std::vector<Row>& rows) {
+    Points points;
+    for (const Row& row : rows)
+        if (row.phase == exchange_phase && !row.exchange.is_null())
+            points[{row.context.value("mpi_name", ""), row.context.value("shape", ""),
+                    row.context.value("rate", ""), row.exchange.value("pattern", ""), row.bytes}]
+                .push_back(&row);
+    return points;
+}
+
+// The order in which columns stand: as they are measured, and after them what the user asked for.
+std::size_t rank_of(const std::string& column) {
+    static const std::vector<ColumnPlan> known = exchange_columns({});
+    const auto found =
+        std::find_if(known.begin(), known.end(), [&](const ColumnPlan& plan) { return plan.name == column; });
+    return static_cast<std::size_t>(found - known.begin());
+}
+
+std::vector<const Row*> newest(const std::vector<const Row*>& rows) {
+    std::map<std::string, const Row*> by_column;
+    for (const Row* row : rows) {
+        const Row*& kept = by_column[row->column];
+        if (kept == nullptr || row->launch >= kept->launch) kept = row;
+    }
+    std::vector<const Row*> ordered;
+    for (const auto& [column, row] : by_column) ordered.push_back(row);
+    std::stable_sort(ordered.begin(), ordered.end(),
+                     [](const Row* a, const Row* b) { return rank_of(a->column) < rank_of(b->column); });
+    return ordered;
+}
+
+// What took turns with this row under another column.
+const Row* beside(const std::vector<const Row*>& rows, const Row& row, std::string_view column) {
+    for (const Row* each : rows)
+        if (each->launch == row.launch && each->column == column && !each->seconds.empty()) return each;
+    return nullptr;
+}
+
+// Making and freeing a plan, pair by pair.
+std::vector<double> plan_seconds_once(const Row& row) {
+    std::vector<double> sums = values(row, "init_seconds");
+    const std::vector<double> frees = values(row, "free_seconds");
+    for (std::size_t i = 0; i < std::min(sums.size(), frees.size()); ++i) sums[i] += frees[i];
+    return sums;
+}
+
+ExchangeLine line_of(const Row& row, const std::vector<const Row*>& rows) {
+    ExchangeLine line;
+    line.mpi = row.context.value("mpi_name", "");
+    line.shape = row.context.value("shape", "");
+    line.rate = row.context.value("rate", "");
+    line.pattern = row.exchange.value("pattern", "");
+    line.column = row.column;
+    line.bytes = row.bytes;
+    line.neighbours = row.exchange.value("neighbours", 0);
+    line.samples = row.seconds.size();
+    line.wrong_words = row.wrong_words;
+    line.stopped = row.stopped;
+    line.seconds = median(row.seconds);
+    line.limit_seconds = limit_seconds(row);
+    line.link_bytes = necessary_link_bytes(row);
+    line.tx_bytes = row.tx_bytes;
+    line.tx_packets = row.tx_packets;
+    if (row.column.starts_with(automatic_plan))  // of a repeated call nothing is told
+        line.ran = !row.algorithm.empty() ? row.algorithm
+                   : row.reason.empty()   ? "native"
+                                          : "native: " + row.reason;
+    const std::vector<double> inits = plan_seconds_once(row);
+    line.init_seconds = median(inits);
+    if (const Row* native = beside(rows, row, native_default); native != nullptr && !row.seconds.empty()) {
+        line.of_native = ratio_of_medians(row.seconds, native->seconds);
+        if (!inits.empty()) line.against_native = break_even(inits, native->seconds, row.seconds);
+    }
+    if (const Row* window = beside(rows, row, window_per_call); window != nullptr && !inits.empty())
+        line.against_window = break_even(inits, window->seconds, row.seconds);
+    return line;
+}
+
+std::string interval_text(const BreakEven& pays) {
+    if (pays.calls == never && pays.low == never) return "never";
+    return fmt::format("{} [{}, {}]", calls_text(pays.calls), calls_text(pays.low), calls_text(pays.high));
+}
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+}  // namespace
+
+std::vector<ExchangeLine> summarize_exchange(const std::vector<Row>& rows) {
+    std::vector<ExchangeLine> lines;
+    for (const auto& [key, group] : points_of(rows))
+        for (const Row* row : newest(group)) lines.push_back(line_of(*row, group));
+    return lines;
+}
+
+std::vector<WindowLine> compare_windows(const std::vector<Row>& rows) {
+    std::vector<WindowLine> lines;
+    for (const auto& [key, group] : points_of(rows))
+        for (const Row* row : newest(group)) {
+            if (std::find(std::begin(fence_plans), std::end(fence_plans), row->column) ==
+                std::end(fence_plans))
+                continue;
+            const Row* const once = beside(group, *row, window_per_call);
+            if (once == nullptr || row->seconds.empty()) continue;
+            WindowLine line;
+            std::tie(line.mpi, line.shape, line.rate, line.pattern, line.bytes) = key;
+            line.plan = row->column;
+            line.once_seconds = median(once->seconds);
+            line.set_up_seconds = median(values(*once, "set_up_seconds"));
+            line.plan_seconds = median(row->seconds);
+            if (const Row* kept = beside(group, *row, window_kept)) line.kept_seconds = median(kept->seconds);
+            if (const Row* native = beside(group, *row, native_default))
+                line.native_seconds = median(native->seconds);
+            line.reduction = 1 - line.plan_seconds / line.once_seconds;
+            line.ceiling = line.set_up_seconds / line.once_seconds;
+            line.pays = break_even(plan_seconds_once(*row), once->seconds, row->seconds);
+            lines.push_back(std::move(line));
+        }
+    return lines;
+}
+
+std::string format_exchange(const std::vector<ExchangeLine>& lines, bool markdown) {
+    if (lines.empty()) return "";
+    std::vector<std::vector<std::string>> cells{{"pattern", "hosts x ranks", "bytes", "column", "time",
+                                                 "time/limit", "of native", "plan", "N* (native)",
+                                                 "N* (window per call)", "link bytes", "samples", "ran"}};
+    for (const auto& line : lines) {
+        std::vector<std::string> row{line.pattern, line.shape, bytes_text(line.bytes), line.column};
+        if (!line.stopped.empty()) {
+            row.resize(cells[0].size() - 1, "-");
+            row.push_back(line.stopped);
+            cells.push_back(row);
+            continue;
+        }
+        const bool crosses = line.link_bytes > 0 && line.tx_bytes > 0;
+        for (std::string& text : std::vector<std::string>{
+                 time_text(line.seconds), line.of_limit() > 0 ? fmt::format("{:.2f}", line.of_limit()) : "-",
+                 line.of_native.value > 0 ? fmt::format("{:.2f}", line.of_native.value) : "-",
+                 line.is_plan() ? time_text(line.init_seconds) : "-",
+                 line.is_plan() ? interval_text(line.against_native) : "-",
+                 line.is_plan() ? interval_text(line.against_window) : "-",
+                 crosses ? fmt::format("{:.2f} x", line.tx_bytes / line.link_bytes) : "-",
+                 fmt::format("{}", line.samples), line.ran})
+            row.push_back(std::move(text));
+        cells.push_back(std::move(row));
+    }
+    return format_cells(cells, markdown);
+}
+
+std::string format_windows(const std::vector<WindowLine>& lines, bool markdown) {
+    if (lines.empty()) return "";
+    std::vector<std::vector<std::string>> cells{{"MPI", "hosts x ranks", "pattern", "bytes", "plan",
+                                                 "window per call", "of it set-up", "Start + Wait",
+                                                 "reduction", "ceiling", "of ceiling", "N*", "at once",
+                                                 "window kept", "MPI_Alltoallv"}};
+    for (const auto& line : lines)
+        cells.push_back({line.mpi, line.shape, line.pattern, bytes_text(line.bytes), line.plan,
+                         time_text(line.once_seconds), time_text(line.set_up_seconds),
+                         time_text(line.plan_seconds), percent(line.reduction), percent(line.ceiling),
+                         percent(line.of_ceiling()), interval_text(line.pays),
+                         line.pays.calls <= immediate_payoff ? "yes" : "no", time_text(line.kept_seconds),
+                         time_text(line.native_seconds)});
+    return format_cells(cells, markdown);
+}
+
+namespace {
+
+constexpr const char* exchange_text = R"(
+## Alltoallv, planned
+
+What a plan saves in each call, what it costs once, and after how many calls it has paid for itself
+([measuring](guide/measuring.md)). All columns of a point take turns; the receive buffers are poisoned before every
+call, the data are different in every call, and every byte was checked.
+
+**N\*** = (making and freeing the plan) / (a call without it - a call with it), not rounded, of medians, with its 95 %
+bootstrap interval; *never*: a call with the plan is not faster. It is given against MPI_Alltoallv and against the
+baseline of arXiv 2604.05099, which makes a window in every call.
+)";
+
+constexpr const char* window_text = R"(
+### Fences: a plan against a window made in every call
+
+The comparison of arXiv 2604.05099, whose abstract reports up to 44 % less time and pay-off at once from 32 KiB on
+another machine. **Set-up** is what the baseline does in every call and a plan does once: exchanging displacements,
+agreeing whether a window is needed, freeing the old one and making a new one; the **ceiling** is its share of the
+baseline's call, the most that planning it once can save. *rma_fence_barrier* meets before its first fence as the
+paper's code does, *rma_fence* leaves that out, because MPI promises that nothing reaches a window before its rank's
+fence: so it can save more than the ceiling. **At once**: N\* is at most 1.1. *window kept* is the same call over a
+window that is made once: what most of the saving is worth.
+
+)";
+
+}  // namespace
+
+std::string exchange_section(const std::vector<Row>& rows,
+                             std::string (*provenance)(const std::vector<Row>&)) {
+    std::map<std::string, std::vector<Row>> by_mpi;
+    std::uint64_t wrong = 0;
+    for (const Row& row : rows) {
+        if (row.phase != exchange_phase) continue;
+        by_mpi[row.context.value("mpi_name", "")].push_back(row);
+        wrong += row.wrong_words;
+    }
+    if (by_mpi.empty()) return "";
+    std::string text = exchange_text;
+    text += fmt::format("Wrong words received: {}.\n", wrong);
+    if (const std::string table = format_windows(compare_windows(rows), true); !table.empty())
+        text += window_text + table;
+    for (const auto& [mpi, own] : by_mpi)
+        text += fmt::format("\n### {}, alltoallv\n\n{}{}", mpi, provenance(own),
+                            format_exchange(summarize_exchange(own), true));
+    return text;
+}
+
+}  // namespace thalweg::bench

@@ -1,0 +1,59 @@
+// What the rows of phase "exchange" say: each way beside the limit, when plans pay, and the paper's
+// comparison.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/exchange.h"
+#include "bench/results.h"
+#include "bench/statistics.h"
+#include "model/break_even.h"
+
+namespace thalweg::bench {
+
+// One column of one point.
+struct ExchangeLine {
+    std::string mpi, shape, rate, pattern, column;
+    std::uint64_t bytes = 0, samples = 0, wrong_words = 0;
+    int neighbours = 0;
+    std::string ran;                        // of ours: what it ran, or "native" with the reason
+    std::string stopped;                    // why there is nothing else
+    double seconds = 0, limit_seconds = 0;  // seconds: the median call
+    double init_seconds = 0;                // making and freeing the plan; 0: there is none
+    Ratio of_native;                        // against MPI_Alltoallv of the same launch
+    BreakEven against_native;               // of a plan: against MPI_Alltoallv
+    BreakEven against_window;               // of a plan: against the window made in every call
+    double tx_bytes = -1, tx_packets = -1, link_bytes = 0;  // per call, busiest host; and what must cross
+
+    double of_limit() const { return limit_seconds > least_limit_seconds ? seconds / limit_seconds : 0; }
+    bool is_plan() const { return init_seconds > 0; }
+    static constexpr double least_limit_seconds = 1e-4;
+};
+
+// Of rows of phase "exchange", the newest of each column; sorted by MPI, shape, pattern, size, column.
+std::vector<ExchangeLine> summarize_exchange(const std::vector<Row>& rows);
+
+// The paper's comparison at one point: a plan over fences against a window made in every call.
+struct WindowLine {
+    std::string mpi, shape, rate, pattern, plan;
+    std::uint64_t bytes = 0;
+    double once_seconds = 0, set_up_seconds = 0, plan_seconds = 0, kept_seconds = 0, native_seconds = 0;
+    double reduction = 0, ceiling = 0;  // shares of once_seconds
+    BreakEven pays;
+
+    // Of what a plan could save at most; 0 where that is nothing.
+    double of_ceiling() const { return ceiling > 0 ? reduction / ceiling : 0; }
+};
+std::vector<WindowLine> compare_windows(const std::vector<Row>& rows);
+
+// Empty where there are none.
+std::string format_exchange(const std::vector<ExchangeLine>& lines, bool markdown);
+std::string format_windows(const std::vector<WindowLine>& lines, bool markdown);
+
+// The section of docs/measurements.md; empty where there are no rows.
+std::string exchange_section(const std::vector<Row>& rows,
+                             std::string (*provenance)(const std::vector<Row>&));
+
+}  // namespace thalweg::bench
