@@ -10,6 +10,7 @@
 #include "plan/communicator.h"
 #include "plan/datatype.h"
 #include "plan/last_call.h"
+#include "plan/neighbours.h"
 #include "plan/nonblocking.h"
 #include "plan/report.h"
 #include "plan/requests.h"
@@ -40,7 +41,8 @@ constexpr Collective collective_of[] = {Collective::bcast,     Collective::allga
                                         Collective::allreduce, Collective::barrier,   Collective::alltoallv,
                                         Collective::alltoallv, Collective::alltoallv};
 static_assert(static_cast<int>(CallKind::ibcast) == thalweg_ibcast + 1 &&
-              static_cast<int>(CallKind::alltoallw_init) == thalweg_alltoallw_init + 1);
+              static_cast<int>(CallKind::alltoallw_init) == thalweg_alltoallw_init + 1 &&
+              static_cast<int>(CallKind::neighbor_alltoallw) == thalweg_neighbor_alltoallw + 1);
 
 LetterArrays as_arrays(const ThalwegArrays& arrays, MPI_Datatype type) {
     return {arrays.counts, arrays.displacements, arrays.large_counts, arrays.large_displacements,
@@ -50,8 +52,13 @@ LetterArrays as_arrays(const ThalwegArrays& arrays, MPI_Datatype type) {
 CollectiveCall as_call(const ThalwegCall& call) {
     CollectiveCall same;
     same.kind = static_cast<CallKind>(call.operation + 1);
-    same.collective = collective_of[call.operation / 2];
-    same.persistent = call.operation % 2 == 1;
+    same.neighbours = call.operation >= thalweg_ineighbor_allgather;
+    same.blocking = call.operation >= thalweg_neighbor_allgather;
+    same.collective = same.neighbours ? Collective::alltoallv : collective_of[call.operation / 2];
+    same.persistent = !same.blocking && call.operation % 2 == 1;
+    same.gathers = call.operation == thalweg_neighbor_allgather ||
+                   call.operation == thalweg_neighbor_allgatherv ||
+                   (same.neighbours && call.operation <= thalweg_neighbor_allgatherv_init);
     same.send = call.send;
     same.send_count = call.send_count;
     same.send_type = call.send_type;
@@ -171,6 +178,12 @@ int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* 
         const CollectiveCall offered = as_call(*call);
         std::unique_ptr<Ongoing> ongoing = offer(offered, *error);
         if (ongoing == nullptr) return *error != MPI_SUCCESS;
+        if (offered.blocking) {
+            if (ongoing->pending()) ongoing->wait();
+            *error = ongoing->finish();
+            if (*error != MPI_SUCCESS) host()->Comm_call_errhandler(call->comm, *error);
+            return 1;
+        }
         if (offered.persistent) {
             ongoing = make_persistent(std::move(ongoing), request, *error);
             if (ongoing == nullptr) return 1;
@@ -186,6 +199,14 @@ int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* 
         host()->Comm_call_errhandler(call->comm, *error);
         return 1;
     }
+}
+
+int thalweg_entry_neighbours(MPI_Comm comm, int* sources, int* destinations) {
+    const std::optional<Neighbourhood> found = find_neighbourhood(comm);
+    if (!found) return 0;
+    *sources = static_cast<int>(found->sources.size());
+    *destinations = static_cast<int>(found->destinations.size());
+    return 1;
 }
 
 unsigned thalweg_entry_requests(void) { return requests_alive.load(std::memory_order_relaxed); }

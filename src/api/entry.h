@@ -40,7 +40,7 @@ void thalweg_entry_meeting(MPI_Comm comm);
 /* After comm was created, in the collective call that did. */
 void thalweg_entry_comm_created(MPI_Comm comm);
 
-/* One nonblocking or persistent collective; what a call does not have is 0. */
+/* One nonblocking or persistent collective, or one of a neighbourhood; what a call does not have is 0. */
 typedef enum ThalwegOperation {
     thalweg_ibcast,
     thalweg_bcast_init,
@@ -57,11 +57,27 @@ typedef enum ThalwegOperation {
     thalweg_ialltoallv,
     thalweg_alltoallv_init,
     thalweg_ialltoallw,
-    thalweg_alltoallw_init
+    thalweg_alltoallw_init,
+    /* Of neighbourhoods; the last ones are blocking, and make no request. */
+    thalweg_ineighbor_allgather,
+    thalweg_neighbor_allgather_init,
+    thalweg_ineighbor_allgatherv,
+    thalweg_neighbor_allgatherv_init,
+    thalweg_ineighbor_alltoall,
+    thalweg_neighbor_alltoall_init,
+    thalweg_ineighbor_alltoallv,
+    thalweg_neighbor_alltoallv_init,
+    thalweg_ineighbor_alltoallw,
+    thalweg_neighbor_alltoallw_init,
+    thalweg_neighbor_allgather,
+    thalweg_neighbor_allgatherv,
+    thalweg_neighbor_alltoall,
+    thalweg_neighbor_alltoallv,
+    thalweg_neighbor_alltoallw
 } ThalwegOperation;
 
-/* Of an alltoallv or an alltoallw, one entry per rank: two arrays of ints or the two behind them, and `types`
- * where each message has its own. */
+/* Of an alltoallv or an alltoallw, one entry per rank, or per neighbour: counts and displacements of either kind,
+ * and `types` where each message has its own. */
 typedef struct ThalwegArrays {
     const int* counts;
     const int* displacements;
@@ -89,8 +105,11 @@ typedef struct ThalwegCall {
 } ThalwegCall;
 
 /* 1: taken, or failed, and *error is what the call returns; *request is set where it is MPI_SUCCESS. 0:
- * declined, call the native library. */
+ * declined, call the native library. `request` is null where the operation is blocking: 1 says that it is done. */
 int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* error);
+
+/* How many neighbours comm's topology gives this rank, as entries of the arrays of a call. 0: it has none. */
+int thalweg_entry_neighbours(MPI_Comm comm, int* sources, int* destinations);
 
 /* How many requests of ours exist. While it is 0 nobody need ask anything below: plan/requests.h. */
 unsigned thalweg_entry_requests(void);

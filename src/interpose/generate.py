@@ -30,7 +30,9 @@ def build(calls):
     files, exported = {}, {}
     for call in calls:
         stem = call.library
-        if stem == "core" and call.template in FILES:
+        if "eighbor_" in call.name:
+            stem += "_neighbours"
+        elif stem == "core" and call.template in FILES:
             stem += "_" + FILES[call.template]
         c = files.setdefault(f"{stem}.c", [BANNER, '#include "interpose/next.h"\n'])
         c.append(c_wrapper(call))

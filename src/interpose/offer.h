@@ -27,7 +27,7 @@ class Inside {
     Inside& operator=(const Inside&) = delete;
 };
 
-// `frame` is the wrapper's.
+// `frame` is the wrapper's; `request` is null where the call is blocking.
 inline int offer(const ThalwegCall& call, void* request, int* error, void* frame) {
     if (!taking.load(std::memory_order_acquire) || inside(frame)) return 0;
     const Inside mark(frame);
@@ -47,8 +47,8 @@ inline bool asked() { return taking.load(std::memory_order_acquire); }
 
 inline int offer_fortran(const ThalwegCall& call, int* request, int* error, void* frame) {
     MPI_Request made;
-    if (!offer(call, &made, error, frame)) return 0;
-    if (*error == MPI_SUCCESS) *request = host()->request_to_fortran(made);
+    if (!offer(call, request == nullptr ? nullptr : &made, error, frame)) return 0;
+    if (request != nullptr && *error == MPI_SUCCESS) *request = host()->request_to_fortran(made);
     return 1;
 }
 

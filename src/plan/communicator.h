@@ -21,6 +21,7 @@ namespace thalweg {
 
 class MpiTransport;
 class NonblockingState;
+struct Neighbourhood;
 
 class Communicator {
   public:
@@ -85,6 +86,7 @@ class Communicator {
         bool wanted = false;
         std::shared_ptr<NonblockingState> state;  // null until then, and where refused
         std::optional<Reason> refused;
+        std::shared_ptr<const Neighbourhood> neighbourhood;  // once it was asked for
     };
     SelfDriven self_driven;
 

@@ -8,7 +8,9 @@
 #include "plan/datatype.h"
 #include "plan/failure.h"
 #include "plan/last_call.h"
+#include "plan/neighbours.h"
 #include "plan/pieces.h"
+#include "plan/quiet_errors.h"
 #include "plan/reductions.h"
 #include "plan/set_up.h"
 #include "transport/mpi/host.h"
@@ -96,6 +98,24 @@ bool look_at_letters(const CollectiveCall& call, int size, Shape& shape) {
     return true;
 }
 
+// The same where the communicator's topology says who is meant.
+bool look_at_neighbours(const CollectiveCall& call, Communicator& communicator, Shape& shape) {
+    std::shared_ptr<const Neighbourhood>& known = communicator.self_driven.neighbourhood;
+    if (known == nullptr) {
+        const QuietErrors quiet(call.comm);
+        std::optional<Neighbourhood> found = find_neighbourhood(call.comm);
+        if (!found) return false;
+        known = std::make_shared<const Neighbourhood>(std::move(*found));
+    }
+    const NeighbourSide sent{call.sent, call.send_count, call.send_type, call.gathers};
+    const NeighbourSide received{call.received, call.receive_count, call.receive_type, false};
+    if (call.send == MPI_IN_PLACE || !read_neighbours(*known, sent, received, shape.letters)) return false;
+    const std::size_t messages = std::max<std::size_t>(shape.letters.outgoing.size(), 1);
+    shape.total = shape.letters.sent_bytes();
+    shape.bytes = (shape.total + messages - 1) / messages;
+    return true;
+}
+
 // ok, or why the call is the native library's.
 std::optional<Reason> look_at(const CollectiveCall& call, int rank, int size, Shape& shape) {
     if (call.collective == Collective::barrier) return std::nullopt;
@@ -151,7 +171,7 @@ Status attach(const CollectiveCall& call, const Shape& shape, int size, Ongoing&
     const auto count = static_cast<std::uint64_t>(call.receive_count);
     const std::uint64_t all = count * static_cast<unsigned>(size);
     Status status = Status::ok;
-    if (call.received.given())
+    if (call.has_letters())
         return thalweg::attach(shape.letters, const_cast<void*>(call.send), call.receive, shape.in_place,
                                ongoing.input(), ongoing.buffer(), *key.exchange);
     switch (call.collective) {
@@ -297,6 +317,16 @@ Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, Sh
     return decision;
 }
 
+// Neighbours are few, and what they exchange is known at the two ends of each message only: every message
+// goes straight to its rank.
+Decision decide_neighbours(NonblockingState& state, Shape& shape, std::optional<Exchange>& exchange) {
+    exchange.emplace();
+    shape.decided_bytes = assumed_pair_bytes;
+    Decision decision = state.decide(Collective::alltoallv, shape.decided_bytes);
+    if (decision.choice) decision.choice = standard_choice(*find_algorithm(Collective::alltoallv, "spread"));
+    return decision;
+}
+
 // The settings that may change while the program runs: why the call is the native library's.
 std::optional<Reason> steered_away(const World& world, Collective collective, std::uint64_t bytes) {
     const Wanted wanted = world.wanted(collective);
@@ -326,6 +356,9 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     if (!Attendance::present()) return decline.anywhere(Attendance::refusal());
     World& world = *World::get();
     if (call.comm == host()->comm_null) return decline.anywhere(Reason::invalid);
+    // A blocking one has nothing to overlap with; how large its messages are no rank knows of all.
+    if (call.blocking && world.wanted(call.collective) != Wanted::algorithm)
+        return decline.anywhere(Reason::native_best);
     // One host: nothing need be known of the communicator.
     if (world.wanted(call.collective) == Wanted::automatic && world.leaves_all_native(call.collective))
         return decline.anywhere(Reason::native_best);
@@ -337,12 +370,16 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     Communicator::SelfDriven& self_driven = communicator.self_driven;
     if (self_driven.refused) return decline.on(communicator, *self_driven.refused, 0);
     Shape shape;
-    if (const auto why = look_at(call, communicator.rank(), communicator.size(), shape))
+    if (call.neighbours) {
+        if (!look_at_neighbours(call, communicator, shape))
+            return decline.on(communicator, Reason::invalid, 0);
+    } else if (const auto why = look_at(call, communicator.rank(), communicator.size(), shape)) {
         return decline.on(communicator, *why, shape.bytes);
+    }
     if (const auto why = steered_away(world, call.collective, shape.bytes))
         return decline.on(communicator, *why, shape.bytes);
 
-    if (call.persistent) {
+    if (call.persistent || call.blocking) {
         set_up(call.comm, communicator);
         if (self_driven.refused) return decline.on(communicator, *self_driven.refused, shape.bytes);
     } else if (self_driven.state == nullptr) {
@@ -357,8 +394,9 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     }
     const Pieces pieces = call.pieces_of(shape.decided_bytes);
     std::optional<Exchange> exchange;
-    const Decision decision = call.received.given() ? decide_exchange(state, call, shape, exchange)
-                                                    : state.decide(call.collective, pieces.bytes);
+    const Decision decision = call.neighbours      ? decide_neighbours(state, shape, exchange)
+                              : call.has_letters() ? decide_exchange(state, call, shape, exchange)
+                                                   : state.decide(call.collective, pieces.bytes);
     if (!decision.choice) return declined_by(decision, communicator, decline, shape.bytes);
     std::vector<std::uint32_t> numbers;
     if (call.persistent) {

@@ -84,7 +84,7 @@ class NonblockingState {
     static NonblockingState* alive_;
 };
 
-// One nonblocking or persistent collective as the program calls it.
+// One nonblocking or persistent collective as the program calls it, or one of a neighbourhood.
 struct CollectiveCall {
     CallKind kind = CallKind::ibcast;
     Collective collective = Collective::bcast;
@@ -100,19 +100,24 @@ struct CollectiveCall {
     const int* displacements = nullptr;
     const MPI_Count* large_counts = nullptr;
     const MPI_Aint* large_displacements = nullptr;
-    // Of MPI_Ialltoallv and MPI_Ialltoallw.
+    // Of MPI_Ialltoallv and MPI_Ialltoallw, and of neighbourhoods where they have arrays.
     LetterArrays sent, received;
+    bool neighbours = false;  // the messages are those of the communicator's topology
+    bool gathers = false;     // then: every neighbour gets the same
+    bool blocking = false;
     int root = 0;
     MPI_Op operation{};
     MPI_Comm comm{};
 
-    bool is_vector() const { return counts != nullptr || large_counts != nullptr || received.given(); }
+    bool is_vector() const { return counts != nullptr || large_counts != nullptr || has_letters(); }
+    // Its messages differ from pair to pair.
+    bool has_letters() const { return neighbours || received.given(); }
     Pieces pieces_of(std::uint64_t bytes) const;
 };
 
 // Null: the native library has the call, or `error` is not MPI_SUCCESS and the call failed with it. Else the
-// operation: started where it is nonblocking. Every rank takes the same way. Collective where it is
-// persistent.
+// operation: started, but where it is persistent. Every rank takes the same way. Collective where it is
+// persistent or blocking.
 std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error);
 
 // How many communicators of this process wait for a collective that may set them up.

@@ -50,6 +50,36 @@ const char* text_of(CallKind kind) {
             return "ialltoallw";
         case CallKind::alltoallw_init:
             return "alltoallw_init";
+        case CallKind::ineighbor_allgather:
+            return "ineighbor_allgather";
+        case CallKind::neighbor_allgather_init:
+            return "neighbor_allgather_init";
+        case CallKind::neighbor_allgather:
+            return "neighbor_allgather";
+        case CallKind::ineighbor_allgatherv:
+            return "ineighbor_allgatherv";
+        case CallKind::neighbor_allgatherv_init:
+            return "neighbor_allgatherv_init";
+        case CallKind::neighbor_allgatherv:
+            return "neighbor_allgatherv";
+        case CallKind::ineighbor_alltoall:
+            return "ineighbor_alltoall";
+        case CallKind::neighbor_alltoall_init:
+            return "neighbor_alltoall_init";
+        case CallKind::neighbor_alltoall:
+            return "neighbor_alltoall";
+        case CallKind::ineighbor_alltoallv:
+            return "ineighbor_alltoallv";
+        case CallKind::neighbor_alltoallv_init:
+            return "neighbor_alltoallv_init";
+        case CallKind::neighbor_alltoallv:
+            return "neighbor_alltoallv";
+        case CallKind::ineighbor_alltoallw:
+            return "ineighbor_alltoallw";
+        case CallKind::neighbor_alltoallw_init:
+            return "neighbor_alltoallw_init";
+        case CallKind::neighbor_alltoallw:
+            return "neighbor_alltoallw";
     }
     return "unknown";
 }

@@ -37,8 +37,23 @@ enum class CallKind : std::uint8_t {
     alltoallv_init,
     ialltoallw,
     alltoallw_init,
+    ineighbor_allgather,
+    neighbor_allgather_init,
+    ineighbor_allgatherv,
+    neighbor_allgatherv_init,
+    ineighbor_alltoall,
+    neighbor_alltoall_init,
+    ineighbor_alltoallv,
+    neighbor_alltoallv_init,
+    ineighbor_alltoallw,
+    neighbor_alltoallw_init,
+    neighbor_allgather,
+    neighbor_allgatherv,
+    neighbor_alltoall,
+    neighbor_alltoallv,
+    neighbor_alltoallw,
 };
-inline constexpr int call_kinds = 17;
+inline constexpr int call_kinds = 32;
 const char* text_of(CallKind kind);
 
 // Why a call was left to the native library. The texts are part of the report's format.

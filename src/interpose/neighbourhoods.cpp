@@ -1,0 +1,425 @@
+// What the wrappers of the neighbourhood collectives call: the arguments of every family and of Fortran to
+// the one form of entry.h.
+#include <mpi.h>
+
+#include <new>
+#include <vector>
+
+#include "interpose/offer.h"
+
+using namespace thalweg;
+
+namespace {
+
+// One side of a call with arrays: a type for all messages, or one for each.
+struct Arguments {
+    const void* counts;
+    const void* displacements;
+    MPI_Datatype type;
+    const MPI_Datatype* types;
+};
+
+// Displacements are addresses where each message has a type of its own, whatever the counts are.
+ThalwegArrays arrays(const Arguments& side, bool large, bool addresses) {
+    ThalwegArrays made{};
+    if (large)
+        made.large_counts = static_cast<const MPI_Count*>(side.counts);
+    else
+        made.counts = static_cast<const int*>(side.counts);
+    if (large || addresses)
+        made.large_displacements = static_cast<const MPI_Aint*>(side.displacements);
+    else
+        made.displacements = static_cast<const int*>(side.displacements);
+    made.types = side.types;
+    return made;
+}
+
+ThalwegCall blocks(ThalwegOperation operation, const void* send, MPI_Count send_count, MPI_Datatype send_type,
+                   void* receive, MPI_Count receive_count, MPI_Datatype receive_type, MPI_Comm comm) {
+    ThalwegCall call{};
+    call.operation = operation;
+    call.send = send;
+    call.send_count = send_count;
+    call.send_type = send_type;
+    call.receive = receive;
+    call.receive_count = receive_count;
+    call.receive_type = receive_type;
+    call.comm = comm;
+    return call;
+}
+
+ThalwegCall gatherv(ThalwegOperation operation, const void* send, MPI_Count send_count,
+                    MPI_Datatype send_type, void* receive, const Arguments& received, MPI_Comm comm,
+                    bool large) {
+    ThalwegCall call = blocks(operation, send, send_count, send_type, receive, 0, received.type, comm);
+    call.received = arrays(received, large, false);
+    return call;
+}
+
+ThalwegCall letters(ThalwegOperation operation, const void* send, const Arguments& sent, void* receive,
+                    const Arguments& received, MPI_Comm comm, bool large) {
+    ThalwegCall call = blocks(operation, send, 0, sent.type, receive, 0, received.type, comm);
+    const bool addresses = operation == thalweg_neighbor_alltoallw ||
+                           operation == thalweg_ineighbor_alltoallw ||
+                           operation == thalweg_neighbor_alltoallw_init;
+    call.sent = arrays(sent, large, addresses);
+    call.received = arrays(received, large, addresses);
+    return call;
+}
+
+const MPI_Datatype* types_at(const void* types) { return static_cast<const MPI_Datatype*>(types); }
+
+std::vector<MPI_Datatype> converted(const int* types, int count) {
+    std::vector<MPI_Datatype> handles;
+    for (int i = 0; i < count; ++i) handles.push_back(type_of(types[i]));
+    return handles;
+}
+
+int offer_alltoallw(ThalwegOperation operation, void* send, Arguments sent, const int* send_types,
+                    void* receive, Arguments received, const int* receive_types, int comm, int* request,
+                    int* error, void* frame) try {
+    const MPI_Comm handle = comm_of(comm);
+    if (handle == host()->comm_null) return 0;
+    int sources = 0, destinations = 0;
+    if (!thalweg_entry_neighbours(handle, &sources, &destinations)) return 0;
+    const std::vector<MPI_Datatype> out = converted(send_types, destinations);
+    const std::vector<MPI_Datatype> in = converted(receive_types, sources);
+    sent.types = out.data();
+    received.types = in.data();
+    return offer_fortran(
+        letters(operation, buffer_of(send), sent, buffer_of(receive), received, handle, false), request,
+        error, frame);
+} catch (const std::bad_alloc&) {
+    *error = MPI_ERR_NO_MEM;
+    return 1;
+}
+
+}  // namespace
+
+extern "C" {
+
+int thalweg_take_MPI_Neighbor_allgather(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+                                        void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
+                                        ThalwegHandle comm, int* error) {
+    return offer(blocks(thalweg_neighbor_allgather, sendbuf, sendcount, TYPE(sendtype), recvbuf, recvcount,
+                        TYPE(recvtype), COMM(comm)),
+                 nullptr, error, FRAME);
+}
+int thalweg_take_MPI_Ineighbor_allgather(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+                                         void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
+                                         ThalwegHandle comm, void* request, int* error) {
+    return offer(blocks(thalweg_ineighbor_allgather, sendbuf, sendcount, TYPE(sendtype), recvbuf, recvcount,
+                        TYPE(recvtype), COMM(comm)),
+                 request, error, FRAME);
+}
+int thalweg_take_MPI_Neighbor_allgather_init(const void* sendbuf, ThalwegCount sendcount,
+                                             ThalwegHandle sendtype, void* recvbuf, ThalwegCount recvcount,
+                                             ThalwegHandle recvtype, ThalwegHandle comm, ThalwegHandle,
+                                             void* request, int* error) {
+    return offer(blocks(thalweg_neighbor_allgather_init, sendbuf, sendcount, TYPE(sendtype), recvbuf,
+                        recvcount, TYPE(recvtype), COMM(comm)),
+                 request, error, FRAME);
+}
+int thalweg_take_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
+                                         void* recvbuf, const void* recvcounts, const void* displs,
+                                         ThalwegHandle recvtype, ThalwegHandle comm, int* error) {
+    return offer(gatherv(thalweg_neighbor_allgatherv, sendbuf, sendcount, TYPE(sendtype), recvbuf,
+                         {recvcounts, displs, TYPE(recvtype), nullptr}, COMM(comm), false),
+                 nullptr, error, FRAME);
+}
+int thalweg_take_MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
+                                          void* recvbuf, const void* recvcounts, const void* displs,
+                                          ThalwegHandle recvtype, ThalwegHandle comm, void* request,
+                                          int* error) {
+    return offer(gatherv(thalweg_ineighbor_allgatherv, sendbuf, sendcount, TYPE(sendtype), recvbuf,
+                         {recvcounts, displs, TYPE(recvtype), nullptr}, COMM(comm), false),
+                 request, error, FRAME);
+}
+int thalweg_take_MPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
+                                              void* recvbuf, const void* recvcounts, const void* displs,
+                                              ThalwegHandle recvtype, ThalwegHandle comm, ThalwegHandle,
+                                              void* request, int* error) {
+    return offer(gatherv(thalweg_neighbor_allgatherv_init, sendbuf, sendcount, TYPE(sendtype), recvbuf,
+                         {recvcounts, displs, TYPE(recvtype), nullptr}, COMM(comm), false),
+                 request, error, FRAME);
+}
+int thalweg_take_MPI_Neighbor_allgatherv_c(const void* sendbuf, ThalwegCount sendcount,
+                                           ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
+                                           const void* displs, ThalwegHandle recvtype, ThalwegHandle comm,
+                                           int* error) {
+    return offer(gatherv(thalweg_neighbor_allgatherv, sendbuf, sendcount, TYPE(sendtype), recvbuf,
+                         {recvcounts, displs, TYPE(recvtype), nullptr}, COMM(comm), true),
+                 nullptr, error, FRAME);
+}
+int thalweg_take_MPI_Ineighbor_allgatherv_c(const void* sendbuf, ThalwegCount sendcount,
+                                            ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
+                                            const void* displs, ThalwegHandle recvtype, ThalwegHandle comm,
+                                            void* request, int* error) {
+    return offer(gatherv(thalweg_ineighbor_allgatherv, sendbuf, sendcount, TYPE(sendtype), recvbuf,
+                         {recvcounts, displs, TYPE(recvtype), nullptr}, COMM(comm), true),
+                 request, error, FRAME);
+}
+int thalweg_take_MPI_Neighbor_allgatherv_init_c(const void* sendbuf, ThalwegCount sendcount,
+                                                ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
+                                                const void* displs, ThalwegHandle recvtype,
+                                                ThalwegHandle comm, ThalwegHandle, void* request,
+                                                int* error) {
+    return offer(gatherv(thalweg_neighbor_allgatherv_init, sendbuf, sendcount, TYPE(sendtype), recvbuf,
+                         {recvcounts, displs, TYPE(recvtype), nullptr}, COMM(comm), true),
+                 request, error, FRAME);
+}
+int thalweg_take_MPI_Neighbor_alltoall(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+                                       void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
+                                       ThalwegHandle comm, int* error) {
+    return offer(blocks(thalweg_neighbor_alltoall, sendbuf, sendcount, TYPE(sendtype), recvbuf, recvcount,
+                        TYPE(recvtype), COMM(comm)),
+                 nullptr, error, FRAME);
+}
+int thalweg_take_MPI_Ineighbor_alltoall(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+                                        void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
+                                        ThalwegHandle comm, void* request, int* error) {
+    return offer(blocks(thalweg_ineighbor_alltoall, sendbuf, sendcount, TYPE(sendtype), recvbuf, recvcount,
+                        TYPE(recvtype), COMM(comm)),
+                 request, error, FRAME);
+}
+int thalweg_take_MPI_Neighbor_alltoall_init(const void* sendbuf, ThalwegCount sendcount,
+                                            ThalwegHandle sendtype, void* recvbuf, ThalwegCount recvcount,
+                                            ThalwegHandle recvtype, ThalwegHandle comm, ThalwegHandle,
+                                            void* request, int* error) {
+    return offer(blocks(thalweg_neighbor_alltoall_init, sendbuf, sendcount, TYPE(sendtype), recvbuf,
+                        recvcount, TYPE(recvtype), COMM(comm)),
+                 request, error, FRAME);
+}
+int thalweg_take_MPI_Neighbor_alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
+                                        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
+                                        const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm,
+                                        int* error) {
+    return offer(letters(thalweg_neighbor_alltoallv, sendbuf, {sendcounts, sdispls, TYPE(sendtype), nullptr},
+                         recvbuf, {recvcounts, rdispls, TYPE(recvtype), nullptr}, COMM(comm), false),
+                 nullptr, error, FRAME);
+}
+int thalweg_take_MPI_Ineighbor_alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
+                                         ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
+                                         const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm,
+                                         void* request, int* error) {
+    return offer(letters(thalweg_ineighbor_alltoallv, sendbuf, {sendcounts, sdispls, TYPE(sendtype), nullptr},
+                         recvbuf, {recvcounts, rdispls, TYPE(recvtype), nullptr}, COMM(comm), false),
+                 request, error, FRAME);
+}
+int thalweg_take_MPI_Neighbor_alltoallv_init(const void* sendbuf, const void* sendcounts, const void* sdispls,
+                                             ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
+                                             const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm,
+                                             ThalwegHandle, void* request, int* error) {
+    return offer(
+        letters(thalweg_neighbor_alltoallv_init, sendbuf, {sendcounts, sdispls, TYPE(sendtype), nullptr},
+                recvbuf, {recvcounts, rdispls, TYPE(recvtype), nullptr}, COMM(comm), false),
+        request, error, FRAME);
+}
+int thalweg_take_MPI_Neighbor_alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+                                          ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
+                                          const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm,
+                                          int* error) {
+    return offer(letters(thalweg_neighbor_alltoallv, sendbuf, {sendcounts, sdispls, TYPE(sendtype), nullptr},
+                         recvbuf, {recvcounts, rdispls, TYPE(recvtype), nullptr}, COMM(comm), true),
+                 nullptr, error, FRAME);
+}
+int thalweg_take_MPI_Ineighbor_alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+                                           ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
+                                           const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm,
+                                           void* request, int* error) {
+    return offer(letters(thalweg_ineighbor_alltoallv, sendbuf, {sendcounts, sdispls, TYPE(sendtype), nullptr},
+                         recvbuf, {recvcounts, rdispls, TYPE(recvtype), nullptr}, COMM(comm), true),
+                 request, error, FRAME);
+}
+int thalweg_take_MPI_Neighbor_alltoallv_init_c(const void* sendbuf, const void* sendcounts,
+                                               const void* sdispls, ThalwegHandle sendtype, void* recvbuf,
+                                               const void* recvcounts, const void* rdispls,
+                                               ThalwegHandle recvtype, ThalwegHandle comm, ThalwegHandle,
+                                               void* request, int* error) {
+    return offer(
+        letters(thalweg_neighbor_alltoallv_init, sendbuf, {sendcounts, sdispls, TYPE(sendtype), nullptr},
+                recvbuf, {recvcounts, rdispls, TYPE(recvtype), nullptr}, COMM(comm), true),
+        request, error, FRAME);
+}
+int thalweg_take_MPI_Neighbor_alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
+                                        const void* sendtypes, void* recvbuf, const void* recvcounts,
+                                        const void* rdispls, const void* recvtypes, ThalwegHandle comm,
+                                        int* error) {
+    return offer(letters(thalweg_neighbor_alltoallw, sendbuf, {sendcounts, sdispls, {}, types_at(sendtypes)},
+                         recvbuf, {recvcounts, rdispls, {}, types_at(recvtypes)}, COMM(comm), false),
+                 nullptr, error, FRAME);
+}
+int thalweg_take_MPI_Ineighbor_alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
+                                         const void* sendtypes, void* recvbuf, const void* recvcounts,
+                                         const void* rdispls, const void* recvtypes, ThalwegHandle comm,
+                                         void* request, int* error) {
+    return offer(letters(thalweg_ineighbor_alltoallw, sendbuf, {sendcounts, sdispls, {}, types_at(sendtypes)},
+                         recvbuf, {recvcounts, rdispls, {}, types_at(recvtypes)}, COMM(comm), false),
+                 request, error, FRAME);
+}
+int thalweg_take_MPI_Neighbor_alltoallw_init(const void* sendbuf, const void* sendcounts, const void* sdispls,
+                                             const void* sendtypes, void* recvbuf, const void* recvcounts,
+                                             const void* rdispls, const void* recvtypes, ThalwegHandle comm,
+                                             ThalwegHandle, void* request, int* error) {
+    return offer(
+        letters(thalweg_neighbor_alltoallw_init, sendbuf, {sendcounts, sdispls, {}, types_at(sendtypes)},
+                recvbuf, {recvcounts, rdispls, {}, types_at(recvtypes)}, COMM(comm), false),
+        request, error, FRAME);
+}
+int thalweg_take_MPI_Neighbor_alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+                                          const void* sendtypes, void* recvbuf, const void* recvcounts,
+                                          const void* rdispls, const void* recvtypes, ThalwegHandle comm,
+                                          int* error) {
+    return offer(letters(thalweg_neighbor_alltoallw, sendbuf, {sendcounts, sdispls, {}, types_at(sendtypes)},
+                         recvbuf, {recvcounts, rdispls, {}, types_at(recvtypes)}, COMM(comm), true),
+                 nullptr, error, FRAME);
+}
+int thalweg_take_MPI_Ineighbor_alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+                                           const void* sendtypes, void* recvbuf, const void* recvcounts,
+                                           const void* rdispls, const void* recvtypes, ThalwegHandle comm,
+                                           void* request, int* error) {
+    return offer(letters(thalweg_ineighbor_alltoallw, sendbuf, {sendcounts, sdispls, {}, types_at(sendtypes)},
+                         recvbuf, {recvcounts, rdispls, {}, types_at(recvtypes)}, COMM(comm), true),
+                 request, error, FRAME);
+}
+int thalweg_take_MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const void* sendcounts,
+                                               const void* sdispls, const void* sendtypes, void* recvbuf,
+                                               const void* recvcounts, const void* rdispls,
+                                               const void* recvtypes, ThalwegHandle comm, ThalwegHandle,
+                                               void* request, int* error) {
+    return offer(
+        letters(thalweg_neighbor_alltoallw_init, sendbuf, {sendcounts, sdispls, {}, types_at(sendtypes)},
+                recvbuf, {recvcounts, rdispls, {}, types_at(recvtypes)}, COMM(comm), true),
+        request, error, FRAME);
+}
+
+int thalweg_take_mpi_neighbor_allgather(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
+                                        int recvcount, int recvtype, int comm, int* error) {
+    if (!asked()) return 0;
+    return offer_fortran(blocks(thalweg_neighbor_allgather, buffer_of(sendbuf), sendcount, type_of(sendtype),
+                                buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
+                         nullptr, error, FRAME);
+}
+int thalweg_take_mpi_ineighbor_allgather(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
+                                         int recvcount, int recvtype, int comm, int* request, int* error) {
+    if (!asked()) return 0;
+    return offer_fortran(blocks(thalweg_ineighbor_allgather, buffer_of(sendbuf), sendcount, type_of(sendtype),
+                                buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
+                         request, error, FRAME);
+}
+int thalweg_take_mpi_neighbor_allgather_init(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
+                                             int recvcount, int recvtype, int comm, int, int* request,
+                                             int* error) {
+    if (!asked()) return 0;
+    return offer_fortran(
+        blocks(thalweg_neighbor_allgather_init, buffer_of(sendbuf), sendcount, type_of(sendtype),
+               buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
+        request, error, FRAME);
+}
+int thalweg_take_mpi_neighbor_allgatherv(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
+                                         const int* recvcounts, const int* displs, int recvtype, int comm,
+                                         int* error) {
+    if (!asked()) return 0;
+    return offer_fortran(
+        gatherv(thalweg_neighbor_allgatherv, buffer_of(sendbuf), sendcount, type_of(sendtype),
+                buffer_of(recvbuf), {recvcounts, displs, type_of(recvtype), nullptr}, comm_of(comm), false),
+        nullptr, error, FRAME);
+}
+int thalweg_take_mpi_ineighbor_allgatherv(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
+                                          const int* recvcounts, const int* displs, int recvtype, int comm,
+                                          int* request, int* error) {
+    if (!asked()) return 0;
+    return offer_fortran(
+        gatherv(thalweg_ineighbor_allgatherv, buffer_of(sendbuf), sendcount, type_of(sendtype),
+                buffer_of(recvbuf), {recvcounts, displs, type_of(recvtype), nullptr}, comm_of(comm), false),
+        request, error, FRAME);
+}
+int thalweg_take_mpi_neighbor_allgatherv_init(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
+                                              const int* recvcounts, const int* displs, int recvtype,
+                                              int comm, int, int* request, int* error) {
+    if (!asked()) return 0;
+    return offer_fortran(
+        gatherv(thalweg_neighbor_allgatherv_init, buffer_of(sendbuf), sendcount, type_of(sendtype),
+                buffer_of(recvbuf), {recvcounts, displs, type_of(recvtype), nullptr}, comm_of(comm), false),
+        request, error, FRAME);
+}
+int thalweg_take_mpi_neighbor_alltoall(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
+                                       int recvcount, int recvtype, int comm, int* error) {
+    if (!asked()) return 0;
+    return offer_fortran(blocks(thalweg_neighbor_alltoall, buffer_of(sendbuf), sendcount, type_of(sendtype),
+                                buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
+                         nullptr, error, FRAME);
+}
+int thalweg_take_mpi_ineighbor_alltoall(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
+                                        int recvcount, int recvtype, int comm, int* request, int* error) {
+    if (!asked()) return 0;
+    return offer_fortran(blocks(thalweg_ineighbor_alltoall, buffer_of(sendbuf), sendcount, type_of(sendtype),
+                                buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
+                         request, error, FRAME);
+}
+int thalweg_take_mpi_neighbor_alltoall_init(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
+                                            int recvcount, int recvtype, int comm, int, int* request,
+                                            int* error) {
+    if (!asked()) return 0;
+    return offer_fortran(
+        blocks(thalweg_neighbor_alltoall_init, buffer_of(sendbuf), sendcount, type_of(sendtype),
+               buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
+        request, error, FRAME);
+}
+int thalweg_take_mpi_neighbor_alltoallv(void* sendbuf, const int* sendcounts, const int* sdispls,
+                                        int sendtype, void* recvbuf, const int* recvcounts,
+                                        const int* rdispls, int recvtype, int comm, int* error) {
+    if (!asked()) return 0;
+    return offer_fortran(letters(thalweg_neighbor_alltoallv, buffer_of(sendbuf),
+                                 {sendcounts, sdispls, type_of(sendtype), nullptr}, buffer_of(recvbuf),
+                                 {recvcounts, rdispls, type_of(recvtype), nullptr}, comm_of(comm), false),
+                         nullptr, error, FRAME);
+}
+int thalweg_take_mpi_ineighbor_alltoallv(void* sendbuf, const int* sendcounts, const int* sdispls,
+                                         int sendtype, void* recvbuf, const int* recvcounts,
+                                         const int* rdispls, int recvtype, int comm, int* request,
+                                         int* error) {
+    if (!asked()) return 0;
+    return offer_fortran(letters(thalweg_ineighbor_alltoallv, buffer_of(sendbuf),
+                                 {sendcounts, sdispls, type_of(sendtype), nullptr}, buffer_of(recvbuf),
+                                 {recvcounts, rdispls, type_of(recvtype), nullptr}, comm_of(comm), false),
+                         request, error, FRAME);
+}
+int thalweg_take_mpi_neighbor_alltoallv_init(void* sendbuf, const int* sendcounts, const int* sdispls,
+                                             int sendtype, void* recvbuf, const int* recvcounts,
+                                             const int* rdispls, int recvtype, int comm, int, int* request,
+                                             int* error) {
+    if (!asked()) return 0;
+    return offer_fortran(letters(thalweg_neighbor_alltoallv_init, buffer_of(sendbuf),
+                                 {sendcounts, sdispls, type_of(sendtype), nullptr}, buffer_of(recvbuf),
+                                 {recvcounts, rdispls, type_of(recvtype), nullptr}, comm_of(comm), false),
+                         request, error, FRAME);
+}
+int thalweg_take_mpi_neighbor_alltoallw(void* sendbuf, const int* sendcounts, const int* sdispls,
+                                        const int* sendtypes, void* recvbuf, const int* recvcounts,
+                                        const int* rdispls, const int* recvtypes, int comm, int* error) {
+    if (!asked()) return 0;
+    return offer_alltoallw(thalweg_neighbor_alltoallw, sendbuf, {sendcounts, sdispls, {}, nullptr}, sendtypes,
+                           recvbuf, {recvcounts, rdispls, {}, nullptr}, recvtypes, comm, nullptr, error,
+                           FRAME);
+}
+int thalweg_take_mpi_ineighbor_alltoallw(void* sendbuf, const int* sendcounts, const int* sdispls,
+                                         const int* sendtypes, void* recvbuf, const int* recvcounts,
+                                         const int* rdispls, const int* recvtypes, int comm, int* request,
+                                         int* error) {
+    if (!asked()) return 0;
+    return offer_alltoallw(thalweg_ineighbor_alltoallw, sendbuf, {sendcounts, sdispls, {}, nullptr},
+                           sendtypes, recvbuf, {recvcounts, rdispls, {}, nullptr}, recvtypes, comm, request,
+                           error, FRAME);
+}
+int thalweg_take_mpi_neighbor_alltoallw_init(void* sendbuf, const int* sendcounts, const int* sdispls,
+                                             const int* sendtypes, void* recvbuf, const int* recvcounts,
+                                             const int* rdispls, const int* recvtypes, int comm, int,
+                                             int* request, int* error) {
+    if (!asked()) return 0;
+    return offer_alltoallw(thalweg_neighbor_alltoallw_init, sendbuf, {sendcounts, sdispls, {}, nullptr},
+                           sendtypes, recvbuf, {recvcounts, rdispls, {}, nullptr}, recvtypes, comm, request,
+                           error, FRAME);
+}
+
+}  // extern "C"

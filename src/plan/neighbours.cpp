@@ -1,0 +1,106 @@
+#include "plan/neighbours.h"
+
+#include <algorithm>
+
+#include "transport/mpi/host.h"
+
+namespace thalweg {
+
+namespace {
+
+// Dimension by dimension, the neighbour downwards first: MPI's order of blocks.
+bool read_grid(MPI_Comm comm, Neighbourhood& found) {
+    const Host& mpi = *host();
+    int dimensions = 0;
+    if (mpi.Cartdim_get(comm, &dimensions) != MPI_SUCCESS) return false;
+    for (int dimension = 0; dimension < dimensions; ++dimension) {
+        int below = MPI_PROC_NULL, above = MPI_PROC_NULL;
+        if (mpi.Cart_shift(comm, dimension, 1, &below, &above) != MPI_SUCCESS) return false;
+        found.sources.push_back(below);
+        found.sources.push_back(above);
+    }
+    found.destinations = found.sources;
+    found.cartesian = true;
+    return true;
+}
+
+bool read_graph(MPI_Comm comm, Neighbourhood& found) {
+    const Host& mpi = *host();
+    int rank = 0, count = 0;
+    if (mpi.Comm_rank(comm, &rank) != MPI_SUCCESS ||
+        mpi.Graph_neighbors_count(comm, rank, &count) != MPI_SUCCESS)
+        return false;
+    // At least one entry, so that there is an address.
+    found.sources.resize(static_cast<std::size_t>(std::max(count, 1)));
+    if (mpi.Graph_neighbors(comm, rank, count, found.sources.data()) != MPI_SUCCESS) return false;
+    found.sources.resize(static_cast<std::size_t>(count));
+    found.destinations = found.sources;
+    return true;
+}
+
+// Weights are asked for where there are none too: MPI_UNWEIGHTED is data of some libraries, to which nothing
+// of ours may refer.
+bool read_distributed_graph(MPI_Comm comm, Neighbourhood& found) {
+    const Host& mpi = *host();
+    int in = 0, out = 0, weighted = 0;
+    if (mpi.Dist_graph_neighbors_count(comm, &in, &out, &weighted) != MPI_SUCCESS) return false;
+    const auto room = [](int count) { return static_cast<std::size_t>(std::max(count, 1)); };
+    std::vector<int> weights_in(room(in)), weights_out(room(out));
+    found.sources.resize(room(in));
+    found.destinations.resize(room(out));
+    if (mpi.Dist_graph_neighbors(comm, in, found.sources.data(), weights_in.data(), out,
+                                 found.destinations.data(), weights_out.data()) != MPI_SUCCESS)
+        return false;
+    found.sources.resize(static_cast<std::size_t>(in));
+    found.destinations.resize(static_cast<std::size_t>(out));
+    return true;
+}
+
+bool read_block(const NeighbourSide& side, int block, int peer, std::vector<Letter>& letters) {
+    if (side.arrays.given()) return read_letter(side.arrays, block, peer, letters);
+    const MPI_Count count = side.count;
+    MPI_Aint place = 0;
+    if (!side.same_for_all && __builtin_mul_overflow(static_cast<MPI_Aint>(block), count, &place))
+        return false;
+    LetterArrays alike;
+    alike.large_counts = &count;
+    alike.large_displacements = &place;
+    alike.type = side.type;
+    return read_letter(alike, 0, peer, letters);
+}
+
+}  // namespace
+
+std::optional<Neighbourhood> find_neighbourhood(MPI_Comm comm) {
+    int kind = MPI_UNDEFINED;
+    if (host()->Topo_test(comm, &kind) != MPI_SUCCESS) return std::nullopt;
+    std::optional<Neighbourhood> found(std::in_place);
+    const bool told = kind == MPI_CART         ? read_grid(comm, *found)
+                      : kind == MPI_GRAPH      ? read_graph(comm, *found)
+                      : kind == MPI_DIST_GRAPH ? read_distributed_graph(comm, *found)
+                                               : false;
+    if (!told) found.reset();
+    return found;
+}
+
+// Incoming messages in the order in which their senders number them: of a grid, what a neighbour sends
+// upwards (its block 2d + 1) is what comes from below (block 2d here).
+bool read_neighbours(const Neighbourhood& neighbourhood, const NeighbourSide& sent,
+                     const NeighbourSide& received, Letters& letters) {
+    const std::vector<int>& to = neighbourhood.destinations;
+    const std::vector<int>& from = neighbourhood.sources;
+    letters.outgoing.reserve(to.size());
+    letters.incoming.reserve(from.size());
+    for (std::size_t block = 0; block < to.size(); ++block) {
+        if (to[block] == MPI_PROC_NULL) continue;
+        if (!read_block(sent, static_cast<int>(block), to[block], letters.outgoing)) return false;
+    }
+    for (std::size_t turn = 0; turn < from.size(); ++turn) {
+        const std::size_t block = neighbourhood.cartesian ? turn ^ 1 : turn;
+        if (from[block] == MPI_PROC_NULL) continue;
+        if (!read_block(received, static_cast<int>(block), from[block], letters.incoming)) return false;
+    }
+    return true;
+}
+
+}  // namespace thalweg

@@ -1,0 +1,39 @@
+// Who the ranks of a communicator with a topology exchange messages with, in the order in which a program's
+// arguments name them; and the messages of a neighbourhood collective, as the MPI standard defines them.
+//
+// Edges that join the same two ranks more than once: of graphs, the k-th edge from A to B, as A lists its
+// destinations, is the k-th that B lists as coming from A. Of Cartesian topologies, what goes one way along a
+// dimension arrives as what comes from there: a periodic dimension of one or two ranks too.
+#pragma once
+
+#include <mpi.h>
+
+#include <optional>
+#include <vector>
+
+#include "plan/exchange.h"
+
+namespace thalweg {
+
+struct Neighbourhood {
+    // By the number of the block in the program's buffers; MPI_PROC_NULL beyond a border.
+    std::vector<int> sources, destinations;
+    bool cartesian = false;
+};
+
+// Local; some microseconds. Null: `comm` has no topology, or MPI does not tell. Throws std::bad_alloc.
+std::optional<Neighbourhood> find_neighbourhood(MPI_Comm comm);
+
+// One side of a call: arrays with an entry per neighbour, or blocks that are alike.
+struct NeighbourSide {
+    LetterArrays arrays;
+    MPI_Count count = 0;        // where there are no arrays: elements of each block,
+    MPI_Datatype type{};        // of this type
+    bool same_for_all = false;  // and one block goes to everybody; else one lies behind the other
+};
+
+// False: arguments that the native library judges. Throws std::bad_alloc.
+bool read_neighbours(const Neighbourhood& neighbourhood, const NeighbourSide& sent,
+                     const NeighbourSide& received, Letters& letters);
+
+}  // namespace thalweg

@@ -1,0 +1,357 @@
+/* Neighbourhood collectives, blocking, nonblocking and persistent, against their definition, on random grids
+ * and graphs: dimensions of one and two that go round, borders, edges to oneself and edges that occur several
+ * times, ranks without any. What lies between the blocks, and blocks from beyond a border, keep what they
+ * had. THALWEG_TEST_TAKEN=1: all were taken.
+ *
+ *     neighbours TOPOLOGIES [SEED]
+ */
+#include "check.h"
+
+enum { most_edges = 24, most_ints = 40 };
+
+static unsigned random_state = 1;
+/* Equal on all ranks. */
+static int below(int limit) {
+    random_state = random_state * 1664525u + 1013904223u;
+    return (int)((random_state >> 8) % (unsigned)limit);
+}
+
+typedef int AlltoallInit(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm, MPI_Info,
+                         MPI_Request*);
+typedef int GathervInit(const void*, int, MPI_Datatype, void*, const int*, const int*, MPI_Datatype, MPI_Comm,
+                        MPI_Info, MPI_Request*);
+typedef int AlltoallvInit(const void*, const int*, const int*, MPI_Datatype, void*, const int*, const int*,
+                          MPI_Datatype, MPI_Comm, MPI_Info, MPI_Request*);
+typedef int AlltoallwInit(const void*, const int*, const MPI_Aint*, const MPI_Datatype*, void*, const int*,
+                          const MPI_Aint*, const MPI_Datatype*, MPI_Comm, MPI_Info, MPI_Request*);
+static AlltoallInit *alltoall_init, *allgather_init;
+static GathervInit* allgatherv_init;
+static AlltoallvInit* alltoallv_init;
+static AlltoallwInit* alltoallw_init;
+
+/* What a rank sends to and receives from; -1 beyond a border. Of every rank of the communicator. */
+typedef struct {
+    MPI_Comm comm;
+    int rank, size, is_grid;
+    int in, out, sources[most_edges], destinations[most_edges];
+    int all_out[64], all_destinations[64][most_edges];
+} Topology;
+
+/* Which block of which rank is my block `block`. 0: none. */
+static int origin_of(const Topology* t, int block, int* from, int* their_block) {
+    *from = t->sources[block];
+    if (*from < 0) return 0;
+    if (t->is_grid) {
+        *their_block = block ^ 1; /* what went up comes from below */
+        return 1;
+    }
+    int ordinal = 0;
+    for (int i = 0; i < block; ++i) ordinal += t->sources[i] == *from;
+    for (int i = 0; i < t->all_out[*from]; ++i)
+        if (t->all_destinations[*from][i] == t->rank && ordinal-- == 0) {
+            *their_block = i;
+            return 1;
+        }
+    FAIL("an edge from %d has no beginning", *from);
+}
+
+static void learn(Topology* t) {
+    MPI_Comm_rank(t->comm, &t->rank);
+    MPI_Comm_size(t->comm, &t->size);
+    MPI_Allgather(&t->out, 1, MPI_INT, t->all_out, 1, MPI_INT, t->comm);
+    MPI_Allgather(t->destinations, most_edges, MPI_INT, t->all_destinations, most_edges, MPI_INT, t->comm);
+}
+
+static int make_grid(Topology* t) {
+    int dims[3], periods[3];
+    const int dimensions = 1 + below(3);
+    int left = check_size;
+    for (int d = 0; d < dimensions; ++d) {
+        int candidates[8], count = 0;
+        for (int divisor = 1; divisor <= left && count < 8; ++divisor)
+            if (left % divisor == 0) candidates[count++] = divisor;
+        dims[d] = d + 1 == dimensions ? left : candidates[below(count)];
+        left /= dims[d];
+        periods[d] = below(2);
+    }
+    MPI_Cart_create(MPI_COMM_WORLD, dimensions, dims, periods, below(2), &t->comm);
+    t->is_grid = 1;
+    t->in = t->out = 2 * dimensions;
+    int rank, coords[3];
+    MPI_Comm_rank(t->comm, &rank);
+    MPI_Cart_coords(t->comm, rank, dimensions, coords);
+    /* From the coordinates, not from MPI_Cart_shift. */
+    for (int d = 0; d < dimensions; ++d)
+        for (int up = 0; up < 2; ++up) {
+            int there[3] = {coords[0], coords[1], coords[2]};
+            there[d] += up ? 1 : -1;
+            int* const place = &t->sources[2 * d + up];
+            *place = -1;
+            if (periods[d] || (there[d] >= 0 && there[d] < dims[d])) {
+                there[d] = (there[d] + dims[d]) % dims[d];
+                MPI_Cart_rank(t->comm, there, place);
+            }
+            t->destinations[2 * d + up] = *place;
+        }
+    return 1;
+}
+
+/* edges[a][b]: how often a sends to b. */
+static void draw_edges(int edges[64][64], int symmetric) {
+    for (int a = 0; a < check_size; ++a)
+        for (int b = 0; b < check_size; ++b) edges[a][b] = below(3) == 0 ? 1 + below(2) : 0;
+    for (int a = 0; symmetric && a < check_size; ++a)
+        for (int b = 0; b < a; ++b) edges[a][b] = edges[b][a];
+}
+
+static int make_graph(Topology* t) {
+    int edges[64][64], index[64], targets[64 * most_edges], total = 0;
+    draw_edges(edges, 1);
+    for (int a = 0; a < check_size; ++a) {
+        for (int b = 0; b < check_size; ++b)
+            for (int i = 0; i < edges[a][b]; ++i) targets[total++] = b;
+        index[a] = total;
+    }
+    MPI_Graph_create(MPI_COMM_WORLD, check_size, index, targets, 0, &t->comm);
+    const int begin = check_rank == 0 ? 0 : index[check_rank - 1];
+    t->in = t->out = index[check_rank] - begin;
+    for (int i = 0; i < t->in; ++i) t->sources[i] = t->destinations[i] = targets[begin + i];
+    return 1;
+}
+
+static int make_distributed(Topology* t, int adjacent) {
+    int edges[64][64], weights[2 * most_edges], in = 0, out = 0;
+    draw_edges(edges, 0);
+    const int turned = below(2); /* sources in the other order than ranks */
+    for (int i = 0; i < 2 * most_edges; ++i) weights[i] = 1;
+    for (int i = 0; i < check_size; ++i) {
+        const int other = turned ? check_size - 1 - i : i;
+        for (int k = 0; k < edges[other][check_rank]; ++k) t->sources[in++] = other;
+        for (int k = 0; k < edges[check_rank][i]; ++k) t->destinations[out++] = i;
+    }
+    const int weighted = below(2);
+    if (adjacent) {
+        /* Where there are weights, no edges have MPI_WEIGHTS_EMPTY. */
+        int* const none = weighted ? MPI_WEIGHTS_EMPTY : MPI_UNWEIGHTED;
+        int* const some = weighted ? weights : MPI_UNWEIGHTED;
+        MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, in, t->sources, in == 0 ? none : some, out,
+                                       t->destinations, out == 0 ? none : some, MPI_INFO_NULL, 0, &t->comm);
+        t->in = in;
+        t->out = out;
+        return 1;
+    }
+    const int degree = out;
+    int from = check_rank;
+    MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &from, &degree, t->destinations,
+                          weighted ? weights : MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &t->comm);
+    /* The order of neighbours is MPI's to choose. */
+    int given = 0;
+    MPI_Dist_graph_neighbors_count(t->comm, &t->in, &t->out, &given);
+    MPI_Dist_graph_neighbors(t->comm, t->in, t->sources, weights, t->out, t->destinations,
+                             weights + most_edges);
+    return 1;
+}
+
+typedef enum { blocking, nonblocking, persistent, forms } Form;
+typedef enum { allgather, allgatherv, alltoall, alltoallv, alltoallw, kinds } Kind;
+static const char* const names[] = {"allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw"};
+
+static int ints_of(Kind kind, int same, int rank, int block) {
+    const unsigned mix = (unsigned)(rank * 37 + block * 11 + same);
+    if (kind == allgather || kind == alltoall) return same;
+    if (kind == allgatherv) return (int)(mix - (unsigned)(block * 11)) % most_ints;
+    return (int)(mix % 3 == 0 ? 0 : mix % most_ints);
+}
+static int value_of(Kind kind, int rank, int block, int round, int i) {
+    if (kind == allgather || kind == allgatherv) block = 0;
+    return rank * 1000003 + block * 30011 + round * 997 + i * 3 + 1;
+}
+
+/* Buffers with room for the largest block, and one int between blocks that nobody may touch. Of an alltoallw
+ * what is sent are columns of a matrix: every third int. */
+typedef struct {
+    int counts[most_edges], places[most_edges], memory[most_edges * (3 * most_ints + 1) + 1];
+    MPI_Aint far[most_edges];
+    MPI_Datatype types[most_edges];
+} Side;
+static Side sent, received;
+static int expected[sizeof received.memory / sizeof(int)];
+
+static void lay_out(const Topology* t, Kind kind, int same) {
+    const int gathers = kind == allgather || kind == allgatherv;
+    const int column = 3;
+    for (int block = 0, place = 0; block < t->out; ++block) {
+        const int count = ints_of(kind, same, t->rank, gathers ? 0 : block);
+        sent.counts[block] = count;
+        sent.places[block] = gathers ? 0 : place;
+        if (kind == alltoallw) {
+            const int sizes[2] = {count > 0 ? count : 1, column}, sub[2] = {count > 0 ? count : 1, 1};
+            const int begin[2] = {0, 1};
+            MPI_Type_create_subarray(2, sizes, sub, begin, MPI_ORDER_C, MPI_INT, &sent.types[block]);
+            MPI_Type_commit(&sent.types[block]);
+            sent.far[block] = (MPI_Aint)place * (MPI_Aint)sizeof(int);
+            sent.counts[block] = count > 0;
+            place += column * count;
+        } else {
+            place += count + (kind == alltoallv);
+        }
+    }
+    /* Backwards where a call says where. */
+    int place = 0;
+    for (int turn = 0; turn < t->in; ++turn) {
+        const int placed = kind == allgatherv || kind == alltoallv || kind == alltoallw;
+        const int block = placed ? t->in - 1 - turn : turn;
+        int from, their_block;
+        const int known = origin_of(t, block, &from, &their_block);
+        /* Beyond a border there is somebody to ask for any number. */
+        const int count = known ? ints_of(kind, same, from, gathers ? 0 : their_block) : same;
+        received.counts[block] = count;
+        received.places[block] = place;
+        received.far[block] = (MPI_Aint)place * (MPI_Aint)sizeof(int);
+        received.types[block] = MPI_INT;
+        place += count + placed;
+    }
+}
+
+static void expect(const Topology* t, Kind kind, int round) {
+    const int words = (int)(sizeof received.memory / sizeof(int));
+    for (int i = 0; i < words; ++i) received.memory[i] = expected[i] = -7 - round;
+    for (int block = 0; block < t->in; ++block) {
+        int from, their_block;
+        if (!origin_of(t, block, &from, &their_block)) continue;
+        for (int i = 0; i < received.counts[block]; ++i)
+            expected[received.places[block] + i] = value_of(kind, from, their_block, round, i);
+    }
+    for (int block = 0; block < t->out; ++block) {
+        if (kind == alltoallw) {
+            int ints = ints_of(kind, 0, 0, 0);
+            MPI_Type_size(sent.types[block], &ints);
+            ints = sent.counts[block] * ints / (int)sizeof(int);
+            for (int i = 0; i < ints; ++i)
+                sent.memory[(int)(sent.far[block] / (MPI_Aint)sizeof(int)) + 3 * i + 1] =
+                    value_of(kind, t->rank, block, round, i);
+        } else {
+            for (int i = 0; i < sent.counts[block]; ++i)
+                sent.memory[sent.places[block] + i] = value_of(kind, t->rank, block, round, i);
+        }
+    }
+}
+
+static void call(const Topology* t, Kind kind, Form form, int same, MPI_Request* request) {
+    int own = ints_of(kind, same, t->rank, 0);
+    int *const s = sent.memory, *const r = received.memory;
+    MPI_Comm comm = t->comm;
+    switch (kind) {
+        case allgather:
+            if (form == blocking) MPI_Neighbor_allgather(s, own, MPI_INT, r, same, MPI_INT, comm);
+            if (form == nonblocking)
+                MPI_Ineighbor_allgather(s, own, MPI_INT, r, same, MPI_INT, comm, request);
+            if (form == persistent)
+                allgather_init(s, own, MPI_INT, r, same, MPI_INT, comm, MPI_INFO_NULL, request);
+            break;
+        case allgatherv:
+            if (form == blocking)
+                MPI_Neighbor_allgatherv(s, own, MPI_INT, r, received.counts, received.places, MPI_INT, comm);
+            if (form == nonblocking)
+                MPI_Ineighbor_allgatherv(s, own, MPI_INT, r, received.counts, received.places, MPI_INT, comm,
+                                         request);
+            if (form == persistent)
+                allgatherv_init(s, own, MPI_INT, r, received.counts, received.places, MPI_INT, comm,
+                                MPI_INFO_NULL, request);
+            break;
+        case alltoall:
+            if (form == blocking) MPI_Neighbor_alltoall(s, same, MPI_INT, r, same, MPI_INT, comm);
+            if (form == nonblocking)
+                MPI_Ineighbor_alltoall(s, same, MPI_INT, r, same, MPI_INT, comm, request);
+            if (form == persistent)
+                alltoall_init(s, same, MPI_INT, r, same, MPI_INT, comm, MPI_INFO_NULL, request);
+            break;
+        case alltoallv:
+            if (form == blocking)
+                MPI_Neighbor_alltoallv(s, sent.counts, sent.places, MPI_INT, r, received.counts,
+                                       received.places, MPI_INT, comm);
+            if (form == nonblocking)
+                MPI_Ineighbor_alltoallv(s, sent.counts, sent.places, MPI_INT, r, received.counts,
+                                        received.places, MPI_INT, comm, request);
+            if (form == persistent)
+                alltoallv_init(s, sent.counts, sent.places, MPI_INT, r, received.counts, received.places,
+                               MPI_INT, comm, MPI_INFO_NULL, request);
+            break;
+        default:
+            if (form == blocking)
+                MPI_Neighbor_alltoallw(s, sent.counts, sent.far, sent.types, r, received.counts, received.far,
+                                       received.types, comm);
+            if (form == nonblocking)
+                MPI_Ineighbor_alltoallw(s, sent.counts, sent.far, sent.types, r, received.counts,
+                                        received.far, received.types, comm, request);
+            if (form == persistent)
+                alltoallw_init(s, sent.counts, sent.far, sent.types, r, received.counts, received.far,
+                               received.types, comm, MPI_INFO_NULL, request);
+    }
+}
+
+static int has_init(Kind kind) {
+    return kind == allgather    ? allgather_init != NULL
+           : kind == allgatherv ? allgatherv_init != NULL
+           : kind == alltoall   ? alltoall_init != NULL
+           : kind == alltoallv  ? alltoallv_init != NULL
+                                : alltoallw_init != NULL;
+}
+
+static void exchange(const Topology* t, Kind kind, Form form, int same) {
+    if (form == persistent && !has_init(kind)) return;
+    lay_out(t, kind, same);
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (form == persistent) call(t, kind, form, same, &request);
+    for (int round = 0; round < 3; ++round) {
+        expect(t, kind, round);
+        if (form != persistent) call(t, kind, form, same, &request);
+        if (check_size > 1 && expect_thalweg() && getenv("THALWEG_TEST_TAKEN") != NULL)
+            CHECK(was_accelerated(), "a neighbor_%s, form %d: %s", names[kind], form, last_reason());
+        if (form == persistent) MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        const int words = (int)(sizeof received.memory / sizeof(int));
+        for (int i = 0; i < words; ++i)
+            CHECK(received.memory[i] == expected[i],
+                  "neighbor_%s, form %d, %s of %d: byte %d is wrong: %d, not %d", names[kind], form,
+                  t->is_grid ? "a grid" : "a graph", t->size, 4 * i, received.memory[i], expected[i]);
+    }
+    if (form == persistent) MPI_Request_free(&request);
+    for (int block = 0; kind == alltoallw && block < t->out; ++block) MPI_Type_free(&sent.types[block]);
+}
+
+int main(int argc, char** argv) {
+    const char* const level = getenv("THALWEG_TEST_LEVEL");
+    const int single = level != NULL && strcmp(level, "single") == 0;
+    check_start(&argc, &argv, single ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE);
+    const int topologies = argc > 1 ? atoi(argv[1]) : 20;
+    if (argc > 2) random_state = (unsigned)atoi(argv[2]);
+    *(void**)&allgather_init = dlsym(RTLD_DEFAULT, "MPI_Neighbor_allgather_init");
+    *(void**)&allgatherv_init = dlsym(RTLD_DEFAULT, "MPI_Neighbor_allgatherv_init");
+    *(void**)&alltoall_init = dlsym(RTLD_DEFAULT, "MPI_Neighbor_alltoall_init");
+    *(void**)&alltoallv_init = dlsym(RTLD_DEFAULT, "MPI_Neighbor_alltoallv_init");
+    *(void**)&alltoallw_init = dlsym(RTLD_DEFAULT, "MPI_Neighbor_alltoallw_init");
+    CHECK(check_size <= 8, "at most 8 ranks");
+    for (int i = 0; i < topologies; ++i) {
+        static Topology t;
+        memset(&t, 0, sizeof t);
+        switch (below(4)) {
+            case 0:
+                make_graph(&t);
+                break;
+            case 1:
+                make_distributed(&t, 1);
+                break;
+            case 2:
+                make_distributed(&t, 0);
+                break;
+            default:
+                make_grid(&t);
+        }
+        learn(&t);
+        for (int kind = 0; kind < kinds; ++kind)
+            for (int form = 0; form < forms; ++form) exchange(&t, (Kind)kind, (Form)form, below(most_ints));
+        MPI_Comm_free(&t.comm);
+    }
+    return check_end();
+}
