@@ -25,7 +25,7 @@ void append_inside_json(std::string& text, const Attendance::Account& account) {
         bool first_protocol = true;
         for (int i = 0; i < ShmAccount::protocols; ++i) {
             if (peer.messages[i] == 0) continue;
-            append(text, "%s\"%s\": %" PRIu64, first_protocol ? "" : ", ", ShmAccount::names[i],
+            append(text, "%s\"%s\": %" PRIu64, first_protocol ? "" : ", ", ShmAccount::name_of(i),
                    peer.bytes[i]);
             first_protocol = false;
         }

@@ -9,9 +9,9 @@ namespace thalweg {
 
 static_assert(ShmAccount::protocols == static_cast<int>(shm::protocols.size()));
 
-const std::array<const char*, ShmAccount::protocols> ShmAccount::names = {
-    shm::protocols[0]->name, shm::protocols[1]->name, shm::protocols[2]->name, shm::protocols[3]->name,
-    shm::protocols[4]->name};
+const char* ShmAccount::name_of(int protocol) {
+    return shm::protocols[static_cast<std::size_t>(protocol)]->name;
+}
 
 Status ShmPort::open(const ShmOptions& options, std::unique_ptr<ShmPort>& port, std::string& why) try {
     auto impl = std::make_unique<Impl>(options);

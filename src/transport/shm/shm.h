@@ -61,10 +61,10 @@ struct ShmGroup {
     void* host = nullptr;
 };
 
-// What large messages from one peer took, for reports: by protocol, in the order of `names`.
+// What large messages from one peer took, for reports: by protocol, name_of(0), name_of(1) …
 struct ShmAccount {
     static constexpr int protocols = 5;
-    static const std::array<const char*, protocols> names;
+    static const char* name_of(int protocol);
     std::uint32_t process = 0;
     std::array<std::uint64_t, protocols> messages{}, bytes{};
     std::uint64_t switches = 0;   // of the protocol of one size class

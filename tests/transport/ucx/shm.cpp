@@ -34,7 +34,7 @@ void swap(Job& job, Transport& channel, std::size_t bytes, std::uint32_t first, 
 
 std::uint64_t messages_by(const ShmAccount& account, const std::string& protocol) {
     for (int i = 0; i < ShmAccount::protocols; ++i)
-        if (ShmAccount::names[i] == protocol) return account.messages[i];
+        if (ShmAccount::name_of(i) == protocol) return account.messages[i];
     return 0;
 }
 
