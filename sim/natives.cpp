@@ -77,6 +77,9 @@ std::string native_choice(std::string_view family, Collective collective, std::u
             return mpich ? mpich_allreduce(bytes) : std::string();
         case Collective::barrier:
             return "dissemination";
+        // MPICH posts 32 pairs at a time (MPIR_CVAR_ALLTOALL_THROTTLE); Open MPI goes round by round.
+        case Collective::alltoallv:
+            return mpich ? "spread:in_flight=32" : "pairwise";
         default:
             return {};
     }

@@ -173,6 +173,12 @@ class Replay {
         const Matched& m = message(task.index);
         if (task.work == Work::copy_large)
             return copy(r, m.bytes, machine_.copy_rate, [this, task] { fetched(task.index); });
+        if (task.work == Work::take_eager && m.bytes > small_copy_bytes) {
+            // Out of a buffer that is still in some cache, into memory that the host's ranks share.
+            return occupy(r, machine_.complete_seconds, [this, r, task] {
+                copy(r, message(task.index).bytes, machine_.copy_rate, [this, task] { perform(task); });
+            });
+        }
         occupy(r, seconds_for(task, m), [this, task] { perform(task); });
     }
 

@@ -26,6 +26,13 @@ std::vector<std::string> split(const std::string& list) {
     return parts;
 }
 
+std::string operations() {
+    std::string names;
+    for (int i = 0; i < collective_count; ++i)
+        names += (i == 0 ? "" : ", ") + std::string(name_of(static_cast<Collective>(i)));
+    return names;
+}
+
 struct Text {
     std::string collective, machine = "dane", ranks, bytes, rate, tuning, memory = "16G";
     unsigned rails = 0;
@@ -33,14 +40,15 @@ struct Text {
 };
 
 void describe(CLI::App& app, Text& text, Request& request) {
-    app.add_option("collective", text.collective, "the operation: bcast, allgather, allreduce or barrier");
+    app.add_option("collective", text.collective, "the operation: " + operations());
     app.add_option("--machine", text.machine, "a machine by name (see --list-machines) or a JSON file")
         ->capture_default_str();
     app.add_flag("--list-machines", text.list_machines, "the machines that are built in, and no more");
     app.add_option("--ranks", text.ranks, "numbers of ranks, with commas: 448 or 112,448,1792");
     app.add_option("--per-host", request.per_host, "ranks per host (default: one per core)");
     app.add_option("--bytes", text.bytes,
-                   "sizes, with commas: 64K,1M,16M; of the whole message (allgather: of a rank's block)");
+                   "sizes, with commas: 64K,1M,16M; of the whole message (allgather: of a rank's block; "
+                   "alltoallv: to each rank)");
     app.add_option("--mapping", request.mapping, "of ranks to hosts: block, cyclic, permuted or ragged")
         ->default_val("block");
     app.add_option("--seed", request.seed, "of the permuted mapping")->capture_default_str();

@@ -140,8 +140,8 @@ TEST(Natives, FollowTheLibrariesRules) {
 
 TEST(Natives, AreChoicesThatCanRun) {
     for (const NativeModel& model : native_models())
-        for (const Collective collective :
-             {Collective::bcast, Collective::allgather, Collective::allreduce, Collective::barrier})
+        for (const Collective collective : {Collective::bcast, Collective::allgather, Collective::allreduce,
+                                            Collective::barrier, Collective::alltoallv})
             for (const int ranks : {2, 3, 7, 8, 12, 32, 33})
                 for (const std::uint64_t bytes : {8u, 4096u, 65536u, 1u << 20, 16u << 20}) {
                     const Topology topology = mapped("block", ranks, 4);

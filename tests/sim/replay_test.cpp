@@ -29,8 +29,8 @@ SimMachine round_machine() {
     machine.inter_eager = mega;
     machine.intra_latency = 1e-6;
     machine.intra_eager = 100;
-    machine.copy_rate = 1e12;  // eager copies vanish; tests of memory set it
-    machine.host_copy_rate = 20e9;
+    machine.copy_rate = 1e12;
+    machine.host_copy_rate = 1e12;
     machine.reduce_rate = 5e9;
     return machine;
 }
@@ -119,10 +119,11 @@ TEST(Replay, TwoFlowsShareALinkAndTwoRailsDoNot) {
         else
             builder.recv(rank - 2, out(0, mega));
     });
-    EXPECT_NEAR(replayed(both, "ranks:0,0,1,1").seconds, 2e-3 + 11e-6, 1e-8);
+    // Both receivers copy at the same time, and share their host's memory.
+    EXPECT_NEAR(replayed(both, "ranks:0,0,1,1").seconds, 2e-3 + 12e-6, 1e-8);
     SimMachine two = round_machine();
     two.rails = 2;
-    EXPECT_NEAR(replayed(both, "ranks:0,0,1,1", two).seconds, 1e-3 + 11e-6, 1e-8);
+    EXPECT_NEAR(replayed(both, "ranks:0,0,1,1", two).seconds, 1e-3 + 12e-6, 1e-8);
     // A link that works on one message at a time lets the first through alone.
     SimMachine one_by_one = round_machine();
     one_by_one.flows_per_link = 1;
@@ -154,10 +155,14 @@ TEST(Replay, CopiesInsideAHostShareItsMemory) {
     };
     SimMachine machine = round_machine();
     machine.copy_rate = 10e9;
+    machine.host_copy_rate = 20e9;
     // Announced, fetched, and the notice back to the sender.
     EXPECT_NEAR(replayed(fan(2), "node:1 core:2", machine).seconds, 100e-6 + 2e-6, 1e-8);
     EXPECT_NEAR(replayed(fan(3), "node:1 core:3", machine).seconds, 100e-6 + 2e-6, 1e-8);
     EXPECT_NEAR(replayed(fan(9), "node:1 core:9", machine).seconds, 400e-6 + 2e-6, 1e-8);
+    // Small ones are copied by both ends; the second copies share the memory.
+    machine.intra_eager = mega;
+    EXPECT_NEAR(replayed(fan(3), "node:1 core:3", machine).seconds, 2 * 100e-6 + 1e-6 + 100e-6, 1e-8);
 }
 
 TEST(Replay, ReductionsAndCopiesTakeTurnsOnACore) {
@@ -168,6 +173,7 @@ TEST(Replay, ReductionsAndCopiesTakeTurnsOnACore) {
     });
     SimMachine machine = round_machine();
     machine.copy_rate = 10e9;
+    machine.host_copy_rate = 20e9;
     EXPECT_NEAR(replayed(local, "node:2", machine).seconds, 100e-6 + 200e-6, 1e-8);
 }
 

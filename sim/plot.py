@@ -1,0 +1,92 @@
+"""Draws what `thalweg sim` says: time against ranks (or against bytes where there is one number of ranks), a panel per
+operation, machine and size; or one operation's timeline, a row per rank.
+
+    thalweg sim bcast --ranks 112,448,1792 --bytes 1M --json > curve.jsonl;  sim/plot.py --out curve.png curve.jsonl
+    thalweg sim bcast ... --trace timeline.json;                             sim/plot.py --out line.png timeline.json
+"""
+import argparse
+import collections
+import json
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402  (the backend must be chosen first)
+
+COLOURS = {"send": "tab:blue", "recv": "tab:orange", "copy": "tab:green", "reduce": "tab:red"}
+
+
+def curves(rows, out):
+    by_ranks = len({row["ranks"] for row in rows}) > 1
+    axis_name, other = ("ranks", "bytes") if by_ranks else ("bytes", "ranks")
+    panels = collections.defaultdict(lambda: collections.defaultdict(list))
+    for row in rows:
+        if row["seconds"] > 0:
+            panels[(row["collective"], row["machine"], row[other])][row["column"]].append(row)
+    columns = min(3, len(panels))
+    figure, axes = plt.subplots(-(-len(panels) // columns), columns, squeeze=False,
+                                figsize=(5.2 * columns, 3.8 * -(-len(panels) // columns)))
+    for axis, (key, panel) in zip(axes.flat, sorted(panels.items())):
+        for column, points in panel.items():
+            points.sort(key=lambda row: row[axis_name])
+            (line,) = axis.plot([row[axis_name] for row in points], [row["seconds"] for row in points], marker="o",
+                                label=column, linewidth=2.5 if column == "auto" else 1.2)
+            model = [row for row in points if not row["simulated"]]  # hollow: the cost model's
+            axis.plot([row[axis_name] for row in model], [row["seconds"] for row in model], "o", mfc="white",
+                      color=line.get_color())
+        limits = sorted({(row[axis_name], row["limit_seconds"]) for points in panel.values() for row in points})
+        axis.plot(*zip(*limits), color="black", linestyle="--", linewidth=1, label="limit")
+        axis.set_xscale("log", base=2)
+        axis.set_yscale("log")
+        axis.set_xlabel(axis_name)
+        axis.set_ylabel("seconds, simulated")
+        axis.set_title(f"{key[0]} on {key[1]}, {key[2]} {other}", fontsize=10)
+        axis.grid(True, which="both", alpha=0.2)
+        axis.legend(fontsize=7)
+    for axis in list(axes.flat)[len(panels):]:
+        axis.set_visible(False)
+    figure.tight_layout()
+    figure.savefig(out, dpi=110)
+
+
+def timeline(events, out):
+    begun, spans = {}, []
+    for event in events:
+        if event["ph"] == "b":
+            begun[event["id"]] = event
+        elif event["ph"] == "e":
+            spans.append((event["tid"], begun[event["id"]]["ts"], event["ts"], event["name"].split()[0]))
+    ranks = sorted({rank for rank, *_ in spans})
+    figure, axis = plt.subplots(figsize=(11, min(2 + 0.25 * len(ranks), 40)))
+    for kind, colour in COLOURS.items():
+        chosen = [span for span in spans if span[3] == kind]
+        shift = {"send": 0.2, "recv": -0.2}.get(kind, 0)
+        axis.barh([rank + shift for rank, *_ in chosen], [end - begin for _, begin, end, _ in chosen], height=0.35,
+                  left=[begin for _, begin, _, _ in chosen], color=colour, alpha=0.5, label=kind if chosen else None)
+    axis.set_xlabel("microseconds; a step from ready to complete")
+    axis.set_ylabel("rank")
+    axis.invert_yaxis()
+    axis.legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(out, dpi=110)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", required=True)
+    parser.add_argument("file")
+    arguments = parser.parse_args()
+    with open(arguments.file, encoding="utf-8") as file:
+        text = file.read()
+    if text.startswith('{"displayTimeUnit"'):
+        timeline(json.loads(text)["traceEvents"], arguments.out)
+    else:
+        rows = [json.loads(line) for line in text.splitlines()]
+        if not rows:
+            raise SystemExit("sim/plot.py: the file holds no rows to draw")
+        curves(rows, arguments.out)
+    print(f"plot: {arguments.out}")
+
+
+if __name__ == "__main__":
+    main()
