@@ -42,21 +42,19 @@ TABLES = {
                   ("allreduce", ("8", "8K", "512K"), ("recursive_doubling", "rabenseifner", "auto")),
                   ("bcast", ("64K", "1M"), ("binomial", "auto")))],
     "defaults": [asks(collective, machine, ranks, sizes, ("auto", "mpich", "openmpi"), *more)
-                 for collective, sizes in (("bcast", ("4K", "64K", "1M", "16M")), ("allgather", ("1K", "16K")))
+                 for collective, sizes in (("bcast", ("4K", "64K", "1M", "4M")), ("allgather", ("1K", "16K")))
                  for machine, ranks, more in (("dane", (448,), ()), ("xc40", (192,), ()),
-                                              ("ib2304", (384,), ()),
                                               ("dane", (448,), ("--mapping", "cyclic")),
                                               ("gbe8", (96,), ()))],
-    "curves": [asks(collective, "slingshot", (1024, 4096, 16384, 65536), sizes, algorithms, "--cost",
-                    "--most-seconds", "200")
-               for collective, sizes, algorithms in (
-                   ("bcast", ("1K", "1M"), ("binomial", "node_leader(intra=binomial,inter=binomial)")),
-                   ("barrier", (), ("dissemination",)),
-                   ("allreduce", ("1K",), ("recursive_doubling",)),
-                   ("allgather", ("8",), ("bruck",)))],
-    "squares": [asks("allgather", "ib2304", (288, 576, 1152), ("1K",), ("ring", "spread"), "--cost",
-                     "--most-seconds", "200"),
-                asks("allgather", "ib2304", (2304,), ("1K",), ("ring",), "--cost", "--most-seconds", "230")],
+    "alltoallv": [asks("alltoallv", "dane", (224, 448), ("4K", "32K", "512K"), ("auto", "mpich", "openmpi"))],
+    "curves": [asks(collective, "slingshot", ranks, sizes, algorithms, "--cost", "--most-seconds", "200")
+               for collective, ranks, sizes, algorithms in (
+                   ("bcast", (1024, 8192, 65536), ("1K", "1M"), ("binomial", "node_leader(intra=binomial,inter=binomial)")),
+                   ("barrier", (1024, 8192, 65536), (), ("dissemination",)),
+                   ("allreduce", (1024, 8192), ("1K",), ("recursive_doubling",)),
+                   ("allgather", (1024, 8192), ("8",), ("bruck",)))],
+    "squares": [asks("allgather", "ib2304", (144, 288, 576), ("1K",), ("ring", "spread"), "--cost", "--most-seconds",
+                     "200")],
 }
 
 

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""docs/simulation.md is what sim/results say; the measured side of those stands in bench/results; and where the
+simulator is built it gives the simulated side again, to the last digit, at points drawn from every table.
+
+    simulation.py SOURCE_ROOT BUILD_ROOT
+"""
+import json
+import pathlib
+import subprocess
+import sys
+
+root, build = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
+sys.path.insert(0, str(root / "sim"))
+import reproduce  # noqa: E402
+import validate  # noqa: E402
+
+
+def read(name):
+    return [json.loads(line) for line in (root / f"sim/results/{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+subprocess.run([sys.executable, "-B", root / "sim/document.py", "--check"], check=True)
+
+measured = validate.measured(root / "bench/results")
+lab, wrong, stale = read("lab"), [], "run python3 sim/validate.py --sim build/bin/thalweg-sim, then sim/document.py"
+for row in lab:
+    key = tuple(row[field] for field in ("collective", "shape", "rate", "bytes", "algorithm", "mpi"))
+    now = measured.pop(key, None)
+    if now is None or now[:2] != (row["samples"], row["measured_seconds"]):
+        wrong.append(f"{' '.join(map(str, key))}: {row['samples']} samples, {row['measured_seconds']} s; now {now}")
+if wrong:
+    sys.exit("sim/results/lab.jsonl does not tell what bench/results do; " + stale + "\n" + "\n".join(wrong[:5]))
+print(f"{len(lab)} points are those of bench/results")
+if measured:
+    print(f"remark: {len(measured)} points of bench/results are not simulated; {stale}")
+
+program = build / "bin/thalweg-sim"
+if not program.is_file():
+    print("thalweg-sim is not built: what is simulated was not looked at again")
+    sys.exit(0)
+
+
+def asked(command):
+    done = subprocess.run([program, *command], check=True, capture_output=True, text=True, timeout=60)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+looked = 0
+quick = [row for row in lab if row["bytes"] <= 1 << 20]
+for row in quick[:: max(1, len(quick) // 12)]:
+    key = tuple(row[field] for field in ("collective", "shape", "rate", "bytes", "algorithm", "mpi"))
+    rates = validate.measured(root / "bench/results")[key][2]
+    (again,) = asked(validate.question(key, rates))
+    if again["seconds"] != row["simulated_seconds"]:
+        sys.exit(f"{key}: simulated in {again['seconds']} s, but sim/results/lab.jsonl says {row['simulated_seconds']}; {stale}")
+    looked += 1
+for name in reproduce.TABLES:
+    small = [row for row in read(name) if row["simulated"] and row["ranks"] <= 64 and "overlap" not in row]
+    for row in small[:: max(1, len(small) // 4)]:
+        per_host = [] if name not in ("allgather", "eight") else ["--per-host", str(row["ranks"] // row["hosts"])]
+        (again,) = asked([row["collective"], "--machine", row["machine"], "--ranks", str(row["ranks"]), "--bytes",
+                          str(row["bytes"]), "--mapping", row["mapping"], "--rails", str(row["rails"]), "--repeat",
+                          str(row["repeat"]), *(["--in-turn"] if row["in_turn"] else []), "--algorithm", row["column"],
+                          "--json", "--quiet", *per_host])
+        if again["seconds"] != row["seconds"]:
+            sys.exit(f"{name}: {row['column']} of {row['bytes']} bytes, {row['ranks']} ranks: now {again['seconds']} s, "
+                     f"sim/results say {row['seconds']}; run python3 sim/reproduce.py {name}, then sim/document.py")
+        looked += 1
+print(f"{looked} points were simulated again, with the same digits")
