@@ -76,8 +76,8 @@ typedef enum ThalwegOperation {
     thalweg_neighbor_alltoallw
 } ThalwegOperation;
 
-/* Of an alltoallv or an alltoallw, one entry per rank, or per neighbour: counts and displacements of either kind,
- * and `types` where each message has its own. */
+/* Of an alltoallv or an alltoallw, one entry per rank, or per neighbour: counts and displacements of either
+ * kind, and `types` where each message has its own. */
 typedef struct ThalwegArrays {
     const int* counts;
     const int* displacements;
@@ -105,7 +105,8 @@ typedef struct ThalwegCall {
 } ThalwegCall;
 
 /* 1: taken, or failed, and *error is what the call returns; *request is set where it is MPI_SUCCESS. 0:
- * declined, call the native library. `request` is null where the operation is blocking: 1 says that it is done. */
+ * declined, call the native library. `request` is null where the operation is blocking: 1 says that it is
+ * done. */
 int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* error);
 
 /* How many neighbours comm's topology gives this rank, as entries of the arrays of a call. 0: it has none. */
