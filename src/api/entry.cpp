@@ -5,10 +5,13 @@
 
 #include "base/log.h"
 #include "plan/attendance.h"
+#include "plan/blocking.h"
 #include "plan/broadcast.h"
 #include "plan/bypass.h"
 #include "plan/communicator.h"
 #include "plan/datatype.h"
+#include "plan/declining.h"
+#include "plan/keyvals.h"
 #include "plan/last_call.h"
 #include "plan/neighbours.h"
 #include "plan/nonblocking.h"
@@ -36,13 +39,24 @@ void count_small(std::uint64_t bytes) {
     shard.bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-// Two calls of each collective, nonblocking and persistent, in the order of both enumerations.
-constexpr Collective collective_of[] = {Collective::bcast,     Collective::allgather, Collective::allgather,
-                                        Collective::allreduce, Collective::barrier,   Collective::alltoallv,
-                                        Collective::alltoallv, Collective::alltoallv};
+// Of every ThalwegOperation.
+constexpr Collective collective_of[] = {
+    Collective::bcast, Collective::bcast, Collective::allgather, Collective::allgather, Collective::allgather,
+    Collective::allgather, Collective::allreduce, Collective::allreduce, Collective::barrier,
+    Collective::barrier, Collective::alltoallv, Collective::alltoallv, Collective::alltoallv,
+    Collective::alltoallv, Collective::alltoallv, Collective::alltoallv,
+    // neighbourhoods
+    Collective::alltoallv, Collective::alltoallv, Collective::alltoallv, Collective::alltoallv,
+    Collective::alltoallv, Collective::alltoallv, Collective::alltoallv, Collective::alltoallv,
+    Collective::alltoallv, Collective::alltoallv, Collective::alltoallv, Collective::alltoallv,
+    Collective::alltoallv, Collective::alltoallv, Collective::alltoallv,
+    // blocking
+    Collective::allgather, Collective::allgather, Collective::allreduce};
 static_assert(static_cast<int>(CallKind::ibcast) == thalweg_ibcast + 1 &&
               static_cast<int>(CallKind::alltoallw_init) == thalweg_alltoallw_init + 1 &&
-              static_cast<int>(CallKind::neighbor_alltoallw) == thalweg_neighbor_alltoallw + 1);
+              static_cast<int>(CallKind::neighbor_alltoallw) == thalweg_neighbor_alltoallw + 1 &&
+              static_cast<int>(CallKind::allreduce) == thalweg_allreduce + 1 &&
+              sizeof collective_of / sizeof *collective_of == thalweg_allreduce + 1);
 
 LetterArrays as_arrays(const ThalwegArrays& arrays, MPI_Datatype type) {
     return {arrays.counts, arrays.displacements, arrays.large_counts, arrays.large_displacements,
@@ -52,9 +66,10 @@ LetterArrays as_arrays(const ThalwegArrays& arrays, MPI_Datatype type) {
 CollectiveCall as_call(const ThalwegCall& call) {
     CollectiveCall same;
     same.kind = static_cast<CallKind>(call.operation + 1);
-    same.neighbours = call.operation >= thalweg_ineighbor_allgather;
+    same.neighbours =
+        call.operation >= thalweg_ineighbor_allgather && call.operation <= thalweg_neighbor_alltoallw;
     same.blocking = call.operation >= thalweg_neighbor_allgather;
-    same.collective = same.neighbours ? Collective::alltoallv : collective_of[call.operation / 2];
+    same.collective = collective_of[call.operation];
     same.persistent = !same.blocking && call.operation % 2 == 1;
     same.gathers = call.operation == thalweg_neighbor_allgather ||
                    call.operation == thalweg_neighbor_allgatherv ||
@@ -86,9 +101,37 @@ int without_request(Ongoing& ongoing, MPI_Comm comm, int error) {
     return error;
 }
 
+// Pre: nothing of ours arrives here any more.
+void end(World& world) {
+    Attendance::end();
+    detach(host()->comm_world);
+    release_detached();
+    world.leave();
+    write_report(world);
+    // Collective, and all ranks have one or none: what agreed on the world is equal everywhere. Private
+    // communicators of communicators that the program did not free are left to MPI_Finalize.
+    Communicator::release(host()->comm_world);
+}
+
+// Set in MPI_Finalize where the end was put off.
+void (*leave_late)(void) = nullptr;
+
 }  // namespace
 
 extern "C" {
+
+// The first attribute of MPI_COMM_SELF, and so the last to be deleted.
+static int self_deleted(MPI_Comm, int, void*, void*) try {
+    if (leave_late == nullptr) return MPI_SUCCESS;
+    finish_freed();
+    leave_late();
+    leave_late = nullptr;
+    end(*World::get());
+    return MPI_SUCCESS;
+} catch (const std::bad_alloc&) {
+    THALWEG_LOG_AT(error, "no memory in MPI_Finalize; the report is lost");
+    return MPI_SUCCESS;
+}
 
 // Nothing of ours may throw into the program's C or Fortran.
 void thalweg_entry_initialized(void) try {
@@ -96,25 +139,26 @@ void thalweg_entry_initialized(void) try {
     World::agree();
     if (const World* const world = World::get()) {
         Attendance::agree(*world);
+        if (Attendance::present()) watch_self(self_deleted);
         if (world->settings().setup == SetupSetting::early) set_up_early(host()->comm_world);
     }
 } catch (const std::bad_alloc&) {
     THALWEG_LOG_AT(error, "no memory in MPI_Init; this rank cannot agree with the others");
 }
 
-void thalweg_entry_finalizing(void) try {
+void thalweg_entry_finalizing(void (*leave)(void)) try {
     World* const world = World::get();
-    if (world == nullptr) return;
+    if (world == nullptr) return leave();
     finish_freed();
-    Attendance::end();
-    detach(host()->comm_world);
-    release_detached();
-    world->leave();
-    write_report(*world);
-    // Collective, and all ranks have one or none: what agreed on the world is equal everywhere. Private
-    // communicators of communicators that the program did not free are left to MPI_Finalize.
-    Communicator::release(host()->comm_world);
+    // Here, where it can be, rather than inside a callback of the native library.
+    if (Attendance::ends_late()) {
+        leave_late = leave;
+        return;
+    }
+    leave();
+    end(*world);
 } catch (const std::bad_alloc&) {
+    leave();
     THALWEG_LOG_AT(error, "no memory in MPI_Finalize; the report is lost");
 }
 
@@ -132,7 +176,7 @@ void thalweg_entry_comm_freeing(MPI_Comm comm) {
 // allocation, no system call, no log, no virtual call, no attribute.
 int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
                         int* error) {
-    const std::uint64_t gate = bcast_gate.load(std::memory_order_acquire);
+    const std::uint64_t gate = gate_of(Collective::bcast);
     if (gate == gate_closed) return Bypass::open() ? 2 : 0;
     const std::int64_t size = type_size(datatype);
     std::uint64_t bytes = 0;
@@ -154,6 +198,37 @@ int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, in
         // Alone we cannot decline what the others run: the user's error handler has to know.
         *error = MPI_ERR_NO_MEM;
         host()->Comm_call_errhandler(comm, *error);
+        return 1;
+    }
+}
+
+// Below the threshold as a broadcast. The blocks of an allgatherv are looked at behind it, where the number
+// of ranks is known.
+int thalweg_entry_collective(const ThalwegCall* call, int* error) {
+    const Collective collective = collective_of[call->operation];
+    const std::uint64_t gate = gate_of(collective);
+    if (gate == gate_closed) return Bypass::open() ? 2 : 0;
+    const Declining decline(static_cast<CallKind>(call->operation + 1));
+    if (call->operation != thalweg_allgatherv && gate != 0) {
+        const std::int64_t size = type_size(call->receive_type);
+        std::uint64_t bytes = 0;
+        if (call->receive_count < 0 || size < 0 ||
+            __builtin_mul_overflow(static_cast<std::uint64_t>(call->receive_count),
+                                   static_cast<std::uint64_t>(size), &bytes)) {
+            decline.anywhere(Reason::invalid);
+            return 0;
+        }
+        if (bytes < gate) {
+            decline.anywhere(Reason::native_best, bytes);
+            return 0;
+        }
+    }
+    try {
+        return run_blocking(*World::get(), as_call(*call), *error);
+    } catch (const std::bad_alloc&) {
+        // As for a broadcast.
+        *error = MPI_ERR_NO_MEM;
+        host()->Comm_call_errhandler(call->comm, *error);
         return 1;
     }
 }

@@ -19,8 +19,11 @@ void thalweg_entry_completions_intercepted(int all);
 /* After the native MPI_Init or MPI_Init_thread succeeded. Collective over the world: finds out whether all
  * ranks have us, and agrees on rank 0's settings. */
 void thalweg_entry_initialized(void);
-/* Before the native MPI_Finalize: frees what we made, writes the report. Collective over the world. */
-void thalweg_entry_finalizing(void);
+/* Before the native MPI_Finalize: calls `leave`, after which no call arrives here, frees what we made and
+ * writes the report. Where a rank has persistent operations left, all that waits until the native library
+ * deletes the attributes of MPI_COMM_SELF, and comes after the program's own callbacks, which may start them.
+ * Collective over the world. */
+void thalweg_entry_finalizing(void (*leave)(void));
 /* After the native MPI_Session_init / before MPI_Session_finalize: local. */
 void thalweg_entry_session_opened(void);
 void thalweg_entry_session_closing(void);
@@ -40,7 +43,7 @@ void thalweg_entry_meeting(MPI_Comm comm);
 /* After comm was created, in the collective call that did. */
 void thalweg_entry_comm_created(MPI_Comm comm);
 
-/* One nonblocking or persistent collective, or one of a neighbourhood; what a call does not have is 0. */
+/* One collective, or one of a neighbourhood; what a call does not have is 0. */
 typedef enum ThalwegOperation {
     thalweg_ibcast,
     thalweg_bcast_init,
@@ -58,7 +61,7 @@ typedef enum ThalwegOperation {
     thalweg_alltoallv_init,
     thalweg_ialltoallw,
     thalweg_alltoallw_init,
-    /* Of neighbourhoods; the last ones are blocking, and make no request. */
+    /* Of neighbourhoods; the last five are blocking, and make no request. */
     thalweg_ineighbor_allgather,
     thalweg_neighbor_allgather_init,
     thalweg_ineighbor_allgatherv,
@@ -73,7 +76,11 @@ typedef enum ThalwegOperation {
     thalweg_neighbor_allgatherv,
     thalweg_neighbor_alltoall,
     thalweg_neighbor_alltoallv,
-    thalweg_neighbor_alltoallw
+    thalweg_neighbor_alltoallw,
+    /* Blocking: of thalweg_entry_collective. */
+    thalweg_allgather,
+    thalweg_allgatherv,
+    thalweg_allreduce
 } ThalwegOperation;
 
 /* Of an alltoallv or an alltoallw, one entry per rank, or per neighbour: counts and displacements of either
@@ -104,9 +111,12 @@ typedef struct ThalwegCall {
     MPI_Comm comm;
 } ThalwegCall;
 
-/* 1: taken, or failed, and *error is what the call returns; *request is set where it is MPI_SUCCESS. 0:
- * declined, call the native library. `request` is null where the operation is blocking: 1 says that it is
- * done. */
+/* One of the blocking operations: as thalweg_entry_bcast. */
+int thalweg_entry_collective(const ThalwegCall* call, int* error);
+
+/* One of the others. 1: taken, or failed, and *error is what the call returns; *request is set where it is
+ * MPI_SUCCESS. 0: declined, call the native library. `request` is null where the operation is blocking: 1
+ * says that it is done. */
 int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* error);
 
 /* How many neighbours comm's topology gives this rank, as entries of the arrays of a call. 0: it has none. */

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/log.h"
+
 namespace thalweg {
 
 // True while calls may be taken: the world is initialised or a session is open, and this is not a forked
@@ -26,6 +28,26 @@ inline bool inside(void* frame) {
 // `object` is then its file's name.
 void* foreign_definition(const char* name, const char*& object);
 
+// Calls the definition of `name` that the program would reach, where it is not ours, and sees whether the
+// wrapper is asked. The call has no effect.
+template <typename Function, typename... Arguments>
+bool arrives(const char* name, Arguments... arguments) {
+    const char* object = nullptr;
+    void* const first = foreign_definition(name, object);
+    if (first == nullptr) return true;
+    probe_arrived = false;
+    probing = true;
+    reinterpret_cast<Function*>(first)(arguments...);
+    probing = false;
+    if (!probe_arrived)
+        THALWEG_LOG_AT(info, "%s stands in front and does not pass %s on; what needs it is left to MPI",
+                       object, name);
+    return probe_arrived;
+}
+
+// Whether every blocking collective that we may take arrives at our wrappers: a profiling tool in front of us
+// may answer one with its PMPI_ twin, and then this rank must not be counted on. Communicates nothing.
+bool collectives_reach_us();
 // Whether every call that completes, starts or frees a request arrives at our wrappers. Communicates nothing.
 bool completions_reach_us();
 

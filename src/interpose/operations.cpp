@@ -1,65 +1,11 @@
-// What the wrappers of nonblocking and persistent collectives call: the arguments of every family and of
-// Fortran to the one form of entry.h.
+// What the wrappers of nonblocking and persistent collectives call.
 #include <mpi.h>
 
+#include "interpose/arguments.h"
 #include "interpose/offer.h"
 
 using namespace thalweg;
-
-namespace {
-
-ThalwegCall broadcast(ThalwegOperation operation, void* buffer, MPI_Count count, MPI_Datatype type, int root,
-                      MPI_Comm comm) {
-    ThalwegCall call{};
-    call.operation = operation;
-    call.receive = buffer;
-    call.receive_count = count;
-    call.receive_type = type;
-    call.root = root;
-    call.comm = comm;
-    return call;
-}
-
-ThalwegCall allgather(ThalwegOperation operation, const void* send, MPI_Count send_count,
-                      MPI_Datatype send_type, void* receive, MPI_Count receive_count,
-                      MPI_Datatype receive_type, MPI_Comm comm) {
-    ThalwegCall call = broadcast(operation, receive, receive_count, receive_type, 0, comm);
-    call.send = send;
-    call.send_count = send_count;
-    call.send_type = send_type;
-    return call;
-}
-
-ThalwegCall allgatherv(ThalwegOperation operation, const void* send, MPI_Count send_count,
-                       MPI_Datatype send_type, void* receive, const void* counts, const void* displacements,
-                       MPI_Datatype receive_type, MPI_Comm comm, bool large) {
-    ThalwegCall call = allgather(operation, send, send_count, send_type, receive, 0, receive_type, comm);
-    if (large) {
-        call.large_counts = static_cast<const MPI_Count*>(counts);
-        call.large_displacements = static_cast<const MPI_Aint*>(displacements);
-    } else {
-        call.counts = static_cast<const int*>(counts);
-        call.displacements = static_cast<const int*>(displacements);
-    }
-    return call;
-}
-
-ThalwegCall allreduce(ThalwegOperation operation, const void* send, void* receive, MPI_Count count,
-                      MPI_Datatype type, MPI_Op reduction, MPI_Comm comm) {
-    ThalwegCall call = broadcast(operation, receive, count, type, 0, comm);
-    call.send = send;
-    call.reduction = reduction;
-    return call;
-}
-
-ThalwegCall barrier(ThalwegOperation operation, MPI_Comm comm) {
-    ThalwegCall call{};
-    call.operation = operation;
-    call.comm = comm;
-    return call;
-}
-
-}  // namespace
+using namespace thalweg::arguments;
 
 extern "C" {
 

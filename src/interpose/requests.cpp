@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "api/entry.h"
-#include "base/log.h"
 #include "interpose/inside.h"
 #include "interpose/runtime.h"
 #include "transport/mpi/host.h"
@@ -123,28 +122,6 @@ void thalweg_after_creation_fortran(int comm) {
 }  // extern "C"
 
 namespace thalweg {
-
-namespace {
-
-// Calls the definition of `name` that the program would reach, where it is not ours, and sees whether the
-// wrapper is asked. The call has no effect.
-template <typename Function, typename... Arguments>
-bool arrives(const char* name, Arguments... arguments) {
-    const char* object = nullptr;
-    void* const first = foreign_definition(name, object);
-    if (first == nullptr) return true;
-    probe_arrived = false;
-    probing = true;
-    reinterpret_cast<Function*>(first)(arguments...);
-    probing = false;
-    if (!probe_arrived)
-        THALWEG_LOG_AT(info,
-                       "%s stands in front and does not pass %s on; nonblocking collectives are left to MPI",
-                       object, name);
-    return probe_arrived;
-}
-
-}  // namespace
 
 bool completions_reach_us() {
     const Host& mpi = *host();

@@ -40,7 +40,7 @@ using namespace thalweg;
 
 namespace {
 
-std::atomic<bool> world_entered{false}, world_left{false}, child{false};
+std::atomic<bool> world_entered{false}, finalizing{false}, world_left{false}, child{false};
 std::atomic<int> sessions{0};
 
 void update_taking() {
@@ -54,27 +54,14 @@ void forked() {
     taking.store(false);
 }
 
+void leave_world() {
+    world_left.store(true);
+    update_taking();
+}
+
 void watch_forks() {
     static std::atomic<bool> watched{false};
     if (!watched.exchange(true)) pthread_atfork(nullptr, nullptr, forked);
-}
-
-// Whether a call of MPI_Bcast by the program arrives at our wrapper: a profiling tool in front of us may
-// answer it with PMPI_Bcast, and then this rank must not be counted on.
-bool bcast_reaches_us(const Host& host) {
-    using Bcast = int(void*, int, MPI_Datatype, int, MPI_Comm);
-    const char* object = nullptr;
-    void* const first = foreign_definition("MPI_Bcast", object);
-    if (first == nullptr) return true;
-    char nothing = 0;
-    probe_arrived = false;
-    probing = true;
-    reinterpret_cast<Bcast*>(first)(&nothing, 0, host.byte, 0, host.comm_self);
-    probing = false;
-    if (!probe_arrived)
-        THALWEG_LOG_AT(info, "%s stands in front and does not pass MPI_Bcast on; broadcasts are left to MPI",
-                       object);
-    return probe_arrived;
 }
 
 struct Search {
@@ -124,16 +111,15 @@ void thalweg_after_init(void) {
     if (host == nullptr || world_entered.exchange(true)) return;
     watch_forks();
     complete_host();
-    set_interception_complete(bcast_reaches_us(*host));
+    set_interception_complete(collectives_reach_us());
     thalweg_entry_completions_intercepted(completions_reach_us());
     thalweg_entry_initialized();
     update_taking();
 }
 
 void thalweg_before_finalize(void) {
-    if (!world_entered.load() || child.load() || world_left.exchange(true)) return;
-    update_taking();
-    thalweg_entry_finalizing();
+    if (!world_entered.load() || child.load() || finalizing.exchange(true)) return;
+    thalweg_entry_finalizing(leave_world);
 }
 
 void thalweg_after_session_init(void) {

@@ -49,8 +49,26 @@ void thalweg_before_mpi_comm_free(int comm);
  * it was passed on to. */
 int thalweg_take_MPI_Bcast(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root,
                            ThalwegHandle comm, int* error);
-/* The same from Fortran: handles are Fortran integers, and buffer may be Fortran's MPI_BOTTOM. */
+int thalweg_take_MPI_Allgather(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+                               void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
+                               ThalwegHandle comm, int* error);
+int thalweg_take_MPI_Allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+                                const void* recvcounts, const void* displs, ThalwegHandle recvtype,
+                                ThalwegHandle comm, int* error);
+int thalweg_take_MPI_Allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+                                  void* recvbuf, const void* recvcounts, const void* displs,
+                                  ThalwegHandle recvtype, ThalwegHandle comm, int* error);
+int thalweg_take_MPI_Allreduce(const void* sendbuf, void* recvbuf, ThalwegCount count, ThalwegHandle datatype,
+                               ThalwegHandle op, ThalwegHandle comm, int* error);
+/* The same from Fortran: handles are Fortran integers, and buffers may be Fortran's MPI_BOTTOM and
+ * MPI_IN_PLACE. 1: done; 0: pass the call on. */
 int thalweg_take_mpi_bcast(void* buffer, int count, int datatype, int root, int comm, int* error);
+int thalweg_take_mpi_allgather(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
+                               int recvtype, int comm, int* error);
+int thalweg_take_mpi_allgatherv(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
+                                const int* recvcounts, const int* displs, int recvtype, int comm, int* error);
+int thalweg_take_mpi_allreduce(void* sendbuf, void* recvbuf, int count, int datatype, int op, int comm,
+                               int* error);
 
 /* `shortcut` is an _Atomic(void*), null at first: the function that the wrapper calls without asking. It
  * becomes `native` until calls want to be seen again; then it is null. */

@@ -15,8 +15,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/agent.h"
+#include "plan/keyvals.h"
 #include "plan/nonblocking.h"
 #include "plan/quiet_errors.h"
+#include "plan/requests.h"
 #include "plan/set_up.h"
 #include "topology/placement.h"
 #include "topology/topology.h"
@@ -360,6 +362,13 @@ Carrier Attendance::agree_on_carrier(MPI_Comm comm, const World& world, const Ra
     if (any[3] == 0 && topology.nodes() == 1) return Carrier::shm;
     if (any[1] == 0) return any[3] == 0 ? Carrier::composite : Carrier::ucx;
     return any_thread_may_call ? Carrier::mpi : Carrier::none;
+}
+
+bool Attendance::ends_late() {
+    if (!present()) return false;
+    // [operations left, the callback is missing]
+    std::uint64_t any[2] = {plans_alive(), !self_watched()};
+    return combined(host()->comm_world, host()->max, any) && any[0] != 0 && any[1] == 0;
 }
 
 void Attendance::end() {

@@ -36,8 +36,11 @@ class Attendance {
     // Collective over the world, once, after it agreed: one small allreduce. What costs more (libucp, the
     // agent's thread) waits for the first communicator that needs it.
     static void agree(const World& world);
-    // Before the native MPI_Finalize, collective over the world: ends the agent's thread, and closes libucp
-    // where no lane is left. Nothing is started any more.
+    // In MPI_Finalize, collective over the world: whether some rank has persistent operations left, which the
+    // program's delete callbacks on MPI_COMM_SELF may start, and end() can be called after these.
+    static bool ends_late();
+    // Before the native MPI_Finalize frees anything, collective over the world: ends the agent's thread, and
+    // closes libucp where no lane is left. Nothing is started any more.
     static void end();
 
     // One load. When false, refusal() says why.

@@ -10,8 +10,8 @@ namespace {
 
 constinit std::mutex mutex;
 constinit std::atomic<unsigned> holders{1};
-// MPI_Bcast and MPI_Bcast_c have one each.
-constinit std::array<Shortcut*, 4> shortcuts{};
+// Each wrapper of a blocking collective has one.
+constinit std::array<Shortcut*, 16> shortcuts{};
 constinit std::size_t known = 0;
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "algorithms/most_steps.h"
 #include "base/log.h"
 #include "model/machine.h"
+#include "plan/blocking.h"
 #include "plan/quiet_errors.h"
 #include "plan/reserve.h"
 #include "plan/set_up.h"
@@ -69,6 +70,7 @@ Communicator::~Communicator() {
 // number is not used again by this process.
 void Communicator::close_channel() {
     plans_.clear();
+    blocking.reset();
     channel_.reset();
     transport_.reset();
     mpi_transport_ = nullptr;
@@ -93,16 +95,20 @@ void Communicator::follow_steering() {
     if (phase_ == Phase::surveyed || phase_ == Phase::ready) make_selector();
 }
 
-void Communicator::make_selector() {
-    const SelectorInputs inputs{steering_.generation, policy_ == WaitPolicy::sleep, network_};
-    selector_ = world_.selectors().find(topology_, inputs);
-    if (selector_ != nullptr) return;
-    selector_ = std::make_shared<const Selector>(Collective::bcast, topology_,
-                                                 selection(network_, policy_ == WaitPolicy::sleep));
-    world_.selectors().keep(selector_, topology_, inputs);
+void Communicator::make_selector() { selector_ = selector_for(Collective::bcast, network_, sleeps()); }
+
+std::shared_ptr<const Selector> Communicator::selector_for(Collective collective, const Network& network,
+                                                           bool sleeps) const {
+    const SelectorInputs inputs{collective, world_.generation(), sleeps, network};
+    std::shared_ptr<const Selector> selector = world_.selectors().find(topology_, inputs);
+    if (selector != nullptr) return selector;
+    selector =
+        std::make_shared<const Selector>(collective, topology_, selection(collective, network, sleeps));
+    world_.selectors().keep(selector, topology_, inputs);
+    return selector;
 }
 
-Selection Communicator::selection(const Network& network, bool sleeps) const {
+Selection Communicator::selection(Collective collective, const Network& network, bool sleeps) const {
     Selection selection;
     const Settings& settings = world_.settings();
     selection.machine = Machine::from_options(
@@ -111,7 +117,7 @@ Selection Communicator::selection(const Network& network, bool sleeps) const {
     // Measured while both ends polled; a rank that sleeps sees a message this much later.
     if (settings.latency_us <= 0 && sleeps) selection.machine.inter.latency += sleeping_hop;
     selection.family = family_of(host()->library_version);
-    selection.forced = steering_.bcast_forced;
+    selection.forced = world_.steering().wishes[static_cast<std::size_t>(collective)].forced;
     selection.table = world_.table();
     return selection;
 }
@@ -119,6 +125,25 @@ Selection Communicator::selection(const Network& network, bool sleeps) const {
 bool Communicator::survey_now(MPI_Comm comm) {
     if (phase_ == Phase::counting) survey(comm);
     return phase_ != Phase::native;
+}
+
+bool Communicator::gains(MPI_Comm comm, std::uint64_t bytes, bool at_once, Reason& why) {
+    if (phase_ == Phase::counting) {
+        ++eligible_calls_;
+        eligible_bytes_ += bytes;
+        if (!at_once && eligible_calls_ < worth_calls && eligible_bytes_ < worth_bytes) {
+            why = Reason::not_worth_yet;
+            return false;
+        }
+        survey(comm);
+    }
+    if (phase_ == Phase::native) why = reason_;
+    return phase_ != Phase::native;
+}
+
+bool Communicator::open_now(MPI_Comm comm) {
+    if (phase_ == Phase::surveyed) open_channel(comm);
+    return phase_ == Phase::ready;
 }
 
 Communicator::Outcome Communicator::prepare(MPI_Comm comm, std::uint64_t bytes, Reason& why) {
@@ -131,19 +156,7 @@ Communicator::Outcome Communicator::prepare(MPI_Comm comm, std::uint64_t bytes, 
         why = Reason::native_setting;
         return Outcome::decline;
     }
-    if (phase_ == Phase::counting) {
-        ++eligible_calls_;
-        eligible_bytes_ += bytes;
-        if (!steering_.bcast_forced && eligible_calls_ < worth_calls && eligible_bytes_ < worth_bytes) {
-            why = Reason::not_worth_yet;
-            return Outcome::decline;
-        }
-        survey(comm);
-        if (phase_ == Phase::native) {
-            why = reason_;
-            return Outcome::decline;
-        }
-    }
+    if (!gains(comm, bytes, steering_.bcast_forced.has_value(), why)) return Outcome::decline;
     if (bytes < selector_->native_below()) {
         why = Reason::native_best;
         return Outcome::decline;
@@ -349,6 +362,7 @@ Plan Communicator::make_plan(Decision decision, std::uint64_t bytes, int root, s
 
 void Communicator::relieve_reserve() {
     plans_.drop_transient();
+    if (blocking != nullptr) blocking->drop_idle();
     KeptMemory::give_up_idle();
 }
 

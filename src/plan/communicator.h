@@ -19,6 +19,7 @@
 
 namespace thalweg {
 
+class BlockingState;
 class MpiTransport;
 class NonblockingState;
 struct Neighbourhood;
@@ -60,6 +61,10 @@ class Communicator {
     enum class Outcome : std::uint8_t { go, decline };
     Outcome prepare(MPI_Comm comm, std::uint64_t bytes, Reason& why);
 
+    // The same for a call of any blocking collective: true where the ranks' places are known, so that a
+    // selector may be asked. at_once: an algorithm was asked for.
+    bool gains(MPI_Comm comm, std::uint64_t bytes, bool at_once, Reason& why);
+
     // The plan for one piece of `bytes` (at most piece_bytes) from `root`, by the algorithm chosen for pieces
     // of `decided_bytes`; made when missing, which may open the channel and is then collective.
     // A plan without execution means native; never for a smaller last piece after a larger one ran. Errors:
@@ -77,8 +82,19 @@ class Communicator {
     // reason() says why.
     bool survey_now(MPI_Comm comm);
     const Topology& topology() const { return topology_; }
+    // Makes the channel where there is none. Collective, after gains(). False: native for good, reason() says
+    // why.
+    bool open_now(MPI_Comm comm);
+    // Pre: open_now() said true. The MPI transport is the channel's, or what that wraps.
+    const std::shared_ptr<Channel>& channel() const { return channel_; }
+    const MpiTransport* mpi_transport() const { return mpi_transport_; }
+    // What is known of the network, and a selector made from that for blocking calls. Equal on all ranks.
+    const Network& network() const { return network_; }
+    std::shared_ptr<const Selector> selector_for(Collective collective, const Network& network,
+                                                 bool sleeps) const;
+    bool sleeps() const { return policy_ == WaitPolicy::sleep; }
     // What a selector decides from; equal on all ranks.
-    Selection selection(const Network& network, bool sleeps) const;
+    Selection selection(Collective collective, const Network& network, bool sleeps) const;
 
     // For operations that progress by themselves: asked for by the first of them, which declines; then set
     // up, or refused for good, in the next collective that may. Equal on all ranks.
@@ -89,6 +105,9 @@ class Communicator {
         std::shared_ptr<const Neighbourhood> neighbourhood;  // once it was asked for
     };
     SelfDriven self_driven;
+
+    // For blocking collectives that run on lanes. Made at the first of them that is eligible.
+    std::unique_ptr<BlockingState> blocking;
 
     // The channel failed: nothing more can run on it.
     bool broken = false;

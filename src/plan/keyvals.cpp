@@ -1,7 +1,5 @@
 #include "plan/keyvals.h"
 
-#include <mpi.h>
-
 #include "plan/communicator.h"
 #include "plan/datatype.h"
 #include "transport/mpi/host.h"
@@ -11,6 +9,7 @@ namespace thalweg {
 namespace {
 
 Keyvals made;
+bool watched = false;
 
 // MPI's own NULL_COPY_FN is a symbol of the library in Open MPI, which a preload object must not refer to.
 int do_not_copy_comm(MPI_Comm, int, void*, void*, void*, int* flag) {
@@ -33,6 +32,14 @@ int type_deleted(MPI_Datatype, int, void* shape, void*) {
 }  // namespace
 
 const Keyvals& keyvals() { return made; }
+
+void watch_self(int (*deleted)(MPI_Comm, int, void*, void*)) {
+    const Host& mpi = *host();
+    int key = 0;
+    watched = mpi.Comm_create_keyval(do_not_copy_comm, deleted, &key, nullptr) == MPI_SUCCESS &&
+              mpi.Comm_set_attr(mpi.comm_self, key, nullptr) == MPI_SUCCESS;
+}
+bool self_watched() { return watched; }
 
 Status make_keyvals() {
     const Host& mpi = *host();

@@ -2,6 +2,8 @@
 // starts without state.
 #pragma once
 
+#include <mpi.h>
+
 #include "base/status.h"
 
 namespace thalweg {
@@ -14,5 +16,11 @@ struct Keyvals {
 // Once per process, after MPI_Init and before the gate opens.
 Status make_keyvals();
 const Keyvals& keyvals();
+
+// Makes MPI_COMM_SELF call `deleted` when its attributes are deleted, which is the first thing that the
+// native MPI_Finalize does. Once, right after MPI_Init: the attribute that was set first is deleted last.
+void watch_self(int (*deleted)(MPI_Comm, int, void*, void*));
+// MPI did so.
+bool self_watched();
 
 }  // namespace thalweg

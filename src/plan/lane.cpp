@@ -4,6 +4,8 @@
 #include <iterator>
 #include <new>
 
+#include "engine/channel.h"
+#include "plan/attendance.h"
 #include "transport/composite/composite.h"
 #include "transport/mpi/mpi_transport.h"
 #include "transport/shm/shm.h"
@@ -31,6 +33,10 @@ Lane::Lane(World& world, std::shared_ptr<LaneNumber> number, int rank, int size,
     mpi_ = transport.get();
     transport_ = std::move(transport);
     make_channels(world);
+}
+
+Lane::Lane(const World& world, std::shared_ptr<Channel> channel, const MpiTransport* mpi) : mpi_(mpi) {
+    drive(std::move(channel), nullptr, world);
 }
 
 std::shared_ptr<Lane> Lane::over_ports(World& world, Carrier carrier, ChannelName name, int rank,
@@ -83,19 +89,20 @@ void Lane::make_channels(const World& world) {
     Limits limits;
     limits.in_flight = static_cast<std::uint32_t>(world.settings().in_flight);
     limits.credit_bytes = world.settings().credit_bytes;
+    drive(make_channel(*transport_, limits), &Attendance::agent(), world);
+}
+
+void Lane::drive(std::shared_ptr<Channel> channel, Agent* agent, const World& world) {
     most_idle_bytes_ = world.settings().plan_memory;
-    channel_ = make_channel(*transport_, limits);
-    driven_ = std::make_unique<DrivenChannel>(channel_, &Attendance::agent());
+    channel_ = std::move(channel);
+    driven_ = std::make_unique<DrivenChannel>(channel_, agent);
 }
 
 constinit std::atomic<std::uint64_t> Lane::idle_bytes{0};
 
-Lane::~Lane() {
-    for (const std::unique_ptr<Run>& run : idle_)
-        idle_bytes.fetch_sub(run->footprint_bytes, std::memory_order_relaxed);
-}
+Lane::~Lane() { drop_idle(); }
 
-std::uint32_t Lane::live_operations() const { return transport_->capabilities().live_operations; }
+std::uint32_t Lane::live_operations() const { return channel_->transport().capabilities().live_operations; }
 
 int Lane::native_error() const { return mpi_ == nullptr ? MPI_SUCCESS : mpi_->last_error(); }
 
@@ -113,6 +120,14 @@ std::unique_ptr<Run> Lane::take_idle(const RunKey& key) {
     idle_.erase(found);
     idle_bytes.fetch_sub(run->footprint_bytes, std::memory_order_relaxed);
     return run;
+}
+
+void Lane::drop_idle() {
+    std::list<std::unique_ptr<Run>> dropped;  // outside the lock
+    const std::lock_guard lock(mutex_);
+    dropped.swap(idle_);
+    for (const std::unique_ptr<Run>& run : dropped)
+        idle_bytes.fetch_sub(run->footprint_bytes, std::memory_order_relaxed);
 }
 
 void Lane::give_back(std::unique_ptr<Run> run) {

@@ -30,6 +30,7 @@
 
 namespace thalweg {
 
+class Agent;
 class MpiTransport;
 
 // The number of a lane in the tags of the world's pool, given back when nobody needs it any more.
@@ -84,6 +85,9 @@ class Lane {
     // composite. Null where there is no memory, or a port refuses.
     static std::shared_ptr<Lane> over_ports(World& world, Carrier carrier, ChannelName name, int rank,
                                             const Topology& topology, const RankMap& places);
+    // On a channel that others use too, over MPI, and that outlives it: its operations have numbers of their
+    // own (Ongoing), and only who waits for them drives them. Throws std::bad_alloc.
+    Lane(const World& world, std::shared_ptr<Channel> channel, const MpiTransport* mpi);
     // Waits for the agent to let go, at most one pass of its. Not inside an attribute callback. Pre: nothing
     // is pending.
     ~Lane();
@@ -104,6 +108,8 @@ class Lane {
     }
     // Pre: not pending. Any thread.
     void give_back(std::unique_ptr<Run> run);
+    // Frees the runs that nobody uses. Any thread.
+    void drop_idle();
 
     // Numbers of the operations on it, in call order; equal on all ranks.
     std::uint32_t next_operation() { return operation_++; }
@@ -117,6 +123,7 @@ class Lane {
   private:
     Lane() = default;
     void make_channels(const World& world);
+    void drive(std::shared_ptr<Channel> channel, Agent* agent, const World& world);
     std::unique_ptr<Run> take_idle(const RunKey& key);
 
     // Runs that are kept for the next operations: so many on a lane, and so many bytes in the process, but
@@ -127,8 +134,8 @@ class Lane {
 
     std::shared_ptr<LaneNumber> number_;    // over MPI
     std::vector<std::uint32_t> processes_;  // over ports: those of the group
-    std::unique_ptr<Transport> transport_;
-    const MpiTransport* mpi_ = nullptr;  // transport_, where it is that
+    std::unique_ptr<Transport> transport_;  // null where the channel is another's
+    const MpiTransport* mpi_ = nullptr;     // the channel's transport, where it is that
     std::shared_ptr<Channel> channel_;
     std::unique_ptr<DrivenChannel> driven_;
     std::mutex mutex_;

@@ -16,11 +16,11 @@
 #include <optional>
 
 #include "plan/attendance.h"
+#include "plan/collective_call.h"
 #include "plan/communicator.h"
 #include "plan/exchange.h"
 #include "plan/lane.h"
 #include "plan/ongoing.h"
-#include "plan/pieces.h"
 #include "plan/world.h"
 
 namespace thalweg {
@@ -40,7 +40,6 @@ class NonblockingState {
 
     int rank() const { return rank_; }
     int size() const { return size_; }
-    const Topology& topology() const { return topology_; }
     // Anything but none.
     Carrier carrier() const { return carrier_; }
     WaitPolicy policy() const { return policy_; }
@@ -48,8 +47,8 @@ class NonblockingState {
 
     // How an operation of `bytes` runs. Equal on all ranks. By one thread at a time.
     Decision decide(Collective collective, std::uint64_t bytes);
-    // One part of an operation: piece `bytes` of a message that `decision` was made for.
-    std::unique_ptr<Run> borrow(Lane& lane, const Decision& decision, const RunKey& key);
+    const Topology& topology() const { return topology_; }
+    const Network& network() const { return network_; }
     std::uint32_t generation() const { return generation_; }
 
     // A lane of its own for a persistent operation of `parts` schedules, which keep `numbers`. Collective.
@@ -82,37 +81,6 @@ class NonblockingState {
     std::shared_ptr<PlanNumbers> plans_;
     NonblockingState* next_ = nullptr;  // of those that are alive
     static NonblockingState* alive_;
-};
-
-// One nonblocking or persistent collective as the program calls it, or one of a neighbourhood.
-struct CollectiveCall {
-    CallKind kind = CallKind::ibcast;
-    Collective collective = Collective::bcast;
-    bool persistent = false;
-    const void* send = nullptr;
-    MPI_Count send_count = 0;
-    MPI_Datatype send_type{};
-    void* receive = nullptr;  // a broadcast's buffer
-    MPI_Count receive_count = 0;
-    MPI_Datatype receive_type{};  // an allreduce's only one
-    // Of MPI_Iallgatherv: ints, or those of its large-count twin; one per rank, not used after the call.
-    const int* counts = nullptr;
-    const int* displacements = nullptr;
-    const MPI_Count* large_counts = nullptr;
-    const MPI_Aint* large_displacements = nullptr;
-    // Of MPI_Ialltoallv and MPI_Ialltoallw, and of neighbourhoods where they have arrays.
-    LetterArrays sent, received;
-    bool neighbours = false;  // the messages are those of the communicator's topology
-    bool gathers = false;     // then: every neighbour gets the same
-    bool blocking = false;
-    int root = 0;
-    MPI_Op operation{};
-    MPI_Comm comm{};
-
-    bool is_vector() const { return counts != nullptr || large_counts != nullptr || has_letters(); }
-    // Its messages differ from pair to pair.
-    bool has_letters() const { return neighbours || received.given(); }
-    Pieces pieces_of(std::uint64_t bytes) const;
 };
 
 // Null: the native library has the call, or `error` is not MPI_SUCCESS and the call failed with it. Else the

@@ -30,23 +30,6 @@ std::vector<std::shared_ptr<NonblockingState>>& detached() {
 
 }  // namespace
 
-// An algorithm that serves everything.
-static std::string_view simplest_of(Collective collective) {
-    switch (collective) {
-        case Collective::bcast:
-            return "linear";
-        case Collective::allgather:
-            return "spread";
-        case Collective::allreduce:
-            return "recursive_doubling";
-        case Collective::alltoallv:
-            return "spread";
-        case Collective::barrier:
-            break;
-    }
-    return "dissemination";
-}
-
 // The numbers of persistent operations on one communicator. A bit is set while a plan of this rank has the
 // number; ranks free plans at their leisure, so a free one is agreed on.
 struct NonblockingState::PlanNumbers {
@@ -194,34 +177,11 @@ Decision NonblockingState::decide(Collective collective, std::uint64_t bytes) {
     }
     auto& selector = selectors_[static_cast<std::size_t>(collective)];
     if (selector == nullptr) {
-        Selection selection = communicator_.selection(network_, true);
+        Selection selection = communicator_.selection(collective, network_, true);
         selection.overlapped = true;
-        selection.forced = world_.steering().wishes[static_cast<std::size_t>(collective)].forced;
         selector = std::make_unique<const Selector>(collective, topology_, selection);
     }
     return selector->decide(bytes);
-}
-
-std::unique_ptr<Run> NonblockingState::borrow(Lane& lane, const Decision& decision, const RunKey& key) {
-    return lane.borrow(key, [&] {
-        Problem problem;
-        problem.rank = rank_;
-        problem.size = size_;
-        problem.root = key.root;
-        problem.bytes = key.bytes;
-        problem.element_bytes = key.element_bytes;
-        problem.in_place = key.in_place;
-        problem.blocks = key.blocks;
-        if (key.exchange) problem.exchange = &*key.exchange;
-        const Choice* choice = &*decision.choice;
-        // A last piece too small for the algorithm of the others, or blocks that differ too much.
-        Choice simplest;
-        if (!refuse(*choice, problem, topology_).empty()) {
-            simplest = standard_choice(*find_algorithm(key.collective, simplest_of(key.collective)));
-            choice = &simplest;
-        }
-        return build(*choice, problem, topology_);
-    });
 }
 
 std::shared_ptr<Lane> NonblockingState::make_plan_lane(MPI_Comm comm, std::size_t parts,
@@ -234,13 +194,19 @@ std::shared_ptr<Lane> NonblockingState::make_plan_lane(MPI_Comm comm, std::size_
         if (plans_->lane == nullptr) return nullptr;
         plans_->count = std::min<std::uint32_t>(lane_->live_operations(), 64 * PlanNumbers::words);
     }
-    std::uint64_t used[PlanNumbers::words];
+    // [numbers in use, the lane is broken]
+    std::uint64_t used[PlanNumbers::words + 1] = {};
     {
         const std::lock_guard lock(plans_->mutex);
         std::copy(plans_->used, plans_->used + PlanNumbers::words, used);
     }
+    used[PlanNumbers::words] = lane_->broken();
     why = Reason::setup_failed;
     if (!combined(comm, mpi.bor, used)) return nullptr;
+    if (used[PlanNumbers::words] != 0) {
+        lane_->fail();
+        return nullptr;
+    }
     bool ready = true;
     try {
         numbers.reserve(parts);
@@ -258,8 +224,10 @@ std::shared_ptr<Lane> NonblockingState::make_plan_lane(MPI_Comm comm, std::size_
                 std::vector<std::uint32_t> numbers;
                 std::unique_ptr<Lane> lane;
                 ~Numbered() {
+                    // After a failure nobody knows what is still on its way to them.
+                    const bool kept = lane != nullptr && lane->broken();
                     lane.reset();
-                    if (plans == nullptr) return;
+                    if (plans == nullptr || kept) return;
                     const std::lock_guard lock(plans->mutex);
                     for (std::uint32_t number : numbers)
                         plans->used[number / 64] &= ~(std::uint64_t{1} << number % 64);
@@ -299,9 +267,11 @@ std::shared_ptr<Lane> NonblockingState::make_named_plan_lane(MPI_Comm comm, std:
     } catch (const std::bad_alloc&) {
         lane.reset();
     }
-    std::uint64_t trouble[1] = {lane == nullptr || lane->live_operations() <= parts};
-    if (!combined(comm, host()->max, trouble) || trouble[0] != 0) return nullptr;
-    return lane;
+    // [trouble, the communicator's lane is broken]
+    std::uint64_t any[2] = {lane == nullptr || lane->live_operations() <= parts, lane_->broken()};
+    if (!combined(comm, host()->max, any)) return nullptr;
+    if (any[1] != 0) lane_->fail();
+    return any[0] != 0 || any[1] != 0 ? nullptr : lane;
 }
 
 NonblockingState::NonblockingState(Communicator& communicator, World& world)

@@ -167,30 +167,66 @@ void Ongoing::count_run(std::uint64_t since_ns) {
     options_.tally->elapsed_ns += now_ns() - since_ns;
 }
 
-Status Ongoing::start() {
-    const std::uint64_t began = now_ns();
+void Ongoing::load() {
     status_ = input_.load();
     if (!failed(status_)) status_ = buffer_.load(options_.loads_from, options_.loads_to);
+}
+
+std::uint32_t Ongoing::number_of(const Part& part) {
+    return options_.numbered ? part.number : options_.lane->next_operation();
+}
+
+Bindings Ongoing::bindings_of(const Part& part) {
+    Bindings bindings;
+    bindings.in = input_.data();
+    bindings.out = buffer_.data() + part.begin;
+    bindings.reducer = options_.reducer;
+    return bindings;
+}
+
+void Ongoing::count_start() {
+    const std::lock_guard lock(tally_mutex);
+    ++options_.tally->calls;
+    options_.tally->bytes += options_.bytes;
+    options_.tally->staged_calls += buffer_.staged() || input_.staged();
+}
+
+void Ongoing::count_wait(const WaitStatistics& waited) {
+    const std::lock_guard lock(tally_mutex);
+    options_.tally->waited.polls += waited.polls;
+    options_.tally->waited.sleeps += waited.sleeps;
+    options_.tally->waited.slept_seconds += waited.slept_seconds;
+}
+
+Status Ongoing::start() {
+    const std::uint64_t began = now_ns();
+    load();
     Lane& lane = *options_.lane;
     for (Part& part : parts_) {
         if (failed(status_)) break;
-        Bindings bindings;
-        bindings.in = input_.data();
-        bindings.out = buffer_.data() + part.begin;
-        bindings.reducer = options_.reducer;
-        const std::uint32_t number = options_.persistent ? part.number : lane.next_operation();
-        status_ = lane.driven().start(part.run->operation, bindings, number);
+        status_ = lane.driven().start(part.run->operation, bindings_of(part), number_of(part));
     }
-    {
-        const std::lock_guard lock(tally_mutex);
-        ++options_.tally->calls;
-        options_.tally->bytes += options_.bytes;
-        options_.tally->staged_calls += buffer_.staged() || input_.staged();
-    }
+    count_start();
     count_run(began);
     // The others run what we did not start.
     if (failed(status_)) lane.fail();
     return status_;
+}
+
+void Ongoing::run() {
+    const std::uint64_t began = now_ns();
+    load();
+    Lane& lane = *options_.lane;
+    WaitStatistics waited;
+    for (Part& part : parts_) {
+        if (failed(status_)) break;
+        status_ = lane.driven().run(part.run->operation, bindings_of(part), number_of(part), options_.policy,
+                                    waited);
+    }
+    count_start();
+    count_wait(waited);
+    count_run(began);
+    if (failed(status_)) lane.fail();
 }
 
 bool Ongoing::pending() const {
@@ -205,12 +241,7 @@ void Ongoing::wait() {
     const std::uint64_t began = now_ns();
     WaitStatistics waited;
     for (Part& part : parts_) options_.lane->driven().wait(part.run->operation, options_.policy, waited);
-    {
-        const std::lock_guard lock(tally_mutex);
-        options_.tally->waited.polls += waited.polls;
-        options_.tally->waited.sleeps += waited.sleeps;
-        options_.tally->waited.slept_seconds += waited.slept_seconds;
-    }
+    count_wait(waited);
     count_run(began);
 }
 
@@ -221,7 +252,7 @@ int Ongoing::finish() {
     if (!failed(status_) && options_.stores) status_ = buffer_.store();
     int error = MPI_SUCCESS;
     if (failed(status_)) {
-        THALWEG_LOG_AT(error, "a nonblocking collective failed: %s", describe(status_));
+        THALWEG_LOG_AT(error, "a collective failed: %s", describe(status_));
         error = mpi_error_of(status_, options_.lane->native_error());
         options_.lane->fail();
         const std::lock_guard lock(tally_mutex);

@@ -1,6 +1,5 @@
-// One rank's part of a nonblocking or persistent operation, from its start to the moment its data is where
-// the program wants it. What it needs of the program's communicator and datatype it holds itself: both may be
-// freed meanwhile.
+// One rank's part of an operation, from its start to the moment its data is where the program wants it. What
+// it needs of the program's communicator and datatype it holds itself: both may be freed meanwhile.
 #pragma once
 
 #include <mpi.h>
@@ -79,7 +78,7 @@ class Ongoing {
     struct Part {
         std::unique_ptr<Run> run;
         std::uint64_t begin = 0;
-        std::uint32_t number = 0;  // of the operation on the lane, where it keeps one
+        std::uint32_t number = 0;  // of the operation on the lane, where it has one of its own
     };
     struct Options {
         std::shared_ptr<Lane> lane;
@@ -91,6 +90,7 @@ class Ongoing {
         std::uint64_t loads_from = 0, loads_to = 0;
         bool stores = false;
         bool persistent = false;
+        bool numbered = false;  // its parts have numbers of their own; else the lane counts
         Reducer reducer = {};
     };
     // finish() has been called, or the lane has failed, before it is destroyed.
@@ -108,6 +108,8 @@ class Ongoing {
     // Starts it. Nonblocking: once; persistent: again and again, each time after finish(). What goes wrong
     // here finish() says as well.
     Status start();
+    // Starts it and waits for it, without the agent: then finish() may be called.
+    void run();
     // Loads only. False: finish() may be called.
     bool pending() const;
     // Drives it for a poll; never blocks.
@@ -121,6 +123,11 @@ class Ongoing {
     void release();
 
   private:
+    void load();
+    std::uint32_t number_of(const Part& part);
+    Bindings bindings_of(const Part& part);
+    void count_start();
+    void count_wait(const WaitStatistics& waited);
     void count_run(std::uint64_t since_ns);
 
     Options options_;

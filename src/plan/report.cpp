@@ -97,6 +97,14 @@ Totals add_up(const std::vector<std::shared_ptr<CommunicatorRecord>>& records) {
     return sum;
 }
 
+// Those that were handed on unseen at some time.
+std::vector<Collective> handed_on(const World& world) {
+    std::vector<Collective> collectives;
+    for (int i = 0; i < collective_count; ++i)
+        if (world.handed_on(static_cast<Collective>(i))) collectives.push_back(static_cast<Collective>(i));
+    return collectives;
+}
+
 struct SmallRow {
     int size_class;
     std::uint64_t calls;
@@ -238,7 +246,13 @@ std::string as_json(const World& world, const std::vector<std::shared_ptr<Commun
     text += "},\n \"agent\": ";
     append_agent(text, agent_row());
     text += ",\n \"unseen\": [";
-    if (world.handed_on()) text += "{\"operation\": \"bcast\", \"reason\": " + quoted(bypass_reason) + "}";
+    first = true;
+    for (const Collective collective : handed_on(world)) {
+        append(text, "%s{\"operation\": \"%s\", \"reason\": ", first ? "" : ", ",
+               std::string(name_of(collective)).c_str());
+        text += quoted(bypass_reason) + "}";
+        first = false;
+    }
     text += "],\n \"small\": [";
     first = true;
     for (const SmallRow& row : small_rows()) {
@@ -287,8 +301,9 @@ std::string as_table(const World& world, const std::vector<std::shared_ptr<Commu
            host()->library_version, world.rank());
     append(text, "  %-15s %10s %9s %12s %10s  %s\n", "operation", "bytes from", "calls", "bytes", "seconds",
            "how (waits: sleeps)");
-    if (world.handed_on())
-        append(text, "  %-15s %10s %9s %12s %10s  native: %s\n", "bcast", "", "", "", "", bypass_reason);
+    for (const Collective collective : handed_on(world))
+        append(text, "  %-15s %10s %9s %12s %10s  native: %s\n", std::string(name_of(collective)).c_str(), "",
+               "", "", "", bypass_reason);
     for (const SmallRow& row : small_rows())
         append(text, "  %-15s %10s %9" PRIu64 " %12s %10s  native: %s\n", "bcast",
                bytes_text(class_begin(row.size_class)).c_str(), row.calls, "", "", text_of(Reason::small));

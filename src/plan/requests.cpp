@@ -332,6 +332,12 @@ bool refuse_cancel(const MPI_Request& request, int& error) {
     return true;
 }
 
+bool plans_alive() {
+    const std::lock_guard lock(table_mutex);
+    return std::any_of(table().begin(), table().end(),
+                       [](const auto& entry) { return entry.second->persistent; });
+}
+
 bool release_requests() {
     std::vector<Ticket*> idle;
     bool all = true;

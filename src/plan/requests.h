@@ -44,6 +44,8 @@ void start(const MPI_Request* requests, int count);
 bool refuse_free(const MPI_Request& request, int& error);
 bool refuse_cancel(const MPI_Request& request, int& error);
 
+// Persistent requests of ours exist.
+bool plans_alive();
 // Before MPI_Finalize: what the program freed while it was active is waited for.
 void finish_freed();
 // And lets go of what inactive persistent requests have. False: some are active.

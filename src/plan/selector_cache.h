@@ -14,6 +14,7 @@ namespace thalweg {
 
 // What a selector is made from besides the topology and what never changes in a process.
 struct SelectorInputs {
+    Collective collective = Collective::bcast;
     std::uint32_t generation = 0;  // of the steering
     bool sleeps = false;
     Network network;
@@ -36,7 +37,7 @@ class SelectorCache {
         std::shared_ptr<const Selector> selector;
     };
     mutable std::mutex mutex_;
-    std::array<Entry, 4> entries_;
+    std::array<Entry, 8> entries_;
     std::size_t next_ = 0;
 };
 

@@ -80,6 +80,12 @@ const char* text_of(CallKind kind) {
             return "neighbor_alltoallw_init";
         case CallKind::neighbor_alltoallw:
             return "neighbor_alltoallw";
+        case CallKind::allgather:
+            return "allgather";
+        case CallKind::allgatherv:
+            return "allgatherv";
+        case CallKind::allreduce:
+            return "allreduce";
     }
     return "unknown";
 }
@@ -105,7 +111,7 @@ const char* text_of(Reason reason) {
         case Reason::setup_failed:
             return "no private communicator";
         case Reason::native_setting:
-            return "THALWEG_BCAST=native";
+            return "left to the MPI library by the settings";
         case Reason::native_best:
             return "native is expected to be best";
         case Reason::cannot:

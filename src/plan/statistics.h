@@ -52,8 +52,11 @@ enum class CallKind : std::uint8_t {
     neighbor_alltoall,
     neighbor_alltoallv,
     neighbor_alltoallw,
+    allgather,
+    allgatherv,
+    allreduce,
 };
-inline constexpr int call_kinds = 32;
+inline constexpr int call_kinds = 35;
 const char* text_of(CallKind kind);
 
 // Why a call was left to the native library. The texts are part of the report's format.
@@ -67,7 +70,7 @@ enum class Reason : std::uint8_t {
     too_many,        // no channel is left: THALWEG_MAX_COMMUNICATORS, or what tags have room for
     not_worth_yet,   // set-up has not paid yet
     setup_failed,    // a private communicator could not be made on all ranks
-    native_setting,  // THALWEG_BCAST=native
+    native_setting,  // THALWEG_BCAST=native and its like
     native_best,     // the table or the model prefers the native library
     cannot,          // the algorithm cannot serve this problem, or only with too many steps
     // Of nonblocking and persistent operations only.
@@ -94,7 +97,7 @@ struct alignas(64) SmallShard {
 inline constexpr unsigned small_shards = 8;
 extern constinit std::array<SmallShard, small_shards> small_calls;
 
-// Nonblocking and persistent calls that were declined before anything was asked about their communicator.
+// Calls but broadcasts that were declined before anything was asked about their communicator.
 using DeclinedCalls = std::array<std::array<std::atomic<std::uint64_t>, reason_count>, call_kinds>;
 extern constinit DeclinedCalls declined_calls;
 

@@ -23,7 +23,9 @@
 
 namespace thalweg {
 
-constinit std::atomic<std::uint64_t> bcast_gate{gate_closed};
+static_assert(collective_count == 5, "one gate each");
+constinit std::array<std::atomic<std::uint64_t>, collective_count> gates{
+    gate_closed, gate_closed, gate_closed, gate_closed, gate_closed};
 
 namespace {
 
@@ -112,16 +114,17 @@ void World::agree() {
     const bool has_pool = world->pool_.open();
     if (!world->find_places(has_pool) || !world->read_table()) return;
     if (failed(world->steer()) || failed(make_keyvals())) return;
-    for (int i = 0; i < collective_count; ++i)
-        world->leaves_one_host_[static_cast<std::size_t>(i)] =
-            native_on_one_host(static_cast<Collective>(i), world->table_);
+    for (std::size_t i = 0; i < collective_count; ++i) {
+        world->leaves_one_host_[i] = native_on_one_host(static_cast<Collective>(i), world->table_);
+        world->lowest_[i] = smallest_taken(static_cast<Collective>(i), world->table_);
+    }
     World* const ready = world.release();
     the_world.store(ready, std::memory_order_release);
-    ready->set_gate();
+    ready->set_gates();
 }
 
 void World::leave() {
-    bcast_gate.store(gate_closed, std::memory_order_release);
+    for (auto& gate : gates) gate.store(gate_closed, std::memory_order_release);
     left_.store(true, std::memory_order_release);
     pool_.close();
 }
@@ -288,17 +291,24 @@ Status World::steer() {
     return Status::ok;
 }
 
-// Opens or closes the gate as steered_ says. On one host, where nothing was asked for and no table says
-// otherwise, every broadcast of every communicator is the native library's: nobody need look at them. Pre: as
+// Opens or closes the gates as steered_ says. On one host, where nothing was asked for and no table says
+// otherwise, every call of every communicator is the native library's: nobody need look at them. Pre: as
 // steer().
-void World::set_gate() {
-    const bool hand_on = leaves_all_native(Collective::bcast) && steered_.bcast.view() == "auto";
-    bcast_gate.store(hand_on ? gate_closed : steering_.bcast_min_bytes, std::memory_order_release);
-    if (hand_on == handing_on_) return;
-    handing_on_ = hand_on;
-    if (hand_on) {
-        handed_on_ = true;
-        last_call.any = false;  // the next broadcast leaves no mark, and is not to be taken for one before
+void World::set_gates() {
+    bool all = true;
+    for (const Collective collective : {Collective::bcast, Collective::allgather, Collective::allreduce}) {
+        const auto i = static_cast<std::size_t>(collective);
+        const bool hand_on = leaves_all_native(collective) && wanted(collective) == Wanted::automatic;
+        std::uint64_t lowest = wanted(collective) == Wanted::algorithm ? 0 : lowest_[i];
+        if (collective == Collective::bcast) lowest = steering_.bcast_min_bytes;
+        gates[i].store(hand_on ? gate_closed : lowest, std::memory_order_release);
+        handed_on_[i] |= hand_on;
+        all &= hand_on;
+    }
+    if (all == handing_on_) return;
+    handing_on_ = all;
+    if (all) {
+        last_call.any = false;  // the next call leaves no mark, and is not to be taken for one before
         Bypass::let_go();
     } else {
         Bypass::hold();
@@ -330,7 +340,7 @@ Status World::set_option(const char* name, const char* value) {
         return status;
     }
     set_log_level(steered_.log);
-    if (!left_.load(std::memory_order_acquire)) set_gate();
+    if (!left_.load(std::memory_order_acquire)) set_gates();
     return status;
 }
 

@@ -23,10 +23,13 @@
 
 namespace thalweg {
 
-// The smallest broadcast that is looked at, in bytes; the largest number while everything passes through. The
-// only thing the path of a small broadcast reads.
+// The smallest blocking collective of each kind that is looked at, in bytes of its message, block or vector;
+// the largest number while all of them pass through. The only thing the path of a small one reads.
 inline constexpr std::uint64_t gate_closed = UINT64_MAX;
-extern constinit std::atomic<std::uint64_t> bcast_gate;
+extern constinit std::array<std::atomic<std::uint64_t>, collective_count> gates;
+inline std::uint64_t gate_of(Collective collective) {
+    return gates[static_cast<std::size_t>(collective)].load(std::memory_order_acquire);
+}
 
 // Settings that may change while the program runs, in the form the path of a call needs. Immutable; a change
 // makes a new one.
@@ -98,8 +101,8 @@ class World {
         return single_host_ && leaves_one_host_[static_cast<std::size_t>(collective)];
     }
 
-    // Whether broadcasts were handed on unseen at any time: they are not in the report.
-    bool handed_on() const { return handed_on_; }
+    // Whether blocking ones were handed on unseen at any time: they are not in the report.
+    bool handed_on(Collective collective) const { return handed_on_[static_cast<std::size_t>(collective)]; }
 
     // Communicators that have a channel. Bounded by THALWEG_MAX_COMMUNICATORS, and by the pool.
     std::atomic<std::uint64_t> channels{0};
@@ -111,7 +114,7 @@ class World {
     void warn_of_differing(std::uint64_t options_differing) const;
     bool read_table();
     Status steer();
-    void set_gate();
+    void set_gates();
 
     int rank_ = 0, size_ = 0;
     MPI_Group group_;
@@ -129,7 +132,9 @@ class World {
     std::array<std::atomic<Wanted>, collective_count> wanted_{};  // of steering_
     std::atomic<std::uint64_t> bcast_min_bytes_{0};
     std::array<bool, collective_count> leaves_one_host_{};  // no tuning table speaks for one host
-    bool handing_on_ = false, handed_on_ = false;  // the bypass is not held by us; it was not at some time
+    std::array<std::uint64_t, collective_count> lowest_{};  // no smaller one is taken unasked
+    std::array<bool, collective_count> handed_on_{};
+    bool handing_on_ = false;  // the bypass is not held by us
     std::atomic<std::uint32_t> generation_{0};
     mutable std::mutex network_mutex_;
     Network network_;

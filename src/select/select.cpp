@@ -153,6 +153,20 @@ bool native_on_one_host(Collective collective, const std::string& table) {
     return (table.empty() || leaves_it(table)) && std::all_of(built_in.begin(), built_in.end(), leaves_it);
 }
 
+std::uint64_t smallest_taken(Collective collective, const std::string& table) {
+    std::uint64_t smallest = small_bytes(collective, false);
+    const auto look_at = [&](std::string_view json) {
+        TuningTable parsed;
+        std::string why;
+        if (failed(parse_table(json, parsed, why)) || parsed.collective != collective) return;
+        for (const TuningRow& row : parsed.rows)
+            if (row.choice) smallest = std::min(smallest, row.bytes.low);
+    };
+    if (!table.empty()) look_at(table);
+    for (std::string_view json : built_in_tables()) look_at(json);
+    return smallest;
+}
+
 Explanation explain(Collective collective, std::uint64_t bytes, const Topology& topology,
                     const Selection& selection) {
     Explanation explanation;

@@ -68,6 +68,10 @@ Decision decide(Collective collective, std::uint64_t bytes, const Topology& topo
 // calls only.
 bool native_on_one_host(Collective collective, const std::string& table);
 
+// No smaller message is taken from the native MPI, on any communicator, unless an algorithm is asked for.
+// Blocking calls only; `table` as above.
+std::uint64_t smallest_taken(Collective collective, const std::string& table);
+
 // One line of `thalweg explain`.
 struct Candidate {
     Choice choice;

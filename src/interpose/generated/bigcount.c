@@ -25,6 +25,88 @@ int wrap_MPI_Bcast_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, i
     return ask_MPI_Bcast_c(buffer, count, datatype, root, comm);
 }
 
+typedef int Next_MPI_Allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+        void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm);
+Next_MPI_Allgather_c wrap_MPI_Allgather_c THALWEG_WRAPS(MPI_Allgather_c);
+static ThalwegNext next_MPI_Allgather_c = {"MPI_Allgather_c", (void*)wrap_MPI_Allgather_c, NULL};
+static _Atomic(void*) shortcut_MPI_Allgather_c;
+
+static int THALWEG_APART
+ask_MPI_Allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
+        ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
+    int error;
+    int answer = thalweg_take_MPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+            &error);
+    if (answer == 1) return error;
+    Next_MPI_Allgather_c* next = (Next_MPI_Allgather_c*)thalweg_next(&next_MPI_Allgather_c);
+    if (next == NULL) return thalweg_missing_error();
+    if (answer == 2) thalweg_remember(&shortcut_MPI_Allgather_c, (void*)next);
+    return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
+
+int wrap_MPI_Allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
+        ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
+    Next_MPI_Allgather_c* direct = (Next_MPI_Allgather_c*)atomic_load_explicit(&shortcut_MPI_Allgather_c,
+            memory_order_relaxed);
+    if (direct != NULL) return direct(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    return ask_MPI_Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
+
+typedef int Next_MPI_Allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+        void* recvbuf, const void* recvcounts, const void* displs, ThalwegHandle recvtype,
+        ThalwegHandle comm);
+Next_MPI_Allgatherv_c wrap_MPI_Allgatherv_c THALWEG_WRAPS(MPI_Allgatherv_c);
+static ThalwegNext next_MPI_Allgatherv_c = {"MPI_Allgatherv_c", (void*)wrap_MPI_Allgatherv_c, NULL};
+static _Atomic(void*) shortcut_MPI_Allgatherv_c;
+
+static int THALWEG_APART
+ask_MPI_Allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
+        const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm) {
+    int error;
+    int answer = thalweg_take_MPI_Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+            recvtype, comm, &error);
+    if (answer == 1) return error;
+    Next_MPI_Allgatherv_c* next = (Next_MPI_Allgatherv_c*)thalweg_next(&next_MPI_Allgatherv_c);
+    if (next == NULL) return thalweg_missing_error();
+    if (answer == 2) thalweg_remember(&shortcut_MPI_Allgatherv_c, (void*)next);
+    return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+}
+
+int wrap_MPI_Allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
+        const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm) {
+    Next_MPI_Allgatherv_c* direct = (Next_MPI_Allgatherv_c*)atomic_load_explicit(&shortcut_MPI_Allgatherv_c,
+            memory_order_relaxed);
+    if (direct != NULL) return direct(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+            comm);
+    return ask_MPI_Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+}
+
+typedef int Next_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count,
+        ThalwegHandle datatype, ThalwegHandle op, ThalwegHandle comm);
+Next_MPI_Allreduce_c wrap_MPI_Allreduce_c THALWEG_WRAPS(MPI_Allreduce_c);
+static ThalwegNext next_MPI_Allreduce_c = {"MPI_Allreduce_c", (void*)wrap_MPI_Allreduce_c, NULL};
+static _Atomic(void*) shortcut_MPI_Allreduce_c;
+
+static int THALWEG_APART
+ask_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, ThalwegHandle datatype,
+        ThalwegHandle op, ThalwegHandle comm) {
+    int error;
+    int answer = thalweg_take_MPI_Allreduce(sendbuf, recvbuf, count, datatype, op, comm, &error);
+    if (answer == 1) return error;
+    Next_MPI_Allreduce_c* next = (Next_MPI_Allreduce_c*)thalweg_next(&next_MPI_Allreduce_c);
+    if (next == NULL) return thalweg_missing_error();
+    if (answer == 2) thalweg_remember(&shortcut_MPI_Allreduce_c, (void*)next);
+    return next(sendbuf, recvbuf, count, datatype, op, comm);
+}
+
+int wrap_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, ThalwegHandle datatype,
+        ThalwegHandle op, ThalwegHandle comm) {
+    Next_MPI_Allreduce_c* direct = (Next_MPI_Allreduce_c*)atomic_load_explicit(&shortcut_MPI_Allreduce_c,
+            memory_order_relaxed);
+    if (direct != NULL) return direct(sendbuf, recvbuf, count, datatype, op, comm);
+    return ask_MPI_Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
+}
+
 typedef int Next_MPI_Ibcast_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root,
         ThalwegHandle comm, void* request);
 Next_MPI_Ibcast_c wrap_MPI_Ibcast_c THALWEG_WRAPS(MPI_Ibcast_c);
@@ -256,46 +338,6 @@ int wrap_MPI_Alltoallw_init_c(const void* sendbuf, const void* sendcounts, const
     if (next == NULL) return thalweg_missing_error();
     return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info,
             request);
-}
-
-typedef int Next_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count,
-        ThalwegHandle datatype, ThalwegHandle op, ThalwegHandle comm);
-Next_MPI_Allreduce_c wrap_MPI_Allreduce_c THALWEG_WRAPS(MPI_Allreduce_c);
-static ThalwegNext next_MPI_Allreduce_c = {"MPI_Allreduce_c", (void*)wrap_MPI_Allreduce_c, NULL};
-
-int wrap_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, ThalwegHandle datatype,
-        ThalwegHandle op, ThalwegHandle comm) {
-    thalweg_meeting(comm);
-    Next_MPI_Allreduce_c* next = (Next_MPI_Allreduce_c*)thalweg_next(&next_MPI_Allreduce_c);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, recvbuf, count, datatype, op, comm);
-}
-
-typedef int Next_MPI_Allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
-        void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm);
-Next_MPI_Allgather_c wrap_MPI_Allgather_c THALWEG_WRAPS(MPI_Allgather_c);
-static ThalwegNext next_MPI_Allgather_c = {"MPI_Allgather_c", (void*)wrap_MPI_Allgather_c, NULL};
-
-int wrap_MPI_Allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
-        ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
-    thalweg_meeting(comm);
-    Next_MPI_Allgather_c* next = (Next_MPI_Allgather_c*)thalweg_next(&next_MPI_Allgather_c);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-}
-
-typedef int Next_MPI_Allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
-        void* recvbuf, const void* recvcounts, const void* displs, ThalwegHandle recvtype,
-        ThalwegHandle comm);
-Next_MPI_Allgatherv_c wrap_MPI_Allgatherv_c THALWEG_WRAPS(MPI_Allgatherv_c);
-static ThalwegNext next_MPI_Allgatherv_c = {"MPI_Allgatherv_c", (void*)wrap_MPI_Allgatherv_c, NULL};
-
-int wrap_MPI_Allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
-        const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm) {
-    thalweg_meeting(comm);
-    Next_MPI_Allgatherv_c* next = (Next_MPI_Allgatherv_c*)thalweg_next(&next_MPI_Allgatherv_c);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
 typedef int Next_MPI_Alltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,

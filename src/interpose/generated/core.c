@@ -63,25 +63,3 @@ int wrap_MPI_Comm_disconnect(void* comm) {
     thalweg_before_MPI_Comm_free(comm);
     return next(comm);
 }
-
-typedef int Next_MPI_Bcast(void* buffer, int count, ThalwegHandle datatype, int root, ThalwegHandle comm);
-Next_MPI_Bcast wrap_MPI_Bcast THALWEG_WRAPS(MPI_Bcast);
-static ThalwegNext next_MPI_Bcast = {"MPI_Bcast", (void*)wrap_MPI_Bcast, NULL};
-static _Atomic(void*) shortcut_MPI_Bcast;
-
-static int THALWEG_APART
-ask_MPI_Bcast(void* buffer, int count, ThalwegHandle datatype, int root, ThalwegHandle comm) {
-    int error;
-    int answer = thalweg_take_MPI_Bcast(buffer, count, datatype, root, comm, &error);
-    if (answer == 1) return error;
-    Next_MPI_Bcast* next = (Next_MPI_Bcast*)thalweg_next(&next_MPI_Bcast);
-    if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) thalweg_remember(&shortcut_MPI_Bcast, (void*)next);
-    return next(buffer, count, datatype, root, comm);
-}
-
-int wrap_MPI_Bcast(void* buffer, int count, ThalwegHandle datatype, int root, ThalwegHandle comm) {
-    Next_MPI_Bcast* direct = (Next_MPI_Bcast*)atomic_load_explicit(&shortcut_MPI_Bcast, memory_order_relaxed);
-    if (direct != NULL) return direct(buffer, count, datatype, root, comm);
-    return ask_MPI_Bcast(buffer, count, datatype, root, comm);
-}

@@ -130,33 +130,3 @@ THALWEG_FORTRAN_NAME(mpi_comm_disconnect__, mpi_comm_disconnect)
 THALWEG_FORTRAN_NAME(MPI_COMM_DISCONNECT, mpi_comm_disconnect)
 THALWEG_FORTRAN_NAME(mpi_comm_disconnect_f08, mpi_comm_disconnect)
 THALWEG_FORTRAN_NAME(mpi_comm_disconnect_f08_, mpi_comm_disconnect)
-
-#define PARAMETERS_mpi_bcast void* buffer, int* count, int* datatype, int* root, int* comm, int* ierror
-#define ARGUMENTS_mpi_bcast buffer, count, datatype, root, comm, ierror
-typedef void Next_mpi_bcast(PARAMETERS_mpi_bcast);
-
-static void body_mpi_bcast(ThalwegNext* record, PARAMETERS_mpi_bcast) {
-    int error;
-    if (thalweg_take_mpi_bcast(buffer, *count, *datatype, *root, *comm, &error)) {
-        if (ierror != NULL) *ierror = error;
-        return;
-    }
-    Next_mpi_bcast* next = (Next_mpi_bcast*)thalweg_next(record);
-    if (next == NULL) {
-        if (ierror != NULL) *ierror = thalweg_missing_error();
-        return;
-    }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
-    next(buffer, count, datatype, root, comm, ierror);
-    if (outermost) thalweg_leave();
-}
-
-THALWEG_FORTRAN_NAME(mpi_bcast, mpi_bcast)
-THALWEG_FORTRAN_NAME(mpi_bcast_, mpi_bcast)
-THALWEG_FORTRAN_NAME(mpi_bcast__, mpi_bcast)
-THALWEG_FORTRAN_NAME(MPI_BCAST, mpi_bcast)
-#if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_bcast_f08, mpi_bcast)
-THALWEG_FORTRAN_NAME(mpi_bcast_f08_, mpi_bcast)
-#endif

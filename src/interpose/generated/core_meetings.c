@@ -12,45 +12,6 @@ int wrap_MPI_Barrier(ThalwegHandle comm) {
     return next(comm);
 }
 
-typedef int Next_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle datatype,
-        ThalwegHandle op, ThalwegHandle comm);
-Next_MPI_Allreduce wrap_MPI_Allreduce THALWEG_WRAPS(MPI_Allreduce);
-static ThalwegNext next_MPI_Allreduce = {"MPI_Allreduce", (void*)wrap_MPI_Allreduce, NULL};
-
-int wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle datatype,
-        ThalwegHandle op, ThalwegHandle comm) {
-    thalweg_meeting(comm);
-    Next_MPI_Allreduce* next = (Next_MPI_Allreduce*)thalweg_next(&next_MPI_Allreduce);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, recvbuf, count, datatype, op, comm);
-}
-
-typedef int Next_MPI_Allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
-        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm);
-Next_MPI_Allgather wrap_MPI_Allgather THALWEG_WRAPS(MPI_Allgather);
-static ThalwegNext next_MPI_Allgather = {"MPI_Allgather", (void*)wrap_MPI_Allgather, NULL};
-
-int wrap_MPI_Allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
-        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
-    thalweg_meeting(comm);
-    Next_MPI_Allgather* next = (Next_MPI_Allgather*)thalweg_next(&next_MPI_Allgather);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-}
-
-typedef int Next_MPI_Allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
-        const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm);
-Next_MPI_Allgatherv wrap_MPI_Allgatherv THALWEG_WRAPS(MPI_Allgatherv);
-static ThalwegNext next_MPI_Allgatherv = {"MPI_Allgatherv", (void*)wrap_MPI_Allgatherv, NULL};
-
-int wrap_MPI_Allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
-        const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm) {
-    thalweg_meeting(comm);
-    Next_MPI_Allgatherv* next = (Next_MPI_Allgatherv*)thalweg_next(&next_MPI_Allgatherv);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-}
-
 typedef int Next_MPI_Alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
         int recvcount, ThalwegHandle recvtype, ThalwegHandle comm);
 Next_MPI_Alltoall wrap_MPI_Alltoall THALWEG_WRAPS(MPI_Alltoall);

@@ -23,7 +23,7 @@ using namespace thalweg;
 namespace {
 
 std::atomic<int> initialized, finalizing, opened, closing, seen, taken, freeing;
-std::atomic<int> nonblocking, persistent, completed, started, released, created, completions;
+std::atomic<int> blocking, nonblocking, persistent, completed, started, released, created, completions;
 bool take_all = false, direct = false;
 Presence presence = Presence::unknown;
 double presence_us = 0;
@@ -36,17 +36,18 @@ void tell(const char* event) {
     char name[512];
     std::snprintf(name, sizeof name, "%s.%d", prefix, rank);
     if (std::FILE* file = std::fopen(name, "a")) {
-        std::fprintf(file,
-                     "%s initialized=%d finalizing=%d opened=%d closing=%d seen=%d taken=%d freed=%d "
-                     "nonblocking=%d persistent=%d completed=%d started=%d released=%d created=%d "
-                     "completions=%d presence=%s us=%.0f\n",
-                     event, initialized.load(), finalizing.load(), opened.load(), closing.load(), seen.load(),
-                     taken.load(), freeing.load(), nonblocking.load(), persistent.load(), completed.load(),
-                     started.load(), released.load(), created.load(), completions.load(),
-                     presence == Presence::all    ? "all"
-                     : presence == Presence::some ? "some"
-                                                  : "unknown",
-                     presence_us);
+        std::fprintf(
+            file,
+            "%s initialized=%d finalizing=%d opened=%d closing=%d seen=%d taken=%d freed=%d "
+            "blocking=%d nonblocking=%d persistent=%d completed=%d started=%d released=%d created=%d "
+            "completions=%d presence=%s us=%.0f\n",
+            event, initialized.load(), finalizing.load(), opened.load(), closing.load(), seen.load(),
+            taken.load(), freeing.load(), blocking.load(), nonblocking.load(), persistent.load(),
+            completed.load(), started.load(), released.load(), created.load(), completions.load(),
+            presence == Presence::all    ? "all"
+            : presence == Presence::some ? "some"
+                                         : "unknown",
+            presence_us);
         std::fclose(file);
     }
 }
@@ -79,7 +80,8 @@ void thalweg_entry_initialized(void) {
     tell("initialized");
 }
 
-void thalweg_entry_finalizing(void) {
+void thalweg_entry_finalizing(void (*leave)(void)) {
+    leave();
     ++finalizing;
     tell("finalizing");
 }
@@ -114,6 +116,17 @@ int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, in
 void thalweg_entry_completions_intercepted(int all) { completions = all; }
 void thalweg_entry_meeting(MPI_Comm) {}
 void thalweg_entry_comm_created(MPI_Comm) { ++created; }
+
+// Taken, it is the native operation.
+int thalweg_entry_collective(const ThalwegCall* call, int* error) {
+    ++blocking;
+    if (!take_all || call->operation != thalweg_allreduce || call->receive_count > 1 << 30)
+        return direct ? 2 : 0;
+    ++taken;
+    *error = host()->Allreduce(call->send, call->receive, static_cast<int>(call->receive_count),
+                               call->receive_type, call->reduction, call->comm);
+    return 1;
+}
 
 // Taken, it is the native operation: what completes it is native too.
 int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* error) {

@@ -118,6 +118,23 @@ program fortran_requests
         do k = 1, ranks
             if (any(all(:, k) /= 3 * (k - 1))) wrong = wrong + 1
         end do
+
+        ! The blocking forms.
+        all = -1
+        call MPI_ALLGATHER(own, 100, MPI_INTEGER, all, 100, MPI_INTEGER, MPI_COMM_WORLD, ierr)
+        do k = 1, ranks
+            if (any(all(:, k) /= k - 1 + round)) wrong = wrong + 1
+        end do
+        all = -1
+        all(:, rank + 1) = 5 * rank
+        call MPI_ALLGATHERV(MPI_IN_PLACE, 0, MPI_INTEGER, all, [(100, k = 1, ranks)], [(100 * (k - 1), k = 1, ranks)], &
+                            MPI_INTEGER, MPI_COMM_WORLD, ierr)
+        do k = 1, ranks
+            if (any(all(:, k) /= 5 * (k - 1))) wrong = wrong + 1
+        end do
+        total = rank + 1
+        call MPI_ALLREDUCE(MPI_IN_PLACE, total, 100, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, ierr)
+        if (any(total /= ranks * (ranks + 1) / 2)) wrong = wrong + 1
         if (any(total /= ranks * (ranks - 1) / 2)) wrong = wrong + 1
     end do
     if (wrong /= 0) print '(A,I0,A,I0)', 'rank ', rank, ' wrong ', wrong

@@ -1,6 +1,6 @@
-/* MPI_Iallgather, MPI_Iallgatherv, MPI_Iallreduce, MPI_Ibarrier and their persistent forms against their
- * definition: in place and not, ragged blocks with gaps and in any order, strided types, several in flight,
- * operations that only MPI can combine. THALWEG_TEST_TAKEN=1: all were taken.
+/* MPI_Iallgather, MPI_Iallgatherv, MPI_Iallreduce, MPI_Ibarrier, their persistent and their blocking forms
+ * against their definition: in place and not, ragged blocks with gaps and in any order, strided types,
+ * several in flight, operations that only MPI can combine. THALWEG_TEST_TAKEN=1: all were taken.
  */
 #include <unistd.h>
 
@@ -22,31 +22,35 @@ static void expect_taken(int taken, const char* what) {
     CHECK(was_accelerated() == taken, "%s: %s", what, taken ? last_reason() : "was taken");
 }
 
-/* A request that is nonblocking, or persistent and started: so that every check runs both ways. */
-static void begin(int persistent, MPI_Request* request) {
-    if (persistent) MPI_Start(request);
+/* Every check runs in each of these ways. A blocking call has the null request. */
+enum { nonblocking, persistent, blocking };
+
+static void begin(int way, MPI_Request* request) {
+    if (way == persistent) MPI_Start(request);
 }
-static void end(int persistent, MPI_Request* request, int last) {
+static void end(int way, MPI_Request* request, int last) {
     MPI_Wait(request, MPI_STATUS_IGNORE);
-    if (persistent && last) MPI_Request_free(request);
+    if (way == persistent && last) MPI_Request_free(request);
 }
 
-static void allgather(int persistent, size_t bytes, int in_place) {
+static void allgather(int way, size_t bytes, int in_place) {
     unsigned char* const own = guarded_new(bytes);
     unsigned char* const all = guarded_new(bytes * (size_t)check_size);
-    MPI_Request request;
+    MPI_Request request = MPI_REQUEST_NULL;
     const void* const send = in_place ? MPI_IN_PLACE : own;
-    if (persistent)
+    if (way == persistent)
         allgather_init(send, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, MPI_COMM_WORLD, MPI_INFO_NULL,
                        &request);
     for (unsigned round = 0; round < 3; ++round) {
         memset(all, poison_value, bytes * (size_t)check_size);
         fill(in_place ? all + bytes * (size_t)check_rank : own, bytes, 100 * round + (unsigned)check_rank);
-        if (!persistent)
+        if (way == nonblocking)
             MPI_Iallgather(send, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, MPI_COMM_WORLD, &request);
+        if (way == blocking)
+            MPI_Allgather(send, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, MPI_COMM_WORLD);
         expect_taken(1, "an allgather");
-        begin(persistent, &request);
-        end(persistent, &request, round == 2);
+        begin(way, &request);
+        end(way, &request, round == 2);
         for (int rank = 0; rank < check_size; ++rank)
             verify(all + bytes * (size_t)rank, bytes, 100 * round + (unsigned)rank,
                    "a block of an allgather");
@@ -62,12 +66,12 @@ static void free_types(MPI_Datatype* from, MPI_Datatype* to, MPI_Datatype* space
 }
 
 /* Every second int of this rank's row, into every third. */
-static void strided_allgather(int persistent) {
+static void strided_allgather(int way) {
     enum { count = 700 };
     MPI_Datatype from, to, spaced;
     int* const own = malloc(2 * count * sizeof(int));
     int* const all = malloc((size_t)check_size * 3 * count * sizeof(int));
-    MPI_Request request;
+    MPI_Request request = MPI_REQUEST_NULL;
     MPI_Type_vector(count, 1, 2, MPI_INT, &from);
     MPI_Type_vector(count, 1, 3, MPI_INT, &to);
     MPI_Type_create_resized(to, 0, 3 * count * (MPI_Aint)sizeof(int), &spaced);
@@ -75,16 +79,18 @@ static void strided_allgather(int persistent) {
     MPI_Type_commit(&spaced);
     for (int i = 0; i < 2 * count; ++i) own[i] = 10000 * check_rank + i;
     for (int i = 0; i < check_size * 3 * count; ++i) all[i] = -1;
-    if (persistent)
+    if (way == persistent)
         allgather_init(own, 1, from, all, 1, spaced, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
-    else
+    else if (way == nonblocking)
         MPI_Iallgather(own, 1, from, all, 1, spaced, MPI_COMM_WORLD, &request);
+    else
+        MPI_Allgather(own, 1, from, all, 1, spaced, MPI_COMM_WORLD);
     expect_taken(1, "a strided allgather");
     /* Freed while it is in use, as MPI allows; Open MPI 5 crashes in its own persistent allgather then. */
     const int early = expect_thalweg() && was_accelerated();
     if (early) free_types(&from, &to, &spaced);
-    begin(persistent, &request);
-    end(persistent, &request, 1);
+    begin(way, &request);
+    end(way, &request, 1);
     if (!early) free_types(&from, &to, &spaced);
     for (int rank = 0; rank < check_size; ++rank)
         for (int i = 0; i < 3 * count; ++i) {
@@ -97,7 +103,7 @@ static void strided_allgather(int persistent) {
 }
 
 /* Blocks of 0, 1, 2… times `unit` ints, from the last rank's to the first's, with holes. */
-static void allgatherv(int persistent, int unit, int in_place, int spaced) {
+static void allgatherv(int way, int unit, int in_place, int spaced) {
     int* const counts = malloc((size_t)check_size * sizeof(int));
     int* const places = malloc((size_t)check_size * sizeof(int));
     int total = 3;
@@ -114,9 +120,9 @@ static void allgatherv(int persistent, int unit, int in_place, int spaced) {
     }
     int* const own = malloc(((size_t)counts[check_rank] + 1) * sizeof(int));
     int* const all = malloc((size_t)total * (size_t)stride * sizeof(int));
-    MPI_Request request;
+    MPI_Request request = MPI_REQUEST_NULL;
     const void* const send = in_place ? MPI_IN_PLACE : own;
-    if (persistent)
+    if (way == persistent)
         allgatherv_init(send, counts[check_rank], MPI_INT, all, counts, places, type, MPI_COMM_WORLD,
                         MPI_INFO_NULL, &request);
     for (int round = 0; round < 3; ++round) {
@@ -126,12 +132,14 @@ static void allgatherv(int persistent, int unit, int in_place, int spaced) {
             own[i] = value;
             if (in_place) all[(places[check_rank] + i) * stride] = value;
         }
-        if (!persistent)
+        if (way == nonblocking)
             MPI_Iallgatherv(send, counts[check_rank], MPI_INT, all, counts, places, type, MPI_COMM_WORLD,
                             &request);
+        if (way == blocking)
+            MPI_Allgatherv(send, counts[check_rank], MPI_INT, all, counts, places, type, MPI_COMM_WORLD);
         if (total > 3 + 2 * check_size) expect_taken(1, "an allgatherv");
-        begin(persistent, &request);
-        end(persistent, &request, round == 2);
+        begin(way, &request);
+        end(way, &request, round == 2);
         int* const wanted = malloc((size_t)total * (size_t)stride * sizeof(int));
         for (int i = 0; i < total * stride; ++i) wanted[i] = -7;
         for (int rank = 0; rank < check_size; ++rank)
@@ -149,13 +157,13 @@ static void allgatherv(int persistent, int unit, int in_place, int spaced) {
     free(all);
 }
 
-static void allreduce(int persistent, int count, int in_place) {
+static void allreduce(int way, int count, int in_place) {
     double* const own = malloc((size_t)count * sizeof(double));
     double* const sum = malloc((size_t)count * sizeof(double));
     double* const first = malloc((size_t)count * sizeof(double));
     int* const numbers = malloc((size_t)count * sizeof(int));
     int* const largest = malloc((size_t)count * sizeof(int));
-    MPI_Request requests[2];
+    MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     for (int round = 0; round < 3; ++round) {
         for (int i = 0; i < count; ++i) {
             own[i] = 1.0 / (1 + i + check_rank + round);
@@ -163,19 +171,22 @@ static void allreduce(int persistent, int count, int in_place) {
             numbers[i] = (i * 7 + check_rank * 13 + round) % 101;
         }
         const void* const send = in_place ? MPI_IN_PLACE : own;
-        if (persistent) {
+        if (way == persistent) {
             allreduce_init(send, sum, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
                            &requests[0]);
             allreduce_init(numbers, largest, count, MPI_INT, MPI_MAX, MPI_COMM_WORLD, MPI_INFO_NULL,
                            &requests[1]);
+        } else if (way == blocking) {
+            MPI_Allreduce(send, sum, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+            MPI_Allreduce(numbers, largest, count, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
         } else {
             MPI_Iallreduce(send, sum, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
             MPI_Iallreduce(numbers, largest, count, MPI_INT, MPI_MAX, MPI_COMM_WORLD, &requests[1]);
         }
         expect_taken(1, "an allreduce");
-        if (persistent) MPI_Startall(2, requests);
-        end(persistent, &requests[1], 1);
-        end(persistent, &requests[0], 1);
+        if (way == persistent) MPI_Startall(2, requests);
+        end(way, &requests[1], 1);
+        end(way, &requests[0], 1);
         for (int i = 0; i < count; ++i) {
             double exact = 0;
             int most = 0;
@@ -209,7 +220,7 @@ static void add(void* in, void* inout, int* count, MPI_Datatype* type) {
 /* Operations of the program, and pairs: left to MPI, on all ranks. */
 static void left_to_mpi(void) {
     MPI_Op own;
-    MPI_Request request;
+    MPI_Request request = MPI_REQUEST_NULL;
     int value = check_rank + 1, sum = 0;
     struct {
         double value;
@@ -218,8 +229,12 @@ static void left_to_mpi(void) {
     MPI_Op_create(add, 1, &own);
     MPI_Iallreduce(&value, &sum, 1, MPI_INT, own, MPI_COMM_WORLD, &request);
     expect_taken(0, "an operation of the program");
-    MPI_Op_free(&own);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CHECK(sum == check_size * (check_size + 1) / 2, "an operation of the program");
+    sum = 0;
+    MPI_Allreduce(&value, &sum, 1, MPI_INT, own, MPI_COMM_WORLD);
+    expect_taken(0, "an operation of the program");
+    MPI_Op_free(&own);
     CHECK(sum == check_size * (check_size + 1) / 2, "an operation of the program");
     MPI_Iallreduce(&mine, &best, 1, MPI_DOUBLE_INT, MPI_MAXLOC, MPI_COMM_WORLD, &request);
     expect_taken(0, "a pair");
@@ -228,19 +243,19 @@ static void left_to_mpi(void) {
 }
 
 /* Nobody passes before the last has come. */
-static void barrier(int persistent) {
-    MPI_Request request;
-    if (persistent) barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+static void barrier(int way) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (way == persistent) barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &request);
     for (int round = 0; round < 3; ++round) {
         double times[2] = {0, 0}, begun = 0;
         const int late = round % check_size;
         MPI_Barrier(MPI_COMM_WORLD);
         if (check_rank == late) usleep(30000);
         times[0] = seconds_now(); /* one clock: the ranks of a test share a host */
-        if (!persistent) MPI_Ibarrier(MPI_COMM_WORLD, &request);
+        if (way == nonblocking) MPI_Ibarrier(MPI_COMM_WORLD, &request);
         expect_taken(1, "a barrier");
-        begin(persistent, &request);
-        end(persistent, &request, round == 2);
+        begin(way, &request);
+        end(way, &request, round == 2);
         times[1] = seconds_now();
         MPI_Allreduce(&times[0], &begun, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
         CHECK(times[1] >= begun, "left a barrier %.6f s before the last rank came", begun - times[1]);
@@ -262,6 +277,10 @@ static void beside_each_other(void) {
         MPI_Ibcast(message, count, MPI_INT, 0, MPI_COMM_WORLD, &requests[1]);
         MPI_Iallreduce(own, sum, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[2]);
         MPI_Ibarrier(MPI_COMM_WORLD, &requests[3]);
+        /* A blocking one in between. */
+        int last = check_rank + round, largest = -1;
+        MPI_Allreduce(&last, &largest, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        CHECK(largest == check_size - 1 + round, "an allreduce beside others: byte 0 is wrong");
         MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
         for (int i = 0; i < count; ++i) {
             CHECK(message[i] == i * round, "a broadcast beside others: byte %d is wrong", 4 * i);
@@ -283,28 +302,29 @@ int main(int argc, char** argv) {
     *(void**)&allgatherv_init = dlsym(RTLD_DEFAULT, "MPI_Allgatherv_init");
     *(void**)&allreduce_init = dlsym(RTLD_DEFAULT, "MPI_Allreduce_init");
     *(void**)&barrier_init = dlsym(RTLD_DEFAULT, "MPI_Barrier_init");
-    MPI_Request request;
+    MPI_Request request = MPI_REQUEST_NULL;
     MPI_Ibarrier(MPI_COMM_WORLD, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Barrier(MPI_COMM_WORLD);
     /* Persistent ones that are native are not ours to judge: those of Intel MPI and MPICH 4.0 leave the data
      * of the first start there, or hang. */
     const int plans = allgather_init != NULL && check_size > 1 && getenv("THALWEG_TEST_TAKEN") != NULL;
-    for (int persistent = 0; persistent <= plans; ++persistent) {
+    for (int way = nonblocking; way <= blocking; ++way) {
+        if (way == persistent && !plans) continue;
         for (int in_place = 0; in_place < 2; ++in_place) {
-            allgather(persistent, 1, in_place);
-            allgather(persistent, 5003, in_place);
-            allgather(persistent, 200000, in_place);
+            allgather(way, 1, in_place);
+            allgather(way, 5003, in_place);
+            allgather(way, 200000, in_place);
             for (int spaced = 0; spaced < 2; ++spaced) {
-                allgatherv(persistent, 1, in_place, spaced);
-                allgatherv(persistent, 3001, in_place, spaced);
+                allgatherv(way, 1, in_place, spaced);
+                allgatherv(way, 3001, in_place, spaced);
             }
-            allreduce(persistent, 1, in_place);
-            allreduce(persistent, 1001, in_place);
-            allreduce(persistent, 40000, in_place);
+            allreduce(way, 1, in_place);
+            allreduce(way, 1001, in_place);
+            allreduce(way, 40000, in_place);
         }
-        strided_allgather(persistent);
-        barrier(persistent);
+        strided_allgather(way);
+        if (way != blocking) barrier(way);
     }
     left_to_mpi();
     beside_each_other();

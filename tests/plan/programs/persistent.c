@@ -165,7 +165,73 @@ static void mismatched(void) {
           class);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     MPI_Request_free(&plan);
+    /* What it left on its way meets no later plan. */
+    for (unsigned round = 0; round < 20; ++round) {
+        bcast_init(data, 1000, MPI_BYTE, 0, pair, MPI_INFO_NULL, &plan);
+        if (check_rank == 0) fill((unsigned char*)data, 1000, round);
+        MPI_Start(&plan);
+        MPI_Wait(&plan, MPI_STATUS_IGNORE);
+        verify((unsigned char*)data, 1000, round, "a plan after one that did not match");
+        MPI_Request_free(&plan);
+    }
     MPI_Comm_free(&pair);
+}
+
+/* A nonblocking operation that failed at one rank: all ranks leave the next plan to MPI, and none waits for
+ * another. */
+static void after_failure(void) {
+    if (!expect_thalweg() || check_size < 2) return;
+    static unsigned char data[9000];
+    MPI_Comm pair;
+    MPI_Request request;
+    MPI_Comm_split(MPI_COMM_WORLD, check_rank < 2 ? 0 : MPI_UNDEFINED, check_rank, &pair);
+    if (pair == MPI_COMM_NULL) return;
+    MPI_Ibcast(data, 1, MPI_BYTE, 0, pair, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Barrier(pair);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(pair, MPI_ERRORS_RETURN);
+    MPI_Ibcast(data, check_rank == 0 ? 2000 : 1000, MPI_BYTE, 0, pair, &request);
+    const int taken = was_accelerated();
+    const int failed = MPI_Wait(&request, MPI_STATUS_IGNORE) != MPI_SUCCESS;
+    if (taken) CHECK(failed == (check_rank == 1), "what does not match failed at %d ranks", failed);
+    bcast_init(data, 9000, MPI_BYTE, 0, pair, MPI_INFO_NULL, &request);
+    if (taken) CHECK(!was_accelerated(), "a plan on a communicator whose lane is broken");
+    for (unsigned round = 0; round < 3; ++round) {
+        if (check_rank == 0) fill(data, sizeof data, round);
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        verify(data, sizeof data, round, "a plan after a failure");
+    }
+    MPI_Request_free(&request);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_free(&pair);
+}
+
+/* Run by MPI_Finalize when it frees MPI_COMM_SELF: MPI still works, and so do plans. */
+static unsigned char last_data[5000];
+static int at_the_end(MPI_Comm self, int key, void* plan, void* extra) {
+    (void)self, (void)key, (void)extra;
+    for (unsigned round = 0; round < 3; ++round) {
+        memset(last_data, poison_value, sizeof last_data);
+        if (check_rank == 0) fill(last_data, sizeof last_data, round);
+        MPI_Start(plan);
+        MPI_Wait(plan, MPI_STATUS_IGNORE);
+        verify(last_data, sizeof last_data, round, "a plan started while MPI_COMM_SELF is freed");
+    }
+    MPI_Request_free(plan);
+    if (check_rank == 0) printf("ok: a plan in MPI_Finalize\n");
+    return MPI_SUCCESS;
+}
+static void start_in_finalize(void) {
+    static MPI_Request plan;
+    int key = 0;
+    bcast_init(last_data, sizeof last_data, MPI_BYTE, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &plan);
+    expect_plan();
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_the_end, &key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, key, &plan);
 }
 
 /* Made and freed more often than there are numbers for them, some alive all the while. */
@@ -201,7 +267,9 @@ int main(int argc, char** argv) {
     mixed();
     large_count();
     mismatched();
+    after_failure();
     churn();
+    if (expect_thalweg()) start_in_finalize();
     /* One that is never freed: MPI_Finalize comes by it. */
     static unsigned char data[bytes];
     MPI_Request plan;

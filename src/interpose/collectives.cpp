@@ -1,0 +1,107 @@
+// What the wrappers of blocking collectives other than broadcasts call.
+#include <mpi.h>
+
+#include "interpose/arguments.h"
+#include "interpose/inside.h"
+#include "interpose/offer.h"
+#include "plan/bypass.h"
+#include "transport/mpi/host.h"
+
+using namespace thalweg;
+using namespace thalweg::arguments;
+
+namespace {
+
+// `frame` is the wrapper's. Declined, it costs what a broadcast does, and writing the arguments down.
+int take(const ThalwegCall& call, int* error, void* frame) {
+    if (!asked()) {
+        if (!probing) return 0;
+        probe_arrived = true;
+        *error = MPI_SUCCESS;
+        return 1;
+    }
+    if (inside(frame)) return 0;
+    const Inside mark(frame);
+    thalweg_entry_meeting(call.comm);
+    return thalweg_entry_collective(&call, error);
+}
+
+// Before Fortran's handles are translated.
+bool passes_by() { return !asked() || Bypass::open(); }
+
+}  // namespace
+
+extern "C" {
+
+int thalweg_take_MPI_Allgather(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+                               void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
+                               ThalwegHandle comm, int* error) {
+    return take(allgather(thalweg_allgather, sendbuf, sendcount, TYPE(sendtype), recvbuf, recvcount,
+                          TYPE(recvtype), COMM(comm)),
+                error, FRAME);
+}
+int thalweg_take_MPI_Allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+                                const void* recvcounts, const void* displs, ThalwegHandle recvtype,
+                                ThalwegHandle comm, int* error) {
+    return take(allgatherv(thalweg_allgatherv, sendbuf, sendcount, TYPE(sendtype), recvbuf, recvcounts,
+                           displs, TYPE(recvtype), COMM(comm), false),
+                error, FRAME);
+}
+int thalweg_take_MPI_Allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+                                  void* recvbuf, const void* recvcounts, const void* displs,
+                                  ThalwegHandle recvtype, ThalwegHandle comm, int* error) {
+    return take(allgatherv(thalweg_allgatherv, sendbuf, sendcount, TYPE(sendtype), recvbuf, recvcounts,
+                           displs, TYPE(recvtype), COMM(comm), true),
+                error, FRAME);
+}
+int thalweg_take_MPI_Allreduce(const void* sendbuf, void* recvbuf, ThalwegCount count, ThalwegHandle datatype,
+                               ThalwegHandle op, ThalwegHandle comm, int* error) {
+    return take(allreduce(thalweg_allreduce, sendbuf, recvbuf, count, TYPE(datatype), OP(op), COMM(comm)),
+                error, FRAME);
+}
+
+int thalweg_take_mpi_allgather(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
+                               int recvtype, int comm, int* error) {
+    if (passes_by()) return 0;
+    return take(allgather(thalweg_allgather, buffer_of(sendbuf), sendcount, type_of(sendtype),
+                          buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
+                error, FRAME) == 1;
+}
+int thalweg_take_mpi_allgatherv(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
+                                const int* recvcounts, const int* displs, int recvtype, int comm,
+                                int* error) {
+    if (passes_by()) return 0;
+    return take(allgatherv(thalweg_allgatherv, buffer_of(sendbuf), sendcount, type_of(sendtype),
+                           buffer_of(recvbuf), recvcounts, displs, type_of(recvtype), comm_of(comm), false),
+                error, FRAME) == 1;
+}
+int thalweg_take_mpi_allreduce(void* sendbuf, void* recvbuf, int count, int datatype, int op, int comm,
+                               int* error) {
+    if (passes_by()) return 0;
+    return take(allreduce(thalweg_allreduce, buffer_of(sendbuf), buffer_of(recvbuf), count, type_of(datatype),
+                          op_of(op), comm_of(comm)),
+                error, FRAME) == 1;
+}
+
+}  // extern "C"
+
+namespace thalweg {
+
+bool collectives_reach_us() {
+    const Host& mpi = *host();
+    const MPI_Comm self = mpi.comm_self;
+    char from = 0, to = 0;
+    const int none[1] = {0};
+    const void* const send = &from;
+    void* const receive = &to;
+    return arrives<int(void*, int, MPI_Datatype, int, MPI_Comm)>("MPI_Bcast", receive, 0, mpi.byte, 0,
+                                                                 self) &&
+           arrives<int(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm)>(
+               "MPI_Allgather", send, 0, mpi.byte, receive, 0, mpi.byte, self) &&
+           arrives<int(const void*, int, MPI_Datatype, void*, const int*, const int*, MPI_Datatype,
+                       MPI_Comm)>("MPI_Allgatherv", send, 0, mpi.byte, receive, none, none, mpi.byte, self) &&
+           arrives<int(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm)>(
+               "MPI_Allreduce", send, receive, 0, mpi.byte, mpi.bor, self);
+}
+
+}  // namespace thalweg

@@ -1,0 +1,182 @@
+#include "plan/blocking.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "algorithms/most_steps.h"
+#include "plan/datatype.h"
+#include "plan/declining.h"
+#include "plan/failure.h"
+#include "plan/nonblocking.h"
+#include "plan/reserve.h"
+#include "transport/mpi/host.h"
+
+namespace thalweg {
+
+namespace {
+
+// Sizes whose decisions are kept, per collective.
+constexpr std::size_t most_decisions = 64;
+
+const char* what(CallKind kind) {
+    switch (kind) {
+        case CallKind::allgather:
+            return "an allgather";
+        case CallKind::allgatherv:
+            return "an allgatherv";
+        default:
+            return "an allreduce";
+    }
+}
+
+const NonblockingState* attended(const Communicator& communicator) {
+    return communicator.self_driven.state.get();
+}
+
+// Why the chosen algorithm cannot serve the call, as all ranks see it: by the lengths of blocks, not their
+// places, and by a bound on steps, because whether the reserve suffices must not depend on who needs it.
+bool cannot(const Communicator& communicator, const CallShape& shape, const Choice& choice) {
+    Problem problem;
+    problem.size = communicator.size();
+    problem.bytes = shape.bytes;
+    problem.element_bytes = shape.reducer.element_bytes;
+    std::vector<Block> blocks;
+    if (!shape.segments.empty()) {
+        std::uint64_t at = 0;
+        blocks.reserve(shape.segments.size());
+        for (const Segment& segment : shape.segments) {
+            const std::uint64_t bytes = segment.count * shape.element_size;
+            blocks.push_back({at, bytes});
+            at += bytes;
+        }
+        problem.blocks = blocks;
+    }
+    const Topology& topology = communicator.topology();
+    return !refuse(choice, problem, topology).empty() ||
+           most_steps(choice, problem, topology) > most_plan_steps;
+}
+
+}  // namespace
+
+BlockingState::Inputs BlockingState::inputs(std::uint32_t generation) const {
+    const NonblockingState* const attended_by = attended(communicator_);
+    return {generation, attended_by != nullptr ? attended_by->network() : communicator_.network(),
+            policy() == WaitPolicy::sleep};
+}
+
+WaitPolicy BlockingState::policy() const {
+    const NonblockingState* const attended_by = attended(communicator_);
+    return attended_by != nullptr ? attended_by->policy() : communicator_.policy();
+}
+
+const Decision& BlockingState::decide(Collective collective, std::uint64_t bytes, std::uint32_t generation) {
+    if (const Inputs now = inputs(generation); !(now == decided_from_)) {
+        decided_ = {};
+        decided_from_ = now;
+    }
+    Decided& decided = decided_[static_cast<std::size_t>(collective)];
+    if (decided.selector == nullptr)
+        decided.selector =
+            communicator_.selector_for(collective, decided_from_.network, decided_from_.sleeps);
+    if (const auto known = decided.by_bytes.find(bytes); known != decided.by_bytes.end())
+        return known->second;
+    if (decided.by_bytes.size() >= most_decisions) decided.by_bytes.clear();
+    return decided.by_bytes.emplace(bytes, decided.selector->decide(bytes)).first->second;
+}
+
+const std::shared_ptr<Lane>& BlockingState::lane(MPI_Comm comm) {
+    static const std::shared_ptr<Lane> none;
+    if (const NonblockingState* const attended_by = attended(communicator_)) {
+        lane_ = attended_by->lane();
+        return lane_;
+    }
+    if (!communicator_.open_now(comm)) return none;
+    if (own_lane_ == nullptr)
+        own_lane_ =
+            std::make_shared<Lane>(*World::get(), communicator_.channel(), communicator_.mpi_transport());
+    lane_ = own_lane_;
+    return lane_;
+}
+
+// Nothing more can run on the lane; nor on the channel, where that is the communicator's.
+void BlockingState::fail(Lane& lane) {
+    lane.fail();
+    if (shares_numbers()) communicator_.broken = true;
+}
+
+void BlockingState::drop_idle() {
+    if (own_lane_ != nullptr) own_lane_->drop_idle();
+    if (lane_ != nullptr) lane_->drop_idle();
+}
+
+bool run_blocking(World& world, const CollectiveCall& call, int& error) {
+    const Declining decline(call.kind);
+    if (call.comm == host()->comm_null) return decline.anywhere(Reason::invalid), false;
+    Communicator* const found = Communicator::of(call.comm, world);
+    if (found == nullptr) return decline.anywhere(Reason::invalid), false;
+    Communicator& communicator = *found;
+    const auto left_to_native = [&](Reason reason, std::uint64_t bytes) {
+        decline.on(communicator, reason, bytes);
+        return false;
+    };
+    if (communicator.phase() == Communicator::Phase::native) return left_to_native(communicator.reason(), 0);
+    CallShape shape;
+    if (const auto why = look_at(call, communicator.rank(), communicator.size(), shape))
+        return left_to_native(*why, shape.bytes);
+    const Wanted wanted = world.wanted(call.collective);
+    if (wanted == Wanted::native) return left_to_native(Reason::native_setting, shape.bytes);
+    if (shape.bytes < gate_of(call.collective)) return left_to_native(Reason::native_best, shape.bytes);
+    if (communicator.broken) {
+        error = raise(call.comm, what(call.kind), Status::transport_failed, communicator.native_error());
+        return true;
+    }
+    Reason why = Reason::not_worth_yet;
+    const bool asked_for = wanted == Wanted::algorithm;
+    if (!communicator.gains(call.comm, shape.total, asked_for, why)) return left_to_native(why, shape.bytes);
+
+    if (communicator.blocking == nullptr)
+        communicator.blocking = std::make_unique<BlockingState>(communicator);
+    BlockingState& state = *communicator.blocking;
+    const std::uint32_t generation = world.generation();
+    const Decision* decision = &state.decide(call.collective, shape.bytes, generation);
+    const auto declines = [&]() -> std::optional<Reason> {
+        if (!decision->choice) return reason_of(*decision);
+        if (cannot(communicator, shape, *decision->choice)) return Reason::cannot;
+        return std::nullopt;
+    };
+    if (const auto reason = declines()) return left_to_native(*reason, shape.bytes);
+    const std::shared_ptr<Lane> lane = state.lane(call.comm);
+    if (lane == nullptr) return left_to_native(communicator.reason(), shape.bytes);
+    // Again, because making the channel may have taught what the network is.
+    decision = &state.decide(call.collective, shape.bytes, generation);
+    if (const auto reason = declines()) return left_to_native(*reason, shape.bytes);
+    if (lane->broken()) {
+        error = raise(call.comm, what(call.kind), Status::transport_failed, lane->native_error());
+        return true;
+    }
+
+    Carriage carriage{lane, communicator.topology(), *decision, state.policy(), generation};
+    if (state.shares_numbers()) carriage.numbers.push_back(communicator.next_operation());
+    Status status = Status::ok;
+    std::unique_ptr<Ongoing> ongoing = assemble(communicator, call, shape, carriage, status);
+    // Wrong on this rank, and so for MPI on all of them.
+    if (status == Status::invalid_argument) return left_to_native(Reason::invalid, shape.bytes);
+    if (ongoing == nullptr) {
+        state.fail(*lane);
+        error = raise(call.comm, what(call.kind), status, MPI_SUCCESS);
+        return true;
+    }
+    note_accelerated(to_text(*decision->choice), decision->reason, shape.bytes);
+    ongoing->run();
+    error = ongoing->finish();
+    if (__builtin_expect(reserve_in_use() != 0, 0)) communicator.relieve_reserve();
+    if (error == MPI_SUCCESS) return true;
+    state.fail(*lane);
+    ongoing.reset();
+    // The handler may free the communicator or never return: nothing of ours is touched afterwards.
+    host()->Comm_call_errhandler(call.comm, error);
+    return true;
+}
+
+}  // namespace thalweg

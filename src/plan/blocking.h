@@ -1,0 +1,73 @@
+// The path of the blocking collectives other than broadcasts: MPI_Allgather, MPI_Allgatherv, MPI_Allreduce.
+//
+// Taken by the rules of a broadcast (decision 10): counted until a set-up pays, then run where the selection
+// prefers a schedule of ours. They run on the lane of the communicator's nonblocking operations where it has
+// one, else on the channel of its broadcasts; the calling thread alone drives them.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+#include "plan/collective_call.h"
+#include "plan/communicator.h"
+#include "plan/lane.h"
+#include "plan/world.h"
+#include "select/select.h"
+
+namespace thalweg {
+
+// What a communicator has for them. Used by the one thread that is inside a collective on it.
+class BlockingState {
+  public:
+    explicit BlockingState(Communicator& communicator) : communicator_(communicator) {}
+    BlockingState(const BlockingState&) = delete;
+    BlockingState& operator=(const BlockingState&) = delete;
+
+    // How a message, vector or block of `bytes` is moved; asked again for equal bytes it costs a look-up.
+    // Equal on all ranks. Throws std::bad_alloc.
+    const Decision& decide(Collective collective, std::uint64_t bytes, std::uint32_t generation);
+
+    // Where an operation runs. Collective, where the channel has to be made first. Null, on all ranks, where
+    // the communicator is native for good. Throws std::bad_alloc.
+    const std::shared_ptr<Lane>& lane(MPI_Comm comm);
+    WaitPolicy policy() const;
+    // lane() is on the channel of the communicator, which numbers what runs there.
+    bool shares_numbers() const { return lane_ != nullptr && lane_ == own_lane_; }
+
+    // An operation on it failed.
+    void fail(Lane& lane);
+
+    // Frees what is kept for the next calls.
+    void drop_idle();
+
+  private:
+    struct Decided {
+        std::shared_ptr<const Selector> selector;
+        std::unordered_map<std::uint64_t, Decision> by_bytes;
+    };
+    // What all of them were made from.
+    struct Inputs {
+        std::uint32_t generation = 0;
+        Network network;
+        bool sleeps = false;
+        bool operator==(const Inputs&) const = default;
+    };
+    Inputs inputs(std::uint32_t generation) const;
+
+    Communicator& communicator_;
+    Inputs decided_from_;
+    std::array<Decided, collective_count> decided_;
+    std::shared_ptr<Lane> own_lane_;  // on the communicator's channel
+    std::shared_ptr<Lane> lane_;      // the one used last
+};
+
+// True: done, and `error` is what the call returns. False: the native library has the call. Collective over
+// call.comm; every rank takes the same way. Pre: call.comm is a communicator, or none. Throws std::bad_alloc
+// where this rank alone cannot run what the others do.
+bool run_blocking(World& world, const CollectiveCall& call, int& error);
+
+}  // namespace thalweg

@@ -1,0 +1,209 @@
+/* Blocking MPI_Allgather, MPI_Allgatherv and MPI_Allreduce: when they are taken and when not, on which
+ * communicators, and what the report would say. The bytes themselves are judged by collectives.c too.
+ *
+ *   blocking auto      nothing asked for, pretended hosts: taken once a set-up pays, small ones never
+ *   blocking forced    THALWEG_ALLGATHER and THALWEG_ALLREDUCE ask for algorithms: all sizes, communicators
+ * of all kinds, settings that change, threads, a lane that comes in between */
+#include <pthread.h>
+
+#include "check.h"
+
+static void allgather(MPI_Comm comm, size_t bytes, unsigned seed) {
+    int rank, size;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    unsigned char* const own = guarded_new(bytes);
+    unsigned char* const all = guarded_new(bytes * (size_t)size);
+    fill(own, bytes, seed + (unsigned)rank);
+    MPI_Allgather(own, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, comm);
+    for (int i = 0; i < size; ++i) verify(all + bytes * (size_t)i, bytes, seed + (unsigned)i, "an allgather");
+    guarded_free(own, bytes);
+    guarded_free(all, bytes * (size_t)size);
+}
+
+static void allreduce(MPI_Comm comm, int count, int seed) {
+    int rank, size;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    int* const values = malloc(((size_t)count + 1) * sizeof(int));
+    for (int i = 0; i < count; ++i) values[i] = seed + i * (rank + 1);
+    MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_INT, MPI_SUM, comm);
+    for (int i = 0; i < count; ++i)
+        CHECK(values[i] == size * seed + i * size * (size + 1) / 2, "an allreduce: byte %d is wrong", 4 * i);
+    free(values);
+}
+
+static void expect(int taken, const char* what) {
+    if (!expect_thalweg()) return;
+    CHECK(was_accelerated() == taken, "%s: %s", what, taken ? last_reason() : "was taken");
+}
+static void expect_reason(const char* reason) {
+    if (!expect_thalweg()) return;
+    CHECK(!was_accelerated() && strstr(last_reason(), reason), "%s, not %s",
+          was_accelerated() ? "taken" : last_reason(), reason);
+}
+
+static void chosen(void) {
+    allgather(MPI_COMM_WORLD, 8, 1);
+    expect_reason("native is expected");
+    allgather(MPI_COMM_WORLD, 20000, 2);
+    expect_reason("has not paid");
+    for (unsigned call = 2; call < 8; ++call) allgather(MPI_COMM_WORLD, 20000, 7 * call);
+    allgather(MPI_COMM_WORLD, 20000, 3);
+    expect(1, "the eighth allgather");
+    allreduce(MPI_COMM_WORLD, 2, 5);
+    expect_reason("native is expected");
+    allreduce(MPI_COMM_WORLD, 50000, 5);
+    expect(1, "an allreduce on a communicator that is set up");
+    /* A new one counts anew: at once with the first MiB. */
+    MPI_Comm twin;
+    MPI_Comm_dup(MPI_COMM_WORLD, &twin);
+    allreduce(twin, 50000, 6);
+    expect_reason("has not paid");
+    allgather(twin, 1 << 20, 4);
+    expect(1, "a large allgather");
+    MPI_Comm_free(&twin);
+}
+
+/* Zero bytes, one rank, blocks that only one rank has, another communicator than the world. */
+static void odd_ones(void) {
+    allgather(MPI_COMM_WORLD, 0, 1);
+    if (check_size > 1) expect_reason("zero bytes");
+    allreduce(MPI_COMM_SELF, 1000, 1);
+    allgather(MPI_COMM_SELF, 1000, 1);
+    expect(0, "an allgather of one rank");
+
+    int* const counts = calloc((size_t)check_size, sizeof(int));
+    int* const places = calloc((size_t)check_size, sizeof(int));
+    counts[check_size - 1] = 30011;
+    unsigned char* const own = guarded_new(30011);
+    unsigned char* const all = guarded_new(30011);
+    fill(own, 30011, (unsigned)check_rank);
+    MPI_Allgatherv(own, counts[check_rank], MPI_BYTE, all, counts, places, MPI_BYTE, MPI_COMM_WORLD);
+    if (check_size > 1) expect(1, "an allgatherv of one block");
+    verify(all, 30011, (unsigned)check_size - 1, "an allgatherv of one block");
+    guarded_free(own, 30011);
+    guarded_free(all, 30011);
+    free(counts);
+    free(places);
+
+    MPI_Comm half, reversed;
+    MPI_Comm_split(MPI_COMM_WORLD, check_rank % 2, 0, &half);
+    allgather(half, 5000, 9);
+    allreduce(half, 5000, 9);
+    MPI_Comm_free(&half);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -check_rank, &reversed);
+    for (int round = 0; round < 3; ++round) {
+        allgather(reversed, 5000, 20);
+        if (check_size > 1) expect(1, "an allgather of ranks in another order");
+        allreduce(reversed, 5000, round);
+        int value = check_rank == 0 ? round : -1;
+        MPI_Bcast(&value, 1, MPI_INT, check_size - 1, reversed);
+        CHECK(value == round, "a broadcast beside them: byte 0 is wrong");
+    }
+    MPI_Comm_free(&reversed);
+}
+
+/* Every rank gets what the other group has: the arrays have as many entries as that group. */
+static void between_groups(void) {
+    if (check_size < 2) return;
+    MPI_Comm side, across;
+    const int second = check_rank > 0;
+    MPI_Comm_split(MPI_COMM_WORLD, second, 0, &side);
+    MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, second ? 0 : 1, 3, &across);
+    int others = 0;
+    MPI_Comm_remote_size(across, &others);
+    int* const counts = malloc((size_t)others * sizeof(int));
+    int* const places = malloc((size_t)others * sizeof(int));
+    int* const all = malloc((size_t)others * sizeof(int));
+    for (int i = 0; i < others; ++i) counts[i] = 1, places[i] = i;
+    for (int vector = 0; vector < 2; ++vector) {
+        for (int i = 0; i < others; ++i) all[i] = -1;
+        if (vector)
+            MPI_Allgatherv(&check_rank, 1, MPI_INT, all, counts, places, MPI_INT, across);
+        else
+            MPI_Allgather(&check_rank, 1, MPI_INT, all, 1, MPI_INT, across);
+        expect_reason("intercommunicator");
+        for (int i = 0; i < others; ++i)
+            CHECK(all[i] == (second ? i : i + 1), "between groups: byte %d is wrong", 4 * i);
+    }
+    free(counts);
+    free(places);
+    free(all);
+    MPI_Comm_free(&across);
+    MPI_Comm_free(&side);
+}
+
+static void settings(void) {
+    if (check_size == 1) return;
+    set_option("THALWEG_ALLGATHER", "native");
+    allgather(MPI_COMM_WORLD, 70000, 1);
+    expect_reason("by the settings");
+    allreduce(MPI_COMM_WORLD, 70000, 1);
+    expect(1, "an allreduce while allgathers are native");
+    set_option("THALWEG_ALLGATHER", "bruck:ports=2");
+    for (unsigned round = 0; round < 3; ++round) allgather(MPI_COMM_WORLD, 70000, round);
+    expect(1, "an allgather by another algorithm");
+    set_option("THALWEG_ALLGATHER", NULL);
+    allgather(MPI_COMM_WORLD, 70000, 5);
+    expect(1, "an allgather as at the start");
+}
+
+/* Before and after the communicator gets a lane for nonblocking ones. */
+static void beside_a_lane(void) {
+    MPI_Comm twin;
+    MPI_Comm_dup(MPI_COMM_WORLD, &twin);
+    for (int round = 0; round < 6; ++round) {
+        int value = check_rank + round, sum = 0, all_done = 0;
+        MPI_Request request;
+        MPI_Iallreduce(&value, &sum, 1, MPI_INT, MPI_SUM, twin, &request);
+        allreduce(twin, 3000, round);
+        if (check_size > 1) expect(1, "an allreduce beside a nonblocking one");
+        allgather(twin, 3000, (unsigned)round);
+        while (!all_done) MPI_Test(&request, &all_done, MPI_STATUS_IGNORE);
+        CHECK(sum == check_size * (check_size - 1) / 2 + check_size * round, "a sum: byte 0 is wrong");
+    }
+    MPI_Comm_free(&twin);
+}
+
+static void* in_thread(void* comm) {
+    for (int round = 0; round < 30; ++round) {
+        allgather(*(MPI_Comm*)comm, 3000, (unsigned)round);
+        allreduce(*(MPI_Comm*)comm, 1000, round);
+    }
+    return NULL;
+}
+static void threads(void) {
+    MPI_Comm comms[2];
+    pthread_t other;
+    for (int i = 0; i < 2; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+    pthread_create(&other, NULL, in_thread, &comms[0]);
+    in_thread(&comms[1]);
+    pthread_join(other, NULL);
+    for (int i = 0; i < 2; ++i) MPI_Comm_free(&comms[i]);
+}
+
+int main(int argc, char** argv) {
+    const int forced = argc > 1 && strcmp(argv[1], "forced") == 0;
+    const char* const level = getenv("THALWEG_TEST_LEVEL");
+    const int many = forced && (level == NULL || strcmp(level, "single") != 0);
+    check_start(&argc, &argv, many ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);
+    if (!forced) {
+        chosen();
+    } else {
+        for (int round = 0; round < 3; ++round) {
+            allgather(MPI_COMM_WORLD, 1, 1);
+            if (check_size > 1) expect(1, "an allgather that was asked for");
+            allgather(MPI_COMM_WORLD, 100000, 2);
+            allreduce(MPI_COMM_WORLD, 1, 3);
+            if (check_size > 1) expect(1, "an allreduce that was asked for");
+            allreduce(MPI_COMM_WORLD, 70001, 4);
+        }
+        odd_ones();
+        between_groups();
+        settings();
+        beside_a_lane();
+        if (many) threads();
+    }
+    return check_end();
+}
