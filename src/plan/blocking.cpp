@@ -62,7 +62,7 @@ bool cannot(const Communicator& communicator, const CallShape& shape, const Choi
 BlockingState::Inputs BlockingState::inputs(std::uint32_t generation) const {
     const NonblockingState* const attended_by = attended(communicator_);
     return {generation, attended_by != nullptr ? attended_by->network() : communicator_.network(),
-            policy() == WaitPolicy::sleep};
+            policy() == WaitPolicy::sleep, attended_by != nullptr ? attended_by->ports() : 1};
 }
 
 WaitPolicy BlockingState::policy() const {
@@ -77,8 +77,8 @@ const Decision& BlockingState::decide(Collective collective, std::uint64_t bytes
     }
     Decided& decided = decided_[static_cast<std::size_t>(collective)];
     if (decided.selector == nullptr)
-        decided.selector =
-            communicator_.selector_for(collective, decided_from_.network, decided_from_.sleeps);
+        decided.selector = communicator_.selector_for(collective, decided_from_.network, decided_from_.sleeps,
+                                                      decided_from_.ports);
     if (const auto known = decided.by_bytes.find(bytes); known != decided.by_bytes.end())
         return known->second;
     if (decided.by_bytes.size() >= most_decisions) decided.by_bytes.clear();

@@ -54,6 +54,7 @@ class BlockingState {
         std::uint32_t generation = 0;
         Network network;
         bool sleeps = false;
+        std::uint64_t ports = 1;
         bool operator==(const Inputs&) const = default;
     };
     Inputs inputs(std::uint32_t generation) const;

@@ -98,12 +98,13 @@ void Communicator::follow_steering() {
 void Communicator::make_selector() { selector_ = selector_for(Collective::bcast, network_, sleeps()); }
 
 std::shared_ptr<const Selector> Communicator::selector_for(Collective collective, const Network& network,
-                                                           bool sleeps) const {
-    const SelectorInputs inputs{collective, world_.generation(), sleeps, network};
+                                                           bool sleeps, std::uint64_t ports) const {
+    const SelectorInputs inputs{collective, world_.generation(), sleeps, ports, network};
     std::shared_ptr<const Selector> selector = world_.selectors().find(topology_, inputs);
     if (selector != nullptr) return selector;
-    selector =
-        std::make_shared<const Selector>(collective, topology_, selection(collective, network, sleeps));
+    Selection selected = selection(collective, network, sleeps);
+    selected.machine.inter.ports = ports;
+    selector = std::make_shared<const Selector>(collective, topology_, selected);
     world_.selectors().keep(selector, topology_, inputs);
     return selector;
 }

@@ -88,10 +88,11 @@ class Communicator {
     // Pre: open_now() said true. The MPI transport is the channel's, or what that wraps.
     const std::shared_ptr<Channel>& channel() const { return channel_; }
     const MpiTransport* mpi_transport() const { return mpi_transport_; }
-    // What is known of the network, and a selector made from that for blocking calls. Equal on all ranks.
+    // What is known of the network, and a selector made from that for blocking calls; `ports`: of a host to
+    // others. Equal on all ranks.
     const Network& network() const { return network_; }
-    std::shared_ptr<const Selector> selector_for(Collective collective, const Network& network,
-                                                 bool sleeps) const;
+    std::shared_ptr<const Selector> selector_for(Collective collective, const Network& network, bool sleeps,
+                                                 std::uint64_t ports = 1) const;
     bool sleeps() const { return policy_ == WaitPolicy::sleep; }
     // What a selector decides from; equal on all ranks.
     Selection selection(Collective collective, const Network& network, bool sleeps) const;

@@ -49,6 +49,8 @@ class NonblockingState {
     Decision decide(Collective collective, std::uint64_t bytes);
     const Topology& topology() const { return topology_; }
     const Network& network() const { return network_; }
+    // Links of a host to others that carry messages at the same time.
+    std::uint64_t ports() const;
     std::uint32_t generation() const { return generation_; }
 
     // A lane of its own for a persistent operation of `parts` schedules, which keep `numbers`. Collective.

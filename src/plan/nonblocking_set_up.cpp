@@ -169,6 +169,11 @@ void NonblockingState::learn_network(MPI_Comm comm) {
     if (network_.known()) world_.learn(network_);
 }
 
+std::uint64_t NonblockingState::ports() const {
+    const bool over_ucx = carrier_ == Carrier::ucx || carrier_ == Carrier::composite;
+    return over_ucx ? Attendance::ucx()->rails() : 1;
+}
+
 Decision NonblockingState::decide(Collective collective, std::uint64_t bytes) {
     const std::uint32_t generation = world_.generation();
     if (generation != generation_) {
@@ -178,6 +183,7 @@ Decision NonblockingState::decide(Collective collective, std::uint64_t bytes) {
     auto& selector = selectors_[static_cast<std::size_t>(collective)];
     if (selector == nullptr) {
         Selection selection = communicator_.selection(collective, network_, true);
+        selection.machine.inter.ports = ports();
         selection.overlapped = true;
         selector = std::make_unique<const Selector>(collective, topology_, selection);
     }

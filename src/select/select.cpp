@@ -80,6 +80,7 @@ struct Selector::Impl {
             return;
         for (TuningRow& row : table.rows) {
             const bool fits = (row.family.empty() || row.family == selection.family) &&
+                              (selection.overlapped ? row.overlapped : row.blocking) &&
                               row.hosts.has(static_cast<std::uint64_t>(topology.nodes())) &&
                               row.ppn.has(static_cast<std::uint64_t>(topology.max_ranks_per_node()));
             if (fits && (!row.choice || refuse(*row.choice, problem(row.bytes.low), topology).empty()))
@@ -146,8 +147,9 @@ bool native_on_one_host(Collective collective, const std::string& table) {
         TuningTable parsed;
         std::string why;
         if (failed(parse_table(json, parsed, why)) || parsed.collective != collective) return true;
-        return std::none_of(parsed.rows.begin(), parsed.rows.end(),
-                            [](const TuningRow& row) { return row.choice && row.hosts.has(1); });
+        return std::none_of(parsed.rows.begin(), parsed.rows.end(), [](const TuningRow& row) {
+            return row.blocking && row.choice && row.hosts.has(1);
+        });
     };
     const auto built_in = built_in_tables();
     return (table.empty() || leaves_it(table)) && std::all_of(built_in.begin(), built_in.end(), leaves_it);
@@ -160,7 +162,7 @@ std::uint64_t smallest_taken(Collective collective, const std::string& table) {
         std::string why;
         if (failed(parse_table(json, parsed, why)) || parsed.collective != collective) return;
         for (const TuningRow& row : parsed.rows)
-            if (row.choice) smallest = std::min(smallest, row.bytes.low);
+            if (row.blocking && row.choice) smallest = std::min(smallest, row.bytes.low);
     };
     if (!table.empty()) look_at(table);
     for (std::string_view json : built_in_tables()) look_at(json);

@@ -77,8 +77,9 @@ Status read_row(const Json& json, const std::string& where, Collective collectiv
         return Status::invalid_argument;
     }
     Reader reader(json, where);
-    std::string choice;
+    std::string choice, calls;
     reader.text("family", row.family);
+    reader.text("calls", calls);
     reader.text("choice", choice);
     reader.range("hosts", row.hosts);
     reader.range("ppn", row.ppn);
@@ -93,6 +94,9 @@ Status read_row(const Json& json, const std::string& where, Collective collectiv
         else
             row.choice = parsed;
     }
+    row.blocking = calls != "overlapped";
+    row.overlapped = calls != "blocking";
+    if (!calls.empty() && row.blocking && row.overlapped) reader.fault("calls", "blocking or overlapped");
     why = reader.why();
     return why.empty() ? Status::ok : Status::invalid_argument;
 }

@@ -25,6 +25,8 @@ struct Range {
 
 struct TuningRow {
     std::string family;  // empty: any
+    // Of calls that wait for the operation, or of those that something advances meanwhile (Selection).
+    bool blocking = true, overlapped = true;
     Range hosts, ppn, bytes;
     std::optional<Choice> choice;  // empty: native
 };

@@ -138,6 +138,28 @@ TEST(Decide, TheFirstRowThatFitsDecides) {
     EXPECT_EQ(text("node:1 core:4", 5), "linear");
 }
 
+TEST(Decide, RowsMaySpeakForBlockingOrOverlappedCalls) {
+    Selection selection;
+    selection.table = table_of(R"(
+        {"calls":"blocking","bytes":[100,199],"choice":"linear"},
+        {"calls":"overlapped","bytes":[50,299],"choice":"binomial"},
+        {"calls":"overlapped","hosts":[1,1],"choice":"binomial"})");
+    std::string why;
+    ASSERT_EQ(check_table(selection.table, why), Status::ok) << why;
+    const auto text = [&](std::uint64_t bytes) {
+        const Decision decision = at("node:4 core:1", bytes, selection);
+        return decision.choice ? to_text(*decision.choice) : "native";
+    };
+    EXPECT_EQ(text(100), "linear");
+    EXPECT_EQ(text(200), "native");
+    EXPECT_TRUE(native_on_one_host(Collective::bcast, selection.table));
+    EXPECT_EQ(smallest_taken(Collective::bcast, selection.table), 100u);
+    EXPECT_EQ(smallest_taken(Collective::barrier, ""), ~std::uint64_t{0});
+    selection.overlapped = true;
+    EXPECT_EQ(text(100), "binomial");
+    EXPECT_EQ(text(200), "binomial");
+}
+
 TEST(Decide, ATableSpeaksOnlyForItsMachines) {
     Selection selection{Machine::from_options(60, 125e6), "", {}, {}};
     const std::string row = R"({"choice":"linear"})";
@@ -170,6 +192,7 @@ TEST(Table, FaultsAreNamed) {
     EXPECT_NE(fault(table_of(R"({"choice":"linear","nodes":[1,5]})")).find("unknown field"),
               std::string::npos);
     EXPECT_NE(fault(table_of(R"({"choice":7})")).find("text in quotes"), std::string::npos);
+    EXPECT_NE(fault(table_of(R"({"choice":"linear","calls":"all"})")).find("overlapped"), std::string::npos);
     EXPECT_NE(fault(table_of("7")).find("not an object"), std::string::npos);
 }
 
