@@ -30,14 +30,14 @@ void count_forks() {
     (void)registered;
 }
 
-// A list of names that all exist: 1.13 prints a warning for one that does not.
-std::string usual_transports() {
-    std::string list = "self,sm,tcp";
+bool has_infiniband() {
     std::error_code error;
     const std::filesystem::directory_iterator devices("/sys/class/infiniband", error);
-    if (!error && devices != std::filesystem::directory_iterator()) list += ",ib";
-    return list;
+    return !error && devices != std::filesystem::directory_iterator();
 }
+
+// A list of names that all exist: 1.13 prints a warning for one that does not.
+std::string usual_transports() { return has_infiniband() ? "self,sm,tcp,ib" : "self,sm,tcp"; }
 
 // libucp's own thread, which waits for connections, must not take the program's signals.
 class SignalsBlocked {
@@ -71,7 +71,10 @@ Status UcxPort::Impl::configure(const Rail& rail, ucp_config_t* config, std::str
         {"NET_DEVICES", rail.device, !rail.device.empty()},
         // A peer that is killed is noticed over TCP at once, over shared memory at the next round of these.
         {"KEEPALIVE_INTERVAL", "2s", false},
-        {"RNDV_THRESH", ucp_.needs_registration ? std::to_string(ucx::rendezvous_bytes) : "", false},
+        // Over TCP, pieces of a pipeline must not be announced first: what announces one waits behind the
+        // data of another, and what 1.13 chooses by itself is less than a piece.
+        {"RNDV_THRESH",
+         ucp_.needs_registration || !has_infiniband() ? std::to_string(ucx::rendezvous_bytes) : "", false},
     };
     for (const Setting& setting : settings) {
         if (setting.value.empty()) continue;
