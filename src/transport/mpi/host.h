@@ -38,7 +38,7 @@ const Host* host();
 // MPI_Session_init.
 const Host* find_host();
 
-// To be called after the native initialisation, before anything uses errors_return: makes it where its
+// To be called after the native initialisation, before anything uses errors_return: corrects it where its
 // constant cannot be trusted. Local.
 void complete_host();
 
