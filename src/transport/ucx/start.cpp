@@ -22,6 +22,9 @@ using ucx::Rail;
 // libucp reads its settings for us from THALWEG_UCX_… (and, below those, the user's UCX_…).
 constexpr const char* prefix = "THALWEG";
 
+// Twice what one rail gets at least of a message that is cut up over two.
+constexpr std::size_t eager_tcp_bytes = 128 * 1024;
+
 constinit std::atomic<std::uint32_t> forks{0};
 
 void count_forks() {
@@ -74,7 +77,10 @@ Status UcxPort::Impl::configure(const Rail& rail, ucp_config_t* config, std::str
         // Over TCP, pieces of a pipeline must not be announced first: what announces one waits behind the
         // data of another, and what 1.13 chooses by itself is less than a piece.
         {"RNDV_THRESH",
-         ucp_.needs_registration || !has_infiniband() ? std::to_string(ucx::rendezvous_bytes) : "", false},
+         ucp_.needs_registration ? std::to_string(ucx::rendezvous_bytes)
+         : has_infiniband()      ? ""
+                                 : std::to_string(eager_tcp_bytes),
+         false},
     };
     for (const Setting& setting : settings) {
         if (setting.value.empty()) continue;
