@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "sim/halo.h"
 #include "sim/variants.h"
 
 namespace thalweg::sim {
@@ -40,8 +41,15 @@ PointResult run_here(const Point& point, const Topology& topology, const SimMach
     Problem problem;
     problem.size = topology.size();
     problem.bytes = point.bytes;
+    const std::array<int, 3> grid = grid_of(topology.size());
     for (problem.rank = 0; problem.rank < problem.size; ++problem.rank) {
+        Exchange faces;
+        if (point.halo) {
+            faces = faces_of(problem.rank, grid, point.bytes);
+            problem.exchange = &faces;
+        }
         schedules.push_back(build(point.choice, problem, topology));
+        problem.exchange = nullptr;
         if (point.in_turn) schedules.back() = in_turn(schedules.back());
         if (point.repeat > 1) schedules.back() = repeated(schedules.back(), point.repeat);
         const Schedule& made = schedules.back();

@@ -47,6 +47,7 @@ TABLES = {
                                               ("dane", (448,), ("--mapping", "cyclic")),
                                               ("gbe8", (96,), ()))],
     "alltoallv": [asks("alltoallv", "dane", (224, 448), ("4K", "32K", "512K"), ("auto", "mpich", "openmpi"))],
+    "halo": [asks("halo", "ib2304", (288, 2304), ("8K", "64K", "512K"), ("auto",), "--cost")],
     "curves": [asks(collective, "slingshot", ranks, sizes, algorithms, "--cost", "--most-seconds", "200")
                for collective, ranks, sizes, algorithms in (
                    ("bcast", (1024, 8192, 65536), ("1K", "1M"), ("binomial", "node_leader(intra=binomial,inter=binomial)")),

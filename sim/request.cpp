@@ -30,7 +30,7 @@ std::string operations() {
     std::string names;
     for (int i = 0; i < collective_count; ++i)
         names += (i == 0 ? "" : ", ") + std::string(name_of(static_cast<Collective>(i)));
-    return names;
+    return names + ", halo";
 }
 
 struct Text {
@@ -48,7 +48,7 @@ void describe(CLI::App& app, Text& text, Request& request) {
     app.add_option("--per-host", request.per_host, "ranks per host (default: one per core)");
     app.add_option("--bytes", text.bytes,
                    "sizes, with commas: 64K,1M,16M; of the whole message (allgather: of a rank's block; "
-                   "alltoallv: to each rank)");
+                   "alltoallv: to each rank; halo: a face)");
     app.add_option("--mapping", request.mapping, "of ranks to hosts: block, cyclic, permuted or ragged")
         ->default_val("block");
     app.add_option("--seed", request.seed, "of the permuted mapping")->capture_default_str();
@@ -165,7 +165,9 @@ std::optional<int> parse_request(int argc, char** argv, Request& request) {
         list_machines();
         return exit_ok;
     }
-    const auto collective = collective_named(text.collective);
+    request.halo = text.collective == "halo";
+    const std::optional<Collective> collective =
+        request.halo ? Collective::alltoallv : collective_named(text.collective);
     if (!collective)
         return mistake(text.collective.empty() ? "which operation? bcast, allgather, allreduce or barrier"
                                                : "there is no simulation of " + text.collective +

@@ -14,6 +14,7 @@ namespace thalweg::sim {
 
 struct Request {
     Collective collective = Collective::bcast;
+    bool halo = false;  // the faces of a 3D grid, as an alltoallv
     SimMachine machine;
     std::vector<int> ranks;
     int per_host = 0;

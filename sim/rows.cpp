@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "model/cost.h"
 #include "select/select.h"
+#include "sim/halo.h"
 #include "sim/mapping.h"
 #include "sim/natives.h"
 
@@ -15,6 +16,14 @@ namespace thalweg::sim {
 namespace {
 
 constexpr double picoseconds_per_second = 1e12;
+
+// The exchanged faces, as an alltoallv of few pairs: ours in its standard form, natives with all messages at
+// once (their neighbourhood collectives post everything and wait).
+void choose_halo(Row& row) {
+    const bool native = row.column == "mpich" || row.column == "openmpi";
+    row.algorithm = native ? "spread:in_flight=0" : row.column == "auto" ? "spread" : row.column;
+    row.reason = native ? "the native default" : row.column == "auto" ? "the standard form" : "asked for";
+}
 
 // What a column runs: a text that parse_choice reads, or why nothing can.
 void choose(const Request& request, const Selector& selector, const Topology& topology, Row& row) {
@@ -66,12 +75,15 @@ void run_row(const Request& request, const Topology& topology, Row& row) {
         row.algorithm.clear();
         return;
     }
-    const Machine model = request.machine.model();
-    row.predicted_seconds =
-        static_cast<double>(predict(choice, problem, topology, model)) / picoseconds_per_second;
+    // The model's alltoallv has all pairs alike.
+    if (!request.halo)
+        row.predicted_seconds =
+            static_cast<double>(predict(choice, problem, topology, request.machine.model())) /
+            picoseconds_per_second;
     Point point;
     point.choice = choice;
     point.bytes = row.bytes;
+    point.halo = request.halo;
     point.repeat = request.repeat;
     point.in_turn = request.in_turn;
     point.options.trace_path = request.trace_path;
@@ -120,7 +132,12 @@ std::vector<Row> answer(const Request& request, const std::function<void(const s
                 row.limit_seconds =
                     static_cast<double>(wire_limit(request.collective, bytes, topology, selection.machine)) /
                     picoseconds_per_second;
-                choose(request, selector, topology, row);
+                if (request.halo) {
+                    row.limit_seconds = halo_limit(topology, bytes, request.machine);
+                    choose_halo(row);
+                } else {
+                    choose(request, selector, topology, row);
+                }
                 told(fmt::format("{} ranks, {} bytes, {}", ranks, bytes_text(bytes), column));
                 run_row(request, topology, row);
             }
@@ -130,7 +147,7 @@ std::vector<Row> answer(const Request& request, const std::function<void(const s
 
 std::string json_line(const Request& request, const Row& row) {
     const Outcome& outcome = row.result.outcome;
-    nlohmann::ordered_json line = {{"collective", name_of(request.collective)},
+    nlohmann::ordered_json line = {{"collective", request.halo ? "halo" : name_of(request.collective)},
                                    {"machine", request.machine.name},
                                    {"mapping", request.mapping},
                                    {"seed", request.seed},
@@ -169,7 +186,8 @@ std::string json_line(const Request& request, const Row& row) {
 }
 
 void print_table(const Request& request, const std::vector<Row>& rows) {
-    fmt::print("{} on {}: {}\n", name_of(request.collective), request.machine.name, request.machine.text);
+    fmt::print("{} on {}: {}\n", request.halo ? "halo" : name_of(request.collective), request.machine.name,
+               request.machine.text);
     fmt::print("{} mapping, {} ranks per host; simulated, not measured\n\n", request.mapping,
                request.per_host);
     std::size_t width = 10;

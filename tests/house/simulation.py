@@ -57,7 +57,7 @@ for row in quick[:: max(1, len(quick) // 12)]:
 for name in reproduce.TABLES:
     small = [row for row in read(name) if row["simulated"] and row["ranks"] <= 64 and "overlap" not in row]
     for row in small[:: max(1, len(small) // 4)]:
-        per_host = [] if name not in ("allgather", "eight") else ["--per-host", str(row["ranks"] // row["hosts"])]
+        per_host = [] if name not in ("allgather", "eight", "halo") else ["--per-host", str(row["ranks"] // row["hosts"])]
         (again,) = asked([row["collective"], "--machine", row["machine"], "--ranks", str(row["ranks"]), "--bytes",
                           str(row["bytes"]), "--mapping", row["mapping"], "--rails", str(row["rails"]), "--repeat",
                           str(row["repeat"]), *(["--in-turn"] if row["in_turn"] else []), "--algorithm", row["column"],

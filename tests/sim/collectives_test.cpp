@@ -2,10 +2,12 @@
 // every time, and what the cost model says of a lone pipeline is what the replay shows.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "model/cost.h"
 #include "select/select.h"
+#include "sim/halo.h"
 #include "sim/mapping.h"
 #include "sim/rows.h"
 
@@ -124,6 +126,36 @@ TEST(Collectives, APointThatIsTooDearIsGivenUp) {
     point.most_memory = std::uint64_t{8} << 30;
     point.most_seconds = 1;
     EXPECT_EQ(simulate(point, topology, machine).outcome.why, "takes more than 1 s");
+}
+
+TEST(Halo, FacesGoBothWaysAndTheLimitIsTheBusiestHosts) {
+    EXPECT_EQ(grid_of(2304), (std::array<int, 3>{16, 12, 12}));
+    EXPECT_EQ(grid_of(65536), (std::array<int, 3>{64, 32, 32}));
+    EXPECT_EQ(grid_of(7), (std::array<int, 3>{7, 1, 1}));
+    const std::array<int, 3> grid = grid_of(36);
+    std::size_t faces = 0;
+    for (int rank = 0; rank < 36; ++rank)
+        for (const Parcel& face : faces_of(rank, grid, 10).outgoing) {
+            ++faces;
+            const auto back = faces_of(face.peer, grid, 10).outgoing;
+            EXPECT_TRUE(
+                std::any_of(back.begin(), back.end(), [&](const Parcel& it) { return it.peer == rank; }));
+        }
+    EXPECT_EQ(faces, 2u * (3 * 3 * 3 + 4 * 2 * 3 + 4 * 3 * 2));
+    const SimMachine machine = machine_of("ib2304");
+    const Topology topology = mapped(machine, "block", 36, 9);
+    Point point;
+    std::string why;
+    ASSERT_EQ(parse_choice(Collective::alltoallv, "spread", point.choice, why), Status::ok);
+    point.bytes = 1 << 20;
+    point.halo = true;
+    const Outcome outcome = simulate(point, topology, machine).outcome;
+    EXPECT_EQ(outcome.why, "");
+    EXPECT_EQ(outcome.messages, faces);
+    EXPECT_EQ(outcome.inter_bytes, std::uint64_t{2 * 27} << 20);  // hosts are slices of the longest side
+    // An inner host sends nine faces either way.
+    EXPECT_NEAR(halo_limit(topology, 1 << 20, machine), 18.0 * (1 << 20) / machine.link_rate, 2e-6);
+    EXPECT_GE(outcome.seconds, halo_limit(topology, 1 << 20, machine));
 }
 
 TEST(Rows, AutoIsTheSelectorsChoiceAndNativeItsRule) {
