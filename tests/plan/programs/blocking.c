@@ -166,6 +166,44 @@ static void beside_a_lane(void) {
     MPI_Comm_free(&twin);
 }
 
+/* The large-count twins, which the object for them hands on: THALWEG_TEST_LARGE=1. */
+typedef int AllgatherLarge(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm);
+typedef int AllgathervLarge(const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*, const MPI_Aint*,
+                            MPI_Datatype, MPI_Comm);
+typedef int AllreduceLarge(const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm);
+static void large_counts(void) {
+    enum { bytes = 5000 };
+    AllgatherLarge* allgather_c;
+    AllgathervLarge* allgatherv_c;
+    AllreduceLarge* allreduce_c;
+    *(void**)&allgather_c = dlsym(RTLD_DEFAULT, "MPI_Allgather_c");
+    *(void**)&allgatherv_c = dlsym(RTLD_DEFAULT, "MPI_Allgatherv_c");
+    *(void**)&allreduce_c = dlsym(RTLD_DEFAULT, "MPI_Allreduce_c");
+    if (getenv("THALWEG_TEST_LARGE") == NULL || allgather_c == NULL || check_size < 2) return;
+    unsigned char* const own = guarded_new(bytes);
+    unsigned char* const all = guarded_new((size_t)check_size * bytes);
+    MPI_Count* const counts = malloc((size_t)check_size * sizeof(MPI_Count));
+    MPI_Aint* const places = malloc((size_t)check_size * sizeof(MPI_Aint));
+    for (int i = 0; i < check_size; ++i) counts[i] = bytes - i, places[i] = (check_size - 1 - i) * bytes;
+    fill(own, bytes, (unsigned)check_rank);
+    allgather_c(own, bytes, MPI_BYTE, all, bytes, MPI_BYTE, MPI_COMM_WORLD);
+    expect(1, "MPI_Allgather_c");
+    for (int i = 0; i < check_size; ++i) verify(all + i * bytes, bytes, (unsigned)i, "MPI_Allgather_c");
+    memset(all, poison_value, (size_t)check_size * bytes);
+    allgatherv_c(own, counts[check_rank], MPI_BYTE, all, counts, places, MPI_BYTE, MPI_COMM_WORLD);
+    expect(1, "MPI_Allgatherv_c");
+    for (int i = 0; i < check_size; ++i)
+        verify(all + places[i], (size_t)counts[i], (unsigned)i, "MPI_Allgatherv_c");
+    long sum = check_rank;
+    allreduce_c(MPI_IN_PLACE, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+    expect(1, "MPI_Allreduce_c");
+    CHECK(sum == check_size * (check_size - 1) / 2, "MPI_Allreduce_c: byte 0 is wrong");
+    free(counts);
+    free(places);
+    guarded_free(own, bytes);
+    guarded_free(all, (size_t)check_size * bytes);
+}
+
 static void* in_thread(void* comm) {
     for (int round = 0; round < 30; ++round) {
         allgather(*(MPI_Comm*)comm, 3000, (unsigned)round);
@@ -203,6 +241,7 @@ int main(int argc, char** argv) {
         between_groups();
         settings();
         beside_a_lane();
+        large_counts();
         if (many) threads();
     }
     return check_end();
