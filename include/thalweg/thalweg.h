@@ -56,6 +56,26 @@ typedef struct thalweg_last_call {
  * says why (on one host, unless THALWEG_BCAST asks for an algorithm); everything else is 0. */
 int thalweg_get_last_call(thalweg_last_call* call);
 
+/* What one persistent operation of this process has cost and gained so far: after how many starts the plan
+ * has paid for itself, N* = init / (once - plan). Times are this process's own. */
+typedef struct thalweg_plan_stats {
+    char operation[32];  /* "alltoallv_init" */
+    char algorithm[128]; /* "spread" */
+    uint64_t starts;     /* completed ones */
+    double init_seconds; /* the _init call */
+    double
+        plan_seconds; /* a start and its completion: the time inside those calls, the median; 0: no start */
+    double once_seconds; /* the native blocking call that does the same; 0: not known */
+    int once_measured;   /* 1: measured on this communicator (blocking calls that ran natively); 0: a model */
+    double break_even;   /* N*, not rounded; infinity: the plan never pays; NaN: not known */
+    double break_even_low, break_even_high; /* its 95 % interval, as far as the samples tell */
+} thalweg_plan_stats;
+
+/* Fills `stats` for the plan with this number: plans count from 0 in the order in which this process made
+ * them, freed ones too, native ones not. Takes milliseconds. Returns THALWEG_OK; THALWEG_NOT_FOUND: there is
+ * no such plan (the first 1024 are kept); THALWEG_ERR_ARGUMENT; THALWEG_ERR_MEMORY. */
+int thalweg_get_plan_stats(size_t plan, thalweg_plan_stats* stats);
+
 #ifdef __cplusplus
 }
 #endif

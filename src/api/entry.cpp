@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "plan/attendance.h"
 #include "plan/blocking.h"
+#include "plan/blocking_exchange.h"
 #include "plan/broadcast.h"
 #include "plan/bypass.h"
 #include "plan/communicator.h"
@@ -51,12 +52,14 @@ constexpr Collective collective_of[] = {
     Collective::alltoallv, Collective::alltoallv, Collective::alltoallv, Collective::alltoallv,
     Collective::alltoallv, Collective::alltoallv, Collective::alltoallv,
     // blocking
-    Collective::allgather, Collective::allgather, Collective::allreduce};
+    Collective::allgather, Collective::allgather, Collective::allreduce, Collective::alltoallv,
+    Collective::alltoallv, Collective::alltoallv};
 static_assert(static_cast<int>(CallKind::ibcast) == thalweg_ibcast + 1 &&
               static_cast<int>(CallKind::alltoallw_init) == thalweg_alltoallw_init + 1 &&
               static_cast<int>(CallKind::neighbor_alltoallw) == thalweg_neighbor_alltoallw + 1 &&
               static_cast<int>(CallKind::allreduce) == thalweg_allreduce + 1 &&
-              sizeof collective_of / sizeof *collective_of == thalweg_allreduce + 1);
+              static_cast<int>(CallKind::alltoallw) == thalweg_alltoallw + 1 &&
+              sizeof collective_of / sizeof *collective_of == thalweg_alltoallw + 1);
 
 LetterArrays as_arrays(const ThalwegArrays& arrays, MPI_Datatype type) {
     return {arrays.counts, arrays.displacements, arrays.large_counts, arrays.large_displacements,
@@ -254,7 +257,7 @@ int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* 
         std::unique_ptr<Ongoing> ongoing = offer(offered, *error);
         if (ongoing == nullptr) return *error != MPI_SUCCESS;
         if (offered.blocking) {
-            if (ongoing->pending()) ongoing->wait();
+            ongoing->run();
             *error = ongoing->finish();
             if (*error != MPI_SUCCESS) host()->Comm_call_errhandler(call->comm, *error);
             return 1;
@@ -283,6 +286,21 @@ int thalweg_entry_neighbours(MPI_Comm comm, int* sources, int* destinations) {
     *destinations = static_cast<int>(found->destinations.size());
     return 1;
 }
+int thalweg_entry_exchange(const ThalwegCall* call, int* error, void** trial) {
+    try {
+        Trial* its = nullptr;
+        if (exchange_now(as_call(*call), *error, its)) return 1;
+        *trial = its;
+    } catch (const std::bad_alloc&) {
+        *error = MPI_ERR_NO_MEM;
+        host()->Comm_call_errhandler(call->comm, *error);
+        return 1;
+    }
+    thalweg_entry_meeting(call->comm);
+    return 0;
+}
+void thalweg_entry_native_begins(void* trial) { static_cast<Trial*>(trial)->begin(); }
+void thalweg_entry_native_ended(void* trial) { static_cast<Trial*>(trial)->end(); }
 
 unsigned thalweg_entry_requests(void) { return requests_alive.load(std::memory_order_relaxed); }
 

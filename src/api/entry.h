@@ -80,7 +80,11 @@ typedef enum ThalwegOperation {
     /* Blocking: of thalweg_entry_collective. */
     thalweg_allgather,
     thalweg_allgatherv,
-    thalweg_allreduce
+    thalweg_allreduce,
+    /* Blocking alltoalls. */
+    thalweg_alltoall,
+    thalweg_alltoallv,
+    thalweg_alltoallw
 } ThalwegOperation;
 
 /* Of an alltoallv or an alltoallw, one entry per rank, or per neighbour: counts and displacements of either
@@ -121,6 +125,11 @@ int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* 
 
 /* How many neighbours comm's topology gives this rank, as entries of the arrays of a call. 0: it has none. */
 int thalweg_entry_neighbours(MPI_Comm comm, int* sources, int* destinations);
+/* A blocking alltoall. 1: done, or failed, and *error is what the call returns. 0: declined, call the native
+ * library; where *trial is set, between the two functions that follow, which take the time. */
+int thalweg_entry_exchange(const ThalwegCall* call, int* error, void** trial);
+void thalweg_entry_native_begins(void* trial);
+void thalweg_entry_native_ended(void* trial);
 
 /* How many requests of ours exist. While it is 0 nobody need ask anything below: plan/requests.h. */
 unsigned thalweg_entry_requests(void);

@@ -2,11 +2,14 @@
 
 #include <cstdio>
 #include <cstring>
+#include <limits>
+#include <memory>
 #include <new>
 
 #include "base/status.h"
 #include "plan/bypass.h"
 #include "plan/last_call.h"
+#include "plan/plan_account.h"
 #include "plan/world.h"
 
 using namespace thalweg;
@@ -61,6 +64,29 @@ int thalweg_get_last_call(thalweg_last_call* call) {
         std::snprintf(call->reason, sizeof call->reason, "%s", text_of(last.reason));
     }
     return THALWEG_OK;
+}
+
+int thalweg_get_plan_stats(size_t plan, thalweg_plan_stats* stats) try {
+    if (stats == nullptr) return THALWEG_ERR_ARGUMENT;
+    const std::shared_ptr<PlanAccount> account = account_of(plan);
+    if (account == nullptr) return THALWEG_NOT_FOUND;
+    const PlanAccount::Figures figures = account->figures();
+    std::memset(stats, 0, sizeof *stats);
+    std::snprintf(stats->operation, sizeof stats->operation, "%s", text_of(figures.kind));
+    std::snprintf(stats->algorithm, sizeof stats->algorithm, "%s", figures.algorithm.c_str());
+    stats->starts = figures.starts;
+    stats->init_seconds = figures.init_seconds;
+    stats->plan_seconds = figures.plan_seconds;
+    stats->once_seconds = figures.once_seconds;
+    stats->once_measured = figures.once == PlanAccount::Once::measured;
+    const bool known = figures.once != PlanAccount::Once::unknown && figures.starts != 0;
+    const double unknown = std::numeric_limits<double>::quiet_NaN();
+    stats->break_even = known ? figures.even.calls : unknown;
+    stats->break_even_low = known ? figures.even.low : unknown;
+    stats->break_even_high = known ? figures.even.high : unknown;
+    return THALWEG_OK;
+} catch (const std::bad_alloc&) {
+    return THALWEG_ERR_MEMORY;
 }
 
 }  // extern "C"

@@ -141,7 +141,7 @@ Status Execution::Impl::complete_request(Slot slot, StepId id, std::uint64_t mar
     const bool is_send = step.kind == StepKind::send;
     const std::uint64_t bytes = is_send ? step.source.bytes : step.target.bytes;
     channel->count(is_send, std::min<std::uint64_t>(bytes, max_message_bytes_));
-    if (!moved_.empty()) {
+    if (!moved_.empty() && !is_put(id)) {
         moved_[id] += std::min<std::uint64_t>(bytes - moved_[id], max_message_bytes_);
         if (moved_[id] < bytes) {
             return post_part(slot, id, mark != 0 ? SendMode::synchronous : SendMode::buffered);
@@ -168,6 +168,11 @@ Status Execution::Impl::post_part(Slot slot, StepId id, SendMode mode) {
     const std::uint64_t done = moved_.empty() ? 0 : moved_[id];
     const MessageId message{operation, step.message};
     Transport& transport = channel->transport();
+    if (is_put(id)) {
+        if (step.kind == StepKind::recv) return transport.post_recv(slot, step.peer, message, nullptr, 0);
+        return transport.post_put(slot, aims[id].target, aims[id].offset, address(step.source),
+                                  step.source.bytes, message);
+    }
     if (step.kind == StepKind::send) {
         const std::size_t bytes = std::min<std::uint64_t>(step.source.bytes - done, max_message_bytes_);
         return transport.post_send(slot, step.peer, message, address(step.source) + done, bytes, mode);
@@ -179,7 +184,10 @@ Status Execution::Impl::post_part(Slot slot, StepId id, SendMode mode) {
 Status Execution::Impl::post(StepId id, bool is_send) {
     std::uint64_t mark = 0;
     SendMode mode = SendMode::buffered;
-    if (is_send) {
+    if (is_send && is_put(id)) {
+        // Its receiver has made room, and has said so.
+        ready_sends_.erase(id);
+    } else if (is_send) {
         Credit& credit = *credit_of_[id];
         const std::uint64_t cost = steps_[id].source.bytes + message_overhead_bytes;
         const Admission admission =
@@ -342,6 +350,11 @@ Status Execution::start(const Bindings& bindings, std::uint32_t operation) {
 }
 
 Status Execution::advance() { return impl_->advance(); }
+
+void Execution::aim(std::vector<Aim> aims) {
+    impl_->aims = std::move(aims);
+    impl_->aimed = true;
+}
 
 bool Execution::running() const { return impl_->running; }
 

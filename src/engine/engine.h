@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/status.h"
 #include "schedule/schedule.h"
@@ -63,6 +64,12 @@ struct WaitStatistics {
 class Channel;
 std::shared_ptr<Channel> make_channel(Transport& transport, const Limits& limits);
 
+// Where a direct send (step.h) puts: `offset` bytes into memory of the receiver that this rank has attached.
+struct Aim {
+    Target target = 0;
+    std::uint64_t offset = 0;
+};
+
 class Execution {
   public:
     // Takes all memory that runs will need; throws std::bad_alloc.
@@ -82,6 +89,12 @@ class Execution {
     // unusable.
     Status advance();
     bool running() const;
+
+    // From now on direct messages of the schedule are puts, and what arrives so is a signal; without this
+    // they are messages as the others. One entry per step, of which those of direct sends count. Pre: not
+    // running; the transport is one_sided; all ranks of the group do the same, and this rank's memory that is
+    // put into is exposed and stays the one bound.
+    void aim(std::vector<Aim> aims);
 
     struct Impl;
 

@@ -43,6 +43,8 @@ struct Execution::Impl {
 
     std::shared_ptr<const Schedule> schedule;
     std::shared_ptr<Channel> channel;
+    std::vector<Aim> aims;  // by step; empty: nothing is put
+    bool aimed = false;
     bool running = false;
     std::uint32_t operation = 0;
     std::uint64_t events = 0;  // requests of ours that completed, ever
@@ -70,6 +72,7 @@ struct Execution::Impl {
         return oldest != ReadySet::none && oldest != step && states_[oldest] != State::posted;
     }
 
+    bool is_put(StepId step) const { return aimed && steps_[step].direct; }
     void link_successors();
     void sort_messages();
     void make_ready(StepId step);

@@ -1,7 +1,8 @@
-// What the wrappers of the nonblocking and persistent alltoalls call: the arguments of every family and of
+// What the wrappers of the alltoalls call: the arguments of every family and of
 // Fortran to the one form of entry.h.
 #include <mpi.h>
 
+#include <new>
 #include <vector>
 
 #include "interpose/offer.h"
@@ -67,21 +68,36 @@ bool convert(const int* types, MPI_Comm comm, std::vector<MPI_Datatype>& handles
     return true;
 }
 
-int offer_alltoallw(ThalwegOperation operation, void* sendbuf, const int* sendcounts, const int* sdispls,
-                    const int* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
-                    const int* recvtypes, int comm, int* request, int* error, void* frame) try {
+// Calls `use` with Fortran's types of both sides as handles. 0: the native library has the call.
+template <typename Use>
+int with_types(void* sendbuf, const int* sendtypes, const int* recvtypes, int comm, int* error, Use use) try {
     std::vector<MPI_Datatype> sent, received;
     const MPI_Comm handle = comm_of(comm);
-    void* const send = buffer_of(sendbuf);
+    const void* const send = buffer_of(sendbuf);
     if (!convert(recvtypes, handle, received)) return 0;
     if (send != MPI_IN_PLACE && !convert(sendtypes, handle, sent)) return 0;
-    return offer_fortran(
-        alltoallv(operation, send, {sendcounts, sdispls, {}, sent.data()}, buffer_of(recvbuf),
-                  {recvcounts, rdispls, {}, received.data()}, handle, false),
-        request, error, frame);
+    return use(send, sent.data(), received.data());
 } catch (const std::bad_alloc&) {
     *error = MPI_ERR_NO_MEM;
     return 1;
+}
+
+int offer_alltoallw(ThalwegOperation operation, void* sendbuf, const int* sendcounts, const int* sdispls,
+                    const int* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
+                    const int* recvtypes, int comm, int* request, int* error, void* frame) {
+    const auto use = [&](const void* send, const MPI_Datatype* sent, const MPI_Datatype* received) {
+        return offer_fortran(alltoallv(operation, send, {sendcounts, sdispls, {}, sent}, buffer_of(recvbuf),
+                                       {recvcounts, rdispls, {}, received}, comm_of(comm), false),
+                             request, error, frame);
+    };
+    return with_types(sendbuf, sendtypes, recvtypes, comm, error, use);
+}
+
+// A blocking call. `frame` is the wrapper's.
+int exchange_now(const ThalwegCall& call, int* error, void** trial, void* frame) {
+    if (!taking.load(std::memory_order_acquire) || inside(frame)) return 0;
+    const Inside mark(frame);
+    return thalweg_entry_exchange(&call, error, trial);
 }
 
 }  // namespace
@@ -214,6 +230,80 @@ int thalweg_take_mpi_alltoallw_init(void* sendbuf, const int* sendcounts, const 
     if (!asked()) return 0;
     return offer_alltoallw(thalweg_alltoallw_init, sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
                            recvcounts, rdispls, recvtypes, comm, request, error, FRAME);
+}
+
+void thalweg_native_begins(void* trial) { thalweg_entry_native_begins(trial); }
+void thalweg_native_ended(void* trial) { thalweg_entry_native_ended(trial); }
+
+// The blocking ones.
+int thalweg_take_MPI_Alltoall(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+                              void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
+                              ThalwegHandle comm, int* error, void** trial) {
+    return exchange_now(alltoall(thalweg_alltoall, sendbuf, sendcount, TYPE(sendtype), recvbuf, recvcount,
+                                 TYPE(recvtype), COMM(comm)),
+                        error, trial, FRAME);
+}
+int thalweg_take_MPI_Alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
+                               ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
+                               const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm, int* error,
+                               void** trial) {
+    return exchange_now(alltoallv(thalweg_alltoallv, sendbuf, {sendcounts, sdispls, TYPE(sendtype), nullptr},
+                                  recvbuf, {recvcounts, rdispls, TYPE(recvtype), nullptr}, COMM(comm), false),
+                        error, trial, FRAME);
+}
+int thalweg_take_MPI_Alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+                                 ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
+                                 const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm, int* error,
+                                 void** trial) {
+    return exchange_now(alltoallv(thalweg_alltoallv, sendbuf, {sendcounts, sdispls, TYPE(sendtype), nullptr},
+                                  recvbuf, {recvcounts, rdispls, TYPE(recvtype), nullptr}, COMM(comm), true),
+                        error, trial, FRAME);
+}
+int thalweg_take_MPI_Alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
+                               const void* sendtypes, void* recvbuf, const void* recvcounts,
+                               const void* rdispls, const void* recvtypes, ThalwegHandle comm, int* error,
+                               void** trial) {
+    return exchange_now(alltoallv(thalweg_alltoallw, sendbuf, {sendcounts, sdispls, {}, types_at(sendtypes)},
+                                  recvbuf, {recvcounts, rdispls, {}, types_at(recvtypes)}, COMM(comm), false),
+                        error, trial, FRAME);
+}
+int thalweg_take_MPI_Alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+                                 const void* sendtypes, void* recvbuf, const void* recvcounts,
+                                 const void* rdispls, const void* recvtypes, ThalwegHandle comm, int* error,
+                                 void** trial) {
+    return exchange_now(alltoallv(thalweg_alltoallw, sendbuf, {sendcounts, sdispls, {}, types_at(sendtypes)},
+                                  recvbuf, {recvcounts, rdispls, {}, types_at(recvtypes)}, COMM(comm), true),
+                        error, trial, FRAME);
+}
+
+int thalweg_take_mpi_alltoall(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
+                              int recvtype, int comm, int* error, void** trial) {
+    if (!asked()) return 0;
+    return exchange_now(alltoall(thalweg_alltoall, buffer_of(sendbuf), sendcount, type_of(sendtype),
+                                 buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
+                        error, trial, FRAME);
+}
+int thalweg_take_mpi_alltoallv(void* sendbuf, const int* sendcounts, const int* sdispls, int sendtype,
+                               void* recvbuf, const int* recvcounts, const int* rdispls, int recvtype,
+                               int comm, int* error, void** trial) {
+    if (!asked()) return 0;
+    return exchange_now(alltoallv(thalweg_alltoallv, buffer_of(sendbuf),
+                                  {sendcounts, sdispls, type_of(sendtype), nullptr}, buffer_of(recvbuf),
+                                  {recvcounts, rdispls, type_of(recvtype), nullptr}, comm_of(comm), false),
+                        error, trial, FRAME);
+}
+int thalweg_take_mpi_alltoallw(void* sendbuf, const int* sendcounts, const int* sdispls, const int* sendtypes,
+                               void* recvbuf, const int* recvcounts, const int* rdispls, const int* recvtypes,
+                               int comm, int* error, void** trial) {
+    if (!asked()) return 0;
+    return with_types(
+        sendbuf, sendtypes, recvtypes, comm, error,
+        [&](const void* send, const MPI_Datatype* sent, const MPI_Datatype* received) {
+            return exchange_now(
+                alltoallv(thalweg_alltoallw, send, {sendcounts, sdispls, {}, sent}, buffer_of(recvbuf),
+                          {recvcounts, rdispls, {}, received}, comm_of(comm), false),
+                error, trial, FRAME);
+        });
 }
 
 }  // extern "C"

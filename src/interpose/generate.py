@@ -55,6 +55,7 @@ def build(calls):
         if library == "core":
             node += "    PMIx_Commit;\n"
             node += "    thalweg_version;\n    thalweg_strerror;\n    thalweg_set_option;\n    thalweg_get_last_call;\n"
+            node += "    thalweg_get_plan_stats;\n"
             node += "".join(f"    {symbol};\n" for symbol in private_symbols())
         files[f"{library}.map"] = node + "  local:\n    *;\n};\n"
     files[".clang-format"] = "# Generated files stay as generate.py writes them.\nDisableFormat: true\n"

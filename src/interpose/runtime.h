@@ -328,6 +328,37 @@ int thalweg_take_mpi_neighbor_alltoallw_init(void* sendbuf, const int* sendcount
                                              const int* sendtypes, void* recvbuf, const int* recvcounts,
                                              const int* rdispls, const int* recvtypes, int comm, int info,
                                              int* request, int* error);
+/* The blocking alltoalls. 1: done, *error is what the wrapper returns. 0: pass the call on; where *trial is
+ * set, between the two functions that follow, which take the time. */
+int thalweg_take_MPI_Alltoall(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+                              void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
+                              ThalwegHandle comm, int* error, void** trial);
+int thalweg_take_MPI_Alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
+                               ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
+                               const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm, int* error,
+                               void** trial);
+int thalweg_take_MPI_Alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+                                 ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
+                                 const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm, int* error,
+                                 void** trial);
+int thalweg_take_MPI_Alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
+                               const void* sendtypes, void* recvbuf, const void* recvcounts,
+                               const void* rdispls, const void* recvtypes, ThalwegHandle comm, int* error,
+                               void** trial);
+int thalweg_take_MPI_Alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+                                 const void* sendtypes, void* recvbuf, const void* recvcounts,
+                                 const void* rdispls, const void* recvtypes, ThalwegHandle comm, int* error,
+                                 void** trial);
+int thalweg_take_mpi_alltoall(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
+                              int recvtype, int comm, int* error, void** trial);
+int thalweg_take_mpi_alltoallv(void* sendbuf, const int* sendcounts, const int* sdispls, int sendtype,
+                               void* recvbuf, const int* recvcounts, const int* rdispls, int recvtype,
+                               int comm, int* error, void** trial);
+int thalweg_take_mpi_alltoallw(void* sendbuf, const int* sendcounts, const int* sdispls, const int* sendtypes,
+                               void* recvbuf, const int* recvcounts, const int* rdispls, const int* recvtypes,
+                               int comm, int* error, void** trial);
+void thalweg_native_begins(void* trial);
+void thalweg_native_ended(void* trial);
 
 /* In front of the native call that waits for these requests, or that tests them. Costs a call and two loads
  * while no request of ours exists. Asked twice where a Fortran binding calls the C function, which does no

@@ -23,6 +23,7 @@ class BlockingState;
 class MpiTransport;
 class NonblockingState;
 struct Neighbourhood;
+struct ExchangeTrials;
 
 class Communicator {
   public:
@@ -106,6 +107,8 @@ class Communicator {
         std::shared_ptr<const Neighbourhood> neighbourhood;  // once it was asked for
     };
     SelfDriven self_driven;
+    // Of its blocking alltoalls; null before the first.
+    std::shared_ptr<ExchangeTrials> trials;
 
     // For blocking collectives that run on lanes. Made at the first of them that is eligible.
     std::unique_ptr<BlockingState> blocking;

@@ -66,12 +66,14 @@ struct RunKey {
 
 // One execution and the operation that runs it.
 struct Run {
-    Run(const RunKey& made_for, std::shared_ptr<const Schedule> schedule, std::shared_ptr<Channel> channel)
+    Run(const RunKey& made_for, std::shared_ptr<const Schedule> made, std::shared_ptr<Channel> channel)
         : key(made_for),
+          schedule(std::move(made)),
           footprint_bytes(schedule->scratch_bytes() + 128 * schedule->steps().size()),
-          execution(std::move(schedule), std::move(channel)),
+          execution(schedule, std::move(channel)),
           operation(execution) {}
     RunKey key;
+    std::shared_ptr<const Schedule> schedule;
     std::uint64_t footprint_bytes;  // memory that goes with it
     Execution execution;
     Operation operation;
@@ -95,6 +97,8 @@ class Lane {
     Lane& operator=(const Lane&) = delete;
 
     DrivenChannel& driven() { return *driven_; }
+    // To be used while nobody drives (DrivenChannel::exclusively).
+    Transport& transport() { return *transport_; }
     // How many operations it can tell apart.
     std::uint32_t live_operations() const;
 

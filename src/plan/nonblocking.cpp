@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <new>
 
+#include "base/clock.h"
 #include "plan/attendance.h"
+#include "plan/blocking_exchange.h"
 #include "plan/bypass.h"
 #include "plan/declining.h"
+#include "plan/direct.h"
 #include "plan/failure.h"
 #include "plan/last_call.h"
 #include "plan/neighbours.h"
@@ -114,12 +117,14 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         decline.anywhere(reason);
         return nullptr;
     };
+    const std::uint64_t began_ns = call.persistent ? now_ns() : 0;
     error = MPI_SUCCESS;
     if (!Attendance::present()) return declined(Attendance::refusal());
     World& world = *World::get();
     if (call.comm == host()->comm_null) return declined(Reason::invalid);
-    // A blocking one has nothing to overlap with; how large its messages are no rank knows of all.
-    if (call.blocking && world.wanted(call.collective) != Wanted::algorithm)
+    // A blocking one has nothing to overlap with; how large its messages are no rank knows of all. Other
+    // blocking exchanges have been tried (blocking_exchange.h).
+    if (call.blocking && call.neighbours && world.wanted(call.collective) != Wanted::algorithm)
         return declined(Reason::native_best);
     // One host: nothing need be known of the communicator.
     if (world.wanted(call.collective) == Wanted::automatic && world.leaves_all_native(call.collective))
@@ -173,14 +178,19 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     const std::shared_ptr<Lane> plan_or_lane = carriage.lane;
     Status status = Status::ok;
     std::unique_ptr<Ongoing> ongoing = assemble(communicator, call, shape, std::move(carriage), status);
+    if (call.persistent && decision.choice->algorithm->name == "notify")
+        open_direct(call.comm, *plan_or_lane, ongoing.get(), state.rank(), state.size());
     if (status == Status::invalid_argument) return declined_on(Reason::invalid, shape.bytes);
     if (ongoing == nullptr) {
         plan_or_lane->fail();
         error = raise(call.comm, "a nonblocking collective", status, MPI_SUCCESS);
         return nullptr;
     }
+    if (call.persistent)
+        ongoing->options().account =
+            open_account(state, communicator, call, to_text(*decision.choice), shape.decided_bytes, began_ns);
     note_accelerated(to_text(*decision.choice), decision.reason, shape.bytes);
-    if (!call.persistent) ongoing->start();
+    if (!call.persistent && !call.blocking) ongoing->start();
     return ongoing;
 }
 

@@ -52,6 +52,9 @@ class NonblockingState {
     // Links of a host to others that carry messages at the same time.
     std::uint64_t ports() const;
     std::uint32_t generation() const { return generation_; }
+    // What the model expects of the native MPI_Alltoallv with pairs of `bytes`, sent one after another; 0:
+    // nothing is known of the network.
+    double predicted_native_seconds(std::uint64_t bytes) const;
 
     // A lane of its own for a persistent operation of `parts` schedules, which keep `numbers`. Collective.
     // Null, on all ranks, with `why`.

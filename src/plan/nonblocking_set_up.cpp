@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "model/cost.h"
 #include "plan/attendance.h"
 #include "plan/nonblocking.h"
 #include "plan/quiet_errors.h"
@@ -188,6 +189,17 @@ Decision NonblockingState::decide(Collective collective, std::uint64_t bytes) {
         selector = std::make_unique<const Selector>(collective, topology_, selection);
     }
     return selector->decide(bytes);
+}
+
+double NonblockingState::predicted_native_seconds(std::uint64_t bytes) const {
+    if (!network_.known() || bytes == 0) return 0;
+    Problem problem;
+    problem.size = size_;
+    problem.bytes = bytes;
+    const Choice pairwise = standard_choice(*find_algorithm(Collective::alltoallv, "pairwise"));
+    return 1e-12 * static_cast<double>(
+                       predict(pairwise, problem, topology_,
+                               communicator_.selection(Collective::alltoallv, network_, true).machine));
 }
 
 std::shared_ptr<Lane> NonblockingState::make_plan_lane(MPI_Comm comm, std::size_t parts,

@@ -163,11 +163,14 @@ void ProgramBuffer::release() {
 }
 
 void Ongoing::count_run(std::uint64_t since_ns) {
+    const std::uint64_t spent_ns = now_ns() - since_ns;
+    run_ns_ += spent_ns;
     const std::lock_guard lock(tally_mutex);
-    options_.tally->elapsed_ns += now_ns() - since_ns;
+    options_.tally->elapsed_ns += spent_ns;
 }
 
 void Ongoing::load() {
+    run_ns_ = 0;
     status_ = input_.load();
     if (!failed(status_)) status_ = buffer_.load(options_.loads_from, options_.loads_to);
 }
@@ -259,6 +262,7 @@ int Ongoing::finish() {
         ++options_.tally->errors;
     }
     count_run(began);
+    if (options_.account != nullptr && error == MPI_SUCCESS) options_.account->add_run(seconds(run_ns_));
     if (!options_.persistent) release();
     return error;
 }

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "plan/lane.h"
 #include "plan/payload.h"
+#include "plan/plan_account.h"
 #include "plan/staging.h"
 
 namespace thalweg {
@@ -92,6 +93,7 @@ class Ongoing {
         bool persistent = false;
         bool numbered = false;  // its parts have numbers of their own; else the lane counts
         Reducer reducer = {};
+        std::shared_ptr<PlanAccount> account = {};  // of a persistent one; may be null
     };
     // finish() has been called, or the lane has failed, before it is destroyed.
     explicit Ongoing(Options options) : options_(std::move(options)) {}
@@ -134,6 +136,7 @@ class Ongoing {
     ProgramBuffer input_, buffer_;
     std::vector<Part> parts_;
     Status status_ = Status::ok;
+    std::uint64_t run_ns_ = 0;  // of this run, in calls of ours
 };
 
 }  // namespace thalweg

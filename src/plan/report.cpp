@@ -15,6 +15,7 @@
 #include "engine/agent.h"
 #include "plan/attendance.h"
 #include "plan/bypass.h"
+#include "plan/plan_account.h"
 #include "plan/report_inside.h"
 #include "plan/report_text.h"
 #include "thalweg/thalweg.h"
@@ -243,7 +244,7 @@ std::string as_json(const World& world, const std::vector<std::shared_ptr<Commun
     append_totals(text, most);
     text += ",\n \"operations\": {";
     append_operations(text, operation_rows(records));
-    text += "},\n \"agent\": ";
+    text += "},\n \"plans\": [" + plans_json() + "],\n \"agent\": ";
     append_agent(text, agent_row());
     text += ",\n \"unseen\": [";
     first = true;
@@ -329,6 +330,7 @@ std::string as_table(const World& world, const std::vector<std::shared_ptr<Commu
                 append(text, "%10s  native: %s\n", "", text_of(tally.reason));
         }
     }
+    text += plans_table();
     if (const AgentRow row = agent_row(); row.account.agent) {
         append(text, "  agent: %s%s%s%s, %" PRIu64 " wake-ups, %.6f s of CPU time", row.account.place.c_str(),
                row.account.why_there.empty() ? "" : " (", row.account.why_there.c_str(),

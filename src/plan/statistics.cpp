@@ -86,6 +86,12 @@ const char* text_of(CallKind kind) {
             return "allgatherv";
         case CallKind::allreduce:
             return "allreduce";
+        case CallKind::alltoall:
+            return "alltoall";
+        case CallKind::alltoallv:
+            return "alltoallv";
+        case CallKind::alltoallw:
+            return "alltoallw";
     }
     return "unknown";
 }

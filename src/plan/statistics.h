@@ -55,8 +55,11 @@ enum class CallKind : std::uint8_t {
     allgather,
     allgatherv,
     allreduce,
+    alltoall,
+    alltoallv,
+    alltoallw,
 };
-inline constexpr int call_kinds = 35;
+inline constexpr int call_kinds = 38;
 const char* text_of(CallKind kind);
 
 // Why a call was left to the native library. The texts are part of the report's format.

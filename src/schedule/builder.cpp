@@ -81,6 +81,17 @@ StepId Builder::recv(int from, Slice target, std::span<const StepId> after) {
     return impl_->add({StepKind::recv, from, impl_->with(from).received++, {}, target}, after);
 }
 
+StepId Builder::put(int to, Slice source, std::span<const StepId> after) {
+    assert(0 <= to && to < impl_->size && to != impl_->rank);
+    return impl_->add({StepKind::send, to, impl_->with(to).sent++, source, {}, Side::left, true}, after);
+}
+
+StepId Builder::arrival(int from, Slice target, std::span<const StepId> after) {
+    assert(0 <= from && from < impl_->size && from != impl_->rank);
+    return impl_->add({StepKind::recv, from, impl_->with(from).received++, {}, target, Side::left, true},
+                      after);
+}
+
 StepId Builder::copy(Slice target, Slice source, std::span<const StepId> after) {
     assert(target.bytes == source.bytes);
     return impl_->add({StepKind::copy, -1, 0, source, target}, after);

@@ -26,6 +26,10 @@ class Builder {
     // `after` exist.
     StepId send(int to, Slice source, std::span<const StepId> after = {});
     StepId recv(int from, Slice target, std::span<const StepId> after = {});
+    // The two ends of a direct message (step.h). `after` of the arrival names the step by which the sender is
+    // told that the memory is ready, and `after` of the put the one that hears it.
+    StepId put(int to, Slice source, std::span<const StepId> after);
+    StepId arrival(int from, Slice target, std::span<const StepId> after);
     StepId copy(Slice target, Slice source, std::span<const StepId> after = {});
     // target = source op target where the source is on the left (as MPI's own reductions take it), else
     // target = target op source. Slices are whole elements, and start at multiples of the element from the

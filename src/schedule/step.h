@@ -40,7 +40,9 @@ enum class Side : std::uint8_t { left, right };
 // reduce also reads `target`: with source_side left, target = source op target; with right, target = target
 // op source, element by element. `peer` is the other rank of a send or recv, else -1. `message` is the
 // ordinal of this message among all that go from its sender to its receiver in this schedule: it pairs a send
-// with its receive.
+// with its receive. A `direct` message, at both ends, may be put straight into the receiver's memory at any
+// time after its send became ready, whether the receive is posted or not: so the receiver has said before, by
+// a message of its own that the send waits for, that the memory is ready (validate.h checks it).
 struct Step {
     StepKind kind = StepKind::copy;
     std::int32_t peer = -1;
@@ -48,6 +50,7 @@ struct Step {
     Slice source;
     Slice target;
     Side source_side = Side::left;  // of a reduce
+    bool direct = false;            // of a message
 };
 
 constexpr bool is_message(StepKind kind) { return kind == StepKind::send || kind == StepKind::recv; }

@@ -19,7 +19,7 @@ void print(std::ostream& to, const Slice& slice) {
 void print_label(std::ostream& to, const Step& step) {
     switch (step.kind) {
         case StepKind::send:
-            to << "send ";
+            to << (step.direct ? "put " : "send ");
             print(to, step.source);
             to << " to " << step.peer;
             break;

@@ -19,7 +19,7 @@ class Validator {
         : schedules_(schedules), contracts_(contracts), group_{schedules, {}, 0, {}, {}} {}
 
     Verdict run() {
-        if (check_form() && match_messages() && check_races() && order_steps()) {
+        if (check_form() && match_messages() && check_direct() && check_races() && order_steps()) {
             verdict_.why = follow_values(group_, contracts_, verdict_);
             if (verdict_.why.empty()) verdict_.why = find_early_end(group_, contracts_);
         }
@@ -168,6 +168,44 @@ class Validator {
             if (!ends[i - 1].before(ends[i]))
                 return fail(name_of(ends[i].node) + " has the number of another message of this pair");
         return true;
+    }
+
+    // --- direct messages: the memory is ready before anybody may write into it
+    // ------------------------------------------------------------------------
+
+    bool check_direct() {
+        for (std::size_t rank = 0; rank < schedules_.size(); ++rank)
+            for (StepId id = 0; id < schedules_[rank].steps().size(); ++id) {
+                const Step& it = step(rank, id);
+                if (!is_message(it.kind)) continue;
+                const auto [other, end] = group_.place(group_.other_end[group_.node(rank, id)]);
+                if (it.direct != step(other, end).direct)
+                    return fail(name(rank, id) + " is direct at one end only");
+                if (it.direct && it.kind == StepKind::recv && !is_told(rank, id, other, end))
+                    return fail(name(other, end) + " may write before its receiver is ready");
+            }
+        return true;
+    }
+
+    bool follows(std::size_t rank, StepId later, StepId earlier) const {
+        const auto after = schedules_[rank].after(later);
+        return std::find(after.begin(), after.end(), earlier) != after.end();
+    }
+
+    // The receive waits for a message to the sender that the send waits for, and for nothing that this
+    // message does not wait for.
+    bool is_told(std::size_t rank, StepId recv, std::size_t sender, StepId send) const {
+        for (StepId ready : schedules_[rank].after(recv)) {
+            const Step& it = step(rank, ready);
+            if (it.kind != StepKind::send || it.peer != static_cast<int>(sender)) continue;
+            if (!follows(sender, send, group_.place(group_.other_end[group_.node(rank, ready)]).second))
+                continue;
+            const auto after = schedules_[rank].after(recv);
+            return std::all_of(after.begin(), after.end(), [&](StepId before) {
+                return before == ready || follows(rank, ready, before);
+            });
+        }
+        return false;
     }
 
     // --- races: conflicting steps of one rank are ordered

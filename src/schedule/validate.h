@@ -57,7 +57,8 @@ struct Verdict {
     std::uint64_t redundant_messages = 0;  // messages all of whose bytes were redundant
 };
 
-// Checks: every send meets a receive of equal size and number; no cycle across ranks, not even when every
+// Checks: every send meets a receive of equal size and number; no direct message may arrive before its
+// receiver is ready; no cycle across ranks, not even when every
 // send waits for its receive; slices in bounds, `in` never written; no two unordered steps of a rank touch
 // the same bytes when one writes; nothing undefined is read, no element is cut; every required byte ends
 // defined, and as expected; nobody ends too early. schedules[r] and contracts[r] belong to rank r. Reports

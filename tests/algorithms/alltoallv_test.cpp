@@ -76,6 +76,7 @@ void check_group(const Choice& choice, const Group& group, const Topology& topol
         const Claim own = claim(choice, problem, topology);
         sum.messages += own.messages;
         sum.bytes += own.bytes;
+        sum.signals += own.signals;
         sum.rounds = std::max(sum.rounds, own.rounds);
     }
     const Verdict verdict = validate(schedules, oracle::contracts_for(Collective::alltoallv, group.problems));
@@ -83,7 +84,7 @@ void check_group(const Choice& choice, const Group& group, const Topology& topol
     ASSERT_EQ(verdict.messages, sum.messages);
     ASSERT_EQ(verdict.bytes, sum.bytes);
     ASSERT_EQ(verdict.redundant_bytes, 0u);
-    ASSERT_EQ(verdict.signals, 0u);
+    ASSERT_EQ(verdict.signals, sum.signals);
     if (choice.algorithm->name != "pairwise") ASSERT_LE(verdict.rounds, sum.rounds);
     for (int seed = 0; seed < seeds; ++seed)
         ASSERT_EQ(
@@ -187,6 +188,41 @@ TEST(AlltoallvByHosts, NeedsLeadersThatKnow) {
     EXPECT_NE(refuse(choice, group.problems[0], Topology::single_node(4)), "");
 }
 
+// One rank's part of two that send each other 8 bytes, as notify has it, but for what `damage` says.
+enum class Damage { none, put_waits_for_nothing, arrival_is_no_arrival, nobody_is_told };
+Schedule signalled(int rank, Damage damage) {
+    Builder builder(rank, 2);
+    const int peer = 1 - rank;
+    const StepId heard = builder.recv(peer, {Buffer::out, 0, 0}),
+                 told = builder.send(peer, {Buffer::in, 0, 0});
+    const bool hit = rank == 0;
+    const std::span<const StepId> nothing;
+    builder.put(peer, {Buffer::in, 0, 8},
+                hit && damage == Damage::put_waits_for_nothing ? nothing : std::span(&heard, 1));
+    if (hit && damage == Damage::arrival_is_no_arrival)
+        builder.recv(peer, {Buffer::out, 0, 8}, {&told, 1});
+    else
+        builder.arrival(peer, {Buffer::out, 0, 8},
+                        hit && damage == Damage::nobody_is_told ? nothing : std::span(&told, 1));
+    return std::move(builder).finish();
+}
+
+TEST(AlltoallvPuts, NobodyWritesBeforeTheReceiverIsReady) {
+    Group group(2, 8);
+    for (int rank = 0; rank < 2; ++rank) {
+        group.of(rank).outgoing = {{1 - rank, 0, 8}};
+        group.of(rank).incoming = {{1 - rank, 0, 8}};
+    }
+    const auto why = [&](Damage damage) {
+        const std::vector<Schedule> schedules = {signalled(0, damage), signalled(1, damage)};
+        return validate(schedules, oracle::contracts_for(Collective::alltoallv, group.problems)).why;
+    };
+    EXPECT_EQ(why(Damage::none), "");
+    EXPECT_NE(why(Damage::put_waits_for_nothing).find("before its receiver is ready"), std::string::npos);
+    EXPECT_NE(why(Damage::nobody_is_told).find("before its receiver is ready"), std::string::npos);
+    EXPECT_NE(why(Damage::arrival_is_no_arrival).find("direct at one end only"), std::string::npos);
+}
+
 TEST(AlltoallvSteps, FollowTheRealNeighbours) {
     const int p = 100000;
     Exchange exchange;
@@ -201,6 +237,7 @@ TEST(AlltoallvSteps, FollowTheRealNeighbours) {
     problem.exchange = &exchange;
     for (const char* name : {"spread", "pairwise"})
         EXPECT_EQ(build(choice_of(name, Collective::alltoallv), problem, Topology{}).steps().size(), 4u);
+    EXPECT_EQ(build(choice_of("notify", Collective::alltoallv), problem, Topology{}).steps().size(), 8u);
 }
 
 }  // namespace

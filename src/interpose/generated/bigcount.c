@@ -347,10 +347,17 @@ static ThalwegNext next_MPI_Alltoall_c = {"MPI_Alltoall_c", (void*)wrap_MPI_Allt
 
 int wrap_MPI_Alltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
         ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
-    thalweg_meeting(comm);
+    int error;
+    void* trial = NULL;
+    if (thalweg_take_MPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &error,
+            &trial)) return error;
     Next_MPI_Alltoall_c* next = (Next_MPI_Alltoall_c*)thalweg_next(&next_MPI_Alltoall_c);
     if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    thalweg_native_begins(trial);
+    error = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    thalweg_native_ended(trial);
+    return error;
 }
 
 typedef int Next_MPI_Alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
@@ -362,10 +369,18 @@ static ThalwegNext next_MPI_Alltoallv_c = {"MPI_Alltoallv_c", (void*)wrap_MPI_Al
 int wrap_MPI_Alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
         ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
         ThalwegHandle recvtype, ThalwegHandle comm) {
-    thalweg_meeting(comm);
+    int error;
+    void* trial = NULL;
+    if (thalweg_take_MPI_Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+            recvtype, comm, &error, &trial)) return error;
     Next_MPI_Alltoallv_c* next = (Next_MPI_Alltoallv_c*)thalweg_next(&next_MPI_Alltoallv_c);
     if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+    if (trial == NULL) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+            recvtype, comm);
+    thalweg_native_begins(trial);
+    error = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+    thalweg_native_ended(trial);
+    return error;
 }
 
 typedef int Next_MPI_Alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
@@ -377,10 +392,18 @@ static ThalwegNext next_MPI_Alltoallw_c = {"MPI_Alltoallw_c", (void*)wrap_MPI_Al
 int wrap_MPI_Alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
         const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
         const void* recvtypes, ThalwegHandle comm) {
-    thalweg_meeting(comm);
+    int error;
+    void* trial = NULL;
+    if (thalweg_take_MPI_Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, comm, &error, &trial)) return error;
     Next_MPI_Alltoallw_c* next = (Next_MPI_Alltoallw_c*)thalweg_next(&next_MPI_Alltoallw_c);
     if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+    if (trial == NULL) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, comm);
+    thalweg_native_begins(trial);
+    error = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+    thalweg_native_ended(trial);
+    return error;
 }
 
 typedef int Next_MPI_Reduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, ThalwegHandle datatype,

@@ -63,3 +63,69 @@ int wrap_MPI_Comm_disconnect(void* comm) {
     thalweg_before_MPI_Comm_free(comm);
     return next(comm);
 }
+
+typedef int Next_MPI_Alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm);
+Next_MPI_Alltoall wrap_MPI_Alltoall THALWEG_WRAPS(MPI_Alltoall);
+static ThalwegNext next_MPI_Alltoall = {"MPI_Alltoall", (void*)wrap_MPI_Alltoall, NULL};
+
+int wrap_MPI_Alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
+    int error;
+    void* trial = NULL;
+    if (thalweg_take_MPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &error,
+            &trial)) return error;
+    Next_MPI_Alltoall* next = (Next_MPI_Alltoall*)thalweg_next(&next_MPI_Alltoall);
+    if (next == NULL) return thalweg_missing_error();
+    if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    thalweg_native_begins(trial);
+    error = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    thalweg_native_ended(trial);
+    return error;
+}
+
+typedef int Next_MPI_Alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
+        ThalwegHandle recvtype, ThalwegHandle comm);
+Next_MPI_Alltoallv wrap_MPI_Alltoallv THALWEG_WRAPS(MPI_Alltoallv);
+static ThalwegNext next_MPI_Alltoallv = {"MPI_Alltoallv", (void*)wrap_MPI_Alltoallv, NULL};
+
+int wrap_MPI_Alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
+        ThalwegHandle recvtype, ThalwegHandle comm) {
+    int error;
+    void* trial = NULL;
+    if (thalweg_take_MPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+            recvtype, comm, &error, &trial)) return error;
+    Next_MPI_Alltoallv* next = (Next_MPI_Alltoallv*)thalweg_next(&next_MPI_Alltoallv);
+    if (next == NULL) return thalweg_missing_error();
+    if (trial == NULL) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+            recvtype, comm);
+    thalweg_native_begins(trial);
+    error = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+    thalweg_native_ended(trial);
+    return error;
+}
+
+typedef int Next_MPI_Alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
+        const void* recvtypes, ThalwegHandle comm);
+Next_MPI_Alltoallw wrap_MPI_Alltoallw THALWEG_WRAPS(MPI_Alltoallw);
+static ThalwegNext next_MPI_Alltoallw = {"MPI_Alltoallw", (void*)wrap_MPI_Alltoallw, NULL};
+
+int wrap_MPI_Alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
+        const void* recvtypes, ThalwegHandle comm) {
+    int error;
+    void* trial = NULL;
+    if (thalweg_take_MPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, comm, &error, &trial)) return error;
+    Next_MPI_Alltoallw* next = (Next_MPI_Alltoallw*)thalweg_next(&next_MPI_Alltoallw);
+    if (next == NULL) return thalweg_missing_error();
+    if (trial == NULL) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, comm);
+    thalweg_native_begins(trial);
+    error = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+    thalweg_native_ended(trial);
+    return error;
+}

@@ -130,3 +130,110 @@ THALWEG_FORTRAN_NAME(mpi_comm_disconnect__, mpi_comm_disconnect)
 THALWEG_FORTRAN_NAME(MPI_COMM_DISCONNECT, mpi_comm_disconnect)
 THALWEG_FORTRAN_NAME(mpi_comm_disconnect_f08, mpi_comm_disconnect)
 THALWEG_FORTRAN_NAME(mpi_comm_disconnect_f08_, mpi_comm_disconnect)
+
+#define PARAMETERS_mpi_alltoall void* sendbuf, int* sendcount, int* sendtype, void* recvbuf, int* recvcount, \
+        int* recvtype, int* comm, int* ierror
+#define ARGUMENTS_mpi_alltoall sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror
+typedef void Next_mpi_alltoall(PARAMETERS_mpi_alltoall);
+
+static void body_mpi_alltoall(ThalwegNext* record, PARAMETERS_mpi_alltoall) {
+    int error;
+    void* trial = NULL;
+    if (thalweg_take_mpi_alltoall(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype, *comm,
+            &error, &trial)) {
+        if (ierror != NULL) *ierror = error;
+        return;
+    }
+    Next_mpi_alltoall* next = (Next_mpi_alltoall*)thalweg_next(record);
+    if (next == NULL) {
+        if (ierror != NULL) *ierror = thalweg_missing_error();
+        return;
+    }
+    /* The native binding may call the C function: that is this call, asked about already. */
+    int outermost = thalweg_enter(__builtin_frame_address(0));
+    if (trial != NULL) thalweg_native_begins(trial);
+    next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
+    if (trial != NULL) thalweg_native_ended(trial);
+    if (outermost) thalweg_leave();
+}
+
+THALWEG_FORTRAN_NAME(mpi_alltoall, mpi_alltoall)
+THALWEG_FORTRAN_NAME(mpi_alltoall_, mpi_alltoall)
+THALWEG_FORTRAN_NAME(mpi_alltoall__, mpi_alltoall)
+THALWEG_FORTRAN_NAME(MPI_ALLTOALL, mpi_alltoall)
+#if defined(OPEN_MPI)
+THALWEG_FORTRAN_NAME(mpi_alltoall_f08, mpi_alltoall)
+THALWEG_FORTRAN_NAME(mpi_alltoall_f08_, mpi_alltoall)
+#endif
+
+#define PARAMETERS_mpi_alltoallv void* sendbuf, int* sendcounts, int* sdispls, int* sendtype, void* recvbuf, \
+        int* recvcounts, int* rdispls, int* recvtype, int* comm, int* ierror
+#define ARGUMENTS_mpi_alltoallv sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, \
+        recvtype, comm, ierror
+typedef void Next_mpi_alltoallv(PARAMETERS_mpi_alltoallv);
+
+static void body_mpi_alltoallv(ThalwegNext* record, PARAMETERS_mpi_alltoallv) {
+    int error;
+    void* trial = NULL;
+    if (thalweg_take_mpi_alltoallv(sendbuf, sendcounts, sdispls, *sendtype, recvbuf, recvcounts, rdispls,
+            *recvtype, *comm, &error, &trial)) {
+        if (ierror != NULL) *ierror = error;
+        return;
+    }
+    Next_mpi_alltoallv* next = (Next_mpi_alltoallv*)thalweg_next(record);
+    if (next == NULL) {
+        if (ierror != NULL) *ierror = thalweg_missing_error();
+        return;
+    }
+    /* The native binding may call the C function: that is this call, asked about already. */
+    int outermost = thalweg_enter(__builtin_frame_address(0));
+    if (trial != NULL) thalweg_native_begins(trial);
+    next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, ierror);
+    if (trial != NULL) thalweg_native_ended(trial);
+    if (outermost) thalweg_leave();
+}
+
+THALWEG_FORTRAN_NAME(mpi_alltoallv, mpi_alltoallv)
+THALWEG_FORTRAN_NAME(mpi_alltoallv_, mpi_alltoallv)
+THALWEG_FORTRAN_NAME(mpi_alltoallv__, mpi_alltoallv)
+THALWEG_FORTRAN_NAME(MPI_ALLTOALLV, mpi_alltoallv)
+#if defined(OPEN_MPI)
+THALWEG_FORTRAN_NAME(mpi_alltoallv_f08, mpi_alltoallv)
+THALWEG_FORTRAN_NAME(mpi_alltoallv_f08_, mpi_alltoallv)
+#endif
+
+#define PARAMETERS_mpi_alltoallw void* sendbuf, int* sendcounts, int* sdispls, int* sendtypes, \
+        void* recvbuf, int* recvcounts, int* rdispls, int* recvtypes, int* comm, int* ierror
+#define ARGUMENTS_mpi_alltoallw sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, \
+        recvtypes, comm, ierror
+typedef void Next_mpi_alltoallw(PARAMETERS_mpi_alltoallw);
+
+static void body_mpi_alltoallw(ThalwegNext* record, PARAMETERS_mpi_alltoallw) {
+    int error;
+    void* trial = NULL;
+    if (thalweg_take_mpi_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, *comm, &error, &trial)) {
+        if (ierror != NULL) *ierror = error;
+        return;
+    }
+    Next_mpi_alltoallw* next = (Next_mpi_alltoallw*)thalweg_next(record);
+    if (next == NULL) {
+        if (ierror != NULL) *ierror = thalweg_missing_error();
+        return;
+    }
+    /* The native binding may call the C function: that is this call, asked about already. */
+    int outermost = thalweg_enter(__builtin_frame_address(0));
+    if (trial != NULL) thalweg_native_begins(trial);
+    next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, ierror);
+    if (trial != NULL) thalweg_native_ended(trial);
+    if (outermost) thalweg_leave();
+}
+
+THALWEG_FORTRAN_NAME(mpi_alltoallw, mpi_alltoallw)
+THALWEG_FORTRAN_NAME(mpi_alltoallw_, mpi_alltoallw)
+THALWEG_FORTRAN_NAME(mpi_alltoallw__, mpi_alltoallw)
+THALWEG_FORTRAN_NAME(MPI_ALLTOALLW, mpi_alltoallw)
+#if defined(OPEN_MPI)
+THALWEG_FORTRAN_NAME(mpi_alltoallw_f08, mpi_alltoallw)
+THALWEG_FORTRAN_NAME(mpi_alltoallw_f08_, mpi_alltoallw)
+#endif

@@ -12,49 +12,6 @@ int wrap_MPI_Barrier(ThalwegHandle comm) {
     return next(comm);
 }
 
-typedef int Next_MPI_Alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
-        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm);
-Next_MPI_Alltoall wrap_MPI_Alltoall THALWEG_WRAPS(MPI_Alltoall);
-static ThalwegNext next_MPI_Alltoall = {"MPI_Alltoall", (void*)wrap_MPI_Alltoall, NULL};
-
-int wrap_MPI_Alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
-        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
-    thalweg_meeting(comm);
-    Next_MPI_Alltoall* next = (Next_MPI_Alltoall*)thalweg_next(&next_MPI_Alltoall);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-}
-
-typedef int Next_MPI_Alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
-        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
-        ThalwegHandle recvtype, ThalwegHandle comm);
-Next_MPI_Alltoallv wrap_MPI_Alltoallv THALWEG_WRAPS(MPI_Alltoallv);
-static ThalwegNext next_MPI_Alltoallv = {"MPI_Alltoallv", (void*)wrap_MPI_Alltoallv, NULL};
-
-int wrap_MPI_Alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
-        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
-        ThalwegHandle recvtype, ThalwegHandle comm) {
-    thalweg_meeting(comm);
-    Next_MPI_Alltoallv* next = (Next_MPI_Alltoallv*)thalweg_next(&next_MPI_Alltoallv);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-}
-
-typedef int Next_MPI_Alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
-        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
-        const void* recvtypes, ThalwegHandle comm);
-Next_MPI_Alltoallw wrap_MPI_Alltoallw THALWEG_WRAPS(MPI_Alltoallw);
-static ThalwegNext next_MPI_Alltoallw = {"MPI_Alltoallw", (void*)wrap_MPI_Alltoallw, NULL};
-
-int wrap_MPI_Alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
-        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
-        const void* recvtypes, ThalwegHandle comm) {
-    thalweg_meeting(comm);
-    Next_MPI_Alltoallw* next = (Next_MPI_Alltoallw*)thalweg_next(&next_MPI_Alltoallw);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-}
-
 typedef int Next_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle datatype,
         ThalwegHandle op, int root, ThalwegHandle comm);
 Next_MPI_Reduce wrap_MPI_Reduce THALWEG_WRAPS(MPI_Reduce);

@@ -24,6 +24,18 @@ def c_wrapper(call):
             *get_next,
             f"    return next({arguments});",
         )
+    elif call.template == "blocking":
+        out += lines(
+            "    int error;",
+            "    void* trial = NULL;",
+            f"    if (thalweg_take_{call.entry()}({arguments}, &error, &trial)) return error;",
+            *get_next,
+            f"    if (trial == NULL) return next({arguments});",
+            "    thalweg_native_begins(trial);",
+            f"    error = next({arguments});",
+            "    thalweg_native_ended(trial);",
+            "    return error;",
+        )
     elif call.template == "collective":
         # The way of a call that nobody wants to see has no frame of its own.
         out = out.replace(

@@ -30,20 +30,24 @@ def fortran_wrapper(call):
         "    int own_error = 0; /* mpi_f08 may leave ierror out */",
         f"    if ({last} == NULL) {last} = &own_error;",
     ]
-    if call.template in ("collective", "request", "end"):
+    if call.template in ("collective", "request", "end", "blocking"):
+        timed = call.template == "blocking"
         # What C has as a pointer stays one: buffers, arrays, results.
         pointers = {name for kind, name in call.parameters if kind.endswith("*")}
         passed = ", ".join(n if n in pointers else "*" + n for n in names[:-1])
         out += lines(
             "    int error;",
-            f"    if (thalweg_take_{low}({passed}, &error)) {{",
+            "    void* trial = NULL;" if timed else None,
+            f"    if (thalweg_take_{low}({passed}, &error{', &trial' if timed else ''})) {{",
             f"        if ({last} != NULL) *{last} = error;",
             "        return;",
             "    }",
             *get_next,
             "    /* The native binding may call the C function: that is this call, asked about already. */",
             "    int outermost = thalweg_enter(__builtin_frame_address(0));",
+            "    if (trial != NULL) thalweg_native_begins(trial);" if timed else None,
             f"    next({arguments});",
+            "    if (trial != NULL) thalweg_native_ended(trial);" if timed else None,
             "    if (outermost) thalweg_leave();",
         )
     elif call.template in ("wait", "test"):

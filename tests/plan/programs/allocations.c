@@ -1,47 +1,7 @@
 /* A broadcast whose plan is cached takes no memory from the heap, also after an option was set to what it
  * was, and a small one takes the short way. The program's own malloc counts the calls that come from the
  * preload object. */
-#include "check.h"
-
-extern void* __libc_malloc(size_t);
-extern void* __libc_calloc(size_t, size_t);
-extern void* __libc_realloc(void*, size_t);
-
-static int counting = 0;
-static unsigned long from_us = 0;
-static uintptr_t our_begin = 0, our_end = 0;
-
-static void count(uintptr_t caller) {
-    if (counting && caller >= our_begin && caller < our_end) ++from_us;
-}
-void* malloc(size_t bytes) {
-    count((uintptr_t)__builtin_return_address(0));
-    return __libc_malloc(bytes);
-}
-void* calloc(size_t items, size_t bytes) {
-    count((uintptr_t)__builtin_return_address(0));
-    return __libc_calloc(items, bytes);
-}
-void* realloc(void* old, size_t bytes) {
-    count((uintptr_t)__builtin_return_address(0));
-    return __libc_realloc(old, bytes);
-}
-
-/* The addresses that the preload object is mapped to. */
-static void find_us(void) {
-    Dl_info info;
-    if (look_last_call == NULL || !dladdr((void*)look_last_call, &info)) return;
-    FILE* const maps = fopen("/proc/self/maps", "r");
-    char line[1024];
-    while (maps && fgets(line, sizeof line, maps)) {
-        unsigned long begin, end;
-        if (strstr(line, strrchr(info.dli_fname, '/')) == NULL || sscanf(line, "%lx-%lx", &begin, &end) != 2)
-            continue;
-        if (our_begin == 0 || begin < our_begin) our_begin = begin;
-        if (end > our_end) our_end = end;
-    }
-    if (maps) fclose(maps);
-}
+#include "allocation_count.h"
 
 int main(int argc, char** argv) {
     check_start(&argc, &argv, MPI_THREAD_SINGLE);

@@ -1,0 +1,157 @@
+#include "plan/plan_account.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cinttypes>
+#include <cmath>
+
+#include "plan/report_text.h"
+
+namespace thalweg {
+
+namespace {
+
+constexpr std::size_t most_plans = 1024;
+
+constinit std::mutex plans_mutex;
+std::vector<std::shared_ptr<PlanAccount>>& plans() {
+    static auto* const list = new std::vector<std::shared_ptr<PlanAccount>>;
+    return *list;
+}
+
+double median(std::vector<double> samples) {
+    if (samples.empty()) return 0;
+    const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+    std::nth_element(samples.begin(), middle, samples.end());
+    return *middle;
+}
+
+const char* text_of(PlanAccount::Once once) {
+    switch (once) {
+        case PlanAccount::Once::measured:
+            return "measured";
+        case PlanAccount::Once::model:
+            return "model";
+        case PlanAccount::Once::unknown:
+            break;
+    }
+    return "unknown";
+}
+
+// JSON has no infinity.
+std::string calls_json(double calls) {
+    if (std::isinf(calls)) return "\"never\"";
+    char text[32];
+    const auto end = std::to_chars(text, text + sizeof text, calls, std::chars_format::general, 6);
+    return std::string(text, end.ptr);
+}
+
+std::string time_text(double seconds) { return seconds_text(static_cast<std::uint64_t>(seconds * 1e9)); }
+
+template <typename Row>
+void each_plan(Row row) {
+    for (std::size_t plan = 0;; ++plan) {
+        const std::shared_ptr<PlanAccount> account = account_of(plan);
+        if (account == nullptr) return;
+        row(account->figures());
+    }
+}
+
+}  // namespace
+
+void NativeTimes::add(double seconds) {
+    const std::lock_guard lock(mutex_);
+    if (samples_.size() < most) samples_.push_back(seconds);
+}
+
+std::vector<double> NativeTimes::samples() const {
+    const std::lock_guard lock(mutex_);
+    return samples_;
+}
+
+PlanAccount::PlanAccount(CallKind kind, std::string algorithm, int ranks,
+                         std::shared_ptr<const NativeTimes> native, double model_once_seconds)
+    : kind_(kind),
+      algorithm_(std::move(algorithm)),
+      ranks_(ranks),
+      native_(std::move(native)),
+      model_once_seconds_(model_once_seconds) {}
+
+void PlanAccount::add_run(double seconds) {
+    const std::lock_guard lock(mutex_);
+    runs_[starts_++ % most_runs] = seconds;
+}
+
+PlanAccount::Figures PlanAccount::figures() const {
+    Figures figures;
+    figures.kind = kind_;
+    figures.algorithm = algorithm_;
+    figures.ranks = ranks_;
+    std::vector<double> runs;
+    {
+        const std::lock_guard lock(mutex_);
+        figures.starts = starts_;
+        // The first start does what later ones need not.
+        const std::size_t known = std::min<std::uint64_t>(starts_, most_runs);
+        const std::size_t first = starts_ > 1 && starts_ <= most_runs ? 1 : 0;
+        runs.assign(runs_ + first, runs_ + known);
+    }
+    std::vector<double> once = native_ == nullptr ? std::vector<double>{} : native_->samples();
+    figures.once = once.empty() ? Once::unknown : Once::measured;
+    if (once.empty() && model_once_seconds_ > 0) {
+        once = {model_once_seconds_};
+        figures.once = Once::model;
+    }
+    figures.init_seconds = init_seconds_;
+    figures.plan_seconds = median(runs);
+    figures.once_seconds = median(once);
+    if (figures.once != Once::unknown && !runs.empty())
+        figures.even = break_even({&init_seconds_, 1}, once, runs);
+    return figures;
+}
+
+void keep_account(std::shared_ptr<PlanAccount> account) {
+    const std::lock_guard lock(plans_mutex);
+    if (plans().size() < most_plans) plans().push_back(std::move(account));
+}
+
+std::shared_ptr<PlanAccount> account_of(std::size_t plan) {
+    const std::lock_guard lock(plans_mutex);
+    return plan < plans().size() ? plans()[plan] : nullptr;
+}
+
+std::string plans_json() {
+    std::string text;
+    each_plan([&](const PlanAccount::Figures& plan) {
+        append(text, "%s\n  {\"operation\": \"%s\", \"algorithm\": ", text.empty() ? "" : ",",
+               thalweg::text_of(plan.kind));
+        text += quoted(plan.algorithm);
+        append(text, ", \"ranks\": %d, \"starts\": %" PRIu64, plan.ranks, plan.starts);
+        text += ", \"init_seconds\": " + time_text(plan.init_seconds) +
+                ", \"plan_seconds\": " + time_text(plan.plan_seconds) +
+                ", \"once_seconds\": " + time_text(plan.once_seconds);
+        append(text, ", \"once_from\": \"%s\"", text_of(plan.once));
+        if (plan.once != PlanAccount::Once::unknown && plan.starts != 0)
+            text += ", \"break_even\": " + calls_json(plan.even.calls) +
+                    ", \"break_even_low\": " + calls_json(plan.even.low) +
+                    ", \"break_even_high\": " + calls_json(plan.even.high);
+        text += '}';
+    });
+    return text;
+}
+
+std::string plans_table() {
+    std::string text;
+    each_plan([&](const PlanAccount::Figures& plan) {
+        append(text, "  plan %s, %s: made in %s s, %" PRIu64 " starts of %s s", thalweg::text_of(plan.kind),
+               plan.algorithm.c_str(), time_text(plan.init_seconds).c_str(), plan.starts,
+               time_text(plan.plan_seconds).c_str());
+        if (plan.once != PlanAccount::Once::unknown && plan.starts != 0)
+            append(text, ", natively %s s (%s): pays after %s calls", time_text(plan.once_seconds).c_str(),
+                   text_of(plan.once), calls_text(plan.even.calls).c_str());
+        text += '\n';
+    });
+    return text;
+}
+
+}  // namespace thalweg

@@ -1,0 +1,62 @@
+/* What thalweg_get_plan_stats says of a persistent alltoallv that is started, tested and waited for many
+ * times with other data each time. */
+#include "check.h"
+
+typedef int AlltoallvInit(const void*, const int*, const int*, MPI_Datatype, void*, const int*, const int*,
+                          MPI_Datatype, MPI_Comm, MPI_Info, MPI_Request*);
+
+enum { most = 4000 };
+
+int main(int argc, char** argv) {
+    const char* const level = getenv("THALWEG_TEST_LEVEL");
+    check_start(&argc, &argv,
+                level != NULL && strcmp(level, "single") == 0 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE);
+    AlltoallvInit* alltoallv_init;
+    int (*plan_stats)(size_t, thalweg_plan_stats*);
+    *(void**)&alltoallv_init = dlsym(RTLD_DEFAULT, "MPI_Alltoallv_init");
+    *(void**)&plan_stats = dlsym(RTLD_DEFAULT, "thalweg_get_plan_stats");
+    CHECK(plan_stats != NULL, "no thalweg_get_plan_stats");
+    if (alltoallv_init == NULL) {
+        if (check_rank == 0) printf("skipped: this MPI has no MPI_Alltoallv_init\n");
+        MPI_Finalize();
+        return 77;
+    }
+    int counts[64], places[64];
+    static unsigned char from[64 * most], to[64 * most];
+    for (int peer = 0; peer < check_size; ++peer) {
+        counts[peer] = 100 + (check_rank + peer) * 300 % most;
+        places[peer] = peer * most;
+    }
+    thalweg_plan_stats stats;
+    CHECK(plan_stats(0, &stats) == THALWEG_NOT_FOUND, "a plan before the first");
+    MPI_Request plan;
+    alltoallv_init(from, counts, places, MPI_BYTE, to, counts, places, MPI_BYTE, MPI_COMM_WORLD,
+                   MPI_INFO_NULL, &plan);
+    CHECK(was_accelerated(), "a plan was declined: %s", last_reason());
+    CHECK(plan_stats(0, &stats) == THALWEG_OK && stats.starts == 0 && stats.init_seconds > 0,
+          "a plan that was not started");
+    CHECK(stats.break_even != stats.break_even, "a break-even of a plan that was not started: %g",
+          stats.break_even);
+    enum { starts = 40 };
+    for (int round = 0; round < starts; ++round) {
+        for (int peer = 0; peer < check_size; ++peer) {
+            fill(from + places[peer], (size_t)counts[peer], (unsigned)(round * 64 + check_rank));
+            memset(to + places[peer], poison_value, most);
+        }
+        MPI_Start(&plan);
+        if (round % 2 == 0) {
+            MPI_Wait(&plan, MPI_STATUS_IGNORE);
+        } else {
+            for (int flag = 0; !flag;) MPI_Test(&plan, &flag, MPI_STATUS_IGNORE);
+        }
+        for (int peer = 0; peer < check_size; ++peer)
+            verify(to + places[peer], (size_t)counts[peer], (unsigned)(round * 64 + peer), "a start");
+    }
+    MPI_Request_free(&plan);
+    CHECK(plan_stats(0, &stats) == THALWEG_OK, "a freed plan's figures");
+    CHECK(stats.starts == starts && stats.plan_seconds > 0, "%d starts", (int)stats.starts);
+    CHECK(strcmp(stats.operation, "alltoallv_init") == 0, "operation %s", stats.operation);
+    CHECK(plan_stats(1, &stats) == THALWEG_NOT_FOUND, "a second plan");
+    CHECK(plan_stats(0, NULL) == THALWEG_ERR_ARGUMENT, "no room for figures");
+    return check_end();
+}
