@@ -114,12 +114,9 @@ bool wants_ucx(const World& world) {
     return !world.single_host() || setting == TransportSetting::ucx;
 }
 
-// The same, and never where libucp was asked for.
+// Only where it was asked for: collectives that wait for the wire were faster without (decision 36).
 bool wants_shm(const World& world) {
-    const TransportSetting setting = world.settings().transport;
-    if (world.size() > most_processes) return false;
-    return setting == TransportSetting::shm ||
-           (setting == TransportSetting::automatic && !world.single_host());
+    return world.settings().transport == TransportSetting::shm && world.size() <= most_processes;
 }
 
 // Of the devices that could be rails. No two ranks without memory are alike.
