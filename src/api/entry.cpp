@@ -205,8 +205,29 @@ int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, in
     }
 }
 
-// Below the threshold as a broadcast. The blocks of an allgatherv are looked at behind it, where the number
-// of ranks is known.
+namespace {
+
+// The mean block of an allgatherv, which is equal on all ranks; `least` where that cannot be told here.
+std::uint64_t mean_block(const ThalwegCall& call, std::uint64_t least) {
+    const Host& mpi = *host();
+    int size = 0, inter = 0;
+    const std::int64_t type = type_size(call.receive_type);
+    if (type < 0 || call.comm == mpi.comm_null || mpi.Comm_test_inter(call.comm, &inter) != MPI_SUCCESS ||
+        inter != 0 || mpi.Comm_size(call.comm, &size) != MPI_SUCCESS)
+        return least;
+    std::uint64_t count = 0;
+    for (int rank = 0; rank < size; ++rank)
+        count +=
+            static_cast<std::uint64_t>(call.counts != nullptr ? call.counts[rank] : call.large_counts[rank]);
+    const auto ranks = static_cast<std::uint64_t>(size);
+    std::uint64_t bytes = 0;
+    if (__builtin_mul_overflow(count, static_cast<std::uint64_t>(type), &bytes)) return least;
+    return bytes / ranks + (bytes % ranks != 0);
+}
+
+}  // namespace
+
+// Below the threshold as a broadcast.
 int thalweg_entry_collective(const ThalwegCall* call, int* error) {
     const Collective collective = collective_of[call->operation];
     const std::uint64_t gate = gate_of(collective);
@@ -222,6 +243,12 @@ int thalweg_entry_collective(const ThalwegCall* call, int* error) {
             return 0;
         }
         if (bytes < gate) {
+            decline.anywhere(Reason::native_best, bytes);
+            return 0;
+        }
+    } else if (gate != 0) {
+        // Before its blocks are looked at one by one.
+        if (const std::uint64_t bytes = mean_block(*call, gate); bytes < gate) {
             decline.anywhere(Reason::native_best, bytes);
             return 0;
         }

@@ -154,9 +154,15 @@ bool completions_reach_us() {
         mpi.Recv_init(nullptr, 0, mpi.byte, rank, unlikely_tag, mpi.comm_world, &own) != MPI_SUCCESS)
         return false;
     all = arrives<int(MPI_Request*)>("MPI_Start", &own);
-    if (!all) mpi.Cancel(&own);  // the native one has started it
     int done = 0;
     mpi.Test(&own, &done, ignore);
+    // Started, through what stands in front of us, whether we heard of it or not. Left alone it would take a
+    // message of the program.
+    if (done == 0) {
+        mpi.Cancel(&own);
+        for (int tries = 0; done == 0 && tries < 1000; ++tries)
+            if (mpi.Test(&own, &done, ignore) != MPI_SUCCESS) break;
+    }
     if (all) all = arrives<int(MPI_Request*)>("MPI_Request_free", &own);
     if (own != mpi.request_null) mpi.Request_free(&own);
     return all;

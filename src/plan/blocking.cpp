@@ -85,18 +85,15 @@ const Decision& BlockingState::decide(Collective collective, std::uint64_t bytes
     return decided.by_bytes.emplace(bytes, decided.selector->decide(bytes)).first->second;
 }
 
-const std::shared_ptr<Lane>& BlockingState::lane(MPI_Comm comm) {
-    static const std::shared_ptr<Lane> none;
-    if (const NonblockingState* const attended_by = attended(communicator_)) {
-        lane_ = attended_by->lane();
-        return lane_;
-    }
-    if (!communicator_.open_now(comm)) return none;
+bool BlockingState::shares_numbers() const { return attended(communicator_) == nullptr; }
+
+std::shared_ptr<Lane> BlockingState::lane(MPI_Comm comm) {
+    if (const NonblockingState* const attended_by = attended(communicator_)) return attended_by->lane();
+    if (!communicator_.open_now(comm)) return nullptr;
     if (own_lane_ == nullptr)
         own_lane_ =
             std::make_shared<Lane>(*World::get(), communicator_.channel(), communicator_.mpi_transport());
-    lane_ = own_lane_;
-    return lane_;
+    return own_lane_;
 }
 
 // Nothing more can run on the lane; nor on the channel, where that is the communicator's.
@@ -107,7 +104,8 @@ void BlockingState::fail(Lane& lane) {
 
 void BlockingState::drop_idle() {
     if (own_lane_ != nullptr) own_lane_->drop_idle();
-    if (lane_ != nullptr) lane_->drop_idle();
+    const NonblockingState* const attended_by = attended(communicator_);
+    if (attended_by != nullptr && attended_by->lane() != nullptr) attended_by->lane()->drop_idle();
 }
 
 bool run_blocking(World& world, const CollectiveCall& call, int& error) {
@@ -146,7 +144,10 @@ bool run_blocking(World& world, const CollectiveCall& call, int& error) {
         return std::nullopt;
     };
     if (const auto reason = declines()) return left_to_native(*reason, shape.bytes);
-    const std::shared_ptr<Lane> lane = state.lane(call.comm);
+    // Making the channel touches what broadcasts keep, which another thread may be trimming.
+    std::optional<KeptMemory::InUse> in_use(std::in_place, communicator.memory());
+    std::shared_ptr<Lane> lane = state.lane(call.comm);
+    in_use.reset();
     if (lane == nullptr) return left_to_native(communicator.reason(), shape.bytes);
     // Again, because making the channel may have taught what the network is.
     decision = &state.decide(call.collective, shape.bytes, generation);
@@ -159,7 +160,7 @@ bool run_blocking(World& world, const CollectiveCall& call, int& error) {
     Carriage carriage{lane, communicator.topology(), *decision, state.policy(), generation};
     if (state.shares_numbers()) carriage.numbers.push_back(communicator.next_operation());
     Status status = Status::ok;
-    std::unique_ptr<Ongoing> ongoing = assemble(communicator, call, shape, carriage, status);
+    std::unique_ptr<Ongoing> ongoing = assemble(communicator, call, shape, std::move(carriage), status);
     // Wrong on this rank, and so for MPI on all of them.
     if (status == Status::invalid_argument) return left_to_native(Reason::invalid, shape.bytes);
     if (ongoing == nullptr) {
@@ -170,10 +171,14 @@ bool run_blocking(World& world, const CollectiveCall& call, int& error) {
     note_accelerated(to_text(*decision->choice), decision->reason, shape.bytes);
     ongoing->run();
     error = ongoing->finish();
-    if (__builtin_expect(reserve_in_use() != 0, 0)) communicator.relieve_reserve();
+    if (__builtin_expect(reserve_in_use() != 0, 0)) {
+        const KeptMemory::InUse held(communicator.memory());
+        communicator.relieve_reserve();
+    }
     if (error == MPI_SUCCESS) return true;
     state.fail(*lane);
     ongoing.reset();
+    lane.reset();
     // The handler may free the communicator or never return: nothing of ours is touched afterwards.
     host()->Comm_call_errhandler(call.comm, error);
     return true;

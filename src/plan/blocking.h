@@ -33,10 +33,10 @@ class BlockingState {
 
     // Where an operation runs. Collective, where the channel has to be made first. Null, on all ranks, where
     // the communicator is native for good. Throws std::bad_alloc.
-    const std::shared_ptr<Lane>& lane(MPI_Comm comm);
+    std::shared_ptr<Lane> lane(MPI_Comm comm);
     WaitPolicy policy() const;
     // lane() is on the channel of the communicator, which numbers what runs there.
-    bool shares_numbers() const { return lane_ != nullptr && lane_ == own_lane_; }
+    bool shares_numbers() const;
 
     // An operation on it failed.
     void fail(Lane& lane);
@@ -62,8 +62,8 @@ class BlockingState {
     Communicator& communicator_;
     Inputs decided_from_;
     std::array<Decided, collective_count> decided_;
-    std::shared_ptr<Lane> own_lane_;  // on the communicator's channel
-    std::shared_ptr<Lane> lane_;      // the one used last
+    // On the communicator's channel. The lane of nonblocking operations is theirs alone to keep.
+    std::shared_ptr<Lane> own_lane_;
 };
 
 // True: done, and `error` is what the call returns. False: the native library has the call. Collective over

@@ -112,12 +112,21 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial) {
         if (turn == Trial::Turn::native_timed) trial = &its;
         return false;
     }
+    // Looked at before anything is set up; all ranks are at the same turn.
+    if (turn == Trial::Turn::ours &&
+        (!communicator->survey_now(call.comm) ||
+         (communicator->topology().nodes() < 2 && world.leaves_one_host(call.collective)))) {
+        its.decide(false);
+        count_declined(*communicator, call, Reason::native_best);
+        return false;
+    }
     const std::uint64_t began_ns = now_ns();
     if (!run_now(call, error)) {
         its.decide(false);
         return false;
     }
-    if (turn == Trial::Turn::ours_timed) its.add_ours(seconds(now_ns() - began_ns));
+    // Where it failed, the error handler may have freed the communicator, and the trial with it.
+    if (error == MPI_SUCCESS && turn == Trial::Turn::ours_timed) its.add_ours(seconds(now_ns() - began_ns));
     return true;
 }
 

@@ -233,6 +233,7 @@ std::unique_ptr<Ongoing> assemble(Communicator& communicator, const CollectiveCa
     }
     choose_loads(call, shape, communicator.rank(), key.blocks, ongoing->options());
     key.collective = call.collective;
+    key.choice = *carriage.decision.choice;
     key.root = call.root;
     key.generation = carriage.generation;
     key.element_bytes = shape.reducer.element_bytes;

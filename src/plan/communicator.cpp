@@ -34,7 +34,7 @@ constexpr Picoseconds sleeping_hop = 30'000'000;
 std::string family_of(const char* library_version) {
     const std::string_view version = library_version;
     if (version.find("Open MPI") != version.npos) return "openmpi";
-    if (version.find("Intel") != version.npos) return "impi";
+    if (version.find("Intel(R) MPI") != version.npos) return "impi";
     return "mpich";
 }
 

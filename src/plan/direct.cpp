@@ -125,14 +125,15 @@ bool attempt(Do action) try {
 }  // namespace
 
 void open_direct(MPI_Comm comm, Lane& lane, Ongoing* ongoing, int rank, int size) {
-    if (!lane.transport().capabilities().one_sided) return;  // equal on all ranks, as the carrier is
+    // Of memory inside hosts it says whom this rank may write to, which ranks need not have in common.
+    const bool able = lane.transport().capabilities().one_sided;
     const QuietErrors quiet(comm);
     const Host& mpi = *host();
     Letterbox box{
         rank, size, ongoing == nullptr ? nullptr : ongoing->parts().front().run.get(), {}, 0, {}, {}, {}, {},
         {},   {}};
-    bool ready =
-        box.run != nullptr && attempt([&] { return !failed(expose(box, lane, ongoing->buffer().data())); });
+    bool ready = able && box.run != nullptr &&
+                 attempt([&] { return !failed(expose(box, lane, ongoing->buffer().data())); });
     std::uint64_t most[2] = {!ready, box.key.size()};
     if (!combined(comm, mpi.max, most) || most[0] != 0) return;
     box.key_room = (most[1] + 7) / 8 * 8;

@@ -42,7 +42,7 @@ bool read_letter(const LetterArrays& side, int index, int peer, std::vector<Lett
     const MPI_Datatype type = side.types != nullptr ? side.types[index] : side.type;
     if (count < 0) return false;
     // A type that goes with no elements need not be one.
-    if (count == 0 && side.types != nullptr) {
+    if (count == 0) {
         letters.push_back({peer, {}, 0});
         return true;
     }

@@ -55,8 +55,11 @@ struct RunKey {
     Collective collective = Collective::bcast;
     std::uint64_t bytes = 0;
     int root = 0;
-    std::uint64_t decided_bytes = 0;  // the size that the algorithm was chosen for: a last piece is smaller
-    std::uint32_t generation = 0;     // of the settings that chose it
+    // The algorithm, because calls that choose differently share a lane, and ranks give runs back at
+    // different times; and the size it was chosen for: a last piece is smaller.
+    Choice choice;
+    std::uint64_t decided_bytes = 0;
+    std::uint32_t generation = 0;  // of the settings that chose it
     std::uint64_t element_bytes = 1;
     bool in_place = false;
     std::vector<Block> blocks;         // of an allgather whose blocks differ

@@ -268,12 +268,13 @@ int Ongoing::finish() {
 }
 
 void Ongoing::release() {
-    input_.release();
-    buffer_.release();
     for (Part& part : parts_)
         if (options_.lane != nullptr) options_.lane->give_back(std::move(part.run));
     parts_.clear();
+    // A lane of its own may have exposed the buffer.
     options_.lane.reset();
+    input_.release();
+    buffer_.release();
     options_.record.reset();
 }
 

@@ -96,9 +96,13 @@ class World {
     Network network() const;
     void learn(const Network& network);
 
-    // Every rank is on one host, where the native library has every call that nobody asked an algorithm for.
+    // On one host the native library has every call that nobody asked an algorithm for.
+    bool leaves_one_host(Collective collective) const {
+        return leaves_one_host_[static_cast<std::size_t>(collective)];
+    }
+    // And every rank is on one.
     bool leaves_all_native(Collective collective) const {
-        return single_host_ && leaves_one_host_[static_cast<std::size_t>(collective)];
+        return single_host_ && leaves_one_host(collective);
     }
 
     // Whether blocking ones were handed on unseen at any time: they are not in the report.

@@ -256,7 +256,7 @@ const Host* find_host() {
 // standard and in MPICH 5.0.2, and MPI_ERRORS_RETURN in Intel MPI 2021.18. A handler of our own that does
 // nothing would not be the latter everywhere: where one has run, MPICH 5.0.2 returns success.
 void complete_host() {
-    if (host() == nullptr || std::strstr(storage.library_version, "Intel") == nullptr) return;
+    if (host() == nullptr || std::strncmp(storage.library_version, "Intel(R) MPI", 12) != 0) return;
     storage.errors_return = reinterpret_cast<MPI_Errhandler>(std::uintptr_t{0x142});
 }
 #else

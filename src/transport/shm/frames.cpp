@@ -80,12 +80,22 @@ bool ShmPort::Impl::listen() {
     bool moved = false;
     for (std::size_t word = 0; word < unread_.size(); ++word) {
         std::atomic<std::uint64_t>& written = segment_.header().written[word];
-        if (written.load(std::memory_order_relaxed) != 0) unread_[word] |= written.exchange(0);
+        if (written.load(std::memory_order_relaxed) != 0) {
+            unread_[word] |= written.exchange(0);
+            // What is read of the rings now is no older: their writers look at the bit after they have
+            // written.
+            std::atomic_thread_fence(std::memory_order_seq_cst);
+        }
         for (std::uint64_t bits = unread_[word]; bits != 0; bits &= bits - 1) {
             const auto ring = static_cast<std::uint32_t>(word * 64 + std::countr_zero(bits));
+            // No ring of ours: whoever set the bit has written nonsense.
+            if (ring >= segment_.rings() || ring >= by_ring_.size()) {
+                unread_[word] &= ~(std::uint64_t{1} << ring % 64);
+                continue;
+            }
             Peer* const peer = sender_of(ring);
             // One that has not been met yet is looked at again.
-            const bool more = peer == nullptr ? ring < segment_.rings() : drain(*peer, frames_at_a_time);
+            const bool more = peer == nullptr || drain(*peer, frames_at_a_time);
             moved |= peer != nullptr;
             if (!more) unread_[word] &= ~(std::uint64_t{1} << ring % 64);
         }

@@ -182,9 +182,7 @@ void ShmPort::Impl::look_for_deaths() {
         if (peer->dead) continue;
         // What it wrote while it lived counts.
         for (std::uint32_t ring = 0; ring < by_ring_.size() && !peer->heard; ++ring) sender_of(ring);
-        if (peer->heard)
-            while (!peer->dead && drain(*peer, ~0u)) {
-            }
+        if (peer->heard) drain(*peer, ~0u);
         if (!peer->dead) mourn(*peer, "its process has ended");
     }
 }

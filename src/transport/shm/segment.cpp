@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -94,6 +95,12 @@ Status OwnSegment::create(std::uint32_t process, std::uint32_t rings, std::size_
     if (!memory_) return refuse("memfd_create");
     arena_bytes_ = up_to_pages(arena_bytes);
     const std::size_t bytes = segment_bytes(rings, arena_bytes_);
+    // Beyond this limit ftruncate would not only fail but end the process by a signal.
+    rlimit limit = {};
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) {
+        errno = EFBIG;
+        return refuse("the limit on the size of files");
+    }
     if (ftruncate(memory_.get(), static_cast<off_t>(bytes)) != 0) return refuse("ftruncate");
     // Nobody can make it smaller, which would end everyone who has it mapped.
     if (fcntl(memory_.get(), F_ADD_SEALS, seals) != 0) return refuse("sealing shared memory");
@@ -163,7 +170,9 @@ Status PeerSegment::attach(const Address& address, const Address& own, bool may_
         return Status::unsupported;
     }
     const auto bytes = static_cast<std::size_t>(status.st_size);
-    if (bytes < rings_begin() || fcntl(memory.get(), F_GET_SEALS) != seals) {
+    // Kernels may add a seal of their own, against execution.
+    const int sealed = fcntl(memory.get(), F_GET_SEALS);
+    if (bytes < rings_begin() || sealed < 0 || (sealed & seals) != seals) {
         why = "its shared memory is none of ours";
         return Status::mismatch;
     }

@@ -86,6 +86,7 @@ Status UcxPort::Impl::configure(const Rail& rail, ucp_config_t* config, std::str
         if (setting.value.empty()) continue;
         const std::string variable = std::string(prefix) + "_UCX_" + setting.name;
         if (std::getenv(variable.c_str())) continue;
+        if (!setting.needed && std::getenv((std::string("UCX_") + setting.name).c_str())) continue;
         const ucs_status_t status = ucp_.config_modify(config, setting.name, setting.value.c_str());
         if (status != UCS_OK && setting.needed) {
             why = "libucp refuses " + std::string(setting.name) + "=" + setting.value + ": " +
