@@ -24,7 +24,7 @@ def expect(condition, *what):
         sys.exit("FAILED: " + " ".join(str(each) for each in what))
 
 
-def launch(program, *options, **variables):
+def launch(program, *options, again=2, **variables):
     """The finished process; with Thalweg in front where the case asks for it, which must then have been there."""
     report = folder / "report.json"
     report.unlink(missing_ok=True)
@@ -37,6 +37,9 @@ def launch(program, *options, **variables):
         result = subprocess.run(command, capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired as late:
         sys.exit(f"FAILED: no end after {late.timeout:g} s: {command}\n{late.stdout}\n{late.stderr}")
+    # Open MPI 5's launcher says so now and then where another one starts beside it: nothing of ours has run.
+    if again and "listener thread failed to start" in result.stderr:
+        return launch(program, *options, again=again - 1, **variables)
     result.about = f"{' '.join(command)}\nexit status {result.returncode}\n{result.stdout}{result.stderr}"
     if wrapper == "thalweg" and result.returncode == 0:
         expect(report.is_file(), "Thalweg wrote no report, so it was not there:", result.about)
