@@ -186,13 +186,22 @@ def case_bigcount(context):
     expect(run.count("taken") == ["3", "3"], run)
 
 
+def sessions(context, **options):
+    """On a busy machine MPICH 5.0.2 fails in MPI_Comm_create_from_group in one run of eight, without us too."""
+    for _ in range(5):
+        run = context.program("sessions", 2, **options)
+        if run.code == 0 or not re.search("create_from_group|failed to unpack address", run.out + run.err):
+            break
+    return run
+
+
 def case_sessions(context):
     if not context.exported("MPI_Session_init"):
         raise Skipped("this library has no sessions")
-    plain = context.program("sessions", 2, preload=None)
+    plain = sessions(context, preload=None)
     if plain.code != 0:
         raise Skipped(f"sessions do not work here without us either: exit status {plain.code}")
-    run = context.program("sessions", 2)
+    run = sessions(context)
     expect(run.code == 0 and run.out == plain.out, run, plain)
     # Ranks have no number before their communicator exists: all report as 0.
     epochs = plain.out.split()[0]
