@@ -313,6 +313,7 @@ int thalweg_entry_neighbours(MPI_Comm comm, int* sources, int* destinations) {
     *destinations = static_cast<int>(found->destinations.size());
     return 1;
 }
+int thalweg_entry_may_exchange(void) { return may_exchange(); }
 int thalweg_entry_exchange(const ThalwegCall* call, int* error, void** trial) {
     try {
         Trial* its = nullptr;

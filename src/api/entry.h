@@ -125,6 +125,8 @@ int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* 
 
 /* How many neighbours comm's topology gives this rank, as entries of the arrays of a call. 0: it has none. */
 int thalweg_entry_neighbours(MPI_Comm comm, int* sources, int* destinations);
+/* Whether thalweg_entry_exchange could take any call: asked before its arguments are made ready. */
+int thalweg_entry_may_exchange(void);
 /* A blocking alltoall. 1: done, or failed, and *error is what the call returns. 0: declined, call the native
  * library; where *trial is set, between the two functions that follow, which take the time. */
 int thalweg_entry_exchange(const ThalwegCall* call, int* error, void** trial);

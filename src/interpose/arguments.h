@@ -19,9 +19,10 @@ inline ThalwegCall broadcast(ThalwegOperation operation, void* buffer, MPI_Count
     return call;
 }
 
-inline ThalwegCall allgather(ThalwegOperation operation, const void* send, MPI_Count send_count,
-                             MPI_Datatype send_type, void* receive, MPI_Count receive_count,
-                             MPI_Datatype receive_type, MPI_Comm comm) {
+// The same number of elements from or for every rank.
+inline ThalwegCall blocks(ThalwegOperation operation, const void* send, MPI_Count send_count,
+                          MPI_Datatype send_type, void* receive, MPI_Count receive_count,
+                          MPI_Datatype receive_type, MPI_Comm comm) {
     ThalwegCall call = broadcast(operation, receive, receive_count, receive_type, 0, comm);
     call.send = send;
     call.send_count = send_count;
@@ -33,7 +34,7 @@ inline ThalwegCall allgatherv(ThalwegOperation operation, const void* send, MPI_
                               MPI_Datatype send_type, void* receive, const void* counts,
                               const void* displacements, MPI_Datatype receive_type, MPI_Comm comm,
                               bool large) {
-    ThalwegCall call = allgather(operation, send, send_count, send_type, receive, 0, receive_type, comm);
+    ThalwegCall call = blocks(operation, send, send_count, send_type, receive, 0, receive_type, comm);
     if (large) {
         call.large_counts = static_cast<const MPI_Count*>(counts);
         call.large_displacements = static_cast<const MPI_Aint*>(displacements);
@@ -58,5 +59,42 @@ inline ThalwegCall barrier(ThalwegOperation operation, MPI_Comm comm) {
     call.comm = comm;
     return call;
 }
+
+// One side of a call with arrays: a type for all messages, or one for each.
+struct Arguments {
+    const void* counts;
+    const void* displacements;
+    MPI_Datatype type;
+    const MPI_Datatype* types;
+};
+
+// Displacements are addresses where each message has a type of its own, whatever the counts are.
+inline ThalwegArrays arrays(const Arguments& side, bool large, bool addresses) {
+    ThalwegArrays made{};
+    if (large)
+        made.large_counts = static_cast<const MPI_Count*>(side.counts);
+    else
+        made.counts = static_cast<const int*>(side.counts);
+    if (large || addresses)
+        made.large_displacements = static_cast<const MPI_Aint*>(side.displacements);
+    else
+        made.displacements = static_cast<const int*>(side.displacements);
+    made.types = side.types;
+    return made;
+}
+
+// Arrays on both sides.
+inline ThalwegCall letters(ThalwegOperation operation, const void* send, const Arguments& sent, void* receive,
+                           const Arguments& received, MPI_Comm comm, bool large) {
+    ThalwegCall call = blocks(operation, send, 0, sent.type, receive, 0, received.type, comm);
+    const bool addresses = operation == thalweg_neighbor_alltoallw ||
+                           operation == thalweg_ineighbor_alltoallw ||
+                           operation == thalweg_neighbor_alltoallw_init;
+    call.sent = arrays(sent, large, addresses);
+    call.received = arrays(received, large, addresses);
+    return call;
+}
+
+inline const MPI_Datatype* types_at(const void* types) { return static_cast<const MPI_Datatype*>(types); }
 
 }  // namespace thalweg::arguments

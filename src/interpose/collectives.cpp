@@ -36,8 +36,8 @@ extern "C" {
 int thalweg_take_MPI_Allgather(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
                                void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
                                ThalwegHandle comm, int* error) {
-    return take(allgather(thalweg_allgather, sendbuf, sendcount, TYPE(sendtype), recvbuf, recvcount,
-                          TYPE(recvtype), COMM(comm)),
+    return take(blocks(thalweg_allgather, sendbuf, sendcount, TYPE(sendtype), recvbuf, recvcount,
+                       TYPE(recvtype), COMM(comm)),
                 error, FRAME);
 }
 int thalweg_take_MPI_Allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
@@ -63,8 +63,8 @@ int thalweg_take_MPI_Allreduce(const void* sendbuf, void* recvbuf, ThalwegCount 
 int thalweg_take_mpi_allgather(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
                                int recvtype, int comm, int* error) {
     if (passes_by()) return 0;
-    return take(allgather(thalweg_allgather, buffer_of(sendbuf), sendcount, type_of(sendtype),
-                          buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
+    return take(blocks(thalweg_allgather, buffer_of(sendbuf), sendcount, type_of(sendtype),
+                       buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
                 error, FRAME) == 1;
 }
 int thalweg_take_mpi_allgatherv(void* sendbuf, int sendcount, int sendtype, void* recvbuf,

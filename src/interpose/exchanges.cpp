@@ -5,57 +5,12 @@
 #include <new>
 #include <vector>
 
-#include "interpose/offer.h"
+#include "interpose/arguments.h"
 
 using namespace thalweg;
+using namespace thalweg::arguments;
 
 namespace {
-
-ThalwegCall alltoall(ThalwegOperation operation, const void* send, MPI_Count send_count,
-                     MPI_Datatype send_type, void* receive, MPI_Count receive_count,
-                     MPI_Datatype receive_type, MPI_Comm comm) {
-    ThalwegCall call{};
-    call.operation = operation;
-    call.send = send;
-    call.send_count = send_count;
-    call.send_type = send_type;
-    call.receive = receive;
-    call.receive_count = receive_count;
-    call.receive_type = receive_type;
-    call.comm = comm;
-    return call;
-}
-
-ThalwegArrays arrays(const void* counts, const void* displacements, const MPI_Datatype* types, bool large) {
-    ThalwegArrays side{};
-    if (large) {
-        side.large_counts = static_cast<const MPI_Count*>(counts);
-        side.large_displacements = static_cast<const MPI_Aint*>(displacements);
-    } else {
-        side.counts = static_cast<const int*>(counts);
-        side.displacements = static_cast<const int*>(displacements);
-    }
-    side.types = types;
-    return side;
-}
-
-// One side of a call with arrays: a type for all messages, or one for each.
-struct Arguments {
-    const void* counts;
-    const void* displacements;
-    MPI_Datatype type;
-    const MPI_Datatype* types;
-};
-
-ThalwegCall alltoallv(ThalwegOperation operation, const void* send, const Arguments& sent, void* receive,
-                      const Arguments& received, MPI_Comm comm, bool large) {
-    ThalwegCall call = alltoall(operation, send, 0, sent.type, receive, 0, received.type, comm);
-    call.sent = arrays(sent.counts, sent.displacements, sent.types, large);
-    call.received = arrays(received.counts, received.displacements, received.types, large);
-    return call;
-}
-
-const MPI_Datatype* types_at(const void* types) { return static_cast<const MPI_Datatype*>(types); }
 
 // Fortran's types of all ranks as handles. Intercommunicators, where there are others, nobody takes.
 bool convert(const int* types, MPI_Comm comm, std::vector<MPI_Datatype>& handles) {
@@ -64,6 +19,7 @@ bool convert(const int* types, MPI_Comm comm, std::vector<MPI_Datatype>& handles
     if (comm == mpi.comm_null || mpi.Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter != 0 ||
         mpi.Comm_size(comm, &size) != MPI_SUCCESS)
         return false;
+    handles.reserve(static_cast<std::size_t>(size));
     for (int rank = 0; rank < size; ++rank) handles.push_back(type_of(types[rank]));
     return true;
 }
@@ -86,8 +42,8 @@ int offer_alltoallw(ThalwegOperation operation, void* sendbuf, const int* sendco
                     const int* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
                     const int* recvtypes, int comm, int* request, int* error, void* frame) {
     const auto use = [&](const void* send, const MPI_Datatype* sent, const MPI_Datatype* received) {
-        return offer_fortran(alltoallv(operation, send, {sendcounts, sdispls, {}, sent}, buffer_of(recvbuf),
-                                       {recvcounts, rdispls, {}, received}, comm_of(comm), false),
+        return offer_fortran(letters(operation, send, {sendcounts, sdispls, {}, sent}, buffer_of(recvbuf),
+                                     {recvcounts, rdispls, {}, received}, comm_of(comm), false),
                              request, error, frame);
     };
     return with_types(sendbuf, sendtypes, recvtypes, comm, error, use);
@@ -107,113 +63,113 @@ extern "C" {
 int thalweg_take_MPI_Ialltoall(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
                                void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
                                ThalwegHandle comm, void* request, int* error) {
-    return offer(alltoall(thalweg_ialltoall, sendbuf, sendcount, TYPE(sendtype), recvbuf, recvcount,
-                          TYPE(recvtype), COMM(comm)),
+    return offer(blocks(thalweg_ialltoall, sendbuf, sendcount, TYPE(sendtype), recvbuf, recvcount,
+                        TYPE(recvtype), COMM(comm)),
                  request, error, FRAME);
 }
 int thalweg_take_MPI_Alltoall_init(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
                                    void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
                                    ThalwegHandle comm, ThalwegHandle, void* request, int* error) {
-    return offer(alltoall(thalweg_alltoall_init, sendbuf, sendcount, TYPE(sendtype), recvbuf, recvcount,
-                          TYPE(recvtype), COMM(comm)),
+    return offer(blocks(thalweg_alltoall_init, sendbuf, sendcount, TYPE(sendtype), recvbuf, recvcount,
+                        TYPE(recvtype), COMM(comm)),
                  request, error, FRAME);
 }
 int thalweg_take_MPI_Ialltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                 ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
                                 const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm,
                                 void* request, int* error) {
-    return offer(alltoallv(thalweg_ialltoallv, sendbuf, {sendcounts, sdispls, TYPE(sendtype), nullptr},
-                           recvbuf, {recvcounts, rdispls, TYPE(recvtype), nullptr}, COMM(comm), false),
+    return offer(letters(thalweg_ialltoallv, sendbuf, {sendcounts, sdispls, TYPE(sendtype), nullptr}, recvbuf,
+                         {recvcounts, rdispls, TYPE(recvtype), nullptr}, COMM(comm), false),
                  request, error, FRAME);
 }
 int thalweg_take_MPI_Ialltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                   ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
                                   const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm,
                                   void* request, int* error) {
-    return offer(alltoallv(thalweg_ialltoallv, sendbuf, {sendcounts, sdispls, TYPE(sendtype), nullptr},
-                           recvbuf, {recvcounts, rdispls, TYPE(recvtype), nullptr}, COMM(comm), true),
+    return offer(letters(thalweg_ialltoallv, sendbuf, {sendcounts, sdispls, TYPE(sendtype), nullptr}, recvbuf,
+                         {recvcounts, rdispls, TYPE(recvtype), nullptr}, COMM(comm), true),
                  request, error, FRAME);
 }
 int thalweg_take_MPI_Alltoallv_init(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                     ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
                                     const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm,
                                     ThalwegHandle, void* request, int* error) {
-    return offer(alltoallv(thalweg_alltoallv_init, sendbuf, {sendcounts, sdispls, TYPE(sendtype), nullptr},
-                           recvbuf, {recvcounts, rdispls, TYPE(recvtype), nullptr}, COMM(comm), false),
+    return offer(letters(thalweg_alltoallv_init, sendbuf, {sendcounts, sdispls, TYPE(sendtype), nullptr},
+                         recvbuf, {recvcounts, rdispls, TYPE(recvtype), nullptr}, COMM(comm), false),
                  request, error, FRAME);
 }
 int thalweg_take_MPI_Alltoallv_init_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                       ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
                                       const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm,
                                       ThalwegHandle, void* request, int* error) {
-    return offer(alltoallv(thalweg_alltoallv_init, sendbuf, {sendcounts, sdispls, TYPE(sendtype), nullptr},
-                           recvbuf, {recvcounts, rdispls, TYPE(recvtype), nullptr}, COMM(comm), true),
+    return offer(letters(thalweg_alltoallv_init, sendbuf, {sendcounts, sdispls, TYPE(sendtype), nullptr},
+                         recvbuf, {recvcounts, rdispls, TYPE(recvtype), nullptr}, COMM(comm), true),
                  request, error, FRAME);
 }
 int thalweg_take_MPI_Ialltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                 const void* sendtypes, void* recvbuf, const void* recvcounts,
                                 const void* rdispls, const void* recvtypes, ThalwegHandle comm, void* request,
                                 int* error) {
-    return offer(alltoallv(thalweg_ialltoallw, sendbuf, {sendcounts, sdispls, {}, types_at(sendtypes)},
-                           recvbuf, {recvcounts, rdispls, {}, types_at(recvtypes)}, COMM(comm), false),
+    return offer(letters(thalweg_ialltoallw, sendbuf, {sendcounts, sdispls, {}, types_at(sendtypes)}, recvbuf,
+                         {recvcounts, rdispls, {}, types_at(recvtypes)}, COMM(comm), false),
                  request, error, FRAME);
 }
 int thalweg_take_MPI_Ialltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                   const void* sendtypes, void* recvbuf, const void* recvcounts,
                                   const void* rdispls, const void* recvtypes, ThalwegHandle comm,
                                   void* request, int* error) {
-    return offer(alltoallv(thalweg_ialltoallw, sendbuf, {sendcounts, sdispls, {}, types_at(sendtypes)},
-                           recvbuf, {recvcounts, rdispls, {}, types_at(recvtypes)}, COMM(comm), true),
+    return offer(letters(thalweg_ialltoallw, sendbuf, {sendcounts, sdispls, {}, types_at(sendtypes)}, recvbuf,
+                         {recvcounts, rdispls, {}, types_at(recvtypes)}, COMM(comm), true),
                  request, error, FRAME);
 }
 int thalweg_take_MPI_Alltoallw_init(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                     const void* sendtypes, void* recvbuf, const void* recvcounts,
                                     const void* rdispls, const void* recvtypes, ThalwegHandle comm,
                                     ThalwegHandle, void* request, int* error) {
-    return offer(alltoallv(thalweg_alltoallw_init, sendbuf, {sendcounts, sdispls, {}, types_at(sendtypes)},
-                           recvbuf, {recvcounts, rdispls, {}, types_at(recvtypes)}, COMM(comm), false),
+    return offer(letters(thalweg_alltoallw_init, sendbuf, {sendcounts, sdispls, {}, types_at(sendtypes)},
+                         recvbuf, {recvcounts, rdispls, {}, types_at(recvtypes)}, COMM(comm), false),
                  request, error, FRAME);
 }
 int thalweg_take_MPI_Alltoallw_init_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                       const void* sendtypes, void* recvbuf, const void* recvcounts,
                                       const void* rdispls, const void* recvtypes, ThalwegHandle comm,
                                       ThalwegHandle, void* request, int* error) {
-    return offer(alltoallv(thalweg_alltoallw_init, sendbuf, {sendcounts, sdispls, {}, types_at(sendtypes)},
-                           recvbuf, {recvcounts, rdispls, {}, types_at(recvtypes)}, COMM(comm), true),
+    return offer(letters(thalweg_alltoallw_init, sendbuf, {sendcounts, sdispls, {}, types_at(sendtypes)},
+                         recvbuf, {recvcounts, rdispls, {}, types_at(recvtypes)}, COMM(comm), true),
                  request, error, FRAME);
 }
 
 int thalweg_take_mpi_ialltoall(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
                                int recvtype, int comm, int* request, int* error) {
     if (!asked()) return 0;
-    return offer_fortran(alltoall(thalweg_ialltoall, buffer_of(sendbuf), sendcount, type_of(sendtype),
-                                  buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
+    return offer_fortran(blocks(thalweg_ialltoall, buffer_of(sendbuf), sendcount, type_of(sendtype),
+                                buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
                          request, error, FRAME);
 }
 int thalweg_take_mpi_alltoall_init(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
                                    int recvtype, int comm, int, int* request, int* error) {
     if (!asked()) return 0;
-    return offer_fortran(alltoall(thalweg_alltoall_init, buffer_of(sendbuf), sendcount, type_of(sendtype),
-                                  buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
+    return offer_fortran(blocks(thalweg_alltoall_init, buffer_of(sendbuf), sendcount, type_of(sendtype),
+                                buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
                          request, error, FRAME);
 }
 int thalweg_take_mpi_ialltoallv(void* sendbuf, const int* sendcounts, const int* sdispls, int sendtype,
                                 void* recvbuf, const int* recvcounts, const int* rdispls, int recvtype,
                                 int comm, int* request, int* error) {
     if (!asked()) return 0;
-    return offer_fortran(alltoallv(thalweg_ialltoallv, buffer_of(sendbuf),
-                                   {sendcounts, sdispls, type_of(sendtype), nullptr}, buffer_of(recvbuf),
-                                   {recvcounts, rdispls, type_of(recvtype), nullptr}, comm_of(comm), false),
-                         request, error, FRAME);
+    return offer_fortran(
+        letters(thalweg_ialltoallv, buffer_of(sendbuf), {sendcounts, sdispls, type_of(sendtype), nullptr},
+                buffer_of(recvbuf), {recvcounts, rdispls, type_of(recvtype), nullptr}, comm_of(comm), false),
+        request, error, FRAME);
 }
 int thalweg_take_mpi_alltoallv_init(void* sendbuf, const int* sendcounts, const int* sdispls, int sendtype,
                                     void* recvbuf, const int* recvcounts, const int* rdispls, int recvtype,
                                     int comm, int, int* request, int* error) {
     if (!asked()) return 0;
-    return offer_fortran(alltoallv(thalweg_alltoallv_init, buffer_of(sendbuf),
-                                   {sendcounts, sdispls, type_of(sendtype), nullptr}, buffer_of(recvbuf),
-                                   {recvcounts, rdispls, type_of(recvtype), nullptr}, comm_of(comm), false),
-                         request, error, FRAME);
+    return offer_fortran(
+        letters(thalweg_alltoallv_init, buffer_of(sendbuf), {sendcounts, sdispls, type_of(sendtype), nullptr},
+                buffer_of(recvbuf), {recvcounts, rdispls, type_of(recvtype), nullptr}, comm_of(comm), false),
+        request, error, FRAME);
 }
 int thalweg_take_mpi_ialltoallw(void* sendbuf, const int* sendcounts, const int* sdispls,
                                 const int* sendtypes, void* recvbuf, const int* recvcounts,
@@ -239,69 +195,69 @@ void thalweg_native_ended(void* trial) { thalweg_entry_native_ended(trial); }
 int thalweg_take_MPI_Alltoall(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
                               void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
                               ThalwegHandle comm, int* error, void** trial) {
-    return exchange_now(alltoall(thalweg_alltoall, sendbuf, sendcount, TYPE(sendtype), recvbuf, recvcount,
-                                 TYPE(recvtype), COMM(comm)),
+    return exchange_now(blocks(thalweg_alltoall, sendbuf, sendcount, TYPE(sendtype), recvbuf, recvcount,
+                               TYPE(recvtype), COMM(comm)),
                         error, trial, FRAME);
 }
 int thalweg_take_MPI_Alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
                                const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm, int* error,
                                void** trial) {
-    return exchange_now(alltoallv(thalweg_alltoallv, sendbuf, {sendcounts, sdispls, TYPE(sendtype), nullptr},
-                                  recvbuf, {recvcounts, rdispls, TYPE(recvtype), nullptr}, COMM(comm), false),
+    return exchange_now(letters(thalweg_alltoallv, sendbuf, {sendcounts, sdispls, TYPE(sendtype), nullptr},
+                                recvbuf, {recvcounts, rdispls, TYPE(recvtype), nullptr}, COMM(comm), false),
                         error, trial, FRAME);
 }
 int thalweg_take_MPI_Alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                  ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
                                  const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm, int* error,
                                  void** trial) {
-    return exchange_now(alltoallv(thalweg_alltoallv, sendbuf, {sendcounts, sdispls, TYPE(sendtype), nullptr},
-                                  recvbuf, {recvcounts, rdispls, TYPE(recvtype), nullptr}, COMM(comm), true),
+    return exchange_now(letters(thalweg_alltoallv, sendbuf, {sendcounts, sdispls, TYPE(sendtype), nullptr},
+                                recvbuf, {recvcounts, rdispls, TYPE(recvtype), nullptr}, COMM(comm), true),
                         error, trial, FRAME);
 }
 int thalweg_take_MPI_Alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                const void* sendtypes, void* recvbuf, const void* recvcounts,
                                const void* rdispls, const void* recvtypes, ThalwegHandle comm, int* error,
                                void** trial) {
-    return exchange_now(alltoallv(thalweg_alltoallw, sendbuf, {sendcounts, sdispls, {}, types_at(sendtypes)},
-                                  recvbuf, {recvcounts, rdispls, {}, types_at(recvtypes)}, COMM(comm), false),
+    return exchange_now(letters(thalweg_alltoallw, sendbuf, {sendcounts, sdispls, {}, types_at(sendtypes)},
+                                recvbuf, {recvcounts, rdispls, {}, types_at(recvtypes)}, COMM(comm), false),
                         error, trial, FRAME);
 }
 int thalweg_take_MPI_Alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                  const void* sendtypes, void* recvbuf, const void* recvcounts,
                                  const void* rdispls, const void* recvtypes, ThalwegHandle comm, int* error,
                                  void** trial) {
-    return exchange_now(alltoallv(thalweg_alltoallw, sendbuf, {sendcounts, sdispls, {}, types_at(sendtypes)},
-                                  recvbuf, {recvcounts, rdispls, {}, types_at(recvtypes)}, COMM(comm), true),
+    return exchange_now(letters(thalweg_alltoallw, sendbuf, {sendcounts, sdispls, {}, types_at(sendtypes)},
+                                recvbuf, {recvcounts, rdispls, {}, types_at(recvtypes)}, COMM(comm), true),
                         error, trial, FRAME);
 }
 
 int thalweg_take_mpi_alltoall(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
                               int recvtype, int comm, int* error, void** trial) {
     if (!asked()) return 0;
-    return exchange_now(alltoall(thalweg_alltoall, buffer_of(sendbuf), sendcount, type_of(sendtype),
-                                 buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
+    return exchange_now(blocks(thalweg_alltoall, buffer_of(sendbuf), sendcount, type_of(sendtype),
+                               buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
                         error, trial, FRAME);
 }
 int thalweg_take_mpi_alltoallv(void* sendbuf, const int* sendcounts, const int* sdispls, int sendtype,
                                void* recvbuf, const int* recvcounts, const int* rdispls, int recvtype,
                                int comm, int* error, void** trial) {
     if (!asked()) return 0;
-    return exchange_now(alltoallv(thalweg_alltoallv, buffer_of(sendbuf),
-                                  {sendcounts, sdispls, type_of(sendtype), nullptr}, buffer_of(recvbuf),
-                                  {recvcounts, rdispls, type_of(recvtype), nullptr}, comm_of(comm), false),
-                        error, trial, FRAME);
+    return exchange_now(
+        letters(thalweg_alltoallv, buffer_of(sendbuf), {sendcounts, sdispls, type_of(sendtype), nullptr},
+                buffer_of(recvbuf), {recvcounts, rdispls, type_of(recvtype), nullptr}, comm_of(comm), false),
+        error, trial, FRAME);
 }
 int thalweg_take_mpi_alltoallw(void* sendbuf, const int* sendcounts, const int* sdispls, const int* sendtypes,
                                void* recvbuf, const int* recvcounts, const int* rdispls, const int* recvtypes,
                                int comm, int* error, void** trial) {
-    if (!asked()) return 0;
+    if (!asked() || !thalweg_entry_may_exchange()) return 0;
     return with_types(
         sendbuf, sendtypes, recvtypes, comm, error,
         [&](const void* send, const MPI_Datatype* sent, const MPI_Datatype* received) {
             return exchange_now(
-                alltoallv(thalweg_alltoallw, send, {sendcounts, sdispls, {}, sent}, buffer_of(recvbuf),
-                          {recvcounts, rdispls, {}, received}, comm_of(comm), false),
+                letters(thalweg_alltoallw, send, {sendcounts, sdispls, {}, sent}, buffer_of(recvbuf),
+                        {recvcounts, rdispls, {}, received}, comm_of(comm), false),
                 error, trial, FRAME);
         });
 }

@@ -5,48 +5,12 @@
 #include <new>
 #include <vector>
 
-#include "interpose/offer.h"
+#include "interpose/arguments.h"
 
 using namespace thalweg;
+using namespace thalweg::arguments;
 
 namespace {
-
-// One side of a call with arrays: a type for all messages, or one for each.
-struct Arguments {
-    const void* counts;
-    const void* displacements;
-    MPI_Datatype type;
-    const MPI_Datatype* types;
-};
-
-// Displacements are addresses where each message has a type of its own, whatever the counts are.
-ThalwegArrays arrays(const Arguments& side, bool large, bool addresses) {
-    ThalwegArrays made{};
-    if (large)
-        made.large_counts = static_cast<const MPI_Count*>(side.counts);
-    else
-        made.counts = static_cast<const int*>(side.counts);
-    if (large || addresses)
-        made.large_displacements = static_cast<const MPI_Aint*>(side.displacements);
-    else
-        made.displacements = static_cast<const int*>(side.displacements);
-    made.types = side.types;
-    return made;
-}
-
-ThalwegCall blocks(ThalwegOperation operation, const void* send, MPI_Count send_count, MPI_Datatype send_type,
-                   void* receive, MPI_Count receive_count, MPI_Datatype receive_type, MPI_Comm comm) {
-    ThalwegCall call{};
-    call.operation = operation;
-    call.send = send;
-    call.send_count = send_count;
-    call.send_type = send_type;
-    call.receive = receive;
-    call.receive_count = receive_count;
-    call.receive_type = receive_type;
-    call.comm = comm;
-    return call;
-}
 
 ThalwegCall gatherv(ThalwegOperation operation, const void* send, MPI_Count send_count,
                     MPI_Datatype send_type, void* receive, const Arguments& received, MPI_Comm comm,
@@ -56,21 +20,9 @@ ThalwegCall gatherv(ThalwegOperation operation, const void* send, MPI_Count send
     return call;
 }
 
-ThalwegCall letters(ThalwegOperation operation, const void* send, const Arguments& sent, void* receive,
-                    const Arguments& received, MPI_Comm comm, bool large) {
-    ThalwegCall call = blocks(operation, send, 0, sent.type, receive, 0, received.type, comm);
-    const bool addresses = operation == thalweg_neighbor_alltoallw ||
-                           operation == thalweg_ineighbor_alltoallw ||
-                           operation == thalweg_neighbor_alltoallw_init;
-    call.sent = arrays(sent, large, addresses);
-    call.received = arrays(received, large, addresses);
-    return call;
-}
-
-const MPI_Datatype* types_at(const void* types) { return static_cast<const MPI_Datatype*>(types); }
-
 std::vector<MPI_Datatype> converted(const int* types, int count) {
     std::vector<MPI_Datatype> handles;
+    handles.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) handles.push_back(type_of(types[i]));
     return handles;
 }

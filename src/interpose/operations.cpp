@@ -22,15 +22,15 @@ int thalweg_take_MPI_Bcast_init(void* buffer, ThalwegCount count, ThalwegHandle 
 int thalweg_take_MPI_Iallgather(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
                                 void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
                                 ThalwegHandle comm, void* request, int* error) {
-    return offer(allgather(thalweg_iallgather, sendbuf, sendcount, TYPE(sendtype), recvbuf, recvcount,
-                           TYPE(recvtype), COMM(comm)),
+    return offer(blocks(thalweg_iallgather, sendbuf, sendcount, TYPE(sendtype), recvbuf, recvcount,
+                        TYPE(recvtype), COMM(comm)),
                  request, error, FRAME);
 }
 int thalweg_take_MPI_Allgather_init(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
                                     void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
                                     ThalwegHandle comm, ThalwegHandle, void* request, int* error) {
-    return offer(allgather(thalweg_allgather_init, sendbuf, sendcount, TYPE(sendtype), recvbuf, recvcount,
-                           TYPE(recvtype), COMM(comm)),
+    return offer(blocks(thalweg_allgather_init, sendbuf, sendcount, TYPE(sendtype), recvbuf, recvcount,
+                        TYPE(recvtype), COMM(comm)),
                  request, error, FRAME);
 }
 int thalweg_take_MPI_Iallgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
@@ -101,16 +101,16 @@ int thalweg_take_mpi_iallgather(void* sendbuf, int sendcount, int sendtype, void
                                 int recvtype, int comm, int* request, int* error) {
     if (!asked()) return 0;
     void* const send = buffer_of(sendbuf);
-    return offer_fortran(allgather(thalweg_iallgather, send, sendcount, type_of(sendtype), buffer_of(recvbuf),
-                                   recvcount, type_of(recvtype), comm_of(comm)),
+    return offer_fortran(blocks(thalweg_iallgather, send, sendcount, type_of(sendtype), buffer_of(recvbuf),
+                                recvcount, type_of(recvtype), comm_of(comm)),
                          request, error, FRAME);
 }
 int thalweg_take_mpi_allgather_init(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
                                     int recvtype, int comm, int, int* request, int* error) {
     if (!asked()) return 0;
     void* const send = buffer_of(sendbuf);
-    return offer_fortran(allgather(thalweg_allgather_init, send, sendcount, type_of(sendtype),
-                                   buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
+    return offer_fortran(blocks(thalweg_allgather_init, send, sendcount, type_of(sendtype),
+                                buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
                          request, error, FRAME);
 }
 int thalweg_take_mpi_iallgatherv(void* sendbuf, int sendcount, int sendtype, void* recvbuf,

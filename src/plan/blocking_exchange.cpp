@@ -87,14 +87,19 @@ bool run_now(const CollectiveCall& call, int& error) {
 
 }  // namespace
 
+bool may_exchange() {
+    if (!Attendance::present()) return false;
+    const World& world = *World::get();
+    const Wanted wanted = world.wanted(Collective::alltoallv);
+    return wanted == Wanted::algorithm ||
+           (wanted != Wanted::native && !world.leaves_all_native(Collective::alltoallv));
+}
+
 bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial) {
     error = MPI_SUCCESS;
-    if (!Attendance::present() || call.comm == host()->comm_null) return false;
+    if (!may_exchange() || call.comm == host()->comm_null) return false;
     World& world = *World::get();
-    const Wanted wanted = world.wanted(call.collective);
-    if (wanted == Wanted::native) return false;
-    if (wanted == Wanted::algorithm) return run_now(call, error);
-    if (world.leaves_all_native(call.collective)) return false;
+    if (world.wanted(call.collective) == Wanted::algorithm) return run_now(call, error);
     Communicator* const communicator = Communicator::of(call.comm, world);
     if (communicator == nullptr || communicator->phase() == Communicator::Phase::native) return false;
     if (communicator->self_driven.refused) {

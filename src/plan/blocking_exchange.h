@@ -49,6 +49,8 @@ class Trial {
 // set, between trial->begin() and trial->end(). Every rank takes the same way. May be collective, as the call
 // is.
 bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial);
+// Whether that could be true for any call: two loads and a look at the settings. Equal on all ranks.
+bool may_exchange();
 
 // The account of a persistent operation, whose _init began at began_ns and has chosen `algorithm` for pairs
 // of `bytes`. Throws std::bad_alloc.
