@@ -173,12 +173,12 @@ std::vector<OverlapLine> summarize_overlap(const std::vector<Row>& rows) {
 
 std::string format_hidden(const std::vector<OverlapLine>& lines, bool markdown) {
     if (lines.empty()) return "";
-    std::vector<std::vector<std::string>> cells{{"collective", "hosts x ranks", "bytes", "column", "pure",
+    std::vector<std::vector<std::string>> cells{{"collective", "hosts x ranks, rate", "bytes", "column", "pure",
                                                  "time/limit", "OSU", "IMB", "visible", "with equal work",
                                                  "of native", "crossed meanwhile", "samples", "ran"}};
     for (const auto& line : lines) {
         if (!line.moves) continue;
-        std::vector<std::string> row{line.collective, line.shape, bytes_text(line.bytes), line.column};
+        std::vector<std::string> row{line.collective, line.place(), bytes_text(line.bytes), line.column};
         if (!line.stopped.empty()) {
             row.resize(cells[0].size() - 1, "-");
             row.push_back(line.stopped);
@@ -202,7 +202,7 @@ std::string format_hidden(const std::vector<OverlapLine>& lines, bool markdown) 
 
 std::string format_cost(const std::vector<OverlapLine>& lines, bool markdown) {
     std::vector<std::vector<std::string>> cells{
-        {"collective", "hosts x ranks", "bytes", "column", "dilation, arithmetic", "dilation, memory",
+        {"collective", "hosts x ranks, rate", "bytes", "column", "dilation, arithmetic", "dilation, memory",
          "against no traffic", "agent CPU", "of pure", "agent wake-ups", "other threads' CPU",
          "their wake-ups", "run-queue delay", "cores lost", "softirq"}};
     for (const auto& line : lines) {
@@ -212,7 +212,7 @@ std::string format_cost(const std::vector<OverlapLine>& lines, bool markdown) {
             return line.moves ? time_text(seconds) : std::string("-");
         };
         cells.push_back(
-            {line.collective, line.shape, bytes_text(line.bytes), line.column,
+            {line.collective, line.place(), bytes_text(line.bytes), line.column,
              interval_text(line.dilation_arithmetic), interval_text(line.dilation_memory),
              line.slowed_arithmetic.value > 0
                  ? fmt::format("{}, {}", ratio_text(line.slowed_arithmetic), ratio_text(line.slowed_memory))

@@ -43,6 +43,9 @@ struct OverlapLine {
     double agent_cpu_seconds = 0, agent_wake_ups = 0, other_cpu_seconds = 0, other_wake_ups = 0;  // per call
     double delay_seconds = 0, lost = 0, softirq_seconds = 0;                                      // per call
 
+    // As the tables say it: "2x1, 50mbit"; on one host "1x2".
+    std::string place() const { return rate.empty() ? shape : shape + ", " + rate; }
+
     // 0: there is none, or the shaper's bucket takes the bytes at once.
     double of_limit() const { return limit_seconds > least_limit_seconds ? pure_seconds / limit_seconds : 0; }
     static constexpr double least_limit_seconds = 1e-4;
@@ -55,9 +58,9 @@ std::vector<OverlapLine> summarize_overlap(const std::vector<Row>& rows);
 std::string format_hidden(const std::vector<OverlapLine>& lines, bool markdown);
 std::string format_cost(const std::vector<OverlapLine>& lines, bool markdown);
 
-// One target on one shape under one MPI, over the points it is for.
+// One target at one place (shape and rate) under one MPI, over the points it is for.
 struct TargetLine {
-    std::string target, mpi, collective, shape;
+    std::string target, mpi, collective, place;
     int points = 0, reached = 0;
     std::string worst;      // "92.0 % at 1 MiB"
     std::string reference;  // what plain sockets reach there, as far as they can be compared; or empty

@@ -116,12 +116,12 @@ std::vector<TargetLine> judge(const std::vector<OverlapLine>& lines) {
         };
         for (const OverlapLine& line : lines) {
             if (line.column != automatic || !line.stopped.empty() || !target.concerns(line)) continue;
-            const Place key(line.collective, line.mpi, line.shape);
+            const Place key(line.collective, line.mpi, line.place());
             TargetLine& place = by_place[key];
             place.target = target.text;
             place.collective = line.collective;
             place.mpi = line.mpi;
-            place.shape = line.shape;
+            place.place = line.place();
             ++place.points;
             place.reached += reaches(target, line);
             const OverlapLine*& known = worst[key];
@@ -143,9 +143,9 @@ std::vector<TargetLine> judge(const std::vector<OverlapLine>& lines) {
 std::string format_targets(const std::vector<TargetLine>& lines, bool markdown) {
     if (lines.empty()) return "";
     std::vector<std::vector<std::string>> cells{
-        {"target", "collective", "MPI", "hosts x ranks", "verdict", "points", "worst", "sockets there"}};
+        {"target", "collective", "MPI", "hosts x ranks, rate", "verdict", "points", "worst", "sockets there"}};
     for (const auto& line : lines)
-        cells.push_back({line.target, line.collective, line.mpi, line.shape,
+        cells.push_back({line.target, line.collective, line.mpi, line.place,
                          line.reached == line.points ? "reached" : "not reached",
                          fmt::format("{} of {}", line.reached, line.points), line.worst,
                          line.reference.empty() ? "-" : line.reference});
