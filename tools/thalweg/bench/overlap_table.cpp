@@ -173,9 +173,9 @@ std::vector<OverlapLine> summarize_overlap(const std::vector<Row>& rows) {
 
 std::string format_hidden(const std::vector<OverlapLine>& lines, bool markdown) {
     if (lines.empty()) return "";
-    std::vector<std::vector<std::string>> cells{{"collective", "hosts x ranks, rate", "bytes", "column", "pure",
-                                                 "time/limit", "OSU", "IMB", "visible", "with equal work",
-                                                 "of native", "crossed meanwhile", "samples", "ran"}};
+    std::vector<std::vector<std::string>> cells{
+        {"collective", "hosts x ranks, rate", "bytes", "column", "pure", "time/limit", "OSU", "IMB",
+         "visible", "with equal work", "of native", "crossed meanwhile", "samples", "ran"}};
     for (const auto& line : lines) {
         if (!line.moves) continue;
         std::vector<std::string> row{line.collective, line.place(), bytes_text(line.bytes), line.column};

@@ -142,8 +142,8 @@ std::vector<TargetLine> judge(const std::vector<OverlapLine>& lines) {
 
 std::string format_targets(const std::vector<TargetLine>& lines, bool markdown) {
     if (lines.empty()) return "";
-    std::vector<std::vector<std::string>> cells{
-        {"target", "collective", "MPI", "hosts x ranks, rate", "verdict", "points", "worst", "sockets there"}};
+    std::vector<std::vector<std::string>> cells{{"target", "collective", "MPI", "hosts x ranks, rate",
+                                                 "verdict", "points", "worst", "sockets there"}};
     for (const auto& line : lines)
         cells.push_back({line.target, line.collective, line.mpi, line.place,
                          line.reached == line.points ? "reached" : "not reached",
