@@ -7,103 +7,13 @@ library's own. Exit status 0: passed,
 77: does not apply to this library (said why), 1: failed.
 """
 
-import glob
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
-import time
 
-SKIP = 77
-
-
-class Failure(Exception):
-    pass
-
-
-class Skipped(Exception):
-    pass
-
-
-def expect(condition, *what):
-    if not condition:
-        raise Failure(" ".join(str(w) for w in what))
-
-
-class Run:
-    """What one launch gave."""
-
-    def __init__(self, result, reports, seconds):
-        self.code, self.out, self.err, self.seconds = result.returncode, result.stdout, result.stderr, seconds
-        self.reports = reports  # per rank: {event: {counter: value}}
-
-    def count(self, counter, event="finalizing"):
-        """The counter on each rank that reported the event."""
-        return [events[event].get(counter) for events in self.reports if event in events]
-
-    def __str__(self):
-        return f"exit status {self.code}\n--- stdout\n{self.out}\n--- stderr\n{self.err}\n--- {self.reports}"
-
-
-class Context:
-    def __init__(self, path):
-        with open(path) as file:
-            self.__dict__.update(json.load(file))
-
-    def exported(self, symbol):
-        """Whether the MPI library exports a name, asked of the file, not of a process that we are in."""
-        listing = subprocess.run(["nm", "-D", "--defined-only", self.library], capture_output=True, text=True)
-        return re.search(rf" {symbol}$", listing.stdout, re.M) is not None
-
-    def objects(self):
-        """What `thalweg run` would preload for this library."""
-        chosen = [self.probe]
-        for part, symbol in (("bigcount", "MPI_Bcast_c"), ("persistent", "MPI_Bcast_init"),
-                             ("status", "MPI_Request_get_status_all"), ("sessions", "MPI_Session_init")):
-            if self.exported(symbol):
-                chosen.insert(0, self.probe.replace(".so", f"-{part}.so"))
-        return ":".join(chosen)
-
-    def launch(self, *groups, timeout=60):
-        """groups: (ranks, command, preload or None, {environment}) of one job each after another (MPMD)."""
-        with tempfile.TemporaryDirectory(prefix="interpose-") as folder:
-            command = list(self.mpiexec)
-            for index, (ranks, program, preload, variables) in enumerate(groups):
-                command += [":"] if index else []
-                command += ["-n", str(ranks), "env", f"PROBE_FILE={folder}/report"]
-                command += [f"{name}={value}" for name, value in variables.items()]
-                command += [f"LD_PRELOAD={preload}"] if preload else []
-                command += program
-            environment = dict(os.environ, **self.environment)
-            start = time.monotonic()
-            try:
-                result = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment,
-                                        errors="replace")
-            except subprocess.TimeoutExpired as late:
-                raise Failure(f"no end after {timeout} s: {' '.join(command)}\n{late.stdout}\n{late.stderr}")
-            reports = [read_report(path) for path in sorted(glob.glob(folder + "/report.*"))]
-            return Run(result, reports, time.monotonic() - start)
-
-    def program(self, mode, ranks=3, preload=True, take="none", program="program", **variables):
-        if preload is True:
-            preload = self.objects()
-        return self.launch((ranks, [self.programs[program], mode], preload, dict(variables, PROBE_TAKE=take)))
-
-
-def read_report(path):
-    events = {}
-    with open(path) as file:
-        for line in file:
-            event, *fields = line.split()
-            events[event] = dict(field.split("=") for field in fields)
-    return events
-
-
-def same(text, other):
-    """Equal but for addresses, which MPICH prints in its error texts."""
-    return re.sub(r"0x[0-9a-f]+", "0x", text) == re.sub(r"0x[0-9a-f]+", "0x", other)
+from launches import SKIP, Context, Failure, Skipped, expect, same
 
 
 def both_ways(context, mode, ranks=3, initialized=True, **more):
@@ -243,24 +153,38 @@ def case_tools(context):
     expect(run.code == 0 and run.count("presence") == ["some"] * 3, "above on one rank:", run)
 
 
-def case_presence(context):
-    """Ranks without us, in every place of a job: no hang, every byte, one answer; in one circle and in a tree."""
+# Ranks before and after the place where those with us begin or end, and whether it is the first that have us. They
+# speak in one circle, or in a tree of circles of two: each place is tried in one of these, in the full run in both.
+PLACES = [(before, after, first) for before, after in ((2, 2), (4, 1), (1, 4)) for first in (True, False)]
+CIRCLE, TREE = 32, 2
+
+
+def presence(context, width, places):
     ours, program = context.objects(), [context.programs["program"], "bcast"]
-    for width in (32, 2):
-        with_us = {"PROBE_TAKE": "all", "PROBE_WIDTH": width}
-        run = context.launch((5, program, ours, with_us))
-        expect(run.code == 0 and run.count("presence") == ["all"] * 5, width, run)
-        for before, after in ((2, 2), (4, 1), (1, 4)):
-            for first in (True, False):
-                groups = [(before, program, ours if first else None, with_us),
-                          (after, program, None if first else ours, with_us)]
-                run = context.launch(*groups)
-                expect(run.code == 0, width, before, after, first, run)
-                expect(run.count("presence") == ["some"] * (before if first else after), width, before, after, run)
-                expect(all(n == "0" for n in run.count("taken")), run)
-                spoken = run.err.count("probe: passes through")
-                expect(spoken == 1 if width == 32 else 1 <= spoken <= 3, width, before, after, run)
-                expect(run.seconds < 30, run.seconds)
+    with_us = {"PROBE_TAKE": "all", "PROBE_WIDTH": width}
+    run = context.launch((5, program, ours, with_us))
+    expect(run.code == 0 and run.count("presence") == ["all"] * 5, width, run)
+    for before, after, first in places:
+        run = context.launch((before, program, ours if first else None, with_us),
+                             (after, program, None if first else ours, with_us))
+        expect(run.code == 0, width, before, after, first, run)
+        expect(run.count("presence") == ["some"] * (before if first else after), width, before, after, run)
+        expect(all(n == "0" for n in run.count("taken")), run)
+        spoken = run.err.count("probe: passes through")
+        expect(spoken == 1 if width == CIRCLE else 1 <= spoken <= 3, width, before, after, run)
+        expect(run.seconds < 30, run.seconds)
+
+
+def case_presence(context):
+    """Ranks without us, in every place of a job: no hang, every byte, one answer."""
+    presence(context, CIRCLE, PLACES[0::3])
+    presence(context, TREE, PLACES[2::3] + PLACES[1::3])
+
+
+def case_presence_everywhere(context):
+    """The same, every place in either."""
+    presence(context, CIRCLE, PLACES)
+    presence(context, TREE, PLACES)
 
 
 def case_presence_assumed(context):
