@@ -136,8 +136,11 @@ Status Channel::post_recv(Slot slot, int rank, MessageId id, void* data, std::si
 Status Channel::progress(std::span<Slot> done, std::size_t& count) {
     if (port_.in_child()) return Status::transport_failed;
     const Driver lock(port_);
-    const bool woken = port_.awake(*this);
+    // What wakes a thread that sleeps for this channel stays as it is while another one looks in vain.
+    const bool woken = asleep && pthread_equal(sleeper, pthread_self());
+    if (woken) port_.awake(*this);
     stirred_ = port_.poll(woken);
+    if (asleep && has_news()) port_.awake(*this);
     if (failed(failure_)) return failure_;
     count = std::min(done.size(), completed_.size());
     std::copy_n(completed_.begin(), count, done.begin());

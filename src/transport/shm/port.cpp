@@ -250,16 +250,15 @@ void ShmPort::Impl::tell(Channel& channel) {
     [[maybe_unused]] const ssize_t written = ::write(bell_.get(), &one, sizeof one);
 }
 
-bool ShmPort::Impl::awake(Channel& channel) {
-    if (!channel.asleep) return false;
+void ShmPort::Impl::awake(Channel& channel) {
+    if (!channel.asleep) return;
     channel.asleep = false;
     if (--sleepers_ == 0) segment_.header().asleep.store(0, std::memory_order_relaxed);
-    if (!channel.rung) return true;
+    if (!channel.rung) return;
     channel.rung = false;
-    if (--rung_ != 0) return true;
+    if (--rung_ != 0) return;
     std::uint64_t count = 0;
     [[maybe_unused]] const ssize_t got = read(bell_.get(), &count, sizeof count);
-    return true;
 }
 
 void* ShmPort::Impl::allocate(std::size_t bytes) try {

@@ -119,8 +119,8 @@ class ShmPort::Impl {
     bool all_left() const { return waiting_frames_ == 0; }
     // `channel` got a completion, or its failure.
     void tell(shm::Channel& channel);
-    // True: it was asleep.
-    bool awake(shm::Channel& channel);
+    // Nobody sleeps for `channel` any more.
+    void awake(shm::Channel& channel);
 
   private:
     // Frames out (frames.cpp).

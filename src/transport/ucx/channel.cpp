@@ -277,7 +277,8 @@ Status Channel::progress(std::span<Slot> done, std::size_t& count) {
     if (port_.in_child()) return Status::transport_failed;
     const Driver lock(port_);
     stirred_ = port_.poll();
-    port_.awake(*this);
+    // What wakes a thread that sleeps for this channel stays as it is while another one looks in vain.
+    if (asleep && (pthread_equal(sleeper, pthread_self()) || has_news())) port_.awake(*this);
     if (failed(failure_)) return failure_;
     count = std::min(done.size(), completed_.size());
     std::copy_n(completed_.begin(), count, done.begin());

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <mutex>
 #include <thread>
 
 #include "job.h"
@@ -154,6 +155,70 @@ UCX_CASE(bell) {
     }
     std::printf("the sleeper ended at most %.1f ms after the poller\n", 1e3 * slowest);
     REQUIRE(slowest < 5);
+}
+
+// A thread sleeps for its channel, and another looks at that channel once, in vain, as a test of a request
+// does. The sleeper is still to be woken: by the message itself, or by the bell when somebody's poll took it.
+UCX_CASE(glance) {
+    Node node(job);
+    const auto watched = node.channel({0, 0});
+    const auto busy = node.channel({0, 1});
+    connect(*watched);
+    connect(*busy);
+    const std::uint32_t rounds = 10;
+    std::uint32_t value = 0, received = 0, other = 0;
+    if (job.rank() == 1) {
+        for (; value < rounds; ++value) {
+            job.barrier();
+            usleep(2000);
+            REQUIRE(watched->post_send(0, 0, {value, 0}, &value, 4, SendMode::buffered) == Status::ok);
+            finish(*watched, 1);
+            usleep(2000);
+            REQUIRE(busy->post_send(0, 0, {value, 0}, &value, 4, SendMode::buffered) == Status::ok);
+            finish(*busy, 1);
+        }
+        return;
+    }
+    constexpr int longest_sleep_ms = 2000;
+    double slowest = 0;
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+        REQUIRE(watched->post_recv(0, 1, {round, 0}, &received, 4) == Status::ok);
+        REQUIRE(busy->post_recv(0, 1, {round, 0}, &other, 4) == Status::ok);
+        std::mutex turn;  // one thread at a time uses the channel
+        std::atomic<bool> asleep{false};
+        std::atomic<double> woken{0};
+        std::thread sleeper([&] {
+            Slot done[1];
+            for (std::size_t count = 0;;) {
+                std::unique_lock lock(turn);
+                REQUIRE(watched->progress(done, count) == Status::ok);
+                if (count != 0) break;
+                if (watched->arm() != Status::ok) continue;
+                lock.unlock();
+                asleep = true;
+                pollfd ready{watched->wait_descriptor(), POLLIN, 0};
+                poll(&ready, 1, longest_sleep_ms);
+            }
+            woken = seconds_now();
+        });
+        while (!asleep) usleep(100);
+        {
+            const std::lock_guard lock(turn);
+            Slot done[1];
+            std::size_t count = 0;
+            REQUIRE(watched->progress(done, count) == Status::ok && count == 0);
+        }
+        job.barrier();
+        // Even rounds: nobody else polls until the message is long there.
+        if (round % 2 == 0) usleep(20'000);
+        finish(*busy, 1);
+        const double polled = seconds_now();
+        sleeper.join();
+        slowest = std::max(slowest, woken - polled);
+        REQUIRE(received == round && other == round);
+    }
+    std::printf("the sleeper ended at most %.1f ms after the others\n", 1e3 * slowest);
+    REQUIRE(1e3 * slowest < longest_sleep_ms / 2);
 }
 
 }  // namespace thalweg::test
