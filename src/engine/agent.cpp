@@ -84,7 +84,7 @@ Status Agent::create_thread() {
     pthread_attr_destroy(&attributes);
     if (error == 0) return Status::ok;
     if (!refused_.exchange(true)) {
-        THALWEG_LOG_AT(warn, "no progress thread: %s; operations progress only in calls of the program",
+        THALWEG_LOG_AT(warn, "no progress thread: %s; what needs one is left to the MPI library",
                        std::strerror(error));
     }
     return Status::out_of_memory;

@@ -96,13 +96,17 @@ void stop_at_exit() {
     if (Agent* const agent = the_agent.load(std::memory_order_acquire)) agent->stop();
 }
 
-// False: no memory.
+// And starts its thread: a system that refuses one does so now, while the ranks can still say no. False: no
+// memory, or no thread.
 bool make_agent(const World& world) try {
     const std::lock_guard lock(mutex);
-    if (the_agent.load(std::memory_order_relaxed) != nullptr) return true;
-    the_agent.store(new Agent(place_of(world.settings().agent, world)), std::memory_order_release);
-    std::atexit(stop_at_exit);
-    return true;
+    Agent* agent = the_agent.load(std::memory_order_relaxed);
+    if (agent == nullptr) {
+        agent = new Agent(place_of(world.settings().agent, world));
+        the_agent.store(agent, std::memory_order_release);
+        std::atexit(stop_at_exit);
+    }
+    return agent->start() == Status::ok;
 } catch (const std::bad_alloc&) {
     return false;
 }
