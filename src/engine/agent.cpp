@@ -21,6 +21,9 @@ std::size_t least_stack_bytes(const pthread_attr_t* attributes) {
     return ask != nullptr ? ask(attributes) : 64 * 1024;
 }
 
+// Between two looks at whether the thread has ended.
+constexpr long exit_nap_ns = 50'000;
+
 constinit std::mutex agents_mutex;
 constinit Agent* agents = nullptr;
 
@@ -66,6 +69,7 @@ Status Agent::start() {
         }
     }
     stopping_.store(false, std::memory_order_relaxed);
+    ended_.store(false, std::memory_order_relaxed);
     if (const Status status = create_thread(); status != Status::ok) return status;
     running_.store(true, std::memory_order_release);
     return Status::ok;
@@ -88,6 +92,23 @@ Status Agent::create_thread() {
                        std::strerror(error));
     }
     return Status::out_of_memory;
+}
+
+bool Agent::stop_within(std::uint64_t most_ns) {
+    if (in_child()) return true;
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return false;  // perhaps the call that was interrupted has it
+    if (!running()) return true;
+    stopping_.store(true, std::memory_order_seq_cst);
+    bell_.ring();
+    for (const std::uint64_t begin_ns = now_ns(); !ended_.load(std::memory_order_acquire);) {
+        if (now_ns() - begin_ns > most_ns) return false;
+        const timespec nap{0, exit_nap_ns};
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, nullptr);
+    }
+    pthread_join(thread_, nullptr);
+    running_.store(false, std::memory_order_release);
+    return true;
 }
 
 void Agent::stop() {

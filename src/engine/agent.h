@@ -64,6 +64,10 @@ class Agent {
     // Ends the thread; operations that are pending are left to their owners' calls. Before MPI_Finalize, and
     // before the process's exit handlers run. It may be started again.
     void stop();
+    // stop() for the end of a process, which a signal handler may bring about in the midst of a call of ours:
+    // then the thread may wait for a lock that is never given back, and is left alone after `most_ns`. False:
+    // it is still there.
+    bool stop_within(std::uint64_t most_ns);
     bool running() const { return running_.load(std::memory_order_acquire); }
 
     AgentStatistics statistics() const;
@@ -100,7 +104,7 @@ class Agent {
     Cpu cpu_;
     Doorbell bell_;
     std::atomic<DrivenChannel*> arrivals_{nullptr};  // listed by want(), newest first, not yet gathered
-    std::atomic<bool> running_{false}, stopping_{false}, refused_{false}, in_child_{false};
+    std::atomic<bool> running_{false}, stopping_{false}, ended_{false}, refused_{false}, in_child_{false};
     mutable std::mutex mutex_;  // start, stop, statistics
     pthread_t thread_{};
     Agent* next_agent_ = nullptr;  // of this process, for the fork handlers

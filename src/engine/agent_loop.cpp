@@ -60,6 +60,7 @@ struct Agent::Pass {
 void* Agent::enter(void* self) {
     static_cast<Agent*>(self)->settle_in();
     static_cast<Agent*>(self)->loop();
+    static_cast<Agent*>(self)->ended_.store(true, std::memory_order_release);
     return nullptr;
 }
 

@@ -93,7 +93,8 @@ AgentOptions place_of(AgentSetting wanted, const World& world) {
 
 // Registered when there is an agent, so that it runs before the handlers of what was loaded earlier: MPI's.
 void stop_at_exit() {
-    if (Agent* const agent = the_agent.load(std::memory_order_acquire)) agent->stop();
+    constexpr std::uint64_t longest_ns = 2'000'000'000;
+    if (Agent* const agent = the_agent.load(std::memory_order_acquire)) agent->stop_within(longest_ns);
 }
 
 // And starts its thread: a system that refuses one does so now, while the ranks can still say no. False: no
@@ -376,7 +377,7 @@ void Attendance::end() {
     if (!present()) return;
     is_present.store(false, std::memory_order_release);
     if (tries_ucx || tries_shm) meet_for_the_last_time();
-    stop_at_exit();
+    if (Agent* const agent = the_agent.load(std::memory_order_acquire)) agent->stop();
     const bool closed = close_lanes();
     match_unmatched();
     if (!closed) return;

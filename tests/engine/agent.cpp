@@ -446,6 +446,42 @@ TEST(agent, stopped_it_leaves_the_rest_to_the_owners) {
     ASSERT_TRUE(in_time([&] { return !second.operation.pending(); }));
 }
 
+// A process that ends by a signal in the midst of a call may hold what the thread waits for: here the lock
+// that rank 0's reduction takes.
+TEST(agent, the_end_of_a_process_does_not_wait_for_it_for_ever) {
+    AgentGroup group({});
+    std::mutex held;
+    Builder sends(1, 2), reduces(0, 2);
+    sends.send(0, {Buffer::in, 0, 8});
+    const Slice arrived = reduces.scratch(8);
+    reduces.recv(1, arrived);
+    reduces.reduce({Buffer::out, 0, 8}, arrived, Side::right);
+    const auto made = [](Builder& builder) {
+        return std::make_shared<const Schedule>(std::move(builder).finish());
+    };
+    const auto first = group.channel(0).make(made(reduces)), second = group.channel(1).make(made(sends));
+    Operation first_run(*first), second_run(*second);
+    std::uint64_t in = 7, out = 0;
+    Bindings bindings{nullptr, &out, {}};
+    bindings.reducer.combine = [](const void*, const void*, void*, std::size_t, void* lock) {
+        const std::lock_guard waits(*static_cast<std::mutex*>(lock));
+    };
+    bindings.reducer.context = &held;
+    bindings.reducer.element_bytes = 8;
+    held.lock();
+    ASSERT_EQ(group.channel(0).start(first_run, bindings, 0), Status::ok);
+    ASSERT_EQ(group.channel(1).start(second_run, {&in, nullptr, {}}, 0), Status::ok);
+    ASSERT_TRUE(in_time([&] { return !second_run.pending(); }));
+    std::this_thread::sleep_for(20ms);
+    EXPECT_FALSE(group.agent(0).stop_within(20'000'000));
+    held.unlock();
+    EXPECT_TRUE(group.agent(0).stop_within(10'000'000'000));
+    EXPECT_FALSE(group.agent(0).running());
+    // It had been told to stop: the rest is its owner's.
+    WaitStatistics statistics;
+    EXPECT_EQ(group.channel(0).wait(first_run, WaitPolicy::sleep, statistics), Status::ok);
+}
+
 TEST(agent, says_which_ways_to_sleep_ran) {
     AgentGroup group(ranks(1));
     ASSERT_EQ(group.agent(0).start(), Status::ok);
