@@ -2,6 +2,7 @@
 // refusals.
 #if __has_include(<ucp/api/ucp.h>)
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -287,6 +288,30 @@ TEST(ucx_port, refuses_directories_and_groups_that_do_not_fit) {
     EXPECT_EQ(port->make_channel(group, again), Status::invalid_argument);
     plans.reset();
     EXPECT_EQ(port->make_channel(group, again), Status::ok);
+}
+
+// Before libucp complains of it, and before an operation fails for want of a socket.
+TEST(ucx_port, a_process_that_may_open_few_descriptors_has_none) {
+    rlimit before = {};
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const auto open = [](std::string& why) {
+        UcxOptions options;
+        options.processes = 3;
+        options.transports = "self,tcp";
+        std::unique_ptr<UcxPort> port;
+        return UcxPort::open(options, port, why);
+    };
+    std::string why;
+    ASSERT_EQ(open(why), Status::ok) << why;
+    rlimit few = before;
+    const int next = dup(0);
+    close(next);
+    few.rlim_cur = static_cast<rlim_t>(next) + 20;
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    EXPECT_EQ(open(why), Status::unsupported);
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    EXPECT_NE(why.find("more descriptors"), std::string::npos) << why;
+    EXPECT_EQ(open(why), Status::ok) << why;
 }
 
 }  // namespace

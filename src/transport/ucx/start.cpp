@@ -4,12 +4,15 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 
 #include "transport/ucx/channel.h"
 #include "transport/ucx/port.h"
@@ -24,6 +27,23 @@ constexpr const char* prefix = "THALWEG";
 
 // Twice what one rail gets at least of a message that is cut up over two.
 constexpr std::size_t eager_tcp_bytes = 128 * 1024;
+
+// What libucp opens for a rail, what a peer takes over TCP, and peers that are provided for: a process that
+// has nearly all the descriptors that it may have would else fail in the midst of an operation.
+constexpr std::uint64_t descriptors_per_rail = 24, descriptors_per_peer = 2, most_peers_provided_for = 64;
+
+// Descriptors that the process may still open; many where nobody tells.
+std::uint64_t descriptors_left() {
+    rlimit limit = {};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+    std::uint64_t used = 0;
+    std::error_code error;
+    for (std::filesystem::directory_iterator open("/proc/self/fd", error), none; !error && open != none;
+         open.increment(error))
+        ++used;
+    if (error) return error == std::errc::too_many_files_open ? 0 : UINT64_MAX;
+    return limit.rlim_cur - std::min<std::uint64_t>(used, limit.rlim_cur);
+}
 
 constinit std::atomic<std::uint32_t> forks{0};
 
@@ -176,6 +196,13 @@ Status UcxPort::Impl::start(std::string& why) {
     description_ = "libucp " + ucp_.version + (ucp_.loaded_by_us ? ", rails" : " of the process, rails");
     std::vector<std::string> devices = options_.devices;
     if (devices.empty()) devices.emplace_back();
+    const std::uint64_t left = descriptors_left();
+    if (left <
+        descriptors_per_rail * devices.size() +
+            descriptors_per_peer * std::min<std::uint64_t>(options_.processes, most_peers_provided_for)) {
+        why = "the process may open only " + std::to_string(left) + " more descriptors";
+        return Status::unsupported;
+    }
     const SignalsBlocked blocked;
     for (const std::string& device : devices) {
         rails_.push_back({device, nullptr, nullptr});
