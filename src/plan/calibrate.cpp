@@ -8,6 +8,7 @@
 #include <new>
 
 #include "base/clock.h"
+#include "model/repeated_timing.h"
 #include "transport/mpi/host.h"
 #include "transport/mpi/mpi_transport.h"
 
@@ -20,7 +21,13 @@ constexpr int parts = 16;       // of a stream
 // them.
 constexpr int untimed_parts = 4;
 constexpr std::size_t small_part_bytes = 16u << 10, large_part_bytes = 256u << 10;
-constexpr std::uint64_t shortest_ns = 1'000'000;  // a stream that took less is repeated with large parts
+constexpr std::uint64_t shortest_ns = 1'000'000;  // streams that take less are repeated with large parts
+
+// What the receiver says after each stream.
+struct Verdict {
+    std::uint64_t duration_ns;  // believed so far; 0: the stream could not be timed
+    std::uint64_t again;        // 1: the same stream once more
+};
 
 std::uint64_t rounded(std::uint64_t value) {
     if (value < 8) return value;
@@ -113,14 +120,16 @@ class Link {
 bool measure_as_sender(const MpiTransport& channel, int peer, std::byte* data, Network& network) {
     Link link(channel, peer);
     if (!link.ping(network.latency_ns)) return false;
-    std::uint64_t duration_ns = 0;
     for (const std::size_t part_bytes : {small_part_bytes, large_part_bytes}) {
-        if (!link.stream_out(data, part_bytes) || !link.receive(&duration_ns, sizeof duration_ns))
-            return false;
+        Verdict verdict{};
+        do {
+            if (!link.stream_out(data, part_bytes) || !link.receive(&verdict, sizeof verdict)) return false;
+        } while (verdict.again != 0);
         const unsigned __int128 bytes =
             static_cast<unsigned __int128>(parts - untimed_parts) * part_bytes * 1'000'000'000;
-        if (duration_ns != 0) network.bytes_per_second = static_cast<std::uint64_t>(bytes / duration_ns);
-        if (duration_ns >= shortest_ns) break;
+        if (verdict.duration_ns != 0)
+            network.bytes_per_second = static_cast<std::uint64_t>(bytes / verdict.duration_ns);
+        if (verdict.duration_ns >= shortest_ns) break;
     }
     return true;
 }
@@ -128,11 +137,16 @@ bool measure_as_sender(const MpiTransport& channel, int peer, std::byte* data, N
 bool measure_as_receiver(const MpiTransport& channel, int peer, std::byte* data) {
     Link link(channel, peer);
     if (!link.pong()) return false;
-    std::uint64_t duration_ns = 0;
     for (const std::size_t part_bytes : {small_part_bytes, large_part_bytes}) {
-        if (!link.stream_in(data, part_bytes, duration_ns) || !link.send(&duration_ns, sizeof duration_ns))
-            return false;
-        if (duration_ns >= shortest_ns) break;
+        RepeatedTiming timing;
+        while (timing.wants_more()) {
+            std::uint64_t duration_ns = 0;
+            if (!link.stream_in(data, part_bytes, duration_ns)) return false;
+            timing.add(duration_ns);
+            Verdict verdict{timing.believed_ns(), timing.wants_more()};
+            if (!link.send(&verdict, sizeof verdict)) return false;
+        }
+        if (timing.believed_ns() >= shortest_ns) break;
     }
     return true;
 }

@@ -19,12 +19,12 @@ struct Network {
     bool operator==(const Network&) const = default;
 };
 
-// Between the first ranks of the first two hosts of `topology` (there are at least two): a few empty messages
-// there and back, then a stream of a quarter of a megabyte, or of four on a network that makes that too short
-// to time. Collective over `comm`, whose ranks are those of `channel`, on which nothing was started yet;
-// every rank gets the same answer. Values are rounded to three significant bits, so that small differences
-// between two runs choose the same schedule. Unknown when MPI failed or nothing could be timed. Takes about
-// the time of the stream.
+// Between the first ranks of the first two hosts of `topology` (there are at least two): a few empty
+// messages there and back, then streams of a quarter of a megabyte, or of four on a network that makes
+// that too short to time: two that agree, or three of which the median counts. Collective over `comm`,
+// whose ranks are those of `channel`, on which nothing was started yet; every rank gets the same answer.
+// Values are rounded to three significant bits, so that small differences between two runs choose the same
+// schedule. Unknown when MPI failed or nothing could be timed. Takes about the time of the streams.
 Network measure_network(MPI_Comm comm, const MpiTransport& channel, const Topology& topology);
 
 }  // namespace thalweg
