@@ -7,6 +7,7 @@
 #include <climits>
 #include <cstring>
 
+#include "plan/self_message.h"
 #include "transport/mpi/host.h"
 
 namespace thalweg {
@@ -155,7 +156,8 @@ Status Payload::pack(std::uint64_t first, std::uint64_t elements, std::byte* pac
                                          static_cast<MPI_Count>(bytes), &position, comm_));
     }
 #endif
-    if (bytes > INT_MAX) return Status::transport_failed;
+    // Only one element alone can be that large.
+    if (bytes > INT_MAX) return pack_by_message(data, type_, packed, bytes, comm_);
     int position = 0;
     return mpi_status(host()->Pack(data, static_cast<int>(elements), type_, packed, static_cast<int>(bytes),
                                    &position, comm_));
@@ -171,7 +173,7 @@ Status Payload::unpack(std::uint64_t first, std::uint64_t elements, const std::b
                                            static_cast<MPI_Count>(elements), type_, comm_));
     }
 #endif
-    if (bytes > INT_MAX) return Status::transport_failed;
+    if (bytes > INT_MAX) return unpack_by_message(packed, bytes, data, type_, comm_);
     int position = 0;
     return mpi_status(host()->Unpack(packed, static_cast<int>(bytes), &position, data,
                                      static_cast<int>(elements), type_, comm_));
