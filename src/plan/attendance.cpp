@@ -6,10 +6,8 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <memory>
 #include <mutex>
 #include <new>
-#include <span>
 #include <vector>
 
 #include "base/clock.h"
@@ -17,6 +15,7 @@
 #include "engine/agent.h"
 #include "plan/keyvals.h"
 #include "plan/nonblocking.h"
+#include "plan/ports.h"
 #include "plan/quiet_errors.h"
 #include "plan/requests.h"
 #include "plan/set_up.h"
@@ -40,35 +39,13 @@ bool any_thread_may_call = false;  // the program got MPI_THREAD_MULTIPLE everyw
 bool tries_ucx = false, tries_shm = false;
 std::vector<std::string>* rails;  // devices that all ranks found alike, where there are several; else null
 
-// What follows comes with the first communicator that needs it. Never destroyed: channels may outlive
-// MPI_Finalize, and a program may leave by exit().
+// What follows comes with the first communicator that needs it.
 constinit std::mutex mutex;
 constinit std::atomic<Agent*> the_agent{nullptr};
 AgentPlacement placement;
 constinit std::mutex host_mutex;
 bool has_unmatched = false;
 MPI_Request unmatched;
-constinit std::atomic<UcxPort*> the_port{nullptr};
-struct Libucp {
-    bool tried = false;
-    std::unique_ptr<UcxPort> owner;
-    std::string description, why_not;
-};
-Libucp& libucp() {
-    static auto* const instance = new Libucp;
-    return *instance;
-}
-constinit std::atomic<ShmPort*> the_shm{nullptr};
-struct HostMemory {
-    bool tried = false;
-    std::unique_ptr<ShmPort> owner;
-    std::string description, why_not;
-    std::vector<ShmAccount> peers;  // when it was closed
-};
-HostMemory& host_memory() {
-    static auto* const instance = new HostMemory;
-    return *instance;
-}
 // Addresses of more are too much for the memory of every rank.
 constexpr int most_processes = 4096;
 
@@ -137,116 +114,6 @@ std::uint64_t digest_of(std::vector<std::string>& devices) try {
     return 0;
 }
 
-// Local; once. Null where libucp cannot be used, or closed already.
-UcxPort* open_port(const World& world) try {
-    const std::lock_guard lock(mutex);
-    if (!libucp().tried) {
-        libucp().tried = true;
-        UcxOptions options;
-        options.process = static_cast<std::uint32_t>(world.rank());
-        options.processes = static_cast<std::uint32_t>(world.size());
-        options.host_key = world.host_key();
-        if (rails != nullptr) options.devices = *rails;
-        UcxPort::open(options, libucp().owner, libucp().why_not);
-        if (libucp().owner != nullptr) libucp().description = libucp().owner->description();
-        the_port.store(libucp().owner.get(), std::memory_order_release);
-    }
-    return the_port.load(std::memory_order_relaxed);
-} catch (const std::bad_alloc&) {
-    libucp().why_not = "out of memory";
-    return nullptr;
-}
-
-// The same for messages inside the host.
-ShmPort* open_shm(const World& world) try {
-    const std::lock_guard lock(mutex);
-    if (!host_memory().tried) {
-        host_memory().tried = true;
-        ShmOptions options;
-        options.process = static_cast<std::uint32_t>(world.rank());
-        options.peers = static_cast<std::uint32_t>(world.size());
-        ShmPort::open(options, host_memory().owner, host_memory().why_not);
-        the_shm.store(host_memory().owner.get(), std::memory_order_release);
-    }
-    return the_shm.load(std::memory_order_relaxed);
-} catch (const std::bad_alloc&) {
-    host_memory().why_not = "out of memory";
-    return nullptr;
-}
-
-// The ranks on the host of this one, itself included.
-std::span<const int> neighbours(MPI_Comm comm, const Topology& topology) {
-    int rank = 0;
-    host()->Comm_rank(comm, &rank);
-    return topology.ranks_on(topology.node_of(rank));
-}
-
-bool knows_neighbours(MPI_Comm comm, const ShmPort& port, const RankMap& places, const Topology& topology) {
-    for (const int rank : neighbours(comm, topology))
-        if (!port.knows(static_cast<std::uint32_t>(places[rank]))) return false;
-    return true;
-}
-
-// Maps the memory of every rank on this host. False: not of all.
-bool meet_neighbours(MPI_Comm comm, ShmPort& port, const RankMap& places, const Topology& topology) {
-    const Host& mpi = *host();
-    const std::span<const std::byte> own = port.address();
-    const int bytes = static_cast<int>(own.size());
-    // As with libucp's addresses, of which these are a tenth.
-    std::vector<std::byte> all(own.size() * static_cast<std::size_t>(topology.size()));
-    if (mpi.Allgather(own.data(), bytes, mpi.byte, all.data(), bytes, mpi.byte, comm) != MPI_SUCCESS)
-        return false;
-    for (const int rank : neighbours(comm, topology)) {
-        const std::span<const std::byte> address(all.data() + own.size() * static_cast<std::size_t>(rank),
-                                                 own.size());
-        std::string why;
-        if (!failed(port.meet(static_cast<std::uint32_t>(places[rank]), address, why))) continue;
-        THALWEG_LOG_AT(info, "the memory of rank %d is out of reach: %s", places[rank], why.c_str());
-        const std::lock_guard lock(mutex);
-        host_memory().why_not = why;
-        return false;
-    }
-    return true;
-}
-
-bool knows_all(const UcxPort& port, const RankMap& places, int size) {
-    for (int rank = 0; rank < size; ++rank)
-        if (!port.knows(static_cast<std::uint32_t>(places[rank]))) return false;
-    return true;
-}
-
-// Tells every rank of `comm` the address of every other. False: not on this rank.
-bool exchange_addresses(MPI_Comm comm, UcxPort& port, const RankMap& places, int size) {
-    const Host& mpi = *host();
-    const std::span<const std::byte> own = port.address();
-    int bytes = static_cast<int>(own.size());
-    // The reserve of every rank has room for what most_processes need; a rank without it could not go on.
-    std::vector<int> sizes(static_cast<std::size_t>(size)), begins(static_cast<std::size_t>(size));
-    if (mpi.Allgather(&bytes, sizeof bytes, mpi.byte, sizes.data(), sizeof bytes, mpi.byte, comm) !=
-        MPI_SUCCESS)
-        return false;
-    int total = 0;
-    for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
-        begins[rank] = total;
-        total += sizes[rank];
-    }
-    std::vector<std::byte> all(static_cast<std::size_t>(total));
-    if (mpi.Allgatherv(own.data(), bytes, mpi.byte, all.data(), sizes.data(), begins.data(), mpi.byte,
-                       comm) != MPI_SUCCESS)
-        return false;
-    for (int rank = 0; rank < size; ++rank) {
-        const auto at = static_cast<std::size_t>(rank);
-        const std::span<const std::byte> address(all.data() + begins[at],
-                                                 static_cast<std::size_t>(sizes[at]));
-        std::string why;
-        if (failed(port.meet(static_cast<std::uint32_t>(places[rank]), address, why))) {
-            THALWEG_LOG_AT(info, "libucp: %s", why.c_str());
-            return false;
-        }
-    }
-    return true;
-}
-
 // Not a duplicate, which would run the program's attribute callbacks.
 bool make_self_comm() {
     const Host& mpi = *host();
@@ -278,8 +145,8 @@ void meet_for_the_last_time() {
     if (mpi.Ibarrier(mpi.comm_world, &request) != MPI_SUCCESS) return;
     const std::uint64_t began_ns = now_ns();
     while (mpi.Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
-        if (UcxPort* const port = the_port.load(std::memory_order_acquire)) port->poll();
-        if (ShmPort* const port = the_shm.load(std::memory_order_acquire)) port->poll();
+        if (UcxPort* const port = Ports::ucx()) port->poll();
+        if (ShmPort* const port = Ports::shm()) port->poll();
         if (now_ns() - began_ns < spins_ns) {
             sched_yield();
         } else {
@@ -343,24 +210,26 @@ Carrier Attendance::agree_on_carrier(MPI_Comm comm, const World& world, const Ra
     const Host& mpi = *host();
     const int size = topology.size();
     const bool shares_hosts = tries_shm && size > topology.nodes();
-    UcxPort* const port = tries_ucx ? open_port(world) : nullptr;
-    ShmPort* const shm = shares_hosts ? open_shm(world) : nullptr;
+    UcxPort* const port = tries_ucx ? Ports::open_ucx(world, rails) : nullptr;
+    ShmPort* const shm = shares_hosts ? Ports::open_shm(world) : nullptr;
     // [no memory, no libucp, addresses lacking, no memory of hosts, addresses of that lacking]
     std::uint64_t any[5] = {
         places == nullptr || !make_agent(world), port == nullptr,
-        port != nullptr && places != nullptr && !knows_all(*port, *places, size), shm == nullptr,
-        shm != nullptr && places != nullptr && !knows_neighbours(comm, *shm, *places, topology)};
+        port != nullptr && places != nullptr && !Ports::knows_all(*port, *places, size), shm == nullptr,
+        shm != nullptr && places != nullptr && !Ports::knows_neighbours(comm, *shm, *places, topology)};
     if (!combined(comm, mpi.bor, any) || any[0] != 0) return Carrier::none;
     const bool exchanges = any[1] == 0 && any[2] != 0, meets = any[3] == 0 && any[4] != 0;
-    if (exchanges) any[1] = !exchange_addresses(comm, *port, *places, size);
-    if (meets) any[3] = !meet_neighbours(comm, *shm, *places, topology);
+    if (exchanges) any[1] = !Ports::exchange_addresses(comm, *port, *places, size);
+    if (meets) any[3] = !Ports::meet_neighbours(comm, *shm, *places, topology);
     if ((exchanges || meets) && !combined(comm, mpi.bor, any)) return Carrier::none;
     if (tries_ucx && any[1] != 0)
-        THALWEG_LOG_AT(info, "nonblocking operations do not run over libucp: %s",
-                       port == nullptr ? libucp().why_not.c_str() : "another rank cannot use it");
+        THALWEG_LOG_AT(
+            info, "nonblocking operations do not run over libucp: %s",
+            port == nullptr ? Ports::account().why_not_libucp.c_str() : "another rank cannot use it");
     if (shares_hosts && any[3] != 0)
-        THALWEG_LOG_AT(info, "messages inside the host do not go through its memory: %s",
-                       shm == nullptr ? host_memory().why_not.c_str() : "it is out of reach for a rank");
+        THALWEG_LOG_AT(
+            info, "messages inside the host do not go through its memory: %s",
+            shm == nullptr ? Ports::account().why_not_shm.c_str() : "it is out of reach for a rank");
     if (any[3] == 0 && topology.nodes() == 1) return Carrier::shm;
     if (any[1] == 0) return any[3] == 0 ? Carrier::composite : Carrier::ucx;
     return any_thread_may_call ? Carrier::mpi : Carrier::none;
@@ -380,19 +249,11 @@ void Attendance::end() {
     if (Agent* const agent = the_agent.load(std::memory_order_acquire)) agent->stop();
     const bool closed = close_lanes();
     match_unmatched();
-    if (!closed) return;
-    the_port.store(nullptr, std::memory_order_release);
-    libucp().owner.reset();
-    the_shm.store(nullptr, std::memory_order_release);
-    if (host_memory().owner != nullptr) {
-        host_memory().description = host_memory().owner->description();
-        host_memory().peers = host_memory().owner->accounts();
-    }
-    host_memory().owner.reset();
+    if (closed) Ports::close();
 }
 
-UcxPort* Attendance::ucx() { return the_port.load(std::memory_order_acquire); }
-ShmPort* Attendance::shm() { return the_shm.load(std::memory_order_acquire); }
+UcxPort* Attendance::ucx() { return Ports::ucx(); }
+ShmPort* Attendance::shm() { return Ports::shm(); }
 
 // Never destroyed, as what it serves may outlive MPI_Finalize.
 Junction& Attendance::junction() {
@@ -421,18 +282,13 @@ MPI_Comm Attendance::self() { return self_comm; }
 
 Attendance::Account Attendance::account() {
     Account account;
+    static_cast<Ports::Account&>(account) = Ports::account();
     const std::lock_guard lock(mutex);
     account.agent = the_agent.load(std::memory_order_relaxed) != nullptr;
     if (account.agent) {
         account.place = name_of(placement.place);
         account.why_there = placement.why;
     }
-    account.libucp = libucp().description;
-    account.why_not_libucp = libucp().why_not;
-    const HostMemory& memory = host_memory();
-    account.shm = memory.owner != nullptr ? memory.owner->description() : memory.description;
-    account.shm_peers = memory.owner != nullptr ? memory.owner->accounts() : memory.peers;
-    account.why_not_shm = memory.why_not;
     account.wire_ns = junction().meter().busy_ns(now_ns());
     return account;
 }

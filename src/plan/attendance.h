@@ -7,9 +7,9 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "base/status.h"
+#include "plan/ports.h"
 #include "plan/statistics.h"
 #include "plan/world.h"
 #include "transport/mpi/rank_map.h"
@@ -68,16 +68,11 @@ class Attendance {
     // The one tag on it that is ours here; persistent requests have the others.
     static constexpr int unmatched_tag = 0;
 
-    // For the report: where the agent lives and why, and what became of libucp. Empty where there is none.
-    struct Account {
+    // For the report: where the agent lives and why, empty where there is none; what became of the ports; and
+    // the time during which something was on the wire between hosts, in nanoseconds.
+    struct Account : Ports::Account {
         bool agent = false;
         std::string place, why_there;  // "anywhere", "the rank's mask has one core"
-        std::string libucp;            // its version and rails
-        std::string why_not_libucp;
-        // Of messages inside the host: what they go through, or why not; how those of each peer went; and the
-        // time during which something was on the wire between hosts, in nanoseconds.
-        std::string shm, why_not_shm;
-        std::vector<ShmAccount> shm_peers;
         std::uint64_t wire_ns = 0;
     };
     static Account account();

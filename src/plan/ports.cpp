@@ -1,0 +1,173 @@
+#include "plan/ports.h"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <span>
+
+#include "base/log.h"
+#include "topology/topology.h"
+#include "transport/mpi/host.h"
+#include "transport/ucx/ucx.h"
+
+namespace thalweg {
+
+namespace {
+
+// Never destroyed: channels may outlive MPI_Finalize, and a program may leave by exit().
+constinit std::mutex mutex;
+constinit std::atomic<UcxPort*> the_port{nullptr};
+struct Libucp {
+    bool tried = false;
+    std::unique_ptr<UcxPort> owner;
+    std::string description, why_not;
+};
+Libucp& libucp() {
+    static auto* const instance = new Libucp;
+    return *instance;
+}
+constinit std::atomic<ShmPort*> the_shm{nullptr};
+struct HostMemory {
+    bool tried = false;
+    std::unique_ptr<ShmPort> owner;
+    std::string description, why_not;
+    std::vector<ShmAccount> peers;  // when it was closed
+};
+HostMemory& host_memory() {
+    static auto* const instance = new HostMemory;
+    return *instance;
+}
+
+// The ranks on the host of this one, itself included.
+std::span<const int> neighbours(MPI_Comm comm, const Topology& topology) {
+    int rank = 0;
+    host()->Comm_rank(comm, &rank);
+    return topology.ranks_on(topology.node_of(rank));
+}
+
+}  // namespace
+
+UcxPort* Ports::open_ucx(const World& world, const std::vector<std::string>* rails) try {
+    const std::lock_guard lock(mutex);
+    if (!libucp().tried) {
+        libucp().tried = true;
+        UcxOptions options;
+        options.process = static_cast<std::uint32_t>(world.rank());
+        options.processes = static_cast<std::uint32_t>(world.size());
+        options.host_key = world.host_key();
+        if (rails != nullptr) options.devices = *rails;
+        UcxPort::open(options, libucp().owner, libucp().why_not);
+        if (libucp().owner != nullptr) libucp().description = libucp().owner->description();
+        the_port.store(libucp().owner.get(), std::memory_order_release);
+    }
+    return the_port.load(std::memory_order_relaxed);
+} catch (const std::bad_alloc&) {
+    libucp().why_not = "out of memory";
+    return nullptr;
+}
+
+ShmPort* Ports::open_shm(const World& world) try {
+    const std::lock_guard lock(mutex);
+    if (!host_memory().tried) {
+        host_memory().tried = true;
+        ShmOptions options;
+        options.process = static_cast<std::uint32_t>(world.rank());
+        options.peers = static_cast<std::uint32_t>(world.size());
+        ShmPort::open(options, host_memory().owner, host_memory().why_not);
+        the_shm.store(host_memory().owner.get(), std::memory_order_release);
+    }
+    return the_shm.load(std::memory_order_relaxed);
+} catch (const std::bad_alloc&) {
+    host_memory().why_not = "out of memory";
+    return nullptr;
+}
+
+bool Ports::knows_neighbours(MPI_Comm comm, const ShmPort& port, const RankMap& places,
+                             const Topology& topology) {
+    for (const int rank : neighbours(comm, topology))
+        if (!port.knows(static_cast<std::uint32_t>(places[rank]))) return false;
+    return true;
+}
+
+bool Ports::meet_neighbours(MPI_Comm comm, ShmPort& port, const RankMap& places, const Topology& topology) {
+    const Host& mpi = *host();
+    const std::span<const std::byte> own = port.address();
+    const int bytes = static_cast<int>(own.size());
+    // As with libucp's addresses, of which these are a tenth.
+    std::vector<std::byte> all(own.size() * static_cast<std::size_t>(topology.size()));
+    if (mpi.Allgather(own.data(), bytes, mpi.byte, all.data(), bytes, mpi.byte, comm) != MPI_SUCCESS)
+        return false;
+    for (const int rank : neighbours(comm, topology)) {
+        const std::span<const std::byte> address(all.data() + own.size() * static_cast<std::size_t>(rank),
+                                                 own.size());
+        std::string why;
+        if (!failed(port.meet(static_cast<std::uint32_t>(places[rank]), address, why))) continue;
+        THALWEG_LOG_AT(info, "the memory of rank %d is out of reach: %s", places[rank], why.c_str());
+        const std::lock_guard lock(mutex);
+        host_memory().why_not = why;
+        return false;
+    }
+    return true;
+}
+
+bool Ports::knows_all(const UcxPort& port, const RankMap& places, int size) {
+    for (int rank = 0; rank < size; ++rank)
+        if (!port.knows(static_cast<std::uint32_t>(places[rank]))) return false;
+    return true;
+}
+
+bool Ports::exchange_addresses(MPI_Comm comm, UcxPort& port, const RankMap& places, int size) {
+    const Host& mpi = *host();
+    const std::span<const std::byte> own = port.address();
+    int bytes = static_cast<int>(own.size());
+    // The reserve of every rank has room for what most_processes need; a rank without it could not go on.
+    std::vector<int> sizes(static_cast<std::size_t>(size)), begins(static_cast<std::size_t>(size));
+    if (mpi.Allgather(&bytes, sizeof bytes, mpi.byte, sizes.data(), sizeof bytes, mpi.byte, comm) !=
+        MPI_SUCCESS)
+        return false;
+    int total = 0;
+    for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
+        begins[rank] = total;
+        total += sizes[rank];
+    }
+    std::vector<std::byte> all(static_cast<std::size_t>(total));
+    if (mpi.Allgatherv(own.data(), bytes, mpi.byte, all.data(), sizes.data(), begins.data(), mpi.byte,
+                       comm) != MPI_SUCCESS)
+        return false;
+    for (int rank = 0; rank < size; ++rank) {
+        const auto at = static_cast<std::size_t>(rank);
+        const std::span<const std::byte> address(all.data() + begins[at],
+                                                 static_cast<std::size_t>(sizes[at]));
+        std::string why;
+        if (failed(port.meet(static_cast<std::uint32_t>(places[rank]), address, why))) {
+            THALWEG_LOG_AT(info, "libucp: %s", why.c_str());
+            return false;
+        }
+    }
+    return true;
+}
+
+UcxPort* Ports::ucx() { return the_port.load(std::memory_order_acquire); }
+ShmPort* Ports::shm() { return the_shm.load(std::memory_order_acquire); }
+
+void Ports::close() {
+    the_port.store(nullptr, std::memory_order_release);
+    libucp().owner.reset();
+    the_shm.store(nullptr, std::memory_order_release);
+    if (host_memory().owner != nullptr) {
+        host_memory().description = host_memory().owner->description();
+        host_memory().peers = host_memory().owner->accounts();
+    }
+    host_memory().owner.reset();
+}
+
+Ports::Account Ports::account() {
+    const std::lock_guard lock(mutex);
+    const HostMemory& memory = host_memory();
+    return {libucp().description, libucp().why_not,
+            memory.owner != nullptr ? memory.owner->description() : memory.description, memory.why_not,
+            memory.owner != nullptr ? memory.owner->accounts() : memory.peers};
+}
+
+}  // namespace thalweg

@@ -1,0 +1,56 @@
+// What carries messages past the MPI library: libucp between hosts, and the memory of the host inside it.
+// Each is opened once in a process, for the first communicator that wants it, and learns the ranks' addresses
+// from there.
+#pragma once
+
+#include <mpi.h>
+
+#include <string>
+#include <vector>
+
+#include "plan/world.h"
+#include "transport/mpi/rank_map.h"
+#include "transport/shm/shm.h"
+
+namespace thalweg {
+
+class Topology;
+class UcxPort;
+
+class Ports {
+  public:
+    // Local. Null where it cannot be used (account() says why), or was closed already. `rails`: the devices
+    // that all ranks found alike, or null; read during the call only.
+    static UcxPort* open_ucx(const World& world, const std::vector<std::string>* rails);
+    static ShmPort* open_shm(const World& world);
+    // Null until it was opened, and after close(). One load.
+    static UcxPort* ucx();
+    static ShmPort* shm();
+
+    // Whether the port has the addresses of all ranks of a communicator of `size`, or of those on this rank's
+    // host; `places` are their ranks in the world. Local.
+    static bool knows_all(const UcxPort& port, const RankMap& places, int size);
+    static bool knows_neighbours(MPI_Comm comm, const ShmPort& port, const RankMap& places,
+                                 const Topology& topology);
+    // Tells every rank of `comm` the address of every other, two small allgathers; maps the memory of every
+    // rank on this host, one. Collective over `comm`, with an answer of each rank's own: whether all went
+    // well here. Throws std::bad_alloc.
+    static bool exchange_addresses(MPI_Comm comm, UcxPort& port, const RankMap& places, int size);
+    static bool meet_neighbours(MPI_Comm comm, ShmPort& port, const RankMap& places,
+                                const Topology& topology);
+
+    // For good; no lane may be left.
+    static void close();
+
+    // For the report. Empty where there is none.
+    struct Account {
+        std::string libucp;  // its version and rails
+        std::string why_not_libucp;
+        // Of messages inside the host: what they go through, or why not; how those of each peer went.
+        std::string shm, why_not_shm;
+        std::vector<ShmAccount> shm_peers;
+    };
+    static Account account();
+};
+
+}  // namespace thalweg
