@@ -8,7 +8,7 @@
 #include "check.h"
 
 enum { slots = 12, communicators = 4, most_bytes = 300000 };
-enum kind { broadcast, allgather, allgatherv, allreduce, barrier, kinds };
+enum kind { broadcast, allgather, allgatherv, allreduce, alltoall, barrier, kinds };
 
 typedef struct {
     enum kind kind;
@@ -53,6 +53,11 @@ static int count_of(const operation* op, int rank) {
     return op->kind == allgatherv ? op->count * (1 + rank % 3) / 2 : op->count;
 }
 
+/* What stands for the rank in the values that it has for another one. */
+static int giver(const operation* op, int rank, int to) {
+    return op->kind == alltoall ? rank * 64 + to : rank;
+}
+
 static void begin(int slot) {
     operation* const op = &operations[slot];
     static const int limits[] = {2, 60, 1500, 20000, most_bytes / 4};
@@ -68,7 +73,8 @@ static void begin(int slot) {
     op->root = (int)(root % (unsigned)op->size);
     const size_t size = (size_t)op->size;
     if (op->count > most_bytes / 4 / op->size && op->kind != broadcast) op->count /= op->size;
-    op->own = malloc(((size_t)op->count * 2 + 1) * sizeof(int));
+    const int blocks = op->kind == alltoall ? op->size : 1; /* that a rank gives */
+    op->own = malloc(((size_t)op->count * 2 * (size_t)blocks + 1) * sizeof(int));
     op->counts = malloc(2 * size * sizeof(int));
     op->places = op->counts + op->size;
     int total = 0;
@@ -78,16 +84,17 @@ static void begin(int slot) {
         total += op->counts[rank] + 1; /* a hole, which nobody may write to */
     }
     const int gathers = op->kind == allgather || op->kind == allgatherv;
-    const int length = gathers ? total : op->count + 1;
+    const int length = gathers ? total : op->count * blocks + 1;
     op->all = malloc((size_t)length * sizeof(int));
     for (int i = 0; i < length; ++i) op->all[i] = -5;
     const int mine = count_of(op, op->rank);
-    for (int i = 0; i < mine; ++i) op->own[i] = value(op->seed, op->rank, i);
+    for (int to = 0; to < blocks; ++to)
+        for (int i = 0; i < mine; ++i) op->own[to * mine + i] = value(op->seed, giver(op, op->rank, to), i);
     int* const target = op->kind == allgather    ? op->all + op->rank * op->count
                         : op->kind == allgatherv ? op->all + op->places[op->rank]
                                                  : op->all;
     if (op->in_place || (op->kind == broadcast && op->rank == op->root))
-        memcpy(target, op->own, (size_t)mine * sizeof(int));
+        memcpy(target, op->own, (size_t)(mine * blocks) * sizeof(int));
     const void* const send = op->in_place ? MPI_IN_PLACE : op->own;
     MPI_Request* const request = &requests[slot];
     switch (op->kind) {
@@ -103,6 +110,9 @@ static void begin(int slot) {
         case allreduce:
             MPI_Iallreduce(send, op->all, op->count, MPI_INT, MPI_SUM, comm, request);
             break;
+        case alltoall:
+            MPI_Ialltoall(send, mine, MPI_INT, op->all, mine, MPI_INT, comm, request);
+            break;
         default:
             MPI_Ibarrier(comm, request);
     }
@@ -110,11 +120,13 @@ static void begin(int slot) {
 
 static void end(int slot) {
     operation* const op = &operations[slot];
-    const char* const names[] = {"broadcast", "allgather", "allgatherv", "allreduce", "barrier"};
-    for (int rank = 0; rank < op->size && (op->kind == allgather || op->kind == allgatherv); ++rank) {
-        const int* const block = op->all + (op->kind == allgather ? rank * op->count : op->places[rank]);
+    const char* const names[] = {"broadcast", "allgather", "allgatherv", "allreduce", "alltoall", "barrier"};
+    const int in_blocks = op->kind == allgather || op->kind == allgatherv || op->kind == alltoall;
+    for (int rank = 0; rank < op->size && in_blocks; ++rank) {
+        const int* const block = op->all + (op->kind == allgatherv ? op->places[rank] : rank * op->count);
+        const int from = giver(op, rank, op->rank);
         for (int i = 0; i < op->counts[rank]; ++i)
-            CHECK(block[i] == value(op->seed, rank, i), "%s of %d: block %d, byte %d is wrong",
+            CHECK(block[i] == value(op->seed, from, i), "%s of %d: block %d, byte %d is wrong",
                   names[op->kind], op->count, rank, 4 * i);
         if (op->kind == allgatherv) CHECK(block[op->counts[rank]] == -5, "a hole was written to");
     }
@@ -127,6 +139,7 @@ static void end(int slot) {
     }
     if (op->kind == broadcast || op->kind == allreduce)
         CHECK(op->all[op->count] == -5, "%s wrote too much", names[op->kind]);
+    if (op->kind == alltoall) CHECK(op->all[op->count * op->size] == -5, "an alltoall wrote too much");
     free(op->own);
     free(op->all);
     free(op->counts);
