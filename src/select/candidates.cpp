@@ -89,7 +89,11 @@ std::vector<Candidate> tuned_candidates(Collective collective, const Problem& pr
             *ports = std::max<std::uint64_t>(machine.inter.ports, 1);
         candidate.refused = refuse(choice, problem, topology);
         if (!candidate.refused.empty()) return;
-        candidate.predicted = tune(choice, outer, problem, topology, machine);
+        // What an exchange gains from pieces is the time of handshakes, of which the model knows nothing: the
+        // algorithm's own size of pieces is what was measured.
+        candidate.predicted = collective == Collective::alltoallv
+                                  ? predict(choice, problem, topology, machine)
+                                  : tune(choice, outer, problem, topology, machine);
         candidate.choice = std::move(choice);
         result.push_back(std::move(candidate));
     };

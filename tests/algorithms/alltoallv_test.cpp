@@ -240,5 +240,43 @@ TEST(AlltoallvSteps, FollowTheRealNeighbours) {
     EXPECT_EQ(build(choice_of("notify", Collective::alltoallv), problem, Topology{}).steps().size(), 8u);
 }
 
+// In pieces a rank is at most `ahead` of them further with its sends than with its receives, and no receive
+// is later than twice that.
+TEST(AlltoallvPairwise, PiecesFlowFromRoundToRound) {
+    Problem problem;
+    problem.rank = 2;
+    problem.size = 4;
+    problem.bytes = 100;
+    const Choice choice = choice_of("pairwise:chunk_bytes=40:ahead=2", Collective::alltoallv);
+    const Schedule schedule = build(choice, problem, Topology{});
+    std::vector<StepId> sends, receives;
+    std::vector<std::uint64_t> bytes;
+    for (StepId id = 0; id < schedule.steps().size(); ++id) {
+        const Step& step = schedule.steps()[id];
+        if (step.kind == StepKind::recv) receives.push_back(id);
+        if (step.kind != StepKind::send) continue;
+        sends.push_back(id);
+        bytes.push_back(step.source.bytes);
+        EXPECT_EQ(step.peer, static_cast<int>(2 + (sends.size() - 1) / 3 + 1) % 4);
+    }
+    EXPECT_EQ(bytes, (std::vector<std::uint64_t>{40, 40, 20, 40, 40, 20, 40, 40, 20}));
+    ASSERT_EQ(receives.size(), 9u);
+    const auto waits_for = [&](StepId step) {
+        const auto after = schedule.after(step);
+        return std::vector<StepId>(after.begin(), after.end());
+    };
+    for (std::size_t i = 0; i < sends.size(); ++i) {
+        std::vector<StepId> wanted;
+        if (i >= 2) wanted = {sends[i - 2], receives[i - 2]};
+        std::sort(wanted.begin(), wanted.end());
+        std::vector<StepId> found = waits_for(sends[i]);
+        std::sort(found.begin(), found.end());
+        EXPECT_EQ(found, wanted) << "send " << i;
+        EXPECT_EQ(waits_for(receives[i]),
+                  i >= 4 ? std::vector<StepId>{receives[i - 4]} : std::vector<StepId>{});
+    }
+    EXPECT_EQ(claim(choice, problem, Topology{}).rounds, 5u);
+}
+
 }  // namespace
 }  // namespace thalweg
