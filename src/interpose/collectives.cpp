@@ -92,6 +92,7 @@ bool collectives_reach_us() {
     const MPI_Comm self = mpi.comm_self;
     char from = 0, to = 0;
     const int none[1] = {0};
+    const MPI_Datatype bytes[1] = {mpi.byte};
     const void* const send = &from;
     void* const receive = &to;
     return arrives<int(void*, int, MPI_Datatype, int, MPI_Comm)>("MPI_Bcast", receive, 0, mpi.byte, 0,
@@ -101,7 +102,15 @@ bool collectives_reach_us() {
            arrives<int(const void*, int, MPI_Datatype, void*, const int*, const int*, MPI_Datatype,
                        MPI_Comm)>("MPI_Allgatherv", send, 0, mpi.byte, receive, none, none, mpi.byte, self) &&
            arrives<int(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm)>(
-               "MPI_Allreduce", send, receive, 0, mpi.byte, mpi.bor, self);
+               "MPI_Allreduce", send, receive, 0, mpi.byte, mpi.bor, self) &&
+           arrives<int(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm)>(
+               "MPI_Alltoall", send, 0, mpi.byte, receive, 0, mpi.byte, self) &&
+           arrives<int(const void*, const int*, const int*, MPI_Datatype, void*, const int*, const int*,
+                       MPI_Datatype, MPI_Comm)>("MPI_Alltoallv", send, none, none, mpi.byte, receive, none,
+                                                none, mpi.byte, self) &&
+           arrives<int(const void*, const int*, const int*, const MPI_Datatype*, void*, const int*,
+                       const int*, const MPI_Datatype*, MPI_Comm)>("MPI_Alltoallw", send, none, none, bytes,
+                                                                   receive, none, none, bytes, self);
 }
 
 }  // namespace thalweg

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "interpose/arguments.h"
+#include "interpose/inside.h"
 
 using namespace thalweg;
 using namespace thalweg::arguments;
@@ -51,7 +52,13 @@ int offer_alltoallw(ThalwegOperation operation, void* sendbuf, const int* sendco
 
 // A blocking call. `frame` is the wrapper's.
 int exchange_now(const ThalwegCall& call, int* error, void** trial, void* frame) {
-    if (!taking.load(std::memory_order_acquire) || inside(frame)) return 0;
+    if (!taking.load(std::memory_order_acquire)) {
+        if (!probing) return 0;
+        probe_arrived = true;
+        *error = MPI_SUCCESS;
+        return 1;
+    }
+    if (inside(frame)) return 0;
     const Inside mark(frame);
     return thalweg_entry_exchange(&call, error, trial);
 }

@@ -146,6 +146,9 @@ def case_tools(context):
     run = context.program("bcast", 2, preload=f"{tool}:{ours}", take="all")
     expect(tool_counts(run) == (1, alone[1] + 1, 1), "above, PMPI:", run)
     expect(run.count("presence") == ["some"] * 2 and run.count("seen") == ["0"] * 2, "above, PMPI:", run)
+    # Any one call that does not reach us is enough.
+    run = context.program("bcast", 2, preload=f"{tool}:{ours}", take="all", TOOL_CALLS="next", TOOL_ALLTOALLV="profiled")
+    expect(run.count("presence") == ["some"] * 2 and run.count("taken") == ["0"] * 2, "alltoallv, PMPI:", run)
     # On one rank only: the others must not wait for it.
     program = [context.programs["program"], "bcast"]
     run = context.launch((1, program, f"{tool}:{ours}", {"PROBE_TAKE": "all"}),

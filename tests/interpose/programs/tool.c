@@ -1,6 +1,6 @@
-/* A profiling tool as people write them: counts MPI_Init, MPI_Bcast and MPI_Finalize. TOOL_CALLS=next passes
- * calls on to the next definition, anything else answers them with PMPI_*. Rank 0 tells the counts at the
- * end. */
+/* A profiling tool as people write them: counts MPI_Init, MPI_Bcast and MPI_Finalize, and sees MPI_Alltoallv.
+ * TOOL_CALLS=next passes calls on to the next definition, anything else answers them with PMPI_*;
+ * TOOL_ALLTOALLV=profiled says that of MPI_Alltoallv alone. Rank 0 tells the counts at the end. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -29,6 +29,17 @@ int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm
     static int (*call)(void*, int, MPI_Datatype, int, MPI_Comm);
     if (call == NULL) *(void**)&call = next("MPI_Bcast", "PMPI_Bcast");
     return call(buffer, count, datatype, root, comm);
+}
+
+int MPI_Alltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls, MPI_Datatype sendtype,
+                  void* recvbuf, const int* recvcounts, const int* rdispls, MPI_Datatype recvtype,
+                  MPI_Comm comm) {
+    static int (*call)(const void*, const int*, const int*, MPI_Datatype, void*, const int*, const int*,
+                       MPI_Datatype, MPI_Comm);
+    const char* profiled = "PMPI_Alltoallv";
+    if (call == NULL)
+        *(void**)&call = next(getenv("TOOL_ALLTOALLV") != NULL ? profiled : "MPI_Alltoallv", profiled);
+    return call(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
 }
 
 int MPI_Finalize(void) {
