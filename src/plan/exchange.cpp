@@ -37,7 +37,8 @@ Status attach_side(const std::vector<Letter>& letters, void* memory, bool copied
 
 std::uint64_t Letters::sent_bytes() const { return sum_of(outgoing); }
 
-bool read_letter(const LetterArrays& side, int index, int peer, std::vector<Letter>& letters) {
+bool read_letter(const LetterArrays& side, int index, int peer, std::vector<Letter>& letters,
+                 LetterType& last) {
     const MPI_Count count = side.counts != nullptr ? side.counts[index] : side.large_counts[index];
     const MPI_Datatype type = side.types != nullptr ? side.types[index] : side.type;
     if (count < 0) return false;
@@ -46,15 +47,18 @@ bool read_letter(const LetterArrays& side, int index, int peer, std::vector<Lett
         letters.push_back({peer, {}, 0});
         return true;
     }
-    if (type_size(type) < 0) return false;
-    TypeShape named;
-    const TypeShape& shape = shape_of(type, named);
+    if (!last.known || last.type != type) {
+        if (type_size(type) < 0) return false;
+        TypeShape named;
+        const TypeShape& shape = shape_of(type, named);
+        last = {true, type, shape.size, shape.extent};
+    }
     const std::int64_t place =
         side.displacements != nullptr ? side.displacements[index] : side.large_displacements[index];
     std::uint64_t bytes = 0;
     std::int64_t displacement = place;
-    if (__builtin_mul_overflow(static_cast<std::uint64_t>(count), shape.size, &bytes) ||
-        (side.types == nullptr && __builtin_mul_overflow(place, shape.extent, &displacement)))
+    if (__builtin_mul_overflow(static_cast<std::uint64_t>(count), last.size, &bytes) ||
+        (side.types == nullptr && __builtin_mul_overflow(place, last.extent, &displacement)))
         return false;
     letters.push_back({peer, {static_cast<std::uint64_t>(count), displacement, type}, bytes});
     return true;
@@ -62,8 +66,9 @@ bool read_letter(const LetterArrays& side, int index, int peer, std::vector<Lett
 
 bool read_letters(const LetterArrays& side, int size, std::vector<Letter>& letters) {
     letters.reserve(static_cast<std::size_t>(size));
+    LetterType last;
     for (int peer = 0; peer < size; ++peer)
-        if (!read_letter(side, peer, peer, letters)) return false;
+        if (!read_letter(side, peer, peer, letters, last)) return false;
     return true;
 }
 

@@ -42,9 +42,18 @@ struct LetterArrays {
     bool given() const { return counts != nullptr || large_counts != nullptr; }
 };
 
-// Adds the message with entry `index` of `side` to `letters`. False: arguments that the native library
-// judges.
-bool read_letter(const LetterArrays& side, int index, int peer, std::vector<Letter>& letters);
+// What the letter before was made of: mostly that is what the next one is, and MPI need not be asked again.
+struct LetterType {
+    bool known = false;
+    MPI_Datatype type{};
+    std::uint64_t size = 0;
+    std::int64_t extent = 0;
+};
+
+// Adds the message with entry `index` of `side` to `letters`; `last` is of this side's letters alone. False:
+// arguments that the native library judges.
+bool read_letter(const LetterArrays& side, int index, int peer, std::vector<Letter>& letters,
+                 LetterType& last);
 // One message for every rank.
 bool read_letters(const LetterArrays& side, int size, std::vector<Letter>& letters);
 

@@ -56,8 +56,9 @@ bool read_distributed_graph(MPI_Comm comm, Neighbourhood& found) {
     return true;
 }
 
-bool read_block(const NeighbourSide& side, int block, int peer, std::vector<Letter>& letters) {
-    if (side.arrays.given()) return read_letter(side.arrays, block, peer, letters);
+bool read_block(const NeighbourSide& side, int block, int peer, std::vector<Letter>& letters,
+                LetterType& last) {
+    if (side.arrays.given()) return read_letter(side.arrays, block, peer, letters, last);
     const MPI_Count count = side.count;
     MPI_Aint place = 0;
     if (!side.same_for_all && __builtin_mul_overflow(static_cast<MPI_Aint>(block), count, &place))
@@ -66,7 +67,7 @@ bool read_block(const NeighbourSide& side, int block, int peer, std::vector<Lett
     alike.large_counts = &count;
     alike.large_displacements = &place;
     alike.type = side.type;
-    return read_letter(alike, 0, peer, letters);
+    return read_letter(alike, 0, peer, letters, last);
 }
 
 }  // namespace
@@ -91,14 +92,16 @@ bool read_neighbours(const Neighbourhood& neighbourhood, const NeighbourSide& se
     const std::vector<int>& from = neighbourhood.sources;
     letters.outgoing.reserve(to.size());
     letters.incoming.reserve(from.size());
+    LetterType last_sent, last_received;
     for (std::size_t block = 0; block < to.size(); ++block) {
         if (to[block] == MPI_PROC_NULL) continue;
-        if (!read_block(sent, static_cast<int>(block), to[block], letters.outgoing)) return false;
+        if (!read_block(sent, static_cast<int>(block), to[block], letters.outgoing, last_sent)) return false;
     }
     for (std::size_t turn = 0; turn < from.size(); ++turn) {
         const std::size_t block = neighbourhood.cartesian ? turn ^ 1 : turn;
         if (from[block] == MPI_PROC_NULL) continue;
-        if (!read_block(received, static_cast<int>(block), from[block], letters.incoming)) return false;
+        if (!read_block(received, static_cast<int>(block), from[block], letters.incoming, last_received))
+            return false;
     }
     return true;
 }

@@ -83,13 +83,20 @@ Status ProgramBuffer::attach(void* buffer, std::vector<Segment> segments, std::v
                              bool copied) {
     blocks.assign(segments.size(), Block{});
     std::uintptr_t lowest = UINTPTR_MAX;
+    TypeShape named;
+    const TypeShape* known = nullptr;  // of the segment before: mostly all have one type
+    MPI_Datatype known_type{};
     bool in_place = !copied;
     bool asked = false;  // whose memory it is
     for (std::size_t i = 0; i < segments.size(); ++i) {
         const Segment& segment = segments[i];
         if (segment.count == 0) continue;
-        TypeShape named;
-        const TypeShape& shape = shape_of(segment.type, named);
+        if (known == nullptr || segment.type != known_type) {
+            named = {};
+            known = &shape_of(segment.type, named);
+            known_type = segment.type;
+        }
+        const TypeShape& shape = *known;
         blocks[i].bytes = segment.count * shape.size;
         bytes_ += blocks[i].bytes;
         in_place = in_place && !shape.opaque && shape.layout.is_one_run(segment.count);
