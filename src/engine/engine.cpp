@@ -187,6 +187,7 @@ Status Execution::Impl::post(StepId id, bool is_send) {
     if (is_send && is_put(id)) {
         // Its receiver has made room, and has said so.
         ready_sends_.erase(id);
+        ++puts;
     } else if (is_send) {
         Credit& credit = *credit_of_[id];
         const std::uint64_t cost = steps_[id].source.bytes + message_overhead_bytes;
@@ -355,6 +356,8 @@ void Execution::aim(std::vector<Aim> aims) {
     impl_->aims = std::move(aims);
     impl_->aimed = true;
 }
+
+std::uint64_t Execution::puts() const { return impl_->puts; }
 
 bool Execution::running() const { return impl_->running; }
 

@@ -95,6 +95,8 @@ class Execution {
     // running; the transport is one_sided; all ranks of the group do the same, and this rank's memory that is
     // put into is exposed and stays the one bound.
     void aim(std::vector<Aim> aims);
+    // Messages that were put into a peer's memory, in all runs. Pre: not running.
+    std::uint64_t puts() const;
 
     struct Impl;
 

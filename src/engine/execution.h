@@ -48,6 +48,7 @@ struct Execution::Impl {
     bool running = false;
     std::uint32_t operation = 0;
     std::uint64_t events = 0;  // requests of ours that completed, ever
+    std::uint64_t puts = 0;    // messages put, ever
     Impl* next_alive = nullptr;
 
   private:

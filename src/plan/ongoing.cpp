@@ -269,7 +269,11 @@ int Ongoing::finish() {
         ++options_.tally->errors;
     }
     count_run(began);
-    if (options_.account != nullptr && error == MPI_SUCCESS) options_.account->add_run(seconds(run_ns_));
+    if (options_.account != nullptr && error == MPI_SUCCESS) {
+        std::uint64_t puts = 0;
+        for (const Part& part : parts_) puts += part.run->execution.puts();
+        options_.account->add_run(seconds(run_ns_), puts);
+    }
     if (!options_.persistent) release();
     return error;
 }

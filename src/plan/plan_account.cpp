@@ -77,8 +77,9 @@ PlanAccount::PlanAccount(CallKind kind, std::string algorithm, int ranks,
       native_(std::move(native)),
       model_once_seconds_(model_once_seconds) {}
 
-void PlanAccount::add_run(double seconds) {
+void PlanAccount::add_run(double seconds, std::uint64_t puts) {
     const std::lock_guard lock(mutex_);
+    puts_ = puts;
     runs_[starts_++ % most_runs] = seconds;
 }
 
@@ -91,6 +92,7 @@ PlanAccount::Figures PlanAccount::figures() const {
     {
         const std::lock_guard lock(mutex_);
         figures.starts = starts_;
+        figures.puts = puts_;
         // The first start does what later ones need not.
         const std::size_t known = std::min<std::uint64_t>(starts_, most_runs);
         const std::size_t first = starts_ > 1 && starts_ <= most_runs ? 1 : 0;
@@ -126,7 +128,8 @@ std::string plans_json() {
         append(text, "%s\n  {\"operation\": \"%s\", \"algorithm\": ", text.empty() ? "" : ",",
                thalweg::text_of(plan.kind));
         text += quoted(plan.algorithm);
-        append(text, ", \"ranks\": %d, \"starts\": %" PRIu64, plan.ranks, plan.starts);
+        append(text, ", \"ranks\": %d, \"starts\": %" PRIu64 ", \"puts\": %" PRIu64, plan.ranks, plan.starts,
+               plan.puts);
         text += ", \"init_seconds\": " + time_text(plan.init_seconds) +
                 ", \"plan_seconds\": " + time_text(plan.plan_seconds) +
                 ", \"once_seconds\": " + time_text(plan.once_seconds);

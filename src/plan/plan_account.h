@@ -39,14 +39,14 @@ class PlanAccount {
                 double model_once_seconds);
 
     void set_init(double seconds) { init_seconds_ = seconds; }
-    // One start and its completion. Allocates nothing.
-    void add_run(double seconds);
+    // One start and its completion; how many messages all of them have put so far. Allocates nothing.
+    void add_run(double seconds, std::uint64_t puts);
 
     struct Figures {
         CallKind kind = CallKind::alltoallv_init;
         std::string algorithm;
         int ranks = 0;
-        std::uint64_t starts = 0;
+        std::uint64_t starts = 0, puts = 0;
         double init_seconds = 0, plan_seconds = 0, once_seconds = 0;
         Once once = Once::unknown;
         BreakEven even;  // where `once` is known and it was started
@@ -63,7 +63,7 @@ class PlanAccount {
     std::shared_ptr<const NativeTimes> native_;
     double model_once_seconds_, init_seconds_ = 0;
     mutable std::mutex mutex_;
-    std::uint64_t starts_ = 0;
+    std::uint64_t starts_ = 0, puts_ = 0;
     double runs_[most_runs] = {};
 };
 

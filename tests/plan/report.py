@@ -4,6 +4,7 @@
     report.py FOLDER mpi|ucx COMMAND…  COMMAND runs programs/counted.c, whose operations the MPI library or libucp carries
     report.py FOLDER spawned COMMAND…  COMMAND runs programs/spawned.c: parent and children report side by side
     report.py FOLDER one_host COMMAND…  COMMAND runs programs/one_host.c: what was handed on unseen is said, not counted
+    report.py FOLDER puts COMMAND…      COMMAND runs programs/steady.c with notify over a transport that has puts
 """
 
 import glob
@@ -14,7 +15,7 @@ import subprocess
 import sys
 
 folder, command = sys.argv[1], sys.argv[2:]
-case = command[0] if command[0] in ("spawned", "one_host", "mpi", "ucx", "shm") else ""
+case = command[0] if command[0] in ("spawned", "one_host", "puts", "mpi", "ucx", "shm") else ""
 spawned, one_host = case == "spawned", case == "one_host"
 command = command[case != "":]
 path = os.path.join(folder, f"report-{os.getpid()}.json")
@@ -71,6 +72,20 @@ def check_one_host():
     print("ok")
 
 
+def check_puts():
+    """steady.c starts its one plan 40 times, and everybody sends something to everybody: those messages were put."""
+    result = run(path)
+    if result.returncode == 77:
+        print(result.stdout)
+        sys.exit(77)
+    check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
+    report = load(path)
+    plan = report["plans"][0]
+    check(plan["algorithm"] == "notify" and plan["starts"] == 40, f"the plan: {plan}")
+    check(plan["puts"] == 40 * (plan["ranks"] - 1), f"puts: {plan}")
+    print("ok")
+
+
 def check_nonblocking():
     """What counted.c does: 6 barriers, the first before anything is set up, 4 broadcasts, 3 allgathers, and 2
     allreduces with an operation of the program."""
@@ -104,6 +119,9 @@ if case in ("mpi", "ucx", "shm"):
     sys.exit()
 if spawned:
     check_spawned()
+    sys.exit()
+if case == "puts":
+    check_puts()
     sys.exit()
 if one_host:
     check_one_host()

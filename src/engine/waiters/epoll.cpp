@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstdint>
-#include <unordered_map>
+#include <vector>
 
 #include "base/clock.h"
 #include "engine/waiters/sleepers.h"
@@ -24,7 +24,7 @@ constexpr std::uint64_t ns_per_ms = 1'000'000;
 
 class EpollSleeper final : public Sleeper {
   public:
-    explicit EpollSleeper(int epoll) : epoll_(epoll) {}
+    explicit EpollSleeper(int epoll) : epoll_(epoll) { watched_.reserve(usual_descriptors); }
     ~EpollSleeper() override { close(epoll_); }
 
     bool sleep(Doorbell& bell, std::uint32_t seen, std::uint64_t until_ns) override {
@@ -44,25 +44,38 @@ class EpollSleeper final : public Sleeper {
     }
 
     Status watch(int descriptor) override {
-        int& users = users_[descriptor];
-        if (users++ != 0) return Status::ok;
+        if (const auto known = find(descriptor); known != watched_.end()) {
+            ++known->users;
+            return Status::ok;
+        }
         epoll_event event{};
         event.events = EPOLLIN;
         event.data.fd = descriptor;
-        if (epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) == 0) return Status::ok;
-        users_.erase(descriptor);
-        return Status::io_failed;
+        if (epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) != 0) return Status::io_failed;
+        watched_.push_back({descriptor, 1});
+        return Status::ok;
     }
 
     void let_go(int descriptor) override {
-        const auto entry = users_.find(descriptor);
-        if (entry == users_.end() || --entry->second != 0) return;
-        users_.erase(entry);
+        const auto known = find(descriptor);
+        if (known == watched_.end() || --known->users != 0) return;
+        *known = watched_.back();
+        watched_.pop_back();
         epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, nullptr);
     }
 
   private:
     static constexpr std::uint64_t deaf_ns = ns_per_ms;
+    static constexpr std::size_t usual_descriptors = 16;
+
+    // Few, and watched again and again while operations come and go: no memory is taken for that.
+    struct Watched {
+        int descriptor, users;
+    };
+    std::vector<Watched>::iterator find(int descriptor) {
+        return std::find_if(watched_.begin(), watched_.end(),
+                            [descriptor](const Watched& each) { return each.descriptor == descriptor; });
+    }
 
     bool add_bell(Doorbell& bell) {
         const int descriptor = bell.descriptor();
@@ -89,7 +102,7 @@ class EpollSleeper final : public Sleeper {
     int bell_ = -1;
     bool fine_ = true;
     std::array<epoll_event, 16> events_{};
-    std::unordered_map<int, int> users_;
+    std::vector<Watched> watched_;
 };
 
 }  // namespace

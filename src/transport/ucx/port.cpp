@@ -37,7 +37,12 @@ UcxPort::Impl::Driver::Driver(Impl& port) : port_(port) {
 }
 
 UcxPort::Impl::Impl(const ucx::Library& library, const UcxOptions& options, const ucx::TagLayout& layout)
-    : ucp_(library), options_(options), layout_(layout) {}
+    : ucp_(library), options_(options), layout_(layout) {
+    // No memory is taken while operations run, where there are not more puts than this at a time.
+    constexpr std::size_t usual_puts = 256;
+    deferred_.reserve(usual_puts);
+    deferred_now_.reserve(usual_puts);
+}
 
 Status UcxPort::Impl::learn(const UcxDirectory& directory, std::string& why) {
     const auto& offsets = directory.offsets;
@@ -211,7 +216,9 @@ bool UcxPort::Impl::poll() {
 void UcxPort::Impl::defer(Channel& channel, Slot slot) { deferred_.emplace_back(&channel, slot); }
 
 void UcxPort::Impl::run_deferred() {
-    for (const auto& [channel, slot] : std::exchange(deferred_, {})) channel->send_signal(slot);
+    deferred_now_.swap(deferred_);  // both keep their room
+    for (const auto& [channel, slot] : deferred_now_) channel->send_signal(slot);
+    deferred_now_.clear();
 }
 
 // One flush at a time; what was sent after it began is the next one's.

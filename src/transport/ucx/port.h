@@ -175,7 +175,7 @@ class UcxPort::Impl {
     std::deque<std::uint32_t> returned_counters_;
 
     std::vector<std::unique_ptr<ucx::Storage>> orphans_;
-    std::vector<std::pair<ucx::Channel*, Slot>> deferred_;
+    std::vector<std::pair<ucx::Channel*, Slot>> deferred_, deferred_now_;
 
     int descriptor_ = -1;         // epoll over the workers' descriptors and the bell
     int bell_ = -1;               // an eventfd that is readable while rung_ != 0

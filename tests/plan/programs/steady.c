@@ -1,6 +1,8 @@
-/* What thalweg_get_plan_stats says of a persistent alltoallv that is started, tested and waited for many
- * times with other data each time. */
-#include "check.h"
+/* A persistent alltoallv that is started, tested and waited for many times with other data each time: what
+ * thalweg_get_plan_stats says of it, that nothing is set up between a start and its completion, and that
+ * Thalweg takes no memory from the heap meanwhile, on whichever thread. */
+#include "allocation_count.h"
+#include "set_up_calls.h"
 
 typedef int AlltoallvInit(const void*, const int*, const int*, MPI_Datatype, void*, const int*, const int*,
                           MPI_Datatype, MPI_Comm, MPI_Info, MPI_Request*);
@@ -37,21 +39,35 @@ int main(int argc, char** argv) {
           "a plan that was not started");
     CHECK(stats.break_even != stats.break_even, "a break-even of a plan that was not started: %g",
           stats.break_even);
-    enum { starts = 40 };
+    enum { starts = 40, first = 3 };
+    find_us();
+    CHECK(our_begin != 0, "the preload object is not mapped");
+    check_traps();
+    unsigned long taken = 0;
+    uintptr_t taken_by = 0;
     for (int round = 0; round < starts; ++round) {
         for (int peer = 0; peer < check_size; ++peer) {
             fill(from + places[peer], (size_t)counts[peer], (unsigned)(round * 64 + check_rank));
             memset(to + places[peer], poison_value, most);
         }
+        /* What a first start finds missing, such as a connection, it may make. */
+        if (round == first) set_traps();
+        from_us = 0;
+        counting = 1;
         MPI_Start(&plan);
         if (round % 2 == 0) {
             MPI_Wait(&plan, MPI_STATUS_IGNORE);
         } else {
             for (int flag = 0; !flag;) MPI_Test(&plan, &flag, MPI_STATUS_IGNORE);
         }
+        counting = 0;
+        if (round >= first && from_us != 0) taken += from_us, taken_by = latest_from_us;
         for (int peer = 0; peer < check_size; ++peer)
             verify(to + places[peer], (size_t)counts[peer], (unsigned)(round * 64 + peer), "a start");
     }
+    lift_traps();
+    CHECK(taken == 0, "%lu allocations in %d starts, one of them at +0x%lx of the preload object", taken,
+          starts - first, (unsigned long)taken_by);
     MPI_Request_free(&plan);
     CHECK(plan_stats(0, &stats) == THALWEG_OK, "a freed plan's figures");
     CHECK(stats.starts == starts && stats.plan_seconds > 0, "%d starts", (int)stats.starts);

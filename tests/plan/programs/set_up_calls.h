@@ -1,0 +1,83 @@
+/* Traps on the MPI library's calls of set-up: between set_traps() and lift_traps() whoever calls one of them,
+ * in whatever way it found its address, ends the program with a sentence. On x86-64; elsewhere nothing is
+ * watched. */
+#ifndef SET_UP_CALLS_H
+#define SET_UP_CALLS_H
+
+#include "check.h"
+
+#if defined(__x86_64__)
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static const char* const trapped_names[] = {
+    "Comm_create",    "Comm_split",      "Comm_dup",      "Comm_create_group",
+    "Group_incl",     "Win_create",      "Win_free",      "Allreduce",
+    "Allgather",      "Allgatherv",      "Alltoall",      "Alltoallv",
+    "Bcast",          "Barrier",         "Send_init",     "Type_contiguous",
+    "Type_commit",    "Type_free",       "Comm_set_attr", "Comm_create_keyval",
+    "Grequest_start", "Comm_get_parent", "Iallreduce",    "Ibcast",
+    "Ibarrier"};
+enum { trapped_count = sizeof trapped_names / sizeof *trapped_names };
+static unsigned char* trapped_at[trapped_count];
+static unsigned char trapped_byte[trapped_count];
+static sigjmp_buf trap_control;
+static volatile int trap_controls = 0;
+
+static void on_trap(int number, siginfo_t* info, void* context) {
+    (void)number, (void)info, (void)context;
+    if (trap_controls) siglongjmp(trap_control, 1);
+    static const char text[] = "a call of set-up between a start and its completion\n";
+    if (write(2, text, sizeof text - 1) < 0) _Exit(2);
+    _Exit(1);
+}
+
+static void write_code(unsigned char* at, unsigned char byte) {
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    void* const begin = (void*)((uintptr_t)at / page * page);
+    if (mprotect(begin, page, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) FAIL("code cannot be written");
+    *at = byte;
+    if (mprotect(begin, page, PROT_READ | PROT_EXEC) != 0) FAIL("code cannot be protected");
+}
+
+static void set_traps(void) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = on_trap;
+    action.sa_flags = SA_SIGINFO | SA_NODEFER;
+    sigaction(SIGTRAP, &action, NULL);
+    for (int i = 0; i < trapped_count; ++i) {
+        char name[64];
+        snprintf(name, sizeof name, "PMPI_%s", trapped_names[i]);
+        trapped_at[i] = (unsigned char*)dlsym(RTLD_DEFAULT, name);
+        CHECK(trapped_at[i] != NULL, "there is no %s", name);
+        trapped_byte[i] = *trapped_at[i];
+        if (trapped_byte[i] != 0xcc) write_code(trapped_at[i], 0xcc); /* int3 */
+    }
+}
+static void lift_traps(void) {
+    for (int i = trapped_count - 1; i >= 0; --i) write_code(trapped_at[i], trapped_byte[i]);
+}
+
+/* That a trap springs at all. */
+static void check_traps(void) {
+    int sprung = 0;
+    set_traps();
+    trap_controls = 1;
+    if (sigsetjmp(trap_control, 1) == 0)
+        PMPI_Barrier(MPI_COMM_SELF);
+    else
+        sprung = 1;
+    trap_controls = 0;
+    lift_traps();
+    CHECK(sprung, "a trap does not spring");
+}
+#else
+static void set_traps(void) {}
+static void lift_traps(void) {}
+static void check_traps(void) {}
+#endif
+
+#endif
