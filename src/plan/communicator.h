@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "engine/engine.h"
+#include "plan/exchange_trial.h"
 #include "plan/kept_memory.h"
 #include "plan/statistics.h"
 #include "plan/world.h"
@@ -23,7 +24,7 @@ class BlockingState;
 class MpiTransport;
 class NonblockingState;
 struct Neighbourhood;
-struct ExchangeTrials;
+class WindowGround;
 
 class Communicator {
   public:
@@ -107,8 +108,8 @@ class Communicator {
         std::shared_ptr<const Neighbourhood> neighbourhood;  // once it was asked for
     };
     SelfDriven self_driven;
-    // Of its blocking alltoalls; null before the first.
-    std::shared_ptr<ExchangeTrials> trials;
+    // Of its blocking alltoalls.
+    ExchangeTrials trials;
 
     // For blocking collectives that run on lanes. Made at the first of them that is eligible.
     std::unique_ptr<BlockingState> blocking;

@@ -187,8 +187,8 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         return nullptr;
     }
     if (call.persistent)
-        ongoing->options().account =
-            open_account(state, communicator, call, to_text(*decision.choice), shape.decided_bytes, began_ns);
+        ongoing->options().account = open_account(&state, communicator, call, to_text(*decision.choice),
+                                                  shape.decided_bytes, began_ns);
     note_accelerated(to_text(*decision.choice), decision.reason, shape.bytes);
     if (!call.persistent && !call.blocking) ongoing->start();
     return ongoing;

@@ -61,12 +61,12 @@ void each_plan(Row row) {
 
 void NativeTimes::add(double seconds) {
     const std::lock_guard lock(mutex_);
-    if (samples_.size() < most) samples_.push_back(seconds);
+    if (count_ < most) samples_[count_++] = seconds;
 }
 
 std::vector<double> NativeTimes::samples() const {
     const std::lock_guard lock(mutex_);
-    return samples_;
+    return {samples_, samples_ + count_};
 }
 
 PlanAccount::PlanAccount(CallKind kind, std::string algorithm, int ranks,

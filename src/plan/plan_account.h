@@ -20,13 +20,15 @@ namespace thalweg {
 // a collective on it; a reader may miss the last one.
 class NativeTimes {
   public:
+    // Allocates nothing. The first few dozen are kept.
     void add(double seconds);
     std::vector<double> samples() const;
 
   private:
     static constexpr std::size_t most = 32;
     mutable std::mutex mutex_;
-    std::vector<double> samples_;
+    double samples_[most] = {};
+    std::size_t count_ = 0;
 };
 
 class PlanAccount {

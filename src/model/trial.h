@@ -1,0 +1,83 @@
+// Whether calls that ran in two ways, in turns, were faster in the one or the other.
+//
+// A program that calls an operation again and again does so with one size, or with several sizes in turn: a
+// loop that exchanges counts and then the data has two. Nobody knows the size of a call beforehand on all
+// ranks, but all ranks know its number. So calls are looked at in phases, number modulo period, and each
+// phase has its own verdict.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace thalweg {
+
+// One call, as all ranks agree it was: the time of its slowest rank, and the most bytes that a rank sent.
+struct TrialCall {
+    double seconds = 0;
+    std::uint64_t bytes = 0;
+};
+
+inline constexpr int trial_calls = 16;
+inline constexpr int longest_period = 4;
+
+// Whether call `i` of a trial runs as a schedule: half of them, and of each phase of each period between two
+// and three fifths, in an order that no period fits.
+constexpr bool tried_as_schedule(int i) { return 10965u >> i & 1; }
+
+struct TrialVerdict {
+    int period = 1;
+    std::array<bool, longest_period> takes_schedule{};  // by phase
+    // How much longer the way that lost took, of the phase where that is the most: what the next trial will
+    // cost. At least 1.
+    double loss = 1;
+};
+
+// Pre: calls.size() == trial_calls. Sizes are alike that have as many significant bits. Without a period,
+// calls of like size are compared, and there is one phase. A schedule must take less than `worth` of the
+// native time; where a phase has no like sizes to compare, it is native.
+TrialVerdict judge(std::span<const TrialCall> calls, double worth);
+
+// Which way each call of one kind runs, counted by its number: some natively, then trials, and between two of
+// them as the verdict says. Takes no memory.
+class TrialTurns {
+  public:
+    enum class Turn : std::uint8_t {
+        native,
+        native_timed,    // for the record: what a native call takes
+        first_schedule,  // after what a schedule needs was set up
+        tried_native,    // of a trial
+        tried_schedule,
+        agree,  // asks again after decide() or give_up()
+        schedule,
+    };
+    // Calls before anything is set up, half of them timed: a program that makes a few pays nothing.
+    static constexpr std::uint64_t calls_before = 8;
+    // And between two trials, at least: sizes and networks change.
+    static constexpr std::uint64_t calls_between = 1000;
+
+    // What the next call does. Counts it.
+    Turn next();
+    Turn turn() const { return turn_; }
+    // The place in its trial of the call that next() was asked for last.
+    std::size_t place() const { return static_cast<std::size_t>(calls_ - 1); }
+    void decide(const TrialVerdict& verdict);
+    // Native for good.
+    void give_up() { stage_ = Stage::given_up; }
+
+  private:
+    enum class Stage : std::uint8_t { before, trial, decided, given_up };
+
+    Stage stage_ = Stage::before;
+    Turn turn_ = Turn::native;
+    std::uint64_t calls_ = 0;  // of this stage
+    std::uint64_t until_trial_ = 0;
+    TrialVerdict verdict_;
+};
+
+// How many calls may follow before the next trial, which costs half of its calls the loss, is one in a
+// hundred of them: `least` or more.
+std::uint64_t calls_until_next(const TrialVerdict& verdict, std::uint64_t least);
+
+}  // namespace thalweg

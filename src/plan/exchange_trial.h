@@ -1,0 +1,57 @@
+// Which blocking alltoalls of one communicator run natively and which as schedules: some calls run in both
+// ways, in turns, and what they took decides for those that follow, until the next trial (model/trial.h).
+//
+// What a call does follows from its number, which all ranks count alike, and from verdicts that they agreed
+// on. Counting takes no memory, so that no rank can lose its place.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "model/trial.h"
+#include "plan/plan_account.h"
+#include "plan/statistics.h"
+
+namespace thalweg {
+
+// The calls of one kind, of one class of size where that is equal on all ranks.
+class Trial {
+  public:
+    TrialTurns turns;
+    // Where native calls are counted, once that is known.
+    Tally* declined = nullptr;
+
+    // Before the first schedule. Collective. False, on all ranks: one of them has no memory for a trial.
+    bool make_room(MPI_Comm comm);
+    // Around a call whose turn is native_timed or one of a trial. `bytes`: that this rank sends, of a trial.
+    void set_bytes(std::uint64_t bytes) { bytes_ = bytes; }
+    void begin();
+    void end();
+    // Collective: the slowest rank of every call, and the most bytes, decide.
+    void agree(MPI_Comm comm);
+
+    // What native calls took; null where there is no memory.
+    std::shared_ptr<NativeTimes> native();
+
+  private:
+    std::uint64_t began_ns_ = 0, bytes_ = 0;
+    std::unique_ptr<std::array<TrialCall, trial_calls>> tried_;
+    std::shared_ptr<NativeTimes> native_times_;
+};
+
+// Those of one communicator.
+class ExchangeTrials {
+  public:
+    // `bytes` of a pair, where they are equal on all ranks (MPI_Alltoall); else whatever.
+    Trial& of(CallKind kind, std::uint64_t bytes);
+
+  private:
+    static constexpr std::size_t classes = 40;  // larger blocks share the last
+    std::array<Trial, classes> alike_;
+    Trial alltoallv_, alltoallw_;
+};
+
+}  // namespace thalweg

@@ -1,0 +1,131 @@
+// Two ways in turns, judged by times that are known.
+#include "model/trial.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace thalweg {
+namespace {
+
+constexpr double worth = 0.97;
+using Calls = std::array<TrialCall, trial_calls>;
+
+// Call i has bytes_of(i) bytes and takes native_of(bytes) or schedule_of(bytes) seconds.
+template <typename Bytes, typename Native, typename Schedule>
+Calls calls_of(Bytes bytes_of, Native native_of, Schedule schedule_of) {
+    Calls calls;
+    for (int i = 0; i < trial_calls; ++i) {
+        TrialCall& call = calls[static_cast<std::size_t>(i)];
+        call.bytes = bytes_of(i);
+        call.seconds = tried_as_schedule(i) ? schedule_of(call.bytes) : native_of(call.bytes);
+    }
+    return calls;
+}
+double linear(std::uint64_t bytes) { return 1e-5 + 1e-8 * static_cast<double>(bytes); }
+
+TEST(model_trial, every_phase_of_every_period_tries_both_ways) {
+    int schedules = 0;
+    for (int i = 0; i < trial_calls; ++i) schedules += tried_as_schedule(i);
+    EXPECT_EQ(schedules, trial_calls / 2);
+    for (int period = 1; period <= longest_period; ++period)
+        for (int phase = 0; phase < period; ++phase) {
+            int tried[2] = {0, 0};
+            for (int i = phase; i < trial_calls; i += period) ++tried[tried_as_schedule(i)];
+            EXPECT_GE(tried[0], 2) << "period " << period << ", phase " << phase;
+            EXPECT_GE(tried[1], 2) << "period " << period << ", phase " << phase;
+        }
+}
+
+TEST(model_trial, one_size_goes_to_the_faster_way) {
+    const auto size = [](int i) { return 100'000 + static_cast<std::uint64_t>(i) * 100; };
+    const auto half = [](std::uint64_t bytes) { return linear(bytes) / 2; };
+    const TrialVerdict faster = judge(calls_of(size, linear, half), worth);
+    EXPECT_EQ(faster.period, 1);
+    EXPECT_TRUE(faster.takes_schedule[0]);
+    EXPECT_NEAR(faster.loss, 2, 0.01);
+    const TrialVerdict slower = judge(calls_of(size, half, linear), worth);
+    EXPECT_FALSE(slower.takes_schedule[0]);
+    EXPECT_NEAR(slower.loss, 2, 0.01);
+    EXPECT_FALSE(judge(calls_of(size, linear, linear), worth).takes_schedule[0]) << "no gain is no reason";
+}
+
+TEST(model_trial, one_outlier_decides_nothing) {
+    const auto size = [](int) { return std::uint64_t{5000}; };
+    Calls calls = calls_of(size, linear, [](std::uint64_t bytes) { return linear(bytes) * 0.8; });
+    for (int i = 0; i < trial_calls; ++i)
+        if (tried_as_schedule(i)) {
+            calls[static_cast<std::size_t>(i)].seconds = 1;
+            break;
+        }
+    EXPECT_TRUE(judge(calls, worth).takes_schedule[0]);
+}
+
+// Small ones are faster natively, large ones as schedules: a loop of both has two phases.
+TEST(model_trial, sizes_in_turn_are_judged_apart) {
+    const auto schedule = [](std::uint64_t bytes) { return bytes > 1000 ? linear(bytes) * 0.6 : 1e-3; };
+    for (int period = 2; period <= longest_period; ++period) {
+        const auto size = [period](int i) { return i % period == 0 ? std::uint64_t{1} << 20 : 8; };
+        const TrialVerdict verdict = judge(calls_of(size, linear, schedule), worth);
+        EXPECT_EQ(verdict.period, period);
+        for (int phase = 0; phase < period; ++phase)
+            EXPECT_EQ(verdict.takes_schedule[static_cast<std::size_t>(phase)], phase == 0);
+    }
+}
+
+TEST(model_trial, sizes_in_no_order_are_weighed_together) {
+    const auto size = [](int i) {
+        constexpr int order[trial_calls] = {0, 1, 1, 0, 0, 0, 1, 1, 1, 0, 1, 0, 1, 1, 0, 0};
+        return order[i] ? std::uint64_t{1} << 20 : 8;
+    };
+    const auto much_better = [](std::uint64_t bytes) { return bytes > 1000 ? linear(bytes) / 2 : 2e-5; };
+    const auto much_worse = [](std::uint64_t bytes) { return bytes > 1000 ? linear(bytes) * 0.9 : 1; };
+    EXPECT_EQ(judge(calls_of(size, linear, much_better), worth).period, 1);
+    EXPECT_TRUE(judge(calls_of(size, linear, much_better), worth).takes_schedule[0]);
+    EXPECT_FALSE(judge(calls_of(size, linear, much_worse), worth).takes_schedule[0]);
+}
+
+TEST(model_trial, sizes_that_never_return_are_native) {
+    const auto size = [](int i) { return std::uint64_t{1} << 2 * i; };
+    const auto nothing = [](std::uint64_t) { return 1e-9; };
+    EXPECT_FALSE(judge(calls_of(size, linear, nothing), worth).takes_schedule[0]);
+}
+
+// Every rank counts so, whatever it knows of the others.
+TEST(model_trial, turns_follow_the_number_of_the_call) {
+    using Turn = TrialTurns::Turn;
+    TrialTurns turns;
+    for (std::uint64_t call = 0; call < TrialTurns::calls_before; ++call)
+        EXPECT_EQ(turns.next(), call < TrialTurns::calls_before / 2 ? Turn::native : Turn::native_timed);
+    EXPECT_EQ(turns.next(), Turn::first_schedule);
+    TrialVerdict verdict;
+    verdict.period = 3;
+    verdict.takes_schedule = {false, true, false};
+    for (int trial = 0; trial < 3; ++trial) {
+        for (int i = 0; i < trial_calls; ++i) {
+            EXPECT_EQ(turns.next(), tried_as_schedule(i) ? Turn::tried_schedule : Turn::tried_native);
+            EXPECT_EQ(turns.place(), static_cast<std::size_t>(i));
+        }
+        EXPECT_EQ(turns.next(), Turn::agree);
+        turns.decide(verdict);
+        // The call that agreed is the 17th of the trial, in phase 16 % 3.
+        for (std::uint64_t call = 0; call < TrialTurns::calls_between; ++call)
+            EXPECT_EQ(turns.next(), (call + trial_calls) % 3 == 1 ? Turn::schedule : Turn::native);
+    }
+    turns.give_up();
+    for (int call = 0; call < 3000; ++call) EXPECT_EQ(turns.next(), Turn::native);
+}
+
+TEST(model_trial, a_dear_trial_is_repeated_seldom) {
+    TrialVerdict verdict;
+    EXPECT_EQ(calls_until_next(verdict, 1000), 1000u);
+    verdict.loss = 1.5;
+    EXPECT_EQ(calls_until_next(verdict, 1000), 1000u);
+    verdict.loss = 11;
+    EXPECT_EQ(calls_until_next(verdict, 1000), 8000u);
+    verdict.loss = 1e30;
+    EXPECT_LE(calls_until_next(verdict, 1000), 1'000'000'000'000'000u);
+}
+
+}  // namespace
+}  // namespace thalweg
