@@ -199,7 +199,8 @@ void Attendance::agree(const World& world) {
     any_thread_may_call = any[2] == 0;
     tries_ucx = wanted;
     tries_shm = wants_shm(world);
-    if (!any_thread_may_call && !tries_ucx && !tries_shm) return;
+    // Exchanges over windows are taken on request though nobody else would advance them.
+    if (!any_thread_may_call && !tries_ucx && !tries_shm && world.windows_wanted().empty()) return;
     if ((any[3] & any[4]) == 0 && devices.size() > 1 && devices.size() <= ucx_most_rails)
         rails = new std::vector<std::string>(std::move(devices));
     is_present.store(true, std::memory_order_release);
@@ -277,6 +278,10 @@ void Attendance::drive_host(void*) {
 
 bool Attendance::present() { return is_present.load(std::memory_order_acquire); }
 Reason Attendance::refusal() { return why_not; }
+bool Attendance::any_thread_may_call_mpi() { return present() && any_thread_may_call; }
+Agent* Attendance::agent_that_calls_mpi(const World& world) {
+    return any_thread_may_call_mpi() && make_agent(world) ? &agent() : nullptr;
+}
 Agent& Attendance::agent() { return *the_agent.load(std::memory_order_acquire); }
 MPI_Comm Attendance::self() { return self_comm; }
 

@@ -64,6 +64,11 @@ class Attendance {
     // Pre of both: present, and a carrier has been agreed on. The agent lives as long as the process. A
     // private communicator of this process alone, whose errors return.
     static Agent& agent();
+    // Whether threads of ours may call the MPI library beside the program's: all ranks have
+    // MPI_THREAD_MULTIPLE. Equal on all ranks.
+    static bool any_thread_may_call_mpi();
+    // The agent where that is so, made when missing; null elsewhere, and where there is no memory.
+    static Agent* agent_that_calls_mpi(const World& world);
     static MPI_Comm self();
     // The one tag on it that is ours here; persistent requests have the others.
     static constexpr int unmatched_tag = 0;

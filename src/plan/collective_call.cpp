@@ -58,45 +58,6 @@ bool look_at_letters(const CollectiveCall& call, int size, CallShape& shape) {
     return true;
 }
 
-// The program's memory as what the schedules work on; `key` says where what lies there.
-Status attach(const CollectiveCall& call, const CallShape& shape, int size, Ongoing& ongoing, RunKey& key) {
-    const auto count = static_cast<std::uint64_t>(call.receive_count);
-    const std::uint64_t all = count * static_cast<unsigned>(size);
-    Status status = Status::ok;
-    if (call.has_letters())
-        return thalweg::attach(shape.letters, const_cast<void*>(call.send), call.receive, shape.in_place,
-                               ongoing.input(), ongoing.buffer(), *key.exchange);
-    switch (call.collective) {
-        case Collective::bcast:
-            return ongoing.buffer().attach(call.receive, shape.bytes, count, call.receive_type);
-        case Collective::allgather:
-            if (call.is_vector())
-                status = ongoing.buffer().attach(call.receive, shape.segments, key.blocks);
-            else
-                status = ongoing.buffer().attach(call.receive, shape.total, all, call.receive_type);
-            break;
-        case Collective::alltoallv:
-            status = ongoing.buffer().attach(call.receive, shape.total, all, call.receive_type);
-            if (failed(status)) return status;
-            if (shape.in_place)
-                return ongoing.input().attach(call.receive, shape.total, all, call.receive_type, true);
-            return ongoing.input().attach(
-                const_cast<void*>(call.send), shape.total,
-                static_cast<std::uint64_t>(call.send_count) * static_cast<unsigned>(size), call.send_type);
-        case Collective::allreduce:
-            status = ongoing.buffer().attach(call.receive, shape.bytes, count, call.receive_type);
-            break;
-        case Collective::barrier:
-            return Status::ok;
-    }
-    if (failed(status) || shape.in_place) return status;
-    const bool reduces = call.collective == Collective::allreduce;
-    const MPI_Datatype type = reduces ? call.receive_type : call.send_type;
-    const auto sent = static_cast<std::uint64_t>(reduces ? call.receive_count : call.send_count);
-    return ongoing.input().attach(const_cast<void*>(call.send),
-                                  sent * static_cast<std::uint64_t>(type_size(type)), sent, type);
-}
-
 // What of the buffer that is also written has to be there at the start.
 void choose_loads(const CollectiveCall& call, const CallShape& shape, int rank,
                   const std::vector<Block>& blocks, Ongoing::Options& options) {
@@ -157,6 +118,44 @@ std::unique_ptr<Run> borrow(const Communicator& communicator, const Carriage& ca
 }
 
 }  // namespace
+
+Status bind(const CollectiveCall& call, const CallShape& shape, int size, Ongoing& ongoing, RunKey& key) {
+    const auto count = static_cast<std::uint64_t>(call.receive_count);
+    const std::uint64_t all = count * static_cast<unsigned>(size);
+    Status status = Status::ok;
+    if (call.has_letters())
+        return attach(shape.letters, const_cast<void*>(call.send), call.receive, shape.in_place,
+                      ongoing.input(), ongoing.buffer(), *key.exchange);
+    switch (call.collective) {
+        case Collective::bcast:
+            return ongoing.buffer().attach(call.receive, shape.bytes, count, call.receive_type);
+        case Collective::allgather:
+            if (call.is_vector())
+                status = ongoing.buffer().attach(call.receive, shape.segments, key.blocks);
+            else
+                status = ongoing.buffer().attach(call.receive, shape.total, all, call.receive_type);
+            break;
+        case Collective::alltoallv:
+            status = ongoing.buffer().attach(call.receive, shape.total, all, call.receive_type);
+            if (failed(status)) return status;
+            if (shape.in_place)
+                return ongoing.input().attach(call.receive, shape.total, all, call.receive_type, true);
+            return ongoing.input().attach(
+                const_cast<void*>(call.send), shape.total,
+                static_cast<std::uint64_t>(call.send_count) * static_cast<unsigned>(size), call.send_type);
+        case Collective::allreduce:
+            status = ongoing.buffer().attach(call.receive, shape.bytes, count, call.receive_type);
+            break;
+        case Collective::barrier:
+            return Status::ok;
+    }
+    if (failed(status) || shape.in_place) return status;
+    const bool reduces = call.collective == Collective::allreduce;
+    const MPI_Datatype type = reduces ? call.receive_type : call.send_type;
+    const auto sent = static_cast<std::uint64_t>(reduces ? call.receive_count : call.send_count);
+    return ongoing.input().attach(const_cast<void*>(call.send),
+                                  sent * static_cast<std::uint64_t>(type_size(type)), sent, type);
+}
 
 Pieces CollectiveCall::pieces_of(std::uint64_t bytes) const {
     return collective == Collective::bcast ? thalweg::pieces_of(bytes) : Pieces{bytes, 1};
@@ -226,7 +225,7 @@ std::unique_ptr<Ongoing> assemble(Communicator& communicator, const CollectiveCa
     RunKey key;
     key.exchange = std::move(carriage.exchange);
     auto ongoing = std::make_unique<Ongoing>(std::move(options));
-    status = attach(call, shape, communicator.size(), *ongoing, key);
+    status = bind(call, shape, communicator.size(), *ongoing, key);
     if (failed(status)) {
         ongoing->release();
         return nullptr;

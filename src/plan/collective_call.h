@@ -65,6 +65,10 @@ struct CallShape {
 // this one. Pre: the communicator is no intercommunicator. Throws std::bad_alloc.
 std::optional<Reason> look_at(const CollectiveCall& call, int rank, int size, CallShape& shape);
 
+// Makes the program's memory what schedules work on. `key` says where what lies there; it has an exchange
+// where the call has letters. Errors: those of ProgramBuffer::attach. Throws std::bad_alloc.
+Status bind(const CollectiveCall& call, const CallShape& shape, int size, Ongoing& ongoing, RunKey& key);
+
 // What carries out an operation: all of it equal on all ranks but the rank.
 struct Carriage {
     std::shared_ptr<Lane> lane;

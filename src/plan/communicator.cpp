@@ -230,8 +230,7 @@ void Communicator::open_channel(MPI_Comm comm) {
         close_channel();
         return go_native(Reason::setup_failed);
     }
-    const WaitSetting wait = world_.settings().wait;
-    const bool sleeps = wait == WaitSetting::sleep || (wait == WaitSetting::automatic && world_.crowded());
+    const bool sleeps = world_.sleeps();
     policy_ = sleeps ? WaitPolicy::sleep : WaitPolicy::spin;
     record_->sleeps = sleeps;
     phase_ = Phase::ready;

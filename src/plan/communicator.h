@@ -106,6 +106,7 @@ class Communicator {
         std::shared_ptr<NonblockingState> state;  // null until then, and where refused
         std::optional<Reason> refused;
         std::shared_ptr<const Neighbourhood> neighbourhood;  // once it was asked for
+        std::shared_ptr<WindowGround> windows;               // once a plan over windows was
     };
     SelfDriven self_driven;
     // Of its blocking alltoalls.

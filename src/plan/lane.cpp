@@ -32,11 +32,16 @@ Lane::Lane(World& world, std::shared_ptr<LaneNumber> number, int rank, int size,
         slots_of(world));
     mpi_ = transport.get();
     transport_ = std::move(transport);
-    make_channels(world);
+    make_channels(world, &Attendance::agent());
 }
 
 Lane::Lane(const World& world, std::shared_ptr<Channel> channel, const MpiTransport* mpi) : mpi_(mpi) {
     drive(std::move(channel), nullptr, world);
+}
+
+Lane::Lane(const World& world, std::unique_ptr<Transport> transport, Agent* agent)
+    : transport_(std::move(transport)) {
+    make_channels(world, agent);
 }
 
 std::shared_ptr<Lane> Lane::over_ports(World& world, Carrier carrier, ChannelName name, int rank,
@@ -79,17 +84,17 @@ std::shared_ptr<Lane> Lane::over_ports(World& world, Carrier carrier, ChannelNam
     } else {
         lane->transport_ = carrier == Carrier::shm ? std::move(inside) : std::move(between);
     }
-    lane->make_channels(world);
+    lane->make_channels(world, &Attendance::agent());
     return lane;
 } catch (const std::bad_alloc&) {
     return nullptr;
 }
 
-void Lane::make_channels(const World& world) {
+void Lane::make_channels(const World& world, Agent* agent) {
     Limits limits;
     limits.in_flight = static_cast<std::uint32_t>(world.settings().in_flight);
     limits.credit_bytes = world.settings().credit_bytes;
-    drive(make_channel(*transport_, limits), &Attendance::agent(), world);
+    drive(make_channel(*transport_, limits), agent, world);
 }
 
 void Lane::drive(std::shared_ptr<Channel> channel, Agent* agent, const World& world) {

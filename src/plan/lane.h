@@ -93,6 +93,9 @@ class Lane {
     // On a channel that others use too, over MPI, and that outlives it: its operations have numbers of their
     // own (Ongoing), and only who waits for them drives them. Throws std::bad_alloc.
     Lane(const World& world, std::shared_ptr<Channel> channel, const MpiTransport* mpi);
+    // Of one plan, over a transport of its own. Null `agent`: only who waits or tests drives it. Throws
+    // std::bad_alloc.
+    Lane(const World& world, std::unique_ptr<Transport> transport, Agent* agent);
     // Waits for the agent to let go, at most one pass of its. Not inside an attribute callback. Pre: nothing
     // is pending.
     ~Lane();
@@ -129,7 +132,7 @@ class Lane {
 
   private:
     Lane() = default;
-    void make_channels(const World& world);
+    void make_channels(const World& world, Agent* agent);
     void drive(std::shared_ptr<Channel> channel, Agent* agent, const World& world);
     std::unique_ptr<Run> take_idle(const RunKey& key);
 

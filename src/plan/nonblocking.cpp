@@ -14,6 +14,7 @@
 #include "plan/neighbours.h"
 #include "plan/quiet_errors.h"
 #include "plan/set_up.h"
+#include "plan/window_plan.h"
 #include "transport/mpi/host.h"
 
 namespace thalweg {
@@ -92,6 +93,26 @@ Decision decide_neighbours(NonblockingState& state, CallShape& shape, std::optio
     return decision;
 }
 
+// The way over windows that the call was asked to take.
+std::optional<RmaOptions> windows_for(const World& world, const CollectiveCall& call) {
+    if (!call.persistent || call.neighbours || call.collective != Collective::alltoallv) return std::nullopt;
+    return rma_options(world.windows_wanted());
+}
+
+// Null, on all ranks: windows cannot be used for it.
+std::unique_ptr<Ongoing> offer_windows(const CollectiveCall& call, const CallShape& shape,
+                                       Communicator& communicator, World& world, const RmaOptions& options,
+                                       std::uint64_t began_ns) {
+    std::unique_ptr<Ongoing> ongoing = make_window_plan(call, shape, communicator, world, options);
+    if (ongoing == nullptr) return nullptr;
+    const std::string name(name_of(options.way));
+    const auto account = open_account(nullptr, communicator, call, name, 0, began_ns);
+    account->set_shortcoming(shortcoming_of(options.way));
+    ongoing->options().account = account;
+    note_accelerated(name, "asked for", shape.bytes);
+    return ongoing;
+}
+
 // The settings that may change while the program runs: why the call is the native library's.
 std::optional<Reason> steered_away(const World& world, Collective collective, std::uint64_t bytes) {
     const Wanted wanted = world.wanted(collective);
@@ -126,8 +147,10 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     // blocking exchanges have been tried (blocking_exchange.h).
     if (call.blocking && call.neighbours && world.wanted(call.collective) != Wanted::algorithm)
         return declined(Reason::native_best);
+    const std::optional<RmaOptions> windows = windows_for(world, call);
     // One host: nothing need be known of the communicator.
-    if (world.wanted(call.collective) == Wanted::automatic && world.leaves_all_native(call.collective))
+    if (world.wanted(call.collective) == Wanted::automatic && world.leaves_all_native(call.collective) &&
+        !windows)
         return declined(Reason::native_best);
     Communicator* const found = Communicator::of(call.comm, world);
     if (found == nullptr) return declined(Reason::invalid);
@@ -138,7 +161,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     };
     if (communicator.phase() == Communicator::Phase::native) return declined_on(communicator.reason(), 0);
     Communicator::SelfDriven& self_driven = communicator.self_driven;
-    if (self_driven.refused) return declined_on(*self_driven.refused, 0);
+    if (self_driven.refused && !windows) return declined_on(*self_driven.refused, 0);
     CallShape shape;
     if (call.neighbours) {
         if (!look_at_neighbours(call, communicator, shape)) return declined_on(Reason::invalid, 0);
@@ -148,6 +171,9 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     if (const auto why = steered_away(world, call.collective, shape.bytes))
         return declined_on(*why, shape.bytes);
 
+    if (windows)
+        if (auto ongoing = offer_windows(call, shape, communicator, world, *windows, began_ns))
+            return ongoing;
     if (call.persistent || call.blocking) {
         set_up(call.comm, communicator);
         if (self_driven.refused) return declined_on(*self_driven.refused, shape.bytes);
@@ -164,9 +190,13 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     }
     const Pieces pieces = call.pieces_of(shape.decided_bytes);
     std::optional<Exchange> exchange;
-    const Decision decision = call.neighbours      ? decide_neighbours(state, shape, exchange)
-                              : call.has_letters() ? decide_exchange(state, call, shape, exchange)
-                                                   : state.decide(call.collective, pieces.bytes);
+    if (windows && call.has_letters()) exchange.emplace();
+    const Decision decision =
+        windows              ? Decision{standard_choice(*find_algorithm(Collective::alltoallv, "spread")),
+                           "in the place of windows"}
+        : call.neighbours    ? decide_neighbours(state, shape, exchange)
+        : call.has_letters() ? decide_exchange(state, call, shape, exchange)
+                             : state.decide(call.collective, pieces.bytes);
     if (!decision.choice) return declined_on(reason_of(decision), shape.bytes);
     Carriage carriage{lane, state.topology(), decision, state.policy(), state.generation()};
     carriage.exchange = std::move(exchange);

@@ -11,6 +11,7 @@
 #include "plan/quiet_errors.h"
 #include "plan/requests.h"
 #include "plan/set_up.h"
+#include "plan/window_plan.h"
 #include "transport/mpi/host.h"
 #include "transport/mpi/mpi_transport.h"
 #include "transport/shm/shm.h"
@@ -144,8 +145,7 @@ void NonblockingState::take_over(RankMap places) {
     size_ = communicator_.size();
     topology_ = communicator_.topology();
     places_ = std::move(places);
-    const WaitSetting wait = world_.settings().wait;
-    const bool sleeps = wait == WaitSetting::sleep || (wait == WaitSetting::automatic && world_.crowded());
+    const bool sleeps = world_.sleeps();
     policy_ = sleeps ? WaitPolicy::sleep : WaitPolicy::spin;
     communicator_.record().sleeps = sleeps;
     plans_ = std::make_shared<PlanNumbers>();
@@ -333,6 +333,8 @@ void detach(MPI_Comm comm) {
     Communicator::SelfDriven& self_driven = communicator->self_driven;
     want_no_set_up(self_driven);
     self_driven.state.reset();
+    if (self_driven.windows != nullptr) self_driven.windows->close();
+    self_driven.windows.reset();
 }
 
 void detach_later(Communicator::SelfDriven& dead) noexcept {

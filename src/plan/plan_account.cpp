@@ -88,6 +88,7 @@ PlanAccount::Figures PlanAccount::figures() const {
     figures.kind = kind_;
     figures.algorithm = algorithm_;
     figures.ranks = ranks_;
+    figures.shortcoming = shortcoming_;
     std::vector<double> runs;
     {
         const std::lock_guard lock(mutex_);
@@ -128,6 +129,7 @@ std::string plans_json() {
         append(text, "%s\n  {\"operation\": \"%s\", \"algorithm\": ", text.empty() ? "" : ",",
                thalweg::text_of(plan.kind));
         text += quoted(plan.algorithm);
+        if (*plan.shortcoming != '\0') text += ", \"shortcoming\": " + quoted(plan.shortcoming);
         append(text, ", \"ranks\": %d, \"starts\": %" PRIu64 ", \"puts\": %" PRIu64, plan.ranks, plan.starts,
                plan.puts);
         text += ", \"init_seconds\": " + time_text(plan.init_seconds) +
@@ -146,9 +148,10 @@ std::string plans_json() {
 std::string plans_table() {
     std::string text;
     each_plan([&](const PlanAccount::Figures& plan) {
-        append(text, "  plan %s, %s: made in %s s, %" PRIu64 " starts of %s s", thalweg::text_of(plan.kind),
-               plan.algorithm.c_str(), time_text(plan.init_seconds).c_str(), plan.starts,
-               time_text(plan.plan_seconds).c_str());
+        append(text, "  plan %s, %s%s%s%s: made in %s s, %" PRIu64 " starts of %s s",
+               thalweg::text_of(plan.kind), plan.algorithm.c_str(), *plan.shortcoming != '\0' ? " (" : "",
+               plan.shortcoming, *plan.shortcoming != '\0' ? ")" : "", time_text(plan.init_seconds).c_str(),
+               plan.starts, time_text(plan.plan_seconds).c_str());
         if (plan.once != PlanAccount::Once::unknown && plan.starts != 0)
             append(text, ", natively %s s (%s): pays after %s calls", time_text(plan.once_seconds).c_str(),
                    text_of(plan.once), calls_text(plan.even.calls).c_str());

@@ -41,12 +41,15 @@ class PlanAccount {
                 double model_once_seconds);
 
     void set_init(double seconds) { init_seconds_ = seconds; }
+    // What it does not give that the standard demands, as one phrase of static storage; empty: nothing.
+    void set_shortcoming(const char* phrase) { shortcoming_ = phrase; }
     // One start and its completion; how many messages all of them have put so far. Allocates nothing.
     void add_run(double seconds, std::uint64_t puts);
 
     struct Figures {
         CallKind kind = CallKind::alltoallv_init;
         std::string algorithm;
+        const char* shortcoming = "";
         int ranks = 0;
         std::uint64_t starts = 0, puts = 0;
         double init_seconds = 0, plan_seconds = 0, once_seconds = 0;
@@ -61,6 +64,7 @@ class PlanAccount {
 
     CallKind kind_;
     std::string algorithm_;
+    const char* shortcoming_ = "";
     int ranks_;
     std::shared_ptr<const NativeTimes> native_;
     double model_once_seconds_, init_seconds_ = 0;

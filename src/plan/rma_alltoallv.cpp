@@ -2,10 +2,21 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <vector>
+
+#include "algorithms/over_windows.h"
 
 namespace thalweg {
 namespace {
+
+// The names that a user writes are those of the ways, in their order.
+constexpr bool named_alike() {
+    for (std::size_t way = 0; way < std::size(epoch_way_names); ++way)
+        if (over_windows[way].substr(4) != epoch_way_names[way]) return false;
+    return std::size(over_windows) == std::size(epoch_way_names);
+}
+static_assert(named_alike());
 
 // Of two plans on one communicator both may be under way, so each has tags of its own: by the place of its
 // window, which no other living plan has.
@@ -56,47 +67,80 @@ std::optional<RmaOptions> rma_options(std::string_view name) {
     return std::nullopt;
 }
 
-std::unique_ptr<RmaAlltoallv> RmaAlltoallv::make(const Host& mpi, MPI_Comm comm, WindowPool& pool,
-                                                 const ByteBlocks& blocks, const RmaOptions& options,
-                                                 int& error) {
-    const auto size = blocks.send_bytes.size();
-    int rank = 0;
-    error = mpi.Comm_rank(comm, &rank);
+std::string_view name_of(EpochWay way) { return over_windows[static_cast<std::size_t>(way)]; }
+
+int RmaAlltoallv::prepare(const Host& mpi, MPI_Comm comm, const ByteBlocks& blocks, const RmaOptions& options,
+                          int rank, std::span<const MPI_Aint> there) try {
     const auto own = static_cast<std::size_t>(rank);
-    auto* const out = static_cast<unsigned char*>(blocks.out);
-    auto* const in = static_cast<const unsigned char*>(blocks.in);
-
-    // The side that is reached into has the window and says where its blocks begin in it.
-    const bool gets = options.way == EpochWay::get;
-    const Extent extent = gets ? extent_of(blocks.send_bytes, blocks.send_at)
-                               : extent_of(blocks.receive_bytes, blocks.receive_at);
-    std::vector<MPI_Aint> here(size), there(size);
-    for (std::size_t peer = 0; peer < size; ++peer)
-        here[peer] = (gets ? blocks.send_at[peer] : blocks.receive_at[peer]) - extent.begin;
-    void* const base = gets ? const_cast<unsigned char*>(in) + extent.begin : out + extent.begin;
-
-    const int place = pool.take(extent.end > extent.begin ? base : nullptr, extent.end - extent.begin, error);
-    if (place == -1) error = MPI_ERR_NO_MEM;
-    if (place < 0) return nullptr;
-    std::unique_ptr<RmaAlltoallv> plan(new RmaAlltoallv(pool, place));
-    error =
-        mpi.Alltoall(here.data(), sizeof(MPI_Aint), mpi.byte, there.data(), sizeof(MPI_Aint), mpi.byte, comm);
-    if (error != MPI_SUCCESS) return nullptr;
-
+    own_in_ = static_cast<const unsigned char*>(blocks.in) + blocks.send_at[own];
+    own_out_ = static_cast<unsigned char*>(blocks.out) + blocks.receive_at[own];
+    own_bytes_ = std::min(blocks.send_bytes[own], blocks.receive_bytes[own]);
     EpochPlan epoch;
     epoch.comm = comm;
-    epoch.window = pool.window(place);
-    epoch.tag = tags_per_plan * place;
-    epoch.in = in;
-    epoch.out = out;
+    epoch.window = pool_.window(place_);
+    epoch.tag = tags_per_plan * place_;
+    epoch.in = static_cast<const unsigned char*>(blocks.in);
+    epoch.out = static_cast<unsigned char*>(blocks.out);
     epoch.sends = transfers_of(blocks.send_bytes, blocks.send_at, there, options.near, rank, 1);
     epoch.receives = transfers_of(blocks.receive_bytes, blocks.receive_at, there, options.near, rank, -1);
     epoch.meets_first = options.meets_first;
-    plan->own_in_ = in + blocks.send_at[own];
-    plan->own_out_ = out + blocks.receive_at[own];
-    plan->own_bytes_ = std::min(blocks.send_bytes[own], blocks.receive_bytes[own]);
-    plan->epoch_ = make_epoch(mpi, options.way, std::move(epoch), error);
-    if (plan->epoch_ == nullptr) return nullptr;
+    int error = MPI_SUCCESS;
+    epoch_ = make_epoch(mpi, options.way, std::move(epoch), error);
+    return error;
+} catch (const std::bad_alloc&) {
+    return MPI_ERR_NO_MEM;
+}
+
+namespace {
+
+// The side that is reached into has the window and says where its blocks begin in it.
+struct Exposed {
+    void* base = nullptr;
+    MPI_Aint bytes = 0;
+    std::vector<MPI_Aint> here, there;
+};
+
+bool expose(const ByteBlocks& blocks, bool gets, Exposed& exposed) try {
+    const auto& at = gets ? blocks.send_at : blocks.receive_at;
+    const Extent extent = extent_of(gets ? blocks.send_bytes : blocks.receive_bytes, at);
+    exposed.here.resize(at.size());
+    exposed.there.resize(at.size());
+    for (std::size_t peer = 0; peer < at.size(); ++peer) exposed.here[peer] = at[peer] - extent.begin;
+    auto* const memory = static_cast<unsigned char*>(gets ? const_cast<void*>(blocks.in) : blocks.out);
+    exposed.bytes = extent.end - extent.begin;
+    if (exposed.bytes > 0) exposed.base = memory + extent.begin;
+    return true;
+} catch (const std::bad_alloc&) {
+    return false;
+}
+
+}  // namespace
+
+std::unique_ptr<RmaAlltoallv> RmaAlltoallv::make(const Host& mpi, MPI_Comm comm, WindowPool& pool,
+                                                 const ByteBlocks& blocks, const RmaOptions& options,
+                                                 int& error) {
+    int rank = 0;
+    error = mpi.Comm_rank(comm, &rank);
+    Exposed exposed;
+    const bool exposable = expose(blocks, options.way == EpochWay::get, exposed);
+    const int place = pool.take(exposed.base, exposed.bytes, exposable, error);
+    if (place == -1) error = MPI_ERR_NO_MEM;
+    if (place < 0) return nullptr;
+    std::unique_ptr<RmaAlltoallv> plan(new (std::nothrow) RmaAlltoallv(pool, place));
+    error = mpi.Alltoall(exposed.here.data(), sizeof(MPI_Aint), mpi.byte, exposed.there.data(),
+                         sizeof(MPI_Aint), mpi.byte, comm);
+    if (plan == nullptr) {
+        pool.give_back(place);
+        error = MPI_ERR_NO_MEM;
+    } else if (error == MPI_SUCCESS) {
+        error = plan->prepare(mpi, comm, blocks, options, rank, exposed.there);
+    }
+    // Opening may be collective.
+    std::uint64_t mine = error != MPI_SUCCESS, any = 0;
+    const int agreed = mpi.Allreduce(&mine, &any, 1, mpi.uint64, mpi.bor, comm);
+    if (error == MPI_SUCCESS && any != 0) error = MPI_ERR_OTHER;
+    if (error == MPI_SUCCESS) error = agreed;
+    if (error != MPI_SUCCESS) return nullptr;
     error = plan->epoch_->open();
     if (error != MPI_SUCCESS) return nullptr;
     plan->open_ = true;

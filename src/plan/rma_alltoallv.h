@@ -36,14 +36,18 @@ struct RmaOptions {
 // "rma_fence", "rma_fence_barrier" (with meets_first), "rma_lock", "rma_pscw", "rma_get".
 std::optional<RmaOptions> rma_options(std::string_view name);
 
+// The name in algorithms/over_windows.h.
+std::string_view name_of(EpochWay way);
+
 // Whether this MPI has every function that these need.
 inline bool has_rma_alltoallv(const Host& mpi) { return mpi.Alltoall != nullptr && has_windows(mpi); }
 
 class RmaAlltoallv {
   public:
     // Collective over the pool's communicator, in the same order with its other operations on all ranks. The
-    // arrays are read here only; the buffers must stay. Null, with `error`, where MPI failed or the pool is
-    // full (MPI_ERR_NO_MEM).
+    // arrays are read here only; the buffers must stay. Null, on all ranks alike, where some rank has no
+    // window or no memory, or the pool is full: `error` is this rank's, MPI_ERR_OTHER where it is another's.
+    // Null on this rank alone: MPI failed in the first epoch's preparation.
     static std::unique_ptr<RmaAlltoallv> make(const Host& mpi, MPI_Comm comm, WindowPool& pool,
                                               const ByteBlocks& blocks, const RmaOptions& options,
                                               int& error);
@@ -59,6 +63,9 @@ class RmaAlltoallv {
 
   private:
     RmaAlltoallv(WindowPool& pool, int place) : pool_(pool), place_(place) {}
+    // What this rank alone needs, given its displacements at its peers.
+    int prepare(const Host& mpi, MPI_Comm comm, const ByteBlocks& blocks, const RmaOptions& options, int rank,
+                std::span<const MPI_Aint> there);
 
     WindowPool& pool_;
     int place_;

@@ -22,16 +22,26 @@ int WindowPool::drain() {
     return error;
 }
 
-int WindowPool::take(void* base, MPI_Aint bytes, int& error) {
+int WindowPool::take(void* base, MPI_Aint bytes, bool ready, int& error) {
     error = drain();
-    if (error != MPI_SUCCESS) return -2;
+    if (error != MPI_SUCCESS || unusable_) return -2;
     const int place = std::countr_one(alive_);
     if (place >= capacity) return -1;
     error = mpi_.Win_create(base, bytes, 1, mpi_.info_null, comm_, &windows_[place]);
-    if (error != MPI_SUCCESS) return -2;
+    // One bit each: no window here, not ready.
+    std::uint64_t mine = (error != MPI_SUCCESS ? 1u : 0u) | (ready ? 0u : 2u), any = 0;
+    const int agreed = mpi_.Allreduce(&mine, &any, 1, mpi_.uint64, mpi_.bor, comm_);
+    if (agreed != MPI_SUCCESS || (any & 1) != 0) {
+        unusable_ = true;
+        if (error == MPI_SUCCESS) error = agreed == MPI_SUCCESS ? MPI_ERR_OTHER : agreed;
+        return -2;
+    }
     alive_ |= bit(place);
-    error = mpi_.Win_set_errhandler(windows_[place], mpi_.errors_return);
-    return error == MPI_SUCCESS ? place : -2;
+    mpi_.Win_set_errhandler(windows_[place], mpi_.errors_return);
+    if (any == 0) return place;
+    give_back(place);
+    error = ready ? MPI_ERR_OTHER : MPI_ERR_NO_MEM;
+    return -2;
 }
 
 }  // namespace thalweg

@@ -26,8 +26,10 @@ class WindowPool {
 
     // A window over `bytes` bytes at `base`, of displacement unit 1, whose errors are returned. Collective;
     // the base and size may differ. Frees what all ranks have given back. Returns its place, the same on all
-    // ranks; -1 on all of them: `capacity` windows are in use; -2: MPI failed with `error`.
-    int take(void* base, MPI_Aint bytes, int& error);
+    // ranks; -1 on all of them: `capacity` windows are in use; -2 on all of them: some rank was not `ready`,
+    // or MPI failed, with `error` here. Where MPI made the window on some ranks only it can never be freed,
+    // and the pool gives no more.
+    int take(void* base, MPI_Aint bytes, bool ready, int& error);
     MPI_Win window(int place) const { return windows_[place]; }
     // Local. Pre: no epoch of ours is open on it.
     void give_back(int place) { returned_ |= bit(place); }
@@ -44,6 +46,7 @@ class WindowPool {
     MPI_Win windows_[capacity] = {};
     std::uint64_t alive_ = 0;     // equal on all ranks
     std::uint64_t returned_ = 0;  // of those, by this rank
+    bool unusable_ = false;       // equal on all ranks
 };
 
 }  // namespace thalweg

@@ -43,7 +43,8 @@ bool check_option(const Option& option, std::string_view value, std::string& why
             Choice ignored;
             const auto collective = static_cast<Collective>(i);
             if (name_of(collective) == option.field)
-                return parse_choice(collective, value, ignored, why) == Status::ok;
+                return is_over_windows(collective, value) ||
+                       parse_choice(collective, value, ignored, why) == Status::ok;
         }
     }
     if (option.field == "topology") {
@@ -266,6 +267,10 @@ Status World::steer() {
         Steering::Wish& wish = next.wishes[static_cast<std::size_t>(i)];
         wish.native = texts[i] == "native";
         if (wish.native || texts[i] == "auto") continue;
+        if (is_over_windows(collective, texts[i])) {
+            wish.windows = *std::find(std::begin(over_windows), std::end(over_windows), texts[i]);
+            continue;
+        }
         std::string why;
         Choice choice;
         if (const Status status = parse_choice(collective, texts[i], choice, why); failed(status)) {
@@ -286,6 +291,10 @@ Status World::steer() {
                          std::memory_order_relaxed);
     }
     bcast_min_bytes_.store(next.bcast_min_bytes, std::memory_order_relaxed);
+    const std::string_view windows = next.wishes[static_cast<std::size_t>(Collective::alltoallv)].windows;
+    const auto way = std::find(std::begin(over_windows), std::end(over_windows), windows);
+    windows_wanted_.store(windows.empty() ? -1 : static_cast<int>(way - std::begin(over_windows)),
+                          std::memory_order_relaxed);
     steering_ = std::move(next);
     generation_.store(steering_.generation, std::memory_order_release);
     return Status::ok;

@@ -10,8 +10,10 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "algorithms/algorithm.h"
+#include "algorithms/over_windows.h"
 #include "base/options.h"
 #include "base/status.h"
 #include "plan/calibrate.h"
@@ -42,6 +44,8 @@ struct Steering {
     struct Wish {
         bool native = false;
         std::optional<Choice> forced;
+        // Of algorithms/over_windows.h, which persistent operations take; all others choose by themselves.
+        std::string_view windows = {};
     };
     std::array<Wish, collective_count> wishes;
 };
@@ -66,6 +70,10 @@ class World {
     bool single_host() const { return single_host_; }
     // Some machine has more ranks than cores for them. Equal on all ranks.
     bool crowded() const { return crowded_; }
+    // A rank that waits sleeps. Equal on all ranks.
+    bool sleeps() const {
+        return settings_.wait == WaitSetting::sleep || (settings_.wait == WaitSetting::automatic && crowded_);
+    }
     // Other ranks may run on this rank's hardware threads, for all that the ranks have told each other.
     bool shares_cores() const { return shares_cores_; }
     // The user's tuning table as JSON, empty when there is none. Equal on all ranks.
@@ -80,6 +88,11 @@ class World {
         return wanted_[static_cast<std::size_t>(collective)].load(std::memory_order_relaxed);
     }
     std::uint64_t bcast_min_bytes() const { return bcast_min_bytes_.load(std::memory_order_relaxed); }
+    // The way over windows that persistent alltoalls were asked to take; empty: none.
+    std::string_view windows_wanted() const {
+        const int way = windows_wanted_.load(std::memory_order_relaxed);
+        return way < 0 ? std::string_view() : over_windows[static_cast<std::size_t>(way)];
+    }
     // thalweg_set_option, see thalweg.h.
     Status set_option(const char* name, const char* value);
 
@@ -135,6 +148,7 @@ class World {
     Steering steering_;
     std::array<std::atomic<Wanted>, collective_count> wanted_{};  // of steering_
     std::atomic<std::uint64_t> bcast_min_bytes_{0};
+    std::atomic<int> windows_wanted_{-1};                   // a place in over_windows
     std::array<bool, collective_count> leaves_one_host_{};  // no tuning table speaks for one host
     std::array<std::uint64_t, collective_count> lowest_{};  // no smaller one is taken unasked
     std::array<bool, collective_count> handed_on_{};

@@ -5,6 +5,7 @@
     report.py FOLDER spawned COMMAND…  COMMAND runs programs/spawned.c: parent and children report side by side
     report.py FOLDER one_host COMMAND…  COMMAND runs programs/one_host.c: what was handed on unseen is said, not counted
     report.py FOLDER puts COMMAND…      COMMAND runs programs/steady.c with notify over a transport that has puts
+    report.py FOLDER windows COMMAND…  COMMAND runs programs/windows.c with the way that THALWEG_ALLTOALLV names
 """
 
 import glob
@@ -15,7 +16,7 @@ import subprocess
 import sys
 
 folder, command = sys.argv[1], sys.argv[2:]
-case = command[0] if command[0] in ("spawned", "one_host", "puts", "mpi", "ucx", "shm") else ""
+case = command[0] if command[0] in ("spawned", "one_host", "windows", "puts", "mpi", "ucx", "shm") else ""
 spawned, one_host = case == "spawned", case == "one_host"
 command = command[case != "":]
 path = os.path.join(folder, f"report-{os.getpid()}.json")
@@ -86,6 +87,35 @@ def check_puts():
     print("ok")
 
 
+def check_windows():
+    """What windows.c does: 10 plans, and 67 more in a crowd, where two are beyond the 64 windows of a communicator."""
+    result = run(path)
+    if result.returncode == 77:
+        print(result.stdout)
+        sys.exit(77)
+    check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
+    report = load(path)
+    way = next(word.split("=")[1] for word in command if word.startswith("THALWEG_ALLTOALLV="))
+    multiple = "THALWEG_TEST_LEVEL=single" not in command
+    plans = report["plans"]
+    over = [plan for plan in plans if plan["algorithm"] == way]
+    other = {plan["algorithm"] for plan in plans if plan["algorithm"] != way}
+    crowd = "crowd" in command
+    check(len(plans) == (77 if crowd else 10) and len(over) == (75 if crowd else 10) and
+          other == ({"spread"} if crowd else set()), f"plans: {len(plans)}, {len(over)}, {other}")
+    check([plan["starts"] for plan in plans[:3]] == [50, 10, 10], f"starts: {plans[:3]}")
+    shortcoming = {"rma_fence": "blocking synchronisation, not conforming",
+                   "rma_lock": "blocking synchronisation, not conforming"}.get(
+                       way, None if multiple else "only its completion calls advance it, not conforming")
+    check({plan.get("shortcoming") for plan in over} == {shortcoming}, f"shortcomings: {over[0]}")
+    operations = report["operations"]
+    for kind, starts in (("alltoallv_init", 88), ("alltoall_init", 6), ("alltoallw_init", 3)):
+        row = operations[kind]
+        check(not row["declined"] and row["accelerated"] >= starts, f"{kind}: {row}")
+    check(report["totals"]["errors"] == 0, f"errors: {report['totals']}")
+    print("ok")
+
+
 def check_nonblocking():
     """What counted.c does: 6 barriers, the first before anything is set up, 4 broadcasts, 3 allgathers, and 2
     allreduces with an operation of the program."""
@@ -122,6 +152,9 @@ if spawned:
     sys.exit()
 if case == "puts":
     check_puts()
+    sys.exit()
+if case == "windows":
+    check_windows()
     sys.exit()
 if one_host:
     check_one_host()

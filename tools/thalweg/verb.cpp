@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "algorithms/algorithm.h"
+#include "algorithms/over_windows.h"
 #include "topology/topology.h"
 
 namespace thalweg::tool {
@@ -32,7 +33,8 @@ bool check_option(const Option& option, std::string_view value, std::string& why
             const auto collective = static_cast<Collective>(i);
             Choice choice;
             if (name_of(collective) == option.field)
-                return !failed(parse_choice(collective, value, choice, why));
+                return is_over_windows(collective, value) ||
+                       !failed(parse_choice(collective, value, choice, why));
         }
     }
     if (option.field == "topology") {

@@ -17,10 +17,12 @@
 
 namespace {
 std::size_t allocations = 0;  // by this program; the MPI library's own are in C
+bool no_memory = false;
 }  // namespace
 
 void* operator new(std::size_t bytes) {
     ++allocations;
+    if (no_memory) throw std::bad_alloc();
     if (void* memory = std::malloc(bytes)) return memory;
     throw std::bad_alloc();
 }
@@ -290,6 +292,50 @@ void dear(unsigned rounds) {
     }
 }
 
+// A window that one rank alone does not get, and memory that one rank alone lacks: no rank has a plan then,
+// and none waits for the others. After the first nobody makes windows any more, after the second all do.
+int window_is_refused = 0;
+std::vector<MPI_Win> made;
+int refusing_win_create(void* base, MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* window) {
+    const int error = host()->Win_create(base, bytes, unit, info, comm, window);
+    if (window_is_refused == 0) return error;
+    made.push_back(*window);
+    return rank == 1 ? MPI_ERR_OTHER : error;
+}
+
+void refused() {
+    Host refusing = *host();
+    refusing.Win_create = refusing_win_create;
+    for (const char* way : ways) {
+        Job job(refusing);
+        Memory memory(matrix_of("dense", 4));
+        int error = MPI_SUCCESS;
+        const auto make = [&] {
+            return RmaAlltoallv::make(refusing, job.comm, *job.pool, memory.blocks(), *rma_options(way),
+                                      error);
+        };
+        no_memory = rank == 1;
+        auto plan = make();
+        no_memory = false;
+        REQUIRE(plan == nullptr && error != MPI_SUCCESS, "%s: a plan without memory on rank 1", way);
+        plan = make();
+        REQUIRE(plan != nullptr, "%s: no plan after one rank lacked memory: MPI error %d", way, error);
+        window_is_refused = 1;
+        auto second = make();
+        REQUIRE(second == nullptr && error != MPI_SUCCESS, "%s: a plan without a window on rank 1", way);
+        window_is_refused = 0;
+        second = make();
+        REQUIRE(second == nullptr, "%s: a plan after the pool was given up", way);
+        for (MPI_Win& window : made) MPI_Win_free(&window);
+        made.clear();
+        // The one that was made goes on.
+        memory.prepare(1);
+        require(plan->start(), way);
+        require(plan->wait(), way);
+        memory.check(1, way);
+    }
+}
+
 }  // namespace
 }  // namespace thalweg
 
@@ -310,6 +356,8 @@ int main(int argc, char** argv) {
         opposite(rounds);
     } else if (name == "pool") {
         pool();
+    } else if (name == "refused") {
+        refused();
     } else if (name == "dear") {
         dear(rounds);
     } else {

@@ -1,0 +1,280 @@
+#include "plan/window_plan.h"
+
+#include <sched.h>
+
+#include <new>
+#include <vector>
+
+#include "base/log.h"
+#include "plan/attendance.h"
+#include "plan/quiet_errors.h"
+#include "plan/set_up.h"
+#include "schedule/builder.h"
+
+namespace thalweg {
+
+std::shared_ptr<WindowGround> WindowGround::make(MPI_Comm comm) {
+    const Host& mpi = *host();
+    MPI_Group group;
+    MPI_Comm own = mpi.comm_null;
+    bool made = mpi.Comm_group(comm, &group) == MPI_SUCCESS;
+    if (made) {
+        // Not a duplicate, which would run the program's attribute callbacks.
+        made = mpi.Comm_create(comm, group, &own) == MPI_SUCCESS;
+        mpi.Group_free(&group);
+    }
+    if (made) mpi.Comm_set_errhandler(own, mpi.errors_return);
+    std::shared_ptr<WindowGround> ground;
+    if (made) try {
+            ground.reset(new WindowGround(own));
+        } catch (const std::bad_alloc&) {
+        }
+    std::uint64_t trouble[1] = {ground == nullptr};
+    const bool all = combined(comm, mpi.max, trouble) && trouble[0] == 0;
+    if (all) return ground;
+    if (made) mpi.Comm_free(&own);
+    return nullptr;
+}
+
+void WindowGround::close() {
+    if (pool_.drain() == MPI_SUCCESS && pool_.alive() == 0) host()->Comm_free(&comm_);
+}
+
+// A channel whose only message stands for an epoch: its send starts one and is complete when that is over. So
+// the engine drives a window plan as it drives schedules, and the agent where that may call MPI.
+class WindowTransport final : public Transport {
+  public:
+    WindowTransport(std::shared_ptr<WindowGround> ground, std::unique_ptr<RmaAlltoallv> plan, EpochWay way,
+                    int rank, int size, bool any_thread)
+        : ground_(std::move(ground)),
+          plan_(std::move(plan)),
+          blocks_(start_blocks(way)),
+          rank_(rank),
+          size_(size) {
+        capabilities_.name = "windows";
+        capabilities_.max_message_bytes = SIZE_MAX;
+        capabilities_.any_thread = any_thread;
+    }
+
+    const Capabilities& capabilities() const override { return capabilities_; }
+    int rank() const override { return rank_; }
+    int size() const override { return size_; }
+    Slot slots() const override { return 2; }
+    Status grow(Slot slots) override { return slots <= 2 ? Status::ok : Status::unsupported; }
+
+    Status post_send(Slot slot, int, MessageId, const void*, std::size_t, SendMode) override {
+        slot_ = slot;
+        running_ = true;
+        polled_ = false;
+        if (const int error = plan_->start(); error != MPI_SUCCESS) return note(error);
+        if (blocks_) ordered();
+        return Status::ok;
+    }
+    Status post_recv(Slot, int, MessageId, void*, std::size_t) override { return Status::unsupported; }
+
+    Status progress(std::span<Slot> done, std::size_t& count) override {
+        count = 0;
+        if (!running_ || done.empty()) return Status::ok;
+        bool over = false;
+        int error = MPI_SUCCESS;
+        if (!blocks_) {
+            error = plan_->test(over);
+        } else if (polled_) {
+            error = complete_in_order();
+            over = true;
+        }
+        // MPI_Start looks once for what is complete at once, and must not wait for the end.
+        polled_ = true;
+        if (error != MPI_SUCCESS) return note(error);
+        if (!over) return Status::ok;
+        running_ = false;
+        done[count++] = slot_;
+        return Status::ok;
+    }
+
+  private:
+    static Status note(int error) {
+        THALWEG_LOG_AT(error, "an exchange over windows failed: MPI error %d", error);
+        return Status::transport_failed;
+    }
+
+    void ordered() {
+        const std::lock_guard lock(ground_->mutex_);
+        next_started_ = nullptr;
+        claimed_ = completed_ = false;
+        WindowTransport** end = &ground_->started_;
+        while (*end != nullptr) end = &(*end)->next_started_;
+        *end = this;
+    }
+
+    // Completes the older ones of the communicator first: all ranks started them in this order. Whoever waits
+    // for those finds them done.
+    int complete_in_order() {
+        for (;;) {
+            WindowTransport* oldest = nullptr;
+            {
+                const std::lock_guard lock(ground_->mutex_);
+                if (completed_) return error_;
+                oldest = ground_->started_;
+                if (oldest->claimed_)
+                    oldest = nullptr;  // by another thread
+                else
+                    oldest->claimed_ = true;
+            }
+            if (oldest == nullptr) {
+                sched_yield();
+                continue;
+            }
+            const int error = oldest->plan_->wait();
+            const std::lock_guard lock(ground_->mutex_);
+            ground_->started_ = oldest->next_started_;
+            oldest->error_ = error;
+            oldest->completed_ = true;
+        }
+    }
+
+    std::shared_ptr<WindowGround> ground_;  // the plan gives its window back there
+    std::unique_ptr<RmaAlltoallv> plan_;
+    const bool blocks_;
+    const int rank_, size_;
+    Capabilities capabilities_;
+    Slot slot_ = 0;
+    bool running_ = false, polled_ = false;
+    // Under the ground's mutex.
+    WindowTransport* next_started_ = nullptr;
+    bool claimed_ = false, completed_ = false;
+    int error_ = MPI_SUCCESS;
+};
+
+namespace {
+
+// What goes where, by peer.
+struct Tables {
+    std::vector<std::uint64_t> send_bytes, receive_bytes;
+    std::vector<MPI_Aint> send_at, receive_at;
+    std::vector<char> near;
+
+    Tables(int rank, const Topology& topology, const CollectiveCall& call, const CallShape& shape,
+           const std::optional<Exchange>& exchange) {
+        const auto size = static_cast<std::size_t>(topology.size());
+        for (auto* bytes : {&send_bytes, &receive_bytes}) bytes->assign(size, 0);
+        for (auto* places : {&send_at, &receive_at}) places->assign(size, 0);
+        for (int peer = 0; peer < topology.size(); ++peer)
+            near.push_back(topology.node_of(peer) == topology.node_of(rank));
+        if (!call.has_letters()) {
+            for (std::size_t peer = 0; peer < size; ++peer) {
+                send_bytes[peer] = receive_bytes[peer] = shape.bytes;
+                send_at[peer] = receive_at[peer] = static_cast<MPI_Aint>(peer * shape.bytes);
+            }
+            return;
+        }
+        const auto fill = [](const std::vector<Parcel>& parcels, std::vector<std::uint64_t>& bytes,
+                             std::vector<MPI_Aint>& places) {
+            for (const Parcel& parcel : parcels) {
+                bytes[static_cast<std::size_t>(parcel.peer)] = parcel.bytes;
+                places[static_cast<std::size_t>(parcel.peer)] = static_cast<MPI_Aint>(parcel.offset);
+            }
+        };
+        fill(exchange->outgoing, send_bytes, send_at);
+        fill(exchange->incoming, receive_bytes, receive_at);
+    }
+};
+
+// The program's memory, bound to an operation without parts. Null: no memory here, or none where MPI expects
+// some, which the path of messages finds out again.
+std::unique_ptr<Ongoing> bind_memory(const CollectiveCall& call, const CallShape& shape,
+                                     Communicator& communicator, const World& world, std::string_view name,
+                                     RunKey& key) try {
+    Ongoing::Options options;
+    options.record = communicator.shared_record();
+    options.tally = &communicator.record().accelerated(std::string(name), size_class(shape.bytes), call.kind);
+    options.policy = world.sleeps() ? WaitPolicy::sleep : WaitPolicy::spin;
+    options.bytes = shape.total;
+    options.persistent = options.numbered = options.stores = true;
+    auto ongoing = std::make_unique<Ongoing>(std::move(options));
+    if (call.has_letters()) key.exchange.emplace();
+    if (!failed(bind(call, shape, communicator.size(), *ongoing, key))) return ongoing;
+    ongoing->release();
+    return nullptr;
+} catch (const std::bad_alloc&) {
+    return nullptr;
+}
+
+// Puts the epoch behind the operation's one step. False: no memory.
+bool add_part(Ongoing& ongoing, const World& world, std::unique_ptr<WindowTransport> transport, Agent* agent,
+              const RunKey& key) try {
+    const int rank = transport->rank(), size = transport->size();
+    auto lane = std::make_shared<Lane>(world, std::move(transport), agent);
+    ongoing.options().lane = lane;
+    std::unique_ptr<Run> run = lane->borrow(key, [rank, size] {
+        Builder builder(rank, size);
+        builder.send((rank + 1) % size, {Buffer::in, 0, 0});
+        return std::move(builder).finish();
+    });
+    ongoing.parts().push_back({std::move(run), 0, 0});
+    return true;
+} catch (const std::bad_alloc&) {
+    return false;
+}
+
+bool anywhere(MPI_Comm comm, bool trouble) {
+    std::uint64_t any[1] = {trouble};
+    return !combined(comm, host()->max, any) || any[0] != 0;
+}
+
+}  // namespace
+
+const char* shortcoming_of(EpochWay way) {
+    if (start_blocks(way)) return "blocking synchronisation, not conforming";
+    return Attendance::any_thread_may_call_mpi() ? ""
+                                                 : "only its completion calls advance it, not conforming";
+}
+
+std::unique_ptr<Ongoing> make_window_plan(const CollectiveCall& call, const CallShape& shape,
+                                          Communicator& communicator, World& world, RmaOptions options) {
+    const QuietErrors quiet(call.comm);
+    const Host& mpi = *host();
+    if (!communicator.survey_now(call.comm) || communicator.size() < 2) return nullptr;
+    std::shared_ptr<WindowGround>& ground = communicator.self_driven.windows;
+    if (anywhere(call.comm, !has_rma_alltoallv(mpi))) return nullptr;
+    if (ground == nullptr) ground = WindowGround::make(call.comm);
+    if (ground == nullptr) return nullptr;
+
+    const std::string_view name = name_of(options.way);
+    RunKey key;
+    key.collective = call.collective;
+    std::unique_ptr<Ongoing> ongoing = bind_memory(call, shape, communicator, world, name, key);
+    std::optional<Tables> tables;
+    if (ongoing != nullptr) try {
+            tables.emplace(communicator.rank(), communicator.topology(), call, shape, key.exchange);
+        } catch (const std::bad_alloc&) {
+        }
+    Agent* const agent = start_blocks(options.way) ? nullptr : Attendance::agent_that_calls_mpi(world);
+    const bool unattended =
+        agent == nullptr && !start_blocks(options.way) && Attendance::any_thread_may_call_mpi();
+    if (anywhere(call.comm, !tables || unattended)) {
+        if (ongoing != nullptr) ongoing->release();
+        return nullptr;
+    }
+    options.near = tables->near;
+    int error = MPI_SUCCESS;
+    std::unique_ptr<RmaAlltoallv> plan =
+        RmaAlltoallv::make(mpi, ground->comm(), ground->pool(),
+                           {ongoing->input().data(), ongoing->buffer().data(), tables->send_bytes,
+                            tables->receive_bytes, tables->send_at, tables->receive_at},
+                           options, error);
+    bool ready = plan != nullptr;
+    if (ready) {
+        std::unique_ptr<WindowTransport> transport(
+            new (std::nothrow) WindowTransport(ground, std::move(plan), options.way, communicator.rank(),
+                                               communicator.size(), agent != nullptr));
+        ready = transport != nullptr && add_part(*ongoing, world, std::move(transport), agent, key);
+    }
+    if (!anywhere(call.comm, !ready)) return ongoing;
+    THALWEG_LOG_AT(info, "%.*s: windows cannot be used (MPI error %d); messages instead",
+                   static_cast<int>(name.size()), name.data(), error);
+    ongoing->release();
+    return nullptr;
+}
+
+}  // namespace thalweg
