@@ -1,5 +1,5 @@
 """Draws result rows of `thalweg bench`, one panel per MPI and shape: time over the line-rate limit against size, or
-what of a nonblocking collective hides, or when planned exchanges pay."""
+what of a nonblocking collective hides, when planned exchanges pay, or halo exchanges beside their limits."""
 import argparse
 import collections
 import json
@@ -19,7 +19,7 @@ def read(paths):
                 row = json.loads(line)
                 # Short calls and waiters are told by tables, overlap has a picture of its own; a column that was
                 # left out of a race has no samples.
-                if row["phase"] in ("small", "waiters", "overlap", "exchange") or not row["seconds"]:
+                if row["phase"] in ("small", "waiters", "overlap", "exchange", "halo") or not row["seconds"]:
                     continue
                 context = row["context"]
                 settings = context.get("settings", {})
@@ -70,6 +70,25 @@ def read_exchange(paths):
                 before = panels[key][row["column"]].get(row["bytes"])
                 if before is None or row["launch"] >= before["launch"]:
                     panels[key][row["column"]][row["bytes"]] = row
+    return panels
+
+
+def read_halo(paths):
+    """Rows of halo exchanges of the newest launch, by panel, column and point (what the grid and its cells are)."""
+    panels = collections.defaultdict(lambda: collections.defaultdict(dict))
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                row = json.loads(line)
+                if row["phase"] != "halo" or not row["seconds"]:
+                    continue
+                context, halo = row["context"], row["halo"]
+                key = (context["mpi_name"], context["shape"], context.get("rate", ""))
+                point = ("x".join(map(str, halo["cells"])) + (", corners" if halo["corners"] else "") +
+                         (", round" if halo["periodic"] else ""))
+                before = panels[key][row["column"]].get(point)
+                if before is None or row["launch"] >= before["launch"]:
+                    panels[key][row["column"]][point] = row
     return panels
 
 
@@ -189,18 +208,57 @@ def draw_exchange(panels, out):
     save(figure, axes, list(axes.flat), "Planned alltoallv against a window made in every call", out)
 
 
+def halo_limits(row):
+    """Seconds that the wire, the copies and the cores need at least (src/model/halo.h)."""
+    halo, settings = row["halo"], row["context"].get("settings", {})
+    wire = wire_cores = 0.0
+    if row["context"].get("hosts", 1) > 1:
+        rate = float(settings.get("THALWEG_LAB_RATE_BYTES_PER_S", 0))
+        beyond = max(0.0, halo["link_bytes"] - float(settings.get("THALWEG_LAB_BURST_BYTES", 0)))
+        wire = beyond / rate + float(settings.get("THALWEG_LAB_LATENCY_S", 0)) if rate > 0 and halo["link_bytes"] else 0
+        wire_cores = halo["wire_bytes"] * float(settings.get("THALWEG_LAB_CPU_S_PER_BYTE", 0))
+    copies = (halo["inside_bytes"] + halo["packed_bytes"]) / halo["copied_bytes_per_s"]
+    return wire, copies, (copies * min(halo["copiers"], halo["cores"]) + wire_cores) / halo["cores"]
+
+
+def draw_halo(panels, out):
+    """Time over the largest limit, point by point, wire-bound ones first."""
+    shown = {"native": ("tab:red", "-"), "isend": ("tab:orange", "-"), "persistent": ("tab:orange", ":"),
+             "isend packed waitany": ("tab:brown", "-"), "thalweg init": ("tab:blue", "-"),
+             "thalweg init [transport=shm]": ("tab:green", "-"), "thalweg init parted": ("tab:blue", ":")}
+    figure, axes = grid_of(panels)
+    for axis, (key, panel) in zip(axes.flat, sorted(panels.items())):
+        limits = {point: halo_limits(row) for rows in panel.values() for point, row in rows.items()}
+        points = sorted(limits, key=lambda point: (max(limits[point][1:]) / max(limits[point][0], 1e-9), point))
+        for column, (color, line) in shown.items():
+            here = [point for point in points if point in panel.get(column, {})]
+            axis.plot([points.index(point) for point in here],
+                      [statistics.median(panel[column][point]["seconds"]) / max(halo_limits(panel[column][point]))
+                       for point in here], label=column, color=color, linestyle=line, marker="o")
+        axis.axhline(1.0, color="black", linewidth=1, linestyle="--")
+        axis.set_yscale("log")
+        axis.set_ylabel("time / limit")
+        axis.set_xticks(range(len(points)), points, rotation=30, ha="right", fontsize=8)
+        axis.set_title(f"{key[0]}, {key[1]} hosts x ranks {key[2]}")
+        axis.grid(True, which="both", alpha=0.2)
+        axis.legend(fontsize=7)
+    save(figure, axes, panels, "Halo exchange: cells of a rank, from wire-bound to copy-bound", out)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", required=True)
     parser.add_argument("files", nargs="+")
     arguments = parser.parse_args()
     panels, hidden = read(arguments.files), read_overlap(arguments.files)
-    exchanges = read_exchange(arguments.files)
-    if not panels and not hidden and not exchanges:
+    exchanges, halos = read_exchange(arguments.files), read_halo(arguments.files)
+    if not panels and not hidden and not exchanges and not halos:
         raise SystemExit("thalweg bench: the files hold no rows to draw")
-    if sum(map(bool, (panels, hidden, exchanges))) > 1:
-        raise SystemExit("thalweg bench: draw files of --overlap, of alltoallv and others apart")
-    if exchanges:
+    if sum(map(bool, (panels, hidden, exchanges, halos))) > 1:
+        raise SystemExit("thalweg bench: draw files of --overlap, of alltoallv, of halo and others apart")
+    if halos:
+        draw_halo(halos, arguments.out)
+    elif exchanges:
         draw_exchange(exchanges, arguments.out)
     elif panels:
         draw(panels, arguments.out)

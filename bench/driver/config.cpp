@@ -55,6 +55,7 @@ bool read_config(const char* path, Config& config, std::string& why) {
             point.warm_up_bytes = entry.value("warm_up_bytes", std::size_t{0});
             point.matrix = entry.value("matrix", std::vector<std::uint64_t>());
             point.pattern = entry.value("pattern", "");
+            point.halo = entry.value("halo", nlohmann::json());
             point.small_calls = entry.value("small_calls", 0);
             for (const std::size_t column : entry.at("columns")) {
                 if (column >= config.columns.size())

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,7 @@ struct Column {
     std::string option;             // THALWEG_<OP>: "auto", "chain:chunk_bytes=64K", …; ours only
     bool always = true;             // never dropped from a race
     CallWay way = CallWay::nonblocking;
-    std::string variant;  // of alltoallv: a name of driver/exchange_ways.h
+    std::string variant;  // of alltoallv and halo: a name of driver/exchange_ways.h, driver/halo_ways.h
 };
 
 struct Point {
@@ -43,6 +44,7 @@ struct Point {
     // Of alltoallv: bytes from rank i to rank j at i * ranks + j, and what the matrix is called.
     std::vector<std::uint64_t> matrix;
     std::string pattern;
+    nlohmann::json halo;  // of a halo exchange: the grid, as bench/halo.h says
 };
 
 struct Config {

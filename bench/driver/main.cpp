@@ -22,6 +22,7 @@
 #include "driver/cases.h"
 #include "driver/config.h"
 #include "driver/exchange.h"
+#include "driver/halo.h"
 #include "driver/link_counters.h"
 #include "driver/nonblocking.h"
 #include "driver/ours.h"
@@ -282,6 +283,8 @@ int main(int argc, char** argv) {
         if (session.rank == 0) session.describe(out);
         if (config.collective == exchange_collective) {
             status = ExchangeDriver(config, session, out).run();
+        } else if (config.collective == halo_collective) {
+            status = HaloDriver(config, session, out).run();
         } else if (find_nonblocking_case(config.collective) != nullptr) {
             status = OverlapDriver(config, session, out).run();
         } else {

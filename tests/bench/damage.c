@@ -1,4 +1,5 @@
-/* Preloaded: the last byte that MPI_Alltoallv received is flipped. */
+/* Preloaded: the last byte that MPI_Alltoallv or MPI_Neighbor_alltoallw (on a distributed graph) received is
+ * flipped. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -14,5 +15,26 @@ int PMPI_Alltoallv(const void* in, const int send_counts[], const int send_at[],
     int size = 0;
     size_of(comm, &size);
     if (size > 0 && counts[size - 1] > 0) ((unsigned char*)out)[at[size - 1] + counts[size - 1] - 1] ^= 1;
+    return error;
+}
+
+int PMPI_Neighbor_alltoallw(const void* in, const int send_counts[], const MPI_Aint send_at[],
+                            const MPI_Datatype send_types[], void* out, const int counts[],
+                            const MPI_Aint at[], const MPI_Datatype types[], MPI_Comm comm) {
+    int (*native)(const void*, const int[], const MPI_Aint[], const MPI_Datatype[], void*, const int[],
+                  const MPI_Aint[], const MPI_Datatype[], MPI_Comm);
+    int (*degrees_of)(MPI_Comm, int*, int*, int*);
+    int (*extent_of)(MPI_Datatype, MPI_Aint*, MPI_Aint*);
+    *(void**)&native = dlsym(RTLD_NEXT, "PMPI_Neighbor_alltoallw");
+    *(void**)&degrees_of = dlsym(RTLD_NEXT, "PMPI_Dist_graph_neighbors_count");
+    *(void**)&extent_of = dlsym(RTLD_NEXT, "PMPI_Type_get_true_extent");
+    const int error = native(in, send_counts, send_at, send_types, out, counts, at, types, comm);
+    int from = 0, to = 0, weighted = 0;
+    degrees_of(comm, &from, &to, &weighted);
+    if (from > 0) {
+        MPI_Aint begin = 0, extent = 0;
+        extent_of(types[from - 1], &begin, &extent);
+        ((unsigned char*)out)[at[from - 1] + begin + extent - 1] ^= 1;
+    }
     return error;
 }

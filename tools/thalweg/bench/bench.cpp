@@ -11,6 +11,8 @@
 #include "bench/document.h"
 #include "bench/exchange.h"
 #include "bench/exchange_table.h"
+#include "bench/halo.h"
+#include "bench/halo_table.h"
 #include "bench/overlap.h"
 #include "bench/overlap_table.h"
 #include "bench/patterns.h"
@@ -39,6 +41,8 @@ int show_table(const std::vector<std::string>& files, bool markdown, bool column
                   format_targets(judge(hidden), markdown);
     others += format_windows(compare_windows(rows), markdown);
     others += format_exchange(summarize_exchange(rows), markdown);
+    const auto halos = summarize_halo(rows);
+    if (!halos.empty()) others += format_halo_points(halos, markdown) + "\n" + format_halo(halos, markdown);
     const auto apps = summarize_apps(rows);
     if (!apps.empty())
         others += format_app_figures(apps, markdown) + "\n" + format_app_versions(apps, markdown);
@@ -172,6 +176,40 @@ CLI::App* add_exchange(CLI::App& app, ExchangeRequest& request) {
     return verb;
 }
 
+CLI::App* add_halo(CLI::App& app, HaloRequest& request) {
+    auto* verb =
+        app.add_subcommand("halo", "halo exchange on a grid of ranks, beside wire, copies and cores");
+    add_shape_options(*verb, request.shape);
+    verb->add_option("--grid", request.grid, "of ranks, like 4x2x1; auto: as even as can be")
+        ->capture_default_str();
+    verb->add_option("--cells", request.cells,
+                     "cells of a rank, comma-separated: 64 (in every dimension) or 128x128x16")
+        ->delimiter(',')
+        ->capture_default_str();
+    verb->add_option("--dims", request.dims, "dimensions of the grid")
+        ->check(CLI::Range(1, most_halo_dimensions))
+        ->capture_default_str();
+    verb->add_option("--points", request.points,
+                     "of the stencil: 7 or 27 in three dimensions, 9 or 81 in four (default: faces only)");
+    verb->add_flag("--periodic", request.periodic, "the grid goes round in every dimension");
+    verb->add_option("--styles", request.styles, "only these columns, comma-separated")->delimiter(',');
+    verb->add_option("--setting", request.settings,
+                     "measure Thalweg's columns once more in a launch with NAME=VALUE, several with spaces "
+                     "between (repeatable)")
+        ->expected(1)
+        ->capture_default_str();
+    verb->add_flag("!--together-only", request.apart, "leave out the launches with --setting");
+    verb->add_option("--samples", request.samples, "samples of each column")
+        ->check(CLI::Range(1, 10000))
+        ->capture_default_str();
+    verb->add_option("--samples-large", request.samples_large, "samples where the limit is 50 ms or more")
+        ->check(CLI::Range(1, 10000))
+        ->capture_default_str();
+    verb->add_flag("--force", request.force, "measure although the lab is over its capacity");
+    verb->add_option("--out", request.out, "JSON lines to append to; an interrupted run goes on from there");
+    return verb;
+}
+
 }  // namespace
 }  // namespace thalweg::bench
 
@@ -218,6 +256,8 @@ int bench_main(int argc, char** argv) {
         add_overlap(app, "iallreduce", "nonblocking allreduce", overlaps[2], overlap)};
     ExchangeRequest exchange;
     const auto* alltoallv = add_exchange(app, exchange);
+    HaloRequest halo;
+    const auto* halos = add_halo(app, halo);
     WaitersRequest waiting;
     auto* waiters = app.add_subcommand("waiters", "post-to-wake latency of each way to sleep");
     waiters->add_option("--samples", waiting.samples, "wake-ups of each")
@@ -276,6 +316,7 @@ int bench_main(int argc, char** argv) {
     for (std::size_t i = 0; i < nonblocking.size(); ++i)
         if (nonblocking[i]->parsed()) return run_overlap(overlaps[i]);
     if (alltoallv->parsed()) return run_exchange(exchange);
+    if (halos->parsed()) return run_halo(halo);
     if (waiters->parsed()) return run_waiters(waiting);
     if (apps->parsed()) return run_apps(application);
     if (table->parsed()) return show_table(files, markdown, columns);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include "algorithms/algorithm.h"
+#include "base/text.h"
 
 namespace thalweg::bench {
 namespace {
@@ -149,6 +151,53 @@ std::vector<ColumnPlan> exchange_columns(const std::vector<std::string>& ours) {
     add(automatic_plan, false, "thalweg_init", "auto");
     for (const auto& choice : ours)
         add(std::string(automatic_plan) + " " + choice, false, "thalweg_init", choice);
+    return columns;
+}
+
+std::vector<ColumnPlan> halo_columns(const std::vector<std::string>& settings) {
+    struct HaloColumn {
+        std::string_view name, variant, option;
+    };
+    constexpr HaloColumn natives[] = {{native_default, "native", ""},
+                                      {native_again, "native", ""},
+                                      {"native nonblocking", "native_i", ""},
+                                      {native_plan, "native_init", ""},
+                                      {"isend", "isend", ""},
+                                      {"persistent", "persistent", ""},
+                                      {"isend packed waitall", "packed_all", ""},
+                                      {"isend packed waitsome", "packed_some", ""},
+                                      {"isend packed waitany", "packed_any", ""},
+                                      {sends_parted, "isend_parted", ""}};
+    constexpr HaloColumn ours[] = {{automatic, "thalweg", "auto"},
+                                   {"thalweg spread", "thalweg", "spread"},
+                                   {"thalweg nonblocking", "thalweg_i", "auto"},
+                                   {automatic_plan, "thalweg_init", "auto"},
+                                   {halo_parted, "thalweg_parted", "auto"}};
+    std::vector<ColumnPlan> columns;
+    const auto add = [&columns](const HaloColumn& from, const std::string& suffix,
+                                const std::string& environment) {
+        ColumnPlan column;
+        column.name = std::string(from.name) + suffix;
+        column.native = from.option.empty();
+        column.option = from.option;
+        column.variant = from.variant;
+        column.environment = environment;
+        columns.push_back(std::move(column));
+    };
+    for (const HaloColumn& each : natives) add(each, "", "");
+    for (const HaloColumn& each : ours) add(each, "", "");
+    for (const std::string& setting : settings) {
+        // " [transport=shm]"
+        std::string suffix;
+        std::istringstream words(setting);
+        for (std::string word; words >> word;) {
+            if (word.starts_with("THALWEG_")) word.erase(0, std::string_view("THALWEG_").size());
+            for (char& c : word) c = lower(c);
+            suffix += (suffix.empty() ? std::string(setting_begins) : " ") + word;
+        }
+        add(natives[0], suffix + "]", setting);
+        for (const HaloColumn& each : ours) add(each, suffix + "]", setting);
+    }
     return columns;
 }
 

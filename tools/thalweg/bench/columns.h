@@ -27,9 +27,9 @@ struct ColumnPlan {
     bool native = true;
     nlohmann::json controls = nlohmann::json::object();  // MPI_T variable -> value
     std::string option;                                  // ours: value of THALWEG_<OP>
-    std::string environment;   // "NAME=value" that needs a launch of its own, or empty
+    std::string environment;   // "NAME=value", several with spaces, that need a launch of its own; or empty
     std::string way = {};      // of a nonblocking collective: as the driver's CallWay
-    std::string variant = {};  // of alltoallv: a name of bench/driver/exchange_ways.h
+    std::string variant = {};  // of alltoallv, halo: a name of bench/driver/exchange_ways.h, halo_ways.h
 };
 
 inline constexpr std::string_view native_default = "native";
@@ -67,6 +67,14 @@ inline constexpr std::string_view window_kept = "window kept";
 inline constexpr std::string_view window_kept_lock = "window kept, lock";
 inline constexpr std::string_view automatic_plan = "thalweg init";
 std::vector<ColumnPlan> exchange_columns(const std::vector<std::string>& ours);
+// Columns of a halo exchange. "parted": first the messages inside the host, and when they are done the
+// others.
+inline constexpr std::string_view halo_parted = "thalweg init parted";
+inline constexpr std::string_view sends_parted = "isend parted";
+inline constexpr std::string_view setting_begins = " [";  // then the settings that a launch of its own has
+// `settings`: "THALWEG_TRANSPORT=shm", several with spaces: Thalweg's columns once more in a launch of their
+// own with each of them, beside the native one. Those with an environment come last.
+std::vector<ColumnPlan> halo_columns(const std::vector<std::string>& settings);
 // What this MPI's asynchronous progress is less than that; empty where it is that.
 std::string_view asynchronous_remark(std::string_view mpi);
 

@@ -9,6 +9,7 @@
 #include "bench/apps_table.h"
 #include "bench/columns.h"
 #include "bench/exchange_table.h"
+#include "bench/halo_table.h"
 #include "bench/overlap_table.h"
 #include "bench/rings.h"
 #include "bench/small.h"
@@ -182,10 +183,11 @@ Section section(const std::map<std::string, std::vector<Row>>& by_mpi, std::stri
 
 std::string document(const std::vector<Row>& rows) {
     std::map<std::string, std::vector<Row>> in_lab, on_one_host, small_of, overlap_of;
-    std::vector<Row> rings, waiters, apps, exchanges;
+    std::vector<Row> rings, waiters, apps, exchanges, halos;
     std::uint64_t wrong = 0;
     for (const auto& row : rows) {
-        if (row.phase != overlap_phase && row.phase != apps_phase && row.phase != exchange_phase)
+        if (row.phase != overlap_phase && row.phase != apps_phase && row.phase != exchange_phase &&
+            row.phase != halo_phase)
             wrong += row.wrong_words;
         const std::string mpi = row.context.value("mpi_name", "");
         if (row.phase == rings_phase) {
@@ -198,6 +200,8 @@ std::string document(const std::vector<Row>& rows) {
             apps.push_back(row);
         } else if (row.phase == exchange_phase) {
             exchanges.push_back(row);
+        } else if (row.phase == halo_phase) {
+            halos.push_back(row);
         } else if (row.phase == small_phase) {
             small_of[mpi].push_back(row);
         } else {
@@ -223,6 +227,7 @@ std::string document(const std::vector<Row>& rows) {
             provenance(rings) + table;
     text += overlap_section(overlap_of);
     text += exchange_section(exchanges, provenance);
+    text += halo_section(halos, provenance);
     if (!waiters.empty())
         text += waiters_text +
                 fmt::format("{}; commit {}.\n\n", waiters[0].context.value("machine", ""),

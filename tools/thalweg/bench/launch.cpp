@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 namespace thalweg::bench {
 namespace {
@@ -120,9 +121,12 @@ Ended run_command(std::vector<std::string> words, const Shape& shape, const std:
     const pid_t child = fork();
     if (child == 0) {
         if (shape.hosts == 0) set_local_environment(shape);
-        const auto equal = environment.find('=');
-        if (equal != std::string::npos)
-            setenv(environment.substr(0, equal).c_str(), environment.substr(equal + 1).c_str(), 1);
+        std::istringstream settings(environment);
+        for (std::string setting; settings >> setting;) {
+            const auto equal = setting.find('=');
+            if (equal != std::string::npos)
+                setenv(setting.substr(0, equal).c_str(), setting.substr(equal + 1).c_str(), 1);
+        }
         std::vector<char*> arguments;
         for (auto& word : words) arguments.push_back(word.data());
         arguments.push_back(nullptr);
@@ -157,6 +161,7 @@ nlohmann::json configuration(const Launch& launch) {
                                     {"warm_up_bytes", point.warm_up_bytes},
                                     {"small_calls", point.small_calls},
                                     {"columns", all}});
+        if (!point.halo.is_null()) config["points"].back()["halo"] = point.halo;
         if (point.matrix.empty()) continue;
         config["points"].back()["pattern"] = point.pattern;
         config["points"].back()["matrix"] = point.matrix;
@@ -233,6 +238,7 @@ bool run_launch(const Launch& launch, std::vector<Row>& rows, std::string& why) 
         if (line.contains("calls")) row.calls = line["calls"];
         if (line.contains("overlap")) row.overlap = line["overlap"];
         if (line.contains("exchange")) row.exchange = line["exchange"];
+        if (line.contains("halo")) row.halo = line["halo"];
         if (line.contains("busiest_host_per_call")) {
             row.tx_bytes = line["busiest_host_per_call"].at("tx_bytes");
             row.tx_packets = line["busiest_host_per_call"].at("tx_packets");

@@ -28,6 +28,7 @@ struct PointPlan {
     int small_calls = 0;              // not 0: so many calls per column, timed one by one
     std::string pattern = {};         // of alltoallv: what the matrix is called
     std::vector<std::uint64_t> matrix = {};  // bytes from rank i to rank j at i * ranks + j
+    nlohmann::json halo = {};                // of a halo exchange: the grid (bench/halo.h)
 };
 
 // Everything one launch needs. All columns of a launch are interleaved.

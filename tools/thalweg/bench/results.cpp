@@ -26,6 +26,7 @@ bool append_rows(const std::string& path, const std::vector<Row>& rows, std::str
         if (!row.calls.is_null()) line["calls"] = row.calls;
         if (!row.overlap.is_null()) line["overlap"] = row.overlap;
         if (!row.exchange.is_null()) line["exchange"] = row.exchange;
+        if (!row.halo.is_null()) line["halo"] = row.halo;
         if (!row.waiter.is_null()) line["waiter"] = row.waiter;
         if (!row.app.is_null()) line["app"] = row.app;
         file << line.dump() << '\n';
@@ -60,6 +61,7 @@ bool read_rows(const std::vector<std::string>& paths, std::vector<Row>& rows, st
                 if (line.contains("calls")) row.calls = line["calls"];
                 if (line.contains("overlap")) row.overlap = line["overlap"];
                 if (line.contains("exchange")) row.exchange = line["exchange"];
+                if (line.contains("halo")) row.halo = line["halo"];
                 if (line.contains("waiter")) row.waiter = line["waiter"];
                 if (line.contains("app")) row.app = line["app"];
                 row.tx_bytes = line.at("tx_bytes");

@@ -13,7 +13,7 @@ struct Row {
     nlohmann::json
         context;  // commit, date, mpi, shape, rates, capacity, settings: equal for rows of one session
     std::string collective, column,
-        phase;                 // "screen", "decide", "rings", "small", "overlap", "waiters", "exchange"
+        phase;  // "screen", "decide", "rings", "small", "overlap", "waiters", "exchange", "halo", "apps"
     std::uint64_t launch = 0;  // rows that share it were interleaved
     std::uint64_t bytes = 0;
     std::vector<double> seconds, back_to_back;
@@ -25,6 +25,7 @@ struct Row {
     nlohmann::json overlap;  // phase "overlap" only: what the driver wrote of it (bench/driver/overlap.cpp)
     nlohmann::json
         exchange;           // phase "exchange" only: what the driver wrote of it (bench/driver/exchange.cpp)
+    nlohmann::json halo;    // phase "halo" only: what the driver wrote of it (bench/driver/halo.cpp)
     nlohmann::json waiter;  // phase "waiters" only: a line of bench/waiters
     nlohmann::json app;     // phase "apps" only: the application's parameters and the seconds of each run
     double tx_bytes = -1, tx_packets = -1;  // per call on the busiest host; negative: not counted

@@ -10,6 +10,7 @@
 
 #include "bench/columns.h"
 #include "bench/exchange.h"
+#include "bench/halo.h"
 #include "bench/overlap_table.h"
 #include "bench/waiters.h"
 
@@ -17,12 +18,6 @@ namespace thalweg::bench {
 namespace {
 
 using Key = std::tuple<std::string, std::string, std::string, std::uint64_t>;
-
-double setting(const Row& row, const char* name) {
-    const auto found = row.context.find("settings");
-    if (found == row.context.end() || !found->contains(name)) return 0;
-    return std::stod((*found)[name].get<std::string>());
-}
 
 bool is_native(const std::string& column) { return column.starts_with("native"); }
 
@@ -165,10 +160,17 @@ std::string time_text(double seconds) {
     return seconds < 1 ? fmt::format("{:.2f} ms", seconds * 1e3) : fmt::format("{:.3f} s", seconds);
 }
 
+double setting(const Row& row, const char* name) {
+    const auto found = row.context.find("settings");
+    if (found == row.context.end() || !found->contains(name)) return 0;
+    return std::stod((*found)[name].get<std::string>());
+}
+
 double necessary_link_bytes(const Row& row) {
     const double bytes = static_cast<double>(row.bytes), hosts = row.context.value("hosts", 1);
     if (hosts < 2) return 0;
     const double ranks = row.context.value("ranks", hosts);
+    if (row.phase == halo_phase) return row.halo.value("link_bytes", 0.0);
     if (row.phase == exchange_phase) return row.exchange.value("link_bytes", 0.0);
     if (row.collective == "iallgather") return bytes * (ranks - ranks / hosts);
     if (row.collective == "iallreduce") return 2 * bytes * (hosts - 1) / hosts;
@@ -186,7 +188,8 @@ double limit_seconds(const Row& row) {
 std::vector<Summary> summarize(const std::vector<Row>& rows) {
     std::map<Key, std::vector<const Row*>> points;
     for (const auto& row : rows)
-        if (row.phase != overlap_phase && row.phase != waiters_phase && row.phase != exchange_phase)
+        if (row.phase != overlap_phase && row.phase != waiters_phase && row.phase != exchange_phase &&
+            row.phase != halo_phase)
             points[{row.context.value("mpi_name", ""), row.context.value("shape", ""),
                     row.context.value("rate", ""), row.bytes}]
                 .push_back(&row);

@@ -56,6 +56,8 @@ std::string format_table(const std::vector<Summary>& lines, bool markdown);
 // Every column of the rows with min, median, p99 and the number of samples.
 std::string format_columns(const std::vector<Row>& rows);
 
+// A number among the settings of the row's launch, such as THALWEG_LAB_LATENCY_S; 0 where it is not there.
+double setting(const Row& row, const char* name);
 // Bytes that must cross the busiest link, in one direction, by the collective's definition; 0 where only one
 // host takes part. Ranks are shared out evenly.
 double necessary_link_bytes(const Row& row);

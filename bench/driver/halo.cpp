@@ -1,0 +1,237 @@
+#include "driver/halo.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <random>
+
+#include "bench/statistics.h"
+
+namespace thalweg::bench {
+namespace {
+
+constexpr int warm_up_calls = 2;
+constexpr int copy_rounds = 5;
+constexpr double copy_seconds = 0.01;  // of one round, about
+
+HaloGrid grid_of(const nlohmann::json& json) {
+    HaloGrid grid;
+    grid.ranks = json.at("grid").get<std::vector<int>>();
+    grid.cells = json.at("cells").get<std::vector<int>>();
+    grid.corners = json.value("corners", false);
+    grid.periodic = json.value("periodic", false);
+    return grid;
+}
+
+// A native library may be wrong where a dimension of one or two ranks goes round.
+bool excused(const Column& column, const HaloGrid& grid) {
+    return column.variant.starts_with("native") && grid.periodic &&
+           *std::min_element(grid.ranks.begin(), grid.ranks.end()) <= 2;
+}
+
+}  // namespace
+
+HaloDriver::HaloDriver(const Config& config, Session& session, std::ostream& out)
+    : config_(config), session_(session), out_(out) {
+    MPI_Comm node = MPI_COMM_NULL;
+    PMPI_Comm_split_type(session_.control, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    int lowest = session_.rank;
+    PMPI_Allreduce(MPI_IN_PLACE, &lowest, 1, MPI_INT, MPI_MIN, node);
+    PMPI_Comm_free(&node);
+    host_of_.resize(static_cast<std::size_t>(session_.size));
+    PMPI_Allgather(&lowest, 1, MPI_INT, host_of_.data(), 1, MPI_INT, session_.control);
+    // Hosts by the order of their lowest ranks.
+    std::vector<int> hosts = host_of_;
+    std::sort(hosts.begin(), hosts.end());
+    hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
+    for (int& host : host_of_)
+        host = static_cast<int>(std::lower_bound(hosts.begin(), hosts.end(), host) - hosts.begin());
+}
+
+// Seconds from the agreed instant to the last rank's return.
+double HaloDriver::timed(const std::function<int()>& what, Series* series) {
+    const double instant = session_.agree_on_start();
+    session_.await(instant);
+    const double began = now();
+    if (what() != MPI_SUCCESS) die("the call failed");
+    const double ended = now();
+    double mine[2] = {ended - (session_.shared_clock ? instant : began),
+                      session_.shared_clock ? began - instant : 0.0},
+           most[2];
+    PMPI_Allreduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, session_.control);
+    if (series != nullptr) series->late_samples += most[1] > Session::late_seconds;
+    return most[0];
+}
+
+// counts: the call is one of the series' samples; everywhere: every cell is checked, not only faces and halo.
+void HaloDriver::call(HaloWay& way, const Column& column, Series& series, bool counts, bool everywhere) {
+    ++seed_;
+    memory_->fill(seed_);
+    PMPI_Barrier(session_.control);
+    const LinkCounters before = session_.links.read();
+    const double seconds = timed([&way] { return way.call(); }, counts ? &series : nullptr);
+    const LinkCounters crossed = session_.links.read() - before;
+    std::uint64_t wrong = everywhere ? memory_->count_wrong_anywhere(seed_) : memory_->count_wrong(seed_);
+    std::uint64_t wrong_all = 0;
+    PMPI_Allreduce(&wrong, &wrong_all, 1, MPI_UINT64_T, MPI_SUM, session_.control);
+    series.wrong_words += wrong_all;
+    if (wrong_all != 0) memory_->reset();
+    if (!excused(column, memory_->grid())) wrong_ += wrong_all;
+    if (!counts) return;
+    double most[2] = {static_cast<double>(crossed.tx_bytes), static_cast<double>(crossed.tx_packets)};
+    PMPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_DOUBLE, MPI_MAX, session_.control);
+    series.seconds.push_back(seconds);
+    series.tx_bytes += most[0];
+    series.tx_packets += most[1];
+}
+
+// False: this column cannot be had here, and its series says why. changed: the next call of ours decides and
+// plans anew, once.
+bool HaloDriver::choose(const Column& column, Series& series, bool& changed) {
+    changed = false;
+    if (!series.stopped.empty()) return false;
+    if (column.native) return true;
+    if (session_.ours.set_option == nullptr) die("column " + column.name + " needs `thalweg run` around it");
+    if (selected_ == column.option) return true;
+    changed = true;
+    if (session_.ours.set_option("THALWEG_ALLTOALLV", column.option.c_str()) == THALWEG_OK) {
+        selected_ = column.option;
+        return true;
+    }
+    series.stopped = "this Thalweg refuses THALWEG_ALLTOALLV=" + column.option;
+    return false;
+}
+
+void HaloDriver::remember(const Column& column, Series& series) const {
+    thalweg_last_call last;
+    if (column.native || session_.ours.last_call == nullptr) return;
+    if (session_.ours.last_call(&last) == THALWEG_NOT_FOUND) return;
+    series.algorithm = last.accelerated != 0 ? last.algorithm : "";
+    series.reason = last.reason;
+}
+
+// What all ranks together copy from memory to memory when they do it at the same time, `bytes` each: the best
+// of a few rounds, because a limit is what cannot be undercut.
+double HaloDriver::copied_per_second(std::size_t bytes) {
+    std::vector<unsigned char> from(std::max<std::size_t>(bytes, 1), 1), to(from.size(), 2);
+    double best = 0;
+    int times = 1;
+    for (int round = -1; round < copy_rounds; ++round) {
+        const double seconds = timed(
+            [&] {
+                for (int i = 0; i < times; ++i) {
+                    // The compiler must not see that nobody reads it.
+                    asm volatile("" : : "r"(from.data()), "r"(to.data()) : "memory");
+                    std::memcpy(to.data(), from.data(), from.size());
+                }
+                asm volatile("" : : "r"(to.data()) : "memory");
+                return MPI_SUCCESS;
+            },
+            nullptr);
+        if (round < 0) {
+            times = static_cast<int>(std::clamp(copy_seconds / std::max(seconds, 1e-6), 1.0, 100000.0));
+            continue;
+        }
+        best = std::max(best, static_cast<double>(from.size()) * times * session_.size / seconds);
+    }
+    return best;
+}
+
+// Null: this column cannot be had here. A communicator is set up for schedules in the first blocking
+// collective after its first nonblocking one.
+std::unique_ptr<HaloWay> HaloDriver::prepare(const Column& column, Series& series) {
+    bool changed = false;
+    if (!choose(column, series, changed)) return nullptr;
+    auto way = make_halo_way(column.variant, *memory_, session_.control, series.stopped);
+    if (way == nullptr) return nullptr;
+    series.make_seconds.push_back(timed([&way] { return way->make(); }, nullptr));
+    if (!column.native) {
+        call(*way, column, series, false, false);
+        if (way->meet() != MPI_SUCCESS) die("the barrier of column " + column.name + " failed");
+    }
+    for (int round = 0; round < warm_up_calls; ++round)
+        call(*way, column, series, false, round + 1 == warm_up_calls);
+    remember(column, series);
+    return way;
+}
+
+void HaloDriver::measure_point(const Point& point) {
+    const HaloGrid grid = grid_of(point.halo);
+    if (const std::string why = refuse(grid); !why.empty()) die(why);
+    if (grid.size() != session_.size)
+        die("a grid of " + extents_text(grid.ranks) + " is not for " + std::to_string(session_.size) +
+            " ranks");
+    memory_ = std::make_unique<HaloMemory>(grid, session_.rank, host_of_);
+    bytes_ = halo_bytes(grid, host_of_);
+    copied_bytes_per_s_ =
+        copied_per_second(static_cast<std::size_t>(bytes_.most_inside + bytes_.most_outside));
+    const std::size_t count = point.columns.size();
+    std::vector<Series> series(count);
+    std::vector<std::unique_ptr<HaloWay>> ways(count);
+    for (std::size_t i = 0; i < count; ++i) ways[i] = prepare(config_.columns[point.columns[i]], series[i]);
+    std::mt19937 order_seed(static_cast<unsigned>(point.bytes));  // the same order on all ranks
+    std::vector<std::size_t> order(count);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    for (int sample = 0; sample < point.samples; ++sample) {
+        std::shuffle(order.begin(), order.end(), order_seed);
+        for (const std::size_t i : order) {
+            const Column& column = config_.columns[point.columns[i]];
+            bool changed = false;
+            if (!choose(column, series[i], changed)) continue;
+            if (changed) call(*ways[i], column, series[i], false, false);
+            call(*ways[i], column, series[i], true, false);
+        }
+        if (session_.rank == 0)
+            std::fprintf(stderr, "\rbench: %s, sample %d of %d, %zu columns   ", grid.text().c_str(),
+                         sample + 1, point.samples, count);
+    }
+    for (std::size_t i = 0; i < count; ++i)
+        if (ways[i] != nullptr) ways[i]->free();
+    ways.clear();
+    if (session_.rank != 0) return;
+    std::fprintf(stderr, "\n");
+    for (std::size_t i = 0; i < count; ++i) write(point, config_.columns[point.columns[i]], series[i]);
+}
+
+void HaloDriver::write(const Point& point, const Column& column, const Series& series) const {
+    nlohmann::json line{{"kind", "point"},
+                        {"collective", config_.collective},
+                        {"bytes", bytes_.largest},
+                        {"column", column.name},
+                        {"seconds", series.seconds},
+                        {"back_to_back_seconds", nlohmann::json::array()},
+                        {"wrong_words", series.wrong_words},
+                        {"late_samples", series.late_samples},
+                        {"algorithm", series.algorithm},
+                        {"reason", series.reason}};
+    if (!series.stopped.empty()) line["stopped"] = series.stopped;
+    line["halo"] = point.halo;
+    line["halo"].update({{"link_bytes", bytes_.link},
+                         {"wire_bytes", bytes_.wire},
+                         {"inside_bytes", bytes_.inside},
+                         {"packed_bytes", bytes_.packed},
+                         {"copied_bytes_per_s", copied_bytes_per_s_},
+                         {"copiers", session_.size},
+                         {"cores", sysconf(_SC_NPROCESSORS_ONLN)},
+                         {"make_seconds", series.make_seconds}});
+    if (session_.links.present() && !series.seconds.empty()) {
+        const auto calls = static_cast<double>(series.seconds.size());
+        line["busiest_host_per_call"] = {{"tx_bytes", series.tx_bytes / calls},
+                                         {"tx_packets", series.tx_packets / calls}};
+    }
+    out_ << line.dump() << std::endl;
+}
+
+int HaloDriver::run() {
+    for (const auto& point : config_.points) measure_point(point);
+    if (wrong_ != 0 && session_.rank == 0)
+        std::fprintf(stderr, "thalweg bench: %llu wrong words were received\n",
+                     static_cast<unsigned long long>(wrong_));
+    return wrong_ == 0 ? 0 : 1;
+}
+
+}  // namespace thalweg::bench

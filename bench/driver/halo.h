@@ -1,0 +1,63 @@
+// A halo exchange by every way there is: seconds of a call, what is made once, and what the copies of this
+// machine take, measured in the same run.
+//
+// All columns of a point take turns, sample by sample, on the same cells. Along the faces the cells are new
+// in every call and the halo is poisoned before it; every cell of both is checked after it, and once per
+// column every cell there is.
+#pragma once
+
+#include <mpi.h>
+
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "driver/config.h"
+#include "driver/halo_ways.h"
+#include "driver/session.h"
+
+namespace thalweg::bench {
+
+inline constexpr const char* halo_collective = "halo";
+
+class HaloDriver {
+  public:
+    HaloDriver(const Config& config, Session& session, std::ostream& out);  // collective
+
+    // Measures all points and writes a line for each column of each. The process's exit status: 1 where a
+    // column received wrong cells. Only rows tell of native neighbourhood collectives where a dimension of
+    // one or two ranks goes round: libraries have long taken the edges there for each other.
+    int run();
+
+  private:
+    struct Series {
+        std::vector<double> seconds, make_seconds;
+        double tx_bytes = 0, tx_packets = 0;  // busiest host, all timed calls added up
+        std::uint64_t wrong_words = 0, late_samples = 0;
+        std::string algorithm, reason, stopped;
+    };
+
+    double timed(const std::function<int()>& what, Series* series);
+    void call(HaloWay& way, const Column& column, Series& series, bool counts, bool everywhere);
+    bool choose(const Column& column, Series& series, bool& changed);
+    void remember(const Column& column, Series& series) const;
+    double copied_per_second(std::size_t bytes);
+    std::unique_ptr<HaloWay> prepare(const Column& column, Series& series);
+    void measure_point(const Point& point);
+    void write(const Point& point, const Column& column, const Series& series) const;
+
+    const Config& config_;
+    Session& session_;
+    std::ostream& out_;
+    std::vector<int> host_of_;  // by rank, counted from 0
+    std::unique_ptr<HaloMemory> memory_;
+    HaloBytes bytes_;
+    double copied_bytes_per_s_ = 0;  // by all ranks together
+    std::string selected_;           // the option of ours in effect
+    std::uint64_t seed_ = 1;
+    std::uint64_t wrong_ = 0;
+};
+
+}  // namespace thalweg::bench

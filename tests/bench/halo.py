@@ -1,0 +1,80 @@
+"""`thalweg bench halo` on this host: every style gets its samples and right cells, with corners, in four dimensions and
+where the grid goes round; what is measured is not measured again; and a byte that MPI got wrong is seen.
+
+    halo.py THALWEG MPI DAMAGE
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+thalweg, mpi, damage = sys.argv[1:]
+NATIVE = ["native", "native (A/A)", "native nonblocking", "native init"]
+SENDS = ["isend", "persistent", "isend packed waitall", "isend packed waitsome", "isend packed waitany", "isend parted"]
+OURS = ["thalweg", "thalweg spread", "thalweg nonblocking", "thalweg init", "thalweg init parted"]
+SHM = " [transport=shm]"
+RANKS, SAMPLES = 2, 2
+
+
+def expect(condition, *what):
+    if not condition:
+        sys.exit("FAILED: " + " ".join(str(each) for each in what))
+
+
+def bench(out, *words, **more):
+    result = subprocess.run([thalweg, "bench", "halo", "--mpi", mpi, "--hosts", "0", "--ppn", str(RANKS),
+                             "--samples", str(SAMPLES), "--out", out, *words], capture_output=True, text=True,
+                            env={**os.environ, **more}, timeout=110)
+    result.about = f"{words}\nexit status {result.returncode}\n{result.stdout}{result.stderr}"
+    return result
+
+
+def rows(path):
+    return [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()]
+
+
+with tempfile.TemporaryDirectory(prefix="tw") as folder:
+    out = f"{folder}/rows.jsonl"
+    points = ["--cells", "9x5x6,70x40x2", "--points", "27"]
+    ended = bench(out, *points)
+    expect(ended.returncode == 0, ended.about)
+    seen = {}
+    for row in rows(out):
+        expect(row["wrong_words"] == 0 and len(row["seconds"]) == SAMPLES, row, ended.about)
+        halo = row["halo"]
+        expect(halo["grid"] == [2, 1, 1] and halo["corners"] and not halo["periodic"], row)
+        # Two ranks: the face between them is all there is; what else a cell has around it lies beyond a border.
+        width, height = halo["cells"][1:]
+        expect(halo["inside_bytes"] == 2 * 8 * width * height and halo["link_bytes"] == 0, row)
+        expect(halo["copied_bytes_per_s"] > 1e6 and halo["make_seconds"], row)
+        seen[tuple(halo["cells"]), row["column"]] = row
+    wanted = NATIVE + SENDS + OURS + [name + SHM for name in ["native", *OURS]]
+    expect(len(seen) == 2 * len(wanted), len(seen), "rows:", sorted(seen), ended.about)
+    expect({column for _, column in seen} == set(wanted), sorted(seen))
+    # Over shared memory nonblocking forms are Thalweg's, and blocking ones where an algorithm is asked for.
+    for column in ("thalweg spread", "thalweg nonblocking", "thalweg init"):
+        expect(seen[(9, 5, 6), column + SHM]["algorithm"], seen[(9, 5, 6), column + SHM], ended.about)
+    expect("time/limit" in ended.stdout and "copies" in ended.stdout, ended.about)
+
+    before = len(rows(out))
+    again = bench(out, *points)
+    expect(again.returncode == 0 and len(rows(out)) == before, "measured again:", again.about)
+
+    # Edges to oneself, and two edges to the same neighbour.
+    ended = bench(f"{folder}/round.jsonl", "--dims", "4", "--periodic", "--cells", "3x2x4x2", "--styles",
+                  ",".join(SENDS + OURS))
+    expect(ended.returncode == 0, ended.about)
+    for row in rows(f"{folder}/round.jsonl"):
+        expect(row["wrong_words"] == 0 and row["halo"]["grid"] == [2, 1, 1, 1], row)
+
+    damaged = f"{folder}/damaged.jsonl"
+    ended = bench(damaged, "--cells", "6", "--styles", "native,isend", "--together-only", LD_PRELOAD=damage)
+    expect(ended.returncode == 1 and "WRONG WORDS" in ended.stdout, "the damage was not seen:", ended.about)
+    for row in rows(damaged):
+        expect((row["wrong_words"] > 0) == (row["column"] == "native"), row, ended.about)
+
+    for words in (["--cells", "x"], ["--grid", "3x1x1"], ["--points", "8"], ["--styles", "nothing"]):
+        refused = bench(out, *words)
+        expect(refused.returncode == 2 and len(refused.stderr.splitlines()) == 1, refused.about)

@@ -1,0 +1,224 @@
+#include "bench/halo_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "bench/columns.h"
+#include "bench/table.h"
+
+namespace thalweg::bench {
+namespace {
+
+// Below it a ceiling is not told apart from noise.
+constexpr double least_ceiling = 0.05;
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+std::uint64_t whole(double bytes) { return static_cast<std::uint64_t>(bytes); }
+
+HaloLimits limits_of(const Row& row) {
+    HaloRates rates;
+    if (row.context.value("hosts", 1) > 1) {
+        rates.wire_bytes_per_s = setting(row, "THALWEG_LAB_RATE_BYTES_PER_S");
+        rates.wire_latency_s = setting(row, "THALWEG_LAB_LATENCY_S");
+        rates.free_bytes = setting(row, "THALWEG_LAB_BURST_BYTES");
+        rates.wire_cpu_s_per_byte = setting(row, "THALWEG_LAB_CPU_S_PER_BYTE");
+    }
+    rates.copied_bytes_per_s = row.halo.at("copied_bytes_per_s");
+    rates.copiers = row.halo.at("copiers");
+    rates.cores = row.halo.at("cores");
+    const std::uint64_t inside = row.halo.at("inside_bytes"), packed = row.halo.at("packed_bytes");
+    return halo_limits(row.halo.at("link_bytes"), row.halo.at("wire_bytes"), inside + packed, rates);
+}
+
+// The order in which columns stand: as they are measured; those with settings behind the same without.
+std::tuple<std::size_t, std::string> place_of(const std::string& column) {
+    static const std::vector<ColumnPlan> known = halo_columns({});
+    const auto settings = column.find(setting_begins);
+    const std::string name = column.substr(0, settings);
+    const auto found =
+        std::find_if(known.begin(), known.end(), [&](const ColumnPlan& plan) { return plan.name == name; });
+    return {static_cast<std::size_t>(found - known.begin()),
+            settings == std::string::npos ? "" : column.substr(settings)};
+}
+
+// What took turns with this row under another name, the settings of the launch left out.
+const Row* beside(const std::vector<const Row*>& rows, const Row& row, std::string_view column) {
+    for (const Row* each : rows)
+        if (each->launch == row.launch &&
+            each->column.substr(0, each->column.find(setting_begins)) == column && !each->seconds.empty())
+            return each;
+    return nullptr;
+}
+
+HaloLine line_of(const Row& row, const std::vector<const Row*>& rows) {
+    HaloLine line;
+    line.mpi = row.context.value("mpi_name", "");
+    line.shape = row.context.value("shape", "");
+    line.rate = row.context.value("rate", "");
+    line.column = row.column;
+    line.grid = halo_grid(row.halo);
+    line.samples = row.seconds.size();
+    line.wrong_words = row.wrong_words;
+    line.stopped = row.stopped;
+    line.seconds = median(row.seconds);
+    line.make_seconds = median(row.halo.at("make_seconds").get<std::vector<double>>());
+    line.limits = limits_of(row);
+    line.link_bytes = row.halo.at("link_bytes");
+    line.inside_bytes = row.halo.at("inside_bytes");
+    line.packed_bytes = row.halo.at("packed_bytes");
+    line.largest_bytes = static_cast<double>(row.bytes);
+    line.copied_bytes_per_s = row.halo.at("copied_bytes_per_s");
+    line.tx_bytes = row.tx_bytes;
+    if (row.column.starts_with(automatic))
+        line.ran = !row.algorithm.empty() ? row.algorithm
+                   : row.reason.empty()   ? "native"
+                                          : "native: " + row.reason;
+    if (row.seconds.empty()) return line;
+    if (const Row* native = beside(rows, row, native_default); native != nullptr && native != &row)
+        line.of_native = ratio_of_medians(row.seconds, native->seconds);
+    if (const Row* again = beside(rows, row, native_again), *native = beside(rows, row, native_default);
+        again != nullptr && native != nullptr)
+        line.noise = median(again->seconds) / median(native->seconds);
+    // Ours beside ours, everything else beside plain sends and receives.
+    const bool ours = row.column.starts_with(automatic);
+    if (const Row* parted = beside(rows, row, ours ? halo_parted : sends_parted))
+        line.parted_seconds = median(parted->seconds);
+    return line;
+}
+
+auto point_of(const HaloLine& line) {
+    return std::make_tuple(line.mpi, line.shape, line.rate, line.grid.ranks, line.grid.corners,
+                           line.grid.periodic, line.grid.cells);
+}
+
+}  // namespace
+
+std::vector<HaloLine> summarize_halo(const std::vector<Row>& rows) {
+    using Key = std::tuple<std::string, std::string, std::string, std::string>;
+    std::map<Key, std::vector<const Row*>> points;
+    for (const Row& row : rows)
+        if (row.phase == halo_phase && !row.halo.is_null())
+            points[{row.context.value("mpi_name", ""), row.context.value("shape", ""),
+                    row.context.value("rate", ""), halo_grid(row.halo).text()}]
+                .push_back(&row);
+    std::vector<HaloLine> lines;
+    for (const auto& [key, group] : points) {
+        std::map<std::string, const Row*> newest;
+        for (const Row* row : group) {
+            const Row*& kept = newest[row->column];
+            if (kept == nullptr || row->launch >= kept->launch) kept = row;
+        }
+        for (const auto& [column, row] : newest) lines.push_back(line_of(*row, group));
+    }
+    std::sort(lines.begin(), lines.end(), [](const HaloLine& a, const HaloLine& b) {
+        const auto left = point_of(a), right = point_of(b);
+        return left != right ? left < right : place_of(a.column) < place_of(b.column);
+    });
+    return lines;
+}
+
+std::string format_halo_points(const std::vector<HaloLine>& lines, bool markdown) {
+    if (lines.empty()) return "";
+    std::vector<std::vector<std::string>> cells{{"MPI", "hosts x ranks", "grid", "cells", "points", "largest",
+                                                 "link bytes", "inside", "packed", "copied per s", "wire",
+                                                 "copies", "CPU", "bound by", "A/A"}};
+    const HaloLine* last = nullptr;
+    for (const auto& line : lines) {
+        if (last != nullptr && point_of(*last) == point_of(line)) continue;
+        last = &line;
+        cells.push_back(
+            {line.mpi, line.shape, extents_text(line.grid.ranks) + (line.grid.periodic ? " round" : ""),
+             extents_text(line.grid.cells), fmt::format("{}", line.grid.points()),
+             bytes_text(whole(line.largest_bytes)), bytes_text(whole(line.link_bytes)),
+             bytes_text(whole(line.inside_bytes)), bytes_text(whole(line.packed_bytes)),
+             bytes_text(whole(line.copied_bytes_per_s)), time_text(line.limits.wire_s),
+             time_text(line.limits.copies_s), time_text(line.limits.cpu_s), std::string(mix_of(line.limits)),
+             line.noise > 0 ? fmt::format("{:.2f}", line.noise) : "-"});
+    }
+    return format_cells(cells, markdown);
+}
+
+std::string format_halo(const std::vector<HaloLine>& lines, bool markdown) {
+    if (lines.empty()) return "";
+    std::vector<std::vector<std::string>> cells{
+        {"hosts x ranks", "cells", "points", "column", "time", "time/limit", "of native", "without overlap",
+         "saved", "ceiling", "of ceiling", "made in", "link bytes", "samples", "ran"}};
+    for (const auto& line : lines) {
+        std::vector<std::string> row{line.shape, extents_text(line.grid.cells),
+                                     fmt::format("{}", line.grid.points()), line.column};
+        if (!line.stopped.empty()) {
+            row.resize(cells[0].size() - 1, "-");
+            row.push_back(line.stopped);
+            cells.push_back(row);
+            continue;
+        }
+        const bool crosses = line.link_bytes > 0 && line.tx_bytes > 0;
+        const bool ours = line.column.starts_with(automatic);
+        const Ratio& ratio = line.of_native;
+        std::string native = "-";
+        if (ratio.value > 0) native = fmt::format("{:.2f}", ratio.value);
+        if (ratio.value > 0 && ours)
+            native += fmt::format(" [{:.2f}, {:.2f}] {}", ratio.interval.low, ratio.interval.high,
+                                  name_of(verdict(ratio)));
+        const bool parted = line.parted_seconds > 0;
+        for (std::string& text : std::vector<std::string>{
+                 time_text(line.seconds), line.of_limit() > 0 ? fmt::format("{:.2f}", line.of_limit()) : "-",
+                 native, parted ? time_text(line.parted_seconds) : "-", parted ? percent(line.saved()) : "-",
+                 parted ? percent(line.ceiling()) : "-",
+                 line.ceiling() > least_ceiling ? percent(line.saved() / line.ceiling()) : "-",
+                 time_text(line.make_seconds),
+                 crosses ? fmt::format("{:.2f} x", line.tx_bytes / line.link_bytes) : "-",
+                 fmt::format("{}", line.samples), line.ran})
+            row.push_back(std::move(text));
+        cells.push_back(std::move(row));
+    }
+    return format_cells(cells, markdown);
+}
+
+namespace {
+
+constexpr const char* halo_text = R"(
+## Halo exchange
+
+Each rank sends the outermost cells of its part of a grid to its neighbours, some on its own host, some on others
+([measuring](guide/measuring.md)). Cells are 8 bytes; faces are subarrays, and packing them is part of the time. All
+columns of a launch take turns on the same cells; along the faces the cells are new in every call, the halo is poisoned
+before it, and every cell of both was checked after it, once per column every cell there is.
+
+**wire** is the time that the busiest link needs for its bytes at least; **copies** what every byte inside hosts and
+every strided byte between them, once at either end, takes to be copied by all ranks at once (**copied per s**, measured
+in the same run); **CPU** those copies and the kernel's work for the wire, over all cores of the machine. The **limit**
+is the largest of the three; *balanced*: wire and copies differ by less than 1.5 times. **Without overlap** are the same
+messages in two parts, those inside the host first, and when they are done the others (*parted*); **saved** is what a
+column saves of that, the **ceiling** 1 - limit / that. **Made in**: communicator, datatypes and plan, once. Columns in
+brackets ran in a launch of their own with these settings, beside its native column.
+
+)";
+
+}  // namespace
+
+std::string halo_section(const std::vector<Row>& rows, std::string (*provenance)(const std::vector<Row>&)) {
+    std::map<std::string, std::vector<Row>> by_mpi;
+    std::uint64_t wrong_native = 0, wrong = 0;
+    for (const Row& row : rows) {
+        if (row.phase != halo_phase) continue;
+        by_mpi[row.context.value("mpi_name", "")].push_back(row);
+        (row.column.starts_with(native_default) ? wrong_native : wrong) += row.wrong_words;
+    }
+    if (by_mpi.empty()) return "";
+    std::string text = halo_text;
+    text += fmt::format("Wrong words received: {}; by native neighbourhood collectives: {}.\n", wrong,
+                        wrong_native);
+    for (const auto& [mpi, own] : by_mpi) {
+        const auto lines = summarize_halo(own);
+        text += fmt::format("\n### {}, halo exchange\n\n{}{}\n{}", mpi, provenance(own),
+                            format_halo_points(lines, true), format_halo(lines, true));
+    }
+    return text;
+}
+
+}  // namespace thalweg::bench

@@ -1,0 +1,49 @@
+// What the rows of phase "halo" say: each way beside the limits, beside the native call, and beside the same
+// messages without overlap.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/halo.h"
+#include "bench/results.h"
+#include "bench/statistics.h"
+#include "model/halo.h"
+
+namespace thalweg::bench {
+
+// One column of one point.
+struct HaloLine {
+    std::string mpi, shape, rate, column;
+    HaloGrid grid;
+    std::uint64_t samples = 0, wrong_words = 0;
+    std::string ran;      // of ours: what it ran, or "native" with the reason
+    std::string stopped;  // why there is nothing else
+    double seconds = 0;   // the median call
+    double make_seconds = 0;
+    HaloLimits limits;
+    double link_bytes = 0, inside_bytes = 0, packed_bytes = 0, largest_bytes = 0, copied_bytes_per_s = 0;
+    double tx_bytes = -1;       // per call, busiest host
+    double noise = 0;           // native against itself; 0: not measured
+    Ratio of_native;            // against MPI_Neighbor_alltoallw of the same launch
+    double parted_seconds = 0;  // the same messages without overlap, in the same launch; 0: not measured
+
+    double of_limit() const { return limits.largest() > 0 ? seconds / limits.largest() : 0; }
+    // What is saved of the call without overlap, and the most that could be.
+    double saved() const { return parted_seconds > 0 ? 1 - seconds / parted_seconds : 0; }
+    double ceiling() const { return parted_seconds > 0 ? 1 - limits.largest() / parted_seconds : 0; }
+};
+
+// Of rows of phase "halo", the newest of each column; sorted by MPI, shape, grid, column.
+std::vector<HaloLine> summarize_halo(const std::vector<Row>& rows);
+
+// One row per point: bytes, limits, which of them is the largest. Empty where there are none.
+std::string format_halo_points(const std::vector<HaloLine>& lines, bool markdown);
+// One row per column.
+std::string format_halo(const std::vector<HaloLine>& lines, bool markdown);
+
+// The section of docs/measurements.md; empty where there are no rows.
+std::string halo_section(const std::vector<Row>& rows, std::string (*provenance)(const std::vector<Row>&));
+
+}  // namespace thalweg::bench
