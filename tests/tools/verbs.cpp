@@ -203,5 +203,40 @@ TEST(explain, refuses_exchanges_it_cannot_explain) {
     }
 }
 
+TEST(explain, splits_a_halo_exchange_into_wire_and_copies) {
+    const std::string arguments = "explain halo --grid 4x4x2 --cells 256 --ranks-per-host 8";
+    const auto json = nlohmann::json::parse(shell(tool(arguments + " --json")).text);
+    // A host has the 1 x 4 x 2 ranks of one plane: 20 faces of 512 KiB inside, 8 towards either side.
+    const std::uint64_t face = 256 * 256 * 8;
+    EXPECT_EQ(json["hosts"], 4);
+    EXPECT_EQ(json["link_bytes"], 16 * face);
+    EXPECT_EQ(json["inside_bytes_per_rank"], (std::vector<std::uint64_t>{2 * face, 3 * face}));
+    EXPECT_EQ(json["outside_bytes_per_rank"], (std::vector<std::uint64_t>{face, 2 * face}));
+    EXPECT_EQ(json["copied_bytes_per_host"], (20 + 32) * face);
+    EXPECT_NEAR(json["wire_seconds"].get<double>(), 16.0 * face / 12e9 + 2e-6, 1e-12);
+    EXPECT_NEAR(json["copies_seconds"].get<double>(), 52.0 * face / 48e9, 1e-12);
+    EXPECT_EQ(json["messages"].size(), 3u);
+    for (const auto& message : json["messages"]) EXPECT_EQ(message["bytes"], face);
+    // What dominates follows the rates, and the protocols follow what dominates.
+    const auto slow = nlohmann::json::parse(shell(tool(arguments + " --rate 100mbit --json")).text);
+    EXPECT_EQ(slow["bound_by"], "wire");
+    EXPECT_EQ(slow["messages"][0]["because"], "the wire takes longest");
+    const auto copying = nlohmann::json::parse(shell(tool(arguments + " --copy-rate 100MB/s --json")).text);
+    EXPECT_EQ(copying["bound_by"], "copies");
+    EXPECT_NE(copying["messages"][0]["because"], slow["messages"][0]["because"]);
+    const std::string text = shell(tool(arguments)).text;
+    EXPECT_NE(text.find(slow["messages"][0]["protocol"].get<std::string>()), std::string::npos);
+    EXPECT_NE(text.find("rank"), std::string::npos);
+    for (const char* wrong :
+         {"--grid 4x4x2", "--cells 256 --ranks-per-host 8", "--grid many --cells 256 --ranks-per-host 8",
+          "--grid 4x4x2 --cells 0 --ranks-per-host 8", "--grid 4x4x2 --cells 8x8 --ranks-per-host 8",
+          "--grid 4x4x2 --cells 8 --ranks-per-host 8 --points 9",
+          "--grid 4x4x2 --cells 8 --ranks-per-host 8 --copy-rate fast"}) {
+        const Result refused = shell(tool(std::string("explain halo ") + wrong + " 2>&1"));
+        EXPECT_EQ(refused.status, 2) << wrong << refused.text;
+        EXPECT_EQ(std::count(refused.text.begin(), refused.text.end(), '\n'), 1) << refused.text;
+    }
+}
+
 }  // namespace
 }  // namespace thalweg::test

@@ -11,6 +11,7 @@
 #include "algorithms/algorithm.h"
 #include "base/text.h"
 #include "explain_alltoallv.h"
+#include "explain_halo.h"
 #include "select/select.h"
 #include "topology/topology.h"
 #include "verb.h"
@@ -102,6 +103,7 @@ int explain_main(int argc, char** argv) {
     if (argc > 1 && std::string_view(argv[1]) == "alltoallv" &&
         (given_word("--pattern") || given_word("--help")))
         return explain_alltoallv(argc, argv);
+    if (argc > 1 && std::string_view(argv[1]) == "halo") return explain_halo(argc, argv);
     CLI::App app{
         "thalweg explain COLLECTIVE --bytes N --topology TEXT [OPTIONS]\n"
         "What each algorithm would cost by the model, what would be chosen, and why.",
@@ -112,7 +114,7 @@ int explain_main(int argc, char** argv) {
     app.add_option(
            "collective", collective_name,
            "the operation: bcast, allgather, allreduce, barrier or alltoallv (which has --pattern, see\n"
-           "`thalweg explain alltoallv --help`)")
+           "`thalweg explain alltoallv --help`); or halo (see `thalweg explain halo --help`)")
         ->required();
     app.add_option("--bytes", bytes,
                    "size of the whole message (allgather: of one rank's block; allreduce: of the vector): " +

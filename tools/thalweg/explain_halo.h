@@ -1,0 +1,10 @@
+// The part of `thalweg explain` that is about halo exchanges, whose cost depends on which neighbours share a
+// host.
+#pragma once
+
+namespace thalweg::tool {
+
+// argv[0] is the verb, argv[1] "halo". The exit status.
+int explain_halo(int argc, char** argv);
+
+}  // namespace thalweg::tool
