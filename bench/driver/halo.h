@@ -2,8 +2,8 @@
 // machine take, measured in the same run.
 //
 // All columns of a point take turns, sample by sample, on the same cells. Along the faces the cells are new
-// in every call and the halo is poisoned before it; every cell of both is checked after it, and once per
-// column every cell there is.
+// in every call and the halo is poisoned before it; every cell of both is checked after it, and before the
+// timed calls every cell there is.
 #pragma once
 
 #include <mpi.h>

@@ -30,6 +30,7 @@ class HaloMemory {
     int rank() const { return rank_; }
     bool is_near(int peer) const { return near_[static_cast<std::size_t>(peer)] != 0; }
     std::uint64_t* cells() { return cells_.data(); }
+    std::size_t bytes() const { return cells_.size() * sizeof cells_[0]; }
 
     // Copies a box out of the array or into it, one run of cells after the other.
     void pack(const HaloBox& box, std::uint64_t* to) const;

@@ -135,7 +135,7 @@ TEST(HaloColumns, SettingsComeOnceMoreBesideTheirNative) {
         EXPECT_EQ(column.environment, "THALWEG_TRANSPORT=shm THALWEG_AGENT=sleep");
         EXPECT_NE(column.name.find(" [transport=shm agent=sleep]"), std::string::npos) << column.name;
     }
-    EXPECT_EQ(apart, 6);
+    EXPECT_EQ(apart, 8);
 }
 
 Row row(const std::string& column, std::uint64_t launch, std::vector<double> seconds) {
@@ -221,6 +221,34 @@ TEST(HaloTable, LimitsCeilingsAndWhatStandsBesideWhat) {
     EXPECT_NE(page.find("### mpich, halo exchange"), std::string::npos);
     EXPECT_NE(page.find("received: 5; by native neighbourhood collectives: 3."), std::string::npos);
     EXPECT_EQ(page.find("## Summary"), std::string::npos);  // they are no broadcasts
+}
+
+TEST(HaloTable, TargetsAreCountedPointByPoint) {
+    std::vector<Row> rows{row("native", 1, {0.4, 0.4, 0.4}), row("thalweg init", 1, {0.119, 0.119, 0.119}),
+                          row("thalweg init parted", 1, {0.2, 0.2, 0.2})};
+    const auto judged = [&rows] {
+        const auto all = judge_halo(summarize_halo(rows));
+        EXPECT_EQ(all.size(), 1u);
+        return all.at(0);
+    };
+    EXPECT_EQ(judged().column, "thalweg init");
+    EXPECT_EQ(judged().large, 0);  // messages of 2 KiB
+    EXPECT_EQ(judged().not_slower, 1);
+    EXPECT_NEAR(judged().gain, 0.4 / 0.119, 1e-9);
+    EXPECT_NEAR(judged().most_gain, 0.4 / 0.105, 1e-9);
+    EXPECT_EQ(judged().balanced, 1);
+    EXPECT_EQ(judged().hidden, 0);  // 40.5 % of a ceiling of 50 %
+    for (Row& each : rows) each.bytes = 64 << 10;
+    EXPECT_EQ(judged().within, 1);  // 1.19 where it is balanced
+    rows[1].seconds = {0.103, 0.103, 0.103};
+    EXPECT_EQ(judged().hidden, 1);  // 48 %
+    for (Row& each : rows) each.halo["packed_bytes"] = 0;
+    EXPECT_EQ(judged().balanced, 0);  // bound by the wire
+    EXPECT_EQ(judged().within, 1);
+    rows[1].seconds = {0.111, 0.111, 0.111};
+    EXPECT_EQ(judged().within, 0);
+    rows[1].seconds = {0.5, 0.5, 0.5};
+    EXPECT_EQ(judged().slower, 1);
 }
 
 TEST(HaloTable, AColumnThatCouldNotBeHad) {

@@ -42,7 +42,9 @@ int show_table(const std::vector<std::string>& files, bool markdown, bool column
     others += format_windows(compare_windows(rows), markdown);
     others += format_exchange(summarize_exchange(rows), markdown);
     const auto halos = summarize_halo(rows);
-    if (!halos.empty()) others += format_halo_points(halos, markdown) + "\n" + format_halo(halos, markdown);
+    if (!halos.empty())
+        others += format_halo_points(halos, markdown) + "\n" + format_halo(halos, markdown) + "\n" +
+                  format_halo_judgements(judge_halo(halos), markdown);
     const auto apps = summarize_apps(rows);
     if (!apps.empty())
         others += format_app_figures(apps, markdown) + "\n" + format_app_versions(apps, markdown);

@@ -171,8 +171,10 @@ std::vector<ColumnPlan> halo_columns(const std::vector<std::string>& settings) {
     constexpr HaloColumn ours[] = {{automatic, "thalweg", "auto"},
                                    {"thalweg spread", "thalweg", "spread"},
                                    {"thalweg nonblocking", "thalweg_i", "auto"},
+                                   {"thalweg nonblocking spread", "thalweg_i", "spread"},
                                    {automatic_plan, "thalweg_init", "auto"},
-                                   {halo_parted, "thalweg_parted", "auto"}};
+                                   {"thalweg init spread", "thalweg_init", "spread"},
+                                   {halo_parted, "thalweg_parted", "spread"}};
     std::vector<ColumnPlan> columns;
     const auto add = [&columns](const HaloColumn& from, const std::string& suffix,
                                 const std::string& environment) {

@@ -121,6 +121,68 @@ std::vector<HaloLine> summarize_halo(const std::vector<Row>& rows) {
     return lines;
 }
 
+std::vector<HaloJudgement> judge_halo(const std::vector<HaloLine>& lines) {
+    std::vector<HaloJudgement> all;
+    std::vector<std::vector<double>> gains, most;
+    for (const HaloLine& line : lines) {
+        if (!line.column.starts_with(automatic) || line.column.starts_with(halo_parted) || line.seconds <= 0)
+            continue;
+        const auto same = [&](const HaloJudgement& each) {
+            return each.mpi == line.mpi && each.shape == line.shape && each.rate == line.rate &&
+                   each.column == line.column;
+        };
+        auto found = std::find_if(all.begin(), all.end(), same);
+        if (found == all.end()) {
+            HaloJudgement fresh;
+            fresh.mpi = line.mpi, fresh.shape = line.shape, fresh.rate = line.rate,
+            fresh.column = line.column;
+            found = all.insert(all.end(), std::move(fresh));
+            gains.emplace_back(), most.emplace_back();
+        }
+        HaloJudgement& judged = *found;
+        const bool balanced = mix_of(line.limits) == "balanced";
+        ++judged.points;
+        if (line.largest_bytes >= HaloJudgement::large_bytes) {
+            const double target = balanced ? HaloJudgement::balanced_target : HaloJudgement::bound_target;
+            ++judged.large;
+            judged.within += line.of_limit() <= target;
+        }
+        if (balanced && line.parted_seconds > 0) {
+            ++judged.balanced;
+            judged.hidden += line.saved() >= HaloJudgement::saved_target ||
+                             line.saved() >= HaloJudgement::ceiling_target * line.ceiling();
+        }
+        if (line.of_native.value <= 0) continue;
+        const Verdict decision = verdict(line.of_native);
+        judged.not_slower += decision == Verdict::not_slower;
+        judged.undecided += decision == Verdict::undecided;
+        judged.slower += decision == Verdict::slower;
+        const auto at = static_cast<std::size_t>(found - all.begin());
+        gains[at].push_back(1 / line.of_native.value);
+        most[at].push_back(line.seconds / line.of_native.value / (1.05 * line.limits.largest()));
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        all[i].gain = geometric_mean(gains[i]);
+        all[i].most_gain = geometric_mean(most[i]);
+    }
+    return all;
+}
+
+std::string format_halo_judgements(const std::vector<HaloJudgement>& judgements, bool markdown) {
+    if (judgements.empty()) return "";
+    std::vector<std::vector<std::string>> cells{{"MPI", "hosts x ranks", "column", "points", "near the limit",
+                                                 "balanced: hidden", "not slower", "undecided", "slower",
+                                                 "native / Thalweg", "at most"}};
+    const auto part = [](int some, int all) { return all > 0 ? fmt::format("{} of {}", some, all) : "-"; };
+    for (const HaloJudgement& each : judgements)
+        cells.push_back({each.mpi, each.shape, each.column, fmt::format("{}", each.points),
+                         part(each.within, each.large), part(each.hidden, each.balanced),
+                         fmt::format("{}", each.not_slower), fmt::format("{}", each.undecided),
+                         fmt::format("{}", each.slower), fmt::format("{:.2f}", each.gain),
+                         fmt::format("{:.2f}", each.most_gain)});
+    return format_cells(cells, markdown);
+}
+
 std::string format_halo_points(const std::vector<HaloLine>& lines, bool markdown) {
     if (lines.empty()) return "";
     std::vector<std::vector<std::string>> cells{{"MPI", "hosts x ranks", "grid", "cells", "points", "largest",
@@ -181,13 +243,23 @@ std::string format_halo(const std::vector<HaloLine>& lines, bool markdown) {
 
 namespace {
 
+constexpr const char* targets_text = R"(
+### Targets of halo exchanges
+
+**Near the limit**: of the points with a message of 64 KiB or more, those within 1.10 times the limit, or 1.20 times
+where wire and copies are balanced. **Balanced: hidden**: at balanced points, 48 % of the time without overlap is saved,
+or 90 % of the ceiling. *Not slower*, *undecided*, *slower*: than MPI_Neighbor_alltoallw. **native / Thalweg**: the
+geometric mean over the points; **at most**: were every point at 1.05 times its limit.
+
+)";
+
 constexpr const char* halo_text = R"(
 ## Halo exchange
 
 Each rank sends the outermost cells of its part of a grid to its neighbours, some on its own host, some on others
 ([measuring](guide/measuring.md)). Cells are 8 bytes; faces are subarrays, and packing them is part of the time. All
 columns of a launch take turns on the same cells; along the faces the cells are new in every call, the halo is poisoned
-before it, and every cell of both was checked after it, once per column every cell there is.
+before it, and every cell of both was checked after it, before the timed calls every cell there is.
 
 **wire** is the time that the busiest link needs for its bytes at least; **copies** what every byte inside hosts and
 every strided byte between them, once at either end, takes to be copied by all ranks at once (**copied per s**, measured
@@ -213,6 +285,7 @@ std::string halo_section(const std::vector<Row>& rows, std::string (*provenance)
     std::string text = halo_text;
     text += fmt::format("Wrong words received: {}; by native neighbourhood collectives: {}.\n", wrong,
                         wrong_native);
+    text += targets_text + format_halo_judgements(judge_halo(summarize_halo(rows)), true);
     for (const auto& [mpi, own] : by_mpi) {
         const auto lines = summarize_halo(own);
         text += fmt::format("\n### {}, halo exchange\n\n{}{}\n{}", mpi, provenance(own),

@@ -38,6 +38,22 @@ struct HaloLine {
 // Of rows of phase "halo", the newest of each column; sorted by MPI, shape, grid, column.
 std::vector<HaloLine> summarize_halo(const std::vector<Row>& rows);
 
+// What is asked of a column of ours, over all points of a shape under an MPI.
+struct HaloJudgement {
+    std::string mpi, shape, rate, column;
+    int points = 0;
+    int large = 0, within = 0;     // with messages of large_bytes; of these, near enough to the limit
+    int balanced = 0, hidden = 0;  // balanced ones with a time without overlap; of these, enough of it saved
+    int not_slower = 0, undecided = 0, slower = 0;  // than MPI_Neighbor_alltoallw
+    double gain = 0, most_gain = 0;  // geometric means of native / ours, and of native / (1.05 limit)
+
+    static constexpr double large_bytes = 64 << 10;
+    static constexpr double bound_target = 1.10, balanced_target = 1.20;  // times the limit
+    static constexpr double saved_target = 0.48, ceiling_target = 0.90;   // saved, or in parts of the ceiling
+};
+std::vector<HaloJudgement> judge_halo(const std::vector<HaloLine>& lines);
+std::string format_halo_judgements(const std::vector<HaloJudgement>& judgements, bool markdown);
+
 // One row per point: bytes, limits, which of them is the largest. Empty where there are none.
 std::string format_halo_points(const std::vector<HaloLine>& lines, bool markdown);
 // One row per column.
