@@ -96,8 +96,9 @@ std::string refuse(const HaloGrid& grid) {
         if (grid.ranks[d] < 1 || grid.cells[d] < 1) return "every dimension has a rank and a cell at least";
         ranks *= grid.ranks[d];
         if (ranks > most_ranks) return "there are more than " + std::to_string(most_ranks) + " ranks";
-        cells *= std::int64_t{grid.cells[d]} + 2;
-        if (cells > most_bytes) return "a rank's cells take more than a terabyte";
+        const std::int64_t side = std::int64_t{grid.cells[d]} + 2;
+        if (cells > most_bytes / side) return "a rank's cells take more than a terabyte";
+        cells *= side;
     }
     return "";
 }
