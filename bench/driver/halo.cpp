@@ -16,7 +16,8 @@ namespace {
 
 constexpr int warm_up_calls = 2;
 constexpr int copy_rounds = 5;
-constexpr double copy_seconds = 0.01;  // of one round, about
+constexpr double copy_seconds = 0.01;  // of one round, at least
+constexpr int most_copies = 1 << 22;   // in a round
 // Every cell of a larger array is checked once for all columns together.
 constexpr std::size_t checked_each_bytes = 8u << 20;
 
@@ -122,7 +123,7 @@ double HaloDriver::copied_per_second(std::size_t bytes) {
     std::vector<unsigned char> from(std::max<std::size_t>(bytes, 1), 1), to(from.size(), 2);
     double best = 0;
     int times = 1;
-    for (int round = -1; round < copy_rounds; ++round) {
+    for (int round = 0; round < copy_rounds;) {
         const double seconds = timed(
             [&] {
                 for (int i = 0; i < times; ++i) {
@@ -134,10 +135,12 @@ double HaloDriver::copied_per_second(std::size_t bytes) {
                 return MPI_SUCCESS;
             },
             nullptr);
-        if (round < 0) {
-            times = static_cast<int>(std::clamp(copy_seconds / std::max(seconds, 1e-6), 1.0, 100000.0));
+        // Waking up must be a small part of it.
+        if (seconds < copy_seconds && times < most_copies) {
+            times *= 4;
             continue;
         }
+        ++round;
         best = std::max(best, static_cast<double>(from.size()) * times * session_.size / seconds);
     }
     return best;
