@@ -103,6 +103,23 @@ TEST(Matches, OneKeyInTheOrderOfComing) {
     }
 }
 
+TEST(Requests, RoomIsReservedAgainByTheNext) {
+    Requests requests;
+    requests.reserve(10);
+    requests.reserve(5);
+    EXPECT_EQ(requests.size(), 15u);
+    Request& taken = requests.take(Request::Kind::send);
+    for (int channel = 0; channel < 100; ++channel) {
+        requests.release(10);
+        requests.reserve(10);
+    }
+    EXPECT_EQ(requests.size(), 15u);
+    requests.free(taken);
+    requests.release(15);
+    requests.reserve(20);
+    EXPECT_EQ(requests.size(), 20u);
+}
+
 TEST(Requests, AnOldNumberFindsNothing) {
     Requests requests;
     Request& first = requests.take(Request::Kind::send);

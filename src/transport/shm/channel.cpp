@@ -56,9 +56,9 @@ Status Channel::open() {
 }
 
 Channel::~Channel() {
-    if (port_.in_child() || !opened_) return;
+    if (port_.in_child()) return;
     const std::uint64_t begin_ns = now_ns();
-    for (bool written_to = true; written_to;) {
+    for (bool written_to = opened_; written_to;) {
         const Driver lock(port_);
         written_to = port_.withdraw(*this) && now_ns() - begin_ns < longest_withdrawal_ns;
         if (written_to)
@@ -66,6 +66,8 @@ Channel::~Channel() {
         else
             port_.close(*this);
     }
+    const Poster lock(port_);
+    port_.requests().release(slots_);
 }
 
 Status Channel::grow(Slot slots) try {

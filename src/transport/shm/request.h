@@ -65,10 +65,14 @@ struct Request {
 // All requests of a port; addresses never change.
 class Requests {
   public:
-    // Room for `count` more. Throws std::bad_alloc.
+    // Room for `count` more, until release() of as many. Throws std::bad_alloc.
     void reserve(std::size_t count) {
-        for (std::size_t i = 0; i < count; ++i) add();
+        while (all_.size() < reserved_ + count) add();
+        reserved_ += count;
     }
+    // The room is the next one's who reserves some.
+    void release(std::size_t count) { reserved_ -= count; }
+    std::size_t size() const { return all_.size(); }
     // Throws std::bad_alloc where there is none left.
     Request& take(Request::Kind kind) {
         if (free_ == nullptr) add();
@@ -110,6 +114,7 @@ class Requests {
     }
 
     std::deque<Request> all_;
+    std::size_t reserved_ = 0;
     Request* free_ = nullptr;
 };
 
