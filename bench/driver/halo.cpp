@@ -153,6 +153,9 @@ std::unique_ptr<HaloWay> HaloDriver::prepare(const Column& column, Series& serie
     if (!choose(column, series, changed)) return nullptr;
     auto way = make_halo_way(column.variant, *memory_, session_.control, series.stopped);
     if (way == nullptr) return nullptr;
+    if (session_.rank == 0)
+        std::fprintf(stderr, "\rbench: %s, preparing %-40s", memory_->grid().text().c_str(),
+                     column.name.c_str());
     series.make_seconds.push_back(timed([&way] { return way->make(); }, nullptr));
     if (!column.native) {
         call(*way, column, series, false, false);
