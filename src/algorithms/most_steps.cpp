@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "algorithms/patterns/levels.h"
+
 namespace thalweg {
 namespace {
 
@@ -39,7 +41,8 @@ std::uint64_t most_steps(const Choice& choice, const Problem& problem, const Top
     Problem leaders;
     leaders.size = topology.nodes();
     leaders.bytes = problem.bytes;
-    leaders.messages_per_pair = std::max<std::uint64_t>(problem.messages_per_pair / widest, 1);
+    leaders.messages_per_pair =
+        patterns::most_pieces(inside, topology.max_ranks_per_node(), problem.messages_per_pair);
     const Price outer = price_of(between, leaders);
     const std::uint64_t steps = of_one_level(outer, leaders);
     if (widest == 1) return steps;

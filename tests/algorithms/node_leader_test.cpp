@@ -110,5 +110,24 @@ TEST(NodeLeaderShape, RefusesItselfAsAPartAndAForeignTopology) {
     EXPECT_EQ(refuse(choice_of("node_leader"), {0, 4, 0, 8}, topology), "");
 }
 
+// The numbers of a pair's messages are shared by pieces and what a piece takes inside a host: one where it is
+// not cut again, so that hosts of many ranks get the chunk that is asked for.
+TEST(NodeLeaderPieces, FollowTheChunkOnHostsOfManyRanks) {
+    const Topology topology = topology_of("node:2 core:112");
+    const auto pieces = [&](const std::string& inside) {
+        std::uint64_t received = 0;  // by the leader of the second host
+        const Schedule schedule =
+            build(combined(inside, "chain:chunk_bytes=8K"), {112, 224, 0, 4 << 20}, topology);
+        for (const Step& step : schedule.steps())
+            received += step.kind == StepKind::recv && topology.node_of(step.peer) == 0;
+        return received;
+    };
+    EXPECT_EQ(pieces("linear"), 512u);
+    EXPECT_EQ(pieces("chain:chunk_bytes=0"), 512u);
+    EXPECT_EQ(pieces("binomial"), 512u);
+    // A ring inside sends a pair as many blocks per piece as there are ranks.
+    EXPECT_LE(pieces("scatter_ring"), max_messages_per_pair / 112);
+}
+
 }  // namespace
 }  // namespace thalweg

@@ -18,6 +18,7 @@
 #include "algorithms/patterns/arrivals.h"
 #include "algorithms/patterns/group.h"
 #include "algorithms/patterns/interleaved.h"
+#include "algorithms/patterns/levels.h"
 #include "schedule/builder.h"
 
 namespace thalweg::bcast::node_leader {
@@ -26,18 +27,17 @@ enum : std::size_t { intra, inter };
 
 namespace {
 
-// Splits what a pair of ranks may exchange between the two levels: pieces times messages per piece.
-std::uint64_t most_pieces(const Problem& problem, const Topology& topology) {
-    const auto widest = static_cast<std::uint64_t>(std::max(topology.max_ranks_per_node(), 1));
-    return std::max<std::uint64_t>(problem.messages_per_pair / widest, 1);
+std::uint64_t most_pieces(const Problem& problem, const Topology& topology, const Choice& choice) {
+    return patterns::most_pieces(choice.parts[intra], topology.max_ranks_per_node(),
+                                 problem.messages_per_pair);
 }
 
-Problem inter_problem(const Problem& problem, const Topology& topology, int node) {
+Problem inter_problem(const Problem& problem, const Topology& topology, const Choice& choice, int node) {
     Problem part = problem;
     part.rank = node;
     part.size = topology.nodes();
     part.root = topology.node_of(problem.root);
-    part.messages_per_pair = most_pieces(problem, topology);
+    part.messages_per_pair = most_pieces(problem, topology, choice);
     return part;
 }
 
@@ -45,7 +45,8 @@ int leader_of(const Problem& problem, const Topology& topology, int node) {
     return topology.node_of(problem.root) == node ? problem.root : topology.ranks_on(node).front();
 }
 
-Problem intra_problem(const Problem& problem, const Topology& topology, int rank, const Slice& piece) {
+Problem intra_problem(const Problem& problem, const Topology& topology, const Choice& choice, int rank,
+                      const Slice& piece) {
     const int node = topology.node_of(rank);
     Problem part;
     part.rank = topology.local_rank(rank);
@@ -53,7 +54,7 @@ Problem intra_problem(const Problem& problem, const Topology& topology, int rank
     part.root = topology.local_rank(leader_of(problem, topology, node));
     part.bytes = piece.bytes;
     part.offset = piece.offset;
-    part.messages_per_pair = problem.messages_per_pair / most_pieces(problem, topology);
+    part.messages_per_pair = problem.messages_per_pair / most_pieces(problem, topology, choice);
     return part;
 }
 
@@ -63,7 +64,8 @@ struct Leader {
     std::vector<patterns::Arrival> pieces;
 
     Leader(const Problem& problem, const Topology& topology, const Choice& choice, int node)
-        : schedule(thalweg::build(choice.parts[inter], inter_problem(problem, topology, node), Topology{})),
+        : schedule(thalweg::build(choice.parts[inter], inter_problem(problem, topology, choice, node),
+                                  Topology{})),
           pieces(patterns::arrivals(schedule, {Buffer::out, problem.offset, problem.bytes},
                                     topology.node_of(problem.root) == node)) {}
 };
@@ -75,12 +77,12 @@ std::string_view refuse(const Problem& problem, const Topology& topology, const 
         return "node_leader cannot be a part of node_leader: there are two levels";
     if (topology.size() != problem.size) return "the topology describes another number of ranks";
     const std::string_view between =
-        thalweg::refuse(choice.parts[inter], inter_problem(problem, topology, 0), Topology{});
+        thalweg::refuse(choice.parts[inter], inter_problem(problem, topology, choice, 0), Topology{});
     if (!between.empty()) return between;
     Problem widest;  // a host with as many ranks as any
     widest.size = topology.max_ranks_per_node();
     widest.bytes = problem.bytes;
-    widest.messages_per_pair = problem.messages_per_pair / most_pieces(problem, topology);
+    widest.messages_per_pair = problem.messages_per_pair / most_pieces(problem, topology, choice);
     return thalweg::refuse(choice.parts[intra], widest, Topology{});
 }
 
@@ -98,7 +100,7 @@ Schedule build(const Problem& problem, const Topology& topology, const Choice& c
     for (const patterns::Arrival& piece : leader.pieces) {
         if (leads) between.until(piece.steps);
         if (local.size() == 1) continue;
-        const Problem part = intra_problem(problem, topology, problem.rank, piece.slice);
+        const Problem part = intra_problem(problem, topology, choice, problem.rank, piece.slice);
         builder.append(thalweg::build(choice.parts[intra], part, Topology{}), local);
     }
     if (leads) between.rest();
@@ -106,14 +108,15 @@ Schedule build(const Problem& problem, const Topology& topology, const Choice& c
 }
 
 Claim claim(const Problem& problem, const Topology& topology, const Choice& choice) {
-    Claim total = thalweg::claim(choice.parts[inter], inter_problem(problem, topology, 0), Topology{});
+    Claim total =
+        thalweg::claim(choice.parts[inter], inter_problem(problem, topology, choice, 0), Topology{});
     std::uint64_t deepest = 0;
     for (int node = 0; node < topology.nodes(); ++node) {
         if (topology.ranks_on(node).size() == 1) continue;
         const Leader leader(problem, topology, choice, node);
         for (const patterns::Arrival& piece : leader.pieces) {
             const Problem part =
-                intra_problem(problem, topology, leader_of(problem, topology, node), piece.slice);
+                intra_problem(problem, topology, choice, leader_of(problem, topology, node), piece.slice);
             const Claim inside = thalweg::claim(choice.parts[intra], part, Topology{});
             total.messages += inside.messages;
             total.bytes += inside.bytes;
@@ -127,7 +130,7 @@ Claim claim(const Problem& problem, const Topology& topology, const Choice& choi
 
 // As if both levels were alike and nothing overlapped; model/ knows the levels and prices them apart.
 Price price(const Problem& problem, const Topology& topology, const Choice& choice) {
-    const Problem between = inter_problem(problem, topology, 0);
+    const Problem between = inter_problem(problem, topology, choice, 0);
     Problem widest;
     widest.size = topology.max_ranks_per_node();
     widest.bytes = problem.bytes;
