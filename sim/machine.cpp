@@ -184,6 +184,7 @@ Machine SimMachine::model() const {
     machine.inter.ports = rails;
     machine.intra.latency = picoseconds(intra_latency + 2 * post_seconds + complete_seconds);
     machine.intra.bytes_per_second = static_cast<std::uint64_t>(copy_rate);
+    machine.host_bytes_per_second = static_cast<std::uint64_t>(host_copy_rate);
     machine.reduced_bytes_per_second = static_cast<std::uint64_t>(reduce_rate);
     return machine;
 }

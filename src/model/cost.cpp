@@ -36,13 +36,18 @@ std::uint64_t value_of(const Choice& choice, std::string_view parameter) {
 
 constexpr std::size_t intra = 0, inter = 1;  // the parts of the combinators, in the order of their rows
 
-// What all forms by hosts have in common: out of `bytes` in all, pieces of piece_bytes come from the network,
-// one in every outer_period, and go through a host of `ranks` ranks. The last piece goes through its host
-// after everything else; before that, a host that needs longer for a piece than the network holds the network
-// up.
-Picoseconds pass_on(const Choice& choice, std::uint64_t piece_bytes, Picoseconds outer_period,
-                    std::uint64_t bytes, int ranks, const Machine& machine) {
-    if (ranks <= 1 || bytes == 0) return 0;
+// What all forms by hosts have in common: out of `bytes` in all, pieces of piece_bytes come from the network
+// within `network`, one in every outer_period, and go through a host of `ranks` ranks. The time until the
+// last one is through; `leaders` of a host do all this at once, each with `bytes` of its own.
+//
+// The last piece goes through its host after everything else; before that, a host that needs longer for a
+// piece than the network holds the network up. And a host's memory carries the copies of all pieces, one
+// after another, while a rank that posts copies nothing; until as many ranks copy as it takes to keep the
+// memory busy, each goes at its own rate.
+Picoseconds pass_on(const Choice& choice, std::uint64_t piece_bytes, Picoseconds network,
+                    Picoseconds outer_period, std::uint64_t bytes, int ranks, const Machine& machine,
+                    std::uint64_t leaders = 1) {
+    if (ranks <= 1 || bytes == 0) return network;
     Problem inside;
     inside.size = ranks;
     inside.bytes = std::min(std::max<std::uint64_t>(piece_bytes, 1), bytes);
@@ -53,7 +58,18 @@ Picoseconds pass_on(const Choice& choice, std::uint64_t piece_bytes, Picoseconds
     const Picoseconds inner_period = cuts * period_of(inner, inner.piece_bytes, machine.intra);
     const Picoseconds held_up =
         inner_period > outer_period ? (pieces - 1) * (inner_period - outer_period) : 0;
-    return held_up + time_of(inner, machine.intra);
+    const Picoseconds by_ports = network + held_up + time_of(inner, machine.intra);
+
+    const Picoseconds copied = machine.copies(leaders * static_cast<std::uint64_t>(ranks - 1) * inside.bytes);
+    if (copied == 0 || machine.intra.bytes_per_second == 0) return by_ports;
+    const std::uint64_t busy = machine.host_bytes_per_second / machine.intra.bytes_per_second;
+    const Picoseconds filled =
+        std::min(inner.rounds, busy) * (machine.intra.latency + machine.intra.transfer(inner.piece_bytes));
+    const Picoseconds behind_first = (pieces - 1) * outer_period;
+    const Picoseconds by_memory = (network > behind_first ? network - behind_first : 0) +
+                                  (pieces - 1) * (copied + inner.degree * machine.intra.latency) +
+                                  std::max(copied, filled);
+    return std::max(by_ports, by_memory);
 }
 
 Picoseconds predict_bcast(const Choice& choice, const Problem& problem, const Topology& topology,
@@ -63,11 +79,13 @@ Picoseconds predict_bcast(const Choice& choice, const Problem& problem, const To
     between.root = topology.node_of(problem.root);
     inside.size = topology.max_ranks_per_node();
     inside.root = 0;
-    if (topology.nodes() <= 1) return time_of(price_of(choice.parts[intra], inside), machine.intra);
+    if (topology.nodes() <= 1)
+        return std::max(time_of(price_of(choice.parts[intra], inside), machine.intra),
+                        machine.copies(static_cast<std::uint64_t>(inside.size - 1) * problem.bytes));
     const Price outer = price_of(choice.parts[inter], between);
     const std::uint64_t piece = std::min(std::max<std::uint64_t>(outer.piece_bytes, 1), problem.bytes);
-    return time_of(outer, machine.inter) + pass_on(choice, piece, period_of(outer, piece, machine.inter),
-                                                   problem.bytes, inside.size, machine);
+    return pass_on(choice, piece, time_of(outer, machine.inter), period_of(outer, piece, machine.inter),
+                   problem.bytes, inside.size, machine);
 }
 
 Picoseconds predict_allgather(const Choice& choice, const Problem& problem, const Topology& topology,
@@ -85,18 +103,21 @@ Picoseconds predict_allgather(const Choice& choice, const Problem& problem, cons
     if (topology.nodes() > 1) outer = price_of(choice.parts[inter], between);
     const Picoseconds network = time_of(outer, machine.inter);
     const Picoseconds exchange =
-        (ranks - 1) * (machine.intra.latency + machine.intra.transfer(problem.bytes));
+        std::max((ranks - 1) * (machine.intra.latency + machine.intra.transfer(problem.bytes)),
+                 machine.copies(ranks * (ranks - 1) * problem.bytes));
     if (choice.algorithm->name == "node_leader") {
         const std::uint64_t others = all - ranks * problem.bytes;
         const std::uint64_t pieces = ceil_div(others, std::max<std::uint64_t>(outer.piece_bytes, 1));
-        return exchange + network +
-               pass_on(choice, outer.piece_bytes, network / std::max<std::uint64_t>(pieces, 1), others,
-                       topology.max_ranks_per_node(), machine);
+        return exchange + pass_on(choice, outer.piece_bytes, network,
+                                  network / std::max<std::uint64_t>(pieces, 1), others,
+                                  topology.max_ranks_per_node(), machine);
     }
     Problem whole;
     whole.size = topology.max_ranks_per_node();
     whole.bytes = all;
-    return exchange + network + time_of(price_of(choice.parts[intra], whole), machine.intra);
+    return exchange + network +
+           std::max(time_of(price_of(choice.parts[intra], whole), machine.intra),
+                    machine.copies((ranks - 1) * all));
 }
 
 Picoseconds predict_allreduce(const Choice& choice, const Problem& problem, const Topology& topology,
@@ -117,15 +138,15 @@ Picoseconds predict_allreduce(const Choice& choice, const Problem& problem, cons
     const std::uint64_t pieces = chunk == 0 ? 1 : ceil_div(between.bytes, chunk);
     const Picoseconds received = pieces * machine.intra.latency + machine.intra.transfer(between.bytes);
     const Picoseconds combined = machine.reduction(ceil_div(between.bytes, pieces));
-    const Picoseconds inside = (ranks - 1) * received + (ranks > 1 ? combined : 0);
+    const Picoseconds copied = machine.copies((ranks - 1) * problem.bytes);
+    const Picoseconds inside = std::max((ranks - 1) * received, copied) + (ranks > 1 ? combined : 0);
     // All leaders of a host send over its ports in turn: each message costs its latency.
     outer.rounds *= leaders;
     outer.bytes *= leaders;
     const Picoseconds network = time_of(outer, machine.inter) + machine.reduction(outer.reduced_bytes);
     const std::uint64_t piece = topology.nodes() > 1 ? outer.piece_bytes : between.bytes;
-    return inside + network +
-           pass_on(choice, piece, leaders * period_of(outer, piece, machine.inter), between.bytes,
-                   topology.max_ranks_per_node(), machine);
+    return inside + pass_on(choice, piece, network, leaders * period_of(outer, piece, machine.inter),
+                            between.bytes, topology.max_ranks_per_node(), machine, leaders);
 }
 
 // Only what leaves the hosts counts, but where everything goes through leaders, who collect before and hand
@@ -138,7 +159,8 @@ Picoseconds predict_alltoallv(const Choice& choice, const Problem& problem, cons
     const std::uint64_t crossing = (static_cast<std::uint64_t>(problem.size) - ranks) * problem.bytes;
     if (choice.algorithm->name == "node_leader") {
         const Picoseconds inside =
-            (ranks - 1) * machine.intra.latency + machine.intra.transfer((ranks - 1) * crossing);
+            (ranks - 1) * machine.intra.latency +
+            std::max(machine.intra.transfer((ranks - 1) * crossing), machine.copies((ranks - 1) * crossing));
         return time_of(price, machine.inter) + 2 * inside;
     }
     price.bytes = crossing;
@@ -196,6 +218,23 @@ Picoseconds wire_limit(Collective collective, std::uint64_t bytes, const Topolog
         }
     }
     return level.latency + level.transfer(ceil_div(crossing, std::max<std::uint64_t>(level.ports, 1)));
+}
+
+Picoseconds copy_limit(Collective collective, std::uint64_t bytes, const Topology& topology,
+                       const Machine& machine) {
+    const auto others = static_cast<std::uint64_t>(std::max(topology.max_ranks_per_node() - 1, 0));
+    switch (collective) {
+        case Collective::bcast:
+            return machine.copies(others * bytes);
+        case Collective::allgather:
+            return machine.copies(others * static_cast<std::uint64_t>(topology.size()) * bytes);
+        case Collective::allreduce:
+            return machine.copies(2 * others * bytes);
+        case Collective::barrier:
+        case Collective::alltoallv:
+            break;
+    }
+    return 0;
 }
 
 }  // namespace thalweg

@@ -4,7 +4,8 @@
 //
 // Both are the port model: a message occupies its sender's and its receiver's port for latency + bytes /
 // rate, and a port carries one message at a time in each direction. All ranks of a host share its ports to
-// other hosts, one per rail; inside a host every rank has one of its own. A reduction takes its core's time.
+// other hosts, one per rail; inside a host every rank has one of its own, and what all of them copy goes
+// through the host's memory. A reduction takes its core's time.
 // Whole numbers throughout: equal on all ranks.
 #pragma once
 
@@ -33,6 +34,11 @@ Picoseconds play(std::span<const Schedule> schedules, const Topology& topology, 
 // other ranks hold most, the whole message of a broadcast, 2 n (h-1)/h of a reduction among h hosts) over all
 // its ports, and one latency. Inside one host a rank counts as a host.
 Picoseconds wire_limit(Collective collective, std::uint64_t bytes, const Topology& topology,
+                       const Machine& machine);
+
+// What a full host's memory needs whatever the algorithm: everything that its ranks end with, but one rank's
+// part, is copied there. 0 where nothing must be.
+Picoseconds copy_limit(Collective collective, std::uint64_t bytes, const Topology& topology,
                        const Machine& machine);
 
 }  // namespace thalweg

@@ -24,6 +24,9 @@ struct Level {
 struct Machine {
     Level inter{2'000'000, 12'000'000'000};  // 2 µs, 12 GB/s: a 100 Gbit/s fabric
     Level intra{500'000, 6'000'000'000};     // 0.5 µs, 6 GB/s: one copy through shared memory
+    // What all ranks of a host together copy: a core's rate times its ranks is more than the memory of a full
+    // host carries. 0: no limit.
+    std::uint64_t host_bytes_per_second = 80'000'000'000;    // eight channels of memory, three times a byte
     std::uint64_t reduced_bytes_per_second = 4'000'000'000;  // combined by one core: two reads and a write
 
     bool operator==(const Machine&) const = default;
@@ -32,6 +35,9 @@ struct Machine {
     // the level between hosts; 0 keeps the default. A latency is rounded to the picosecond, a rate to the
     // byte.
     static Machine from_options(double latency_us, double bytes_per_second);
+
+    // Time in which a host's memory carries copies of `bytes` in all, however many ranks make them.
+    Picoseconds copies(std::uint64_t bytes) const { return Level{0, host_bytes_per_second}.transfer(bytes); }
 
     // Time in which a core combines `bytes` with as many others.
     Picoseconds reduction(std::uint64_t bytes) const {

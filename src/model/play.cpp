@@ -1,5 +1,5 @@
 // Plays the schedules of all ranks over ports that carry one message at a time in each direction (a host of
-// several rails: as many).
+// several rails: as many). A message inside a host has the share of its memory that is its own at its start.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -21,7 +21,8 @@ struct Message {
     StepId send = 0, recv = 0;
     std::uint32_t ends_waited_for = 2;
     Port out = 0, in = 0;
-    Picoseconds duration = 0;
+    Picoseconds duration = 0;  // alone
+    std::uint64_t copied = 0;  // bytes through the memory of its host; 0 between hosts
 };
 
 struct Rank {
@@ -41,6 +42,7 @@ class Play {
         const std::uint64_t rails = std::max<std::uint64_t>(machine.inter.ports, 1);
         std::fill_n(out_free_.begin(), topology.nodes(), rails);
         std::fill_n(in_free_.begin(), topology.nodes(), rails);
+        copying_.assign(static_cast<std::size_t>(topology.nodes()), 0);
         waiting_.resize(ports);
         wanted_by_.resize(ports);
         connect();
@@ -105,6 +107,7 @@ class Play {
         message.out = source == target ? hosts + from : static_cast<Port>(source);
         message.in = source == target ? hosts + to : static_cast<Port>(target);
         message.duration = level.latency + level.transfer(bytes);
+        if (source == target) message.copied = bytes;
         return message;
     }
 
@@ -125,6 +128,7 @@ class Play {
 
     void arrive(const Message& message) {
         ++out_free_[message.out], ++in_free_[message.in];
+        if (message.copied != 0) --copying(message);
         look_at_.insert(message.out);
         look_at_.insert(wanted_by_[message.in].begin(), wanted_by_[message.in].end());
         wanted_by_[message.in].clear();
@@ -135,6 +139,10 @@ class Play {
     void complete(std::uint32_t r, StepId id) {
         for (StepId next : ranks_[r].followers[id])
             if (--ranks_[r].waits_for[next] == 0) become_ready(r, next);
+    }
+
+    std::uint64_t& copying(const Message& message) {
+        return copying_[static_cast<std::size_t>(topology_.node_of(static_cast<int>(message.from)))];
     }
 
     // Every free port sends the first of its messages whose receiving port is free.
@@ -150,7 +158,11 @@ class Play {
                     continue;
                 }
                 --out_free_[port], --in_free_[message.in];
-                events_.emplace(now_ + message.duration, 0, index, 0);
+                Picoseconds duration = message.duration;
+                if (message.copied != 0)
+                    duration = std::max(duration, machine_.intra.latency +
+                                                      machine_.copies(++copying(message) * message.copied));
+                events_.emplace(now_ + duration, 0, index, 0);
                 it = queue.erase(it);
             }
         }
@@ -164,6 +176,7 @@ class Play {
     std::vector<Rank> ranks_;
     std::vector<Message> messages_;
     std::vector<std::uint64_t> out_free_, in_free_;  // messages that a port can take at once
+    std::vector<std::uint64_t> copying_;             // messages under way inside each host
     std::vector<std::set<std::tuple<Picoseconds, StepId, std::uint32_t>>> waiting_;  // per sending port
     std::vector<std::set<Port>> wanted_by_;  // sending ports with a message for this receiving port
     std::set<Port> look_at_;

@@ -120,13 +120,19 @@ std::vector<Candidate> tuned_candidates(Collective collective, const Problem& pr
 // The candidates stand in the order of their robustness: what a chain loses to a late rank it makes up for,
 // while rounds that wait for one another add every delay up. So a later one must be cheaper by a quarter: on
 // 8 hosts whose ranks sleep while they wait, the circulant broadcast of 256 KiB was predicted 12 % cheaper
-// than the chain and took 16 % longer.
+// than the chain and took 16 % longer. What a full host's memory takes longer than the network does not
+// count: every candidate pays it.
 Candidate cheapest_candidate(Collective collective, const Problem& problem, const Topology& topology,
                              const Machine& machine) {
     const std::vector<Candidate> candidates = tuned_candidates(collective, problem, topology, machine);
+    const Picoseconds copies = copy_limit(collective, problem.bytes, topology, machine);
+    const Picoseconds wire = wire_limit(collective, problem.bytes, topology, machine);
+    const Picoseconds paid = copies > wire ? copies - wire : 0;
     const Candidate* best = &candidates.front();
-    for (const Candidate& candidate : candidates)
-        if (candidate.predicted < best->predicted - best->predicted / 4) best = &candidate;
+    for (const Candidate& candidate : candidates) {
+        const Picoseconds own = best->predicted - std::min(paid, best->predicted);
+        if (candidate.predicted < best->predicted - own / 4) best = &candidate;
+    }
     return *best;
 }
 

@@ -99,6 +99,7 @@ TEST(Play, PortsCarryOneMessageAtATime) {
     Machine machine;
     machine.inter = {0, 1'000'000'000'000};
     machine.intra = {0, 1'000'000'000'000};
+    machine.host_bytes_per_second = 0;
     const Topology topology = topology_of("node:2 core:2");
     const Problem problem{0, 4, 0, 100};
     EXPECT_EQ(play(build_all(choice_of("linear"), problem, topology), topology, machine), 200u);
@@ -108,6 +109,43 @@ TEST(Play, PortsCarryOneMessageAtATime) {
     EXPECT_EQ(play(build_all(choice_of("chain:chunk_bytes=1"), {0, 4, 0, 100}, hosts_of_one(4)),
                    hosts_of_one(4), machine),
               102u);
+}
+
+TEST(Predict, AFullHostCopiesNoFasterThanItsMemory) {
+    Machine machine;
+    machine.inter = {0, 1'000'000'000'000};  // 1 ps per byte
+    machine.intra = {0, 1'000'000'000'000};
+    machine.host_bytes_per_second = 4'000'000'000'000;  // four copies at a time
+    const auto inside = [&](const char* text, int ranks, const char* hosts) {
+        return predict(choice_of(text), {0, ranks, 0, 1000}, topology_of(hosts), machine);
+    };
+    // Four other ranks or fewer: a chain is as long as its messages. More: their copies, four at a time.
+    const char* chain = "node_leader(intra=chain:chunk_bytes=1,inter=linear)";
+    EXPECT_EQ(inside(chain, 5, "node:1 core:5"), 1000u + 3);
+    EXPECT_EQ(inside(chain, 17, "node:1 core:17"), 16u * 1000 / 4);
+    // Ten pieces to two hosts of 17, each copied 16 times, in four turns; the first is there after 100.
+    const char* pieces = "node_leader(intra=linear,inter=chain:chunk_bytes=100)";
+    machine.intra.bytes_per_second = 16'000'000'000'000;  // the leader nearly keeps up
+    EXPECT_EQ(inside(pieces, 34, "node:2 core:17"), 100u + 10 * 400);
+    machine.host_bytes_per_second = 0;
+    EXPECT_EQ(inside(pieces, 34, "node:2 core:17"), 1000u + 9 * (112 - 100) + 100);  // 16 messages of 7 ps
+}
+
+TEST(Play, MessagesInsideAHostShareItsMemory) {
+    // Eight ranks, each with a message for each, on one host whose memory carries two at a time.
+    Machine machine;
+    machine.intra = {0, 1'000'000'000'000};
+    machine.host_bytes_per_second = 2'000'000'000'000;
+    const Topology topology = topology_of("node:1 core:8");
+    const auto played = [&] {
+        return play(build_all(choice_of("pairwise", Collective::alltoallv), {0, 8, 0, 1000}, topology),
+                    topology, machine);
+    };
+    const Picoseconds shared = played();
+    EXPECT_GE(shared,
+              10'000u);  // 56 messages, two at a time, less what the first of a round count too little
+    machine.host_bytes_per_second = 0;
+    EXPECT_LT(played(), shared);
 }
 
 // The prediction a decision is made by is close to the played schedules wherever a decision uses it.

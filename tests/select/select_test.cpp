@@ -98,6 +98,30 @@ TEST(Decide, SizesThatVaryALittleShareOneChoice) {
     EXPECT_LE(choices.size(), 9u);
 }
 
+TEST(Decide, MemoryCountsOnlyWhereManyRanksShareIt) {
+    // What was measured has at most four ranks per host: there the memory's rate must not change a choice.
+    for (const char* hosts : {"node:4 core:1", "node:4 core:2", "node:3 core:3", "node:8 core:4"})
+        for (const Collective collective :
+             {Collective::bcast, Collective::allgather, Collective::allreduce, Collective::alltoallv})
+            for (std::uint64_t bytes : {64u << 10, 1u << 20, 16u << 20})
+                for (const bool overlapped : {false, true})
+                    for (Machine machine : {Machine::from_options(60, 11.95e6), Machine{}}) {
+                        Selection selection{machine, "mpich", {}, {}, overlapped};
+                        const Topology topology = topology_of(hosts);
+                        const Decision limited = decide(collective, bytes, topology, selection);
+                        selection.machine.host_bytes_per_second = 0;
+                        const Decision unlimited = decide(collective, bytes, topology, selection);
+                        EXPECT_EQ(limited.choice, unlimited.choice) << hosts << " " << bytes;
+                    }
+    // On a full host it does: pieces are handed out in other ways, and nothing takes less than its copies.
+    const Topology full = topology_of("node:4 core:112");
+    const Decision decision = decide(Collective::bcast, 4 << 20, full, {});
+    ASSERT_TRUE(decision.choice);
+    const Machine machine;
+    EXPECT_GE(predict(*decision.choice, {0, full.size(), 0, 4 << 20}, full, machine),
+              machine.copies(111 * std::uint64_t{4 << 20}));
+}
+
 TEST(Decide, ForcedChoicesCount) {
     Selection selection;
     selection.forced = choice_of("chain:chunk_bytes=16K");
