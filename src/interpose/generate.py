@@ -63,8 +63,9 @@ def build(calls):
 
 
 def private_symbols():
-    """What runtime.h declares, for the objects with the optional names."""
-    text = re.sub(r"/\*.*?\*/", "", (HERE / "runtime.h").read_text(), flags=re.S)
+    """What runtime.h and exchange_takes.h declare, for the objects with the optional names."""
+    headers = (HERE / name for name in ("runtime.h", "exchange_takes.h"))
+    text = re.sub(r"/\*.*?\*/", "", "\n".join(header.read_text() for header in headers), flags=re.S)
     return re.findall(r"^\w[\w\s*]*?\b(thalweg_\w+)\(", text, flags=re.M)
 
 
