@@ -118,6 +118,8 @@ void end(World& world) {
 
 // Set in MPI_Finalize where the end was put off.
 void (*leave_late)(void) = nullptr;
+// What the wrapper of MPI_Finalize does, where that was not asked.
+void (*finalize_unasked)(void) = nullptr;
 
 }  // namespace
 
@@ -125,6 +127,7 @@ extern "C" {
 
 // The first attribute of MPI_COMM_SELF, and so the last to be deleted.
 static int self_deleted(MPI_Comm, int, void*, void*) try {
+    finalize_unasked();
     if (leave_late == nullptr) return MPI_SUCCESS;
     finish_freed();
     leave_late();
@@ -137,12 +140,13 @@ static int self_deleted(MPI_Comm, int, void*, void*) try {
 }
 
 // Nothing of ours may throw into the program's C or Fortran.
-void thalweg_entry_initialized(void) try {
+void thalweg_entry_initialized(void (*finalizing)(void)) try {
     note_origin();
     World::agree();
     if (const World* const world = World::get()) {
         Attendance::agree(*world);
-        if (Attendance::present()) watch_self(self_deleted);
+        finalize_unasked = finalizing;
+        watch_self(self_deleted);
         if (world->settings().setup == SetupSetting::early) set_up_early(host()->comm_world);
     }
 } catch (const std::bad_alloc&) {

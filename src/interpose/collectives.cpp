@@ -14,12 +14,7 @@ namespace {
 
 // `frame` is the wrapper's. Declined, it costs what a broadcast does, and writing the arguments down.
 int take(const ThalwegCall& call, int* error, void* frame) {
-    if (!asked()) {
-        if (!probing) return 0;
-        probe_arrived = true;
-        *error = MPI_SUCCESS;
-        return 1;
-    }
+    if (!asked()) return answer_probe(error);
     if (inside(frame)) return 0;
     const Inside mark(frame);
     thalweg_entry_meeting(call.comm);
@@ -110,7 +105,11 @@ bool collectives_reach_us() {
                                                 none, mpi.byte, self) &&
            arrives<int(const void*, const int*, const int*, const MPI_Datatype*, void*, const int*,
                        const int*, const MPI_Datatype*, MPI_Comm)>("MPI_Alltoallw", send, none, none, bytes,
-                                                                   receive, none, none, bytes, self);
+                                                                   receive, none, none, bytes, self) &&
+           // Where a communicator may be set up: not taken, and so called.
+           arrives<int(MPI_Comm)>("MPI_Barrier", self) &&
+           arrives<int(const void*, void*, int, MPI_Datatype, MPI_Op, int, MPI_Comm)>(
+               "MPI_Reduce", send, receive, 0, mpi.byte, mpi.bor, 0, self);
 }
 
 }  // namespace thalweg

@@ -19,6 +19,15 @@ extern thread_local constinit std::uintptr_t outermost_frame [[gnu::tls_model("i
 extern thread_local constinit bool probing [[gnu::tls_model("initial-exec")]];
 extern thread_local constinit bool probe_arrived [[gnu::tls_model("initial-exec")]];
 
+// Of a wrapper while no calls are taken: 1 where this one only asks whether it arrives, and *error is what to
+// return.
+inline int answer_probe(int* error) {
+    if (!probing) return 0;
+    probe_arrived = true;
+    *error = MPI_SUCCESS;
+    return 1;
+}
+
 // A mark that a longjmp left behind is recognised by the stack having grown back.
 inline bool inside(void* frame) {
     return outermost_frame != 0 && reinterpret_cast<std::uintptr_t>(frame) < outermost_frame;
@@ -45,8 +54,9 @@ bool arrives(const char* name, Arguments... arguments) {
     return probe_arrived;
 }
 
-// Whether every blocking collective that we may take arrives at our wrappers: a profiling tool in front of us
-// may answer one with its PMPI_ twin, and then this rank must not be counted on. Communicates nothing.
+// Whether every blocking collective that we may take, or in which a communicator may be set up, arrives at
+// our wrappers: a profiling tool in front of us may answer one with its PMPI_ twin, and then this rank must
+// not be counted on. Communicates nothing.
 bool collectives_reach_us();
 // Whether every call that completes, starts or frees a request arrives at our wrappers. Communicates nothing.
 bool completions_reach_us();

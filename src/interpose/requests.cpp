@@ -107,6 +107,7 @@ void thalweg_meeting(ThalwegHandle comm) {
 void thalweg_meeting_fortran(int comm) {
     if (taking.load(std::memory_order_acquire)) thalweg_meeting((ThalwegHandle)host()->comm_of_fortran(comm));
 }
+    if (__builtin_expect(probing, 0)) probe_arrived = true;
 
 void thalweg_after_creation(const void* comm) {
     void* const frame = __builtin_frame_address(0);

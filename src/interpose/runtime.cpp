@@ -113,7 +113,7 @@ void thalweg_after_init(void) {
     complete_host();
     set_interception_complete(collectives_reach_us());
     thalweg_entry_completions_intercepted(completions_reach_us());
-    thalweg_entry_initialized();
+    thalweg_entry_initialized(thalweg_before_finalize);
     update_taking();
 }
 
@@ -157,12 +157,7 @@ void thalweg_before_mpi_comm_free(int comm) {
 // Declined, this costs two loads, a call and two thread-local stores: no lock, no allocation, no system call.
 int thalweg_take_MPI_Bcast(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root,
                            ThalwegHandle comm, int* error) {
-    if (!taking.load(std::memory_order_acquire)) {
-        if (!probing) return 0;
-        probe_arrived = true;
-        *error = MPI_SUCCESS;
-        return 1;
-    }
+    if (!taking.load(std::memory_order_acquire)) return answer_probe(error);
     void* const frame = __builtin_frame_address(0);
     if (inside(frame)) return 0;
     outermost_frame = reinterpret_cast<std::uintptr_t>(frame);
