@@ -137,7 +137,8 @@ void thalweg_entry_native_ended(void* trial);
 
 /* How many requests of ours exist. While it is 0 nobody need ask anything below: plan/requests.h. */
 unsigned thalweg_entry_requests(void);
-void thalweg_entry_wait(int count, const MPI_Request* requests);
+/* 1: none of ours is pending. 0: the caller tests all of them and asks `again`, as wait_for() says. */
+int thalweg_entry_wait(int count, const MPI_Request* requests, int again);
 /* 1: some of ours are pending and none of them is done. */
 int thalweg_entry_help(int count, const MPI_Request* requests);
 uint64_t thalweg_entry_pause(uint64_t began_ns);

@@ -30,6 +30,8 @@ constexpr std::uint64_t longest_linger_ns = 1'000'000'000;
 // Between two looks of the destructor at whether the agent has let go.
 constexpr long detach_nap_ns = 20'000;
 
+bool is_over(std::uint64_t until_ns) { return until_ns != DrivenChannel::forever_ns && now_ns() >= until_ns; }
+
 void nap(long ns) {
     const timespec span{0, ns};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &span, nullptr);
@@ -108,14 +110,16 @@ Status DrivenChannel::run(Operation& operation, const Bindings& bindings, std::u
     return status != Status::ok ? status : wait(operation, policy, statistics);
 }
 
-Status DrivenChannel::wait(Operation& operation, WaitPolicy policy, WaitStatistics& statistics) {
+Status DrivenChannel::wait(Operation& operation, WaitPolicy policy, WaitStatistics& statistics,
+                           std::uint64_t until_ns) {
     if (orphaned()) return Status::unsupported;
     while (operation.pending()) {
+        if (is_over(until_ns)) return Status::in_progress;
         if (lead_.exchange(true, std::memory_order_seq_cst)) {
             follow(operation, statistics);
             continue;
         }
-        lead(operation, policy, statistics);
+        lead(operation, policy, statistics, until_ns);
         lead_.store(false, std::memory_order_seq_cst);
         wake_followers();
         // The agent looked at lead_ before it slept without us; it looks again when it is rung.
@@ -124,7 +128,8 @@ Status DrivenChannel::wait(Operation& operation, WaitPolicy policy, WaitStatisti
     return operation.status();
 }
 
-void DrivenChannel::lead(Operation& operation, WaitPolicy policy, WaitStatistics& statistics) {
+void DrivenChannel::lead(Operation& operation, WaitPolicy policy, WaitStatistics& statistics,
+                         std::uint64_t until_ns) {
     Transport& transport = channel_->transport();
     Waiter& waiter = channel_->waiter(policy);
     const bool listens = policy == WaitPolicy::sleep && transport.capabilities().wakeup_descriptor;
@@ -136,6 +141,7 @@ void DrivenChannel::lead(Operation& operation, WaitPolicy policy, WaitStatistics
         const Found found = drive();
         leave_helm();
         ++statistics.polls;
+        if (is_over(until_ns)) break;
         if (found == Found::stirred && ++stirs < most_stirs) continue;
         stirs = 0;
         if (found == Found::progress || found == Found::work) {

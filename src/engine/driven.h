@@ -76,8 +76,11 @@ class DrivenChannel {
     void help();
 
     // Blocks until the operation is done, leading meanwhile; keeps the host MPI progressing, as wait() of
-    // engine.h does. Returns status(). Adds to `statistics`. unsupported: a forked child.
-    Status wait(Operation& operation, WaitPolicy policy, WaitStatistics& statistics);
+    // engine.h does. Returns status(). Adds to `statistics`. unsupported: a forked child. in_progress: the
+    // clock passed until_ns (a sleep may add 1 ms).
+    static constexpr std::uint64_t forever_ns = UINT64_MAX;
+    Status wait(Operation& operation, WaitPolicy policy, WaitStatistics& statistics,
+                std::uint64_t until_ns = forever_ns);
 
     // start() and wait() in one, without waking the agent: a blocking operation.
     Status run(Operation& operation, const Bindings& bindings, std::uint32_t number, WaitPolicy policy,
@@ -136,7 +139,7 @@ class DrivenChannel {
     Awaited awaited() const;
     bool starved() const;
 
-    void lead(Operation& operation, WaitPolicy policy, WaitStatistics& statistics);
+    void lead(Operation& operation, WaitPolicy policy, WaitStatistics& statistics, std::uint64_t until_ns);
     // Sleeps until the transport's descriptor is ready, or about until the next useful arrival. False: did
     // not sleep, because there is something to do.
     bool rest(WaitStatistics& statistics, std::uint32_t& useless);

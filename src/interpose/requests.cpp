@@ -50,11 +50,17 @@ bool passes_by(void* frame) { return !taking.load(std::memory_order_acquire) || 
 
 extern "C" {
 
-void thalweg_before_wait(int count, const void* requests) {
-    if (concerns_us()) thalweg_entry_wait(count, as_requests(requests));
+void thalweg_before_wait(const void* request) {
+    if (concerns_us()) thalweg_entry_wait(1, as_requests(request), 0);
 }
-void thalweg_before_wait_fortran(int count, const int* requests) {
-    if (concerns_us()) thalweg_entry_wait(count, FromFortran(count, requests).handles());
+void thalweg_before_wait_fortran(const int* request) {
+    if (concerns_us()) thalweg_entry_wait(1, FromFortran(1, request).handles(), 0);
+}
+int thalweg_before_waitall(int count, const void* requests, int again) {
+    return !concerns_us() || thalweg_entry_wait(count, as_requests(requests), again);
+}
+int thalweg_before_waitall_fortran(int count, const int* requests, int again) {
+    return !concerns_us() || thalweg_entry_wait(count, FromFortran(count, requests).handles(), again);
 }
 void thalweg_before_test(int count, const void* requests) {
     if (concerns_us()) thalweg_entry_help(count, as_requests(requests));
@@ -101,13 +107,13 @@ int thalweg_take_mpi_cancel(const int* request, int* error) {
 
 void thalweg_meeting(ThalwegHandle comm) {
     void* const frame = __builtin_frame_address(0);
+    if (__builtin_expect(probing, 0)) probe_arrived = true;
     if (passes_by(frame)) return;
     thalweg_entry_meeting((MPI_Comm)comm);
 }
 void thalweg_meeting_fortran(int comm) {
     if (taking.load(std::memory_order_acquire)) thalweg_meeting((ThalwegHandle)host()->comm_of_fortran(comm));
 }
-    if (__builtin_expect(probing, 0)) probe_arrived = true;
 
 void thalweg_after_creation(const void* comm) {
     void* const frame = __builtin_frame_address(0);

@@ -180,11 +180,15 @@ int thalweg_take_mpi_alltoallw_init(void* sendbuf, const int* sendcounts, const 
 /* In front of the native call that waits for these requests, or that tests them. Costs a call and two loads
  * while no request of ours exists. Asked twice where a Fortran binding calls the C function, which does no
  * harm. */
-void thalweg_before_wait(int count, const void* requests);
-void thalweg_before_wait_fortran(int count, const int* requests);
+void thalweg_before_wait(const void* request);
+void thalweg_before_wait_fortran(const int* request);
 void thalweg_before_test(int count, const void* requests);
 void thalweg_before_test_fortran(int count, const int* requests);
 void thalweg_before_test_of_one(ThalwegHandle request);
+/* The same for all of several. 0: some of ours are pending, and the others want to be tested before the next
+ * call, which says `again`. */
+int thalweg_before_waitall(int count, const void* requests, int again);
+int thalweg_before_waitall_fortran(int count, const int* requests, int again);
 /* Whether the native MPI_Waitany or MPI_Waitsome would wait without seeing ours complete. */
 int thalweg_would_wait(int count, const void* requests);
 int thalweg_would_wait_fortran(int count, const int* requests);

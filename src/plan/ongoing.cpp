@@ -247,12 +247,14 @@ bool Ongoing::pending() const {
 
 void Ongoing::help() { options_.lane->driven().help(); }
 
-void Ongoing::wait() {
+bool Ongoing::wait(std::uint64_t until_ns) {
     const std::uint64_t began = now_ns();
     WaitStatistics waited;
-    for (Part& part : parts_) options_.lane->driven().wait(part.run->operation, options_.policy, waited);
+    for (Part& part : parts_)
+        options_.lane->driven().wait(part.run->operation, options_.policy, waited, until_ns);
     count_wait(waited);
     count_run(began);
+    return !pending();
 }
 
 int Ongoing::finish() {

@@ -120,6 +120,17 @@ void for_each(const MPI_Request* requests, int count, Action action) {
     }
 }
 
+// Whether the native library has requests of its own among these.
+bool has_others(const MPI_Request* requests, int count) {
+    if (requests == nullptr) return false;
+    const MPI_Request null = host()->request_null;
+    const std::lock_guard lock(table_mutex);
+    const auto& tickets = table();
+    return std::any_of(requests, requests + count, [&](MPI_Request request) {
+        return request != null && tickets.find(key_of(request)) == tickets.end();
+    });
+}
+
 // What the native library calls, inside its own completion calls: no call of ours that waits.
 int tell_status(void* state, MPI_Status* status) {
     const Host& mpi = *host();
@@ -228,14 +239,27 @@ std::unique_ptr<Ongoing> make_persistent(std::unique_ptr<Ongoing> ongoing, MPI_R
     }
 }
 
-void wait_for(const MPI_Request* requests, int count) {
+bool wait_for(const MPI_Request* requests, int count, bool again) {
+    // Most waits for both kinds are over before the first test, which costs the agent a wake-up.
+    constexpr std::uint64_t first_ns = 10'000'000, next_ns = 1'000'000;
     finish_done_among_freed();
+    bool all = true;
     // All are driven by whoever waits for one, but each only by its own channel's helm: in any order.
-    for_each(requests, count, [](Ticket& ticket) {
-        if (!is_active(ticket)) return;
-        ticket.ongoing->wait();
-        finish(ticket);
-    });
+    const auto wait_until = [&](std::uint64_t until_ns) {
+        all = true;
+        for_each(requests, count, [&](Ticket& ticket) {
+            if (!is_active(ticket)) return;
+            if (ticket.ongoing->wait(until_ns))
+                finish(ticket);
+            else
+                all = false;
+        });
+    };
+    wait_until(count > 1 ? now_ns() + (again ? next_ns : first_ns) : DrivenChannel::forever_ns);
+    if (all) return true;
+    if (has_others(requests, count)) return false;
+    wait_until(DrivenChannel::forever_ns);
+    return true;
 }
 
 bool help(const MPI_Request* requests, int count) {

@@ -29,8 +29,10 @@ std::unique_ptr<Ongoing> make_request(std::unique_ptr<Ongoing> ongoing, MPI_Requ
 std::unique_ptr<Ongoing> make_persistent(std::unique_ptr<Ongoing> ongoing, MPI_Request* request, int& error);
 
 // In front of the native call of the same effect; others' requests and null handles are left alone.
-// Blocks until those of ours are complete, and completes them.
-void wait_for(const MPI_Request* requests, int count);
+// Blocks until those of ours are complete, and completes them. False: only a while, because others are among
+// them, which may be of a kind that nothing advances but a test of their own (MPICH's nonblocking collective
+// file operations are): the caller tests all and calls `again`.
+bool wait_for(const MPI_Request* requests, int count, bool again = false);
 // Drives ours for a poll and completes those that are done. True: some of ours are pending and none is done,
 // so that a native call for any of them would wait in vain.
 bool help(const MPI_Request* requests, int count);

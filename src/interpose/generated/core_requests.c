@@ -8,19 +8,8 @@ static ThalwegNext next_MPI_Wait = {"MPI_Wait", (void*)wrap_MPI_Wait, NULL};
 int wrap_MPI_Wait(void* request, void* status) {
     Next_MPI_Wait* next = (Next_MPI_Wait*)thalweg_next(&next_MPI_Wait);
     if (next == NULL) return thalweg_missing_error();
-    thalweg_before_wait(1, request);
+    thalweg_before_wait(request);
     return next(request, status);
-}
-
-typedef int Next_MPI_Waitall(int count, void* array_of_requests, void* array_of_statuses);
-Next_MPI_Waitall wrap_MPI_Waitall THALWEG_WRAPS(MPI_Waitall);
-static ThalwegNext next_MPI_Waitall = {"MPI_Waitall", (void*)wrap_MPI_Waitall, NULL};
-
-int wrap_MPI_Waitall(int count, void* array_of_requests, void* array_of_statuses) {
-    Next_MPI_Waitall* next = (Next_MPI_Waitall*)thalweg_next(&next_MPI_Waitall);
-    if (next == NULL) return thalweg_missing_error();
-    thalweg_before_wait(count, array_of_requests);
-    return next(count, array_of_requests, array_of_statuses);
 }
 
 typedef int Next_MPI_Test(void* request, int* flag, void* status);
@@ -43,6 +32,23 @@ int wrap_MPI_Testall(int count, void* array_of_requests, int* flag, void* array_
     if (next == NULL) return thalweg_missing_error();
     thalweg_before_test(count, array_of_requests);
     return next(count, array_of_requests, flag, array_of_statuses);
+}
+
+typedef int Next_MPI_Waitall(int count, void* array_of_requests, void* array_of_statuses);
+Next_MPI_Waitall wrap_MPI_Waitall THALWEG_WRAPS(MPI_Waitall);
+static ThalwegNext next_MPI_Waitall = {"MPI_Waitall", (void*)wrap_MPI_Waitall, NULL};
+
+int wrap_MPI_Waitall(int count, void* array_of_requests, void* array_of_statuses) {
+    Next_MPI_Waitall* next = (Next_MPI_Waitall*)thalweg_next(&next_MPI_Waitall);
+    if (next == NULL) return thalweg_missing_error();
+    for (int again = 0; !thalweg_before_waitall(count, array_of_requests, again); again = 1) {
+        Next_MPI_Testall* test = (Next_MPI_Testall*)thalweg_next(&next_MPI_Testall);
+        int flag = 0;
+        if (test == NULL) continue;
+        int error = test(count, array_of_requests, &flag, array_of_statuses);
+        if (flag || error != 0) return error;
+    }
+    return next(count, array_of_requests, array_of_statuses);
 }
 
 typedef int Next_MPI_Testany(int count, void* array_of_requests, int* index, int* flag, void* status);

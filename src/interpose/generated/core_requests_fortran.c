@@ -20,7 +20,7 @@ static void body_mpi_wait(ThalwegNext* record, PARAMETERS_mpi_wait) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_before_wait_fortran(1, request);
+    thalweg_before_wait_fortran(request);
     next(request, status, ierror);
 }
 
@@ -30,27 +30,6 @@ THALWEG_FORTRAN_NAME(mpi_wait__, mpi_wait)
 THALWEG_FORTRAN_NAME(MPI_WAIT, mpi_wait)
 THALWEG_FORTRAN_NAME(mpi_wait_f08, mpi_wait)
 THALWEG_FORTRAN_NAME(mpi_wait_f08_, mpi_wait)
-
-#define PARAMETERS_mpi_waitall int* count, int* array_of_requests, int* array_of_statuses, int* ierror
-#define ARGUMENTS_mpi_waitall count, array_of_requests, array_of_statuses, ierror
-typedef void Next_mpi_waitall(PARAMETERS_mpi_waitall);
-
-static void body_mpi_waitall(ThalwegNext* record, PARAMETERS_mpi_waitall) {
-    Next_mpi_waitall* next = (Next_mpi_waitall*)thalweg_next(record);
-    if (next == NULL) {
-        if (ierror != NULL) *ierror = thalweg_missing_error();
-        return;
-    }
-    thalweg_before_wait_fortran(*count, array_of_requests);
-    next(count, array_of_requests, array_of_statuses, ierror);
-}
-
-THALWEG_FORTRAN_NAME(mpi_waitall, mpi_waitall)
-THALWEG_FORTRAN_NAME(mpi_waitall_, mpi_waitall)
-THALWEG_FORTRAN_NAME(mpi_waitall__, mpi_waitall)
-THALWEG_FORTRAN_NAME(MPI_WAITALL, mpi_waitall)
-THALWEG_FORTRAN_NAME(mpi_waitall_f08, mpi_waitall)
-THALWEG_FORTRAN_NAME(mpi_waitall_f08_, mpi_waitall)
 
 #define PARAMETERS_mpi_test int* request, int* flag, int* status, int* ierror
 #define ARGUMENTS_mpi_test request, flag, status, ierror
@@ -94,6 +73,43 @@ THALWEG_FORTRAN_NAME(mpi_testall__, mpi_testall)
 THALWEG_FORTRAN_NAME(MPI_TESTALL, mpi_testall)
 THALWEG_FORTRAN_NAME(mpi_testall_f08, mpi_testall)
 THALWEG_FORTRAN_NAME(mpi_testall_f08_, mpi_testall)
+
+/* The same for a wait that may become the test of the same requests. */
+#define THALWEG_FORTRAN_PAIR(symbol, call, test)                                          \
+    void wrap_fortran_##symbol(PARAMETERS_##call) THALWEG_WRAPS(symbol);                  \
+    static ThalwegNext next_##symbol = {#symbol, (void*)wrap_fortran_##symbol, NULL};     \
+    void wrap_fortran_##symbol(PARAMETERS_##call) {                                       \
+        body_##call(&next_##symbol, &next_##test, ARGUMENTS_##call);                      \
+    }
+
+#define PARAMETERS_mpi_waitall int* count, int* array_of_requests, int* array_of_statuses, int* ierror
+#define ARGUMENTS_mpi_waitall count, array_of_requests, array_of_statuses, ierror
+typedef void Next_mpi_waitall(PARAMETERS_mpi_waitall);
+
+static void body_mpi_waitall(ThalwegNext* record, ThalwegNext* test_record, PARAMETERS_mpi_waitall) {
+    Next_mpi_waitall* next = (Next_mpi_waitall*)thalweg_next(record);
+    if (next == NULL) {
+        if (ierror != NULL) *ierror = thalweg_missing_error();
+        return;
+    }
+    int own_error = 0; /* mpi_f08 may leave ierror out */
+    if (ierror == NULL) ierror = &own_error;
+    for (int again = 0; !thalweg_before_waitall_fortran(*count, array_of_requests, again); again = 1) {
+        Next_mpi_testall* test = (Next_mpi_testall*)thalweg_next(test_record);
+        int flag = 0;
+        if (test == NULL) continue;
+        test(count, array_of_requests, &flag, array_of_statuses, ierror);
+        if (flag || *ierror != 0) return;
+    }
+    next(count, array_of_requests, array_of_statuses, ierror);
+}
+
+THALWEG_FORTRAN_PAIR(mpi_waitall, mpi_waitall, mpi_testall)
+THALWEG_FORTRAN_PAIR(mpi_waitall_, mpi_waitall, mpi_testall_)
+THALWEG_FORTRAN_PAIR(mpi_waitall__, mpi_waitall, mpi_testall__)
+THALWEG_FORTRAN_PAIR(MPI_WAITALL, mpi_waitall, MPI_TESTALL)
+THALWEG_FORTRAN_PAIR(mpi_waitall_f08, mpi_waitall, mpi_testall_f08)
+THALWEG_FORTRAN_PAIR(mpi_waitall_f08_, mpi_waitall, mpi_testall_f08_)
 
 #define PARAMETERS_mpi_testany int* count, int* array_of_requests, int* index, int* flag, int* status, \
         int* ierror
@@ -140,14 +156,6 @@ THALWEG_FORTRAN_NAME(MPI_TESTSOME, mpi_testsome)
 THALWEG_FORTRAN_NAME(mpi_testsome_f08, mpi_testsome)
 THALWEG_FORTRAN_NAME(mpi_testsome_f08_, mpi_testsome)
 
-/* The same for a wait that may become the test of the same requests. */
-#define THALWEG_FORTRAN_PAIR(symbol, call, test)                                          \
-    void wrap_fortran_##symbol(PARAMETERS_##call) THALWEG_WRAPS(symbol);                  \
-    static ThalwegNext next_##symbol = {#symbol, (void*)wrap_fortran_##symbol, NULL};     \
-    void wrap_fortran_##symbol(PARAMETERS_##call) {                                       \
-        body_##call(&next_##symbol, &next_##test, ARGUMENTS_##call);                      \
-    }
-
 #define PARAMETERS_mpi_waitany int* count, int* array_of_requests, int* index, int* status, int* ierror
 #define ARGUMENTS_mpi_waitany count, array_of_requests, index, status, ierror
 typedef void Next_mpi_waitany(PARAMETERS_mpi_waitany);
@@ -158,13 +166,15 @@ static void body_mpi_waitany(ThalwegNext* record, ThalwegNext* test_record, PARA
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
+    int own_error = 0; /* mpi_f08 may leave ierror out */
+    if (ierror == NULL) ierror = &own_error;
     if (thalweg_would_wait_fortran(*count, array_of_requests)) {
         Next_mpi_testany* test = (Next_mpi_testany*)thalweg_next(test_record);
         uint64_t began = 0;
         int flag = 0;
         while (test != NULL) {
             test(count, array_of_requests, index, &flag, status, ierror);
-            if (flag || (ierror != NULL && *ierror != 0)) return;
+            if (flag || *ierror != 0) return;
             began = thalweg_pause(began);
             thalweg_before_test_fortran(*count, array_of_requests);
         }
@@ -191,12 +201,14 @@ static void body_mpi_waitsome(ThalwegNext* record, ThalwegNext* test_record, PAR
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
+    int own_error = 0; /* mpi_f08 may leave ierror out */
+    if (ierror == NULL) ierror = &own_error;
     if (thalweg_would_wait_fortran(*incount, array_of_requests)) {
         Next_mpi_testsome* test = (Next_mpi_testsome*)thalweg_next(test_record);
         uint64_t began = 0;
         while (test != NULL) {
             test(incount, array_of_requests, outcount, array_of_indices, array_of_statuses, ierror);
-            if (*outcount != 0 || (ierror != NULL && *ierror != 0)) return;
+            if (*outcount != 0 || *ierror != 0) return;
             began = thalweg_pause(began);
             thalweg_before_test_fortran(*incount, array_of_requests);
         }

@@ -1,6 +1,6 @@
 """The wrapper of a call in C: one template per kind of call."""
 
-from wrappers.call import AROUND, lines, wait_some
+from wrappers.call import AROUND, lines, wait_all, wait_some
 
 
 def c_wrapper(call):
@@ -64,9 +64,12 @@ def c_wrapper(call):
         out += lines(
             *get_next,
             f"    thalweg_before_{call.template}"
-            + (f"_of_one({requests});" if one else f"({count}, {requests});"),
+            + ("_of_one" if one else "")
+            + (f"({requests});" if one or call.template == "wait" else f"({count}, {requests});"),
             f"    return next({arguments});",
         )
+    elif call.template == "wait_all":
+        out += lines(*get_next, *wait_all(call, False), f"    return next({arguments});")
     elif call.template == "wait_some":
         out += lines(*get_next, *wait_some(call, False), f"    return next({arguments});")
     elif call.template == "start":

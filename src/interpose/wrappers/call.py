@@ -115,7 +115,7 @@ def wait_some(call, fortran):
     if fortran:
         out += [
             f"            test({arguments});",
-            f"            if ({done} || ({call.fortran[-1]} != NULL && *{call.fortran[-1]} != 0)) return;",
+            f"            if ({done} || *{call.fortran[-1]} != 0) return;",
         ]
     else:
         out += [
@@ -128,3 +128,25 @@ def wait_some(call, fortran):
         "        }",
         "    }",
     ]
+
+
+def wait_all(call, fortran):
+    """While some of ours are pending, others may be waiting for a test of their own: all are tested now and then."""
+    test = call.name.replace("Wait", "Test")
+    suffix = "_fortran" if fortran else ""
+    count, requests = call.requests(fortran)
+    test_name = test.lower() if fortran else test
+    record = "test_record" if fortran else f"&next_{test}"
+    arguments = ", ".join(call.fortran if fortran else [name for _, name in call.parameters])
+    arguments = arguments.replace("array_of_requests, ", "array_of_requests, &flag, ")
+    out = [
+        f"    for (int again = 0; !thalweg_before_waitall{suffix}({count}, {requests}, again); again = 1) {{",
+        f"        Next_{test_name}* test = (Next_{test_name}*)thalweg_next({record});",
+        "        int flag = 0;",
+        "        if (test == NULL) continue;",
+    ]
+    if fortran:
+        out += [f"        test({arguments});", f"        if (flag || *{call.fortran[-1]} != 0) return;"]
+    else:
+        out += [f"        int error = test({arguments});", "        if (flag || error != 0) return error;"]
+    return out + ["    }"]

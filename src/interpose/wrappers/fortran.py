@@ -1,6 +1,6 @@
 """The wrapper of a call in Fortran: one body, and a name for every spelling that a compiler may use."""
 
-from wrappers.call import AROUND, lines, wait_some
+from wrappers.call import AROUND, lines, wait_all, wait_some
 
 
 def fortran_wrapper(call):
@@ -9,8 +9,8 @@ def fortran_wrapper(call):
     names, last = call.fortran, call.fortran[-1]
     parameters = ", ".join(("void* " if n in call.buffers else "int* ") + n for n in names)
     arguments = ", ".join(names)
-    waits_some = call.template == "wait_some"
-    more = "ThalwegNext* test_record, " if waits_some else ""
+    becomes_test = call.template in ("wait_all", "wait_some")
+    more = "ThalwegNext* test_record, " if becomes_test else ""
     out = lines(
         "",
         f"#define PARAMETERS_{low} {parameters}",
@@ -54,11 +54,13 @@ def fortran_wrapper(call):
         count, requests = call.requests(True)
         out += lines(
             *get_next,
-            f"    thalweg_before_{call.template}_fortran({count}, {requests});",
+            f"    thalweg_before_{call.template}_fortran("
+            + (f"{requests});" if call.template == "wait" else f"{count}, {requests});"),
             f"    next({arguments});",
         )
-    elif waits_some:
-        out += lines(*get_next, *wait_some(call, True), f"    next({arguments});")
+    elif becomes_test:
+        tests = wait_all if call.template == "wait_all" else wait_some
+        out += lines(*get_next, *own_error, *tests(call, True), f"    next({arguments});")
     elif call.template == "start":
         count, requests = call.requests(True)
         out += lines(
@@ -105,7 +107,7 @@ def fortran_wrapper(call):
     for symbol in fortran_symbols(call):
         if of_open_mpi and symbol == of_open_mpi[0]:
             out += "#if defined(OPEN_MPI)\n"
-        if waits_some:
+        if becomes_test:
             out += lines(f"THALWEG_FORTRAN_PAIR({symbol}, {low}, {twin(symbol)})")
         else:
             out += lines(f"THALWEG_FORTRAN_NAME({symbol}, {low})")
