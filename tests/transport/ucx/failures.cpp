@@ -3,7 +3,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <set>
+#include <string>
 #include <thread>
 
 #include "job.h"
@@ -15,9 +18,29 @@ namespace {
 // What rank 0 has under way when rank 1 is killed.
 enum class Pending { receive, small_send, large_send, large_receive, put, stranger, count };
 
+using Names = std::set<std::string>;
+
+// What shared memory of libucp or of ours has a name on this host.
+Names segments() {
+    Names names;
+    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+        const std::string name = entry.path().filename().string();
+        if (name.find("ucx") != std::string::npos || name.find("thalweg") != std::string::npos)
+            names.insert(name);
+    }
+    return names;
+}
+
+std::ptrdiff_t new_segments(const Names& before) {
+    const Names now = segments();
+    return std::count_if(now.begin(), now.end(), [&](const auto& name) { return !before.contains(name); });
+}
+
 void die_while(Job& job, const Arguments& arguments, bool sleeping) {
     const auto pending = static_cast<Pending>(number(arguments, "pending", 0));
     REQUIRE(pending < Pending::count);
+    const Names before = segments();  // what killed programs of others left here long ago stays
+    job.barrier();
     Node node(job, {.devices = {}, .transports = arguments.contains("tls") ? arguments.at("tls") : ""});
     const auto channel = node.channel({0, 0});
     constexpr std::size_t large = std::size_t{32} << 20;
@@ -96,15 +119,7 @@ void die_while(Job& job, const Arguments& arguments, bool sleeping) {
     job.barrier();
     // Its memory is gone with it. (Others on this machine may just be making theirs, which has a name for a
     // moment.)
-    const auto segments = [] {
-        int count = 0;
-        for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
-            const std::string name = entry.path().filename().string();
-            count += name.find("ucx") != std::string::npos || name.find("thalweg") != std::string::npos;
-        }
-        return count;
-    };
-    for (int tries = 0; segments() != 0; ++tries, usleep(10'000)) REQUIRE(tries < 300);
+    for (int tries = 0; new_segments(before) != 0; ++tries, usleep(10'000)) REQUIRE(tries < 300);
 }
 
 }  // namespace
