@@ -16,8 +16,8 @@ namespace {
 
 constexpr int warm_up_calls = 2;
 constexpr int copy_rounds = 5;
-constexpr double copy_seconds = 0.01;  // of one round, at least
-constexpr int most_copies = 1 << 22;   // in a round
+constexpr double copy_seconds = 0.08;              // of one round
+constexpr std::size_t copied_at_once = 64u << 10;  // between two looks at the clock, about
 // Every cell of a larger array is checked once for all columns together.
 constexpr std::size_t checked_each_bytes = 8u << 20;
 
@@ -117,31 +117,28 @@ void HaloDriver::remember(const Column& column, Series& series) const {
     series.reason = last.reason;
 }
 
-// What all ranks together copy from memory to memory when they do it at the same time, `bytes` each: the best
-// of a few rounds, because a limit is what cannot be undercut.
+// What all ranks together copy from memory to memory while all of them do nothing else, `bytes` each time:
+// the best of a few rounds, because a limit is what cannot be undercut. For a given time, not a given number
+// of copies: who has done his share and waits would take cores from the others.
 double HaloDriver::copied_per_second(std::size_t bytes) {
     std::vector<unsigned char> from(std::max<std::size_t>(bytes, 1), 1), to(from.size(), 2);
+    const std::size_t times = 1 + copied_at_once / from.size();
     double best = 0;
-    int times = 1;
-    for (int round = 0; round < copy_rounds;) {
-        const double seconds = timed(
-            [&] {
-                for (int i = 0; i < times; ++i) {
-                    // The compiler must not see that nobody reads it.
-                    asm volatile("" : : "r"(from.data()), "r"(to.data()) : "memory");
-                    std::memcpy(to.data(), from.data(), from.size());
-                }
-                asm volatile("" : : "r"(to.data()) : "memory");
-                return MPI_SUCCESS;
-            },
-            nullptr);
-        // Waking up must be a small part of it.
-        if (seconds < copy_seconds && times < most_copies) {
-            times *= 4;
-            continue;
+    for (int round = 0; round < copy_rounds; ++round) {
+        const double instant = session_.agree_on_start();
+        session_.await(instant);
+        const double until = (session_.shared_clock ? instant : now()) + copy_seconds;
+        double copied = 0;
+        while (now() < until) {
+            for (std::size_t i = 0; i < times; ++i) {
+                // The compiler must not see that nobody reads it.
+                asm volatile("" : : "r"(from.data()), "r"(to.data()) : "memory");
+                std::memcpy(to.data(), from.data(), from.size());
+            }
+            copied += static_cast<double>(times * from.size());
         }
-        ++round;
-        best = std::max(best, static_cast<double>(from.size()) * times * session_.size / seconds);
+        PMPI_Allreduce(MPI_IN_PLACE, &copied, 1, MPI_DOUBLE, MPI_SUM, session_.control);
+        best = std::max(best, copied / copy_seconds);
     }
     return best;
 }
