@@ -1,5 +1,5 @@
 # Operations that advance while their ranks are elsewhere: overlap, soaks, jobs of which a rank is killed, and programs
-# whose ranks sit in other calls. Included by plan_mpi(), whose run() and settings it uses; leaves `one`, `soak`.
+# whose ranks sit in other calls. Included by plan_mpi(), whose run() and settings it uses; leaves `soak`.
 # While the ranks sleep or compute outside MPI; run alone, because what others do would be in the times.
 set(overlap "${chain};THALWEG_ALLGATHER=ring;THALWEG_BARRIER=dissemination")
 run(overlap 2 mpi "${overlap}" overlap sleeping computing idle fork)
