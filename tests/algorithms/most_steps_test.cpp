@@ -1,5 +1,5 @@
-// The bound that decides whether a plan is made holds for every rank of every broadcast, and is not far above
-// the busiest.
+// The bound that decides whether a plan is made holds for every rank of every broadcast, allgather and
+// allreduce, and is not far above the busiest.
 #include "algorithms/most_steps.h"
 
 #include "algorithms/cases.h"
@@ -49,14 +49,66 @@ TEST(MostSteps, BoundsEveryRanksPart) {
         }
 }
 
+// Flat ones with their parameters moved, and what combines two levels.
+std::vector<Choice> choices_of(Collective collective) {
+    std::vector<Choice> all = flat_choices(collective);
+    std::vector<const char*> texts;
+    if (collective == Collective::allgather)
+        texts = {"node_leader",
+                 "node_leader(intra=linear,inter=ring:chunk_bytes=100)",
+                 "node_leader(intra=chain:chunk_bytes=50,inter=ring:chunk_bytes=100)",
+                 "node_leader(intra=binomial,inter=spread)",
+                 "node_leader(intra=scatter_ring,inter=bruck:ports=2)",
+                 "node_leader(intra=linear,inter=kport_ring:chunk_bytes=100)",
+                 "hierarchical",
+                 "hierarchical(intra=chain:chunk_bytes=50,inter=ring:chunk_bytes=100)"};
+    else
+        texts = {"node_leader", "node_leader(intra=linear,inter=ring:chunk_bytes=100):leaders=1",
+                 "node_leader(intra=chain:chunk_bytes=50,inter=ring:chunk_bytes=100):chunk_bytes=64",
+                 "node_leader(intra=binomial,inter=recursive_doubling):leaders=2",
+                 "node_leader(intra=scatter_ring,inter=rabenseifner)"};
+    for (const char* text : texts) all.push_back(choice_of(text, collective));
+    return all;
+}
+
+TEST(MostSteps, BoundsAllgathersAndAllreduces) {
+    for (const Collective collective : {Collective::allgather, Collective::allreduce})
+        for (const Choice& choice : choices_of(collective))
+            for (const char* hosts : {"node:1 core:1", "node:1 core:7", "node:6 core:1", "node:4 core:2",
+                                      "node:2 core:5", "ranks:0,1,0,2,1,2,2"}) {
+                const Topology topology = topology_of(hosts);
+                oracle::Random random(7);
+                for (const std::uint64_t bytes : {0u, 8u, 600u, 601u}) {
+                    Problem problem;
+                    problem.size = topology.size();
+                    problem.bytes = bytes;
+                    std::vector<Block> blocks;
+                    if (bytes % 8 != 0 && collective == Collective::allreduce) continue;
+                    if (bytes % 8 != 0) {  // blocks that differ, here and there
+                        blocks = random_blocks(random, problem.size, bytes, true);
+                        problem.blocks = blocks;
+                        problem.bytes = mean_bytes(blocks);
+                    }
+                    problem.element_bytes = collective == Collective::allreduce ? 8 : 1;
+                    if (!refuse(choice, problem, topology).empty()) continue;
+                    const std::uint64_t bound = most_steps(choice, problem, topology);
+                    for (problem.rank = 0; problem.rank < problem.size; ++problem.rank)
+                        EXPECT_LE(build(choice, problem, topology).steps().size(), bound)
+                            << to_text(choice) << " on " << hosts << ", " << bytes << " bytes, rank "
+                            << problem.rank;
+                }
+            }
+}
+
 TEST(MostSteps, IsNotFarAboveTheBusiestRank) {
-    const auto ratio = [](const std::string& text, const std::string& hosts, std::uint64_t bytes, int rank) {
+    const auto ratio = [](const std::string& text, const std::string& hosts, std::uint64_t bytes, int rank,
+                          Collective collective = Collective::bcast) {
         const Topology topology = topology_of(hosts);
         Problem problem;
         problem.size = topology.size();
         problem.bytes = bytes;
         problem.rank = rank;
-        const Choice choice = choice_of(text);
+        const Choice choice = choice_of(text, collective);
         return static_cast<double>(most_steps(choice, problem, topology)) /
                static_cast<double>(build(choice, problem, topology).steps().size());
     };
@@ -64,6 +116,12 @@ TEST(MostSteps, IsNotFarAboveTheBusiestRank) {
     EXPECT_LT(ratio("circulant:chunk_bytes=8K", "node:8 core:1", 8u << 20, 1), 3);
     EXPECT_LT(ratio("node_leader(intra=linear,inter=chain:chunk_bytes=16K)", "node:4 core:48", 32u << 20, 48),
               2);
+    EXPECT_LT(ratio("ring:chunk_bytes=32K", "node:16 core:1", 4u << 20, 1, Collective::allgather), 2);
+    EXPECT_LT(ratio("node_leader(intra=linear,inter=ring:chunk_bytes=64K)", "node:4 core:8", 1u << 20, 0,
+                    Collective::allgather),
+              2);
+    EXPECT_LT(ratio("ring:chunk_bytes=32K", "node:16 core:1", 32u << 20, 1, Collective::allreduce), 2);
+    EXPECT_LT(ratio("node_leader", "node:4 core:8", 32u << 20, 0, Collective::allreduce), 4);
 }
 
 }  // namespace
