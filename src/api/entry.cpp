@@ -26,14 +26,8 @@ using namespace thalweg;
 
 namespace {
 
-// Which shard of small_calls a thread counts in.
-std::atomic<unsigned> next_shard{0};
-[[gnu::tls_model("initial-exec")]] thread_local constinit unsigned own_shard = small_shards;
-
 void count_small(std::uint64_t bytes) {
-    if (__builtin_expect(own_shard == small_shards, 0))
-        own_shard = next_shard.fetch_add(1, std::memory_order_relaxed) % small_shards;
-    SmallShard& shard = small_calls[own_shard];
+    SmallShard& shard = small_calls[own_shard()];
     const std::size_t row = static_cast<std::size_t>(size_class(bytes));
     shard.calls[row < shard.calls.size() ? row : shard.calls.size() - 1].fetch_add(1,
                                                                                    std::memory_order_relaxed);

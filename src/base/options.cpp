@@ -44,7 +44,7 @@ const Field& field_at(const Settings& settings, const Option& option) {
 bool is_word_kind(OptionKind kind) {
     return kind == OptionKind::on_off || kind == OptionKind::level || kind == OptionKind::waiting ||
            kind == OptionKind::transport || kind == OptionKind::agent || kind == OptionKind::presence ||
-           kind == OptionKind::setup;
+           kind == OptionKind::setup || kind == OptionKind::float_order;
 }
 
 std::string_view word_at(std::string_view accepted, int index) {
@@ -96,6 +96,7 @@ bool store(Settings& settings, const Option& option, std::string_view value, std
         case OptionKind::transport:
         case OptionKind::presence:
         case OptionKind::setup:
+        case OptionKind::float_order:
         case OptionKind::agent: {
             const int index = index_of_word(option.accepted, value);
             if (index < 0) return false;

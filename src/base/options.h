@@ -22,6 +22,7 @@ enum class LogLevel : std::uint8_t { error, warn, info, debug };
 enum class WaitSetting : std::uint8_t { automatic, spin, sleep };
 enum class AgentSetting : std::uint8_t { automatic, off, sleep, sibling, core };
 enum class SetupSetting : std::uint8_t { lazy, early };
+enum class FloatOrder : std::uint8_t { stable, native, free };
 enum class PresenceSetting : std::uint8_t { store, assume };
 enum class TransportSetting : std::uint8_t { automatic, ucx, mpi, shm };
 
@@ -47,6 +48,7 @@ enum class OptionKind : std::uint8_t {
     transport,
     presence,
     setup,
+    float_order,
     agent,  // one word of a list
     bytes,
     count,  // std::uint64_t
@@ -68,6 +70,7 @@ using level = LogLevel;
 using waiting = WaitSetting;
 using transport = TransportSetting;
 using setup = SetupSetting;
+using float_order = FloatOrder;
 using presence = PresenceSetting;
 using agent = AgentSetting;
 using bytes = std::uint64_t;

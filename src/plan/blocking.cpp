@@ -16,9 +16,6 @@ namespace thalweg {
 
 namespace {
 
-// Sizes whose decisions are kept, per collective.
-constexpr std::size_t most_decisions = 64;
-
 const char* what(CallKind kind) {
     switch (kind) {
         case CallKind::allgather:
@@ -70,19 +67,18 @@ WaitPolicy BlockingState::policy() const {
     return attended_by != nullptr ? attended_by->policy() : communicator_.policy();
 }
 
-const Decision& BlockingState::decide(Collective collective, std::uint64_t bytes, std::uint32_t generation) {
+const Decision& BlockingState::decide(Collective collective, std::uint64_t bytes, std::uint32_t generation,
+                                      bool stable) {
     if (const Inputs now = inputs(generation); !(now == decided_from_)) {
         decided_ = {};
+        stable_.reset();
         decided_from_ = now;
     }
-    Decided& decided = decided_[static_cast<std::size_t>(collective)];
-    if (decided.selector == nullptr)
-        decided.selector = communicator_.selector_for(collective, decided_from_.network, decided_from_.sleeps,
-                                                      decided_from_.ports);
-    if (const auto known = decided.by_bytes.find(bytes); known != decided.by_bytes.end())
-        return known->second;
-    if (decided.by_bytes.size() >= most_decisions) decided.by_bytes.clear();
-    return decided.by_bytes.emplace(bytes, decided.selector->decide(bytes)).first->second;
+    std::optional<Decisions>& decided = stable ? stable_ : decided_[static_cast<std::size_t>(collective)];
+    const Inputs from = stable ? Inputs{generation, Network{}, false, 1} : decided_from_;
+    if (!decided)
+        decided.emplace(communicator_.selector_for(collective, from.network, from.sleeps, from.ports));
+    return decided->of(bytes);
 }
 
 bool BlockingState::shares_numbers() const { return attended(communicator_) == nullptr; }
@@ -129,15 +125,22 @@ bool run_blocking(World& world, const CollectiveCall& call, int& error) {
         error = raise(call.comm, what(call.kind), Status::transport_failed, communicator.native_error());
         return true;
     }
-    Reason why = Reason::not_worth_yet;
+    const Settings& settings = world.settings();
     const bool asked_for = wanted == Wanted::algorithm;
-    if (!communicator.gains(call.comm, shape.total, asked_for, why)) return left_to_native(why, shape.bytes);
+    const bool stable = stays_stable(settings, shape, wanted);
+    if (shape.rounds && !asked_for &&
+        (settings.float_order == FloatOrder::native ||
+         (stable && shape.total < worth_bytes && settings.setup != SetupSetting::early)))
+        return left_to_native(Reason::order, shape.bytes);
+    Reason why = Reason::not_worth_yet;
+    if (!communicator.gains(call.comm, shape.total, asked_for || stable, why))
+        return left_to_native(why, shape.bytes);
 
     if (communicator.blocking == nullptr)
         communicator.blocking = std::make_unique<BlockingState>(communicator);
     BlockingState& state = *communicator.blocking;
     const std::uint32_t generation = world.generation();
-    const Decision* decision = &state.decide(call.collective, shape.bytes, generation);
+    const Decision* decision = &state.decide(call.collective, shape.bytes, generation, stable);
     const auto declines = [&]() -> std::optional<Reason> {
         if (!decision->choice) return reason_of(*decision);
         if (cannot(communicator, shape, *decision->choice)) return Reason::cannot;
@@ -150,7 +153,7 @@ bool run_blocking(World& world, const CollectiveCall& call, int& error) {
     in_use.reset();
     if (lane == nullptr) return left_to_native(communicator.reason(), shape.bytes);
     // Again, because making the channel may have taught what the network is.
-    decision = &state.decide(call.collective, shape.bytes, generation);
+    decision = &state.decide(call.collective, shape.bytes, generation, stable);
     if (const auto reason = declines()) return left_to_native(*reason, shape.bytes);
     if (lane->broken()) {
         error = raise(call.comm, what(call.kind), Status::transport_failed, lane->native_error());

@@ -10,12 +10,13 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <unordered_map>
+#include <optional>
 
 #include "plan/collective_call.h"
 #include "plan/communicator.h"
 #include "plan/lane.h"
 #include "plan/world.h"
+#include "select/decisions.h"
 #include "select/select.h"
 
 namespace thalweg {
@@ -27,9 +28,10 @@ class BlockingState {
     BlockingState(const BlockingState&) = delete;
     BlockingState& operator=(const BlockingState&) = delete;
 
-    // How a message, vector or block of `bytes` is moved; asked again for equal bytes it costs a look-up.
-    // Equal on all ranks. Throws std::bad_alloc.
-    const Decision& decide(Collective collective, std::uint64_t bytes, std::uint32_t generation);
+    // How a message, vector or block of `bytes` is moved; asked again for a size alike it costs a look-up.
+    // `stable`: by what is equal in every call and every run of the same shape, so not by what was measured.
+    // Equal on all ranks. Valid until the next call. Throws std::bad_alloc.
+    const Decision& decide(Collective collective, std::uint64_t bytes, std::uint32_t generation, bool stable);
 
     // Where an operation runs. Collective, where the channel has to be made first. Null, on all ranks, where
     // the communicator is native for good. Throws std::bad_alloc.
@@ -45,10 +47,6 @@ class BlockingState {
     void drop_idle();
 
   private:
-    struct Decided {
-        std::shared_ptr<const Selector> selector;
-        std::unordered_map<std::uint64_t, Decision> by_bytes;
-    };
     // What all of them were made from.
     struct Inputs {
         std::uint32_t generation = 0;
@@ -61,7 +59,8 @@ class BlockingState {
 
     Communicator& communicator_;
     Inputs decided_from_;
-    std::array<Decided, collective_count> decided_;
+    std::array<std::optional<Decisions>, collective_count> decided_;
+    std::optional<Decisions> stable_;  // of allreduces
     // On the communicator's channel. The lane of nonblocking operations is theirs alone to keep.
     std::shared_ptr<Lane> own_lane_;
 };

@@ -14,6 +14,7 @@
 #include "plan/ongoing.h"
 #include "plan/pieces.h"
 #include "plan/statistics.h"
+#include "plan/world.h"
 #include "select/select.h"
 
 namespace thalweg {
@@ -58,6 +59,7 @@ struct CallShape {
     Letters letters;                  // of an alltoall whose pairs differ
     std::uint64_t decided_bytes = 0;  // what the algorithm is chosen by: equal on all ranks
     Reducer reducer;
+    bool rounds = false;  // of an allreduce: the order of its operands shows in its bits
     bool in_place = false;
 };
 
@@ -68,6 +70,11 @@ std::optional<Reason> look_at(const CollectiveCall& call, int rank, int size, Ca
 // Makes the program's memory what schedules work on. `key` says where what lies there; it has an exchange
 // where the call has letters. Errors: those of ProgramBuffer::attach. Throws std::bad_alloc.
 Status bind(const CollectiveCall& call, const CallShape& shape, int size, Ongoing& ongoing, RunKey& key);
+
+// Whether equal operands have to give equal bits in every call (THALWEG_FLOAT_ORDER=stable): the call is then
+// taken or not, and its algorithm chosen, by nothing that a run learns or that its calls before have set up.
+// Not where an algorithm was asked for, which is taken as soon as it can be.
+bool stays_stable(const Settings& settings, const CallShape& shape, Wanted wanted);
 
 // What carries out an operation: all of it equal on all ranks but the rank.
 struct Carriage {

@@ -19,11 +19,6 @@ namespace thalweg {
 
 namespace {
 
-// A channel and everything around it cost about as much as moving this much; before, the native library has
-// the calls.
-constexpr std::uint64_t worth_calls = 8;
-constexpr std::uint64_t worth_bytes = 1u << 20;
-
 // Numbers of the pool that are tried: two threads of a process may pick the same one for two communicators.
 constexpr int picks = 8;
 

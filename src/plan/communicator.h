@@ -107,6 +107,8 @@ class Communicator {
         std::optional<Reason> refused;
         std::shared_ptr<const Neighbourhood> neighbourhood;  // once it was asked for
         std::shared_ptr<WindowGround> windows;               // once a plan over windows was
+        // A floating-point reduction came before the set-up: they stay native (THALWEG_FLOAT_ORDER).
+        bool native_order = false;
     };
     SelfDriven self_driven;
     // Of its blocking alltoalls.
@@ -157,6 +159,11 @@ class Communicator {
     KeptMemory memory_;
     PlanCache& plans_ = memory_.plans;
 };
+
+// A channel and everything around it cost about as much as moving this much, or as this many calls; before,
+// the native library has the calls.
+inline constexpr std::uint64_t worth_calls = 8;
+inline constexpr std::uint64_t worth_bytes = 1u << 20;
 
 // Messages above this many bytes run as several operations of at most as many: it bounds schedules, plans and
 // the memory for staging. Equal on all ranks.

@@ -18,8 +18,7 @@ class Declining {
     // Before anything was asked about the communicator: one atomic addition.
     void anywhere(Reason reason, std::uint64_t bytes = 0) const {
         note_declined(reason, bytes);
-        declined_calls[static_cast<std::size_t>(kind_)][static_cast<std::size_t>(reason)].fetch_add(
-            1, std::memory_order_relaxed);
+        count_declined(kind_, reason);
     }
     // Throws std::bad_alloc.
     void on(Communicator& communicator, Reason reason, std::uint64_t bytes) const {

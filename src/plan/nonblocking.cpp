@@ -121,6 +121,20 @@ std::optional<Reason> steered_away(const World& world, Collective collective, st
     return std::nullopt;
 }
 
+// Whether THALWEG_FLOAT_ORDER leaves a reduction to the native library. A persistent one is ours from its
+// first start on, or never. The others would be native before the set-up and ours behind it: they are ours
+// where the communicator was set up when it was made.
+bool keeps_order(const World& world, const CollectiveCall& call, const CallShape& shape,
+                 Communicator::SelfDriven& self_driven) {
+    const Settings& settings = world.settings();
+    if (!shape.rounds || world.wanted(call.collective) == Wanted::algorithm) return false;
+    if (settings.float_order != FloatOrder::stable) return settings.float_order == FloatOrder::native;
+    if (call.persistent) return false;
+    if (settings.setup != SetupSetting::early || self_driven.state == nullptr)
+        self_driven.native_order = true;
+    return self_driven.native_order;
+}
+
 }  // namespace
 
 constinit std::atomic<int> set_ups_wanted{0};
@@ -174,6 +188,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     if (windows)
         if (auto ongoing = offer_windows(call, shape, communicator, world, *windows, began_ns))
             return ongoing;
+    if (keeps_order(world, call, shape, self_driven)) return declined_on(Reason::order, shape.bytes);
     if (call.persistent || call.blocking) {
         set_up(call.comm, communicator);
         if (self_driven.refused) return declined_on(*self_driven.refused, shape.bytes);
@@ -189,6 +204,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         return nullptr;
     }
     const Pieces pieces = call.pieces_of(shape.decided_bytes);
+    const bool stable = stays_stable(world.settings(), shape, world.wanted(call.collective));
     std::optional<Exchange> exchange;
     if (windows && call.has_letters()) exchange.emplace();
     const Decision decision =
@@ -196,7 +212,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
                            "in the place of windows"}
         : call.neighbours    ? decide_neighbours(state, shape, exchange)
         : call.has_letters() ? decide_exchange(state, call, shape, exchange)
-                             : state.decide(call.collective, pieces.bytes);
+                             : state.decide(call.collective, pieces.bytes, stable);
     if (!decision.choice) return declined_on(reason_of(decision), shape.bytes);
     Carriage carriage{lane, state.topology(), decision, state.policy(), state.generation()};
     carriage.exchange = std::move(exchange);

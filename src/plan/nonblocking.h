@@ -22,6 +22,7 @@
 #include "plan/lane.h"
 #include "plan/ongoing.h"
 #include "plan/world.h"
+#include "select/decisions.h"
 
 namespace thalweg {
 
@@ -45,8 +46,9 @@ class NonblockingState {
     WaitPolicy policy() const { return policy_; }
     const std::shared_ptr<Lane>& lane() const { return lane_; }
 
-    // How an operation of `bytes` runs. Equal on all ranks. By one thread at a time.
-    Decision decide(Collective collective, std::uint64_t bytes);
+    // How an operation of `bytes` runs; `stable` as of a blocking one (blocking.h). Equal on all ranks. By
+    // one thread at a time. Throws std::bad_alloc.
+    Decision decide(Collective collective, std::uint64_t bytes, bool stable = false);
     const Topology& topology() const { return topology_; }
     const Network& network() const { return network_; }
     // Links of a host to others that carry messages at the same time.
@@ -80,7 +82,8 @@ class NonblockingState {
     RankMap places_;
     Network network_;
     std::uint32_t generation_ = 0;
-    std::array<std::unique_ptr<const Selector>, collective_count> selectors_;
+    std::array<std::optional<Decisions>, collective_count> decided_;
+    std::optional<Decisions> stable_;  // of allreduces
     std::shared_ptr<Lane> lane_;
     struct PlanNumbers;
     std::shared_ptr<PlanNumbers> plans_;

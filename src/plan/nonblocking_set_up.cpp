@@ -175,20 +175,21 @@ std::uint64_t NonblockingState::ports() const {
     return over_ucx ? Attendance::ucx()->rails() : 1;
 }
 
-Decision NonblockingState::decide(Collective collective, std::uint64_t bytes) {
+Decision NonblockingState::decide(Collective collective, std::uint64_t bytes, bool stable) {
     const std::uint32_t generation = world_.generation();
     if (generation != generation_) {
-        for (auto& selector : selectors_) selector.reset();
+        decided_ = {};
+        stable_.reset();
         generation_ = generation;
     }
-    auto& selector = selectors_[static_cast<std::size_t>(collective)];
-    if (selector == nullptr) {
-        Selection selection = communicator_.selection(collective, network_, true);
-        selection.machine.inter.ports = ports();
+    std::optional<Decisions>& decided = stable ? stable_ : decided_[static_cast<std::size_t>(collective)];
+    if (!decided) {
+        Selection selection = communicator_.selection(collective, stable ? Network{} : network_, !stable);
+        selection.machine.inter.ports = stable ? 1 : ports();
         selection.overlapped = true;
-        selector = std::make_unique<const Selector>(collective, topology_, selection);
+        decided.emplace(std::make_shared<const Selector>(collective, topology_, selection));
     }
-    return selector->decide(bytes);
+    return decided->of(bytes);
 }
 
 double NonblockingState::predicted_native_seconds(std::uint64_t bytes) const {

@@ -141,7 +141,7 @@ inline constexpr Row table_of_bytes = row_of_bytes();
 
 }  // namespace
 
-bool find_reducer(MPI_Op operation, MPI_Datatype type, Reducer& reducer) {
+bool find_reducer(MPI_Op operation, MPI_Datatype type, Reducer& reducer, bool& rounds) {
     const Host& mpi = *host();
     const std::array<MPI_Op, operations> known = {mpi.sum, mpi.prod, mpi.min,  mpi.max, mpi.land,
                                                   mpi.lor, mpi.lxor, mpi.band, mpi.bor, mpi.bxor};
@@ -150,10 +150,12 @@ bool find_reducer(MPI_Op operation, MPI_Datatype type, Reducer& reducer) {
     if (which == operations) return false;
     const Row* row = nullptr;
     std::size_t element_bytes = 0;
+    bool is_float = false;
     const auto offer = [&]<typename T>(MPI_Datatype candidate, T) {
         if (row != nullptr || candidate != type) return;
         row = &table<T>;
         element_bytes = sizeof(T);
+        is_float = std::is_floating_point_v<T>;
     };
     offer(mpi.signed_char, static_cast<signed char>(0));
     offer(mpi.unsigned_char, static_cast<unsigned char>(0));
@@ -193,6 +195,7 @@ bool find_reducer(MPI_Op operation, MPI_Datatype type, Reducer& reducer) {
     reducer.combine = (*row)[which];
     reducer.context = nullptr;
     reducer.element_bytes = element_bytes;
+    rounds = is_float;
     return true;
 }
 

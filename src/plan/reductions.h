@@ -9,7 +9,9 @@
 namespace thalweg {
 
 // False: not one of them (an operation of the program, a pair type, complex numbers, an optional type that
-// this compiler lacks). `reducer` is then unchanged. The answer is the same on all ranks.
-bool find_reducer(MPI_Op operation, MPI_Datatype type, Reducer& reducer);
+// this compiler lacks). `reducer` is then unchanged. The answer is the same on all ranks. `rounds`: of
+// floating-point numbers, so that the order of operands shows in the result (a sum's last bits, which of two
+// zeros is the smaller).
+bool find_reducer(MPI_Op operation, MPI_Datatype type, Reducer& reducer, bool& rounds);
 
 }  // namespace thalweg

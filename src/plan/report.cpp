@@ -61,8 +61,9 @@ std::vector<DeclinedRow> declined_rows() {
     std::vector<DeclinedRow> rows;
     for (int kind = 0; kind < call_kinds; ++kind)
         for (int reason = 0; reason < reason_count; ++reason) {
-            const std::uint64_t calls =
-                declined_calls[static_cast<std::size_t>(kind)][static_cast<std::size_t>(reason)].load(
+            std::uint64_t calls = 0;
+            for (const DeclinedShard& shard : declined_calls)
+                calls += shard.calls[static_cast<std::size_t>(kind)][static_cast<std::size_t>(reason)].load(
                     std::memory_order_relaxed);
             if (calls != 0) rows.push_back({static_cast<CallKind>(kind), static_cast<Reason>(reason), calls});
         }

@@ -8,11 +8,18 @@ namespace thalweg {
 namespace {
 constinit std::mutex registry_mutex;
 constexpr std::size_t retired_kept_apart = 16;
+constinit std::atomic<unsigned> next_shard{0};
 }  // namespace
+
+thread_local constinit unsigned own_shard_or_none [[gnu::tls_model("initial-exec")]] = small_shards;
+
+unsigned new_shard() {
+    return own_shard_or_none = next_shard.fetch_add(1, std::memory_order_relaxed) % small_shards;
+}
 
 constinit std::array<SmallShard, small_shards> small_calls{};
 
-constinit DeclinedCalls declined_calls{};
+constinit std::array<DeclinedShard, small_shards> declined_calls{};
 
 const char* text_of(CallKind kind) {
     switch (kind) {
@@ -132,6 +139,8 @@ const char* text_of(Reason reason) {
             return "no blocking collective has set up the communicator";
         case Reason::reduction:
             return "only the MPI library can combine this";
+        case Reason::order:
+            return "floating-point sums keep the MPI library's order (THALWEG_FLOAT_ORDER)";
     }
     return "unknown";
 }

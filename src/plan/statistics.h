@@ -82,8 +82,9 @@ enum class Reason : std::uint8_t {
     completions,  // MPI_Wait and its like do not all reach us
     not_set_up,   // no blocking collective has come by since the first of them
     reduction,    // an operation or a type that only the MPI library can combine
+    order,        // THALWEG_FLOAT_ORDER: the bits of equal calls would differ
 };
-inline constexpr int reason_count = 17;
+inline constexpr int reason_count = 18;
 const char* text_of(Reason reason);
 
 // 0, 1, 2-3, 4-7, …: class k > 0 holds sizes with k significant bits.
@@ -91,18 +92,33 @@ constexpr int size_class(std::uint64_t bytes) { return static_cast<int>(std::bit
 constexpr std::uint64_t class_begin(int size_class) { return size_class == 0 ? 0 : 1ull << (size_class - 1); }
 inline constexpr int size_classes = 65;
 
-// Broadcasts below the threshold, all communicators. Sharded so that threads do not share a cache line; a
+// What is counted for the whole process is counted in shards, so that threads do not share a cache line; a
 // count is one relaxed addition.
+inline constexpr unsigned small_shards = 8;
+extern thread_local constinit unsigned own_shard_or_none [[gnu::tls_model("initial-exec")]];
+unsigned new_shard();
+// The calling thread's.
+inline unsigned own_shard() {
+    return __builtin_expect(own_shard_or_none == small_shards, 0) ? new_shard() : own_shard_or_none;
+}
+
+// Broadcasts below the threshold, all communicators.
 struct alignas(64) SmallShard {
     std::array<std::atomic<std::uint64_t>, 24> calls{};  // by size class; larger ones count in the last
     std::atomic<std::uint64_t> bytes{0};
 };
-inline constexpr unsigned small_shards = 8;
 extern constinit std::array<SmallShard, small_shards> small_calls;
 
 // Calls but broadcasts that were declined before anything was asked about their communicator.
-using DeclinedCalls = std::array<std::array<std::atomic<std::uint64_t>, reason_count>, call_kinds>;
-extern constinit DeclinedCalls declined_calls;
+struct alignas(64) DeclinedShard {
+    std::array<std::array<std::atomic<std::uint64_t>, reason_count>, call_kinds> calls{};
+};
+extern constinit std::array<DeclinedShard, small_shards> declined_calls;
+inline void count_declined(CallKind kind, Reason reason) {
+    declined_calls[own_shard()]
+        .calls[static_cast<std::size_t>(kind)][static_cast<std::size_t>(reason)]
+        .fetch_add(1, std::memory_order_relaxed);
+}
 
 // One row of the report.
 struct Tally {

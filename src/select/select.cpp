@@ -105,6 +105,19 @@ struct Selector::Impl {
         return {best.choice, "cost model: " + time_text(best.predicted)};
     }
 
+    // The steps of decide(), each with a number of its own; rows and rounded sizes likewise.
+    std::uint64_t class_of(std::uint64_t bytes) const {
+        if (topology.size() <= 1) return 0;
+        if (selection.forced) return bytes;
+        if (bytes == 0 && collective != Collective::barrier) return 0;
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            if (rows[i].bytes.has(bytes)) return i + 1;
+        const std::uint64_t after_rows = rows.size() + 1;
+        if (topology.nodes() <= 1 || (topology.size() == 2 && !selection.overlapped)) return after_rows;
+        if (bytes < small()) return after_rows + 1;
+        return after_rows + 2 + rounded(bytes);
+    }
+
     // Decisions change only at the edges of rows and where messages stop being small.
     std::uint64_t find_native_below() const {
         std::vector<std::uint64_t> edges = {0, 1, small()};
@@ -135,6 +148,7 @@ Selector::Selector(Selector&&) noexcept = default;
 Selector& Selector::operator=(Selector&&) noexcept = default;
 
 Decision Selector::decide(std::uint64_t bytes) const { return impl_->decide(bytes); }
+std::uint64_t Selector::class_of(std::uint64_t bytes) const { return impl_->class_of(bytes); }
 std::uint64_t Selector::native_below() const { return impl_->native_below; }
 
 Decision decide(Collective collective, std::uint64_t bytes, const Topology& topology,

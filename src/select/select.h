@@ -47,8 +47,12 @@ class Selector {
     Selector& operator=(Selector&&) noexcept;
 
     // Microseconds of work and a few allocations: meant to be asked once per message size and kept with the
-    // plan.
+    // plan, or by way of Decisions (decisions.h).
     Decision decide(std::uint64_t bytes) const;
+
+    // Sizes of one class have the same decision. A few hundred classes in all; where an algorithm was asked
+    // for, every size is one.
+    std::uint64_t class_of(std::uint64_t bytes) const;
 
     // Every smaller message is left to the native MPI, for the same reason as decide(0): a caller compares
     // and skips the rest. 2^64-1 where every message is (one host, …).

@@ -3,7 +3,9 @@
  *
  *   blocking auto      nothing asked for, pretended hosts: taken once a set-up pays, small ones never
  *   blocking forced    THALWEG_ALLGATHER and THALWEG_ALLREDUCE ask for algorithms: all sizes, communicators
- * of all kinds, settings that change, threads, a lane that comes in between */
+ * of all kinds, settings that change, threads, a lane that comes in between
+ *   blocking floats stable|early|native|free    what is taken of floating-point reductions, and that equal
+ * operands give equal bits in every call but with free */
 #include <pthread.h>
 
 #include "check.h"
@@ -166,6 +168,109 @@ static void beside_a_lane(void) {
     MPI_Comm_free(&twin);
 }
 
+/* A thread that tests for one and then waits in another: it drives both, or leaves both to the agent. */
+static void tested_between(void) {
+    enum { bytes = 30000, rounds = 40 };
+    unsigned char* const own = guarded_new(bytes);
+    unsigned char* const all = guarded_new((size_t)check_size * bytes);
+    for (unsigned round = 0; round < rounds; ++round) {
+        MPI_Request request;
+        int done = 0;
+        fill(own, bytes, 100 * round + (unsigned)check_rank);
+        memset(all, poison_value, (size_t)check_size * bytes);
+        MPI_Iallgather(own, bytes, MPI_BYTE, all, bytes, MPI_BYTE, MPI_COMM_WORLD, &request);
+        if (round > 0 && check_size > 1) expect(1, "an allgather that is tested for");
+        for (unsigned tests = 0; !done && tests < round % 5; ++tests)
+            MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        allgather(MPI_COMM_WORLD, 20000, 100 * round + 50);
+        if (check_size > 1) expect(1, "an allgather beside one that is tested for");
+        if (!done && round % 3 == 0) MPI_Wait(&request, MPI_STATUS_IGNORE), done = 1;
+        while (!done) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        for (int i = 0; i < check_size; ++i)
+            verify(all + i * bytes, bytes, 100 * round + (unsigned)i, "an allgather that is tested for");
+    }
+    guarded_free(own, bytes);
+    guarded_free(all, (size_t)check_size * bytes);
+}
+
+/* Sums that no order leaves alone, of so many doubles. The bits of the first call are those of all. */
+struct sums {
+    int count;
+    double *own, *first, *sum;
+};
+static struct sums new_sums(int count) {
+    const size_t bytes = (size_t)count * sizeof(double);
+    struct sums sums = {count, malloc(bytes), malloc(bytes), malloc(bytes)};
+    for (int i = 0; i < count; ++i) sums.own[i] = 1.0 / (1 + i + 7919 * check_rank);
+    sums.first[0] = 0;
+    return sums;
+}
+static void free_sums(struct sums* sums) {
+    free(sums->own);
+    free(sums->first);
+    free(sums->sum);
+}
+static void add_up(struct sums* sums, MPI_Comm comm, int nonblocking, int same) {
+    const size_t bytes = (size_t)sums->count * sizeof(double);
+    MPI_Request request;
+    memset(sums->sum, poison_value, bytes);
+    if (nonblocking) {
+        MPI_Iallreduce(sums->own, sums->sum, sums->count, MPI_DOUBLE, MPI_SUM, comm, &request);
+    } else {
+        MPI_Allreduce(sums->own, sums->sum, sums->count, MPI_DOUBLE, MPI_SUM, comm);
+    }
+    thalweg_last_call last;
+    const int known = look_last_call != NULL && look_last_call(&last) == 0;
+    if (nonblocking) MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (sums->first[0] == 0) memcpy(sums->first, sums->sum, bytes);
+    for (int i = 0; i < sums->count; i += 997) {
+        double exact = 0;
+        for (int rank = 0; rank < check_size; ++rank) exact += 1.0 / (1 + i + 7919 * rank);
+        const double off = sums->sum[i] > exact ? sums->sum[i] - exact : exact - sums->sum[i];
+        CHECK(off < 1e-13 * exact, "a sum: element %d is %.17g, not %.17g", i, sums->sum[i], exact);
+    }
+    if (same)
+        CHECK(memcmp(sums->first, sums->sum, bytes) == 0, "equal operands gave other bits than before (%s)",
+              known && last.accelerated ? last.algorithm : "native");
+}
+
+static void floats(const char* mode) {
+    const int early = strcmp(mode, "early") == 0, native = strcmp(mode, "native") == 0;
+    const int free_order = strcmp(mode, "free") == 0;
+    enum { medium = 50000, large = 150001 }; /* 0.4 and 1.2 MB */
+    struct sums sums[2] = {new_sums(medium), new_sums(large)};
+    for (int nonblocking = 0; nonblocking < 2; ++nonblocking) {
+        MPI_Comm twin;
+        MPI_Comm_dup(MPI_COMM_WORLD, &twin);
+        for (int round = 0; round < 12; ++round)
+            for (int i = 0; i < 2; ++i) {
+                /* What is set up for others does not change what floats do. */
+                if (round == 6) allgather(twin, 1 << 18, 3);
+                if (round == 8) {
+                    int value = check_rank, sum = 0;
+                    MPI_Request request;
+                    MPI_Iallreduce(&value, &sum, 1, MPI_INT, MPI_SUM, twin, &request);
+                    MPI_Wait(&request, MPI_STATUS_IGNORE);
+                    MPI_Barrier(twin);
+                    MPI_Bcast(&value, 1, MPI_INT, 0, twin);
+                }
+                add_up(&sums[i], twin, nonblocking, !free_order);
+                const int taken = nonblocking ? early : i == 1 || early;
+                if (native)
+                    expect_reason("keep the MPI library's order");
+                else if (free_order)
+                    expect(nonblocking ? round >= 6 : round > 0 || i == 1, "a sum in any order");
+                else if (taken)
+                    expect(1, nonblocking ? "a nonblocking sum" : "a sum");
+                else
+                    expect_reason("keep the MPI library's order");
+            }
+        MPI_Comm_free(&twin);
+        for (int i = 0; i < 2; ++i) sums[i].first[0] = 0;
+    }
+    for (int i = 0; i < 2; ++i) free_sums(&sums[i]);
+}
+
 /* The large-count twins, which the object for them hands on: THALWEG_TEST_LARGE=1. */
 typedef int AllgatherLarge(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm);
 typedef int AllgathervLarge(const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*, const MPI_Aint*,
@@ -224,9 +329,12 @@ static void threads(void) {
 int main(int argc, char** argv) {
     const int forced = argc > 1 && strcmp(argv[1], "forced") == 0;
     const char* const level = getenv("THALWEG_TEST_LEVEL");
-    const int many = forced && (level == NULL || strcmp(level, "single") != 0);
+    const int rounding = argc > 2 && strcmp(argv[1], "floats") == 0;
+    const int many = (forced || rounding) && (level == NULL || strcmp(level, "single") != 0);
     check_start(&argc, &argv, many ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);
-    if (!forced) {
+    if (rounding) {
+        floats(argv[2]);
+    } else if (!forced) {
         chosen();
     } else {
         for (int round = 0; round < 3; ++round) {
@@ -241,6 +349,7 @@ int main(int argc, char** argv) {
         between_groups();
         settings();
         beside_a_lane();
+        tested_between();
         large_counts();
         if (many) threads();
     }
