@@ -18,6 +18,7 @@
 #include "plan/nonblocking.h"
 #include "plan/report.h"
 #include "plan/requests.h"
+#include "plan/set_up.h"
 #include "plan/statistics.h"
 #include "plan/world.h"
 #include "transport/mpi/host.h"
@@ -143,6 +144,9 @@ void thalweg_entry_initialized(void (*finalizing)(void)) try {
         watch_self(self_deleted);
         if (world->settings().setup == SetupSetting::early) set_up_early(host()->comm_world);
     }
+} catch (const AgreementFailed& failure) {
+    THALWEG_LOG_AT(error, "MPI failed on this rank alone in MPI_Init while ranks agreed");
+    host()->Comm_call_errhandler(host()->comm_world, failure.error);
 } catch (const std::bad_alloc&) {
     THALWEG_LOG_AT(error, "no memory in MPI_Init; this rank cannot agree with the others");
 }
@@ -158,6 +162,9 @@ void thalweg_entry_finalizing(void (*leave)(void)) try {
     }
     leave();
     end(*world);
+} catch (const AgreementFailed& failure) {
+    leave();
+    give_up_on(host()->comm_world, failure);
 } catch (const std::bad_alloc&) {
     leave();
     THALWEG_LOG_AT(error, "no memory in MPI_Finalize; the report is lost");
@@ -195,6 +202,9 @@ int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, in
     try {
         return broadcast(*world, buffer, bytes, static_cast<std::uint64_t>(count), datatype, root, comm,
                          *error);
+    } catch (const AgreementFailed& failure) {
+        *error = give_up_on(comm, failure);
+        return 1;
     } catch (const std::bad_alloc&) {
         // Alone we cannot decline what the others run: the user's error handler has to know.
         *error = MPI_ERR_NO_MEM;
@@ -253,6 +263,9 @@ int thalweg_entry_collective(const ThalwegCall* call, int* error) {
     }
     try {
         return run_blocking(*World::get(), as_call(*call), *error);
+    } catch (const AgreementFailed& failure) {
+        *error = give_up_on(call->comm, failure);
+        return 1;
     } catch (const std::bad_alloc&) {
         // As for a broadcast.
         *error = MPI_ERR_NO_MEM;
@@ -265,13 +278,18 @@ void thalweg_entry_completions_intercepted(int all) { Attendance::set_completion
 
 void thalweg_entry_meeting(MPI_Comm comm) try {
     if (__builtin_expect(set_ups_wanted.load(std::memory_order_relaxed) != 0, 0)) meet(comm);
+} catch (const AgreementFailed& failure) {
+    give_up_on(comm, failure);
 } catch (const std::bad_alloc&) {
     THALWEG_LOG_AT(error, "no memory to set a communicator up; this rank cannot agree with the others");
 }
 
-void thalweg_entry_comm_created(MPI_Comm comm) try {
+void thalweg_entry_comm_created(MPI_Comm parent, int made, MPI_Comm comm) try {
     const World* const world = World::get();
-    if (world != nullptr && world->settings().setup == SetupSetting::early) set_up_early(comm);
+    if (world == nullptr || world->settings().setup != SetupSetting::early) return;
+    if (made_everywhere(parent, made != 0)) set_up_early(comm);
+} catch (const AgreementFailed& failure) {
+    give_up_on(made ? comm : parent, failure);
 } catch (const std::bad_alloc&) {
     THALWEG_LOG_AT(error, "no memory to set a communicator up; this rank cannot agree with the others");
 }
@@ -297,6 +315,9 @@ int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* 
         ongoing = make_request(std::move(ongoing), request, *error);
         if (ongoing != nullptr) *error = without_request(*ongoing, call->comm, *error);
         return 1;
+    } catch (const AgreementFailed& failure) {
+        *error = give_up_on(call->comm, failure);
+        return 1;
     } catch (const std::bad_alloc&) {
         *error = MPI_ERR_NO_MEM;
         host()->Comm_call_errhandler(call->comm, *error);
@@ -317,6 +338,9 @@ int thalweg_entry_exchange(const ThalwegCall* call, int* error, void** trial) {
         Trial* its = nullptr;
         if (exchange_now(as_call(*call), *error, its)) return 1;
         *trial = its;
+    } catch (const AgreementFailed& failure) {
+        *error = give_up_on(call->comm, failure);
+        return 1;
     } catch (const std::bad_alloc&) {
         *error = MPI_ERR_NO_MEM;
         host()->Comm_call_errhandler(call->comm, *error);

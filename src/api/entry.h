@@ -42,8 +42,9 @@ int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, in
 /* In a blocking collective on comm, before anything of it happened: a place where it may be set up for
  * nonblocking ones. Cheap while no communicator waits for that. */
 void thalweg_entry_meeting(MPI_Comm comm);
-/* After comm was created, in the collective call that did. */
-void thalweg_entry_comm_created(MPI_Comm comm);
+/* In the collective call on parent that creates a communicator, after the native one; comm is it where this
+ * rank has `made` it. parent is MPI_COMM_NULL where only the ranks of comm take part. */
+void thalweg_entry_comm_created(MPI_Comm parent, int made, MPI_Comm comm);
 
 /* One collective, or one of a neighbourhood; what a call does not have is 0. */
 typedef enum ThalwegOperation {

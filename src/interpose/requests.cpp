@@ -115,15 +115,27 @@ void thalweg_meeting_fortran(int comm) {
     if (taking.load(std::memory_order_acquire)) thalweg_meeting((ThalwegHandle)host()->comm_of_fortran(comm));
 }
 
-void thalweg_after_creation(const void* comm) {
+void thalweg_after_creation(ThalwegHandle parent, int made, const void* comm) {
     void* const frame = __builtin_frame_address(0);
     if (passes_by(frame)) return;
-    thalweg_entry_comm_created(*static_cast<const MPI_Comm*>(comm));
+    const MPI_Comm none = host()->comm_null;
+    thalweg_entry_comm_created((MPI_Comm)parent, made, made ? *static_cast<const MPI_Comm*>(comm) : none);
 }
-void thalweg_after_creation_fortran(int comm) {
+void thalweg_after_creation_in_group(const void* comm) {
+    void* const frame = __builtin_frame_address(0);
+    if (passes_by(frame)) return;
+    thalweg_entry_comm_created(host()->comm_null, 1, *static_cast<const MPI_Comm*>(comm));
+}
+void thalweg_after_creation_fortran(int parent, int made, int comm) {
+    if (!taking.load(std::memory_order_acquire)) return;
+    const Host& mpi = *host();
+    const MPI_Comm handle = made ? mpi.comm_of_fortran(comm) : mpi.comm_null;
+    thalweg_after_creation((ThalwegHandle)mpi.comm_of_fortran(parent), made, &handle);
+}
+void thalweg_after_creation_in_group_fortran(int comm) {
     if (!taking.load(std::memory_order_acquire)) return;
     const MPI_Comm handle = host()->comm_of_fortran(comm);
-    thalweg_after_creation(&handle);
+    thalweg_after_creation_in_group(&handle);
 }
 
 }  // extern "C"

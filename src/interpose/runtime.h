@@ -206,8 +206,10 @@ int thalweg_take_mpi_cancel(const int* request, int* error);
 /* Before a blocking collective, and after a communicator was made: where it may be set up. */
 void thalweg_meeting(ThalwegHandle comm);
 void thalweg_meeting_fortran(int comm);
-void thalweg_after_creation(const void* comm);
-void thalweg_after_creation_fortran(int comm);
+void thalweg_after_creation(ThalwegHandle parent, int made, const void* comm);
+void thalweg_after_creation_in_group(const void* comm);
+void thalweg_after_creation_fortran(int parent, int made, int comm);
+void thalweg_after_creation_in_group_fortran(int comm);
 
 /* Any definition of `name` but `self` in the loaded objects, else of P`name` (p`name` for Fortran); null when
  * there is none. */

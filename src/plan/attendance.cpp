@@ -191,7 +191,8 @@ void Attendance::agree(const World& world) {
     // is set in both where all ranks have the same]
     std::uint64_t any[5] = {!make_self_comm(), !completions_intercepted, level != MPI_THREAD_MULTIPLE, digest,
                             ~digest};
-    if (!combined(mpi.comm_world, mpi.bor, any) || any[0] != 0) return;
+    agree_on(mpi.comm_world, mpi.bor, any);
+    if (any[0] != 0) return;
     if (any[1] != 0) {
         why_not = Reason::completions;
         return;
@@ -218,11 +219,12 @@ Carrier Attendance::agree_on_carrier(MPI_Comm comm, const World& world, const Ra
         places == nullptr || !make_agent(world), port == nullptr,
         port != nullptr && places != nullptr && !Ports::knows_all(*port, *places, size), shm == nullptr,
         shm != nullptr && places != nullptr && !Ports::knows_neighbours(comm, *shm, *places, topology)};
-    if (!combined(comm, mpi.bor, any) || any[0] != 0) return Carrier::none;
+    agree_on(comm, mpi.bor, any);
+    if (any[0] != 0) return Carrier::none;
     const bool exchanges = any[1] == 0 && any[2] != 0, meets = any[3] == 0 && any[4] != 0;
     if (exchanges) any[1] = !Ports::exchange_addresses(comm, *port, *places, size);
     if (meets) any[3] = !Ports::meet_neighbours(comm, *shm, *places, topology);
-    if ((exchanges || meets) && !combined(comm, mpi.bor, any)) return Carrier::none;
+    if (exchanges || meets) agree_on(comm, mpi.bor, any);
     if (tries_ucx && any[1] != 0)
         THALWEG_LOG_AT(
             info, "nonblocking operations do not run over libucp: %s",
@@ -240,7 +242,8 @@ bool Attendance::ends_late() {
     if (!present()) return false;
     // [operations left, the callback is missing]
     std::uint64_t any[2] = {plans_alive(), !self_watched()};
-    return combined(host()->comm_world, host()->max, any) && any[0] != 0 && any[1] == 0;
+    agree_on(host()->comm_world, host()->max, any);
+    return any[0] != 0 && any[1] == 0;
 }
 
 void Attendance::end() {

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "model/repeated_timing.h"
+#include "plan/set_up.h"
 #include "transport/mpi/host.h"
 #include "transport/mpi/mpi_transport.h"
 
@@ -162,13 +163,14 @@ Network measure_network(MPI_Comm comm, const MpiTransport& channel, const Topolo
     std::unique_ptr<std::byte[]> data;
     if (takes_part) data.reset(new (std::nothrow) std::byte[parts * large_part_bytes]);
     std::uint64_t missing[1] = {takes_part && data == nullptr}, any[1] = {0};
-    if (mpi.Allreduce(missing, any, 1, mpi.uint64, mpi.max, comm) != MPI_SUCCESS || any[0] != 0) return {};
+    demand(mpi.Allreduce(missing, any, 1, mpi.uint64, mpi.max, comm));
+    if (any[0] != 0) return {};
     bool measured = true;
     if (rank == sender) measured = measure_as_sender(channel, receiver, data.get(), network);
     if (rank == receiver) measured = measure_as_receiver(channel, sender, data.get());
     std::uint64_t values[2] = {measured ? rounded(network.latency_ns) : 0,
                                measured ? rounded(network.bytes_per_second) : 0};
-    if (mpi.Bcast(values, 2, mpi.uint64, sender, comm) != MPI_SUCCESS) return {};
+    demand(mpi.Bcast(values, 2, mpi.uint64, sender, comm));
     return {values[0], values[1]};
 }
 

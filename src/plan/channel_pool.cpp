@@ -30,6 +30,12 @@ void ChannelPool::close() {
     host()->Comm_free(&comm_);
 }
 
+// Freeing it is collective.
+void ChannelPool::abandon() {
+    in_use_.store(~std::uint64_t{0}, std::memory_order_release);
+    capacity_ = 0;
+}
+
 int ChannelPool::pick(std::uint64_t in_use_anywhere, std::uint64_t seed) {
     std::uint64_t free = ~in_use_anywhere;
     if (free == 0) return -1;

@@ -16,10 +16,13 @@ namespace thalweg {
 class ChannelPool {
   public:
     // Makes the communicator. Collective over the world. False where MPI failed on this rank; the ranks then
-    // have to agree on close().
+    // have to agree on abandon().
     bool open();
     // Frees it. Collective over the world; does nothing where there is none.
     void close();
+
+    // Where some rank has none: leaves it to MPI_Finalize. Local.
+    void abandon();
 
     // Null handle unless open.
     MPI_Comm comm() const { return comm_; }

@@ -172,15 +172,17 @@ void Communicator::survey(MPI_Comm comm) {
         const std::uint64_t mine = world_.host_key();
         std::unique_ptr<std::uint64_t[]> keys(new (std::nothrow) std::uint64_t[size_]);
         std::uint64_t trouble[1] = {keys == nullptr};
-        if (!combined(comm, mpi.max, trouble) || trouble[0] != 0) return go_native(Reason::setup_failed);
-        if (mpi.Allgather(&mine, 1, mpi.uint64, keys.get(), 1, mpi.uint64, comm) != MPI_SUCCESS)
-            return go_native(Reason::setup_failed);
-        ready = ready && place(keys.get());
+        agree_on(comm, mpi.max, trouble);
+        if (trouble[0] != 0) return go_native(Reason::setup_failed);
+        const bool known =
+            mpi.Allgather(&mine, 1, mpi.uint64, keys.get(), 1, mpi.uint64, comm) == MPI_SUCCESS;
+        ready = ready && known && place(keys.get());
     } else {
         ready = ready && place(nullptr);
     }
     std::uint64_t trouble[1] = {!ready};
-    if (!combined(comm, mpi.max, trouble) || trouble[0] != 0) return go_native(Reason::setup_failed);
+    agree_on(comm, mpi.max, trouble);
+    if (trouble[0] != 0) return go_native(Reason::setup_failed);
     record_->nodes = topology_.nodes();
     phase_ = Phase::surveyed;
 }
@@ -210,7 +212,8 @@ void Communicator::open_channel(MPI_Comm comm) {
         // [trouble, the cap is reached, numbers in use, rank 0's seed]
         std::uint64_t any[4] = {!ready, full, world_.pool().in_use(),
                                 rank_ == 0 ? world_.pool().next_seed(world_.rank()) : 0};
-        if (!combined(comm, mpi.bor, any) || any[0] != 0) return go_native(Reason::setup_failed);
+        agree_on(comm, mpi.bor, any);
+        if (any[0] != 0) return go_native(Reason::setup_failed);
         const int number = any[1] != 0 ? -1 : ChannelPool::pick(any[2], any[3]);
         if (number < 0) break;
         opened = open_in_pool(comm, places, number);
@@ -267,7 +270,8 @@ bool Communicator::make_transport(const RankMap& places) try {
 Communicator::Opened Communicator::agree_on_opened(MPI_Comm comm, bool taken, bool opened) {
     const Network known = world_.network();
     std::uint64_t most[4] = {taken, !opened && !taken, known.latency_ns, known.bytes_per_second};
-    if (!combined(comm, host()->max, most) || most[1] != 0) return Opened::no;
+    agree_on(comm, host()->max, most);
+    if (most[1] != 0) return Opened::no;
     if (most[0] != 0) return Opened::taken;
     network_ = {most[2], most[3]};
     return Opened::yes;

@@ -135,18 +135,21 @@ void open_direct(MPI_Comm comm, Lane& lane, Ongoing* ongoing, int rank, int size
     bool ready = able && box.run != nullptr &&
                  attempt([&] { return !failed(expose(box, lane, ongoing->buffer().data())); });
     std::uint64_t most[2] = {!ready, box.key.size()};
-    if (!combined(comm, mpi.max, most) || most[0] != 0) return;
+    agree_on(comm, mpi.max, most);
+    if (most[0] != 0) return;
     box.key_room = (most[1] + 7) / 8 * 8;
     ready = attempt([&] { return address(box); });
     std::uint64_t trouble[1] = {!ready};
-    if (!combined(comm, mpi.max, trouble) || trouble[0] != 0) return;
+    agree_on(comm, mpi.max, trouble);
+    if (trouble[0] != 0) return;
     ready = mpi.Alltoallv(box.sent.data(), box.send_counts.data(), box.send_places.data(), mpi.byte,
                           box.received.data(), box.receive_counts.data(), box.receive_places.data(), mpi.byte,
                           comm) == MPI_SUCCESS;
     std::vector<Aim> aims;
     ready = ready && attempt([&] { return !failed(take_aim(box, lane, aims)); });
     trouble[0] = !ready;
-    if (!combined(comm, mpi.max, trouble) || trouble[0] != 0) {
+    agree_on(comm, mpi.max, trouble);
+    if (trouble[0] != 0) {
         THALWEG_LOG_AT(info, "persistent alltoall: memory cannot be put into; it is sent instead");
         return;
     }

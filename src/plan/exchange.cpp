@@ -80,7 +80,7 @@ Status attach(const Letters& letters, void* send, void* receive, bool copied, Pr
     return attach_side(sent, copied ? receive : send, copied, input, exchange.outgoing);
 }
 
-bool agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size, Traits& traits) {
+Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size) {
     const QuietErrors quiet(comm);
     std::uint64_t sums[2] = {0, 0};
     for (const Letter& letter : letters.outgoing) {
@@ -88,11 +88,9 @@ bool agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size, 
         sums[0] += letter.bytes;
         ++sums[1];
     }
-    if (!combined(comm, host()->sum, sums)) return false;
+    agree_on(comm, host()->sum, sums);
     const auto pairs = static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(size - 1);
-    traits.mean_bytes = pairs == 0 ? 0 : (sums[0] + pairs - 1) / pairs;
-    traits.messages = sums[1];
-    return true;
+    return {pairs == 0 ? 0 : (sums[0] + pairs - 1) / pairs, sums[1]};
 }
 
 namespace {
@@ -123,22 +121,23 @@ bool gather(MPI_Comm comm, int leader, Gathering& all) {
     const Host& mpi = *host();
     const auto own = static_cast<std::size_t>(leader);
     all.send_counts[own] = static_cast<int>(all.words.size());
-    if (mpi.Alltoall(all.send_counts.data(), 1, mpi.int_, all.receive_counts.data(), 1, mpi.int_, comm) !=
-        MPI_SUCCESS)
-        return false;
+    bool ready = mpi.Alltoall(all.send_counts.data(), 1, mpi.int_, all.receive_counts.data(), 1, mpi.int_,
+                              comm) == MPI_SUCCESS;
     std::size_t total = 0;
+    if (!ready) std::fill(all.receive_counts.begin(), all.receive_counts.end(), 0);
     for (std::size_t i = 0; i < all.receive_counts.size(); ++i) {
         all.receive_places[i] = static_cast<int>(total);
         total += static_cast<std::size_t>(all.receive_counts[i]);
     }
-    bool ready = total <= INT32_MAX;
+    ready = ready && total <= INT32_MAX;
     try {
         all.gathered.resize(ready ? total : 0);
     } catch (const std::bad_alloc&) {
         ready = false;
     }
     std::uint64_t trouble[1] = {!ready};
-    if (!combined(comm, mpi.max, trouble) || trouble[0] != 0) return false;
+    agree_on(comm, mpi.max, trouble);
+    if (trouble[0] != 0) return false;
     return mpi.Alltoallv(all.words.data(), all.send_counts.data(), all.send_places.data(), mpi.uint64,
                          all.gathered.data(), all.receive_counts.data(), all.receive_places.data(),
                          mpi.uint64, comm) == MPI_SUCCESS;
@@ -166,7 +165,8 @@ bool inform_leaders(MPI_Comm comm, const Letters& letters, int rank, const Topol
         ready = false;
     }
     std::uint64_t trouble[1] = {!ready};
-    if (!combined(comm, mpi.max, trouble) || trouble[0] != 0) return false;
+    agree_on(comm, mpi.max, trouble);
+    if (trouble[0] != 0) return false;
     const int leader = topology.ranks_on(topology.node_of(rank)).front();
     bool informed = gather(comm, leader, all);
     if (informed) try {
@@ -181,7 +181,8 @@ bool inform_leaders(MPI_Comm comm, const Letters& letters, int rank, const Topol
             informed = false;
         }
     trouble[0] = !informed;
-    if (!combined(comm, mpi.max, trouble) || trouble[0] != 0) return false;
+    agree_on(comm, mpi.max, trouble);
+    if (trouble[0] != 0) return false;
     exchange.hosts_informed = true;
     return true;
 }

@@ -68,11 +68,11 @@ struct Traits {
     std::uint64_t mean_bytes = 0;  // of an ordered pair of different ranks, rounded up
     std::uint64_t messages = 0;    // that have bytes, between different ranks
 };
-// Collective: one small allreduce. False, on all ranks or in an MPI that fails: not known.
-bool agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size, Traits& traits);
+// Collective: one small allreduce. Throws AgreementFailed (set_up.h).
+Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size);
 
 // Tells the leader of every host what its ranks exchange with other hosts: Exchange::crossing. Collective.
-// False, on all ranks alike: some lack memory, or MPI failed.
+// False, on all ranks alike: some lack memory, or MPI failed. Throws AgreementFailed.
 bool inform_leaders(MPI_Comm comm, const Letters& letters, int rank, const Topology& topology,
                     Exchange& exchange);
 

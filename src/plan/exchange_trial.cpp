@@ -22,7 +22,8 @@ bool Trial::make_room(MPI_Comm comm) {
     if (tried_ == nullptr) tried_.reset(new (std::nothrow) std::array<TrialCall, trial_calls>);
     std::uint64_t trouble[1] = {tried_ == nullptr};
     const QuietErrors quiet(comm);
-    return combined(comm, host()->max, trouble) && trouble[0] == 0;
+    agree_on(comm, host()->max, trouble);
+    return trouble[0] == 0;
 }
 
 void Trial::begin() { began_ns_ = now_ns(); }
@@ -43,7 +44,7 @@ void Trial::agree(MPI_Comm comm) {
         most[2 * i] = static_cast<std::uint64_t>((*tried_)[i].seconds * 1e9);
         most[2 * i + 1] = (*tried_)[i].bytes;
     }
-    if (!combined(comm, host()->max, most)) return turns.give_up();
+    agree_on(comm, host()->max, most);
     for (std::size_t i = 0; i < trial_calls; ++i)
         (*tried_)[i] = {1e-9 * static_cast<double>(most[2 * i]), most[2 * i + 1]};
     const TrialVerdict verdict = judge(*tried_, worth);

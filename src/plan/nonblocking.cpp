@@ -70,8 +70,7 @@ Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, Ca
     exchange.emplace();
     const auto ranks = static_cast<std::uint64_t>(state.size());
     Traits traits{assumed_pair_bytes, 0};
-    if (call.persistent && !agree_on_traits(call.comm, shape.letters, state.rank(), state.size(), traits))
-        traits = {assumed_pair_bytes, 0};
+    if (call.persistent) traits = agree_on_traits(call.comm, shape.letters, state.rank(), state.size());
     shape.decided_bytes = traits.mean_bytes;
     Decision decision = state.decide(call.collective, shape.decided_bytes);
     if (!decision.choice || decision.choice->algorithm->name != "node_leader") return decision;
@@ -174,6 +173,11 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         return nullptr;
     };
     if (communicator.phase() == Communicator::Phase::native) return declined_on(communicator.reason(), 0);
+    if (communicator.broken && !communicator.self_driven.state) {
+        error = raise(call.comm, "a nonblocking collective", Status::transport_failed,
+                      communicator.native_error());
+        return nullptr;
+    }
     Communicator::SelfDriven& self_driven = communicator.self_driven;
     if (self_driven.refused && !windows) return declined_on(*self_driven.refused, 0);
     CallShape shape;
@@ -244,6 +248,22 @@ void meet(MPI_Comm comm) {
     if (!Attendance::present() || comm == host()->comm_null) return;
     Communicator* const communicator = Communicator::existing(comm);
     if (communicator != nullptr && communicator->self_driven.wanted) set_up(comm, *communicator);
+}
+
+// Ranks that have the communicator would wait for one that has not. Nobody can be asked where only the
+// members of a group make it, and not all by one reduction where `parent` has two groups.
+bool made_everywhere(MPI_Comm parent, bool made) {
+    const World* const world = World::get();
+    const Host& mpi = *host();
+    int inter = 0;
+    bool all = false;
+    if (world == nullptr || parent == mpi.comm_null) return made;
+    const QuietErrors quiet(parent);
+    if (mpi.Comm_test_inter(parent, &inter) != MPI_SUCCESS || inter != 0) return made;
+    if (failed(world->locate(parent, all)) || !all) return made;
+    std::uint64_t missing[1] = {!made};
+    agree_on(parent, mpi.max, missing);
+    return missing[0] == 0;
 }
 
 void set_up_early(MPI_Comm comm) {

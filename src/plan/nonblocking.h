@@ -101,8 +101,10 @@ extern constinit std::atomic<int> set_ups_wanted;
 void want_no_set_up(Communicator::SelfDriven& self_driven) noexcept;
 // In a blocking collective on `comm`, before anything of it happens: sets it up where it waits for that.
 void meet(MPI_Comm comm);
-// After `comm` was created, in the collective call that did: THALWEG_SETUP=early.
+// After `comm` was created, in the collective call that did: THALWEG_SETUP=early. Throws AgreementFailed.
 void set_up_early(MPI_Comm comm);
+// Before that, in the same call on `parent`: whether all its ranks have made it. Throws AgreementFailed.
+bool made_everywhere(MPI_Comm parent, bool made);
 
 // Before the native MPI_Comm_free or MPI_Comm_disconnect: lets go of what the communicator has for these
 // operations; those that are pending go on.

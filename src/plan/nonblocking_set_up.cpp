@@ -50,7 +50,8 @@ std::shared_ptr<LaneNumber> claim_number(MPI_Comm comm, World& world, bool leads
         const bool full = world.channels.load() >= world.settings().max_communicators;
         // [trouble, the cap is reached, numbers in use, rank 0's seed]
         std::uint64_t any[4] = {!ready, full, pool.in_use(), leads ? pool.next_seed(world.rank()) : 0};
-        if (!combined(comm, mpi.bor, any) || any[0] != 0) return nullptr;
+        agree_on(comm, mpi.bor, any);
+        if (any[0] != 0) return nullptr;
         const int number = any[1] != 0 ? -1 : ChannelPool::pick(any[2], any[3]);
         why = Reason::too_many;
         if (number < 0) return nullptr;
@@ -64,7 +65,7 @@ std::shared_ptr<LaneNumber> claim_number(MPI_Comm comm, World& world, bool leads
             }
         std::uint64_t lost_anywhere[1] = {lost};
         why = Reason::setup_failed;
-        if (!combined(comm, mpi.max, lost_anywhere)) return nullptr;
+        agree_on(comm, mpi.max, lost_anywhere);
         if (lost_anywhere[0] == 0) return claimed;
     }
     why = Reason::too_many;
@@ -133,7 +134,7 @@ std::shared_ptr<NonblockingState> NonblockingState::set_up(MPI_Comm comm, Commun
     }
     const Network known = world.network();
     std::uint64_t most[3] = {!opened, known.latency_ns, known.bytes_per_second};
-    if (!combined(comm, host()->max, most)) most[0] = 1;
+    agree_on(comm, host()->max, most);
     if (most[0] != 0 || !ready) return nullptr;
     state->network_ = {most[1], most[2]};
     state->learn_network(comm);
@@ -165,7 +166,8 @@ void NonblockingState::learn_network(MPI_Comm comm) {
     } catch (const std::bad_alloc&) {
     }
     std::uint64_t trouble[1] = {channel == nullptr};
-    if (!combined(comm, host()->max, trouble) || trouble[0] != 0) return;
+    agree_on(comm, host()->max, trouble);
+    if (trouble[0] != 0) return;
     network_ = measure_network(comm, *channel, topology_);
     if (network_.known()) world_.learn(network_);
 }
@@ -221,7 +223,7 @@ std::shared_ptr<Lane> NonblockingState::make_plan_lane(MPI_Comm comm, std::size_
     }
     used[PlanNumbers::words] = lane_->broken();
     why = Reason::setup_failed;
-    if (!combined(comm, mpi.bor, used)) return nullptr;
+    agree_on(comm, mpi.bor, used);
     if (used[PlanNumbers::words] != 0) {
         lane_->fail();
         return nullptr;
@@ -266,7 +268,8 @@ std::shared_ptr<Lane> NonblockingState::make_plan_lane(MPI_Comm comm, std::size_
             ready = false;
         }
     std::uint64_t trouble[1] = {!ready ? 2u : !enough ? 1u : 0u};
-    if (!combined(comm, mpi.max, trouble) || trouble[0] != 0) {
+    agree_on(comm, mpi.max, trouble);
+    if (trouble[0] != 0) {
         why = trouble[0] == 1 ? Reason::too_many : Reason::setup_failed;
         return nullptr;
     }
@@ -288,7 +291,7 @@ std::shared_ptr<Lane> NonblockingState::make_named_plan_lane(MPI_Comm comm, std:
     }
     // [trouble, the communicator's lane is broken]
     std::uint64_t any[2] = {lane == nullptr || lane->live_operations() <= parts, lane_->broken()};
-    if (!combined(comm, host()->max, any)) return nullptr;
+    agree_on(comm, host()->max, any);
     if (any[1] != 0) lane_->fail();
     return any[0] != 0 || any[1] != 0 ? nullptr : lane;
 }

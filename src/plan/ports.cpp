@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/log.h"
+#include "plan/set_up.h"
 #include "topology/topology.h"
 #include "transport/mpi/host.h"
 #include "transport/ucx/ucx.h"
@@ -123,9 +124,10 @@ bool Ports::exchange_addresses(MPI_Comm comm, UcxPort& port, const RankMap& plac
     int bytes = static_cast<int>(own.size());
     // The reserve of every rank has room for what most_processes need; a rank without it could not go on.
     std::vector<int> sizes(static_cast<std::size_t>(size)), begins(static_cast<std::size_t>(size));
-    if (mpi.Allgather(&bytes, sizeof bytes, mpi.byte, sizes.data(), sizeof bytes, mpi.byte, comm) !=
-        MPI_SUCCESS)
-        return false;
+    std::uint64_t unknown[1] = {mpi.Allgather(&bytes, sizeof bytes, mpi.byte, sizes.data(), sizeof bytes,
+                                              mpi.byte, comm) != MPI_SUCCESS};
+    agree_on(comm, mpi.max, unknown);
+    if (unknown[0] != 0) return false;
     int total = 0;
     for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
         begins[rank] = total;

@@ -13,18 +13,34 @@
 
 namespace thalweg {
 
-// Each rank's values combined: the largest, or all bits. False: MPI failed.
-template <int count>
-bool combined(MPI_Comm comm, MPI_Op operation, std::uint64_t (&values)[count]) {
-    std::uint64_t all[count];
-    const Host& mpi = *host();
-    if (mpi.Allreduce(values, all, count, mpi.uint64, operation, comm) != MPI_SUCCESS) return false;
-    std::memcpy(values, all, sizeof all);
-    return true;
+// MPI failed on this rank in a call by which the ranks agree. The others may have agreed without it, and no
+// message can tell them any more. So the program's call fails, and the error handler of its communicator
+// decides, MPI's own by ending the job: to go on natively would leave the others waiting for this rank.
+struct AgreementFailed {
+    int error;  // MPI's
+};
+
+// For a call whose result all ranks rely on. Whatever fails before an agreement is carried into it instead.
+// Throws AgreementFailed.
+inline void demand(int error) {
+    if (error != MPI_SUCCESS) throw AgreementFailed{error};
 }
 
+// Each rank's values combined: the largest, or all bits. Throws AgreementFailed.
+template <int count>
+void agree_on(MPI_Comm comm, MPI_Op operation, std::uint64_t (&values)[count]) {
+    std::uint64_t all[count];
+    const Host& mpi = *host();
+    demand(mpi.Allreduce(values, all, count, mpi.uint64, operation, comm));
+    std::memcpy(values, all, sizeof all);
+}
+
+// After AgreementFailed in a call on `comm`: nothing more of ours runs on it, and its error handler is
+// called. What the program's call returns, where the handler returns.
+int give_up_on(MPI_Comm comm, const AgreementFailed& failure);
+
 // A number of the world's pool that all ranks of `comm` have claimed, where all of them are `ready`.
-// Collective. Null, on all ranks, with `why`.
+// Collective. Null, on all ranks, with `why`. Throws AgreementFailed.
 std::shared_ptr<LaneNumber> claim_number(MPI_Comm comm, World& world, bool leads, bool ready, Reason& why);
 
 }  // namespace thalweg

@@ -30,10 +30,9 @@ std::shared_ptr<WindowGround> WindowGround::make(MPI_Comm comm) {
         } catch (const std::bad_alloc&) {
         }
     std::uint64_t trouble[1] = {ground == nullptr};
-    const bool all = combined(comm, mpi.max, trouble) && trouble[0] == 0;
-    if (all) return ground;
-    if (made) mpi.Comm_free(&own);
-    return nullptr;
+    agree_on(comm, mpi.max, trouble);
+    // To free it is collective, and some rank may have none.
+    return trouble[0] == 0 ? ground : nullptr;
 }
 
 void WindowGround::close() {
@@ -219,7 +218,8 @@ bool add_part(Ongoing& ongoing, const World& world, std::unique_ptr<WindowTransp
 
 bool anywhere(MPI_Comm comm, bool trouble) {
     std::uint64_t any[1] = {trouble};
-    return !combined(comm, host()->max, any) || any[0] != 0;
+    agree_on(comm, host()->max, any);
+    return any[0] != 0;
 }
 
 }  // namespace

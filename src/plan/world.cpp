@@ -18,6 +18,7 @@
 #include "plan/place.h"
 #include "plan/presence.h"
 #include "plan/reserve.h"
+#include "plan/set_up.h"
 #include "thalweg/thalweg.h"
 #include "transport/mpi/host.h"
 
@@ -112,9 +113,10 @@ void World::agree() {
     mpi->Comm_group(mpi->comm_world, &world->group_);
     if (!world->agree_on_settings()) return;
     KeptMemory::set_limit(world->settings_.plan_memory);
-    const bool has_pool = world->pool_.open();
-    if (!world->find_places(has_pool) || !world->read_table()) return;
-    if (failed(world->steer()) || failed(make_keyvals())) return;
+    const bool has_pool = world->pool_.open(), has_keyvals = !failed(make_keyvals());
+    if (!world->find_places(has_pool, has_keyvals)) return;
+    world->read_table();
+    if (failed(world->steer())) return;
     for (std::size_t i = 0; i < collective_count; ++i) {
         world->leaves_one_host_[i] = native_on_one_host(static_cast<Collective>(i), world->table_);
         world->lowest_[i] = smallest_taken(static_cast<Collective>(i), world->table_);
@@ -146,8 +148,8 @@ bool World::agree_on_settings() {
 
     // The layout of this first message never changes, so that any two versions can find out that they differ.
     const std::uint64_t digest = build_digest();
-    std::uint64_t mine[2] = {digest, ~digest}, most[2];
-    if (mpi.Allreduce(mine, most, 2, mpi.uint64, mpi.max, mpi.comm_world) != MPI_SUCCESS) return false;
+    std::uint64_t most[2] = {digest, ~digest};
+    agree_on(mpi.comm_world, mpi.max, most);
     if (most[0] != ~most[1]) {
         if (rank_ == 0)
             THALWEG_LOG_AT(warn,
@@ -155,10 +157,10 @@ bool World::agree_on_settings() {
         return false;
     }
     SettingsBlob blob = settings_.to_blob();
-    if (mpi.Bcast(&blob, sizeof blob, mpi.byte, 0, mpi.comm_world) != MPI_SUCCESS) return false;
+    demand(mpi.Bcast(&blob, sizeof blob, mpi.byte, 0, mpi.comm_world));
     std::vector<std::string_view> differing;
     static_assert(option_count <= 64, "one bit per option");
-    if (rank_ != 0 && failed(settings_.adopt(blob, differing))) return false;
+    if (rank_ != 0 && failed(settings_.adopt(blob, differing))) throw AgreementFailed{MPI_ERR_OTHER};
     for (std::string_view variable : differing)
         differing_ |= 1ull << static_cast<unsigned>(find_option(variable) - options().data());
     steered_ = settings_;
@@ -174,8 +176,9 @@ void World::warn_of_differing(std::uint64_t options_differing) const {
 }
 
 // Who shares a host with whom, whether cores are short, and what else is known once all ranks have spoken.
-// Ends with the same single_host_, crowded_ and pool everywhere.
-bool World::find_places(bool has_pool) {
+// Ends with the same single_host_, crowded_ and pool everywhere. False, on all ranks: one has no keys for
+// attributes.
+bool World::find_places(bool has_pool, bool has_keyvals) {
     const Host& mpi = *host();
     const PlaceFacts facts = find_place();
     host_key_ = facts.host_key;
@@ -198,9 +201,7 @@ bool World::find_places(bool has_pool) {
         // The reserve of a rank that lacks memory has room for the table.
         const std::uint64_t mine[3] = {host_key_, facts.cores_key, facts.cores};
         std::vector<std::uint64_t> all(3 * static_cast<std::size_t>(size_));
-        if (mpi.Allgather(mine, sizeof mine, mpi.byte, all.data(), sizeof mine, mpi.byte, mpi.comm_world) !=
-            MPI_SUCCESS)
-            return false;
+        demand(mpi.Allgather(mine, sizeof mine, mpi.byte, all.data(), sizeof mine, mpi.byte, mpi.comm_world));
         sharers = 0;
         std::uint64_t claimed = 0;  // hardware threads of this host, those of every rank counted
         for (int rank = 0; rank < size_; ++rank) {
@@ -212,19 +213,20 @@ bool World::find_places(bool has_pool) {
         shares_cores_ = sharers > 1 || online < 1 || claimed > static_cast<std::uint64_t>(online);
     }
     // All ranks' words, or-ed. One host: no bit of the keys is set on one rank and clear on another.
-    std::uint64_t mine[5] = {host_key_, ~host_key_, sharers > facts.cores, !has_pool, differing_}, any[5];
-    if (mpi.Allreduce(mine, any, 5, mpi.uint64, mpi.bor, mpi.comm_world) != MPI_SUCCESS) return false;
+    std::uint64_t any[6] = {host_key_, ~host_key_, sharers > facts.cores,
+                            !has_pool, differing_, !has_keyvals};
+    agree_on(mpi.comm_world, mpi.bor, any);
     single_host_ = (any[0] & any[1]) == 0;
     crowded_ = any[2] != 0;
-    if (any[3] != 0) pool_.close();
+    if (any[3] != 0) pool_.abandon();
     warn_of_differing(any[4]);
-    return true;
+    return any[5] == 0;
 }
 
 // The tuning table that the user named, as rank 0 reads it. Not larger than what the reserve of every rank
 // holds.
-bool World::read_table() {
-    if (settings_.tuning.empty()) return true;
+void World::read_table() {
+    if (settings_.tuning.empty()) return;
     const Host& mpi = *host();
     std::string text;
     if (rank_ == 0) {
@@ -245,13 +247,10 @@ bool World::read_table() {
         }
     }
     std::uint64_t bytes = text.size();
-    if (mpi.Bcast(&bytes, 1, mpi.uint64, 0, mpi.comm_world) != MPI_SUCCESS) return false;
+    demand(mpi.Bcast(&bytes, 1, mpi.uint64, 0, mpi.comm_world));
     text.resize(bytes);
-    if (bytes != 0 &&
-        mpi.Bcast(text.data(), static_cast<int>(bytes), mpi.byte, 0, mpi.comm_world) != MPI_SUCCESS)
-        return false;
+    if (bytes != 0) demand(mpi.Bcast(text.data(), static_cast<int>(bytes), mpi.byte, 0, mpi.comm_world));
     table_ = std::move(text);
-    return true;
 }
 
 // Makes steering_ from steered_. Pre: steering_mutex_ is held, or nobody else knows this object yet.
@@ -367,8 +366,9 @@ Status World::locate(MPI_Comm comm, bool& all, RankMap* places) const try {
         const int count = std::min(at_a_time, size - done);
         for (int i = 0; i < count; ++i) ranks[i] = done + i;
         asked = mpi.Group_translate_ranks(group, count, ranks, group_, here) == MPI_SUCCESS;
-        all = asked && std::find(here, here + count, MPI_UNDEFINED) == here + count;
-        if (places == nullptr || !all) continue;
+        // A refusal is this rank's alone, and no word about where the ranks belong.
+        all = !asked || std::find(here, here + count, MPI_UNDEFINED) == here + count;
+        if (!asked || places == nullptr || !all) continue;
         for (int i = 0; i < count; ++i) found.append(here[i]);
     }
     mpi.Group_free(&group);

@@ -55,7 +55,8 @@ enum class Wanted : std::uint8_t { automatic, native, algorithm };
 
 class World {
   public:
-    // Collective over the world, after the native MPI_Init. Opens the gate when all ranks agreed.
+    // Collective over the world, after the native MPI_Init. Opens the gate when all ranks agreed. Throws
+    // AgreementFailed (set_up.h).
     static void agree();
     // Null unless the world agreed and has not been left.
     static World* get();
@@ -127,9 +128,9 @@ class World {
   private:
     World() = default;
     bool agree_on_settings();
-    bool find_places(bool has_pool);
+    bool find_places(bool has_pool, bool has_keyvals);
     void warn_of_differing(std::uint64_t options_differing) const;
-    bool read_table();
+    void read_table();
     Status steer();
     void set_gates();
 

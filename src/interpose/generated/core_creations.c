@@ -9,7 +9,7 @@ int wrap_MPI_Comm_dup(ThalwegHandle comm, void* newcomm) {
     Next_MPI_Comm_dup* next = (Next_MPI_Comm_dup*)thalweg_next(&next_MPI_Comm_dup);
     if (next == NULL) return thalweg_missing_error();
     int error = next(comm, newcomm);
-    if (error == 0) thalweg_after_creation(newcomm);
+    thalweg_after_creation(comm, error == 0, newcomm);
     return error;
 }
 
@@ -23,7 +23,7 @@ int wrap_MPI_Comm_dup_with_info(ThalwegHandle comm, ThalwegHandle info, void* ne
             (Next_MPI_Comm_dup_with_info*)thalweg_next(&next_MPI_Comm_dup_with_info);
     if (next == NULL) return thalweg_missing_error();
     int error = next(comm, info, newcomm);
-    if (error == 0) thalweg_after_creation(newcomm);
+    thalweg_after_creation(comm, error == 0, newcomm);
     return error;
 }
 
@@ -35,7 +35,7 @@ int wrap_MPI_Comm_split(ThalwegHandle comm, int color, int key, void* newcomm) {
     Next_MPI_Comm_split* next = (Next_MPI_Comm_split*)thalweg_next(&next_MPI_Comm_split);
     if (next == NULL) return thalweg_missing_error();
     int error = next(comm, color, key, newcomm);
-    if (error == 0) thalweg_after_creation(newcomm);
+    thalweg_after_creation(comm, error == 0, newcomm);
     return error;
 }
 
@@ -48,7 +48,7 @@ int wrap_MPI_Comm_split_type(ThalwegHandle comm, int split_type, int key, Thalwe
     Next_MPI_Comm_split_type* next = (Next_MPI_Comm_split_type*)thalweg_next(&next_MPI_Comm_split_type);
     if (next == NULL) return thalweg_missing_error();
     int error = next(comm, split_type, key, info, newcomm);
-    if (error == 0) thalweg_after_creation(newcomm);
+    thalweg_after_creation(comm, error == 0, newcomm);
     return error;
 }
 
@@ -60,7 +60,7 @@ int wrap_MPI_Comm_create(ThalwegHandle comm, ThalwegHandle group, void* newcomm)
     Next_MPI_Comm_create* next = (Next_MPI_Comm_create*)thalweg_next(&next_MPI_Comm_create);
     if (next == NULL) return thalweg_missing_error();
     int error = next(comm, group, newcomm);
-    if (error == 0) thalweg_after_creation(newcomm);
+    thalweg_after_creation(comm, error == 0, newcomm);
     return error;
 }
 
@@ -73,7 +73,7 @@ int wrap_MPI_Comm_create_group(ThalwegHandle comm, ThalwegHandle group, int tag,
     Next_MPI_Comm_create_group* next = (Next_MPI_Comm_create_group*)thalweg_next(&next_MPI_Comm_create_group);
     if (next == NULL) return thalweg_missing_error();
     int error = next(comm, group, tag, newcomm);
-    if (error == 0) thalweg_after_creation(newcomm);
+    if (error == 0) thalweg_after_creation_in_group(newcomm);
     return error;
 }
 
@@ -85,7 +85,7 @@ int wrap_MPI_Intercomm_merge(ThalwegHandle intercomm, int high, void* newintraco
     Next_MPI_Intercomm_merge* next = (Next_MPI_Intercomm_merge*)thalweg_next(&next_MPI_Intercomm_merge);
     if (next == NULL) return thalweg_missing_error();
     int error = next(intercomm, high, newintracomm);
-    if (error == 0) thalweg_after_creation(newintracomm);
+    thalweg_after_creation(intercomm, error == 0, newintracomm);
     return error;
 }
 
@@ -99,7 +99,7 @@ int wrap_MPI_Cart_create(ThalwegHandle comm_old, int ndims, const void* dims, co
     Next_MPI_Cart_create* next = (Next_MPI_Cart_create*)thalweg_next(&next_MPI_Cart_create);
     if (next == NULL) return thalweg_missing_error();
     int error = next(comm_old, ndims, dims, periods, reorder, comm_cart);
-    if (error == 0) thalweg_after_creation(comm_cart);
+    thalweg_after_creation(comm_old, error == 0, comm_cart);
     return error;
 }
 
@@ -111,7 +111,7 @@ int wrap_MPI_Cart_sub(ThalwegHandle comm, const void* remain_dims, void* newcomm
     Next_MPI_Cart_sub* next = (Next_MPI_Cart_sub*)thalweg_next(&next_MPI_Cart_sub);
     if (next == NULL) return thalweg_missing_error();
     int error = next(comm, remain_dims, newcomm);
-    if (error == 0) thalweg_after_creation(newcomm);
+    thalweg_after_creation(comm, error == 0, newcomm);
     return error;
 }
 
@@ -125,7 +125,7 @@ int wrap_MPI_Graph_create(ThalwegHandle comm_old, int nnodes, const void* index,
     Next_MPI_Graph_create* next = (Next_MPI_Graph_create*)thalweg_next(&next_MPI_Graph_create);
     if (next == NULL) return thalweg_missing_error();
     int error = next(comm_old, nnodes, index, edges, reorder, comm_graph);
-    if (error == 0) thalweg_after_creation(comm_graph);
+    thalweg_after_creation(comm_old, error == 0, comm_graph);
     return error;
 }
 
@@ -142,7 +142,7 @@ int wrap_MPI_Dist_graph_create(ThalwegHandle comm_old, int n, const void* source
     Next_MPI_Dist_graph_create* next = (Next_MPI_Dist_graph_create*)thalweg_next(&next_MPI_Dist_graph_create);
     if (next == NULL) return thalweg_missing_error();
     int error = next(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph);
-    if (error == 0) thalweg_after_creation(comm_dist_graph);
+    thalweg_after_creation(comm_old, error == 0, comm_dist_graph);
     return error;
 }
 
@@ -162,6 +162,6 @@ int wrap_MPI_Dist_graph_create_adjacent(ThalwegHandle comm_old, int indegree, co
     if (next == NULL) return thalweg_missing_error();
     int error = next(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info,
             reorder, comm_dist_graph);
-    if (error == 0) thalweg_after_creation(comm_dist_graph);
+    thalweg_after_creation(comm_old, error == 0, comm_dist_graph);
     return error;
 }

@@ -23,7 +23,7 @@ static void body_mpi_comm_dup(ThalwegNext* record, PARAMETERS_mpi_comm_dup) {
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
     next(comm, newcomm, ierror);
-    if (*ierror == 0) thalweg_after_creation_fortran(*newcomm);
+    thalweg_after_creation_fortran(*comm, *ierror == 0, *newcomm);
 }
 
 THALWEG_FORTRAN_NAME(mpi_comm_dup, mpi_comm_dup)
@@ -46,7 +46,7 @@ static void body_mpi_comm_dup_with_info(ThalwegNext* record, PARAMETERS_mpi_comm
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
     next(comm, info, newcomm, ierror);
-    if (*ierror == 0) thalweg_after_creation_fortran(*newcomm);
+    thalweg_after_creation_fortran(*comm, *ierror == 0, *newcomm);
 }
 
 THALWEG_FORTRAN_NAME(mpi_comm_dup_with_info, mpi_comm_dup_with_info)
@@ -69,7 +69,7 @@ static void body_mpi_comm_split(ThalwegNext* record, PARAMETERS_mpi_comm_split) 
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
     next(comm, color, key, newcomm, ierror);
-    if (*ierror == 0) thalweg_after_creation_fortran(*newcomm);
+    thalweg_after_creation_fortran(*comm, *ierror == 0, *newcomm);
 }
 
 THALWEG_FORTRAN_NAME(mpi_comm_split, mpi_comm_split)
@@ -93,7 +93,7 @@ static void body_mpi_comm_split_type(ThalwegNext* record, PARAMETERS_mpi_comm_sp
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
     next(comm, split_type, key, info, newcomm, ierror);
-    if (*ierror == 0) thalweg_after_creation_fortran(*newcomm);
+    thalweg_after_creation_fortran(*comm, *ierror == 0, *newcomm);
 }
 
 THALWEG_FORTRAN_NAME(mpi_comm_split_type, mpi_comm_split_type)
@@ -116,7 +116,7 @@ static void body_mpi_comm_create(ThalwegNext* record, PARAMETERS_mpi_comm_create
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
     next(comm, group, newcomm, ierror);
-    if (*ierror == 0) thalweg_after_creation_fortran(*newcomm);
+    thalweg_after_creation_fortran(*comm, *ierror == 0, *newcomm);
 }
 
 THALWEG_FORTRAN_NAME(mpi_comm_create, mpi_comm_create)
@@ -139,7 +139,7 @@ static void body_mpi_comm_create_group(ThalwegNext* record, PARAMETERS_mpi_comm_
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
     next(comm, group, tag, newcomm, ierror);
-    if (*ierror == 0) thalweg_after_creation_fortran(*newcomm);
+    if (*ierror == 0) thalweg_after_creation_in_group_fortran(*newcomm);
 }
 
 THALWEG_FORTRAN_NAME(mpi_comm_create_group, mpi_comm_create_group)
@@ -162,7 +162,7 @@ static void body_mpi_intercomm_merge(ThalwegNext* record, PARAMETERS_mpi_interco
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
     next(intercomm, high, newintracomm, ierror);
-    if (*ierror == 0) thalweg_after_creation_fortran(*newintracomm);
+    thalweg_after_creation_fortran(*intercomm, *ierror == 0, *newintracomm);
 }
 
 THALWEG_FORTRAN_NAME(mpi_intercomm_merge, mpi_intercomm_merge)
@@ -186,7 +186,7 @@ static void body_mpi_cart_create(ThalwegNext* record, PARAMETERS_mpi_cart_create
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
     next(comm_old, ndims, dims, periods, reorder, comm_cart, ierror);
-    if (*ierror == 0) thalweg_after_creation_fortran(*comm_cart);
+    thalweg_after_creation_fortran(*comm_old, *ierror == 0, *comm_cart);
 }
 
 THALWEG_FORTRAN_NAME(mpi_cart_create, mpi_cart_create)
@@ -209,7 +209,7 @@ static void body_mpi_cart_sub(ThalwegNext* record, PARAMETERS_mpi_cart_sub) {
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
     next(comm, remain_dims, newcomm, ierror);
-    if (*ierror == 0) thalweg_after_creation_fortran(*newcomm);
+    thalweg_after_creation_fortran(*comm, *ierror == 0, *newcomm);
 }
 
 THALWEG_FORTRAN_NAME(mpi_cart_sub, mpi_cart_sub)
@@ -233,7 +233,7 @@ static void body_mpi_graph_create(ThalwegNext* record, PARAMETERS_mpi_graph_crea
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
     next(comm_old, nnodes, index, edges, reorder, comm_graph, ierror);
-    if (*ierror == 0) thalweg_after_creation_fortran(*comm_graph);
+    thalweg_after_creation_fortran(*comm_old, *ierror == 0, *comm_graph);
 }
 
 THALWEG_FORTRAN_NAME(mpi_graph_create, mpi_graph_create)
@@ -258,7 +258,7 @@ static void body_mpi_dist_graph_create(ThalwegNext* record, PARAMETERS_mpi_dist_
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
     next(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph, ierror);
-    if (*ierror == 0) thalweg_after_creation_fortran(*comm_dist_graph);
+    thalweg_after_creation_fortran(*comm_old, *ierror == 0, *comm_dist_graph);
 }
 
 THALWEG_FORTRAN_NAME(mpi_dist_graph_create, mpi_dist_graph_create)
@@ -286,7 +286,7 @@ static void body_mpi_dist_graph_create_adjacent(ThalwegNext* record,
     if (ierror == NULL) ierror = &own_error;
     next(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder,
             comm_dist_graph, ierror);
-    if (*ierror == 0) thalweg_after_creation_fortran(*comm_dist_graph);
+    thalweg_after_creation_fortran(*comm_old, *ierror == 0, *comm_dist_graph);
 }
 
 THALWEG_FORTRAN_NAME(mpi_dist_graph_create_adjacent, mpi_dist_graph_create_adjacent)

@@ -86,7 +86,9 @@ def c_wrapper(call):
         out += lines(
             *get_next,
             f"    int error = next({arguments});",
-            f"    if (error == 0) thalweg_after_creation({call.new_communicator()});",
+            f"    if (error == 0) thalweg_after_creation_in_group({call.new_communicator()});"
+            if call.parent() is None
+            else f"    thalweg_after_creation({call.parent()}, error == 0, {call.new_communicator()});",
             "    return error;",
         )
     elif call.template == "finalize":

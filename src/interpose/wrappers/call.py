@@ -50,6 +50,10 @@ class Call:
             return "1", "request"
         return ("*" if fortran else "") + count, "array_of_requests"
 
+    def parent(self):
+        """The communicator whose ranks all take part in making one; None where only those of a group do."""
+        return None if self.name == "MPI_Comm_create_group" else self.parameters[0][1]
+
     def new_communicator(self):
         return next(name for kind, name in reversed(self.parameters) if kind == "void*")
 

@@ -76,7 +76,9 @@ def fortran_wrapper(call):
             *get_next,
             *own_error,
             f"    next({arguments});",
-            f"    if (*{last} == 0) thalweg_after_creation_fortran(*{call.new_communicator()});",
+            f"    if (*{last} == 0) thalweg_after_creation_in_group_fortran(*{call.new_communicator()});"
+            if call.parent() is None
+            else f"    thalweg_after_creation_fortran(*{names[0]}, *{last} == 0, *{call.new_communicator()});",
         )
     elif call.template == "finalize":
         out += lines(*get_next, "    thalweg_before_finalize();", f"    next({arguments});")

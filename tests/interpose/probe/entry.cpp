@@ -115,7 +115,7 @@ int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, in
 
 void thalweg_entry_completions_intercepted(int all) { completions = all; }
 void thalweg_entry_meeting(MPI_Comm) {}
-void thalweg_entry_comm_created(MPI_Comm) { ++created; }
+void thalweg_entry_comm_created(MPI_Comm, int made, MPI_Comm) { created += made; }
 
 // Taken, it is the native operation.
 int thalweg_entry_collective(const ThalwegCall* call, int* error) {

@@ -1,0 +1,86 @@
+/* Between Thalweg and the MPI library: one call fails on one rank, which has taken part in it.
+ *
+ *   THALWEG_TEST_FAULT=Allreduce:3:1    the third MPI_Allreduce that Thalweg itself makes on rank 1; or
+ * Allgather, Allgatherv, Bcast, Comm_create; or Comm_split: the program's own THALWEG_TEST_FAULT=count:1
+ * none: rank 1 says at its end how often each was called
+ *
+ * Preloaded behind the preload object. It defines PMPI_Init, so that Thalweg takes it for the library's own
+ * file; what it lacks is found in the library, which it is linked to. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { Allreduce, Allgather, Allgatherv, Bcast, Comm_create, Comm_split, functions };
+static const char* const names[functions] = {"Allreduce", "Allgather",   "Allgatherv",
+                                             "Bcast",     "Comm_create", "Comm_split"};
+static int calls[functions];
+
+static void* next_of(const char* name) {
+    void* const address = dlsym(RTLD_NEXT, name);
+    if (address == NULL) abort();
+    return address;
+}
+
+static int own_rank(void) {
+    int rank = 0;
+    int (*comm_rank)(MPI_Comm, int*);
+    *(void**)&comm_rank = next_of("PMPI_Comm_rank");
+    comm_rank(MPI_COMM_WORLD, &rank);
+    return rank;
+}
+
+/* Called by Thalweg, and this is the call that fails. */
+static int fails(int function, const void* caller) {
+    const char* const wish = getenv("THALWEG_TEST_FAULT");
+    char name[32];
+    int which = 0, rank = 0;
+    Dl_info from;
+    if (wish == NULL) return 0;
+    if (function != Comm_split &&
+        (dladdr(caller, &from) == 0 || strstr(from.dli_fname, "libthalweg-") == NULL))
+        return 0;
+    ++calls[function];
+    return sscanf(wish, "%31[A-Za-z_]:%d:%d", name, &which, &rank) == 3 &&
+           strcmp(name, names[function]) == 0 && calls[function] == which && own_rank() == rank;
+}
+
+#define CALLER __builtin_return_address(0)
+#define FAULTY(symbol, function, parameters, arguments) \
+    int symbol parameters {                             \
+        int(*next) parameters;                          \
+        const int failing = fails(function, CALLER);    \
+        *(void**)&next = next_of(#symbol);              \
+        const int code = next arguments;                \
+        return failing ? MPI_ERR_OTHER : code;          \
+    }
+
+int PMPI_Init(int* argc, char*** argv) {
+    int (*next)(int*, char***);
+    *(void**)&next = next_of("PMPI_Init");
+    return next(argc, argv);
+}
+FAULTY(PMPI_Allreduce, Allreduce,
+       (const void* send, void* receive, int count, MPI_Datatype type, MPI_Op operation, MPI_Comm comm),
+       (send, receive, count, type, operation, comm))
+FAULTY(PMPI_Allgather, Allgather,
+       (const void* send, int sent, MPI_Datatype send_type, void* receive, int received,
+        MPI_Datatype receive_type, MPI_Comm comm),
+       (send, sent, send_type, receive, received, receive_type, comm))
+FAULTY(PMPI_Allgatherv, Allgatherv,
+       (const void* send, int sent, MPI_Datatype send_type, void* receive, const int* counts,
+        const int* places, MPI_Datatype receive_type, MPI_Comm comm),
+       (send, sent, send_type, receive, counts, places, receive_type, comm))
+FAULTY(PMPI_Bcast, Bcast, (void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm),
+       (buffer, count, type, root, comm))
+FAULTY(PMPI_Comm_create, Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm* made), (comm, group, made))
+FAULTY(MPI_Comm_split, Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm* made),
+       (comm, color, key, made))
+
+__attribute__((destructor)) static void say(void) {
+    const char* const wish = getenv("THALWEG_TEST_FAULT");
+    if (wish == NULL || strncmp(wish, "count:", 6) != 0 || calls[Allreduce] == 0) return;
+    for (int i = 0; i < functions; ++i) fprintf(stderr, "called %s %d\n", names[i], calls[i]);
+}
