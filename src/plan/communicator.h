@@ -119,6 +119,8 @@ class Communicator {
 
     // The channel failed: nothing more can run on it.
     bool broken = false;
+    // Ranks could not agree here (AgreementFailed): what the others do on it is not known any more.
+    bool out_of_step = false;
     // The MPI error code behind that failure; MPI_SUCCESS where MPI reported none.
     int native_error() const;
 

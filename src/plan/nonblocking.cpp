@@ -173,7 +173,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         return nullptr;
     };
     if (communicator.phase() == Communicator::Phase::native) return declined_on(communicator.reason(), 0);
-    if (communicator.broken && !communicator.self_driven.state) {
+    if (communicator.out_of_step) {
         error = raise(call.comm, "a nonblocking collective", Status::transport_failed,
                       communicator.native_error());
         return nullptr;
