@@ -6,6 +6,8 @@
 namespace thalweg::bench {
 namespace {
 
+std::size_t memory(std::size_t bytes, int) { return bytes; }
+
 void prepare(const Buffers& buffers, int rank, int, int root, std::uint64_t seed) {
     if (rank == root) {
         fill_pattern(buffers.data, buffers.bytes, seed);
@@ -27,6 +29,6 @@ std::uint64_t check(const Buffers& buffers, int, int, int, std::uint64_t seed) {
 }  // namespace
 
 extern const Case bcast_case;
-const Case bcast_case{"bcast", prepare, call, check};
+const Case bcast_case{"bcast", memory, prepare, call, check};
 
 }  // namespace thalweg::bench

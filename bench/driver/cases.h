@@ -9,7 +9,8 @@
 
 namespace thalweg::bench {
 
-// One call's memory. The driver owns it; a case fills and checks it.
+// One call's memory. The driver owns it; a case fills and checks it. `bytes` is the size of the collective by
+// its definition: the message, a rank's block, the vector.
 struct Buffers {
     unsigned char* data = nullptr;
     std::size_t bytes = 0;
@@ -17,6 +18,8 @@ struct Buffers {
 
 struct Case {
     std::string_view name;
+    // How much memory a call of `bytes` needs on each rank.
+    std::size_t (*memory)(std::size_t bytes, int size);
     // Before the call: what this rank contributes, and poison everywhere else. `seed` differs for every call.
     void (*prepare)(const Buffers&, int rank, int size, int root, std::uint64_t seed);
     // The call. `native` goes past every interposer (PMPI); otherwise the program's own MPI call.

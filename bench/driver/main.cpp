@@ -96,25 +96,27 @@ Driver::~Driver() {
 
 // A communicator is set up for schedules once it has carried enough; that is not what a column measures.
 void Driver::set_up(const Column& column) {
-    memory_.resize(set_up_bytes);
     for (int i = 0; i < set_up_calls; ++i) measure(column, ours_comm_, set_up_bytes, 1, nullptr);
 }
 
 // `calls` back-to-back calls on as many buffers; seconds per call. series: where to add counters and checks,
 // or null for warm-up.
 double Driver::measure(const Column& column, MPI_Comm comm, std::size_t bytes, int calls, Series* series) {
+    const std::size_t each = case_->memory(bytes, session_.size);
+    memory_.resize(std::max(memory_.size(), each * static_cast<std::size_t>(calls)));
+    const auto buffers = [&](int i) {
+        return Buffers{memory_.data() + static_cast<std::size_t>(i) * each, bytes};
+    };
     for (int i = 0; i < calls; ++i)
-        case_->prepare({memory_.data() + static_cast<std::size_t>(i) * bytes, bytes}, session_.rank,
-                       session_.size, config_.root, seed_ + static_cast<std::uint64_t>(i));
+        case_->prepare(buffers(i), session_.rank, session_.size, config_.root,
+                       seed_ + static_cast<std::uint64_t>(i));
     PMPI_Barrier(session_.control);
     const LinkCounters before = session_.links.read();
     const double instant = session_.agree_on_start();
     session_.await(instant);
     const double begin = now();
-    for (int i = 0; i < calls; ++i) {
-        const Buffers buffers{memory_.data() + static_cast<std::size_t>(i) * bytes, bytes};
-        if (case_->call(buffers, config_.root, comm, column.native) != MPI_SUCCESS) die("the call failed");
-    }
+    for (int i = 0; i < calls; ++i)
+        if (case_->call(buffers(i), config_.root, comm, column.native) != MPI_SUCCESS) die("the call failed");
     const double end = now();
     double mine[2] = {end - (session_.shared_clock ? instant : begin),
                       session_.shared_clock ? begin - instant : 0.0},
@@ -123,8 +125,8 @@ double Driver::measure(const Column& column, MPI_Comm comm, std::size_t bytes, i
     const LinkCounters crossed = session_.links.read() - before;
     std::uint64_t wrong = 0, wrong_all = 0;
     for (int i = 0; i < calls; ++i)
-        wrong += case_->check({memory_.data() + static_cast<std::size_t>(i) * bytes, bytes}, session_.rank,
-                              session_.size, config_.root, seed_ + static_cast<std::uint64_t>(i));
+        wrong += case_->check(buffers(i), session_.rank, session_.size, config_.root,
+                              seed_ + static_cast<std::uint64_t>(i));
     PMPI_Allreduce(&wrong, &wrong_all, 1, MPI_UINT64_T, MPI_SUM, session_.control);
     seed_ += static_cast<std::uint64_t>(calls);
     wrong_total_ += wrong_all;
@@ -155,7 +157,7 @@ void Driver::drop_slow(const Point& point, std::vector<Series>& series) const {
 
 void Driver::measure_point(const Point& point) {
     const int calls = std::max(1, point.back_to_back);
-    memory_.resize(std::max<std::size_t>(1, point.bytes * static_cast<std::size_t>(calls)));
+    memory_.resize(case_->memory(point.bytes, session_.size) * static_cast<std::size_t>(calls));
     const std::size_t warm_up_bytes =
         point.warm_up_bytes > 0 ? std::min(point.warm_up_bytes, point.bytes) : point.bytes;
     std::vector<Series> series(point.columns.size());

@@ -273,6 +273,32 @@ TEST(Document, HoldsATableForEachMpiAndItsCommit) {
     EXPECT_NE(text.find("3.00"), std::string::npos);
 }
 
+TEST(Document, BlockingCollectivesStandApartFromBroadcasts) {
+    std::vector<Row> rows{row("native", "decide", 1, {6, 6, 6}), row("thalweg", "decide", 1, {2, 2, 2})};
+    for (const char* collective : {"allgather", "allreduce"})
+        for (const char* column : {"native", "native (A/A)", "thalweg"}) {
+            rows.push_back(row(column, "decide", 2, {8, 8, 8}));
+            rows.back().collective = collective;
+            rows.back().context["ranks"] = 4;
+            rows.back().context["shape"] = "4x1";
+            rows.back().algorithm = std::string(column) == "thalweg" ? "ring" : "";
+        }
+    const auto lines = summarize(rows);
+    ASSERT_EQ(lines.size(), 3u);
+    EXPECT_EQ(lines[0].collective, "allgather");
+    // Three blocks of 1 MiB must enter each host, and half the vector cross twice; each beyond the burst.
+    EXPECT_DOUBLE_EQ(lines[0].limit_seconds, (3 * 1048576 - 48576) / 1e6 + 0.5);
+    EXPECT_DOUBLE_EQ(lines[1].limit_seconds, (1.5 * 1048576 - 48576) / 1e6 + 1);
+    const std::string text = document(rows);
+    const auto section = text.find("## Blocking allgather and allreduce");
+    ASSERT_NE(section, std::string::npos);
+    EXPECT_LT(text.find("## mpich"), section);
+    EXPECT_NE(text.find("### mpich, blocking", section), std::string::npos);
+    EXPECT_NE(text.find("MPI_Allgather:", section), std::string::npos);
+    EXPECT_NE(text.find("MPI_Allreduce:", section), std::string::npos);
+    EXPECT_EQ(document({rows[0], rows[1]}).find("Blocking"), std::string::npos);
+}
+
 TEST(Document, TheShareOfTheAlgorithmIsOfThePointsThatHaveATwin) {
     std::vector<Row> rows =
         counted_alike({row("native", "screen", 1, {6}), row("native scatter_ring", "screen", 1, {6.1}),
@@ -360,6 +386,28 @@ TEST(Proof, ALinearBroadcastLeavesTheRootsHostOncePerRemoteRank) {
     ASSERT_TRUE(link_claim("linear", 4, 2, 0, 1000000, claim, why)) << why;
     EXPECT_EQ(claim.tx_bytes, 6u * 1000000);
     EXPECT_EQ(claim.messages, 6u);
+}
+
+TEST(Proof, OtherCollectivesSendWhatTheirSchedulesSay) {
+    LinkClaim claim;
+    std::string why;
+    ASSERT_TRUE(link_claim("ring", 4, 1, 0, 100000, claim, why, Collective::allgather)) << why;
+    EXPECT_EQ(claim.tx_bytes, 3u * 100000);
+    ASSERT_TRUE(link_claim("ring:chunk_bytes=0", 4, 1, 0, 800000, claim, why, Collective::allreduce)) << why;
+    EXPECT_EQ(claim.tx_bytes, 6u * 200000);
+    EXPECT_FALSE(link_claim("binomial", 4, 1, 0, 100000, claim, why, Collective::allgather));
+    // A small block is counted where enough of them cross.
+    Row counted = row("thalweg", "decide", 1, {1});
+    counted.collective = "allgather";
+    counted.algorithm = "ring";
+    counted.bytes = 32768;
+    ASSERT_TRUE(link_claim("ring", 4, 1, 0, counted.bytes, claim, why, Collective::allgather));
+    counted.tx_bytes = expected_tx_bytes(claim).low;
+    EXPECT_EQ(prove(counted, 4, 1), Proof::agrees);
+    counted.tx_bytes *= 0.5;
+    EXPECT_EQ(prove(counted, 4, 1), Proof::differs);
+    counted.bytes = 1024;
+    EXPECT_EQ(prove(counted, 4, 1), Proof::not_counted);
 }
 
 TEST(Proof, ACounterThatDisagreesIsSeen) {

@@ -51,7 +51,16 @@ int show_table(const std::vector<std::string>& files, bool markdown, bool column
     const auto lines = summarize(rows);
     fmt::print("{}", others);
     if (!others.empty() && lines.empty()) return 0;
-    fmt::print("{}", format_table(lines, markdown));
+    std::string_view collective;  // each has a table of its own
+    for (std::size_t begin = 0, end = 0; begin < lines.size(); begin = end) {
+        while (end < lines.size() && lines[end].collective == lines[begin].collective) ++end;
+        if (!collective.empty()) fmt::print("\n");
+        collective = lines[begin].collective;
+        if (collective != "bcast") fmt::print("{}\n\n", collective);
+        fmt::print("{}", format_table({lines.begin() + static_cast<std::ptrdiff_t>(begin),
+                                       lines.begin() + static_cast<std::ptrdiff_t>(end)},
+                                      markdown));
+    }
     std::vector<double> gains;
     int undecided = 0, slower = 0;
     for (const auto& line : lines) {
@@ -116,6 +125,61 @@ void add_shape_options(CLI::App& verb, Shape& shape) {
     verb.add_option("--rate", shape.rate, "rate of each link, each direction")->capture_default_str();
     verb.add_option("--rails", shape.rails, "links per host")->capture_default_str();
 }
+
+// One blocking collective: its options are read into `request`.
+struct Blocking {
+    explicit Blocking(const char* collective) : request(standard_request(collective)) {}
+
+    void add(CLI::App& app, const char* text) {
+        verb = app.add_subcommand(request.collective, text);
+        verb->footer(race_rule());
+        add_shape_options(*verb, request.shape);
+        sizes = verb->add_option("--bytes", request.sizes,
+                                 "sizes by the collective's definition, comma-separated")
+                    ->delimiter(',')
+                    ->capture_default_str();
+        // A choice may hold commas itself, so it is one per option.
+        verb->add_option("--ours", ours,
+                         "an algorithm of ours to measure besides the automatic choice (repeatable)");
+        verb->add_option("--screen-samples", request.screen_samples, "samples of each column at first")
+            ->check(CLI::Range(1, 1000));
+        verb->add_option("--decide-samples", request.decide_samples, "pairs below 4 MiB")
+            ->check(CLI::Range(1, 10000));
+        verb->add_option("--decide-samples-large", request.decide_samples_large, "pairs from 4 MiB")
+            ->check(CLI::Range(1, 10000));
+        verb->add_flag("--screen-only", request.screen_only, "stop after the first look");
+        verb->add_flag("--again", request.again, "decide once more with three times the pairs");
+        verb->add_flag("--force", request.force, "measure although the lab is over its capacity");
+        verb->add_flag("--demo", request.demo, "the main table only");
+        verb->add_option("--out", request.out,
+                         "JSON lines to append to; an interrupted sweep goes on from there");
+    }
+    // What is measured of broadcasts alone.
+    void add_small_and_rings() {
+        verb->add_flag(
+            "--small", request.small,
+            "what Thalweg adds to calls it leaves alone: many short calls, timed one by one, on this "
+            "host without a lab");
+        verb->add_option("--calls", request.small_calls, "timed calls of each column with --small")
+            ->check(CLI::Range(100, 100000000))
+            ->capture_default_str();
+        verb->add_flag("--rings", request.rings,
+                       "only the closed against the trimmed ring, one rank per host");
+    }
+    int run() {
+        if (!ours.empty()) request.ours = ours;
+        if (request.small) {
+            request.shape.hosts = 0;
+            if (sizes->count() == 0) request.sizes = small_sizes();
+        }
+        return run_sweep(request);
+    }
+
+    Request request;
+    std::vector<std::string> ours;
+    CLI::App* verb = nullptr;
+    CLI::Option* sizes = nullptr;
+};
 
 // One nonblocking collective. `overlap` says that its overlap is to be measured, all there is so far.
 CLI::App* add_overlap(CLI::App& app, const char* name, const char* text, OverlapRequest& request,
@@ -220,36 +284,11 @@ int bench_main(int argc, char** argv) {
     CLI::App app{"Measures collectives: native algorithms and ours, interleaved, every byte checked",
                  "thalweg bench"};
     app.require_subcommand(1);
-    Request request;
-    auto* bcast = app.add_subcommand("bcast", "broadcast");
-    bcast->footer(race_rule());
-    add_shape_options(*bcast, request.shape);
-    auto* sizes = bcast->add_option("--bytes", request.sizes, "sizes, comma-separated")
-                      ->delimiter(',')
-                      ->capture_default_str();
-    // A choice may hold commas itself, so it is one per option.
-    std::vector<std::string> ours;
-    bcast->add_option("--ours", ours,
-                      "an algorithm of ours to measure besides the automatic choice (repeatable)");
-    bcast->add_option("--screen-samples", request.screen_samples, "samples of each column at first")
-        ->check(CLI::Range(1, 1000));
-    bcast->add_option("--decide-samples", request.decide_samples, "pairs below 4 MiB")
-        ->check(CLI::Range(1, 10000));
-    bcast->add_option("--decide-samples-large", request.decide_samples_large, "pairs from 4 MiB")
-        ->check(CLI::Range(1, 10000));
-    bcast->add_flag("--small", request.small,
-                    "what Thalweg adds to calls it leaves alone: many short calls, timed one by one, on this "
-                    "host without a lab");
-    bcast->add_option("--calls", request.small_calls, "timed calls of each column with --small")
-        ->check(CLI::Range(100, 100000000))
-        ->capture_default_str();
-    bcast->add_flag("--rings", request.rings, "only the closed against the trimmed ring, one rank per host");
-    bcast->add_flag("--screen-only", request.screen_only, "stop after the first look");
-    bcast->add_flag("--again", request.again, "decide once more with three times the pairs");
-    bcast->add_flag("--force", request.force, "measure although the lab is over its capacity");
-    bcast->add_flag("--demo", request.demo, "the main table only");
-    bcast->add_option("--out", request.out,
-                      "JSON lines to append to; an interrupted sweep goes on from there");
+    Blocking bcast("bcast"), allgather("allgather"), allreduce("allreduce");
+    bcast.add(app, "broadcast");
+    bcast.add_small_and_rings();
+    allgather.add(app, "blocking allgather");
+    allreduce.add(app, "blocking allreduce, of sums of 64-bit integers");
     std::array<OverlapRequest, 3> overlaps;
     bool overlap = false;
     const std::array<CLI::App*, 3> nonblocking{
@@ -309,12 +348,8 @@ int bench_main(int argc, char** argv) {
         const int status = app.exit(error);
         return status == 0 ? 0 : 2;
     }
-    if (!ours.empty()) request.ours = ours;
-    if (request.small) {
-        request.shape.hosts = 0;
-        if (sizes->count() == 0) request.sizes = small_sizes();
-    }
-    if (bcast->parsed()) return run_sweep(request);
+    for (Blocking* blocking : {&bcast, &allgather, &allreduce})
+        if (blocking->verb->parsed()) return blocking->run();
     for (std::size_t i = 0; i < nonblocking.size(); ++i)
         if (nonblocking[i]->parsed()) return run_overlap(overlaps[i]);
     if (alltoallv->parsed()) return run_exchange(exchange);

@@ -37,6 +37,14 @@ schedule says must cross. *screened*: only the first look was taken, with few sa
 a call is that of the last rank to return. Every byte of every call was checked.
 )";
 
+constexpr const char* blocking_text = R"(
+## Blocking allgather and allreduce
+
+`MPI_Allgather` by the bytes of one rank's block, `MPI_Allreduce` by those of the vector: sums of 64-bit integers, which
+have no order to keep (`THALWEG_FLOAT_ORDER`). Measured and decided as broadcasts are; the limit counts the blocks that
+must enter a host, or twice the vector's share that must leave it.
+)";
+
 constexpr const char* small_calls = R"(
 ## Short calls on one host
 
@@ -179,15 +187,37 @@ Section section(const std::map<std::string, std::vector<Row>>& by_mpi, std::stri
     return made;
 }
 
+// A table for each collective under each MPI; empty where there are no rows.
+std::string blocking_section(const std::map<std::string, std::vector<Row>>& by_mpi) {
+    std::vector<Summary> all;
+    std::string tables;
+    std::uint64_t wrong = 0;
+    for (const auto& [mpi, own] : by_mpi) {
+        tables += fmt::format("\n### {}, blocking\n\n{}", mpi, provenance(own));
+        for (const auto& row : own) wrong += row.wrong_words;
+        for (const std::string_view collective : {"allgather", "allreduce"}) {
+            std::vector<Summary> lines = summarize(own);
+            std::erase_if(lines, [&](const Summary& line) { return line.collective != collective; });
+            if (lines.empty()) continue;
+            all.insert(all.end(), lines.begin(), lines.end());
+            tables += fmt::format("MPI_A{}:\n\n{}\n", collective.substr(1), format_table(lines, true));
+        }
+        if (tables.ends_with("\n\n")) tables.pop_back();
+    }
+    if (all.empty()) return "";
+    return fmt::format("{}\nWrong words received: {}.\n\n{}{}", blocking_text, wrong, summary(all), tables);
+}
+
 }  // namespace
 
 std::string document(const std::vector<Row>& rows) {
-    std::map<std::string, std::vector<Row>> in_lab, on_one_host, small_of, overlap_of;
+    std::map<std::string, std::vector<Row>> in_lab, on_one_host, small_of, overlap_of, blocking_of;
     std::vector<Row> rings, waiters, apps, exchanges, halos;
     std::uint64_t wrong = 0;
     for (const auto& row : rows) {
+        const bool gathers_or_sums = row.collective == "allgather" || row.collective == "allreduce";
         if (row.phase != overlap_phase && row.phase != apps_phase && row.phase != exchange_phase &&
-            row.phase != halo_phase)
+            row.phase != halo_phase && !gathers_or_sums)
             wrong += row.wrong_words;
         const std::string mpi = row.context.value("mpi_name", "");
         if (row.phase == rings_phase) {
@@ -204,6 +234,8 @@ std::string document(const std::vector<Row>& rows) {
             halos.push_back(row);
         } else if (row.phase == small_phase) {
             small_of[mpi].push_back(row);
+        } else if (gathers_or_sums) {
+            blocking_of[mpi].push_back(row);
         } else {
             (row.context.value("rate", "").empty() ? on_one_host : in_lab)[mpi].push_back(row);
         }
@@ -225,6 +257,7 @@ std::string document(const std::vector<Row>& rows) {
             "because the rank that must receive every block still does; what is gained here comes from links "
             "and cores that carry less.\n\n" +
             provenance(rings) + table;
+    text += blocking_section(blocking_of);
     text += overlap_section(overlap_of);
     text += exchange_section(exchanges, provenance);
     text += halo_section(halos, provenance);

@@ -17,14 +17,15 @@ constexpr std::uint64_t smallest_bytes = 64u << 10;
 }  // namespace
 
 bool link_claim(const std::string& choice_text, int hosts, int ppn, int root, std::uint64_t bytes,
-                LinkClaim& claim, std::string& why) {
+                LinkClaim& claim, std::string& why, Collective collective) {
     Choice choice;
-    if (failed(parse_choice(Collective::bcast, choice_text, choice, why))) return false;
+    if (failed(parse_choice(collective, choice_text, choice, why))) return false;
     Topology topology;
     const std::string text = "node:" + std::to_string(hosts) + " core:" + std::to_string(ppn);
     if (failed(Topology::from_text(text, topology, why))) return false;
     const int size = hosts * ppn;
     Problem problem{0, size, root, bytes};
+    if (collective == Collective::allreduce) problem.element_bytes = sizeof(std::int64_t);  // the driver's
     if (const auto refused = choice.algorithm->refuse(problem, topology, choice); !refused.empty()) {
         why = std::string(refused);
         return false;
@@ -53,11 +54,15 @@ Expected expected_tx_bytes(const LinkClaim& claim) {
 }
 
 Proof prove(const Row& row, int hosts, int ppn) {
-    if (row.tx_bytes < 0 || row.algorithm.empty() || row.bytes < smallest_bytes || hosts < 2)
-        return Proof::not_counted;
+    if (row.tx_bytes < 0 || row.algorithm.empty() || hosts < 2) return Proof::not_counted;
+    Collective collective = Collective::bcast;
+    for (const Collective other : {Collective::allgather, Collective::allreduce})
+        if (row.collective == name_of(other)) collective = other;
+    if (collective == Collective::bcast && row.bytes < smallest_bytes) return Proof::not_counted;
     LinkClaim claim;
     std::string why;
-    if (!link_claim(row.algorithm, hosts, ppn, 0, row.bytes, claim, why)) return Proof::differs;
+    if (!link_claim(row.algorithm, hosts, ppn, 0, row.bytes, claim, why, collective)) return Proof::differs;
+    if (claim.tx_bytes < smallest_bytes) return Proof::not_counted;
     const Expected expected = expected_tx_bytes(claim);
     const bool agrees =
         row.tx_bytes >= expected.low * (1 - tolerance) && row.tx_bytes <= expected.high * (1 + tolerance);

@@ -34,9 +34,9 @@ constexpr double one_host_bytes_per_s = 1e9, one_host_call_s = 5e-3, launch_s = 
 // Rows that are already in the file for this shape, so that an interrupted sweep goes on where it stopped.
 class Done {
   public:
-    Done(const std::vector<Row>& rows, const Shape& shape) {
+    Done(const std::vector<Row>& rows, const std::string& collective, const Shape& shape) {
         for (const auto& row : rows)
-            if (row.context.value("mpi_name", "") == shape.mpi &&
+            if (row.collective == collective && row.context.value("mpi_name", "") == shape.mpi &&
                 row.context.value("shape", "") == shape.text() &&
                 row.context.value("rate", "") == (shape.hosts > 0 ? shape.rate : ""))
                 seen_.insert({row.phase, row.column, row.bytes});
@@ -78,7 +78,8 @@ class Sweep {
 std::vector<Row> Sweep::rows_here() const {
     std::vector<Row> here;
     for (const auto& row : rows_)
-        if (row.context.value("mpi_name", "") == request_.shape.mpi &&
+        if (row.collective == request_.collective &&
+            row.context.value("mpi_name", "") == request_.shape.mpi &&
             row.context.value("shape", "") == request_.shape.text())
             here.push_back(row);
     return here;
@@ -88,7 +89,7 @@ std::vector<Row> Sweep::rows_here() const {
 std::vector<const Row*> Sweep::screened(std::uint64_t bytes) const {
     std::vector<const Row*> rows;
     for (const auto& row : rows_)
-        if (row.phase == "screen" && row.bytes == bytes &&
+        if (row.phase == "screen" && row.bytes == bytes && row.collective == request_.collective &&
             row.context.value("mpi_name", "") == request_.shape.mpi &&
             row.context.value("shape", "") == request_.shape.text())
             rows.push_back(&row);
@@ -105,10 +106,14 @@ double Sweep::best_screened(std::uint64_t bytes) const {
 // Measured where the screen has been there, else what the wire or the memory needs.
 double Sweep::good_call_seconds(std::uint64_t bytes) const {
     if (const double best = best_screened(bytes); best > 0) return best;
-    const double copies = one_host_call_s + request_.shape.ppn * std::max(1, request_.shape.hosts) *
-                                                static_cast<double>(bytes) / one_host_bytes_per_s;
+    const int hosts = std::max(1, request_.shape.hosts), ranks = hosts * request_.shape.ppn;
+    const double copies = one_host_call_s + ranks * static_cast<double>(bytes) / one_host_bytes_per_s;
     const auto rate = parse_rate(request_.shape.rate);
-    return request_.shape.hosts < 2 || !rate ? copies : copies + static_cast<double>(bytes) / *rate;
+    Row row;
+    row.collective = request_.collective;
+    row.bytes = bytes;
+    row.context = {{"hosts", hosts}, {"ranks", ranks}};
+    return hosts < 2 || !rate ? copies : copies + necessary_link_bytes(row) / *rate;
 }
 
 int Sweep::samples_at(std::uint64_t bytes) const {
@@ -117,7 +122,7 @@ int Sweep::samples_at(std::uint64_t bytes) const {
 
 // Says how long the sweep will take, as far as it is not done.
 void Sweep::predict(const std::vector<std::uint64_t>& sizes) const {
-    const Done done(rows_, request_.shape);
+    const Done done(rows_, request_.collective, request_.shape);
     const auto columns = all_columns(request_.shape.mpi, request_.collective, request_.ours);
     std::map<std::string, std::pair<std::string, int>> launches;  // by environment: first column, how many
     for (const auto& column : columns)
@@ -216,7 +221,7 @@ bool Sweep::leave_out(std::uint64_t bytes, std::vector<ColumnPlan>& columns) {
 
 // One launch for everything that can be switched within it, one more for each native that needs its own.
 bool Sweep::screen_together(const std::vector<std::uint64_t>& sizes) {
-    const Done done(rows_, request_.shape);
+    const Done done(rows_, request_.collective, request_.shape);
     std::map<std::string, std::vector<ColumnPlan>> by_environment;
     for (auto& column : all_columns(request_.shape.mpi, request_.collective, request_.ours))
         by_environment[column.environment].push_back(column);
@@ -258,7 +263,7 @@ std::vector<ColumnPlan> Sweep::columns_for(std::uint64_t bytes) const {
 }
 
 bool Sweep::decide(const std::vector<std::uint64_t>& sizes) {
-    const Done done(rows_, request_.shape);
+    const Done done(rows_, request_.collective, request_.shape);
     bool good = true;
     for (const auto bytes : sizes) {
         if (done.has("decide", std::string(automatic), bytes) && !request_.again) continue;
@@ -283,7 +288,7 @@ bool Sweep::decide(const std::vector<std::uint64_t>& sizes) {
 
 // Both rings, interleaved.
 bool Sweep::measure_rings(const std::vector<std::uint64_t>& sizes) {
-    const Done done(rows_, request_.shape);
+    const Done done(rows_, request_.collective, request_.shape);
     std::vector<PointPlan> points;
     for (const auto bytes : sizes)
         if (!done.has(rings_phase, trimmed_ring, bytes))
@@ -298,7 +303,7 @@ bool Sweep::measure_rings(const std::vector<std::uint64_t>& sizes) {
 
 // Three columns in turns on this host: native, native again, and the automatic choice.
 bool Sweep::measure_small(const std::vector<std::uint64_t>& sizes) {
-    const Done done(rows_, request_.shape);
+    const Done done(rows_, request_.collective, request_.shape);
     std::vector<PointPlan> points;
     for (const auto bytes : sizes)
         if (!done.has(small_phase, std::string(automatic), bytes)) {
@@ -357,6 +362,21 @@ int Sweep::run() {
 }
 
 }  // namespace
+
+Request standard_request(const std::string& collective) {
+    Request request;
+    request.collective = collective;
+    if (collective == "allgather") {
+        request.sizes = {"16K", "64K", "256K", "1M"};
+        request.ours = {"ring", "ring:chunk_bytes=32K", "spread", "bruck",
+                        "node_leader(intra=linear,inter=ring:chunk_bytes=64K)"};
+    } else if (collective == "allreduce") {
+        request.sizes = {"64K", "256K", "1M", "4M"};
+        request.ours = {"ring:chunk_bytes=32K", "rabenseifner", "recursive_doubling",
+                        "node_leader(intra=linear,inter=ring:chunk_bytes=32K)"};
+    }
+    return request;
+}
 
 int run_sweep(Request request) { return Sweep(std::move(request)).run(); }
 

@@ -9,7 +9,7 @@
 namespace thalweg::bench {
 
 struct Request {
-    std::string collective = "bcast";
+    std::string collective = "bcast";  // or "allgather", "allreduce"
     Shape shape;
     std::vector<std::string> sizes{"64K", "256K", "1M", "4M", "16M"};
     std::vector<std::string> ours{"scatter_ring",
@@ -24,6 +24,9 @@ struct Request {
     int small_calls = 1'000'000;
     bool screen_only = false, again = false, force = false, demo = false, rings = false, small = false;
 };
+
+// The request of a collective with the sizes and algorithms of ours that are measured when none are given.
+Request standard_request(const std::string& collective);
 
 // Measures and prints the table. The exit status: 0; 1: a launch failed or wrong words were received; 2: the
 // request cannot be read.

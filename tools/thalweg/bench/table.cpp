@@ -17,7 +17,7 @@
 namespace thalweg::bench {
 namespace {
 
-using Key = std::tuple<std::string, std::string, std::string, std::uint64_t>;
+using Key = std::tuple<std::string, std::string, std::string, std::string, std::uint64_t>;
 
 bool is_native(const std::string& column) { return column.starts_with("native"); }
 
@@ -119,6 +119,7 @@ Summary summarize_point(const std::vector<const Row*>& rows) {
         const auto beside =
             default_of.empty() ? automatic_of.end() : automatic_of.find(default_of.rbegin()->first);
         const Row& ours = *(beside == automatic_of.end() ? automatic_of.rbegin()->second : beside->second);
+        line.collective = ours.collective;
         line.mpi = ours.context.value("mpi_name", "");
         line.shape = ours.context.value("shape", "");
         line.rate = ours.context.value("rate", "");
@@ -172,15 +173,17 @@ double necessary_link_bytes(const Row& row) {
     const double ranks = row.context.value("ranks", hosts);
     if (row.phase == halo_phase) return row.halo.value("link_bytes", 0.0);
     if (row.phase == exchange_phase) return row.exchange.value("link_bytes", 0.0);
-    if (row.collective == "iallgather") return bytes * (ranks - ranks / hosts);
-    if (row.collective == "iallreduce") return 2 * bytes * (hosts - 1) / hosts;
+    if (row.collective == "iallgather" || row.collective == "allgather")
+        return bytes * (ranks - ranks / hosts);
+    if (row.collective == "iallreduce" || row.collective == "allreduce")
+        return 2 * bytes * (hosts - 1) / hosts;
     return bytes;  // a broadcast
 }
 
 double limit_seconds(const Row& row) {
     const double rate = setting(row, "THALWEG_LAB_RATE_BYTES_PER_S");
     if (rate <= 0 || row.context.value("hosts", 1) < 2) return 0;
-    const double hops = row.collective == "iallreduce" ? 2 : 1;
+    const double hops = row.collective == "iallreduce" || row.collective == "allreduce" ? 2 : 1;
     return std::max(0.0, necessary_link_bytes(row) - setting(row, "THALWEG_LAB_BURST_BYTES")) / rate +
            hops * setting(row, "THALWEG_LAB_LATENCY_S");
 }
@@ -190,7 +193,7 @@ std::vector<Summary> summarize(const std::vector<Row>& rows) {
     for (const auto& row : rows)
         if (row.phase != overlap_phase && row.phase != waiters_phase && row.phase != exchange_phase &&
             row.phase != halo_phase)
-            points[{row.context.value("mpi_name", ""), row.context.value("shape", ""),
+            points[{row.collective, row.context.value("mpi_name", ""), row.context.value("shape", ""),
                     row.context.value("rate", ""), row.bytes}]
                 .push_back(&row);
     std::vector<Summary> lines;

@@ -12,7 +12,7 @@ namespace thalweg::bench {
 
 // One line of the main table: a size on one shape under one MPI.
 struct Summary {
-    std::string mpi, shape, rate;
+    std::string collective, mpi, shape, rate;
     std::uint64_t bytes = 0;
     double native_seconds = 0;  // the default, median
     std::string best_native;    // column name
@@ -31,8 +31,8 @@ struct Summary {
     std::uint64_t wrong_words = 0;
 };
 
-// Groups rows by (mpi, shape, rate, bytes), newest launches first; points without an automatic column are
-// left out.
+// Groups rows by (collective, mpi, shape, rate, bytes), newest launches first; points without an automatic
+// column are left out.
 std::vector<Summary> summarize(const std::vector<Row>& rows);
 
 // Traffic of two columns that differs by no more than this may be that of the same algorithm: headers and
