@@ -130,6 +130,8 @@ Status parse_machine(std::string_view json, SimMachine& machine, std::string& wh
     read.copy_rate = reader.positive("copy_GBps", giga);
     read.host_copy_rate = reader.positive("host_copy_GBps", giga);
     read.reduce_rate = reader.positive("reduce_GBps", giga);
+    read.register_seconds = reader.number("register_us", micro);
+    read.register_rate = reader.number("register_GBps", giga);
     read.agent_wake_seconds = reader.number("agent_wake_us", micro);
     reader.nothing_else();
     if (read.kernel_bytes > 0 && read.kernel_rate <= 0)

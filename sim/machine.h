@@ -50,6 +50,10 @@ struct SimMachine {
     double host_copy_rate = 0;    // and all cores of a host together
     double reduce_rate = 0;       // bytes per second that one core combines
 
+    // What making memory known to the adapter takes, once and by its bytes, and the reverse again; 0: nothing
+    // is.
+    double register_seconds = 0, register_rate = 0;
+
     double agent_wake_seconds = 0;  // from an event to the first instruction of an agent that slept
 
     // What production would have measured or been told of this machine.

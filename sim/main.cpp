@@ -3,14 +3,17 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include "sim/app_rows.h"
 #include "sim/rows.h"
+#include "sim/windows.h"
 
 int main(int argc, char** argv) {
     using namespace thalweg::sim;
     Request request;
     if (const auto status = parse_request(argc, argv, request)) return *status;
     const bool show = !request.quiet && isatty(STDERR_FILENO) != 0;
-    const std::size_t points = request.ranks.size() * request.bytes.size() * request.columns.size();
+    const std::size_t columns = request.rma ? 1 : request.app.empty() ? request.columns.size() : app_columns;
+    const std::size_t points = request.ranks.size() * request.bytes.size() * columns;
     std::size_t at = 0;
     const auto told = [&](const std::string& sentence) {
         ++at;
@@ -21,16 +24,34 @@ int main(int argc, char** argv) {
                    at, points, sentence);
     };
     std::string why;
-    const std::vector<Row> rows = answer(request, told, why);
-    if (show) fmt::print(stderr, "\r\033[K");
-    if (!why.empty()) {
-        fmt::print(stderr, "thalweg sim: {}\n", why);
-        return 2;
+    const auto finish = [&](const auto& rows) {
+        if (show) fmt::print(stderr, "\r\033[K");
+        if (!why.empty()) {
+            fmt::print(stderr, "thalweg sim: {}\n", why);
+            return 2;
+        }
+        if (request.json)
+            for (const auto& row : rows) fmt::print("{}\n", json_line(request, row));
+        else
+            print_table(request, rows);
+        return 0;
+    };
+    if (!request.app.empty()) {
+        const std::vector<AppRow> rows = answer_app(request, told, why);
+        if (const int status = finish(rows)) return status;
+        for (const AppRow& row : rows)
+            if (row.seconds <= 0 && !row.result.given_up && row.ranks > 1) {
+                fmt::print(stderr, "thalweg sim: {}\n", row.result.outcome.why);
+                return 1;
+            }
+        return 0;
     }
-    if (request.json)
-        for (const Row& row : rows) fmt::print("{}\n", json_line(request, row));
-    else
-        print_table(request, rows);
+    if (request.rma) {
+        const std::vector<WindowsRow> rows = answer_windows(request, told, why);
+        return finish(rows);
+    }
+    const std::vector<Row> rows = answer(request, told, why);
+    if (const int status = finish(rows)) return status;
     for (const Row& row : rows)
         if (!row.simulated && !row.result.given_up && row.ranks > 1 && row.algorithm == row.column) {
             fmt::print(stderr, "thalweg sim: {}\n", row.reason);

@@ -28,9 +28,6 @@ class Network {
     // calls.
     void queue(MessageId m);
 
-    // `bytes` through the memory of `host`, at most `rate` bytes per second; `done` is called at the end.
-    void move(int host, std::uint64_t bytes, double rate, std::function<void()> done);
-
     // Nothing of `rank` moves until it is thawed. A transfer moves while neither end is frozen.
     void freeze(int rank);
     void thaw(int rank);

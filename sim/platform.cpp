@@ -1,5 +1,7 @@
 #include "sim/platform.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -22,18 +24,20 @@ s4u::Engine* make_engine() {
         s4u::Engine::set_config("network/crosstraffic:0");
         s4u::Engine::set_config("network/weight-S:0");
         s4u::Engine::set_config("network/loopback-lat:0");
-        s4u::Engine::set_config("surf/precision:1e-9");
         s4u::Engine::set_config("maxmin/precision:1e-6");
         return made;
     }();
     return engine;
 }
 
+constexpr double host_speed = 1;  // SimGrid wants one; nothing computes there
+
 unsigned ceil_div(unsigned a, unsigned b) { return (a + b - 1) / b; }
 
 }  // namespace
 
-Platform::Platform(const SimMachine& machine, int hosts) : engine_(make_engine()) {
+Platform::Platform(const SimMachine& machine, int hosts, double grain) : engine_(make_engine()) {
+    s4u::Engine::set_config(fmt::format("surf/precision:{:g}", grain));
     root_ = s4u::create_full_zone("machine");
     for (unsigned rail = 0; rail < machine.rails; ++rail) add_rail(machine, rail, hosts);
     root_->seal();
@@ -56,7 +60,7 @@ void Platform::add_rail(const SimMachine& machine, unsigned rail, int hosts) {
         zone->set_parent(root_);
         for (unsigned i = 0; i < count; ++i) {
             const std::string name = prefix + std::to_string(i);
-            auto* host = zone->create_host(name, machine.host_copy_rate)->seal();
+            auto* host = zone->create_host(name, host_speed)->seal();
             auto* up = zone->create_link(name + "-up", machine.link_rate)->set_latency(0)->seal();
             auto* down = zone->create_link(name + "-down", machine.link_rate)->set_latency(0)->seal();
             std::vector<s4u::LinkInRoute> out{s4u::LinkInRoute(up)};
@@ -70,7 +74,7 @@ void Platform::add_rail(const SimMachine& machine, unsigned rail, int hosts) {
     }
     s4u::ClusterCallbacks parts(
         [&](s4u::NetZone* zone, const std::vector<unsigned long>&, unsigned long id) {
-            auto* host = zone->create_host(prefix + std::to_string(id), machine.host_copy_rate)->seal();
+            auto* host = zone->create_host(prefix + std::to_string(id), host_speed)->seal();
             ends.push_back(host);
             return std::make_pair(host->get_netpoint(),
                                   static_cast<simgrid::kernel::routing::NetPoint*>(nullptr));

@@ -14,11 +14,10 @@ namespace thalweg::sim {
 class Platform {
   public:
     // Builds the first `hosts` hosts of the machine, once per rail, and as much of the fabric as they need.
-    // Throws what SimGrid throws.
-    Platform(const SimMachine& machine, int hosts);
+    // Transfers that end within `grain` seconds end together. Throws what SimGrid throws.
+    Platform(const SimMachine& machine, int hosts, double grain);
 
-    // The end of rail `rail` at host `host`. Its speed is the rate of all copies in the host's memory
-    // together, bytes per second.
+    // The end of rail `rail` at host `host`.
     simgrid::s4u::Host* end(int host, unsigned rail) const {
         return ends_[rail][static_cast<unsigned>(host)];
     }

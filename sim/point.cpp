@@ -3,11 +3,11 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <new>
 #include <type_traits>
@@ -29,13 +29,16 @@ struct Parcel {
 };
 static_assert(std::is_trivially_copyable_v<Parcel>);
 
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+// Of this process, which has one thread: what others do on the machine does not count.
+double processor_seconds() {
+    timespec time{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
 PointResult run_here(const Point& point, const Topology& topology, const SimMachine& machine) {
     PointResult result;
-    const auto begin = std::chrono::steady_clock::now();
+    const double begin = processor_seconds();
     std::vector<Schedule> schedules;
     schedules.reserve(static_cast<std::size_t>(topology.size()));
     Problem problem;
@@ -57,13 +60,13 @@ PointResult run_here(const Point& point, const Topology& topology, const SimMach
         for (StepId id = 0; id < made.steps().size(); ++id)
             result.schedule_bytes += made.after(id).size() * sizeof(StepId);
     }
-    result.build_seconds = seconds_since(begin);
-    const auto built = std::chrono::steady_clock::now();
+    const double built = processor_seconds();
+    result.build_seconds = built - begin;
     result.outcome = replay(schedules, topology, machine, point.options);
     for (double* seconds :
          {&result.outcome.seconds, &result.outcome.root_seconds, &result.outcome.mean_seconds})
         *seconds /= point.repeat;
-    result.replay_seconds = seconds_since(built);
+    result.replay_seconds = processor_seconds() - built;
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     result.peak_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;

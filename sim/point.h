@@ -31,7 +31,7 @@ struct Point {
 struct PointResult {
     Outcome outcome;
     bool given_up = false;  // too dear; outcome.why says what it would have taken more of
-    // What it took, on this machine and this time.
+    // What it took, on this machine and this time: processor seconds.
     double build_seconds = 0;          // of all ranks' schedules
     std::uint64_t schedule_bytes = 0;  // of all ranks together
     double replay_seconds = 0;

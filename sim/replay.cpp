@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "sim/matching.h"
+#include "sim/memory.h"
 #include "sim/network.h"
 #include "sim/trace.h"
 
@@ -34,26 +35,32 @@ struct Task {
 };
 
 struct Rank {
-    std::deque<Task> messages, locals;  // messages go first: peers wait for them
+    // What peers wait for goes first; then whole copies one by one, as the engine does one chunk between two
+    // looks at its messages.
+    std::deque<Task> messages, bulk;
     std::uint64_t unfinished = 0;
     double done = 0;
-    bool busy = false;     // the core is on a task
-    bool looping = false;  // run() is on the stack
-    bool started = false;  // the call that started the operation has returned
+    bool busy = false;      // the core is on a task
+    bool looping = false;   // run() is on the stack
+    std::size_t act = 0;    // of its program: the one that it is at
+    std::size_t posts = 0;  // tasks that the operation just started begins with
+    StepId waited = 0;      // up to here the steps that it waits for are complete
     bool computing = false;
     bool asleep = false;  // an agent with nothing to do
 };
 
 class Replay {
   public:
-    Replay(std::span<const Schedule> schedules, const Topology& topology, const SimMachine& machine,
-           const ReplayOptions& options, Matching matching)
+    Replay(std::span<const Schedule> schedules, std::span<const Program> programs, const Topology& topology,
+           const SimMachine& machine, const ReplayOptions& options, Matching matching)
         : schedules_(schedules),
+          programs_(programs),
           topology_(topology),
           machine_(machine),
           options_(options),
           matching_(std::move(matching)),
           network_(machine, matching_, topology, [this](std::uint32_t m) { left(m); }),
+          memory_(topology.nodes(), machine.host_copy_rate),
           ranks_(schedules.size()),
           posted_(matching_.messages.size(), 0),
           here_(matching_.messages.size(), 0) {
@@ -62,11 +69,7 @@ class Replay {
     }
 
     Outcome run() {
-        for (std::size_t r = 0; r < ranks_.size(); ++r) {
-            ranks_[r].unfinished = schedules_[r].steps().size();
-            for (StepId id = 0; id < schedules_[r].steps().size(); ++id)
-                if (waits_for_[matching_.first[r] + id] == 0) make_ready(r, id);
-        }
+        for (std::size_t r = 0; r < ranks_.size(); ++r) ranks_[r].unfinished = schedules_[r].steps().size();
         for (std::size_t r = 0; r < ranks_.size(); ++r) work(r);
         simgrid::s4u::Engine::get_instance()->run();
         return outcome();
@@ -80,7 +83,9 @@ class Replay {
         for (std::size_t r = 0; r < schedules_.size(); ++r)
             for (StepId id = 0; id < schedules_[r].steps().size(); ++id) {
                 const auto after = schedules_[r].after(id);
-                waits_for_[matching_.first[r] + id] = static_cast<std::uint32_t>(after.size());
+                // A step that needs no other needs its operation to be started.
+                waits_for_[matching_.first[r] + id] =
+                    after.empty() ? 1 : static_cast<std::uint32_t>(after.size());
                 for (const StepId on : after) ++next_begin_[matching_.first[r] + on + 1];
             }
         std::partial_sum(next_begin_.begin(), next_begin_.end(), next_begin_.begin());
@@ -113,13 +118,14 @@ class Replay {
                 ranks_[r].messages.push_back({Work::post_recv, matching_.message[g]});
                 break;
             default:
-                ranks_[r].locals.push_back({Work::local, id});
+                ranks_[r].bulk.push_back({Work::local, id});
                 break;
         }
     }
 
     void give(std::int32_t rank, Work what, std::uint32_t m) {
-        ranks_[static_cast<std::size_t>(rank)].messages.push_back({what, m});
+        Rank& of = ranks_[static_cast<std::size_t>(rank)];
+        (what == Work::copy_large && !options_.copies_at_once ? of.bulk : of.messages).push_back({what, m});
         work(static_cast<std::size_t>(rank));
     }
 
@@ -130,22 +136,32 @@ class Replay {
         if (rank.busy || rank.looping) return;
         if (rank.computing) {
             if (options_.progress == Progress::caller) return;
-            if (rank.asleep && !(rank.messages.empty() && rank.locals.empty())) {
+            if (rank.asleep && !(rank.messages.empty() && rank.bulk.empty())) {
                 rank.asleep = false;
                 if (machine_.agent_wake_seconds > 0) return occupy(r, machine_.agent_wake_seconds, [] {});
             }
         }
         rank.looping = true;
-        while (!rank.busy && !(rank.messages.empty() && rank.locals.empty())) {
-            auto& queue = rank.messages.empty() ? rank.locals : rank.messages;
-            const Task task = queue.front();
-            queue.pop_front();
-            begin(r, task);
+        while (!rank.busy) {
+            // A call that starts an operation posts and returns; a call that waits does what there is to do.
+            const bool returns = !rank.computing && rank.posts == 0 && !waits(r);
+            if (!returns && !(rank.messages.empty() && rank.bulk.empty())) {
+                auto& queue = rank.messages.empty() ? rank.bulk : rank.messages;
+                const Task task = queue.front();
+                queue.pop_front();
+                if (rank.posts > 0) --rank.posts;
+                begin(r, task);
+            } else if (rank.computing || !go_on(r)) {
+                break;
+            }
+            if (rank.computing && options_.progress == Progress::caller) break;
         }
         rank.looping = false;
-        if (rank.busy) return;
-        if (!rank.started) start_computing(r);
-        rank.asleep = rank.computing;
+        rank.asleep = !rank.busy && rank.computing;
+    }
+
+    bool waits(std::size_t r) const {
+        return ranks_[r].act == programs_[r].size() || programs_[r][ranks_[r].act].kind == ActKind::wait;
     }
 
     // The core is busy for so long, and then does `then` at once.
@@ -186,8 +202,8 @@ class Replay {
     void copy(std::size_t r, std::uint64_t bytes, double rate, Then then) {
         if (bytes <= small_copy_bytes) return occupy(r, static_cast<double>(bytes) / rate, then);
         ranks_[r].busy = true;
-        network_.move(topology_.node_of(static_cast<int>(r)), bytes, rate,
-                      [this, r, then] { release(r, then); });
+        memory_.move(topology_.node_of(static_cast<int>(r)), bytes, rate,
+                     [this, r, then] { release(r, then); });
     }
 
     double seconds_for(Task task, const Matched& m) const {
@@ -280,23 +296,46 @@ class Replay {
         waits_for_[g] = none;  // done
         for (std::uint64_t i = next_begin_[g]; i < next_begin_[g + 1]; ++i)
             if (--waits_for_[matching_.first[r] + next_[i]] == 0) make_ready(r, next_[i]);
-        if (--ranks_[r].unfinished == 0 && !ranks_[r].computing) ranks_[r].done = now();
+        --ranks_[r].unfinished;
         work(r);
     }
 
-    // --- computation -----------------------------------------------------------------------------------
+    // --- the program -----------------------------------------------------------------------------------
 
-    // The call that starts the operation has posted what it could; the rank computes now.
-    void start_computing(std::size_t r) {
+    // A rank whose core has nothing to do goes on with its program. False: it cannot, or computes from now
+    // on.
+    bool go_on(std::size_t r) {
         Rank& rank = ranks_[r];
-        rank.started = true;
-        if (options_.compute_seconds <= 0) return;
-        rank.computing = true;
+        if (rank.act == programs_[r].size()) return false;
+        const Act& act = programs_[r][rank.act];
+        if (act.kind == ActKind::compute) {
+            compute(r, act.seconds);
+        } else {
+            for (StepId id = std::max(act.begin, rank.waited); id < act.end; ++id) {
+                std::uint32_t& left = waits_for_[matching_.first[r] + id];
+                if (act.kind == ActKind::start) {
+                    if (schedules_[r].after(id).empty() && --left == 0) make_ready(r, id);
+                } else if (left == none) {
+                    rank.waited = id + 1;
+                } else {
+                    return false;
+                }
+            }
+            rank.waited = 0;
+            if (act.kind == ActKind::start) rank.posts = rank.messages.size();
+        }
+        if (++rank.act == programs_[r].size()) rank.done = now();
+        return true;
+    }
+
+    void compute(std::size_t r, double seconds) {
+        if (seconds <= 0) return;
+        ranks_[r].computing = true;
         const bool still = options_.progress == Progress::caller && !machine_.network_moves_bytes;
         if (still) network_.freeze(static_cast<int>(r));
-        at(now() + options_.compute_seconds, [this, r, still] {
+        at(now() + seconds, [this, r, still] {
             ranks_[r].computing = false;
-            if (ranks_[r].unfinished == 0) ranks_[r].done = now();
+            ranks_[r].done = now();
             if (still) network_.thaw(static_cast<int>(r));
             work(r);
         });
@@ -338,11 +377,13 @@ class Replay {
     }
 
     std::span<const Schedule> schedules_;
+    std::span<const Program> programs_;
     const Topology& topology_;
     const SimMachine& machine_;
     const ReplayOptions& options_;
     Matching matching_;
     Network network_;
+    Memory memory_;
     std::vector<Rank> ranks_;
     std::vector<std::uint32_t> waits_for_;   // per step: dependencies not complete; `none`: it is complete
     std::vector<std::uint64_t> next_begin_;  // the steps that wait for step g are
@@ -354,17 +395,30 @@ class Replay {
 
 }  // namespace
 
-Outcome replay(std::span<const Schedule> schedules, const Topology& topology, const SimMachine& machine,
-               const ReplayOptions& options) {
+Outcome replay(std::span<const Schedule> schedules, std::span<const Program> programs,
+               const Topology& topology, const SimMachine& machine, const ReplayOptions& options) {
     Outcome outcome;
     Matching matching;
     if (!match(schedules, matching, outcome.why)) return outcome;
     try {
-        return Replay(schedules, topology, machine, options, std::move(matching)).run();
+        return Replay(schedules, programs, topology, machine, options, std::move(matching)).run();
     } catch (const std::exception& error) {
         outcome.why = std::string("SimGrid: ") + error.what();
         return outcome;
     }
+}
+
+Outcome replay(std::span<const Schedule> schedules, const Topology& topology, const SimMachine& machine,
+               const ReplayOptions& options) {
+    std::vector<Program> programs;
+    programs.reserve(schedules.size());
+    for (const Schedule& schedule : schedules) {
+        const auto steps = static_cast<StepId>(schedule.steps().size());
+        programs.push_back({{ActKind::start, 0, steps, 0},
+                            {ActKind::compute, 0, 0, options.compute_seconds},
+                            {ActKind::wait, 0, steps, 0}});
+    }
+    return replay(schedules, programs, topology, machine, options);
 }
 
 }  // namespace thalweg::sim

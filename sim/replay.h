@@ -17,6 +17,7 @@
 
 #include "schedule/schedule.h"
 #include "sim/machine.h"
+#include "sim/program.h"
 #include "topology/topology.h"
 
 namespace thalweg::sim {
@@ -27,6 +28,9 @@ enum class Progress : std::uint8_t { caller, agent };
 
 struct ReplayOptions {
     Progress progress = Progress::caller;
+    // Large messages of a host are copied whole as soon as they are matched, as MPI libraries do in their
+    // progress; not after what peers wait for, as the engine does.
+    bool copies_at_once = false;
     // Every rank starts the operation, computes for so long, then waits. 0: a blocking call.
     double compute_seconds = 0;
     std::string trace_path;  // Chrome/Perfetto JSON of every step; empty: none
@@ -48,5 +52,10 @@ struct Outcome {
 // everything completes.
 Outcome replay(std::span<const Schedule> schedules, const Topology& topology, const SimMachine& machine,
                const ReplayOptions& options);
+
+// As above, each rank by its program instead: options.compute_seconds has no meaning then. Pre: the programs
+// of all ranks start and wait for every step once.
+Outcome replay(std::span<const Schedule> schedules, std::span<const Program> programs,
+               const Topology& topology, const SimMachine& machine, const ReplayOptions& options);
 
 }  // namespace thalweg::sim

@@ -3,11 +3,13 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
 #include "base/text.h"
 #include "select/select.h"
+#include "sim/apps.h"
 
 namespace thalweg::sim {
 namespace {
@@ -30,25 +32,28 @@ std::string operations() {
     std::string names;
     for (int i = 0; i < collective_count; ++i)
         names += (i == 0 ? "" : ", ") + std::string(name_of(static_cast<Collective>(i)));
-    return names + ", halo";
+    return names + ", halo, or app with the name of a program";
 }
 
 struct Text {
-    std::string collective, machine = "dane", ranks, bytes, rate, tuning, memory = "16G";
+    std::string collective, app, machine = "dane", ranks, bytes, rate, sweep, tuning, memory = "16G";
     unsigned rails = 0;
     bool list_machines = false;
 };
 
 void describe(CLI::App& app, Text& text, Request& request) {
     app.add_option("collective", text.collective, "the operation: " + operations());
+    app.add_option("program", text.app, "of `app`: stencil, amr, sort, cg or fourier");
     app.add_option("--machine", text.machine, "a machine by name (see --list-machines) or a JSON file")
         ->capture_default_str();
     app.add_flag("--list-machines", text.list_machines, "the machines that are built in, and no more");
     app.add_option("--ranks", text.ranks, "numbers of ranks, with commas: 448 or 112,448,1792");
     app.add_option("--per-host", request.per_host, "ranks per host (default: one per core)");
-    app.add_option("--bytes", text.bytes,
-                   "sizes, with commas: 64K,1M,16M; of the whole message (allgather: of a rank's block; "
-                   "alltoallv: to each rank; halo: a face)");
+    app.add_option(
+        "--bytes", text.bytes,
+        "sizes, with commas: 64K,1M,16M; of the whole message (allgather: of a rank's block; "
+        "alltoallv, fourier: to each rank; halo, stencil, amr: a face; sort: a rank's keys; cg: a rank's "
+        "vector)");
     app.add_option("--mapping", request.mapping, "of ranks to hosts: block, cyclic, permuted or ragged")
         ->default_val("block");
     app.add_option("--seed", request.seed, "of the permuted mapping")->capture_default_str();
@@ -71,6 +76,11 @@ void describe(CLI::App& app, Text& text, Request& request) {
     app.add_flag(
         "--overlap", request.overlap,
         "also start the operation, compute for as long as it takes, then wait: with and without agent");
+    app.add_option("--sweep", text.sweep,
+                   "of `app`: what a rank reads and writes per second, 2GB/s (default: its share of the "
+                   "host's memory)");
+    app.add_flag("--rma", request.rma,
+                 "of alltoallv: also puts through windows that are made in every call, and once per plan");
     app.add_option("--trace", request.trace_path, "write a timeline for Perfetto (one point and one column)");
     app.add_flag("--json", request.json, "JSON, one line per column and point");
     app.add_flag("--cost", request.cost, "also what building and simulating took on this machine");
@@ -166,13 +176,22 @@ std::optional<int> parse_request(int argc, char** argv, Request& request) {
         return exit_ok;
     }
     request.halo = text.collective == "halo";
+    if (text.collective == "app") {
+        const auto names = app_names();
+        request.app = text.app;
+        if (std::find(names.begin(), names.end(), text.app) == names.end())
+            return mistake("which program? stencil, amr, sort, cg or fourier");
+    } else if (!text.app.empty()) {
+        return mistake("\"" + text.app + "\" is not expected behind " + text.collective);
+    }
     const std::optional<Collective> collective =
-        request.halo ? Collective::alltoallv : collective_named(text.collective);
+        request.halo || !request.app.empty() ? Collective::alltoallv : collective_named(text.collective);
     if (!collective)
         return mistake(text.collective.empty() ? "which operation? bcast, allgather, allreduce or barrier"
                                                : "there is no simulation of " + text.collective +
                                                      "; known: bcast, allgather, allreduce, barrier");
     request.collective = *collective;
+    if (request.rma && text.collective != "alltoallv") return mistake("--rma is of alltoallv");
     std::string why;
     if (failed(find_machine(text.machine, request.machine, why))) return mistake("--machine: " + why);
     if (!text.rate.empty()) {
@@ -180,6 +199,12 @@ std::optional<int> parse_request(int argc, char** argv, Request& request) {
         if (!rate || *rate <= 0)
             return mistake("--rate " + text.rate + " is not valid: expected " + std::string(rate_form));
         request.machine.link_rate = *rate;
+    }
+    if (!text.sweep.empty()) {
+        const auto rate = parse_rate(text.sweep);
+        if (!rate || *rate <= 0)
+            return mistake("--sweep " + text.sweep + " is not valid: expected " + std::string(rate_form));
+        request.sweep_rate = *rate;
     }
     if (text.rails > 0) request.machine.rails = text.rails;
     if (request.per_host <= 0) request.per_host = request.machine.cores_per_host;

@@ -14,7 +14,10 @@ namespace thalweg::sim {
 
 struct Request {
     Collective collective = Collective::bcast;
-    bool halo = false;  // the faces of a 3D grid, as an alltoallv
+    bool halo = false;      // the faces of a 3D grid, as an alltoallv
+    std::string app;        // not empty: a whole program, one of app_names()
+    double sweep_rate = 0;  // of an app: bytes per second that a rank sweeps; 0: its share of the memory
+    bool rma = false;       // of an alltoallv: also through windows, made per call and once per plan
     SimMachine machine;
     std::vector<int> ranks;
     int per_host = 0;

@@ -21,6 +21,7 @@ constexpr double picoseconds_per_second = 1e12;
 // once (their neighbourhood collectives post everything and wait).
 void choose_halo(Row& row) {
     const bool native = row.column == "mpich" || row.column == "openmpi";
+    row.native = native;
     row.algorithm = native ? "spread:in_flight=0" : row.column == "auto" ? "spread" : row.column;
     row.reason = native ? "the native default" : row.column == "auto" ? "the standard form" : "asked for";
 }
@@ -28,6 +29,7 @@ void choose_halo(Row& row) {
 // What a column runs: a text that parse_choice reads, or why nothing can.
 void choose(const Request& request, const Selector& selector, const Topology& topology, Row& row) {
     if (row.column == "mpich" || row.column == "openmpi") {
+        row.native = true;
         row.algorithm = native_choice(row.column, request.collective, row.bytes, topology);
         row.reason = row.algorithm.empty() ? "no model of this native operation" : "the native default";
         return;
@@ -41,6 +43,7 @@ void choose(const Request& request, const Selector& selector, const Topology& to
     row.reason = decision.reason;
     row.algorithm = decision.choice ? to_text(*decision.choice)
                                     : native_choice(request.family, request.collective, row.bytes, topology);
+    row.native = !decision.choice;
     if (!decision.choice) row.reason = "left to " + request.family + ": " + decision.reason;
 }
 
@@ -86,6 +89,7 @@ void run_row(const Request& request, const Topology& topology, Row& row) {
     point.halo = request.halo;
     point.repeat = request.repeat;
     point.in_turn = request.in_turn;
+    point.options.copies_at_once = row.native;
     point.options.trace_path = request.trace_path;
     point.most_seconds = request.most_seconds;
     point.most_memory = request.most_memory;
@@ -100,14 +104,14 @@ void run_row(const Request& request, const Topology& topology, Row& row) {
     }
 }
 
-std::string time_text(double seconds) {
+}  // namespace
+
+std::string duration_text(double seconds) {
     if (seconds <= 0) return "-";
     if (seconds < 1e-3) return fmt::format("{:.2f} us", seconds * 1e6);
     if (seconds < 1) return fmt::format("{:.2f} ms", seconds * 1e3);
     return fmt::format("{:.3f} s", seconds);
 }
-
-}  // namespace
 
 std::vector<Row> answer(const Request& request, const std::function<void(const std::string&)>& told,
                         std::string& why) {
@@ -209,7 +213,7 @@ void print_table(const Request& request, const std::vector<Row>& rows) {
                          : fmt::format("{:>10}{:>9}", "-", "-");
         const bool given = row.column == row.algorithm;
         fmt::print("{:>8}{:>7}{:>8}  {:<10}{:>11}{:>9}{:>9}{}  {:<{}}  {}{}\n", row.ranks, row.hosts,
-                   bytes_text(row.bytes), given ? "given" : row.column, time_text(row.seconds),
+                   bytes_text(row.bytes), given ? "given" : row.column, duration_text(row.seconds),
                    ratio(row.limit_seconds), ratio(first->seconds), hidden, row.algorithm, width, row.reason,
                    !row.simulated && row.seconds > 0 ? "; the time is the cost model's" : "");
         if (request.cost && row.simulated)

@@ -21,6 +21,7 @@ struct Row {
     std::string column;     // as asked for
     std::string algorithm;  // what ran; empty: nothing could
     std::string reason;     // why it was chosen, or could not run
+    bool native = false;    // what ran is the native library's: its copies are made as messages are matched
     int ranks = 0, hosts = 0;
     std::uint64_t bytes = 0;
     bool simulated = false;  // false with seconds > 0: from the cost model
@@ -30,6 +31,9 @@ struct Row {
     PointResult result;
     std::optional<Hidden> hidden;
 };
+
+// "1.25 ms"; "-" for none.
+std::string duration_text(double seconds);
 
 // Asks what each column runs, and simulates it. `told` is called before every simulation with a short
 // sentence.

@@ -25,7 +25,7 @@ def machine():
     """The star as thalweg-sim reads it: no cost but the wire's, so that only the wire is compared."""
     source = "as the platform that SMPI is given"
     zero = ("flow_GBps", "message_gap_us", "flows_per_link", "burst_bytes", "kernel_bytes", "kernel_GBps", "post_us",
-            "complete_us", "agent_wake_us")
+            "complete_us", "register_us", "register_GBps", "agent_wake_us")
     numbers = {"hosts": 64, "cores_per_host": 1, "rails": 1, "link_GBps": RATE / 1e9, "inter_latency_us": LATENCY * 1e6,
                "inter_eager_bytes": EAGER, "network_moves_bytes": 1, "intra_latency_us": 1, "intra_eager_bytes": 0,
                "copy_GBps": 1e6, "host_copy_GBps": 1e6, "reduce_GBps": 1e6, **dict.fromkeys(zero, 0)}

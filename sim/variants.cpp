@@ -64,4 +64,29 @@ Schedule in_turn(const Schedule& schedule) {
                     std::move(begin), schedule.scratch_bytes());
 }
 
+std::pair<StepId, StepId> Succession::append(const Schedule& schedule) {
+    constexpr unsigned memory_bits = 40;  // of one operation, far more than any has
+    const std::uint64_t shift = operations_++ << memory_bits;
+    const auto first = static_cast<StepId>(steps_.size());
+    std::map<std::pair<std::int32_t, StepKind>, std::uint32_t> here;
+    for (StepId id = 0; id < schedule.steps().size(); ++id) {
+        for (const StepId on : schedule.after(id)) after_.push_back(first + on);
+        begin_.push_back(static_cast<std::uint32_t>(after_.size()));
+        Step step = schedule.steps()[id];
+        step.source.offset += shift;
+        step.target.offset += shift;
+        if (is_message(step.kind)) {
+            ++here[{step.peer, step.kind}];
+            step.message += messages_[{step.peer, step.kind}];
+        }
+        steps_.push_back(step);
+    }
+    for (const auto& [lane, count] : here) messages_[lane] += count;
+    return {first, static_cast<StepId>(steps_.size())};
+}
+
+Schedule Succession::finish(int rank, int size) && {
+    return Schedule(rank, size, std::move(steps_), std::move(after_), std::move(begin_), 0);
+}
+
 }  // namespace thalweg::sim

@@ -32,6 +32,11 @@ refused("--rate fast is not valid", "bcast", "--rate", "fast", "--ranks", "8", "
 refused("--trace shows one operation", "bcast", "--ranks", "8", "--bytes", "8", "--trace", "t.json")
 refused("cannot read the tuning table", "bcast", "--ranks", "8", "--bytes", "8", "--tuning", "/nowhere.json")
 assert run("bcast", "--algorithm", "chian", "--ranks", "8", "--bytes", "8").returncode == 2
+refused("which program?", "app", "--ranks", "8", "--bytes", "8K")
+refused("which program?", "app", "weather", "--ranks", "8", "--bytes", "8K")
+refused("is not expected behind bcast", "bcast", "stencil", "--ranks", "8", "--bytes", "8K")
+refused("--sweep slow is not valid", "app", "cg", "--sweep", "slow", "--ranks", "8", "--bytes", "8K")
+refused("--rma is of alltoallv", "bcast", "--rma", "--ranks", "8", "--bytes", "8K")
 listed = run("--list-machines")
 assert listed.returncode == 0 and "xc40" in listed.stdout and "1536 hosts x 24 cores" in listed.stdout, listed
 help_text = run("--help").stdout
@@ -69,4 +74,22 @@ assert row["reason"] == "takes more than 200 MiB", row
 wide = [json.loads(run("bcast", "--machine", "gbe8", "--ranks", "8", "--per-host", "1", "--bytes", "16M", "--algorithm",
                        "chain:chunk_bytes=64K", "--json", "--rails", rails).stdout)["seconds"] for rails in ("1", "4")]
 assert 3 < wide[0] / wide[1] < 4.1, wide
+# Programs: the same twice, no iteration shorter than its computation, and an agent hides no less than the caller.
+for app in ("stencil", "amr", "sort", "cg", "fourier"):
+    ask = ("app", app, "--machine", "xc40", "--ranks", "48", "--bytes", "256K", "--json", "--repeat", "2")
+    first, second = run(*ask), run(*ask)
+    assert first.returncode == 0 and first.stdout == second.stdout, first
+    rows = {row["column"]: row for row in map(json.loads, first.stdout.splitlines())}
+    assert len(rows) == 5 and all(row["simulated"] and row["seconds"] > row["compute_seconds"] > 0
+                                  for row in rows.values()), first.stdout
+    assert rows["thalweg, agent"]["seconds"] <= rows["thalweg, started"]["seconds"] * 1.02, first.stdout
+assert "hidden" in run("app", "stencil", "--ranks", "8", "--bytes", "64K").stdout
+# Windows: what a plan makes once, a call makes every time; where nothing is registered the rest remains.
+ask = ("alltoallv", "--rma", "--ranks", "16", "--per-host", "2", "--bytes", "64K", "--json")
+(dane,), (gbe,) = ([json.loads(line) for line in run(*ask, "--machine", machine).stdout.splitlines()]
+                   for machine in ("dane", "gbe8"))
+assert dane["registered_seconds"] > 0 == gbe["registered_seconds"] and gbe["agreed_seconds"] > 0, (dane, gbe)
+for row in (dane, gbe):
+    parts = row["agreed_seconds"] + row["registered_seconds"]
+    assert abs(row["per_call_seconds"] - row["per_plan_seconds"] - parts) < 1e-12, row
 print("the command does what it says")

@@ -1,0 +1,213 @@
+#include "sim/app_rows.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "base/text.h"
+#include "select/select.h"
+#include "sim/apps.h"
+#include "sim/mapping.h"
+#include "sim/natives.h"
+#include "sim/rows.h"
+#include "sim/variants.h"
+
+namespace thalweg::sim {
+namespace {
+
+struct Kind {
+    bool native;
+    Calls calls;
+    const char* name;
+};
+constexpr Kind kinds[app_columns] = {{true, Calls::blocking, "native, blocking"},
+                                     {true, Calls::started, "native, started"},
+                                     {false, Calls::blocking, "thalweg, blocking"},
+                                     {false, Calls::started, "thalweg, started"},
+                                     {false, Calls::agent, "thalweg, agent"}};
+
+const char* name_of(const AppRow& row) {
+    for (const Kind& kind : kinds)
+        if (kind.native == row.native && kind.calls == row.calls) return kind.name;
+    return "";
+}
+
+std::string choose(const Request& request, const Call& call, const Topology& topology, const AppRow& row) {
+    if (call.faces) return row.native ? "spread:in_flight=0" : "spread";
+    const std::string native = native_choice(request.family, call.collective, call.bytes, topology);
+    if (row.native) return native;
+    Selection selection;
+    selection.machine = request.machine.model();
+    selection.family = request.family;
+    selection.table = request.table;
+    selection.overlapped = row.calls != Calls::blocking;
+    const Decision decision = decide(call.collective, call.bytes, topology, selection);
+    return decision.choice ? to_text(*decision.choice) : native;
+}
+
+struct Chosen {
+    std::vector<Choice> of_call;
+    std::string text, why;
+};
+
+Chosen choices_of(const Request& request, const App& app, const Topology& topology, const AppRow& row) {
+    Chosen chosen;
+    for (const Call& call : app.calls) {
+        const std::string text = choose(request, call, topology, row);
+        Choice choice;
+        if (text.empty() || failed(parse_choice(call.collective, text, choice, chosen.why))) {
+            if (chosen.why.empty()) chosen.why = "no model of a native operation";
+            return chosen;
+        }
+        Problem problem;
+        problem.size = topology.size();
+        problem.bytes = call.bytes;
+        if (const std::string_view refused = refuse(choice, problem, topology); !refused.empty()) {
+            chosen.why = text + " cannot run: " + std::string(refused);
+            return chosen;
+        }
+        chosen.of_call.push_back(std::move(choice));
+        if (chosen.text.find(text) == std::string::npos)
+            chosen.text += (chosen.text.empty() ? "" : "; ") + text;
+    }
+    return chosen;
+}
+
+// One rank's schedule and program of all iterations.
+Schedule write_rank(const Request& request, const App& app, const std::vector<Choice>& choices, int rank,
+                    const Topology& topology, Calls calls, Program& program) {
+    Succession row;
+    std::vector<std::pair<StepId, StepId>> steps(app.calls.size());
+    for (unsigned iteration = 0; iteration < request.repeat; ++iteration)
+        for (const Phase& phase : app.phases) {
+            auto& [begin, end] = steps[phase.call];
+            if (phase.kind == ActKind::start) {
+                const Call& call = app.calls[phase.call];
+                Problem problem;
+                problem.rank = rank;
+                problem.size = topology.size();
+                problem.bytes = call.bytes;
+                Exchange faces;
+                if (call.faces) {
+                    faces = faces_of_call(call, rank, topology.size(), request.seed);
+                    problem.exchange = &faces;
+                }
+                std::tie(begin, end) = row.append(build(choices[phase.call], problem, topology));
+            }
+            if (phase.kind != ActKind::wait || calls != Calls::blocking)
+                program.push_back({phase.kind, begin, end, phase.seconds});
+            if (phase.kind == ActKind::start && calls == Calls::blocking)
+                program.push_back({ActKind::wait, begin, end, 0});
+        }
+    return std::move(row).finish(rank, topology.size());
+}
+
+void run_row(const Request& request, const Topology& topology, AppRow& row) {
+    const int per_host = topology.max_ranks_per_node();
+    const SimMachine& machine = request.machine;
+    const double sweep = request.sweep_rate > 0
+                             ? request.sweep_rate
+                             : std::min(machine.copy_rate, machine.host_copy_rate / per_host);
+    const App app = make_app(request.app, row.ranks, row.bytes, sweep);
+    row.compute_seconds = app.compute_seconds();
+    const Chosen chosen = choices_of(request, app, topology, row);
+    row.algorithms = chosen.text;
+    if (!chosen.why.empty()) {
+        row.result.outcome.why = chosen.why;
+        return;
+    }
+    row.result = in_child(request.most_seconds, request.most_memory, [&] {
+        std::vector<Schedule> schedules;
+        std::vector<Program> programs(static_cast<std::size_t>(row.ranks));
+        for (int rank = 0; rank < row.ranks; ++rank)
+            schedules.push_back(write_rank(request, app, chosen.of_call, rank, topology, row.calls,
+                                           programs[static_cast<std::size_t>(rank)]));
+        ReplayOptions options;
+        options.progress = row.calls == Calls::agent ? Progress::agent : Progress::caller;
+        options.copies_at_once = row.native;
+        options.trace_path = request.trace_path;
+        PointResult result;
+        result.outcome = replay(schedules, programs, topology, machine, options);
+        return result;
+    });
+    if (row.result.outcome.why.empty()) row.seconds = row.result.outcome.seconds / request.repeat;
+}
+
+// The native blocking run of the same point, the first of its rows.
+const AppRow& baseline(const std::vector<AppRow>& rows, const AppRow& row) {
+    return *std::find_if(rows.begin(), rows.end(), [&](const AppRow& other) {
+        return other.ranks == row.ranks && other.bytes == row.bytes;
+    });
+}
+
+}  // namespace
+
+std::vector<AppRow> answer_app(const Request& request, const std::function<void(const std::string&)>& told,
+                               std::string& why) {
+    std::vector<AppRow> rows;
+    for (const int ranks : request.ranks) {
+        Topology topology;
+        if (failed(map_ranks(request.mapping, ranks, request.per_host, request.machine.hosts, request.seed,
+                             topology, why)))
+            return {};
+        for (const std::uint64_t bytes : request.bytes)
+            for (const Kind& kind : kinds) {
+                AppRow& row = rows.emplace_back();
+                row.native = kind.native;
+                row.calls = kind.calls;
+                row.ranks = ranks;
+                row.hosts = topology.nodes();
+                row.bytes = bytes;
+                told(fmt::format("{} ranks, {} bytes, {}", ranks, bytes_text(bytes), kind.name));
+                if (ranks > 1) run_row(request, topology, row);
+            }
+    }
+    return rows;
+}
+
+std::string json_line(const Request& request, const AppRow& row) {
+    const Outcome& outcome = row.result.outcome;
+    nlohmann::ordered_json line = {{"app", request.app},           {"machine", request.machine.name},
+                                   {"mapping", request.mapping},   {"seed", request.seed},
+                                   {"ranks", row.ranks},           {"hosts", row.hosts},
+                                   {"bytes", row.bytes},           {"repeat", request.repeat},
+                                   {"family", request.family},     {"column", name_of(row)},
+                                   {"algorithms", row.algorithms}, {"simulated", row.seconds > 0},
+                                   {"seconds", row.seconds},       {"compute_seconds", row.compute_seconds}};
+    if (row.seconds > 0) {
+        line["messages"] = outcome.messages;
+        line["sent_bytes"] = outcome.bytes;
+    } else {
+        line["reason"] = outcome.why;
+    }
+    return line.dump();
+}
+
+void print_table(const Request& request, const std::vector<AppRow>& rows) {
+    fmt::print("{} on {}: {}\n", request.app, request.machine.name, request.machine.text);
+    fmt::print("{} mapping, {} ranks per host, native: {}; simulated, not measured\n\n", request.mapping,
+               request.per_host, request.family);
+    fmt::print("{:>8}{:>7}{:>8}  {:<18}{:>12}{:>12}{:>12}{:>9}{:>9}  {}\n", "ranks", "hosts", "bytes",
+               "calls", "iteration", "computes", "waits", "hidden", "saved", "algorithms");
+    for (const AppRow& row : rows) {
+        const AppRow& first = baseline(rows, row);
+        const double visible = row.seconds - row.compute_seconds;
+        const double all = first.seconds - first.compute_seconds;
+        const auto percent = [&](double part, double whole) {
+            return row.seconds > 0 && whole > 0 ? fmt::format("{:.0f} %", 100 * part / whole)
+                                                : std::string("-");
+        };
+        fmt::print("{:>8}{:>7}{:>8}  {:<18}{:>12}{:>12}{:>12}{:>9}{:>9}  {}\n", row.ranks, row.hosts,
+                   bytes_text(row.bytes), name_of(row), duration_text(row.seconds),
+                   duration_text(row.compute_seconds), duration_text(row.seconds > 0 ? visible : 0),
+                   percent(all - visible, all), percent(first.seconds - row.seconds, first.seconds),
+                   row.seconds > 0 ? row.algorithms : row.result.outcome.why);
+    }
+    fmt::print(
+        "\n  waits: an iteration less its computation. hidden, saved: of the first row's waiting, and of its "
+        "iteration.\n");
+}
+
+}  // namespace thalweg::sim
