@@ -16,8 +16,8 @@ BY_HOSTS = tuple(f"hierarchical(intra=binomial,inter={inter})" for inter in
                      "node_leader(intra=linear,inter=ring)",)
 
 
-def asks(collective, machine, ranks, sizes, algorithms=(), *more):
-    command = [collective, "--machine", machine, "--ranks", ",".join(map(str, ranks)), "--json", "--quiet"]
+def asks(operation, machine, ranks, sizes, algorithms=(), *more):
+    command = [*operation.split(), "--machine", machine, "--ranks", ",".join(map(str, ranks)), "--json", "--quiet"]
     if sizes:
         command += ["--bytes", ",".join(sizes)]
     for algorithm in algorithms:
@@ -47,15 +47,23 @@ TABLES = {
                                               ("dane", (448,), ("--mapping", "cyclic")),
                                               ("gbe8", (96,), ()))],
     "alltoallv": [asks("alltoallv", "dane", (224, 448), ("4K", "32K", "512K"), ("auto", "mpich", "openmpi"))],
-    "halo": [asks("halo", "ib2304", (288, 2304), ("8K", "64K", "512K"), ("auto",), "--cost")],
+    "windows": [asks("alltoallv", "dane", (112, 224, 448), ("4K", "32K", "512K"), (), "--rma")],
+    "halo": [asks("halo", "ib2304", (288, 2304), ("8K", "64K", "512K"), ("auto", "mpich"), "--cost"),
+             asks("halo", "ib2304", (2304,), ("64K", "512K"), ("auto", "mpich"), "--cost", "--rails", "4"),
+             asks("halo", "slingshot", (65536,), ("64K",), ("auto",), "--cost")],
+    "apps": [asks("app stencil", "ib2304", (48, 2304), ("8K", "64K", "512K"), (), "--repeat", "3"),
+             asks("app amr", "ib2304", (48, 2304), ("8K", "64K", "512K"), (), "--repeat", "3"),
+             asks("app sort", "xc40", (48, 192), ("1M",), (), "--repeat", "2"),
+             asks("app cg", "xc40", (48, 192), ("16K", "256K"), (), "--repeat", "2"),
+             asks("app fourier", "xc40", (48, 192), ("4K", "64K"))],
     "curves": [asks(collective, "slingshot", ranks, sizes, algorithms, "--cost", "--most-seconds", "200")
                for collective, ranks, sizes, algorithms in (
                    ("bcast", (1024, 8192, 65536), ("1K", "1M"), ("binomial", "node_leader(intra=binomial,inter=binomial)")),
                    ("barrier", (1024, 8192, 65536), (), ("dissemination",)),
                    ("allreduce", (1024, 8192), ("1K",), ("recursive_doubling",)),
                    ("allgather", (1024, 8192), ("8",), ("bruck",)))],
-    "squares": [asks("allgather", "ib2304", (144, 288, 576), ("1K",), ("ring", "spread"), "--cost", "--most-seconds",
-                     "200")],
+    "squares": [asks("allgather", "ib2304", (144, 288, 576, 1152), ("1K",), ("ring", "spread"), "--cost"),
+                asks("allgather", "ib2304", (2304, 4608), ("1K",), ("ring",), "--cost")],
 }
 
 
