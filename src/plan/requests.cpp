@@ -81,9 +81,25 @@ void give_tag_back(int tag) {
     tags()[index / 64] &= ~(std::uint64_t{1} << index % 64);
 }
 
+// How many of ours have a handle of each class: what is 0 need not be looked up, so that threads which
+// complete requests of the library's do not meet at the lock. A request reaches another thread by the
+// program's own synchronisation, and what counted it with it.
+constexpr unsigned handle_classes_log2 = 10;
+constinit std::array<std::atomic<std::uint32_t>, 1 << handle_classes_log2> handle_classes{};
+
+std::atomic<std::uint32_t>& class_of(MPI_Request request) {
+    const std::uint64_t mixed = std::uint64_t{key_of(request)} * 0x9e3779b97f4a7c15u;
+    return handle_classes[mixed >> (64 - handle_classes_log2)];
+}
+
+bool may_be_ours(const MPI_Request& request) {
+    return class_of(request).load(std::memory_order_relaxed) != 0;
+}
+
 void enter(Ticket* ticket) {
     const std::lock_guard lock(table_mutex);
     table().emplace(key_of(ticket->request), ticket);
+    class_of(ticket->request).fetch_add(1, std::memory_order_relaxed);
     requests_alive.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -92,10 +108,12 @@ void leave(const Ticket& ticket) {
     const auto found = table().find(key_of(ticket.request));
     if (found == table().end() || found->second != &ticket) return;
     table().erase(found);
+    class_of(ticket.request).fetch_sub(1, std::memory_order_relaxed);
     requests_alive.fetch_sub(1, std::memory_order_relaxed);
 }
 
 Ticket* find(const MPI_Request& request) {
+    if (!may_be_ours(request)) return nullptr;
     const std::lock_guard lock(table_mutex);
     const auto found = table().find(key_of(request));
     return found == table().end() ? nullptr : found->second;
@@ -107,6 +125,10 @@ void for_each(const MPI_Request* requests, int count, Action action) {
     if (requests == nullptr) return;  // an error that the native call reports
     std::array<Ticket*, 64> some;
     for (int begin = 0; begin < count;) {
+        if (!may_be_ours(requests[begin])) {
+            ++begin;
+            continue;
+        }
         std::size_t found = 0;
         {
             const std::lock_guard lock(table_mutex);
