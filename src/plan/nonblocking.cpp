@@ -58,8 +58,8 @@ void set_up(MPI_Comm comm, Communicator& communicator) {
 }
 
 // What an alltoall is decided by where no argument is equal on all ranks: with nothing agreed, messages that
-// are worth taking.
-constexpr std::uint64_t assumed_pair_bytes = 64 << 10;
+// are worth taking, and not so large that an algorithm which many small ones would suffer from is chosen.
+constexpr std::uint64_t assumed_pair_bytes = 48 << 10;
 // Fewer messages per pair of ranks than this gain nothing from travelling together.
 constexpr std::uint64_t dense_share = 2;
 

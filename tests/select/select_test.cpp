@@ -236,6 +236,36 @@ TEST(Table, TheBuiltInOnesAreValid) {
     }
 }
 
+// Where messages of a host travel together, small ones are worth a plan; between single ranks they are not.
+TEST(Decide, SmallPlannedAlltoallsNeedCompany) {
+    Selection overlapped{Machine::from_options(60, 11.95e6), "mpich", {}, {}};
+    overlapped.overlapped = true;
+    const auto choice_at = [&](const char* hosts, std::uint64_t bytes) {
+        return decide(Collective::alltoallv, bytes, topology_of(hosts), overlapped).choice.has_value();
+    };
+    EXPECT_FALSE(choice_at("node:4 core:1", 8191));
+    EXPECT_TRUE(choice_at("node:4 core:1", 8192));
+    EXPECT_FALSE(choice_at("node:4 core:2", 1023));
+    EXPECT_TRUE(choice_at("node:4 core:2", 1024));
+    EXPECT_EQ(Selector(Collective::alltoallv, topology_of("node:4 core:1"), overlapped).native_below(),
+              8192u);
+}
+
+// As measured; between single ranks only, and nothing is known of faster links.
+TEST(Decide, LargePlannedAlltoallsTravelInPieces) {
+    Selection overlapped{Machine::from_options(60, 11.95e6), "mpich", {}, {}};
+    overlapped.overlapped = true;
+    const auto at = [&](const char* hosts, std::uint64_t bytes) {
+        return to_text(*decide(Collective::alltoallv, bytes, topology_of(hosts), overlapped).choice);
+    };
+    EXPECT_EQ(at("node:4 core:1", 65535), "spread");
+    EXPECT_EQ(at("node:4 core:1", 65536), "pairwise:chunk_bytes=32K");
+    EXPECT_EQ(at("node:8 core:1", 4 << 20), "pairwise:chunk_bytes=32K");
+    EXPECT_EQ(at("node:2 core:1", 1 << 20), "spread");
+    overlapped.machine = Machine::from_options(2, 12e9);
+    EXPECT_EQ(at("node:4 core:1", 1 << 20), "spread");
+}
+
 TEST(Decide, OtherCollectivesGetTheirOwnAlgorithms) {
     const Selection lab{Machine::from_options(60, 11.95e6), "mpich", {}, {}};
     Selection overlapped = lab;

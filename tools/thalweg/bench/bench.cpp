@@ -229,7 +229,7 @@ CLI::App* add_exchange(CLI::App& app, ExchangeRequest& request) {
             "--ours", request.ours,
             "algorithms of ours to measure planned besides the automatic choice (repeatable; default: "
             "every one)")
-        ->expected(1);
+        ->allow_extra_args(false);
     verb->add_option("--columns", request.columns, "only these columns, comma-separated")->delimiter(',');
     verb->add_option("--samples", request.samples, "samples of each column")
         ->check(CLI::Range(1, 10000))
