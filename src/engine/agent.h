@@ -95,6 +95,7 @@ class Agent {
     void forget_all();
     void rest(const Pass& pass, std::uint32_t seen);
     bool listen(const Pass& pass, std::uint32_t seen, std::uint64_t time_ns);
+    void merge(std::uint32_t seen, std::uint64_t until_ns);
     void hush(DrivenChannel& channel);
     bool may_spin(std::uint64_t time_ns);
     bool sleep(SleeperKind kind, std::uint32_t seen, std::uint64_t until_ns);
@@ -112,6 +113,7 @@ class Agent {
     // The thread's own.
     DrivenChannel* listed_ = nullptr;
     std::array<std::unique_ptr<Sleeper>, sleeper_kinds> sleepers_;
+    std::unique_ptr<Sleeper> inside_;  // listens to the ranks of this host alone; null until it is needed
     SleeperKind spinner_ = SleeperKind::pause;
     bool spins_ = false;
     std::uint32_t stirs_ = 0;           // looks in a row that found part of a message moving

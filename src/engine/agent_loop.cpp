@@ -157,8 +157,7 @@ Agent::Pass Agent::look() {
         } else if (!pass.moved) {
             if (pass.time_ns == 0) pass.time_ns = now_ns();
             // What lingers only needs an ear.
-            const std::uint64_t span_ns =
-                channel.pending() == 0 ? 0 : channel.arrivals_.span_ns(pass.time_ns, channel.awaited().bytes);
+            const std::uint64_t span_ns = channel.pending() == 0 ? 0 : channel.span_ns(pass.time_ns);
             pass.span_ns = std::min(pass.span_ns, span_ns);
             pass.stirred |= found == DrivenChannel::Found::stirred;
             pass.deaf |= channel.deaf_;
@@ -189,7 +188,7 @@ void Agent::rest(const Pass& pass, std::uint32_t seen) {
     } else if (const std::uint64_t span_ns = merged(pass.span_ns);
                span_ns != 0 && useless_ >= useless_before_merge) {
         add(counters_.merged, 1);
-        sleep(SleeperKind::futex, seen, time_ns + span_ns);
+        merge(seen, time_ns + span_ns);
     } else if (listen(pass, seen, time_ns)) {
         ++useless_;
         add(counters_.useless, 1);
@@ -212,6 +211,32 @@ bool Agent::listen(const Pass& pass, std::uint32_t seen, std::uint64_t time_ns) 
         if (channel->deaf_) return false;
     }
     return sleep(SleeperKind::epoll, seen, time_ns + (pass.starved ? starved_listen_ns : longest_listen_ns));
+}
+
+// Deaf to packets, not to the ranks of this host: what they ask for is done at once. All channels that have
+// such a descriptor have the same, and one that is armed is enough to hear of a peer.
+void Agent::merge(std::uint32_t seen, std::uint64_t until_ns) {
+    int descriptor = -1;
+    for (DrivenChannel* channel = listed_; channel != nullptr; channel = channel->next_listed_) {
+        Transport& transport = channel->channel()->transport();
+        if (transport.inside_descriptor() < 0 || channel->led() || !channel->busy()) continue;
+        if (!channel->take_helm()) return;
+        const Status armed = transport.arm_inside();
+        if (armed == Status::ok) descriptor = transport.inside_descriptor();
+        channel->leave_helm();
+        if (armed != Status::ok) return;
+    }
+    if (descriptor >= 0 && inside_ == nullptr) inside_ = make_sleeper(SleeperKind::epoll, cpu_, false);
+    if (descriptor < 0 || inside_ == nullptr || inside_->watch(descriptor) != Status::ok) {
+        sleep(SleeperKind::futex, seen, until_ns);
+        return;
+    }
+    const std::uint64_t begin_ns = now_ns();
+    inside_->sleep(bell_, seen, until_ns);
+    inside_->let_go(descriptor);
+    constexpr auto index = static_cast<std::size_t>(SleeperKind::epoll);
+    add(counters_.sleeps[index], 1);
+    add(counters_.slept_ns[index], now_ns() - begin_ns);
 }
 
 void Agent::hush(DrivenChannel& channel) {

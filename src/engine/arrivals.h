@@ -26,9 +26,10 @@ inline constexpr std::uint32_t most_stirs = 64;
 // answered at once.
 inline constexpr std::uint32_t useless_before_merge = 2;
 
-// The message that the order of a schedule wants next: a receive if it has one left, else a send.
+// The message that the order of a schedule wants next: a receive if it has one left, else a send; of those
+// that come in packets (Transport::crosses) where there are some. Others are heard of at once.
 struct Awaited {
-    bool any = false, receive = false;
+    bool any = false, receive = false, crosses = false;
     std::uint64_t bytes = 0;
 };
 

@@ -55,12 +55,19 @@ class Channel {
     // Whether the transport could tell this operation from the oldest that is alive.
     bool admits(std::uint32_t operation) const;
 
-    // Messages, or parts of them, that have completed, and their bytes at most.
+    // Messages, or parts of them, that have completed; of those that came or went by way of packets
+    // (Transport::crosses), how many and their bytes at most.
     struct Moved {
-        std::uint64_t messages = 0, bytes = 0;
+        std::uint64_t messages = 0, crossed = 0, bytes = 0;
     };
     const Moved& moved(bool sent) const { return moved_[sent]; }
-    void count(bool sent, std::uint64_t bytes) { ++moved_[sent].messages, moved_[sent].bytes += bytes; }
+    void count(bool sent, bool crossed, std::uint64_t bytes) {
+        Moved& moved = moved_[sent];
+        ++moved.messages;
+        if (!crossed) return;
+        ++moved.crossed;
+        moved.bytes += bytes;
+    }
 
     // Polls the transport once and hands completions to the executions they belong to.
     Status poll();

@@ -175,18 +175,20 @@ bool DrivenChannel::rest(WaitStatistics& statistics, std::uint32_t& useless) {
     const std::uint64_t time_ns = now_ns();
     take_helm_soon();
     Transport& transport = channel_->transport();
-    const std::uint64_t merge_ns =
-        useless < useless_before_merge ? 0 : merged(arrivals_.span_ns(time_ns, awaited().bytes));
-    const bool armed = merge_ns != 0 || transport.arm() == Status::ok;
-    const int descriptor = transport.wait_descriptor();
+    const std::uint64_t merge_ns = useless < useless_before_merge ? 0 : merged(span_ns(time_ns));
+    // Deaf to packets, not to the ranks of this host: what they ask for is done at once.
+    const bool merges = merge_ns != 0;
+    const int descriptor = merges ? transport.inside_descriptor() : transport.wait_descriptor();
+    const bool naps = merges && descriptor < 0;
+    const bool armed = naps || (merges ? transport.arm_inside() : transport.arm()) == Status::ok;
     leave_helm();
     if (!armed) return false;
-    if (merge_ns != 0) {
+    if (naps) {
         nap(static_cast<long>(merge_ns));
     } else {
         pollfd listened{descriptor, POLLIN, 0};
-        const timespec span{0, longest_rest_ns};
-        if (ppoll(&listened, 1, &span, nullptr) > 0) ++useless;
+        const timespec span{0, merges ? static_cast<long>(merge_ns) : longest_rest_ns};
+        if (ppoll(&listened, 1, &span, nullptr) > 0 && !merges) ++useless;
     }
     ++statistics.sleeps;
     statistics.slept_seconds += seconds(now_ns() - time_ns);
@@ -311,7 +313,7 @@ DrivenChannel::Found DrivenChannel::drive() {
     }
     const Channel::Moved& before = awaits_receive ? received : sent;
     const Channel::Moved& after = channel_->moved(!awaits_receive);
-    if (after.messages != before.messages) arrivals_.arrived(now_ns(), after.bytes - before.bytes);
+    if (after.crossed != before.crossed) arrivals_.arrived(now_ns(), after.bytes - before.bytes);
     if (completed || received.messages != channel_->moved(false).messages ||
         sent.messages != channel_->moved(true).messages) {
         return Found::progress;
@@ -324,7 +326,9 @@ Awaited DrivenChannel::awaited() const {
     Awaited next;
     for (const Operation* operation = running_; operation != nullptr; operation = operation->next_) {
         const Awaited own = operation->execution_.impl_->awaited();
-        const bool sooner = own.receive == next.receive ? own.bytes < next.bytes : own.receive;
+        const bool sooner = own.crosses != next.crosses   ? own.crosses
+                            : own.receive == next.receive ? own.bytes < next.bytes
+                                                          : own.receive;
         if (own.any && (!next.any || sooner)) next = own;
     }
     return next;

@@ -137,6 +137,11 @@ class DrivenChannel {
     void begin_runs();
     void complete(Operation** link, Status status);
     Awaited awaited() const;
+    // Of what is awaited (arrivals.h).
+    std::uint64_t span_ns(std::uint64_t time_ns) const {
+        const Awaited next = awaited();
+        return next.crosses ? arrivals_.span_ns(time_ns, next.bytes) : 0;
+    }
     bool starved() const;
 
     void lead(Operation& operation, WaitPolicy policy, WaitStatistics& statistics, std::uint64_t until_ns);

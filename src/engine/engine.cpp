@@ -140,7 +140,8 @@ Status Execution::Impl::complete_request(Slot slot, StepId id, std::uint64_t mar
     const Step& step = steps_[id];
     const bool is_send = step.kind == StepKind::send;
     const std::uint64_t bytes = is_send ? step.source.bytes : step.target.bytes;
-    channel->count(is_send, std::min<std::uint64_t>(bytes, max_message_bytes_));
+    channel->count(is_send, channel->transport().crosses(step.peer),
+                   std::min<std::uint64_t>(bytes, max_message_bytes_));
     if (!moved_.empty() && !is_put(id)) {
         moved_[id] += std::min<std::uint64_t>(bytes - moved_[id], max_message_bytes_);
         if (moved_[id] < bytes) {

@@ -28,10 +28,10 @@ struct Execution::Impl {
     // A ready message waits for the window to widen, which takes polls in vain.
     bool starved() const { return starved_; }
     Awaited awaited() const {
-        if (const StepId recv = oldest_of(recvs_); recv != ReadySet::none)
-            return {true, true, steps_[recv].target.bytes};
-        if (const StepId send = oldest_of(sends_); send != ReadySet::none)
-            return {true, false, steps_[send].source.bytes};
+        const StepId recv = awaited_of(recvs_), send = awaited_of(sends_);
+        if (recv != ReadySet::none && (crosses(recv) || send == ReadySet::none || !crosses(send)))
+            return {true, true, crosses(recv), steps_[recv].target.bytes};
+        if (send != ReadySet::none) return {true, false, crosses(send), steps_[send].source.bytes};
         return {};
     }
     // Messages beyond the window: more than these slots it can never use.
@@ -66,6 +66,17 @@ struct Execution::Impl {
 
     StepId oldest_of(const Lane& lane) const {
         return lane.oldest < lane.ids.size() ? lane.ids[lane.oldest] : ReadySet::none;
+    }
+    bool crosses(StepId step) const { return channel->transport().crosses(steps_[step].peer); }
+    // The oldest that is not done and comes in packets; the oldest of all where that is not near.
+    StepId awaited_of(const Lane& lane) const {
+        constexpr std::uint32_t looks = 16;
+        const auto end = std::min<std::size_t>(lane.ids.size(), std::size_t{lane.oldest} + looks);
+        for (std::size_t i = lane.oldest; i < end; ++i) {
+            const StepId step = lane.ids[i];
+            if (states_[step] != State::done && crosses(step)) return step;
+        }
+        return oldest_of(lane);
     }
     // An oldest step exists that is not `step` and not posted: a place must be kept for it.
     bool keeps(const Lane& lane, StepId step) const {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "transport/stand_in.h"
 
 namespace thalweg {
 
@@ -45,6 +46,7 @@ struct Capabilities {
         false;                // wait_descriptor() and arm() work: a waiter can sleep until the next event
     bool any_thread = false;  // may be driven while the owner is inside the host MPI (an agent can use it)
     bool one_sided = false;   // expose, attach and post_put work
+    bool stand_ins = false;   // stand_in() works
     int rails = 1;            // links between hosts that it uses side by side
 };
 
@@ -101,6 +103,19 @@ class Transport {
     // unsupported, transport_failed.
     virtual int wait_descriptor() const { return -1; }
     virtual Status arm() { return Status::unsupported; }
+
+    // What peers of this host say comes at once; what crosses hosts comes in packets, most of which change
+    // nothing. Whether messages with `peer` cross; and a descriptor like wait_descriptor() that hears only of
+    // what does not cross, once arm_inside() has said ok: for a thread that packets shall not wake. -1: none.
+    virtual bool crosses(int /*peer*/) const { return true; }
+    virtual int inside_descriptor() const { return -1; }
+    virtual Status arm_inside() { return Status::unsupported; }
+
+    // Where capabilities().stand_ins says so: messages from and to memory that stands for elements elsewhere.
+    // What lies in that memory itself is nobody's business any more. Not on the hot path: it allocates. Pre
+    // of end_stand_in: no slot in use refers to it. Errors: unsupported, out_of_memory.
+    virtual Status stand_in(StandIn /*memory*/) { return Status::unsupported; }
+    virtual void end_stand_in(const std::byte* /*memory*/) {}
 
     // One-sided transfers, where capabilities().one_sided says so. A rank exposes memory and gives the key to
     // its peers in any way; a peer attaches it and puts into it. Not on the hot path: these allocate.

@@ -1,0 +1,143 @@
+// A thread that has stopped listening to packets still hears the ranks of its host.
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/agent.h"
+#include "engine/driven.h"
+#include "schedule/builder.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::uint64_t ms = 1'000'000;
+constexpr std::size_t crossing_bytes = 1 << 20, near_bytes = 64;
+constexpr int far_peer = 1, near_peer = 2;
+
+// From the far peer a message comes every 20 ms, and packets all the time; from the near one when it is told.
+class TwoKinds final : public Transport {
+  public:
+    TwoKinds() {
+        capabilities_.max_message_bytes = 1 << 30;
+        capabilities_.live_operations = 1 << 16;
+        capabilities_.wakeup_descriptor = capabilities_.any_thread = true;
+        const std::uint64_t one = 1;
+        EXPECT_EQ(write(packets_, &one, sizeof one), static_cast<ssize_t>(sizeof one));
+    }
+    ~TwoKinds() override {
+        close(packets_);
+        close(near_);
+    }
+    const Capabilities& capabilities() const override { return capabilities_; }
+    int rank() const override { return 0; }
+    int size() const override { return 3; }
+    Slot slots() const override { return 64; }
+    Status grow(Slot) override { return Status::ok; }
+    Status post_send(Slot, int, MessageId, const void*, std::size_t, SendMode) override {
+        return Status::unsupported;
+    }
+    Status post_recv(Slot slot, int peer, MessageId, void*, std::size_t) override {
+        (peer == far_peer ? far_slots_ : near_slots_).push_back(slot);
+        if (due_ns_ == 0) due_ns_ = now_ns() + 20 * ms;
+        return Status::ok;
+    }
+    Status progress(std::span<Slot> done, std::size_t& count) override {
+        const std::uint64_t time_ns = now_ns();
+        count = 0;
+        if (!far_slots_.empty() && time_ns >= due_ns_) {
+            done[count++] = far_slots_.front();
+            far_slots_.erase(far_slots_.begin());
+            due_ns_ = time_ns + 20 * ms;
+        }
+        std::uint64_t rings = 0;
+        if (read(near_, &rings, sizeof rings) > 0)
+            for (; rings != 0; --rings) ready_.push_back(time_ns);
+        while (!ready_.empty() && !near_slots_.empty()) {
+            done[count++] = near_slots_.front();
+            near_slots_.erase(near_slots_.begin());
+            ready_.pop_back();
+        }
+        return Status::ok;
+    }
+    int wait_descriptor() const override { return packets_; }
+    Status arm() override {
+        ++arms;
+        return Status::ok;
+    }
+    bool crosses(int peer) const override { return peer == far_peer; }
+    int inside_descriptor() const override { return near_; }
+    Status arm_inside() override {
+        ++inside_arms;
+        return Status::ok;
+    }
+
+    void near_speaks() const {
+        const std::uint64_t one = 1;
+        EXPECT_EQ(write(near_, &one, sizeof one), static_cast<ssize_t>(sizeof one));
+    }
+    std::atomic<int> arms{0}, inside_arms{0};
+
+  private:
+    Capabilities capabilities_;
+    const int packets_ = eventfd(0, EFD_NONBLOCK), near_ = eventfd(0, EFD_NONBLOCK);
+    std::vector<Slot> far_slots_, near_slots_;
+    std::vector<std::uint64_t> ready_;
+    std::uint64_t due_ns_ = 0;
+};
+
+// Four messages from afar, of which the first ones teach how fast they come, and one from the host.
+std::shared_ptr<const Schedule> both_kinds() {
+    Builder builder(0, 3);
+    for (std::uint64_t i = 0; i < 4; ++i)
+        builder.recv(far_peer, {Buffer::out, i * crossing_bytes, crossing_bytes});
+    builder.recv(near_peer, {Buffer::out, 4 * crossing_bytes, near_bytes});
+    return std::make_shared<const Schedule>(std::move(builder).finish());
+}
+
+// Packets that are always there wake nobody who knows when the next message comes; it listens to its host
+// instead of sleeping blindly.
+void expect_heard(TwoKinds& transport) {
+    EXPECT_GT(transport.inside_arms.load(), 10);
+    // Listening to packets, it would be woken without a pause: some ten thousand times.
+    EXPECT_LT(transport.arms.load(), 5000);
+}
+
+TEST(inside, a_waiting_thread_hears_its_host_while_it_ignores_packets) {
+    TwoKinds transport;
+    std::vector<std::byte> out(4 * crossing_bytes + near_bytes);
+    DrivenChannel channel(make_channel(transport, {}), nullptr);
+    const auto execution = channel.make(both_kinds());
+    Operation operation(*execution);
+    WaitStatistics waited;
+    std::thread neighbour([&] {
+        usleep(50'000);
+        transport.near_speaks();
+    });
+    EXPECT_EQ(channel.run(operation, {nullptr, out.data(), {}}, 0, WaitPolicy::sleep, waited), Status::ok);
+    neighbour.join();
+    expect_heard(transport);
+}
+
+TEST(inside, so_does_the_agent) {
+    TwoKinds transport;
+    std::vector<std::byte> out(4 * crossing_bytes + near_bytes);
+    Agent agent{AgentOptions()};
+    {
+        DrivenChannel channel(make_channel(transport, {}), &agent);
+        const auto execution = channel.make(both_kinds());
+        Operation operation(*execution);
+        ASSERT_EQ(channel.start(operation, {nullptr, out.data(), {}}, 0), Status::ok);
+        usleep(50'000);
+        transport.near_speaks();
+        while (operation.pending()) usleep(1000);
+        EXPECT_EQ(operation.status(), Status::ok);
+    }
+    expect_heard(transport);
+}
+
+}  // namespace
+}  // namespace thalweg
