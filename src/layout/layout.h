@@ -42,6 +42,10 @@ class Layout {
     std::int64_t true_lb() const { return true_lb_; }  // the lowest byte of one element, 0 when there is none
     std::int64_t true_ub() const { return true_ub_; }  // one past the highest
     std::uint64_t runs() const { return blocks_; }     // runs of one element
+    // Of all forms but list: bytes of a run, and where the first begins and how far the next lies behind it.
+    std::uint64_t run_bytes() const { return block_bytes_; }
+    std::int64_t first() const { return first_; }
+    std::int64_t stride() const { return stride_; }
 
     // True when `count` elements are one run of count × size() bytes starting at true_lb(): nothing to pack.
     bool is_one_run(std::uint64_t count) const {

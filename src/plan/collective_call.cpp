@@ -77,6 +77,11 @@ void choose_loads(const CollectiveCall& call, const CallShape& shape, int rank,
     }
 }
 
+// Of an alltoall: every message is one parcel, from its place in `in` to that in `out`.
+bool sends_parcels_as_they_are(std::string_view algorithm) {
+    return algorithm == "spread" || algorithm == "pairwise";
+}
+
 // An algorithm that serves everything.
 std::string_view simplest_of(Collective collective) {
     switch (collective) {
@@ -236,6 +241,8 @@ std::unique_ptr<Ongoing> assemble(Communicator& communicator, const CollectiveCa
         return nullptr;
     }
     choose_loads(call, shape, communicator.rank(), key.blocks, ongoing->options());
+    if (call.has_letters() && sends_parcels_as_they_are(carriage.decision.choice->algorithm->name))
+        send_in_place(shape.letters, communicator.rank(), shape.in_place, *ongoing);
     key.collective = call.collective;
     key.choice = *carriage.decision.choice;
     key.root = call.root;

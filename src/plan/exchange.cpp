@@ -80,6 +80,20 @@ Status attach(const Letters& letters, void* send, void* receive, bool copied, Pr
     return attach_side(sent, copied ? receive : send, copied, input, exchange.outgoing);
 }
 
+void send_in_place(const Letters& letters, int rank, bool copied, Ongoing& ongoing) {
+    const auto others = [rank](const std::vector<Letter>& side) {
+        std::vector<bool> marked;
+        marked.reserve(side.size());
+        for (const Letter& letter : side) marked.push_back(letter.peer != rank);
+        return marked;
+    };
+    Lane& lane = *ongoing.options().lane;
+    const bool lasting = ongoing.options().persistent;
+    ongoing.buffer().send_in_place(lane, others(letters.incoming), false);
+    // In place the input is a copy of what is written over.
+    if (!copied) ongoing.input().send_in_place(lane, others(letters.outgoing), lasting);
+}
+
 Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size) {
     const QuietErrors quiet(comm);
     std::uint64_t sums[2] = {0, 0};

@@ -57,6 +57,11 @@ bool read_letter(const LetterArrays& side, int index, int peer, std::vector<Lett
 // One message for every rank.
 bool read_letters(const LetterArrays& side, int size, std::vector<Letter>& letters);
 
+// Lets messages between different ranks travel from and to the program's memory, as messages of the lane that
+// the operation runs on: for schedules that send what is in `in` to where it stays in `out`, each parcel as
+// it is. After attach(). Throws std::bad_alloc.
+void send_in_place(const Letters& letters, int rank, bool copied, Ongoing& ongoing);
+
 // Makes the program's memory what schedules work on, and `exchange` say where each message lies there.
 // `copied`: the input is what the receive buffer holds at every start (MPI_IN_PLACE). Errors: those of
 // ProgramBuffer::attach. Throws std::bad_alloc.

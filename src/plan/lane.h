@@ -105,6 +105,8 @@ class Lane {
     DrivenChannel& driven() { return *driven_; }
     // To be used while nobody drives (DrivenChannel::exclusively).
     Transport& transport() { return *transport_; }
+    // Null where the channel is another's.
+    Transport* own_transport() { return transport_.get(); }
     // How many operations it can tell apart.
     std::uint32_t live_operations() const;
 

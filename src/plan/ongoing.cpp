@@ -113,6 +113,7 @@ Status ProgramBuffer::attach(void* buffer, std::vector<Segment> segments, std::v
     if (in_place) {
         data_ = reinterpret_cast<std::byte*>(lowest);
         for (Block& block : blocks) block.offset = block.bytes == 0 ? 0 : block.offset - lowest;
+        blocks_ = blocks;
         return Status::ok;
     }
     std::uint64_t at = 0;
@@ -130,11 +131,68 @@ Status ProgramBuffer::attach(void* buffer, std::vector<Segment> segments, std::v
     return stage();
 }
 
+void ProgramBuffer::send_in_place(Lane& lane, const std::vector<bool>& marked, bool lasting) {
+    Transport* const transport = lane.own_transport();
+    if (transport == nullptr || !transport->capabilities().stand_ins) return;
+    if (staged_ == nullptr) {
+        // What is one run each is known already; a lasting one may be memory that others have mapped.
+        if (!lasting) return;
+        in_place_.assign(marked.size(), false);
+        for (std::size_t i = 0; i < marked.size() && i < blocks_.size(); ++i) {
+            if (!marked[i] || blocks_[i].bytes == 0) continue;
+            std::byte* const run = data_ + blocks_[i].offset;
+            StandIn same{run, blocks_[i].bytes,
+                         std::make_shared<const Layout>(Layout::contiguous(blocks_[i].bytes)), run, true};
+            const Status status =
+                lane.driven().exclusively([&] { return transport->stand_in(std::move(same)); });
+            in_place_[i] = !failed(status);
+        }
+        return;
+    }
+    if (segments_.empty()) return;
+    in_place_.assign(segments_.size(), false);
+    bool asked = false;
+    std::uint64_t moved_bytes = 0;
+    for (std::size_t i = 0; i < segments_.size(); ++i) {
+        const Segment& segment = segments_[i];
+        const std::uint64_t bytes = blocks_[i].bytes;
+        if (bytes == 0 || !marked[i]) continue;
+        TypeShape named;
+        const TypeShape& shape = shape_of(segment.type, named);
+        if (shape.opaque) continue;
+        auto* const elements = reinterpret_cast<std::byte*>(
+            reinterpret_cast<std::uintptr_t>(buffer_) + static_cast<std::uintptr_t>(segment.displacement));
+        // Addresses behind MPI_BOTTOM may be anybody's each; a buffer is one.
+        if ((!asked || buffer_ == nullptr) &&
+            memory_of(elements + shape.layout.lower(segment.count)) != Memory::host)
+            return;
+        asked = true;
+        StandIn stand_in{data_ + blocks_[i].offset, bytes, std::make_shared<const Layout>(shape.layout),
+                         elements, lasting};
+        const Status status =
+            lane.driven().exclusively([&] { return transport->stand_in(std::move(stand_in)); });
+        if (failed(status)) continue;
+        in_place_[i] = true;
+        moved_bytes += bytes;
+    }
+    all_in_place_ = moved_bytes == bytes_;
+}
+
+void ProgramBuffer::leave(Lane& lane) {
+    Transport* const transport = lane.own_transport();
+    for (std::size_t i = 0; i < in_place_.size(); ++i) {
+        if (!in_place_[i]) continue;
+        lane.driven().exclusively([&] { transport->end_stand_in(data_ + blocks_[i].offset); });
+    }
+    in_place_.clear();
+}
+
 template <typename Move>
 Status ProgramBuffer::each_segment(std::uint64_t from, std::uint64_t to, Move move) {
     for (std::size_t i = 0; i < segments_.size(); ++i) {
         const Block& block = blocks_[i];
         if (block.bytes == 0 || block.offset + block.bytes <= from || block.offset >= to) continue;
+        if (!in_place_.empty() && in_place_[i]) continue;
         void* const begin = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(buffer_) +
                                                     static_cast<std::uintptr_t>(segments_[i].displacement));
         Payload payload(begin, segments_[i].count, segments_[i].type, host()->comm_world);
@@ -284,6 +342,11 @@ void Ongoing::release() {
     for (Part& part : parts_)
         if (options_.lane != nullptr) options_.lane->give_back(std::move(part.run));
     parts_.clear();
+    // What failed may still be under way: its lane keeps what it knows.
+    if (options_.lane != nullptr && !options_.lane->broken()) {
+        input_.leave(*options_.lane);
+        buffer_.leave(*options_.lane);
+    }
     // A lane of its own may have exposed the buffer.
     options_.lane.reset();
     input_.release();

@@ -43,8 +43,15 @@ class ProgramBuffer {
     // data(). Throws std::bad_alloc.
     Status attach(void* buffer, std::vector<Segment> segments, std::vector<Block>& blocks,
                   bool copied = false);
+    // After that: the segments that are marked travel from and to the program's memory itself, as messages of
+    // `lane`, as far as it can do that, and are neither loaded nor stored any more. `lasting`: in every run
+    // of a persistent operation. Throws std::bad_alloc.
+    void send_in_place(Lane& lane, const std::vector<bool>& marked, bool lasting);
+    // The lane knows the segments no more. Pre: nothing of this buffer is under way.
+    void leave(Lane& lane);
     std::byte* data() const { return data_; }
-    bool staged() const { return staged_ != nullptr; }
+    // Some of it is packed before or unpacked after each run.
+    bool staged() const { return staged_ != nullptr && !all_in_place_; }
     // Bytes [from, to) of data() between there and the program's memory, where that is not the same. Makes
     // MPI calls.
     Status load(std::uint64_t from, std::uint64_t to);
@@ -64,6 +71,8 @@ class ProgramBuffer {
     void* buffer_ = nullptr;
     std::vector<Segment> segments_;  // of several
     std::vector<Block> blocks_;
+    std::vector<bool> in_place_;  // of several: travels by itself; empty: none does
+    bool all_in_place_ = false;
     struct Held {
         MPI_Datatype original, own;
     };

@@ -1,11 +1,14 @@
 // The parts of the shm transport that need no second process: rings, matching, the choice of protocols.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <memory>
 #include <numeric>
 
+#include "transport/composite/wire_meter.h"
 #include "transport/shm/choice.h"
+#include "transport/shm/elements.h"
 #include "transport/shm/request.h"
 #include "transport/shm/ring.h"
 
@@ -218,6 +221,70 @@ TEST(Choice, WhatTurnsOutSlowIsLeftAndTriedAgainMuchLater) {
     EXPECT_GT(slow, 0);
     EXPECT_LT(slow, total / 4);
     EXPECT_GT(chooser.account(Chooser::class_of(8 * mega)).switches, 1u);
+}
+
+// What a frame says of a peer's elements gives the same stretches of memory as the elements themselves.
+TEST(Elements, DescribedAndReadAgain) {
+    std::vector<std::byte> field(1 << 20);
+    const auto layout = std::make_shared<const Layout>(Layout::strided(50, 2000, 2500, 200'000, 300));
+    const StandIn whole{nullptr, 4 * 100'000, layout, field.data() + 100, false};
+    const StandInPart part{&whole, 7000};
+    ASSERT_TRUE(reachable(part));
+    const std::optional<Elements> read = read_elements(written(part), 300'000);
+    ASSERT_TRUE(read);
+    std::array<iovec, 40> here, there;
+    for (std::uint64_t offset = 0; offset < 300'000;) {
+        std::uint64_t bytes = 300'000 - offset, same = bytes;
+        const std::size_t count = stretches(*layout, reinterpret_cast<std::uintptr_t>(whole.elements),
+                                            part.begin + offset, bytes, here);
+        ASSERT_EQ(stretches(read->layout, read->address, read->begin + offset, same, there), count);
+        ASSERT_EQ(bytes, same);
+        ASSERT_GT(bytes, 0u);
+        for (std::size_t i = 0; i < count; ++i) {
+            ASSERT_EQ(here[i].iov_base, there[i].iov_base);
+            ASSERT_EQ(here[i].iov_len, there[i].iov_len);
+        }
+        offset += bytes;
+    }
+    const StandIn short_runs{nullptr, 4000, std::make_shared<const Layout>(Layout::strided(500, 8, 16, 8000)),
+                             field.data(), false};
+    EXPECT_FALSE(reachable({&short_runs, 0}));
+}
+
+// Numbers that a peer may have made up are refused before anything is computed from them.
+TEST(Elements, NonsenseIsRefused) {
+    constexpr std::uint64_t huge = std::uint64_t{1} << 62;
+    const WrittenElements sane{10, 2000, 4096, 0, 0, 3000, 40'000};
+    EXPECT_TRUE(read_elements(sane, 100'000));
+    for (const auto spoil :
+         {+[](WrittenElements& e) { e.runs = 0; }, +[](WrittenElements& e) { e.run_bytes = 0; },
+          +[](WrittenElements& e) { e.runs = huge; }, +[](WrittenElements& e) { e.run_bytes = huge; },
+          +[](WrittenElements& e) { e.begin = huge; },
+          +[](WrittenElements& e) { e.first = std::int64_t{1} << 60; },
+          +[](WrittenElements& e) { e.stride = -(std::int64_t{1} << 55); },
+          +[](WrittenElements& e) { e.extent = std::int64_t{1} << 55; }}) {
+        WrittenElements spoilt = sane;
+        spoil(spoilt);
+        EXPECT_FALSE(read_elements(spoilt, 100'000));
+    }
+    EXPECT_FALSE(read_elements(sane, huge));
+}
+
+// Messages of a channel that failed weigh no more, and the rate is what it was.
+TEST(WireMeter, WhatIsDroppedIsNoLoad) {
+    WireMeter meter;
+    meter.posted(WireMeter::in, 1'000'000, 0);
+    meter.completed(WireMeter::in, 1'000'000, 10'000'000);
+    const double rate = meter.bytes_per_s();
+    EXPECT_DOUBLE_EQ(rate, 1e8);
+    meter.posted(WireMeter::in, 500'000, 20'000'000);
+    meter.posted(WireMeter::out, 1'000'000, 20'000'000);
+    EXPECT_EQ(meter.left_ns(), 10'000'000u);
+    meter.completed(WireMeter::in, 500'000, 90'000'000);
+    meter.dropped(WireMeter::out, 1'000'000, 100'000'000);
+    EXPECT_EQ(meter.left_ns(), 0u);
+    EXPECT_EQ(meter.busy_ns(200'000'000), 90'000'000u);
+    EXPECT_DOUBLE_EQ(meter.bytes_per_s(), rate);
 }
 
 }  // namespace

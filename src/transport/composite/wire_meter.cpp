@@ -17,6 +17,7 @@ void WireMeter::posted(Direction direction, std::size_t bytes, std::uint64_t tim
     if (messages_++ == 0) {
         begun_ns_ = time_ns;
         moved_[out] = moved_[in] = 0;
+        spoilt_ = false;
     }
     pending_[direction] += bytes;
 }
@@ -29,12 +30,19 @@ void WireMeter::completed(Direction direction, std::size_t bytes, std::uint64_t 
     const std::uint64_t lasted_ns = time_ns - begun_ns_;
     busy_ns_ += lasted_ns;
     const std::uint64_t moved = std::max(moved_[out], moved_[in]);
-    if (moved < least_bytes || lasted_ns == 0) return;
+    if (moved < least_bytes || lasted_ns == 0 || spoilt_) return;
     const double seen = 1e9 * static_cast<double>(moved) / static_cast<double>(lasted_ns);
     if (rate_ == 0)
         rate_ = seen;
     else
         rate_ += (seen > rate_ ? towards_faster : towards_slower) * (seen - rate_);
+}
+
+void WireMeter::dropped(Direction direction, std::size_t bytes, std::uint64_t time_ns) {
+    const std::lock_guard lock(mutex_);
+    pending_[direction] -= std::min<std::uint64_t>(bytes, pending_[direction]);
+    spoilt_ = true;
+    if (messages_ != 0 && --messages_ == 0) busy_ns_ += time_ns - begun_ns_;
 }
 
 std::uint64_t WireMeter::left_ns() const {

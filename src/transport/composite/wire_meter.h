@@ -14,6 +14,8 @@ class WireMeter {
 
     void posted(Direction direction, std::size_t bytes, std::uint64_t time_ns);
     void completed(Direction direction, std::size_t bytes, std::uint64_t time_ns);
+    // Posted, and given up: of a channel that failed. Says nothing about the rate.
+    void dropped(Direction direction, std::size_t bytes, std::uint64_t time_ns);
 
     // 0 while nothing is on its way, or nothing has been measured.
     std::uint64_t left_ns() const;
@@ -28,6 +30,7 @@ class WireMeter {
     std::uint64_t begun_ns_ = 0;         // since when something has been on its way
     std::uint64_t moved_[2] = {0, 0};    // since then
     std::uint64_t busy_ns_ = 0;          // before
+    bool spoilt_ = false;                // something was dropped since begun_ns_
     double rate_ = 0;                    // bytes per second; 0: not known
 };
 

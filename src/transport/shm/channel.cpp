@@ -17,7 +17,7 @@ using Driver = ShmPort::Impl::Driver;
 constexpr std::size_t most_bytes = std::size_t{1} << 40;
 // Numbers of operations are compared as they are; this is what an engine may rely on.
 constexpr std::uint32_t live_operations = 1u << 20;
-// How long the end of a channel waits for a peer that writes into its memory.
+// How long the end of a channel waits for a peer that may touch its memory.
 constexpr std::uint64_t longest_withdrawal_ns = 1'000'000'000;
 
 std::uint64_t name_of(const ShmGroup& group) {
@@ -39,6 +39,7 @@ Channel::Channel(ShmPort::Impl& port, const ShmGroup& group)
     capabilities_.live_operations = live_operations;
     capabilities_.wakeup_descriptor = true;
     capabilities_.any_thread = true;
+    capabilities_.stand_ins = true;
 }
 
 Status Channel::open() {
@@ -58,10 +59,10 @@ Status Channel::open() {
 Channel::~Channel() {
     if (port_.in_child()) return;
     const std::uint64_t begin_ns = now_ns();
-    for (bool written_to = opened_; written_to;) {
+    for (bool touched = opened_; touched;) {
         const Driver lock(port_);
-        written_to = port_.withdraw(*this) && now_ns() - begin_ns < longest_withdrawal_ns;
-        if (written_to)
+        touched = port_.withdraw(*this) && now_ns() - begin_ns < longest_withdrawal_ns;
+        if (touched)
             port_.poll(true);
         else
             port_.close(*this);
@@ -115,7 +116,8 @@ Status Channel::post_send(Slot slot, int rank, MessageId id, const void* data, s
     Peer* const peer = peer_of(rank);
     if (peer == nullptr || peer->dead) return lose(peer, rank);
     Key key = key_of(rank, id);
-    port_.send(*this, slot, *peer, key, data, bytes, mode);
+    // Only read.
+    port_.send(*this, slot, *peer, key, const_cast<void*>(data), bytes, mode);
     return failure_ == Status::transport_failed ? failure_ : Status::ok;
 } catch (const std::bad_alloc&) {
     return Status::out_of_memory;
@@ -164,6 +166,40 @@ Status Channel::arm() {
     if (port_.in_child()) return Status::transport_failed;
     const Driver lock(port_);
     return port_.arm(*this);
+}
+
+Status Channel::stand_in(StandIn memory) try {
+    const std::byte* const run = memory.lasting ? memory.run() : nullptr;
+    const auto address = reinterpret_cast<std::uintptr_t>(run);
+    // One look for all faces of an array. Others only read `known_` meanwhile, with the lock.
+    const auto holds = [address](const Mapped& known) {
+        return address >= known.begin && address < known.end;
+    };
+    std::optional<Mapped> found;
+    if (run != nullptr && std::none_of(known_.begin(), known_.end(), holds)) found = mapping_of(run);
+    const Poster lock(port_);
+    if (found) known_.push_back(*found);
+    stand_ins_.add(std::move(memory));
+    return Status::ok;
+} catch (const std::bad_alloc&) {
+    return Status::out_of_memory;
+}
+
+void Channel::end_stand_in(const std::byte* memory) {
+    const Poster lock(port_);
+    stand_ins_.remove(memory);
+}
+
+std::optional<SharedPlace> Channel::shared_place_of(const void* data, std::size_t bytes) const {
+    const auto address = reinterpret_cast<std::uintptr_t>(data);
+    for (const Mapped& known : known_) {
+        if (address < known.begin || address >= known.end || bytes > known.end - address || !known.place)
+            continue;
+        SharedPlace place = *known.place;
+        place.offset += address - known.begin;
+        return place;
+    }
+    return std::nullopt;
 }
 
 Status Channel::expose(void* memory, std::size_t bytes, Region& region, std::vector<std::byte>& key) try {

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "transport/shm/port.h"
@@ -31,6 +32,11 @@ class Channel final : public Transport {
     void drive_host() override;
     int wait_descriptor() const override { return port_.descriptor(); }
     Status arm() override;
+    Status stand_in(StandIn memory) override;
+    void end_stand_in(const std::byte* memory) override;
+    bool crosses(int) const override { return false; }
+    int inside_descriptor() const override { return port_.descriptor(); }
+    Status arm_inside() override { return arm(); }
 
     Status expose(void* memory, std::size_t bytes, Region& region, std::vector<std::byte>& key) override;
     Status attach(int peer, std::span<const std::byte> key, Target& target) override;
@@ -40,6 +46,11 @@ class Channel final : public Transport {
 
     // For the port, with the lock held.
     std::uint64_t name() const { return name_; }
+    const StandIns& stand_ins() const { return stand_ins_; }
+    // Of memory that lasting messages come from: where others may have it mapped.
+    std::optional<SharedPlace> shared_place_of(const void* data, std::size_t bytes) const;
+    // Null: it is not mapped here.
+    const std::byte* view(const SharedPlace& place, std::size_t bytes) { return views_.view(place, bytes); }
     bool has_news() const { return !completed_.empty() || failed(failure_); }
     void finish(Slot slot) {
         completed_.push_back(slot);
@@ -73,6 +84,9 @@ class Channel final : public Transport {
     std::vector<Peer*> peers_;  // by rank, as far as they were needed
     std::vector<Slot> completed_;
     std::vector<Attached> attached_;
+    StandIns stand_ins_;
+    std::vector<Mapped> known_;  // memory that lasting messages come from
+    Views views_;
     bool stirred_ = false;
     bool opened_ = false;
     Status failure_ = Status::ok;

@@ -7,11 +7,7 @@
 namespace thalweg::shm {
 
 Status cma_read(const Transfer& transfer, std::uint64_t offset, std::size_t bytes, std::size_t& done) {
-    const iovec here{transfer.local + offset, bytes};
-    const iovec there{reinterpret_cast<void*>(transfer.remote + offset), bytes};
-    const ssize_t got = process_vm_readv(transfer.pid, &here, 1, &there, 1, 0);
-    done = got > 0 ? static_cast<std::size_t>(got) : 0;
-    return got > 0 ? Status::ok : Status::transport_failed;
+    return cma_copy(process_vm_readv, transfer, offset, bytes, done);
 }
 
 const Protocol cma_get = {

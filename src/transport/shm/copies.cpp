@@ -13,19 +13,25 @@ using shm::Request;
 
 shm::Reach ShmPort::Impl::reach(const Peer& peer, const Request& receive) const {
     shm::Reach reach;
-    reach.reads = peer.segment.reads();
-    reach.writes = peer.control != nullptr && options_.cma &&
+    const bool both_reachable =
+        receive.remote != 0 && (!receive.elements || shm::reachable(receive.elements));
+    reach.reads = both_reachable && peer.segment.reads();
+    reach.writes = both_reachable && peer.control != nullptr && options_.cma &&
                    peer.control->sender_writes.load(std::memory_order_relaxed) != 0;
     reach.mapped = receive.mapped != nullptr;
+    // The same copy by way of the system is no better.
+    if (reach.mapped) reach.reads = false;
     return reach;
 }
 
 // A receive has met a message that lies at the sender: decides, tells the sender, begins.
-void ShmPort::Impl::fetch(Request& receive, std::uint64_t remote, std::uint64_t cookie, std::uint64_t arena) {
+void ShmPort::Impl::fetch(Request& receive, const Frame& request, shm::RemotePlace place) {
     Peer& peer = *receive.peer;
-    receive.remote = remote;
-    receive.remote_request = cookie;
-    receive.mapped = arena == 0 ? nullptr : peer.segment.arena(arena - 1, receive.bytes);
+    receive.remote = request.address;
+    receive.remote_request = request.cookie;
+    receive.place = std::move(place);
+    receive.mapped = request.arena == 0 ? nullptr : peer.segment.arena(request.arena - 1, receive.bytes);
+    if (receive.place.shared) receive.mapped = receive.channel->view(*receive.place.shared, receive.bytes);
     const shm::Header& theirs = peer.segment.header();
     const shm::Load mine{copies_left(), segment_.header().wire_ns.load(std::memory_order_relaxed)};
     const shm::Load others{theirs.copy_bytes.load(std::memory_order_relaxed),
@@ -41,20 +47,21 @@ void ShmPort::Impl::fetch(Request& receive, std::uint64_t remote, std::uint64_t 
     if (receive.awaits_peer) {
         Frame frame;
         frame.kind = FrameKind::answer;
-        frame.other = cookie;
+        frame.other = request.cookie;
         frame.cookie = shm::Requests::cookie(receive);
         frame.operation = number_of(*decision.protocol);
         frame.bytes = receive.until;
-        frame.address = reinterpret_cast<std::uintptr_t>(receive.data);
-        write(peer, frame, nullptr, nullptr);
+        write_place(peer, frame, receive);
     }
     if (receive.until != 0) queue(receive);
 }
 
 // The receiver has decided what the sender, this process, shall copy.
-bool ShmPort::Impl::take_answer(Peer& peer, const Frame& frame) {
+bool ShmPort::Impl::take_answer(Peer& peer, const Frame& frame, const std::byte* payload) {
     Request* const send = requests_.find(frame.other);
-    if (send == nullptr) return true;
+    if (send == nullptr || send->recalled) return true;
+    shm::RemotePlace place;
+    if (!shm::read_place(frame, payload, send->bytes, place)) return false;
     const shm::Protocol* const protocol = shm::find_protocol(frame.operation);
     if (send->kind != Request::Kind::send || send->peer != &peer || !send->awaits_peer ||
         send->protocol != nullptr || protocol == nullptr || protocol->push == nullptr ||
@@ -62,6 +69,7 @@ bool ShmPort::Impl::take_answer(Peer& peer, const Frame& frame) {
         return false;
     send->protocol = protocol;
     send->remote = frame.address;
+    send->place = std::move(place);
     send->remote_request = frame.cookie;
     send->done = frame.bytes;
     send->until = send->bytes;
@@ -98,6 +106,18 @@ void ShmPort::Impl::queue(Request& request) {
     stir();
 }
 
+// Pre: it is in the queue.
+void ShmPort::Impl::unqueue(Request& request) {
+    Request** link = &first_job_;
+    Request* before = nullptr;
+    for (; *link != &request; link = &(*link)->next_job) before = *link;
+    *link = request.next_job;
+    if (last_job_ == &request) last_job_ = before;
+    --jobs_;
+    request.copying = false;
+    count_copies(-static_cast<std::int64_t>(request.until - request.done));
+}
+
 void ShmPort::Impl::count_copies(std::int64_t bytes) {
     const std::uint64_t left = copies_left() + static_cast<std::uint64_t>(bytes);
     copies_left_.store(left, std::memory_order_relaxed);
@@ -112,8 +132,10 @@ bool ShmPort::Impl::copy_a_chunk() {
         if (first_job_ == nullptr) last_job_ = nullptr;
         --jobs_;
         const bool receives = job.kind == Request::Kind::receive;
-        const shm::Transfer transfer{job.peer->segment.pid(), job.data,          job.remote, job.mapped,
-                                     &job.peer->writer,       job.remote_request};
+        const shm::Transfer transfer{
+            job.peer->segment.pid(), job.data,           job.remote,   job.mapped,
+            &job.peer->writer,       job.remote_request, job.elements, job.place.elements.get(),
+            job.peer->segment.life()};
         // A receive that was withdrawn reads no more; the sender is told that it is over.
         const bool withdrawn = receives && job.channel == nullptr;
         if (withdrawn) {
@@ -174,14 +196,14 @@ void ShmPort::Impl::copied(Request& request) {
         case Request::Kind::send:
             frame.kind = FrameKind::pushed;
             frame.other = request.remote_request;
-            write(peer, frame, nullptr, nullptr);
+            write(peer, frame);
             break;
         case Request::Kind::put:
             frame.kind = FrameKind::eager;
             frame.channel = request.key.channel;
             frame.operation = request.key.operation;
             frame.message = request.key.message;
-            write(peer, frame, nullptr, &request);
+            write(peer, {frame, nullptr, {}, nullptr, &request});
             return;
         default:
             return;

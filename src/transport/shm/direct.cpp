@@ -11,7 +11,10 @@ const Protocol direct = {
     [](const Reach& reach) { return reach.mapped; },
     [](std::uint64_t bytes, const Load&, const Load&) { return bytes; },
     [](const Transfer& transfer, std::uint64_t offset, std::size_t bytes, std::size_t& done) {
-        std::memcpy(transfer.local + offset, transfer.mapped + offset, bytes);
+        if (transfer.elements)
+            transfer.elements.store(offset, transfer.mapped + offset, bytes);
+        else
+            std::memcpy(transfer.local + offset, transfer.mapped + offset, bytes);
         done = bytes;
         return Status::ok;
     },

@@ -1,6 +1,7 @@
 // Copy in, copy out: the sender writes pieces into the receiver's ring, who copies each to its place when it
 // takes it out. Twice the copies, but nothing to ask the system for; what remains where it refuses all else.
 #include <algorithm>
+#include <cstring>
 
 #include "transport/shm/protocol.h"
 
@@ -19,7 +20,13 @@ const Protocol eager = {
             frame.other = transfer.remote_request;
             frame.offset = offset + done;
             frame.payload = static_cast<std::uint32_t>(std::min(bytes - done, payload_bytes));
-            if (!transfer.ring->write(frame, transfer.local + offset + done)) break;
+            std::byte* const place = transfer.ring->reserve(frame);
+            if (place == nullptr) break;
+            if (transfer.elements)
+                transfer.elements.load(place, frame.offset, frame.payload);
+            else
+                std::memcpy(place, transfer.local + frame.offset, frame.payload);
+            transfer.ring->publish();
             done += frame.payload;
         }
         return Status::ok;

@@ -21,19 +21,43 @@ constexpr std::uint32_t frames_at_a_time = 32;
 }  // namespace
 
 // Hot path: one copy into the ring; a system call only where the peer sleeps.
-void ShmPort::Impl::write(Peer& peer, const Frame& frame, const void* payload, Request* complete) {
+void ShmPort::Impl::write(Peer& peer, shm::Outgoing next, bool passing) {
+    Request* const complete = next.complete;
     if (peer.dead) {
         if (complete != nullptr) fail(*complete, Status::transport_failed);
         return;
     }
-    if (peer.outgoing.empty() && peer.writer.write(frame, payload)) {
+    if (peer.outgoing.empty() && next.write_to(peer.writer)) {
         written(peer);
         if (complete != nullptr) finish(*complete);
         return;
     }
-    peer.outgoing.push_back({frame, payload, complete});
+    if (passing) next.keep_payload();
+    peer.outgoing.push_back(std::move(next));
     ++waiting_frames_;
     stir();
+}
+
+void ShmPort::Impl::write_place(Peer& peer, Frame frame, const Request& request,
+                                const std::optional<shm::SharedPlace>& shared) {
+    frame.address = reinterpret_cast<std::uintptr_t>(request.data);
+    if (shared) {
+        frame.payload = sizeof *shared;
+        write(peer, {frame, &*shared, {}, nullptr, nullptr}, true);
+        return;
+    }
+    if (!request.elements) {
+        write(peer, frame);
+        return;
+    }
+    shm::WrittenElements place;
+    frame.address = 0;
+    if (shm::reachable(request.elements)) {
+        place = shm::written(request.elements);
+        frame.address = place.address;
+        frame.payload = sizeof place;
+    }
+    write(peer, {frame, &place, {}, nullptr, nullptr}, true);
 }
 
 void ShmPort::Impl::written(Peer& peer) {
@@ -53,7 +77,7 @@ bool ShmPort::Impl::flush(Peer& peer) {
     bool moved = false;
     while (!peer.outgoing.empty()) {
         const shm::Outgoing& next = peer.outgoing.front();
-        if (!peer.writer.write(next.frame, next.payload)) break;
+        if (!next.write_to(peer.writer)) break;
         Request* const complete = next.complete;
         peer.outgoing.pop_front();
         --waiting_frames_;
@@ -142,7 +166,7 @@ bool ShmPort::Impl::take(Peer& peer, const Frame& frame, const std::byte* payloa
         case FrameKind::request:
             return take_message(peer, frame, payload);
         case FrameKind::answer:
-            return take_answer(peer, frame);
+            return take_answer(peer, frame, payload);
         case FrameKind::piece: {
             Request* const receive = requests_.find(frame.other);
             if (receive == nullptr) return true;  // withdrawn
@@ -150,7 +174,7 @@ bool ShmPort::Impl::take(Peer& peer, const Frame& frame, const std::byte* payloa
                 receive->protocol != &shm::eager || frame.offset > receive->bytes ||
                 frame.payload > receive->bytes - frame.offset)
                 return false;
-            std::memcpy(receive->data + frame.offset, payload, frame.payload);
+            receive->store(frame.offset, payload, frame.payload);
             return true;
         }
         case FrameKind::pushed:
@@ -163,6 +187,9 @@ bool ShmPort::Impl::take(Peer& peer, const Frame& frame, const std::byte* payloa
             if (!request->copying) finish(*request);
             return true;
         }
+        case FrameKind::recall:
+            take_recall(peer, frame);
+            return true;
         case FrameKind::leaving:
             mourn(peer, "it has finished");
             return true;
@@ -176,17 +203,19 @@ bool ShmPort::Impl::take(Peer& peer, const Frame& frame, const std::byte* payloa
 bool ShmPort::Impl::take_message(Peer& peer, const Frame& frame, const std::byte* payload) {
     const bool whole = frame.kind == FrameKind::eager;
     if (whole ? frame.payload != frame.bytes : frame.bytes == 0) return false;
+    shm::RemotePlace place;
+    if (!whole && !shm::read_place(frame, payload, frame.bytes, place)) return false;
     const Key key{frame.channel, frame.operation, frame.message, peer.process};
     if (Request* const receive = posted_.take(key)) {
         if (receive->bytes != frame.bytes) {
             if (frame.cookie != 0) acknowledge(peer, frame.cookie);
             fail(*receive, Status::mismatch);
         } else if (whole) {
-            if (frame.bytes != 0) std::memcpy(receive->data, payload, frame.bytes);
+            if (frame.bytes != 0) receive->store(0, payload, frame.bytes);
             if (frame.cookie != 0) acknowledge(peer, frame.cookie);
             finish(*receive);
         } else {
-            fetch(*receive, frame.address, frame.cookie, frame.arena);
+            fetch(*receive, frame, std::move(place));
         }
         return true;
     }
@@ -197,6 +226,7 @@ bool ShmPort::Impl::take_message(Peer& peer, const Frame& frame, const std::byte
     early.acknowledge = frame.cookie;
     early.remote = frame.address;
     early.remote_request = frame.arena;
+    early.place = std::move(place);
     try {
         if (whole) {
             early.copy.reset(new std::byte[frame.bytes]);
@@ -210,14 +240,30 @@ bool ShmPort::Impl::take_message(Peer& peer, const Frame& frame, const std::byte
     return true;
 }
 
+// Its memory is about to be somebody else's.
+void ShmPort::Impl::take_recall(Peer& peer, const Frame& frame) {
+    for (Request& request : requests_) {
+        if (request.peer != &peer) continue;
+        // Who receives it later is told that it is gone.
+        if (request.kind == Request::Kind::early && request.acknowledge == frame.cookie)
+            request.recalled = true;
+        if (request.kind != Request::Kind::receive || request.protocol == nullptr ||
+            request.remote_request != frame.cookie)
+            continue;
+        if (request.copying) unqueue(request);
+        fail(request, Status::transport_failed);
+    }
+    acknowledge(peer, frame.cookie);
+}
+
 void ShmPort::Impl::acknowledge(Peer& peer, std::uint64_t cookie) {
     Frame frame;
     frame.kind = FrameKind::taken;
     frame.other = cookie;
-    write(peer, frame, nullptr, nullptr);
+    write(peer, frame);
 }
 
-void ShmPort::Impl::send(shm::Channel& channel, Slot slot, Peer& peer, const Key& key, const void* data,
+void ShmPort::Impl::send(shm::Channel& channel, Slot slot, Peer& peer, const Key& key, void* data,
                          std::size_t bytes, SendMode mode) {
     Frame frame;
     frame.channel = key.channel;
@@ -228,33 +274,35 @@ void ShmPort::Impl::send(shm::Channel& channel, Slot slot, Peer& peer, const Key
     if (whole) {
         frame.kind = FrameKind::eager;
         frame.payload = static_cast<std::uint32_t>(bytes);
-        if (mode == SendMode::buffered && peer.outgoing.empty() && peer.writer.write(frame, data)) {
-            written(peer);
-            channel.finish(slot);
-            return;
-        }
+    }
+    const StandInPart elements = channel.stand_ins().resolve(data, bytes);
+    if (whole && mode == SendMode::buffered && peer.outgoing.empty() &&
+        shm::Outgoing{frame, data, elements, nullptr, nullptr}.write_to(peer.writer)) {
+        written(peer);
+        channel.finish(slot);
+        return;
     }
     Request& request = requests_.take(Request::Kind::send);
     request.channel = &channel;
     request.slot = slot;
     request.peer = &peer;
-    request.data = const_cast<std::byte*>(static_cast<const std::byte*>(data));
+    request.data = static_cast<std::byte*>(data);
     request.bytes = bytes;
+    request.elements = elements;
     if (whole && mode == SendMode::buffered) {
-        write(peer, frame, data, &request);
+        write(peer, {frame, data, elements, nullptr, &request});
         return;
     }
     request.awaits_peer = true;
     frame.cookie = shm::Requests::cookie(request);
     if (whole) {
-        write(peer, frame, data, nullptr);
+        write(peer, {frame, data, elements, nullptr, nullptr});
         return;
     }
     frame.kind = FrameKind::request;
-    frame.address = reinterpret_cast<std::uintptr_t>(data);
     const auto inside = static_cast<std::size_t>(request.data - segment_.arena());
     if (request.data >= segment_.arena() && inside < segment_.arena_bytes()) frame.arena = inside + 1;
-    write(peer, frame, nullptr, nullptr);
+    write_place(peer, frame, request, channel.shared_place_of(data, bytes));
 }
 
 void ShmPort::Impl::receive(shm::Channel& channel, Slot slot, Peer& peer, const Key& key, void* data,
@@ -264,6 +312,7 @@ void ShmPort::Impl::receive(shm::Channel& channel, Slot slot, Peer& peer, const 
     receive.slot = slot;
     receive.peer = &peer;
     receive.key = key;
+    receive.elements = channel.stand_ins().resolve(data, bytes);
     receive.data = static_cast<std::byte*>(data);
     receive.bytes = bytes;
     Request* const early = early_.take(key);
@@ -280,13 +329,17 @@ void ShmPort::Impl::receive(shm::Channel& channel, Slot slot, Peer& peer, const 
         if (cookie != 0) acknowledge(peer, cookie);
         fail(receive, Status::mismatch);
     } else if (early->copy != nullptr) {
-        if (bytes != 0) std::memcpy(receive.data, early->copy.get(), bytes);
+        if (bytes != 0) receive.store(0, early->copy.get(), bytes);
         if (cookie != 0) acknowledge(peer, cookie);
         finish(receive);
-    } else if (peer.dead) {
+    } else if (peer.dead || early->recalled) {
         fail(receive, Status::transport_failed);
     } else {
-        fetch(receive, early->remote, cookie, early->remote_request);
+        Frame frame;
+        frame.address = early->remote;
+        frame.cookie = cookie;
+        frame.arena = early->remote_request;
+        fetch(receive, frame, std::move(early->place));
     }
     requests_.free(*early);
 }

@@ -132,7 +132,13 @@ ChannelName ShmPort::Impl::name_channel() {
 bool ShmPort::Impl::open(Channel& channel) { return channels_.emplace(channel.name(), &channel).second; }
 
 bool ShmPort::Impl::withdraw(Channel& channel) {
-    bool written_to = false;
+    bool touched = false;
+    // What waits for room in a ring goes out all the same.
+    for (const auto& [process, peer] : peers_)
+        for (shm::Outgoing& waiting : peer->outgoing)
+            if (waiting.frame.channel == channel.name() && waiting.own == nullptr &&
+                waiting.frame.payload != 0)
+                waiting.keep_payload();
     for (Request& request : requests_) {
         if (request.kind == Request::Kind::none || request.channel != &channel) continue;
         if (request.kind == Request::Kind::receive && request.protocol == nullptr) {
@@ -141,12 +147,36 @@ bool ShmPort::Impl::withdraw(Channel& channel) {
             continue;
         }
         if (request.kind == Request::Kind::receive && request.awaits_peer && !request.peer->dead) {
-            written_to = true;  // stays the channel's until the peer is done
+            touched = true;  // stays the channel's until the peer is done
+            continue;
+        }
+        const bool pushing = request.kind == Request::Kind::send && request.copying;
+        const bool unfinished_put = request.kind == Request::Kind::put && request.copying;
+        if (pushing || unfinished_put) unqueue(request);
+        if (unfinished_put) {
+            requests_.free(request);
+            continue;
+        }
+        // What travels whole is in the ring already. Of other sends the peer may be reading, until it says
+        // that it does no more, what the program frees next.
+        const bool is_read = request.kind == Request::Kind::send && request.bytes > options_.eager_bytes &&
+                             (request.awaits_peer || pushing);
+        if (is_read && !request.peer->dead) {
+            if (!request.recalled) recall(request);
+            touched = true;
             continue;
         }
         request.channel = nullptr;
     }
-    return written_to;
+    return touched;
+}
+
+void ShmPort::Impl::recall(Request& send) {
+    send.recalled = send.awaits_peer = true;
+    Frame frame;
+    frame.kind = shm::FrameKind::recall;
+    frame.cookie = shm::Requests::cookie(send);
+    write(*send.peer, frame);
 }
 
 void ShmPort::Impl::close(Channel& channel) {
@@ -312,7 +342,7 @@ ShmPort::Impl::~Impl() {
     Frame leaving;
     leaving.kind = shm::FrameKind::leaving;
     for (const auto& [process, peer] : peers_)
-        if (!peer->dead && process != options_.process) write(*peer, leaving, nullptr, nullptr);
+        if (!peer->dead && process != options_.process) write(*peer, leaving);
     const std::uint64_t begin_ns = now_ns();
     while (waiting_frames_ != 0 && now_ns() - begin_ns < longest_close_ns) {
         for (const auto& [process, peer] : peers_)

@@ -24,7 +24,29 @@ class Channel;
 struct Outgoing {
     Frame frame;
     const void* payload = nullptr;
-    Request* complete = nullptr;  // a send that is complete when this is written
+    StandInPart elements;                    // what the payload stands for
+    std::unique_ptr<const std::byte[]> own;  // what `payload` is, where that is the queue's
+    Request* complete = nullptr;             // a send that is complete when this is written
+
+    // Makes the payload the queue's own. Throws std::bad_alloc.
+    void keep_payload() {
+        std::unique_ptr<std::byte[]> copy(new std::byte[frame.payload]);
+        if (elements)
+            elements.load(copy.get(), 0, frame.payload);
+        else if (frame.payload != 0)
+            std::memcpy(copy.get(), payload, frame.payload);
+        own = std::move(copy);
+        payload = own.get();
+        elements = {};
+    }
+    bool write_to(RingWriter& ring) const {
+        if (!elements) return ring.write(frame, payload);
+        std::byte* const place = ring.reserve(frame);
+        if (place == nullptr) return false;
+        elements.load(place, 0, frame.payload);
+        ring.publish();
+        return true;
+    }
 };
 
 struct Peer {
@@ -98,14 +120,15 @@ class ShmPort::Impl {
     // Everything below: with the lock held.
 
     bool open(shm::Channel& channel);  // false: a channel of that name and space is open
-    // Withdraws what the channel has in flight. True: a peer is still writing into its memory.
+    // Withdraws what the channel has in flight. True: a peer may still touch its memory.
     bool withdraw(shm::Channel& channel);
     void close(shm::Channel& channel);
+    void recall(shm::Request& send);
     shm::Requests& requests() { return requests_; }
     shm::Peer* find(std::uint32_t process);
 
     // As the channel's calls of these names; `peer` is alive for a send.
-    void send(shm::Channel& channel, Slot slot, shm::Peer& peer, const shm::Key& key, const void* data,
+    void send(shm::Channel& channel, Slot slot, shm::Peer& peer, const shm::Key& key, void* data,
               std::size_t bytes, SendMode mode);
     void receive(shm::Channel& channel, Slot slot, shm::Peer& peer, const shm::Key& key, void* data,
                  std::size_t bytes);
@@ -124,7 +147,14 @@ class ShmPort::Impl {
 
   private:
     // Frames out (frames.cpp).
-    void write(shm::Peer& peer, const shm::Frame& frame, const void* payload, shm::Request* complete);
+    // `passing`: the payload does not outlive the call.
+    void write(shm::Peer& peer, shm::Outgoing next, bool passing = false);
+    void write(shm::Peer& peer, const shm::Frame& frame) {
+        write(peer, {frame, nullptr, {}, nullptr, nullptr});
+    }
+    // A frame that says where this process's side of a message lies.
+    void write_place(shm::Peer& peer, shm::Frame frame, const shm::Request& request,
+                     const std::optional<shm::SharedPlace>& shared = std::nullopt);
     void written(shm::Peer& peer);
     bool flush(shm::Peer& peer);
     // Frames in.
@@ -133,12 +163,14 @@ class ShmPort::Impl {
     shm::Peer* sender_of(std::uint32_t ring);
     bool take(shm::Peer& peer, const shm::Frame& frame, const std::byte* payload);
     bool take_message(shm::Peer& peer, const shm::Frame& frame, const std::byte* payload);
-    bool take_answer(shm::Peer& peer, const shm::Frame& frame);
+    void take_recall(shm::Peer& peer, const shm::Frame& frame);
+    bool take_answer(shm::Peer& peer, const shm::Frame& frame, const std::byte* payload);
     void acknowledge(shm::Peer& peer, std::uint64_t cookie);
     // Large messages (copies.cpp).
-    void fetch(shm::Request& receive, std::uint64_t remote, std::uint64_t cookie, std::uint64_t arena);
+    void fetch(shm::Request& receive, const shm::Frame& frame, shm::RemotePlace place);
     shm::Reach reach(const shm::Peer& peer, const shm::Request& receive) const;
     void queue(shm::Request& request);
+    void unqueue(shm::Request& request);
     bool copy_a_chunk();
     void copied(shm::Request& request);
     void finish(shm::Request& request);

@@ -8,6 +8,10 @@
 //     coop       both, a share each                both work
 //     direct     receiver, by an ordinary copy     the bytes lie in the sender's arena, which is mapped
 //
+// Elements that are no single run of memory are copied to their places at once, by all of them: the system
+// takes lists of stretches, and who reads or writes a ring packs and unpacks there. Where the stretches are
+// so short that the system would take longer than that, only the ring is left.
+//
 // Small messages travel in one frame, at once. For a larger one the receiver decides when it has met its
 // receive (choice.h), and tells the sender what to copy, if anything.
 #pragma once
@@ -20,6 +24,7 @@
 #include <span>
 
 #include "base/status.h"
+#include "transport/shm/elements.h"
 #include "transport/shm/ring.h"
 
 namespace thalweg::shm {
@@ -45,6 +50,10 @@ struct Transfer {
     const std::byte* mapped = nullptr;  // the same where it is mapped here
     RingWriter* ring = nullptr;         // to the other side
     std::uint64_t remote_request = 0;
+    // What `local` stands for, and how the other side's elements lie, where that is no run of memory.
+    StandInPart elements = {};
+    const Elements* remote_elements = nullptr;
+    int life = -1;  // readable when the other side has ended: then its number may be another process's
 };
 
 struct Protocol {
@@ -68,7 +77,7 @@ const Protocol* find_protocol(std::uint32_t number);
 const Protocol* find_protocol(const char* name);
 std::uint32_t number_of(const Protocol& protocol);
 
-// process_vm_readv and process_vm_writev of one stretch.
+// process_vm_readv and process_vm_writev, of as many stretches as one call takes.
 Status cma_read(const Transfer& transfer, std::uint64_t offset, std::size_t bytes, std::size_t& done);
 Status cma_write(const Transfer& transfer, std::uint64_t offset, std::size_t bytes, std::size_t& done);
 

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <vector>
 
+#include "transport/shm/elements.h"
 #include "transport/shm/protocol.h"
 #include "transport/shm/wire.h"
 #include "transport/transport.h"
@@ -38,6 +40,7 @@ struct Request {
     bool awaits_peer = false;       // the other side has still to say that its part is done
     bool copying = false;           // in the port's queue of copies
     bool blocked = false;           // in there, and the ring had no room
+    bool recalled = false;          // a send that was withdrawn; early: by its sender
     std::uint64_t acknowledge = 0;  // early: the sender's request, which wants to know; 0: it does not
     std::uint32_t index = 0, generation = 1;
     Channel* channel = nullptr;  // null: nobody wants to know any more
@@ -47,9 +50,12 @@ struct Request {
     std::byte* data = nullptr;  // of an early one: a copy, or null where it lies at the sender
     std::unique_ptr<std::byte[]> copy;
     std::uint64_t bytes = 0;
+    StandInPart elements;  // what `data` stands for
 
-    // The other side's memory and request, where it is known.
+    // The other side's memory (0: only its owner can reach that) and request, where it is known; how its
+    // elements lie, where they are no run.
     std::uint64_t remote = 0, remote_request = 0;
+    RemotePlace place;
     const std::byte* mapped = nullptr;
     // This side's share of the copy: bytes [done, until).
     const Protocol* protocol = nullptr;
@@ -57,6 +63,20 @@ struct Request {
     // Of a receive, for the choice: when it was decided, and how long the model thought that it would take.
     std::uint64_t decided_ns = 0;
     double expected_s = 0;
+
+    // Bytes of the message out of, or into, this side's memory.
+    void load(std::byte* to, std::uint64_t offset, std::uint64_t count) const {
+        if (elements)
+            elements.load(to, offset, count);
+        else
+            std::memcpy(to, data + offset, count);
+    }
+    void store(std::uint64_t offset, const std::byte* from, std::uint64_t count) const {
+        if (elements)
+            elements.store(offset, from, count);
+        else
+            std::memcpy(data + offset, from, count);
+    }
 
     Request* next = nullptr;      // in a chain of Matches, or in the list of free ones
     Request* next_job = nullptr;  // in the queue of copies
@@ -88,6 +108,7 @@ class Requests {
     void free(Request& request) {
         request.kind = Request::Kind::none;
         request.copy.reset();
+        request.place = {};
         ++request.generation;
         request.next = free_;
         free_ = &request;

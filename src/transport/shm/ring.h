@@ -20,10 +20,19 @@ class RingWriter {
     // Writes a frame and `frame.payload` bytes of `payload` (null where it has none) behind it. False: no
     // room now. Pre: frame.payload <= payload_bytes.
     bool write(const Frame& frame, const void* payload) {
+        std::byte* const place = reserve(frame);
+        if (place == nullptr) return false;
+        if (payload != nullptr) std::memcpy(place, payload, frame.payload);
+        publish();
+        return true;
+    }
+
+    // The same in two steps: where the payload belongs, null where there is no room now; then publish().
+    std::byte* reserve(const Frame& frame) {
         const std::size_t needed = frame_bytes + rounded(frame.payload);
         const std::size_t at = tail_ % ring_bytes;
         const std::size_t skipped = ring_bytes - at < needed ? ring_bytes - at : 0;
-        if (!has_room(skipped + needed)) return false;
+        if (!has_room(skipped + needed)) return nullptr;
         if (skipped != 0) {
             const Frame skip;
             std::memcpy(ring_->data + at, &skip, frame_bytes);
@@ -31,12 +40,11 @@ class RingWriter {
         }
         std::byte* const place = ring_->data + tail_ % ring_bytes;
         std::memcpy(place, &frame, frame_bytes);
-        if (payload != nullptr) std::memcpy(place + frame_bytes, payload, frame.payload);
         tail_ += needed;
-        // Release: whoever reads this tail sees the frame.
-        ring_->control.tail.store(tail_, std::memory_order_release);
-        return true;
+        return place + frame_bytes;
     }
+    // Release: whoever reads this tail sees the frame.
+    void publish() { ring_->control.tail.store(tail_, std::memory_order_release); }
 
     // Asks for a ring of the bell when there is room for the largest frame. True: there is room already.
     bool want_space() {

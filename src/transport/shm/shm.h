@@ -104,8 +104,9 @@ class ShmPort {
     ChannelName name_channel();
 
     // Local. The port must outlive the channel, which may be destroyed by any thread. Destroying one with
-    // requests in flight withdraws its receives; the memory of sends in flight must stay valid until the port
-    // is gone. Errors: invalid_argument (rank, size, a name that is open already), out_of_memory.
+    // requests in flight withdraws them, which waits at most 1 s for peers that may be reading or writing
+    // what they refer to: afterwards nobody touches it. What they were for fails at the peers too. Errors:
+    // invalid_argument (rank, size, a name that is open already), out_of_memory.
     Status make_channel(const ShmGroup& group, std::unique_ptr<Transport>& channel);
 
     // Memory in the arena, aligned to a cache line; null where there is none left. Any thread.

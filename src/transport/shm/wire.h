@@ -13,7 +13,7 @@
 
 namespace thalweg::shm {
 
-inline constexpr std::uint64_t magic = 0x7468616c77656701u;  // its last byte counts versions of this layout
+inline constexpr std::uint64_t magic = 0x7468616c77656702u;  // its last byte counts versions of this layout
 inline constexpr std::size_t frame_bytes = 64;
 inline constexpr std::size_t ring_bytes = 128 * 1024;
 // The most that one frame carries: several fit into a ring, so that copying in and copying out overlap.
@@ -22,13 +22,18 @@ inline constexpr std::size_t payload_bytes = 16 * 1024;
 inline constexpr std::uint32_t most_rings = 512;
 
 enum class FrameKind : std::uint32_t {
-    skip,     // the rest of the ring is empty
-    eager,    // a whole message; `cookie` != 0: acknowledge it to that request when it is matched
-    request,  // a message whose bytes lie at `address` of the sender; `cookie`: its request
-    answer,  // to `other`: copy the bytes from `share` on, by `protocol`, to `address`; `cookie`: the receive
-    piece,   // bytes of the message of receive `other`, at `share`
-    pushed,  // to receive `other`: all that the sender had to copy is there
-    taken,   // to send `other`: the receiver has all that it had to copy, or has matched an eager one
+    skip,   // the rest of the ring is empty
+    eager,  // a whole message; `cookie` != 0: acknowledge it to that request when it is matched
+    // A message whose bytes lie at `address` of the sender; `cookie`: its request. Where they are no single
+    // run, the payload says how they lie, or `address` is 0: only the sender reaches them.
+    request,
+    // To `other`: copy the bytes from `share` on, by `protocol`, to `address`; `cookie`: the receive. Payload
+    // and address as for a request.
+    answer,
+    piece,    // bytes of the message of receive `other`, at `share`
+    pushed,   // to receive `other`: all that the sender had to copy is there
+    taken,    // to send `other`: the receiver has all that it had to copy, or has matched an eager one
+    recall,   // the send `cookie`, whose message may be here, is void: copy no more of it, and say `taken`
     leaving,  // the sender's last word
 };
 

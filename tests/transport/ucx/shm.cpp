@@ -2,6 +2,7 @@
 // nonsense.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -232,6 +233,50 @@ UCX_CASE(mix) {
         }
         shared_before = shared;
     }
+    job.barrier();
+}
+
+// A channel is given up while its sends are under way, and what they refer to goes: at once where the peer
+// polls, nobody reads there any more, and who waits for the message, or asks for it later, hears that it is
+// gone.
+UCX_CASE(recalled) {
+    Node node(job);
+    const auto others = node.channel({0, 1});
+    const int peer = 1 - job.rank();
+    Bytes received(large);
+    for (const bool asked_before : {true, false}) {
+        const UcxChannelName name{0, asked_before ? 2u : 3u};
+        auto channel = node.channel(name);
+        if (job.rank() == 0) {
+            void* const sent =
+                mmap(nullptr, large, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            REQUIRE(channel->post_send(0, peer, {0, 0}, sent, large, SendMode::buffered) == Status::ok);
+            job.barrier();
+            const double begin = seconds_now();
+            channel.reset();
+            REQUIRE(seconds_now() - begin < 0.9);
+            munmap(sent, large);
+            job.barrier();
+        } else {
+            // Of the message only its announcement is known here, and nothing copied, before the barrier.
+            job.barrier();
+            if (asked_before)
+                REQUIRE(channel->post_recv(0, peer, {0, 0}, received.data(), large) == Status::ok);
+            const double begin = seconds_now();
+            while (seconds_now() - begin < 0.2) node.shm->poll();
+            job.barrier();
+            if (!asked_before) (void)channel->post_recv(0, peer, {0, 0}, received.data(), large);
+            const Status status = finish_or_fail(*channel, 1, 5, false);
+            // Asked for in time, it may have come as a whole.
+            REQUIRE(status == Status::transport_failed || (asked_before && status == Status::ok));
+        }
+    }
+    const std::uint32_t value = 7;
+    std::uint32_t got = 0;
+    REQUIRE(others->post_recv(0, peer, {1, 0}, &got, 4) == Status::ok);
+    REQUIRE(others->post_send(1, peer, {1, 0}, &value, 4, SendMode::buffered) == Status::ok);
+    finish(*others, 2);
+    REQUIRE(got == value);
     job.barrier();
 }
 

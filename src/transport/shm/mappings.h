@@ -1,0 +1,51 @@
+// Memory that two processes map from the same file (MPI_Win_allocate_shared, MPI_Alloc_mem of some
+// libraries): the receiver of a message copies it out of its own mapping, without the system.
+//
+// A program may take its mapping away while the sender still has the other one. So the receiver copies from a
+// mapping that it makes itself, of the same pages.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace thalweg::shm {
+
+// A place in a file, known by what the kernel calls it.
+struct SharedPlace {
+    std::uint64_t device = 0, inode = 0, offset = 0;
+    bool operator==(const SharedPlace&) const = default;
+};
+
+// A stretch of this process's memory: addresses [begin, end), and where its first byte comes from, if others
+// can map that too.
+struct Mapped {
+    std::uintptr_t begin = 0, end = 0;
+    std::optional<SharedPlace> place = {};
+};
+// The one that `memory` lies in. Reads /proc: some hundred microseconds.
+Mapped mapping_of(const void* memory);
+
+// Mappings of this process's own, of places that it has mapped already. What it looked for in vain it does
+// not look for again.
+class Views {
+  public:
+    Views() = default;
+    ~Views();
+    Views(const Views&) = delete;
+    Views& operator=(const Views&) = delete;
+
+    // Null: this process has it not mapped. Throws std::bad_alloc.
+    const std::byte* view(const SharedPlace& place, std::size_t bytes);
+
+  private:
+    struct View {
+        SharedPlace place;
+        std::size_t bytes = 0;
+        std::byte* base = nullptr;  // null: there was none
+    };
+    std::vector<View> views_;
+};
+
+}  // namespace thalweg::shm
