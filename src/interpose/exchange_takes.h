@@ -11,10 +11,10 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 
-/* Of neighbourhoods. The blocking forms are done when 1 is returned. */
+/* Of neighbourhoods. The blocking forms are as the blocking alltoalls below. */
 int thalweg_take_MPI_Neighbor_allgather(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
                                         void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
-                                        ThalwegHandle comm, int* error);
+                                        ThalwegHandle comm, int* error, void** trial);
 int thalweg_take_MPI_Ineighbor_allgather(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
                                          void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
                                          ThalwegHandle comm, void* request, int* error);
@@ -24,7 +24,8 @@ int thalweg_take_MPI_Neighbor_allgather_init(const void* sendbuf, ThalwegCount s
                                              void* request, int* error);
 int thalweg_take_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
                                          void* recvbuf, const void* recvcounts, const void* displs,
-                                         ThalwegHandle recvtype, ThalwegHandle comm, int* error);
+                                         ThalwegHandle recvtype, ThalwegHandle comm, int* error,
+                                         void** trial);
 int thalweg_take_MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
                                           void* recvbuf, const void* recvcounts, const void* displs,
                                           ThalwegHandle recvtype, ThalwegHandle comm, void* request,
@@ -36,7 +37,7 @@ int thalweg_take_MPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount
 int thalweg_take_MPI_Neighbor_allgatherv_c(const void* sendbuf, ThalwegCount sendcount,
                                            ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
                                            const void* displs, ThalwegHandle recvtype, ThalwegHandle comm,
-                                           int* error);
+                                           int* error, void** trial);
 int thalweg_take_MPI_Ineighbor_allgatherv_c(const void* sendbuf, ThalwegCount sendcount,
                                             ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
                                             const void* displs, ThalwegHandle recvtype, ThalwegHandle comm,
@@ -48,7 +49,7 @@ int thalweg_take_MPI_Neighbor_allgatherv_init_c(const void* sendbuf, ThalwegCoun
                                                 int* error);
 int thalweg_take_MPI_Neighbor_alltoall(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
                                        void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
-                                       ThalwegHandle comm, int* error);
+                                       ThalwegHandle comm, int* error, void** trial);
 int thalweg_take_MPI_Ineighbor_alltoall(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
                                         void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
                                         ThalwegHandle comm, void* request, int* error);
@@ -59,7 +60,7 @@ int thalweg_take_MPI_Neighbor_alltoall_init(const void* sendbuf, ThalwegCount se
 int thalweg_take_MPI_Neighbor_alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                         ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
                                         const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm,
-                                        int* error);
+                                        int* error, void** trial);
 int thalweg_take_MPI_Ineighbor_alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                          ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
                                          const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm,
@@ -71,7 +72,7 @@ int thalweg_take_MPI_Neighbor_alltoallv_init(const void* sendbuf, const void* se
 int thalweg_take_MPI_Neighbor_alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                           ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
                                           const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm,
-                                          int* error);
+                                          int* error, void** trial);
 int thalweg_take_MPI_Ineighbor_alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                            ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
                                            const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm,
@@ -84,7 +85,7 @@ int thalweg_take_MPI_Neighbor_alltoallv_init_c(const void* sendbuf, const void* 
 int thalweg_take_MPI_Neighbor_alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                         const void* sendtypes, void* recvbuf, const void* recvcounts,
                                         const void* rdispls, const void* recvtypes, ThalwegHandle comm,
-                                        int* error);
+                                        int* error, void** trial);
 int thalweg_take_MPI_Ineighbor_alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                          const void* sendtypes, void* recvbuf, const void* recvcounts,
                                          const void* rdispls, const void* recvtypes, ThalwegHandle comm,
@@ -96,7 +97,7 @@ int thalweg_take_MPI_Neighbor_alltoallw_init(const void* sendbuf, const void* se
 int thalweg_take_MPI_Neighbor_alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                           const void* sendtypes, void* recvbuf, const void* recvcounts,
                                           const void* rdispls, const void* recvtypes, ThalwegHandle comm,
-                                          int* error);
+                                          int* error, void** trial);
 int thalweg_take_MPI_Ineighbor_alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                            const void* sendtypes, void* recvbuf, const void* recvcounts,
                                            const void* rdispls, const void* recvtypes, ThalwegHandle comm,
@@ -110,7 +111,7 @@ int thalweg_take_MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const void* 
 /* The same from Fortran, where handles are integers, and buffers may be Fortran's MPI_BOTTOM and
  * MPI_IN_PLACE; displacements of an alltoallw are addresses there, not integers. */
 int thalweg_take_mpi_neighbor_allgather(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
-                                        int recvcount, int recvtype, int comm, int* error);
+                                        int recvcount, int recvtype, int comm, int* error, void** trial);
 int thalweg_take_mpi_ineighbor_allgather(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
                                          int recvcount, int recvtype, int comm, int* request, int* error);
 int thalweg_take_mpi_neighbor_allgather_init(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
@@ -118,7 +119,7 @@ int thalweg_take_mpi_neighbor_allgather_init(void* sendbuf, int sendcount, int s
                                              int* error);
 int thalweg_take_mpi_neighbor_allgatherv(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
                                          const int* recvcounts, const int* displs, int recvtype, int comm,
-                                         int* error);
+                                         int* error, void** trial);
 int thalweg_take_mpi_ineighbor_allgatherv(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
                                           const int* recvcounts, const int* displs, int recvtype, int comm,
                                           int* request, int* error);
@@ -126,7 +127,7 @@ int thalweg_take_mpi_neighbor_allgatherv_init(void* sendbuf, int sendcount, int 
                                               const int* recvcounts, const int* displs, int recvtype,
                                               int comm, int info, int* request, int* error);
 int thalweg_take_mpi_neighbor_alltoall(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
-                                       int recvcount, int recvtype, int comm, int* error);
+                                       int recvcount, int recvtype, int comm, int* error, void** trial);
 int thalweg_take_mpi_ineighbor_alltoall(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
                                         int recvcount, int recvtype, int comm, int* request, int* error);
 int thalweg_take_mpi_neighbor_alltoall_init(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
@@ -134,7 +135,7 @@ int thalweg_take_mpi_neighbor_alltoall_init(void* sendbuf, int sendcount, int se
                                             int* error);
 int thalweg_take_mpi_neighbor_alltoallv(void* sendbuf, const int* sendcounts, const int* sdispls,
                                         int sendtype, void* recvbuf, const int* recvcounts,
-                                        const int* rdispls, int recvtype, int comm, int* error);
+                                        const int* rdispls, int recvtype, int comm, int* error, void** trial);
 int thalweg_take_mpi_ineighbor_alltoallv(void* sendbuf, const int* sendcounts, const int* sdispls,
                                          int sendtype, void* recvbuf, const int* recvcounts,
                                          const int* rdispls, int recvtype, int comm, int* request,
@@ -145,7 +146,8 @@ int thalweg_take_mpi_neighbor_alltoallv_init(void* sendbuf, const int* sendcount
                                              int* request, int* error);
 int thalweg_take_mpi_neighbor_alltoallw(void* sendbuf, const int* sendcounts, const int* sdispls,
                                         const int* sendtypes, void* recvbuf, const int* recvcounts,
-                                        const int* rdispls, const int* recvtypes, int comm, int* error);
+                                        const int* rdispls, const int* recvtypes, int comm, int* error,
+                                        void** trial);
 int thalweg_take_mpi_ineighbor_alltoallw(void* sendbuf, const int* sendcounts, const int* sdispls,
                                          const int* sendtypes, void* recvbuf, const int* recvcounts,
                                          const int* rdispls, const int* recvtypes, int comm, int* request,

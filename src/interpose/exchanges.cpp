@@ -50,14 +50,6 @@ int offer_alltoallw(ThalwegOperation operation, void* sendbuf, const int* sendco
     return with_types(sendbuf, sendtypes, recvtypes, comm, error, use);
 }
 
-// A blocking call. `frame` is the wrapper's.
-int exchange_now(const ThalwegCall& call, int* error, void** trial, void* frame) {
-    if (!taking.load(std::memory_order_acquire)) return answer_probe(error);
-    if (inside(frame)) return 0;
-    const Inside mark(frame);
-    return thalweg_entry_exchange(&call, error, trial);
-}
-
 }  // namespace
 
 extern "C" {

@@ -27,20 +27,23 @@ std::vector<MPI_Datatype> converted(const int* types, int count) {
     return handles;
 }
 
+// A blocking call where `trial` is not null.
 int offer_alltoallw(ThalwegOperation operation, void* send, Arguments sent, const int* send_types,
                     void* receive, Arguments received, const int* receive_types, int comm, int* request,
-                    int* error, void* frame) try {
+                    int* error, void** trial, void* frame) try {
     const MPI_Comm handle = comm_of(comm);
     if (handle == host()->comm_null) return 0;
     int sources = 0, destinations = 0;
+    if (trial != nullptr && !thalweg_entry_may_exchange()) return 0;
     if (!thalweg_entry_neighbours(handle, &sources, &destinations)) return 0;
     const std::vector<MPI_Datatype> out = converted(send_types, destinations);
     const std::vector<MPI_Datatype> in = converted(receive_types, sources);
     sent.types = out.data();
     received.types = in.data();
-    return offer_fortran(
-        letters(operation, buffer_of(send), sent, buffer_of(receive), received, handle, false), request,
-        error, frame);
+    const ThalwegCall call =
+        letters(operation, buffer_of(send), sent, buffer_of(receive), received, handle, false);
+    return trial != nullptr ? exchange_now(call, error, trial, frame)
+                            : offer_fortran(call, request, error, frame);
 } catch (const std::bad_alloc&) {
     *error = MPI_ERR_NO_MEM;
     return 1;
@@ -52,10 +55,10 @@ extern "C" {
 
 int thalweg_take_MPI_Neighbor_allgather(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
                                         void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
-                                        ThalwegHandle comm, int* error) {
-    return offer(blocks(thalweg_neighbor_allgather, sendbuf, sendcount, TYPE(sendtype), recvbuf, recvcount,
-                        TYPE(recvtype), COMM(comm)),
-                 nullptr, error, FRAME);
+                                        ThalwegHandle comm, int* error, void** trial) {
+    return exchange_now(blocks(thalweg_neighbor_allgather, sendbuf, sendcount, TYPE(sendtype), recvbuf,
+                               recvcount, TYPE(recvtype), COMM(comm)),
+                        error, trial, FRAME);
 }
 int thalweg_take_MPI_Ineighbor_allgather(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
                                          void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
@@ -74,10 +77,11 @@ int thalweg_take_MPI_Neighbor_allgather_init(const void* sendbuf, ThalwegCount s
 }
 int thalweg_take_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
                                          void* recvbuf, const void* recvcounts, const void* displs,
-                                         ThalwegHandle recvtype, ThalwegHandle comm, int* error) {
-    return offer(gatherv(thalweg_neighbor_allgatherv, sendbuf, sendcount, TYPE(sendtype), recvbuf,
-                         {recvcounts, displs, TYPE(recvtype), nullptr}, COMM(comm), false),
-                 nullptr, error, FRAME);
+                                         ThalwegHandle recvtype, ThalwegHandle comm, int* error,
+                                         void** trial) {
+    return exchange_now(gatherv(thalweg_neighbor_allgatherv, sendbuf, sendcount, TYPE(sendtype), recvbuf,
+                                {recvcounts, displs, TYPE(recvtype), nullptr}, COMM(comm), false),
+                        error, trial, FRAME);
 }
 int thalweg_take_MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
                                           void* recvbuf, const void* recvcounts, const void* displs,
@@ -98,10 +102,10 @@ int thalweg_take_MPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount
 int thalweg_take_MPI_Neighbor_allgatherv_c(const void* sendbuf, ThalwegCount sendcount,
                                            ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
                                            const void* displs, ThalwegHandle recvtype, ThalwegHandle comm,
-                                           int* error) {
-    return offer(gatherv(thalweg_neighbor_allgatherv, sendbuf, sendcount, TYPE(sendtype), recvbuf,
-                         {recvcounts, displs, TYPE(recvtype), nullptr}, COMM(comm), true),
-                 nullptr, error, FRAME);
+                                           int* error, void** trial) {
+    return exchange_now(gatherv(thalweg_neighbor_allgatherv, sendbuf, sendcount, TYPE(sendtype), recvbuf,
+                                {recvcounts, displs, TYPE(recvtype), nullptr}, COMM(comm), true),
+                        error, trial, FRAME);
 }
 int thalweg_take_MPI_Ineighbor_allgatherv_c(const void* sendbuf, ThalwegCount sendcount,
                                             ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
@@ -122,10 +126,10 @@ int thalweg_take_MPI_Neighbor_allgatherv_init_c(const void* sendbuf, ThalwegCoun
 }
 int thalweg_take_MPI_Neighbor_alltoall(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
                                        void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
-                                       ThalwegHandle comm, int* error) {
-    return offer(blocks(thalweg_neighbor_alltoall, sendbuf, sendcount, TYPE(sendtype), recvbuf, recvcount,
-                        TYPE(recvtype), COMM(comm)),
-                 nullptr, error, FRAME);
+                                       ThalwegHandle comm, int* error, void** trial) {
+    return exchange_now(blocks(thalweg_neighbor_alltoall, sendbuf, sendcount, TYPE(sendtype), recvbuf,
+                               recvcount, TYPE(recvtype), COMM(comm)),
+                        error, trial, FRAME);
 }
 int thalweg_take_MPI_Ineighbor_alltoall(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
                                         void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
@@ -145,10 +149,11 @@ int thalweg_take_MPI_Neighbor_alltoall_init(const void* sendbuf, ThalwegCount se
 int thalweg_take_MPI_Neighbor_alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                         ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
                                         const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm,
-                                        int* error) {
-    return offer(letters(thalweg_neighbor_alltoallv, sendbuf, {sendcounts, sdispls, TYPE(sendtype), nullptr},
-                         recvbuf, {recvcounts, rdispls, TYPE(recvtype), nullptr}, COMM(comm), false),
-                 nullptr, error, FRAME);
+                                        int* error, void** trial) {
+    return exchange_now(
+        letters(thalweg_neighbor_alltoallv, sendbuf, {sendcounts, sdispls, TYPE(sendtype), nullptr}, recvbuf,
+                {recvcounts, rdispls, TYPE(recvtype), nullptr}, COMM(comm), false),
+        error, trial, FRAME);
 }
 int thalweg_take_MPI_Ineighbor_alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                          ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
@@ -170,10 +175,11 @@ int thalweg_take_MPI_Neighbor_alltoallv_init(const void* sendbuf, const void* se
 int thalweg_take_MPI_Neighbor_alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                           ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
                                           const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm,
-                                          int* error) {
-    return offer(letters(thalweg_neighbor_alltoallv, sendbuf, {sendcounts, sdispls, TYPE(sendtype), nullptr},
-                         recvbuf, {recvcounts, rdispls, TYPE(recvtype), nullptr}, COMM(comm), true),
-                 nullptr, error, FRAME);
+                                          int* error, void** trial) {
+    return exchange_now(
+        letters(thalweg_neighbor_alltoallv, sendbuf, {sendcounts, sdispls, TYPE(sendtype), nullptr}, recvbuf,
+                {recvcounts, rdispls, TYPE(recvtype), nullptr}, COMM(comm), true),
+        error, trial, FRAME);
 }
 int thalweg_take_MPI_Ineighbor_alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                            ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
@@ -196,10 +202,11 @@ int thalweg_take_MPI_Neighbor_alltoallv_init_c(const void* sendbuf, const void* 
 int thalweg_take_MPI_Neighbor_alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                         const void* sendtypes, void* recvbuf, const void* recvcounts,
                                         const void* rdispls, const void* recvtypes, ThalwegHandle comm,
-                                        int* error) {
-    return offer(letters(thalweg_neighbor_alltoallw, sendbuf, {sendcounts, sdispls, {}, types_at(sendtypes)},
-                         recvbuf, {recvcounts, rdispls, {}, types_at(recvtypes)}, COMM(comm), false),
-                 nullptr, error, FRAME);
+                                        int* error, void** trial) {
+    return exchange_now(
+        letters(thalweg_neighbor_alltoallw, sendbuf, {sendcounts, sdispls, {}, types_at(sendtypes)}, recvbuf,
+                {recvcounts, rdispls, {}, types_at(recvtypes)}, COMM(comm), false),
+        error, trial, FRAME);
 }
 int thalweg_take_MPI_Ineighbor_alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                          const void* sendtypes, void* recvbuf, const void* recvcounts,
@@ -221,10 +228,11 @@ int thalweg_take_MPI_Neighbor_alltoallw_init(const void* sendbuf, const void* se
 int thalweg_take_MPI_Neighbor_alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                           const void* sendtypes, void* recvbuf, const void* recvcounts,
                                           const void* rdispls, const void* recvtypes, ThalwegHandle comm,
-                                          int* error) {
-    return offer(letters(thalweg_neighbor_alltoallw, sendbuf, {sendcounts, sdispls, {}, types_at(sendtypes)},
-                         recvbuf, {recvcounts, rdispls, {}, types_at(recvtypes)}, COMM(comm), true),
-                 nullptr, error, FRAME);
+                                          int* error, void** trial) {
+    return exchange_now(
+        letters(thalweg_neighbor_alltoallw, sendbuf, {sendcounts, sdispls, {}, types_at(sendtypes)}, recvbuf,
+                {recvcounts, rdispls, {}, types_at(recvtypes)}, COMM(comm), true),
+        error, trial, FRAME);
 }
 int thalweg_take_MPI_Ineighbor_alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
                                            const void* sendtypes, void* recvbuf, const void* recvcounts,
@@ -246,11 +254,11 @@ int thalweg_take_MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const void* 
 }
 
 int thalweg_take_mpi_neighbor_allgather(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
-                                        int recvcount, int recvtype, int comm, int* error) {
+                                        int recvcount, int recvtype, int comm, int* error, void** trial) {
     if (!asked()) return 0;
-    return offer_fortran(blocks(thalweg_neighbor_allgather, buffer_of(sendbuf), sendcount, type_of(sendtype),
-                                buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
-                         nullptr, error, FRAME);
+    return exchange_now(blocks(thalweg_neighbor_allgather, buffer_of(sendbuf), sendcount, type_of(sendtype),
+                               buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
+                        error, trial, FRAME);
 }
 int thalweg_take_mpi_ineighbor_allgather(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
                                          int recvcount, int recvtype, int comm, int* request, int* error) {
@@ -270,12 +278,12 @@ int thalweg_take_mpi_neighbor_allgather_init(void* sendbuf, int sendcount, int s
 }
 int thalweg_take_mpi_neighbor_allgatherv(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
                                          const int* recvcounts, const int* displs, int recvtype, int comm,
-                                         int* error) {
+                                         int* error, void** trial) {
     if (!asked()) return 0;
-    return offer_fortran(
+    return exchange_now(
         gatherv(thalweg_neighbor_allgatherv, buffer_of(sendbuf), sendcount, type_of(sendtype),
                 buffer_of(recvbuf), {recvcounts, displs, type_of(recvtype), nullptr}, comm_of(comm), false),
-        nullptr, error, FRAME);
+        error, trial, FRAME);
 }
 int thalweg_take_mpi_ineighbor_allgatherv(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
                                           const int* recvcounts, const int* displs, int recvtype, int comm,
@@ -296,11 +304,11 @@ int thalweg_take_mpi_neighbor_allgatherv_init(void* sendbuf, int sendcount, int 
         request, error, FRAME);
 }
 int thalweg_take_mpi_neighbor_alltoall(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
-                                       int recvcount, int recvtype, int comm, int* error) {
+                                       int recvcount, int recvtype, int comm, int* error, void** trial) {
     if (!asked()) return 0;
-    return offer_fortran(blocks(thalweg_neighbor_alltoall, buffer_of(sendbuf), sendcount, type_of(sendtype),
-                                buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
-                         nullptr, error, FRAME);
+    return exchange_now(blocks(thalweg_neighbor_alltoall, buffer_of(sendbuf), sendcount, type_of(sendtype),
+                               buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
+                        error, trial, FRAME);
 }
 int thalweg_take_mpi_ineighbor_alltoall(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
                                         int recvcount, int recvtype, int comm, int* request, int* error) {
@@ -320,12 +328,13 @@ int thalweg_take_mpi_neighbor_alltoall_init(void* sendbuf, int sendcount, int se
 }
 int thalweg_take_mpi_neighbor_alltoallv(void* sendbuf, const int* sendcounts, const int* sdispls,
                                         int sendtype, void* recvbuf, const int* recvcounts,
-                                        const int* rdispls, int recvtype, int comm, int* error) {
+                                        const int* rdispls, int recvtype, int comm, int* error,
+                                        void** trial) {
     if (!asked()) return 0;
-    return offer_fortran(letters(thalweg_neighbor_alltoallv, buffer_of(sendbuf),
-                                 {sendcounts, sdispls, type_of(sendtype), nullptr}, buffer_of(recvbuf),
-                                 {recvcounts, rdispls, type_of(recvtype), nullptr}, comm_of(comm), false),
-                         nullptr, error, FRAME);
+    return exchange_now(letters(thalweg_neighbor_alltoallv, buffer_of(sendbuf),
+                                {sendcounts, sdispls, type_of(sendtype), nullptr}, buffer_of(recvbuf),
+                                {recvcounts, rdispls, type_of(recvtype), nullptr}, comm_of(comm), false),
+                        error, trial, FRAME);
 }
 int thalweg_take_mpi_ineighbor_alltoallv(void* sendbuf, const int* sendcounts, const int* sdispls,
                                          int sendtype, void* recvbuf, const int* recvcounts,
@@ -349,11 +358,12 @@ int thalweg_take_mpi_neighbor_alltoallv_init(void* sendbuf, const int* sendcount
 }
 int thalweg_take_mpi_neighbor_alltoallw(void* sendbuf, const int* sendcounts, const int* sdispls,
                                         const int* sendtypes, void* recvbuf, const int* recvcounts,
-                                        const int* rdispls, const int* recvtypes, int comm, int* error) {
+                                        const int* rdispls, const int* recvtypes, int comm, int* error,
+                                        void** trial) {
     if (!asked()) return 0;
     return offer_alltoallw(thalweg_neighbor_alltoallw, sendbuf, {sendcounts, sdispls, {}, nullptr}, sendtypes,
                            recvbuf, {recvcounts, rdispls, {}, nullptr}, recvtypes, comm, nullptr, error,
-                           FRAME);
+                           trial, FRAME);
 }
 int thalweg_take_mpi_ineighbor_alltoallw(void* sendbuf, const int* sendcounts, const int* sdispls,
                                          const int* sendtypes, void* recvbuf, const int* recvcounts,
@@ -362,7 +372,7 @@ int thalweg_take_mpi_ineighbor_alltoallw(void* sendbuf, const int* sendcounts, c
     if (!asked()) return 0;
     return offer_alltoallw(thalweg_ineighbor_alltoallw, sendbuf, {sendcounts, sdispls, {}, nullptr},
                            sendtypes, recvbuf, {recvcounts, rdispls, {}, nullptr}, recvtypes, comm, request,
-                           error, FRAME);
+                           error, nullptr, FRAME);
 }
 int thalweg_take_mpi_neighbor_alltoallw_init(void* sendbuf, const int* sendcounts, const int* sdispls,
                                              const int* sendtypes, void* recvbuf, const int* recvcounts,
@@ -371,7 +381,7 @@ int thalweg_take_mpi_neighbor_alltoallw_init(void* sendbuf, const int* sendcount
     if (!asked()) return 0;
     return offer_alltoallw(thalweg_neighbor_alltoallw_init, sendbuf, {sendcounts, sdispls, {}, nullptr},
                            sendtypes, recvbuf, {recvcounts, rdispls, {}, nullptr}, recvtypes, comm, request,
-                           error, FRAME);
+                           error, nullptr, FRAME);
 }
 
 }  // extern "C"

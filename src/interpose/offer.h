@@ -34,6 +34,14 @@ inline int offer(const ThalwegCall& call, void* request, int* error, void* frame
     return thalweg_entry_operation(&call, static_cast<MPI_Request*>(request), error);
 }
 
+// A blocking exchange, which may be left to the native library between the calls that time it.
+inline int exchange_now(const ThalwegCall& call, int* error, void** trial, void* frame) {
+    if (!taking.load(std::memory_order_acquire)) return answer_probe(error);
+    if (inside(frame)) return 0;
+    const Inside mark(frame);
+    return thalweg_entry_exchange(&call, error, trial);
+}
+
 // Of Fortran.
 inline void* buffer_of(void* buffer) {
     if (is_fortran_bottom(buffer)) return MPI_BOTTOM;

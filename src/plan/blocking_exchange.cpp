@@ -16,15 +16,16 @@ using Turn = TrialTurns::Turn;
 
 // Of a pair, where that is equal on all ranks; else 0.
 std::uint64_t pair_bytes(const CollectiveCall& call) {
-    if (call.received.given()) return 0;
+    if (call.neighbours || call.received.given()) return 0;
     const std::int64_t size = type_size(call.receive_type);
     if (size < 0 || call.receive_count < 0) return 0;
     return static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(call.receive_count);
 }
 
 // What this rank sends; 0 where that cannot be told. O(ranks): for the calls of a trial.
-std::uint64_t sent_bytes(const CollectiveCall& call, const Communicator& communicator) try {
+std::uint64_t sent_bytes(const CollectiveCall& call, Communicator& communicator) try {
     CallShape shape;
+    if (call.neighbours) return look_at_neighbours(call, communicator, shape) ? shape.total : 0;
     if (look_at(call, communicator.rank(), communicator.size(), shape)) return 0;
     return shape.total;
 } catch (const std::bad_alloc&) {

@@ -1,5 +1,5 @@
-// MPI_Alltoall, MPI_Alltoallv and MPI_Alltoallw served by plans that are kept from call to call, where that
-// pays.
+// MPI_Alltoall, MPI_Alltoallv, MPI_Alltoallw and the blocking collectives of neighbourhoods, served by plans
+// that are kept from call to call, where that pays.
 //
 // No argument of an alltoallv is equal on all ranks, and any rank may change its own at any call. So what
 // decides is the number of the call on its communicator, which all ranks count alike, and times that they

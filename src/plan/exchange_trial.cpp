@@ -64,6 +64,9 @@ std::shared_ptr<NativeTimes> Trial::native() {
 Trial& ExchangeTrials::of(CallKind kind, std::uint64_t bytes) {
     if (kind == CallKind::alltoallv) return alltoallv_;
     if (kind == CallKind::alltoallw) return alltoallw_;
+    if (kind >= CallKind::neighbor_allgather && kind <= CallKind::neighbor_alltoallw)
+        return neighbours_[static_cast<std::size_t>(kind) -
+                           static_cast<std::size_t>(CallKind::neighbor_allgather)];
     return alike_[std::min(static_cast<std::size_t>(size_class(bytes)), classes - 1)];
 }
 

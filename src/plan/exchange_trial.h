@@ -1,5 +1,6 @@
-// Which blocking alltoalls of one communicator run natively and which as schedules: some calls run in both
-// ways, in turns, and what they took decides for those that follow, until the next trial (model/trial.h).
+// Which blocking alltoalls of one communicator, and blocking collectives of its neighbourhoods, run natively
+// and which as schedules: some calls run in both ways, in turns, and what they took decides for those that
+// follow, until the next trial (model/trial.h).
 //
 // What a call does follows from its number, which all ranks count alike, and from verdicts that they agreed
 // on. Counting takes no memory, so that no rank can lose its place.
@@ -52,6 +53,7 @@ class ExchangeTrials {
     static constexpr std::size_t classes = 40;  // larger blocks share the last
     std::array<Trial, classes> alike_;
     Trial alltoallv_, alltoallw_;
+    std::array<Trial, 5> neighbours_;  // by kind
 };
 
 }  // namespace thalweg

@@ -21,24 +21,6 @@ namespace thalweg {
 
 namespace {
 
-// What a call is like where the communicator's topology says who is meant.
-bool look_at_neighbours(const CollectiveCall& call, Communicator& communicator, CallShape& shape) {
-    std::shared_ptr<const Neighbourhood>& known = communicator.self_driven.neighbourhood;
-    if (known == nullptr) {
-        const QuietErrors quiet(call.comm);
-        std::optional<Neighbourhood> found = find_neighbourhood(call.comm);
-        if (!found) return false;
-        known = std::make_shared<const Neighbourhood>(std::move(*found));
-    }
-    const NeighbourSide sent{call.sent, call.send_count, call.send_type, call.gathers};
-    const NeighbourSide received{call.received, call.receive_count, call.receive_type, false};
-    if (call.send == MPI_IN_PLACE || !read_neighbours(*known, sent, received, shape.letters)) return false;
-    const std::size_t messages = std::max<std::size_t>(shape.letters.outgoing.size(), 1);
-    shape.total = shape.letters.sent_bytes();
-    shape.bytes = (shape.total + messages - 1) / messages;
-    return true;
-}
-
 void want_set_up(Communicator::SelfDriven& self_driven) {
     if (self_driven.wanted) return;
     self_driven.wanted = true;
@@ -136,6 +118,23 @@ bool keeps_order(const World& world, const CollectiveCall& call, const CallShape
 
 }  // namespace
 
+bool look_at_neighbours(const CollectiveCall& call, Communicator& communicator, CallShape& shape) {
+    std::shared_ptr<const Neighbourhood>& known = communicator.self_driven.neighbourhood;
+    if (known == nullptr) {
+        const QuietErrors quiet(call.comm);
+        std::optional<Neighbourhood> found = find_neighbourhood(call.comm);
+        if (!found) return false;
+        known = std::make_shared<const Neighbourhood>(std::move(*found));
+    }
+    const NeighbourSide sent{call.sent, call.send_count, call.send_type, call.gathers};
+    const NeighbourSide received{call.received, call.receive_count, call.receive_type, false};
+    if (call.send == MPI_IN_PLACE || !read_neighbours(*known, sent, received, shape.letters)) return false;
+    const std::size_t messages = std::max<std::size_t>(shape.letters.outgoing.size(), 1);
+    shape.total = shape.letters.sent_bytes();
+    shape.bytes = (shape.total + messages - 1) / messages;
+    return true;
+}
+
 constinit std::atomic<int> set_ups_wanted{0};
 
 void want_no_set_up(Communicator::SelfDriven& self_driven) noexcept {
@@ -156,10 +155,6 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     if (!Attendance::present()) return declined(Attendance::refusal());
     World& world = *World::get();
     if (call.comm == host()->comm_null) return declined(Reason::invalid);
-    // A blocking one has nothing to overlap with; how large its messages are no rank knows of all. Other
-    // blocking exchanges have been tried (blocking_exchange.h).
-    if (call.blocking && call.neighbours && world.wanted(call.collective) != Wanted::algorithm)
-        return declined(Reason::native_best);
     const std::optional<RmaOptions> windows = windows_for(world, call);
     // One host: nothing need be known of the communicator.
     if (world.wanted(call.collective) == Wanted::automatic && world.leaves_all_native(call.collective) &&

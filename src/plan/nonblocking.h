@@ -96,6 +96,10 @@ class NonblockingState {
 // persistent or blocking.
 std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error);
 
+// What a call is like where the communicator's topology says who is meant: its letters, their bytes in all
+// and on average. False: what the native library judges. Throws std::bad_alloc.
+bool look_at_neighbours(const CollectiveCall& call, Communicator& communicator, CallShape& shape);
+
 // How many communicators of this process wait for a collective that may set them up.
 extern constinit std::atomic<int> set_ups_wanted;
 void want_no_set_up(Communicator::SelfDriven& self_driven) noexcept;

@@ -300,6 +300,32 @@ def case_fortran_requests(context):
                          "allgatherv": 18, "allreduce": 18}, program, taken, rows)
 
 
+def case_fortran_neighbours(context):
+    """The product itself: neighbourhood collectives called from Fortran, natively and as ours."""
+    if not context.fortran_neighbours:
+        raise Skipped("no Fortran for this library, or no compiler")
+    ours = {"THALWEG_ALLTOALLV": "spread"}
+    for program in context.fortran_neighbours:
+        plain = context.launch((3, [program], None, {}))
+        # MPICH 4.0.2's mpi_f08 asks a grid for a distributed graph's neighbours, with or without us.
+        if plain.code != 0 and "No Distributed Graph topology" in plain.out + plain.err:
+            print(f"left out: {program}, which this library cannot run")
+            continue
+        expect(plain.code == 0, program, plain)
+        with tempfile.TemporaryDirectory(prefix="interpose-") as folder:
+            report = folder + "/report.json"
+            run = context.launch((3, [program], context.product, dict(ours, THALWEG_REPORT=report)))
+            expect(run.code == 0 and run.out == plain.out, program, run, plain)
+            with open(report) as file:
+                rows = [row for comm in json.load(file)["communicators"] for row in comm["rows"]]
+        taken = {}
+        for row in rows:
+            if "algorithm" in row:
+                taken[row["operation"]] = taken.get(row["operation"], 0) + row["calls"]
+        kinds = ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
+        expect(taken == {f"{prefix}neighbor_{kind}": 6 for kind in kinds for prefix in ("", "i")}, program, taken, rows)
+
+
 def case_overhead(context):
     """A declined 8-byte broadcast on one rank costs at most 150 ns over the native one (about 10 on an idle core)."""
     best = 1e9

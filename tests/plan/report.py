@@ -3,6 +3,7 @@
     report.py FOLDER COMMAND…          COMMAND runs programs/reported.c on at least two ranks; THALWEG_REPORT is added here
     report.py FOLDER mpi|ucx COMMAND…  COMMAND runs programs/counted.c, whose operations the MPI library or libucp carries
     report.py FOLDER spawned COMMAND…  COMMAND runs programs/spawned.c: parent and children report side by side
+    report.py FOLDER halo COMMAND…      COMMAND runs programs/halo.c on two hosts of two ranks; phases are added here
     report.py FOLDER one_host COMMAND…  COMMAND runs programs/one_host.c: what was handed on unseen is said, not counted
     report.py FOLDER puts COMMAND…      COMMAND runs programs/steady.c with notify over a transport that has puts
     report.py FOLDER windows COMMAND…  COMMAND runs programs/windows.c with the way that THALWEG_ALLTOALLV names
@@ -16,7 +17,8 @@ import subprocess
 import sys
 
 folder, command = sys.argv[1], sys.argv[2:]
-case = command[0] if command[0] in ("spawned", "one_host", "windows", "puts", "mpi", "ucx", "shm") else ""
+CASES = ("spawned", "one_host", "windows", "puts", "mpi", "ucx", "shm", "halo")
+case = command[0] if command[0] in CASES else ""
 spawned, one_host = case == "spawned", case == "one_host"
 command = command[case != "":]
 path = os.path.join(folder, f"report-{os.getpid()}.json")
@@ -57,6 +59,32 @@ def check_spawned():
     child = load(others[0])
     check(child["spawned"] and child["ranks"] == 2 and child["totals"]["accelerated"] == 0, f"the children's: {child}")
     check(child["totals"]["declined"] == 12, f"what the children shared with the parent: {child}")
+    print("ok")
+
+
+def check_halo():
+    """What is large decides how faces inside the host are copied, and the choice follows when that changes."""
+    command.append("")
+    switches = 0
+    for phases, wire_last in (("cw", True), ("wc", False)):
+        command[-1] = phases
+        result = run(path)
+        check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
+        memory = load(path)["agent"]["inside_hosts"]
+        peers = [peer for peer in memory["peers"] if sum(peer["bytes"].values()) > 0]
+        check(len(peers) == 1, f"rank 0 has one neighbour on its host: {memory}")
+        switches += peers[0]["switches"]
+        check((peers[0]["because"] == "the wire takes longest") == wire_last, f"{phases}: {peers[0]}")
+        # 8 exchanges of 512 KiB while copies take longest, 8 while the wire does, before the last of either.
+        check(sum(peers[0]["bytes"].values()) >= 16 << 19, f"{phases}: {peers[0]}")
+        check(memory["seconds_on_wire"] > 0, f"{phases}: {memory}")
+    check(switches > 0, "no choice was changed")
+    command[-1] = "d"
+    result = run(path)
+    check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
+    peers = load(path)["agent"]["inside_hosts"]["peers"]
+    # Starts of a plan with faces of 64 KiB out of a shared window.
+    check(sum(peer["bytes"].get("direct", 0) for peer in peers) > 0, f"out of a shared window: {peers}")
     print("ok")
 
 
@@ -155,6 +183,9 @@ if case == "puts":
     sys.exit()
 if case == "windows":
     check_windows()
+    sys.exit()
+if case == "halo":
+    check_halo()
     sys.exit()
 if one_host:
     check_one_host()

@@ -10,12 +10,17 @@ static ThalwegNext next_MPI_Neighbor_allgather_c = {"MPI_Neighbor_allgather_c",
 int wrap_MPI_Neighbor_allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
         void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
     int error;
+    void* trial = NULL;
     if (thalweg_take_MPI_Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-            &error)) return error;
+            &error, &trial)) return error;
     Next_MPI_Neighbor_allgather_c* next =
             (Next_MPI_Neighbor_allgather_c*)thalweg_next(&next_MPI_Neighbor_allgather_c);
     if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    thalweg_native_begins(trial);
+    error = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    thalweg_native_ended(trial);
+    return error;
 }
 
 typedef int Next_MPI_Ineighbor_allgather_c(const void* sendbuf, ThalwegCount sendcount,
@@ -67,12 +72,17 @@ int wrap_MPI_Neighbor_allgatherv_c(const void* sendbuf, ThalwegCount sendcount, 
         void* recvbuf, const void* recvcounts, const void* displs, ThalwegHandle recvtype,
         ThalwegHandle comm) {
     int error;
+    void* trial = NULL;
     if (thalweg_take_MPI_Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-            recvtype, comm, &error)) return error;
+            recvtype, comm, &error, &trial)) return error;
     Next_MPI_Neighbor_allgatherv_c* next =
             (Next_MPI_Neighbor_allgatherv_c*)thalweg_next(&next_MPI_Neighbor_allgatherv_c);
     if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+    if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+    thalweg_native_begins(trial);
+    error = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+    thalweg_native_ended(trial);
+    return error;
 }
 
 typedef int Next_MPI_Ineighbor_allgatherv_c(const void* sendbuf, ThalwegCount sendcount,
@@ -123,12 +133,17 @@ static ThalwegNext next_MPI_Neighbor_alltoall_c = {"MPI_Neighbor_alltoall_c",
 int wrap_MPI_Neighbor_alltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
         void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
     int error;
+    void* trial = NULL;
     if (thalweg_take_MPI_Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-            &error)) return error;
+            &error, &trial)) return error;
     Next_MPI_Neighbor_alltoall_c* next =
             (Next_MPI_Neighbor_alltoall_c*)thalweg_next(&next_MPI_Neighbor_alltoall_c);
     if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    thalweg_native_begins(trial);
+    error = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    thalweg_native_ended(trial);
+    return error;
 }
 
 typedef int Next_MPI_Ineighbor_alltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
@@ -179,12 +194,18 @@ int wrap_MPI_Neighbor_alltoallv_c(const void* sendbuf, const void* sendcounts, c
         ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
         ThalwegHandle recvtype, ThalwegHandle comm) {
     int error;
+    void* trial = NULL;
     if (thalweg_take_MPI_Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-            rdispls, recvtype, comm, &error)) return error;
+            rdispls, recvtype, comm, &error, &trial)) return error;
     Next_MPI_Neighbor_alltoallv_c* next =
             (Next_MPI_Neighbor_alltoallv_c*)thalweg_next(&next_MPI_Neighbor_alltoallv_c);
     if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+    if (trial == NULL) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+            recvtype, comm);
+    thalweg_native_begins(trial);
+    error = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+    thalweg_native_ended(trial);
+    return error;
 }
 
 typedef int Next_MPI_Ineighbor_alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
@@ -239,12 +260,18 @@ int wrap_MPI_Neighbor_alltoallw_c(const void* sendbuf, const void* sendcounts, c
         const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
         const void* recvtypes, ThalwegHandle comm) {
     int error;
+    void* trial = NULL;
     if (thalweg_take_MPI_Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-            rdispls, recvtypes, comm, &error)) return error;
+            rdispls, recvtypes, comm, &error, &trial)) return error;
     Next_MPI_Neighbor_alltoallw_c* next =
             (Next_MPI_Neighbor_alltoallw_c*)thalweg_next(&next_MPI_Neighbor_alltoallw_c);
     if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+    if (trial == NULL) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, comm);
+    thalweg_native_begins(trial);
+    error = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+    thalweg_native_ended(trial);
+    return error;
 }
 
 typedef int Next_MPI_Ineighbor_alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,

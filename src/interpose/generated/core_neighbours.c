@@ -10,12 +10,17 @@ static ThalwegNext next_MPI_Neighbor_allgather = {"MPI_Neighbor_allgather",
 int wrap_MPI_Neighbor_allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
         int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
     int error;
+    void* trial = NULL;
     if (thalweg_take_MPI_Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-            &error)) return error;
+            &error, &trial)) return error;
     Next_MPI_Neighbor_allgather* next =
             (Next_MPI_Neighbor_allgather*)thalweg_next(&next_MPI_Neighbor_allgather);
     if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    thalweg_native_begins(trial);
+    error = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    thalweg_native_ended(trial);
+    return error;
 }
 
 typedef int Next_MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
@@ -45,12 +50,17 @@ static ThalwegNext next_MPI_Neighbor_allgatherv = {"MPI_Neighbor_allgatherv",
 int wrap_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
         const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm) {
     int error;
+    void* trial = NULL;
     if (thalweg_take_MPI_Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-            recvtype, comm, &error)) return error;
+            recvtype, comm, &error, &trial)) return error;
     Next_MPI_Neighbor_allgatherv* next =
             (Next_MPI_Neighbor_allgatherv*)thalweg_next(&next_MPI_Neighbor_allgatherv);
     if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+    if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+    thalweg_native_begins(trial);
+    error = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+    thalweg_native_ended(trial);
+    return error;
 }
 
 typedef int Next_MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
@@ -81,11 +91,16 @@ static ThalwegNext next_MPI_Neighbor_alltoall = {"MPI_Neighbor_alltoall", (void*
 int wrap_MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
         int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
     int error;
+    void* trial = NULL;
     if (thalweg_take_MPI_Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-            &error)) return error;
+            &error, &trial)) return error;
     Next_MPI_Neighbor_alltoall* next = (Next_MPI_Neighbor_alltoall*)thalweg_next(&next_MPI_Neighbor_alltoall);
     if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    thalweg_native_begins(trial);
+    error = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    thalweg_native_ended(trial);
+    return error;
 }
 
 typedef int Next_MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
@@ -116,12 +131,18 @@ int wrap_MPI_Neighbor_alltoallv(const void* sendbuf, const void* sendcounts, con
         ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
         ThalwegHandle recvtype, ThalwegHandle comm) {
     int error;
+    void* trial = NULL;
     if (thalweg_take_MPI_Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-            rdispls, recvtype, comm, &error)) return error;
+            rdispls, recvtype, comm, &error, &trial)) return error;
     Next_MPI_Neighbor_alltoallv* next =
             (Next_MPI_Neighbor_alltoallv*)thalweg_next(&next_MPI_Neighbor_alltoallv);
     if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+    if (trial == NULL) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+            recvtype, comm);
+    thalweg_native_begins(trial);
+    error = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+    thalweg_native_ended(trial);
+    return error;
 }
 
 typedef int Next_MPI_Ineighbor_alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
@@ -155,12 +176,18 @@ int wrap_MPI_Neighbor_alltoallw(const void* sendbuf, const void* sendcounts, con
         const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
         const void* recvtypes, ThalwegHandle comm) {
     int error;
+    void* trial = NULL;
     if (thalweg_take_MPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-            rdispls, recvtypes, comm, &error)) return error;
+            rdispls, recvtypes, comm, &error, &trial)) return error;
     Next_MPI_Neighbor_alltoallw* next =
             (Next_MPI_Neighbor_alltoallw*)thalweg_next(&next_MPI_Neighbor_alltoallw);
     if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+    if (trial == NULL) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, comm);
+    thalweg_native_begins(trial);
+    error = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+    thalweg_native_ended(trial);
+    return error;
 }
 
 typedef int Next_MPI_Ineighbor_alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,

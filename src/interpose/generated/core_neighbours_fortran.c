@@ -18,8 +18,9 @@ typedef void Next_mpi_neighbor_allgather(PARAMETERS_mpi_neighbor_allgather);
 
 static void body_mpi_neighbor_allgather(ThalwegNext* record, PARAMETERS_mpi_neighbor_allgather) {
     int error;
+    void* trial = NULL;
     if (thalweg_take_mpi_neighbor_allgather(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype,
-            *comm, &error)) {
+            *comm, &error, &trial)) {
         if (ierror != NULL) *ierror = error;
         return;
     }
@@ -30,7 +31,9 @@ static void body_mpi_neighbor_allgather(ThalwegNext* record, PARAMETERS_mpi_neig
     }
     /* The native binding may call the C function: that is this call, asked about already. */
     int outermost = thalweg_enter(__builtin_frame_address(0));
+    if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
+    if (trial != NULL) thalweg_native_ended(trial);
     if (outermost) thalweg_leave();
 }
 
@@ -84,8 +87,9 @@ typedef void Next_mpi_neighbor_allgatherv(PARAMETERS_mpi_neighbor_allgatherv);
 
 static void body_mpi_neighbor_allgatherv(ThalwegNext* record, PARAMETERS_mpi_neighbor_allgatherv) {
     int error;
+    void* trial = NULL;
     if (thalweg_take_mpi_neighbor_allgatherv(sendbuf, *sendcount, *sendtype, recvbuf, recvcounts, displs,
-            *recvtype, *comm, &error)) {
+            *recvtype, *comm, &error, &trial)) {
         if (ierror != NULL) *ierror = error;
         return;
     }
@@ -96,7 +100,9 @@ static void body_mpi_neighbor_allgatherv(ThalwegNext* record, PARAMETERS_mpi_nei
     }
     /* The native binding may call the C function: that is this call, asked about already. */
     int outermost = thalweg_enter(__builtin_frame_address(0));
+    if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, ierror);
+    if (trial != NULL) thalweg_native_ended(trial);
     if (outermost) thalweg_leave();
 }
 
@@ -150,8 +156,9 @@ typedef void Next_mpi_neighbor_alltoall(PARAMETERS_mpi_neighbor_alltoall);
 
 static void body_mpi_neighbor_alltoall(ThalwegNext* record, PARAMETERS_mpi_neighbor_alltoall) {
     int error;
+    void* trial = NULL;
     if (thalweg_take_mpi_neighbor_alltoall(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype,
-            *comm, &error)) {
+            *comm, &error, &trial)) {
         if (ierror != NULL) *ierror = error;
         return;
     }
@@ -162,7 +169,9 @@ static void body_mpi_neighbor_alltoall(ThalwegNext* record, PARAMETERS_mpi_neigh
     }
     /* The native binding may call the C function: that is this call, asked about already. */
     int outermost = thalweg_enter(__builtin_frame_address(0));
+    if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
+    if (trial != NULL) thalweg_native_ended(trial);
     if (outermost) thalweg_leave();
 }
 
@@ -216,8 +225,9 @@ typedef void Next_mpi_neighbor_alltoallv(PARAMETERS_mpi_neighbor_alltoallv);
 
 static void body_mpi_neighbor_alltoallv(ThalwegNext* record, PARAMETERS_mpi_neighbor_alltoallv) {
     int error;
+    void* trial = NULL;
     if (thalweg_take_mpi_neighbor_alltoallv(sendbuf, sendcounts, sdispls, *sendtype, recvbuf, recvcounts,
-            rdispls, *recvtype, *comm, &error)) {
+            rdispls, *recvtype, *comm, &error, &trial)) {
         if (ierror != NULL) *ierror = error;
         return;
     }
@@ -228,7 +238,9 @@ static void body_mpi_neighbor_alltoallv(ThalwegNext* record, PARAMETERS_mpi_neig
     }
     /* The native binding may call the C function: that is this call, asked about already. */
     int outermost = thalweg_enter(__builtin_frame_address(0));
+    if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, ierror);
+    if (trial != NULL) thalweg_native_ended(trial);
     if (outermost) thalweg_leave();
 }
 
@@ -283,8 +295,9 @@ typedef void Next_mpi_neighbor_alltoallw(PARAMETERS_mpi_neighbor_alltoallw);
 
 static void body_mpi_neighbor_alltoallw(ThalwegNext* record, PARAMETERS_mpi_neighbor_alltoallw) {
     int error;
+    void* trial = NULL;
     if (thalweg_take_mpi_neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-            rdispls, recvtypes, *comm, &error)) {
+            rdispls, recvtypes, *comm, &error, &trial)) {
         if (ierror != NULL) *ierror = error;
         return;
     }
@@ -295,7 +308,9 @@ static void body_mpi_neighbor_alltoallw(ThalwegNext* record, PARAMETERS_mpi_neig
     }
     /* The native binding may call the C function: that is this call, asked about already. */
     int outermost = thalweg_enter(__builtin_frame_address(0));
+    if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, ierror);
+    if (trial != NULL) thalweg_native_ended(trial);
     if (outermost) thalweg_leave();
 }
 

@@ -1,0 +1,130 @@
+! Neighbourhood collectives from Fortran with mpif.h, `use mpi` (USE_MODULE) or `use mpi_f08` (USE_F08), on a ring that
+! goes round: every element of every block, and what lies beside it. At least three ranks, so that both neighbours differ.
+program fortran_neighbours
+#if defined(USE_F08)
+    use mpi_f08
+    implicit none
+    type(MPI_Comm) :: ring
+    type(MPI_Request) :: request
+    type(MPI_Datatype) :: column, sent_types(2), received_types(2)
+#elif defined(USE_MODULE)
+    use mpi
+    implicit none
+    integer :: ring, request, column, sent_types(2), received_types(2)
+#else
+    implicit none
+    include 'mpif.h'
+    integer :: ring, request, column, sent_types(2), received_types(2)
+#endif
+    integer, parameter :: n = 1500, untouched = -7
+    integer :: own(n, 2), got(n, 3), table(2, n), rank, ranks, below, above, provided, ierr, round, form, kind, wrong
+    integer :: counts(2), own_counts(2), places(2), own_places(2)
+    integer(kind=MPI_ADDRESS_KIND) :: far(2), own_far(2)
+
+    call MPI_INIT_THREAD(MPI_THREAD_MULTIPLE, provided, ierr)
+    call MPI_COMM_SIZE(MPI_COMM_WORLD, ranks, ierr)
+    call MPI_CART_CREATE(MPI_COMM_WORLD, 1, [ranks], [.true.], .false., ring, ierr)
+    call MPI_COMM_RANK(ring, rank, ierr)
+    below = modulo(rank - 1, ranks)
+    above = modulo(rank + 1, ranks)
+    ! Every second integer of a table with two rows.
+    call MPI_TYPE_VECTOR(n, 1, 2, MPI_INTEGER, column, ierr)
+    call MPI_TYPE_COMMIT(column, ierr)
+    wrong = 0
+    do round = 1, 6
+        do form = 1, 2
+            do kind = 1, 5
+                own(:, 1) = value_of(rank, 1)
+                own(:, 2) = value_of(rank, 2)
+                table(1, :) = value_of(rank, 1)
+                table(2, :) = value_of(rank, 2)
+                got = untouched
+                ! What is for above is one shorter than what is for below; blocks arrive in the other order, apart.
+                own_counts = [n, n - 1]
+                own_places = [0, n]
+                counts = [n - 1, n]
+                places = [2 * n, 0]
+                far = 4 * places
+                select case (kind)
+                case (1)
+                    if (form == 1) call MPI_NEIGHBOR_ALLGATHER(own, n, MPI_INTEGER, got, n, MPI_INTEGER, ring, ierr)
+                    if (form == 2) call MPI_INEIGHBOR_ALLGATHER(own, n, MPI_INTEGER, got, n, MPI_INTEGER, ring, request, ierr)
+                case (2)
+                    counts = n
+                    if (form == 1) call MPI_NEIGHBOR_ALLGATHERV(own, n, MPI_INTEGER, got, counts, places, MPI_INTEGER, ring, ierr)
+                    if (form == 2) call MPI_INEIGHBOR_ALLGATHERV(own, n, MPI_INTEGER, got, counts, places, MPI_INTEGER, ring, &
+                                                                 request, ierr)
+                case (3)
+                    if (form == 1) call MPI_NEIGHBOR_ALLTOALL(own, n, MPI_INTEGER, got, n, MPI_INTEGER, ring, ierr)
+                    if (form == 2) call MPI_INEIGHBOR_ALLTOALL(own, n, MPI_INTEGER, got, n, MPI_INTEGER, ring, request, ierr)
+                case (4)
+                    if (form == 1) call MPI_NEIGHBOR_ALLTOALLV(own, own_counts, own_places, MPI_INTEGER, got, counts, places, &
+                                                               MPI_INTEGER, ring, ierr)
+                    if (form == 2) call MPI_INEIGHBOR_ALLTOALLV(own, own_counts, own_places, MPI_INTEGER, got, counts, &
+                                                                places, MPI_INTEGER, ring, request, ierr)
+                case (5)
+                    ! Columns leave, runs arrive.
+                    own_counts = 1
+                    own_far = [0, 4]
+                    counts = n
+                    sent_types = column
+                    received_types = MPI_INTEGER
+                    if (form == 1) call MPI_NEIGHBOR_ALLTOALLW(table, own_counts, own_far, sent_types, got, counts, far, &
+                                                               received_types, ring, ierr)
+                    if (form == 2) call MPI_INEIGHBOR_ALLTOALLW(table, own_counts, own_far, sent_types, got, counts, far, &
+                                                                received_types, ring, request, ierr)
+                end select
+                if (form == 2) call MPI_WAIT(request, MPI_STATUS_IGNORE, ierr)
+                call examine()
+            end do
+        end do
+    end do
+    call MPI_TYPE_FREE(column, ierr)
+    call MPI_COMM_FREE(ring, ierr)
+    if (wrong /= 0) print '(A,I0,A,I0)', 'rank ', rank, ' wrong ', wrong
+    if (rank == 0 .and. wrong == 0) print '(A,I0,A)', 'done on ', ranks, ' ranks'
+    call MPI_FINALIZE(ierr)
+    if (wrong /= 0) stop 1
+
+contains
+
+    integer function value_of(from, block)
+        integer, intent(in) :: from, block
+        value_of = from * 1000 + block * 100 + round * 10 + kind
+    end function
+
+    ! What comes from below is what it sent above, its second block; and the other way round.
+    subroutine examine()
+        integer :: from_below, from_above
+        from_below = value_of(below, 2)
+        from_above = value_of(above, 1)
+        select case (kind)
+        case (1)
+            call expect(got(:, 1), n, value_of(below, 1))
+            call expect(got(:, 2), n, value_of(above, 1))
+            call expect(got(:, 3), 0, 0)
+        case (2)
+            call expect(got(:, 3), n, value_of(below, 1))
+            call expect(got(:, 1), n, value_of(above, 1))
+            call expect(got(:, 2), 0, 0)
+        case (3)
+            call expect(got(:, 1), n, from_below)
+            call expect(got(:, 2), n, from_above)
+            call expect(got(:, 3), 0, 0)
+        case (4)
+            call expect(got(:, 3), n - 1, from_below)
+            call expect(got(:, 1), n, from_above)
+            call expect(got(:, 2), 0, 0)
+        case (5)
+            call expect(got(:, 3), n, from_below)
+            call expect(got(:, 1), n, from_above)
+            call expect(got(:, 2), 0, 0)
+        end select
+    end subroutine
+
+    subroutine expect(block, length, value)
+        integer, intent(in) :: block(n), length, value
+        if (any(block(:length) /= value)) wrong = wrong + 1
+        if (any(block(length + 1:) /= untouched)) wrong = wrong + 1
+    end subroutine
+end program

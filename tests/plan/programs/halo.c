@@ -1,0 +1,230 @@
+/* Faces of grids whose mix changes in mid-run: which of them are large, who comes late, who is whose
+ * neighbour. Faces are strided on both sides, with other strides; every byte of a face and between its rows
+ * is checked.
+ *
+ *     halo PHASES          one letter per phase:
+ *       c   large faces inside hosts, small ones between them
+ *       w   larger ones between hosts
+ *       s   rows of 8 bytes
+ *       l   one rank comes late, another one at each exchange
+ *       g   another grid: a ring
+ *       d   faces that are sent lie in memory that all ranks have mapped (MPI_Win_allocate_shared)
+ *       t   blocking calls only: those of the trial are taken, THALWEG_TEST_TAKEN=trial says
+ *       k   a rank is killed in the middle (ended.py says what must become of the job)
+ *
+ * Ranks 0 and 1, 2 and 3 … are each other's neighbours in the last dimension of the grid.
+ */
+#include <signal.h>
+#include <unistd.h>
+
+#include "check.h"
+
+typedef int AlltoallwInit(const void*, const int*, const MPI_Aint*, const MPI_Datatype*, void*, const int*,
+                          const MPI_Aint*, const MPI_Datatype*, MPI_Comm, MPI_Info, MPI_Request*);
+static AlltoallwInit* alltoallw_init;
+
+/* Rows of `row` bytes, `gap` bytes between them. */
+typedef struct {
+    int rows, row, gap;
+} Shape;
+
+enum { dimensions = 2, neighbours = 2 * dimensions };
+
+typedef struct {
+    MPI_Comm comm;
+    int peers[neighbours];
+    Shape shapes[neighbours];
+    int send_gaps[neighbours];
+    int counts[neighbours];
+    MPI_Aint sent_at[neighbours], received_at[neighbours];
+    MPI_Datatype sent[neighbours], received[neighbours];
+    size_t send_bytes, receive_bytes;
+    unsigned char *send, *receive;
+    MPI_Win window; /* of the memory that is sent, or MPI_WIN_NULL */
+} Halo;
+
+static MPI_Comm make_grid(int ring) {
+    int dims[dimensions] = {check_size / 2, 2}, periods[dimensions] = {0, 0};
+    if (ring || check_size % 2 != 0) dims[0] = check_size, dims[1] = 1, periods[0] = 1;
+    MPI_Comm comm;
+    MPI_Cart_create(MPI_COMM_WORLD, dimensions, dims, periods, 0, &comm);
+    return comm;
+}
+
+static size_t extent_of(Shape shape, int gap) {
+    return (size_t)shape.rows * (size_t)(shape.row + gap) + guard_bytes;
+}
+
+static MPI_Datatype type_of(Shape shape, int gap) {
+    MPI_Datatype type;
+    MPI_Type_vector(shape.rows, shape.row, shape.row + gap, MPI_BYTE, &type);
+    MPI_Type_commit(&type);
+    return type;
+}
+
+static void open_halo(Halo* halo, MPI_Comm comm, Shape across, Shape inside, int shared) {
+    memset(halo, 0, sizeof *halo);
+    halo->comm = comm;
+    halo->window = MPI_WIN_NULL;
+    for (int d = 0; d < dimensions; ++d)
+        MPI_Cart_shift(comm, d, 1, &halo->peers[2 * d], &halo->peers[2 * d + 1]);
+    for (int block = 0; block < neighbours; ++block) {
+        const Shape shape = block < 2 ? across : inside;
+        halo->shapes[block] = shape;
+        halo->send_gaps[block] = shared ? 0 : 24 * (block % 3);
+        halo->counts[block] = 1;
+        halo->sent_at[block] = (MPI_Aint)halo->send_bytes;
+        halo->received_at[block] = (MPI_Aint)halo->receive_bytes;
+        halo->sent[block] = type_of(shape, halo->send_gaps[block]);
+        halo->received[block] = type_of(shape, shape.gap);
+        halo->send_bytes += extent_of(shape, halo->send_gaps[block]);
+        halo->receive_bytes += extent_of(shape, shape.gap);
+    }
+    if (shared) {
+        MPI_Comm host;
+        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+        MPI_Win_allocate_shared((MPI_Aint)halo->send_bytes, 1, MPI_INFO_NULL, host, &halo->send,
+                                &halo->window);
+        MPI_Comm_free(&host);
+    } else {
+        halo->send = guarded_new(halo->send_bytes);
+    }
+    halo->receive = guarded_new(halo->receive_bytes);
+}
+
+static void close_halo(Halo* halo) {
+    for (int block = 0; block < neighbours; ++block) {
+        MPI_Type_free(&halo->sent[block]);
+        MPI_Type_free(&halo->received[block]);
+    }
+    if (halo->window != MPI_WIN_NULL)
+        MPI_Win_free(&halo->window);
+    else
+        guarded_free(halo->send, halo->send_bytes);
+    guarded_free(halo->receive, halo->receive_bytes);
+}
+
+/* Of what rank `rank` sends as its block `block`. */
+static unsigned seed_of(int rank, int block, int round) {
+    return (unsigned)(rank * 977 + block * 131 + round * 7);
+}
+static unsigned char byte_of(unsigned seed, int row, int i) {
+    return (unsigned char)(seed + (unsigned)row * 29u + (unsigned)i * 5u + (unsigned)(i >> 8));
+}
+
+static void prepare(Halo* halo, int round) {
+    memset(halo->receive, poison_value, halo->receive_bytes);
+    for (int block = 0; block < neighbours; ++block) {
+        const Shape shape = halo->shapes[block];
+        const unsigned seed = seed_of(check_rank, block, round);
+        for (int row = 0; row < shape.rows; ++row) {
+            unsigned char* const at = halo->send + halo->sent_at[block] +
+                                      (size_t)row * (size_t)(shape.row + halo->send_gaps[block]);
+            for (int i = 0; i < shape.row; ++i) at[i] = byte_of(seed, row, i);
+        }
+    }
+}
+
+static void examine(const Halo* halo, int round, const char* what) {
+    for (int block = 0; block < neighbours; ++block) {
+        const Shape shape = halo->shapes[block];
+        const int known = halo->peers[block] != MPI_PROC_NULL;
+        /* What went up comes from below. */
+        const unsigned seed = seed_of(halo->peers[block], block ^ 1, round);
+        const unsigned char* at = halo->receive + halo->received_at[block];
+        for (int row = 0; row < shape.rows; ++row, at += shape.row + shape.gap) {
+            for (int i = 0; i < shape.row; ++i) {
+                const unsigned char right = known ? byte_of(seed, row, i) : poison_value;
+                if (at[i] != right)
+                    FAIL("%s, round %d: face %d, row %d: byte %d is wrong: %02x, not %02x", what, round,
+                         block, row, i, at[i], right);
+            }
+            for (int i = shape.row; i < shape.row + shape.gap; ++i)
+                if (at[i] != poison_value) FAIL("%s: byte %d behind row %d is wrong", what, i, row);
+        }
+        ++check_count;
+    }
+    guarded_check(halo->receive, halo->receive_bytes);
+}
+
+static void expect_taken(const char* what) {
+    const char* const taken = getenv("THALWEG_TEST_TAKEN");
+    if (taken == NULL || strcmp(taken, "1") != 0 || !expect_thalweg()) return;
+    CHECK(was_accelerated(), "%s: %s", what, last_reason());
+}
+
+static void exchange_blocking(Halo* halo) {
+    MPI_Neighbor_alltoallw(halo->send, halo->counts, halo->sent_at, halo->sent, halo->receive, halo->counts,
+                           halo->received_at, halo->received, halo->comm);
+}
+
+static void phase(Halo* halo, int rounds, int late, int dies) {
+    MPI_Request plan = MPI_REQUEST_NULL;
+    for (int round = 0; round < rounds; ++round) {
+        prepare(halo, round);
+        if (late && round % check_size == check_rank) usleep(15000);
+        exchange_blocking(halo);
+        examine(halo, round, "blocking");
+        MPI_Request request;
+        prepare(halo, round + 100);
+        if (late && (round + 1) % check_size == check_rank) usleep(15000);
+        MPI_Ineighbor_alltoallw(halo->send, halo->counts, halo->sent_at, halo->sent, halo->receive,
+                                halo->counts, halo->received_at, halo->received, halo->comm, &request);
+        expect_taken("nonblocking");
+        if (dies && round == 2 && check_rank == 1) raise(SIGKILL);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        examine(halo, round + 100, "nonblocking");
+    }
+    if (alltoallw_init == NULL) return;
+    alltoallw_init(halo->send, halo->counts, halo->sent_at, halo->sent, halo->receive, halo->counts,
+                   halo->received_at, halo->received, halo->comm, MPI_INFO_NULL, &plan);
+    expect_taken("persistent");
+    for (int round = 0; round < 2 * rounds; ++round) {
+        prepare(halo, round + 200);
+        if (late && round % check_size == check_rank) usleep(15000);
+        MPI_Start(&plan);
+        MPI_Wait(&plan, MPI_STATUS_IGNORE);
+        examine(halo, round + 200, "persistent");
+    }
+    MPI_Request_free(&plan);
+}
+
+/* Eight native ones, one of ours, then sixteen in both ways in turns, and what was faster. */
+static void trial(Halo* halo) {
+    const char* const taken = getenv("THALWEG_TEST_TAKEN");
+    const int trials = taken != NULL && strcmp(taken, "trial") == 0 && expect_thalweg();
+    for (int call = 0; call < 30; ++call) {
+        prepare(halo, call);
+        exchange_blocking(halo);
+        if (trials && call < 25)
+            CHECK(was_accelerated() == (call == 8 || (call > 8 && (10965u >> (call - 9) & 1))),
+                  "call %d of the trial: %s", call, last_reason());
+        examine(halo, call, "of the trial");
+    }
+}
+
+int main(int argc, char** argv) {
+    const char* const level = getenv("THALWEG_TEST_LEVEL");
+    const int single = level != NULL && strcmp(level, "single") == 0;
+    check_start(&argc, &argv, single ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE);
+    *(void**)&alltoallw_init = dlsym(RTLD_DEFAULT, "MPI_Neighbor_alltoallw_init");
+    const Shape medium = {48, 1024, 16}, small = {4, 16, 8};
+    MPI_Comm comms[2] = {make_grid(0), make_grid(1)};
+    for (const char* letter = argc > 1 ? argv[1] : "csl"; *letter != '\0'; ++letter) {
+        Shape across = medium, inside = medium;
+        int rounds = 3;
+        if (*letter == 'c') across = small, inside = (Shape){64, 8192, 0}, rounds = 8;
+        if (*letter == 'w') across = (Shape){1024, 8192, 64}, inside = (Shape){64, 8192, 32}, rounds = 2;
+        if (*letter == 's') across = inside = (Shape){4096, 8, 8};
+        if (*letter == 'd') across = small, inside = (Shape){64, 1024, 0};
+        Halo halo;
+        open_halo(&halo, comms[*letter == 'g'], across, inside, *letter == 'd');
+        if (*letter == 't')
+            trial(&halo);
+        else
+            phase(&halo, rounds, *letter == 'l', *letter == 'k');
+        close_halo(&halo);
+    }
+    for (int i = 0; i < 2; ++i) MPI_Comm_free(&comms[i]);
+    return check_end();
+}
