@@ -196,8 +196,9 @@ void ShmPort::Impl::copied(Request& request) {
         case Request::Kind::send:
             frame.kind = FrameKind::pushed;
             frame.other = request.remote_request;
-            write(peer, frame);
-            break;
+            // A send of this process's share alone is over when the peer can hear so: nobody need poll after.
+            write(peer, {frame, nullptr, {}, nullptr, request.awaits_peer ? nullptr : &request});
+            return;
         case Request::Kind::put:
             frame.kind = FrameKind::eager;
             frame.channel = request.key.channel;
