@@ -311,11 +311,14 @@ def case_fortran_neighbours(context):
         if plain.code != 0 and "No Distributed Graph topology" in plain.out + plain.err:
             print(f"left out: {program}, which this library cannot run")
             continue
-        expect(plain.code == 0, program, plain)
+        # Open MPI 4.1.4 lets go of the types of Fortran's MPI_INEIGHBOR_ALLTOALLW before it has used them, and crashes.
+        crashes = plain.code != 0 and "Segmentation fault" in plain.out + plain.err
+        expect(plain.code == 0 or crashes, program, plain)
         with tempfile.TemporaryDirectory(prefix="interpose-") as folder:
             report = folder + "/report.json"
             run = context.launch((3, [program], context.product, dict(ours, THALWEG_REPORT=report)))
-            expect(run.code == 0 and run.out == plain.out, program, run, plain)
+            expect(run.code == 0 and (crashes or run.out == plain.out), program, run, plain)
+            expect("done on 3 ranks" in run.out, program, run)
             with open(report) as file:
                 rows = [row for comm in json.load(file)["communicators"] for row in comm["rows"]]
         taken = {}

@@ -81,7 +81,7 @@ static int was_accelerated(void) {
     return call.accelerated;
 }
 static const char* last_reason(void) {
-    static thalweg_last_call call;
+    static _Thread_local thalweg_last_call call;
     if (look_last_call == NULL || look_last_call(&call) != 0) return "";
     return call.reason;
 }
