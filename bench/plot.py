@@ -56,40 +56,37 @@ def read_overlap(paths):
     return panels
 
 
-def read_exchange(paths):
-    """Rows of planned exchanges of the newest launch, by panel, column and bytes."""
+def newest(paths, phase, place):
+    """Measured rows of a phase, of the newest launch: by panel, column and point, as place(row) names the outer two."""
     panels = collections.defaultdict(lambda: collections.defaultdict(dict))
     for path in paths:
         with open(path, encoding="utf-8") as file:
-            for line in file:
-                row = json.loads(line)
-                if row["phase"] != "exchange" or not row["seconds"]:
+            for row in map(json.loads, file):
+                if row["phase"] != phase or not row["seconds"]:
                     continue
-                context = row["context"]
-                key = (context["mpi_name"], context["shape"], context.get("rate", ""), row["exchange"]["pattern"])
-                before = panels[key][row["column"]].get(row["bytes"])
+                panel, point = place(row)
+                before = panels[panel][row["column"]].get(point)
                 if before is None or row["launch"] >= before["launch"]:
-                    panels[key][row["column"]][row["bytes"]] = row
+                    panels[panel][row["column"]][point] = row
     return panels
+
+
+def read_exchange(paths):
+    """Rows of planned exchanges, by panel, column and bytes."""
+    def place(row):
+        context = row["context"]
+        return (context["mpi_name"], context["shape"], context.get("rate", ""), row["exchange"]["pattern"]), row["bytes"]
+    return newest(paths, "exchange", place)
 
 
 def read_halo(paths):
-    """Rows of halo exchanges of the newest launch, by panel, column and point (what the grid and its cells are)."""
-    panels = collections.defaultdict(lambda: collections.defaultdict(dict))
-    for path in paths:
-        with open(path, encoding="utf-8") as file:
-            for line in file:
-                row = json.loads(line)
-                if row["phase"] != "halo" or not row["seconds"]:
-                    continue
-                context, halo = row["context"], row["halo"]
-                key = (context["mpi_name"], context["shape"], context.get("rate", ""))
-                point = ("x".join(map(str, halo["cells"])) + (", corners" if halo["corners"] else "") +
-                         (", round" if halo["periodic"] else ""))
-                before = panels[key][row["column"]].get(point)
-                if before is None or row["launch"] >= before["launch"]:
-                    panels[key][row["column"]][point] = row
-    return panels
+    """Rows of halo exchanges, by panel, column and point (what the grid and its cells are)."""
+    def place(row):
+        context, halo = row["context"], row["halo"]
+        point = ("x".join(map(str, halo["cells"])) + (", corners" if halo["corners"] else "") +
+                 (", round" if halo["periodic"] else ""))
+        return (context["mpi_name"], context["shape"], context.get("rate", "")), point
+    return newest(paths, "halo", place)
 
 
 def style(column):
