@@ -238,28 +238,13 @@ void ExchangeDriver::measure_point(const Point& point) {
 }
 
 void ExchangeDriver::write(const Point& point, const Column& column, const Series& series) const {
-    nlohmann::json line{{"kind", "point"},
-                        {"collective", config_.collective},
-                        {"bytes", point.bytes},
-                        {"column", column.name},
-                        {"seconds", series.seconds},
-                        {"back_to_back_seconds", nlohmann::json::array()},
-                        {"wrong_words", series.wrong_words},
-                        {"late_samples", series.late_samples},
-                        {"algorithm", series.algorithm},
-                        {"reason", series.reason}};
-    if (!series.stopped.empty()) line["stopped"] = series.stopped;
+    nlohmann::json line = row_of(config_.collective, point.bytes, column, series, session_.links.present());
     line["exchange"] = {{"pattern", point.pattern},
                         {"link_bytes", link_bytes_},
                         {"neighbours", neighbours_},
                         {"init_seconds", series.init_seconds},
                         {"free_seconds", series.free_seconds},
                         {"set_up_seconds", series.set_up_seconds}};
-    if (session_.links.present() && !series.seconds.empty()) {
-        const auto calls = static_cast<double>(series.seconds.size());
-        line["busiest_host_per_call"] = {{"tx_bytes", series.tx_bytes / calls},
-                                         {"tx_packets", series.tx_packets / calls}};
-    }
     out_ << line.dump() << std::endl;
 }
 

@@ -17,6 +17,7 @@
 
 #include "driver/config.h"
 #include "driver/exchange_ways.h"
+#include "driver/series.h"
 #include "driver/session.h"
 
 namespace thalweg::bench {
@@ -34,11 +35,8 @@ class ExchangeDriver {
     int run();
 
   private:
-    struct Series {
-        std::vector<double> seconds, init_seconds, free_seconds, set_up_seconds;
-        double tx_bytes = 0, tx_packets = 0;  // busiest host, all timed calls added up
-        std::uint64_t wrong_words = 0, late_samples = 0;
-        std::string algorithm, reason, stopped;
+    struct Series : MeasuredSeries {
+        std::vector<double> init_seconds, free_seconds, set_up_seconds;
     };
 
     void lay_out(const Point& point);

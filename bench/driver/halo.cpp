@@ -220,17 +220,8 @@ void HaloDriver::measure_point(const Point& point) {
 }
 
 void HaloDriver::write(const Point& point, const Column& column, const Series& series) const {
-    nlohmann::json line{{"kind", "point"},
-                        {"collective", config_.collective},
-                        {"bytes", bytes_.largest},
-                        {"column", column.name},
-                        {"seconds", series.seconds},
-                        {"back_to_back_seconds", nlohmann::json::array()},
-                        {"wrong_words", series.wrong_words},
-                        {"late_samples", series.late_samples},
-                        {"algorithm", series.algorithm},
-                        {"reason", series.reason}};
-    if (!series.stopped.empty()) line["stopped"] = series.stopped;
+    nlohmann::json line =
+        row_of(config_.collective, bytes_.largest, column, series, session_.links.present());
     line["halo"] = point.halo;
     line["halo"].update({{"link_bytes", bytes_.link},
                          {"wire_bytes", bytes_.wire},
@@ -240,11 +231,6 @@ void HaloDriver::write(const Point& point, const Column& column, const Series& s
                          {"copiers", session_.size},
                          {"cores", sysconf(_SC_NPROCESSORS_ONLN)},
                          {"make_seconds", series.make_seconds}});
-    if (session_.links.present() && !series.seconds.empty()) {
-        const auto calls = static_cast<double>(series.seconds.size());
-        line["busiest_host_per_call"] = {{"tx_bytes", series.tx_bytes / calls},
-                                         {"tx_packets", series.tx_packets / calls}};
-    }
     out_ << line.dump() << std::endl;
 }
 

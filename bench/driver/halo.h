@@ -16,6 +16,7 @@
 
 #include "driver/config.h"
 #include "driver/halo_ways.h"
+#include "driver/series.h"
 #include "driver/session.h"
 
 namespace thalweg::bench {
@@ -32,11 +33,8 @@ class HaloDriver {
     int run();
 
   private:
-    struct Series {
-        std::vector<double> seconds, make_seconds;
-        double tx_bytes = 0, tx_packets = 0;  // busiest host, all timed calls added up
-        std::uint64_t wrong_words = 0, late_samples = 0;
-        std::string algorithm, reason, stopped;
+    struct Series : MeasuredSeries {
+        std::vector<double> make_seconds;
     };
 
     double timed(const std::function<int()>& what, Series* series);

@@ -1,0 +1,24 @@
+// What one column of one point has measured, whichever exchange it was.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "driver/config.h"
+
+namespace thalweg::bench {
+
+struct MeasuredSeries {
+    std::vector<double> seconds;          // of each timed call, the last rank's
+    double tx_bytes = 0, tx_packets = 0;  // busiest host, all timed calls added up
+    std::uint64_t wrong_words = 0, late_samples = 0;
+    std::string algorithm, reason, stopped;
+};
+
+// The row of a column, to which the caller adds what is its own. `links`: the kernel's counters were read.
+nlohmann::json row_of(const std::string& collective, std::uint64_t bytes, const Column& column,
+                      const MeasuredSeries& series, bool links);
+
+}  // namespace thalweg::bench
