@@ -1,22 +1,30 @@
-"""scripts/test-full in a small git checkout whose jobs are stand-ins: what passed is not repeated for the same commit,
-what cannot run is SKIPPED, what fails fails, and the log says of which commit all this is.
+"""scripts/test-full in a small git checkout whose jobs are stand-ins: what passed is not repeated for the same files,
+what was cut off goes on, what cannot run is SKIPPED, what fails fails, and the log says of which commit each of it is.
 
     test_full.py SOURCE_ROOT
 """
+import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 
 class Checkout:
     def __init__(self, root, folder):
         self.tree = folder
         (folder / "scripts").mkdir()
-        shutil.copy(root / "scripts/test-full", folder / "scripts/test-full")
-        (folder / ".gitignore").write_text("/.setup/\n/runs\n/build-fuzz/\n")
+        for name in ("test-full", "test_full.py", "test_full_log.py"):
+            shutil.copy(root / "scripts" / name, folder / "scripts" / name)
+        (folder / ".gitignore").write_text("/.setup/\n/.venv/\n/runs\n/build*\n")
+        (folder / ".venv/bin").mkdir(parents=True)
+        (folder / ".venv/bin/python").symlink_to(sys.executable)
+        self.ctest([])
+        self.script("setup", "exit 0")
         (folder / "docs").mkdir()
         (folder / "docs/measurements.md").write_text("nothing yet\n")
         self.script("build", "exit 0")
@@ -29,6 +37,21 @@ class Checkout:
         path.write_text(f"#!/bin/sh\necho {name} >>runs\n{does}\n")
         path.chmod(0o755)
 
+    # Of ctest, no more than lists the named tests and runs what is told for each of those in a file.
+    def ctest(self, names, **does):
+        listing = json.dumps({"tests": [{"name": name, "command": [f"/bin/test_{name}"]} for name in names]})
+        cases = "".join(f"{name}) {what};;" for name, what in does.items())
+        path = self.tree / ".venv/bin/ctest"
+        path.write_text(f"""#!/bin/sh
+case "$*" in *show-only*) echo '{listing}'; exit 0;; esac
+while [ $# -gt 0 ]; do [ "$1" != --tests-from-file ] || chosen=$2; shift; done
+for name in $(cat "$chosen"); do
+    echo "$name" >>runs
+    case $name in {cases} esac
+done
+""")
+        path.chmod(0o755)
+
     def git(self, *arguments):
         environment = dict(os.environ, GIT_CONFIG_GLOBAL="/dev/null", GIT_CONFIG_SYSTEM="/dev/null")
         identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
@@ -37,11 +60,12 @@ class Checkout:
 
     def commit(self, message):
         self.git("add", "-A")
-        self.git("commit", "-q", "-m", message)
+        self.git("commit", "-q", "--allow-empty", "-m", message)
 
     def full(self, *jobs):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         return subprocess.run(["bash", "scripts/test-full", *jobs], cwd=self.tree, text=True, capture_output=True,
-                              timeout=60)
+                              env=environment, timeout=60)
 
     def log(self):
         return (self.tree / "bench/results/test-full.log").read_text()
@@ -49,63 +73,140 @@ class Checkout:
     def runs(self, name):
         return (self.tree / "runs").read_text().split().count(name)
 
+    def head(self):
+        return self.git("rev-parse", "--short=12", "HEAD")
+
+    def line(self, part):
+        """The log's line of one part, its columns apart."""
+        lines = [line for line in self.log().splitlines() if f" s  {part}" in line]
+        return re.split(r"\s{2,}", lines[0]) if lines else []
+
 
 def expect(right, what, output):
     if not right:
         sys.exit(f"error: {what}\n{output}")
 
 
+def one_piece(checkout):
+    """Jobs that are one command: passed once, skipped with a reason, failed with their output."""
+    checkout.script("test", "echo '100% tests passed, 0 tests failed out of 3'")
+    checkout.script("lab-tables", "[ $1 = --list ] && echo 'table bcast' && exit\necho 'no namespaces here'; exit 77")
+    checkout.commit("second")
+    done = checkout.full("test", "lab-tables")
+    expect(done.returncode == 0, "a skipped job is no failure", done.stdout + done.stderr)
+    expect(checkout.line("scripts/test")[:2] == ["passed", checkout.head()], "the log names the commit", checkout.log())
+    expect("100% tests passed" in checkout.log(), "the log says how many tests passed", checkout.log())
+    expect(checkout.line("bcast")[0] == "SKIPPED" and checkout.line("bcast")[5] == "no namespaces here",
+           "a skip is shown with its reason", checkout.log())
+    expect("lab-tables  SKIPPED" in done.stdout, "the summary says what was skipped", done.stdout)
+
+    checkout.full("test", "lab-tables")
+    expect(checkout.runs("test") == 1, "what passed is not repeated", checkout.log())
+    expect(checkout.runs("lab-tables") == 4, "what was skipped is tried again", checkout.log())
+
+    # What the long jobs write themselves is no change of what is tested; anything else is.
+    (checkout.tree / "docs/measurements.md").write_text("a table\n")
+    checkout.commit("A table")
+    checkout.full("test")
+    expect(checkout.runs("test") == 1, "a new table does not repeat the tests", checkout.log())
+    checkout.script("test", "echo 'something broke'; exit 8")
+    failed = checkout.full("test")
+    expect(failed.returncode == 1, "a failure is the exit status", failed.stdout)
+    expect(checkout.line("scripts/test")[0] == "FAILED (exit 8)" and "| something broke" in checkout.log(),
+           "a failure is shown with its output", checkout.log())
+    expect(checkout.line("scripts/test")[1].startswith(checkout.head() + "+"), "so are changes that are not committed",
+           checkout.log())
+    expect(checkout.full("tset").returncode == 2, "an unknown job is refused", "")
+
+    # A job that ends in the middle does not pass because its last command would.
+    checkout.script("build", "exit 3")
+    expect("lab-tables: FAILED (exit 3)" in checkout.full("lab-tables").stdout, "a job ends at its first error",
+           checkout.log())
+    expect("set-up and build" in checkout.log(), "what failed was the build", checkout.log())
+
+
+def pieces(checkout):
+    """Tests one by one: a run that is cut off goes on; the parts' commits stand beside them."""
+    checkout.ctest(["first", "second", "third"], first="sleep 0.6", second="exit 8", third="echo 1: x; exit 77")
+    checkout.commit("Tests")
+    old = checkout.head()
+    cut = checkout.full("--limit", "0.5", "full")
+    expect(cut.returncode == 3 and "more to run: full" in cut.stderr, "a limit ends it with its own status", cut.stderr)
+    expect([checkout.runs(name) for name in ("first", "second")] == [1, 0], "the running part is completed", cut.stdout)
+    expect("full        not complete: 1 of 3 passed, 2 not run" in checkout.log(), "the log does not call it passed",
+           checkout.log())
+    rest = checkout.full("full")
+    expect(rest.returncode == 1 and [checkout.runs(name) for name in ("first", "second", "third")] == [1, 1, 1],
+           "it goes on where it was", rest.stdout)
+    expect("full        FAILED: 1 of 3 passed, 1 failed, 1 skipped" in checkout.log(), "each verdict is counted",
+           checkout.log())
+
+    # Another commit begins anew, unless older passes shall count; they keep the name of theirs.
+    (checkout.tree / "source").write_text("changed\n")
+    checkout.commit("Change")
+    checkout.ctest(["first", "second", "third"])
+    checkout.full("--since", old, "full")
+    expect([checkout.runs(name) for name in ("first", "second", "third")] == [1, 2, 2], "older passes count if told",
+           checkout.log())
+    expect([checkout.line(name)[1] for name in ("first", "second")] == [old, checkout.head()], "each with its commit",
+           checkout.log())
+    expect(f"2 commits, {checkout.head()} (newest) to {old} (1 behind)" in checkout.log(), "and how old that is",
+           checkout.log())
+    checkout.full("--only", "^(first|second)$", "full")
+    expect([checkout.runs(name) for name in ("first", "second", "third")] == [2, 2, 2],
+           "by default only what passed with these files does", checkout.log())
+
+    # What passes after it has failed on the same files is not told as if it always had.
+    (checkout.tree / "source").write_text("changed again\n")
+    checkout.ctest(["first", "fourth"], fourth="exit 1")
+    checkout.full("full")
+    expect(not checkout.line("third"), "tests that are no more are forgotten", checkout.log())
+    checkout.ctest(["first", "fourth"])
+    checkout.full("full")
+    expect(checkout.line("fourth")[5] == "failed 1 time before", "a failure before is kept in sight", checkout.log())
+
+
+def cut_off(checkout):
+    """A run that is killed leaves what had passed, and nothing that it started."""
+    checkout.ctest(["first", "second"], second="sleep 50 & echo $! >>runs; wait")
+    checkout.commit("Tests")
+    run = subprocess.Popen([sys.executable, "scripts/test_full.py", "full"], cwd=checkout.tree,
+                           stdout=subprocess.DEVNULL)
+    runs = checkout.tree / "runs"
+    for _ in range(500):
+        time.sleep(0.02)
+        if runs.exists() and runs.read_text().split()[-1].isdigit():
+            break
+    sleeper = runs.read_text().split()[-1]
+    run.terminate()
+    run.wait(timeout=30)
+    # A process that has ended may still be a zombie.
+    stat = pathlib.Path(f"/proc/{sleeper}/stat")
+    expect(not stat.exists() or stat.read_text().split()[2] == "Z", "what a test started ends with it", sleeper)
+    expect("not complete: 1 of 2 passed, 1 not run" in checkout.log(), "what had passed stands", checkout.log())
+
+
+def fuzz(checkout):
+    """Every harness gets its turn, also after one that broke."""
+    harness = checkout.tree / "build-fuzz/bin"
+    harness.mkdir(parents=True)
+    for name, status in (("broken", 1), ("sound", 0)):
+        (harness / f"fuzz_{name}").write_text(
+            "#!/bin/sh\n[ $1 != --seeds ] || exit 0\n"
+            f"echo 'stat::number_of_executed_units: 123'\necho '{name} ran'\nexit {status}\n")
+        (harness / f"fuzz_{name}").chmod(0o755)
+    output = checkout.full("fuzz").stdout
+    expect("fuzz: FAILED (exit 1)" in output and "broken ran" in output, "a broken harness fails the job", output)
+    expect(checkout.line("sound")[5].startswith("123 inputs"), "the harness behind it runs too", checkout.log())
+    (harness / "fuzz_broken").unlink()
+    expect("fuzz        passed" in checkout.full("fuzz").stdout, "sound harnesses pass", checkout.log())
+
+
 def main(root):
-    with tempfile.TemporaryDirectory() as folder:
-        checkout = Checkout(root, pathlib.Path(folder))
-        checkout.script("test", "echo '100% tests passed, 0 tests failed out of 3'")
-        checkout.script("lab-tables", "echo 'no namespaces here'; exit 77")
-        checkout.commit("second")
-        done = checkout.full("test", "lab-tables")
-        log = checkout.log()
-        expect(done.returncode == 0, "a skipped job is no failure", done.stdout + done.stderr)
-        expect(f"# commit {checkout.git('rev-parse', '--short=12', 'HEAD')}\n" in log, "the log names the commit", log)
-        expect("test: passed" in log and "100% tests passed" in log, "the log says what passed", log)
-        expect("lab-tables: SKIPPED" in log and "no namespaces here" in log, "a skip is shown with its reason", log)
-        expect("skipped: lab-tables" in done.stdout, "the last line names what was skipped", done.stdout)
-
-        checkout.full("test", "lab-tables")
-        expect(checkout.runs("test") == 1, "what passed is not repeated", checkout.log())
-        expect(checkout.runs("lab-tables") == 2, "what was skipped is tried again", checkout.log())
-
-        # What the long jobs write themselves is no change of what is tested; anything else is.
-        (checkout.tree / "docs/measurements.md").write_text("a table\n")
-        checkout.full("test")
-        expect(checkout.runs("test") == 1, "a new table does not repeat the tests", checkout.log())
-        checkout.script("test", "echo 'something broke'; exit 8")
-        failed = checkout.full("test")
-        expect(failed.returncode == 1, "a failure is the exit status", failed.stdout)
-        expect("test: FAILED (exit 8)" in checkout.log() and "something broke" in checkout.log(),
-               "a failure is shown with its output", checkout.log())
-        expect("SKIPPED" not in checkout.log(), "the log is of one commit and its changes", checkout.log())
-        expect(checkout.full("tset").returncode == 1, "an unknown job is refused", "")
-
-        # Every harness gets its turn, also after one that broke.
-        checkout.script("setup", "exit 0")
-        harness = checkout.tree / "build-fuzz/bin"
-        harness.mkdir(parents=True)
-        for name, status in (("broken", 1), ("sound", 0)):
-            (harness / f"fuzz_{name}").write_text(
-                "#!/bin/sh\n[ $1 != --seeds ] || exit 0\n"
-                f"echo 'stat::number_of_executed_units: 123'\necho '{name} ran'\nexit {status}\n")
-            (harness / f"fuzz_{name}").chmod(0o755)
-        output = checkout.full("fuzz").stdout
-        expect("fuzz: FAILED (exit 1)" in output and "broken ran" in output, "a broken harness fails the job", output)
-        expect("fuzz sound: 123 inputs" in output, "the harness behind it runs too", output)
-        (harness / "fuzz_broken").unlink()
-        expect("fuzz: passed" in checkout.full("fuzz").stdout, "sound harnesses pass", checkout.log())
-        expect("fuzz sound: 123 inputs" in checkout.log(), "the log says how many inputs", checkout.log())
-
-        # A job that ends in the middle does not pass because its last command would.
-        checkout.script("build", "exit 3")
-        expect("lab-tables: FAILED (exit 3)" in checkout.full("lab-tables").stdout, "a job ends at its first error",
-               checkout.log())
-    print("test-full: repeats, skips, fails and logs as it says")
+    for case in (one_piece, pieces, cut_off, fuzz):
+        with tempfile.TemporaryDirectory() as folder:
+            case(Checkout(root, pathlib.Path(folder)))
+    print("test-full: repeats, goes on, skips, fails and logs as it says")
 
 
 if __name__ == "__main__":
