@@ -15,6 +15,7 @@ Exit status: 0 all passed or skipped, 1 something failed (the rest still ran), 2
 with parts left.
 """
 import argparse
+import fcntl
 import json
 import os
 import pathlib
@@ -42,6 +43,39 @@ class Ended(Exception):
         self.status = status
 
 
+def below(process):
+    """The processes that a process started, and theirs; also those in sessions of their own."""
+    parents = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit():
+                parent = int((entry / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+                parents.setdefault(parent, []).append(int(entry.name))
+        except OSError:
+            pass  # it has just ended
+    found, todo = [], [process]
+    while todo:
+        children = parents.get(todo.pop(), [])
+        found += children
+        todo += children
+    return found
+
+
+def stop(child):
+    """Ends a command with all that it started: at first so that launchers can end their ranks."""
+    started = [child.pid, *below(child.pid)]
+    for kind, patience in ((signal.SIGTERM, 5), (signal.SIGKILL, 5)):
+        for process in started:
+            try:
+                os.kill(process, kind)
+            except ProcessLookupError:
+                pass
+        deadline = time.monotonic() + patience
+        while time.monotonic() < deadline and any(os.path.exists(f"/proc/{process}") for process in started):
+            child.poll()
+            time.sleep(0.05)
+
+
 def run(command, output, **more):
     """Runs a command with what it says appended to a file. What it started goes with it when this run is cut off."""
     environment = dict(os.environ, **more)
@@ -51,12 +85,7 @@ def run(command, output, **more):
         try:
             status = child.wait()
         except BaseException:
-            for kind, patience in ((signal.SIGTERM, 10), (signal.SIGKILL, None)):
-                try:
-                    os.killpg(child.pid, kind)
-                    child.wait(timeout=patience)
-                except (ProcessLookupError, subprocess.TimeoutExpired):
-                    pass
+            stop(child)
             raise
     if status:
         raise Ended(status if status > 0 else 128 - status)
@@ -312,8 +341,15 @@ def main():
             parser.error(f"no job {name}; see test-full --list")
     if options.since:
         options.since = test_full_log.git("rev-parse", "--verify", options.since + "^{commit}").strip()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    # As an exception, so that what runs is ended and what has passed is in the log.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("test-full: cut off; the next call goes on"))
     OUTPUTS.mkdir(parents=True, exist_ok=True)
+    lock = open(OUTPUTS / "lock", "w", encoding="utf-8")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print("test-full: another run keeps the log; waiting for its end", flush=True)
+        fcntl.flock(lock, fcntl.LOCK_EX)
     runner = Runner(options)
     if not options.show:
         for name in options.jobs or JOBS:

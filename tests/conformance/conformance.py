@@ -73,6 +73,7 @@ class Mpi:
         with open(path, encoding="utf-8") as file:
             self.__dict__.update(json.load(file))
         self.root = pathlib.Path(self.root)
+        self.kept = pathlib.Path(path).parent  # for what one test may leave for another
         if "missing" in self.__dict__:
             raise Skipped(self.missing)
 

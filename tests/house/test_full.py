@@ -168,7 +168,7 @@ def pieces(checkout):
 
 def cut_off(checkout):
     """A run that is killed leaves what had passed, and nothing that it started."""
-    checkout.ctest(["first", "second"], second="sleep 50 & echo $! >>runs; wait")
+    checkout.ctest(["first", "second"], second="setsid sleep 50 & echo $! >>runs; wait")
     checkout.commit("Tests")
     run = subprocess.Popen([sys.executable, "scripts/test_full.py", "full"], cwd=checkout.tree,
                            stdout=subprocess.DEVNULL)
@@ -182,7 +182,7 @@ def cut_off(checkout):
     run.wait(timeout=30)
     # A process that has ended may still be a zombie.
     stat = pathlib.Path(f"/proc/{sleeper}/stat")
-    expect(not stat.exists() or stat.read_text().split()[2] == "Z", "what a test started ends with it", sleeper)
+    expect(not stat.exists() or stat.read_text().split()[2] == "Z", "what a test started ends with it, in a session of its own too", sleeper)
     expect("not complete: 1 of 2 passed, 1 not run" in checkout.log(), "what had passed stands", checkout.log())
 
 

@@ -1,0 +1,75 @@
+# Exchanges: alltoalls, neighbourhoods and halos, blocking, nonblocking and persistent, by messages, puts and windows.
+# Included by plan_mpi(), whose run() and settings it uses.
+# Alltoalls: every form, over both transports, with every algorithm.
+set(alltoalls "${with_persistent};${chain};THALWEG_TEST_TAKEN=1")
+run(alltoalls 3 mpi "${alltoalls};THALWEG_ALLTOALLV=spread" alltoalls)
+run(alltoalls_pairwise 5 full "${alltoalls};THALWEG_ALLTOALLV=pairwise" alltoalls 1000)
+run(alltoalls_native 2 mpi "${with_persistent}" alltoalls)
+set(two_by_two "THALWEG_TOPOLOGY=node:2 core:2")
+run(alltoalls_hosts 4 mpi "${alltoalls};${ucx};${two_by_two};THALWEG_ALLTOALLV=node_leader;THALWEG_TEST_LEVEL=single" alltoalls)
+run(alltoalls_ucx 3 mpi "${alltoalls};${ucx};THALWEG_ALLTOALLV=pairwise;THALWEG_TEST_LEVEL=single" alltoalls)
+# Neighbourhoods: over MPI, inside the host, and both inside and between hosts.
+set(neighbours "${with_persistent};THALWEG_TEST_TAKEN=1;THALWEG_ALLTOALLV=spread;THALWEG_SETUP=early")
+foreach(ranks 2 3 5)
+  run(neighbours ${ranks} ${inside_current} "${neighbours}" neighbours 8 ${ranks})
+endforeach()
+run(neighbours_shm 4 ${inside_current} "${neighbours};${shm}" neighbours 12 7)
+run(neighbours_two_hosts 4 ${inside_current} "${neighbours};${two_hosts};THALWEG_TEST_LEVEL=single" neighbours 12 8)
+run(neighbours_many 6 full "${neighbours};${shm}" neighbours 300 9)
+# Faces whose mix changes in mid-run; and blocking forms where nothing is asked for.
+set(halo "${with_persistent};THALWEG_TEST_TAKEN=1;THALWEG_ALLTOALLV=spread")
+run(halo 3 ${inside_current} "${halo}" halo csl)
+run(halo_shm 4 ${inside} "${halo};${shm}" halo cslg)
+run(halo_two_hosts 4 ${inside_current} "${halo};${two_hosts};THALWEG_TEST_LEVEL=single" halo cswlgd)
+run(halo_trial 4 ${inside} "${with_persistent};THALWEG_TOPOLOGY=node:4 core:1;THALWEG_TEST_TAKEN=trial" halo t)
+add_test(NAME plan.${name}.report_of_halo
+         COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/report.py ${CMAKE_CURRENT_BINARY_DIR} halo
+                 ${MPI_MPIEXEC} -n 4 env ${with_persistent} THALWEG_ALLTOALLV=spread ${two_hosts}
+                 $<TARGET_FILE:plan_halo_${name}>)
+add_test(NAME plan.${name}.killed_halo
+         COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/ended.py ${MPI_MPIEXEC} -n 4 env ${preload}
+                 THALWEG_ALLTOALLV=spread ${two_hosts} $<TARGET_FILE:plan_halo_${name}> k)
+set_tests_properties(plan.${name}.report_of_halo plan.${name}.killed_halo PROPERTIES LABELS ${inside} TIMEOUT 120
+                     PROCESSORS 2 ENVIRONMENT "${plan_environment}")
+# Puts with ready and done signals, where the transport has them; over the MPI library the same steps are messages.
+run(alltoalls_notify 3 mpi "${alltoalls};THALWEG_ALLTOALLV=notify" alltoalls)
+run(alltoalls_notify_ucx 4 mpi "${alltoalls};${ucx};${two_by_two};THALWEG_ALLTOALLV=notify:in_flight=2;THALWEG_TEST_LEVEL=single" alltoalls 200)
+run(steady_spread 3 mpi "${with_persistent};${ucx};THALWEG_ALLTOALLV=spread;THALWEG_TEST_LEVEL=single" steady)
+add_test(NAME plan.${name}.steady_notify.3
+         COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/report.py ${CMAKE_CURRENT_BINARY_DIR} puts
+                 ${MPI_MPIEXEC} -n 3 env ${with_persistent} ${ucx} THALWEG_ALLTOALLV=notify THALWEG_TEST_LEVEL=single
+                 $<TARGET_FILE:plan_steady_${name}>)
+set_tests_properties(plan.${name}.steady_notify.3 PROPERTIES LABELS ${inside_current} TIMEOUT 120 SKIP_RETURN_CODE 77 PROCESSORS 2
+                     ENVIRONMENT "${plan_environment}")
+run(steady_hosts 4 mpi "${with_persistent};${two_by_two};THALWEG_ALLTOALLV=node_leader" steady)
+# Over windows, where that is asked for: for one library, the others in the full run. With one thread the two-sided
+# plans beyond the windows need libucp.
+macro(run_windows way case ranks label settings)
+  set(test plan.${name}.windows_${case}.${ranks})
+  add_test(NAME ${test} COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/report.py
+                                ${CMAKE_CURRENT_BINARY_DIR} windows ${MPI_MPIEXEC} -n ${ranks} env
+                                ${with_persistent} THALWEG_ALLTOALLV=${way} ${settings}
+                                $<TARGET_FILE:plan_windows_${name}> ${ARGN})
+  set_tests_properties(${test} PROPERTIES LABELS ${label} TIMEOUT 120 SKIP_RETURN_CODE 77 PROCESSORS 2
+                       ENVIRONMENT "${plan_environment}")
+endmacro()
+# Under the library whose fences are the shortest where ranks share cores.
+set(windows full)
+if(name STREQUAL impi)
+  set(windows mpi)
+endif()
+run_windows(rma_fence fence 2 ${windows} "")
+run_windows(rma_lock lock 2 ${windows} "")
+run_windows(rma_pscw pscw 3 ${windows} "" conforms)
+run_windows(rma_get get 2 ${windows} "" conforms)
+run_windows(rma_get get_single 2 ${inside} "${ucx};THALWEG_TEST_LEVEL=single")
+foreach(ranks 3 5)
+  run_windows(rma_fence fence ${ranks} full "" crowd)
+  run_windows(rma_lock lock ${ranks} full "" crowd)
+  run_windows(rma_get get ${ranks} full "" conforms crowd)
+  run_windows(rma_pscw pscw_single ${ranks} full "${ucx};THALWEG_TEST_LEVEL=single")
+endforeach()
+# The blocking ones, again and again, while one rank alone changes its arguments; and the trial that decides.
+run(repeated 3 mpi "${alltoalls};THALWEG_ALLTOALLV=spread" repeated)
+run(repeated_ucx 4 mpi "${alltoalls};${ucx};${two_by_two};THALWEG_ALLTOALLV=pairwise;THALWEG_TEST_LEVEL=single" repeated)
+run(repeated_trial 3 mpi "THALWEG_TOPOLOGY=node:3 core:1;THALWEG_TEST_TAKEN=trial;${with_persistent}" repeated 200)
