@@ -11,8 +11,8 @@ bench/results/test-full.log (test_full_log.py), which is kept with the results.
     test-full --since COMMIT        what passed on COMMIT or later counts as well; the log says which commit it was
     test-full --show                writes the log anew and prints its summary, without running anything
 
-Exit status: 0 all passed or skipped, 1 something failed (the rest still ran), 2 wrong arguments, 3 stopped at --limit
-with parts left.
+Exit status: 0 all passed or skipped, 1 something failed (the rest still ran), 2 wrong arguments, 3 stopped at --limit,
+or by a signal, with parts left.
 """
 import argparse
 import fcntl
@@ -322,6 +322,12 @@ def reason(said):
     return re.sub(r"^\d+: ", "", lines[-1]).strip()[:160] if lines else "no reason given"
 
 
+def cut_off(*_):
+    """An exception, so that what runs is ended; what has passed is in the log."""
+    print("test-full: cut off; the next call goes on", file=sys.stderr)
+    sys.exit(3)
+
+
 def main():
     parser = argparse.ArgumentParser(prog="test-full", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -341,8 +347,7 @@ def main():
             parser.error(f"no job {name}; see test-full --list")
     if options.since:
         options.since = test_full_log.git("rev-parse", "--verify", options.since + "^{commit}").strip()
-    # As an exception, so that what runs is ended and what has passed is in the log.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("test-full: cut off; the next call goes on"))
+    signal.signal(signal.SIGTERM, cut_off)
     OUTPUTS.mkdir(parents=True, exist_ok=True)
     lock = open(OUTPUTS / "lock", "w", encoding="utf-8")
     try:

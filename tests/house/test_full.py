@@ -179,7 +179,7 @@ def cut_off(checkout):
             break
     sleeper = runs.read_text().split()[-1]
     run.terminate()
-    run.wait(timeout=30)
+    expect(run.wait(timeout=30) == 3, "its status says that something is left", run.returncode)
     # A process that has ended may still be a zombie.
     stat = pathlib.Path(f"/proc/{sleeper}/stat")
     expect(not stat.exists() or stat.read_text().split()[2] == "Z", "what a test started ends with it, in a session of its own too", sleeper)
