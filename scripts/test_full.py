@@ -262,6 +262,7 @@ class Runner:
         output = OUTPUTS / job / (re.sub(r"[^A-Za-z0-9_.-]", "_", part) + ".output")
         output.parent.mkdir(parents=True, exist_ok=True)
         output.unlink(missing_ok=True)
+        self.tree = self.log.tree = test_full_log.Tree()
         start, result, note, excerpt = time.monotonic(), None, "", []
         try:
             result = work(output)

@@ -135,6 +135,8 @@ class Log:
         self.parts[job] = {name: known.get(name, Part(NOT_RUN)) for name in names}
 
     def put(self, job, name, verdict, seconds, note="", excerpt=()):
+        """What became of a part on the files that were there before it. Where they changed meanwhile, nobody knows what
+        it was run on: that is said, and never counts."""
         known = self.of(job)
         before = known.get(name)
         # What passed only after it had failed on the same files says so.
@@ -144,7 +146,10 @@ class Log:
             failures = (int(match[1]) if match else 0) + before.verdict.startswith("FAILED")
         if failures:
             note = f"{note}{', ' if note else ''}failed {failures} time{'s' * (failures > 1)} before"
-        known[name] = Part(verdict, self.tree.state, datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%MZ"),
+        state = self.tree.state
+        if Tree().state != state:
+            state, note = self.tree.head + "+changing", f"{note}{', ' if note else ''}files changed while it ran"
+        known[name] = Part(verdict, state, datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%MZ"),
                            seconds, re.sub(r"\s+", " ", note), tuple(excerpt))
         self.write()
 

@@ -156,6 +156,14 @@ def pieces(checkout):
     expect([checkout.runs(name) for name in ("first", "second", "third")] == [2, 2, 2],
            "by default only what passed with these files does", checkout.log())
 
+    # Nobody knows what a part was run on whose files were edited meanwhile.
+    checkout.ctest(["first"], first="echo more >>source")
+    (checkout.tree / "source").write_text("changed once more\n")
+    for _ in range(2):
+        checkout.full("full")
+    expect(checkout.line("first")[1].endswith("+changing") and checkout.runs("first") == 4,
+           "what was edited meanwhile never counts", checkout.log())
+
     # What passes after it has failed on the same files is not told as if it always had.
     (checkout.tree / "source").write_text("changed again\n")
     checkout.ctest(["first", "fourth"], fourth="exit 1")
