@@ -4,154 +4,24 @@
 #include <time.h>
 
 #include <algorithm>
-#include <array>
-#include <bit>
-#include <cstring>
 #include <mutex>
 #include <new>
-#include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
 #include "plan/attendance.h"
+#include "plan/tickets.h"
 #include "transport/mpi/host.h"
 
 namespace thalweg {
-
-constinit std::atomic<std::uint32_t> requests_alive{0};
-
 namespace {
 
-// active: started, and nobody has put its data in place yet. finishing: a thread does. finished: its native
-// request is complete. idle: persistent, not started yet.
-enum class TicketState : std::uint8_t { idle, active, finishing, finished };
-
-struct Ticket {
-    std::unique_ptr<Ongoing> ongoing;
-    MPI_Request request;
-    bool persistent = false;
-    int tag = 0;              // of the receive from oneself
-    int error = MPI_SUCCESS;  // what the native call shall report
-    std::atomic<TicketState> state{TicketState::active};
-};
-
-std::uintptr_t key_of(MPI_Request request) {
-    std::uintptr_t key = 0;
-    static_assert(sizeof request <= sizeof key);
-    std::memcpy(&key, &request, sizeof request);
-    return key;
-}
-
-// Every request of ours by its handle. MPI is never called while the lock is held.
-constinit std::mutex table_mutex;
-std::unordered_map<std::uintptr_t, Ticket*>& table() {
-    static auto* const tickets = new std::unordered_map<std::uintptr_t, Ticket*>;
-    return *tickets;
-}
 // Freed by the program while they were active.
 std::vector<Ticket*>& freed() {
-    static auto* const tickets = new std::vector<Ticket*>;
-    return *tickets;
+    static auto* const gone = new std::vector<Ticket*>;
+    return *gone;
 }
 constinit std::atomic<std::uint32_t> freed_count{0};
-
-// Tags of persistent requests: a set bit is in use. They grow as far as they must.
-std::vector<std::uint64_t>& tags() {
-    static auto* const used = new std::vector<std::uint64_t>;
-    return *used;
-}
-
-constexpr int first_tag = Attendance::unmatched_tag + 1;
-
-int take_tag() {
-    const std::lock_guard lock(table_mutex);
-    for (std::size_t word = 0; word < tags().size(); ++word) {
-        if (~tags()[word] == 0) continue;
-        const int bit = std::countr_one(tags()[word]);
-        tags()[word] |= std::uint64_t{1} << bit;
-        return first_tag + static_cast<int>(64 * word) + bit;
-    }
-    tags().push_back(1);
-    return first_tag + static_cast<int>(64 * (tags().size() - 1));
-}
-
-void give_tag_back(int tag) {
-    const std::lock_guard lock(table_mutex);
-    const auto index = static_cast<std::size_t>(tag - first_tag);
-    tags()[index / 64] &= ~(std::uint64_t{1} << index % 64);
-}
-
-// How many of ours have a handle of each class: what is 0 need not be looked up, so that threads which
-// complete requests of the library's do not meet at the lock. A request reaches another thread by the
-// program's own synchronisation, and what counted it with it.
-constexpr unsigned handle_classes_log2 = 10;
-constinit std::array<std::atomic<std::uint32_t>, 1 << handle_classes_log2> handle_classes{};
-
-std::atomic<std::uint32_t>& class_of(MPI_Request request) {
-    const std::uint64_t mixed = std::uint64_t{key_of(request)} * 0x9e3779b97f4a7c15u;
-    return handle_classes[mixed >> (64 - handle_classes_log2)];
-}
-
-bool may_be_ours(const MPI_Request& request) {
-    return class_of(request).load(std::memory_order_relaxed) != 0;
-}
-
-void enter(Ticket* ticket) {
-    const std::lock_guard lock(table_mutex);
-    table().emplace(key_of(ticket->request), ticket);
-    class_of(ticket->request).fetch_add(1, std::memory_order_relaxed);
-    requests_alive.fetch_add(1, std::memory_order_relaxed);
-}
-
-void leave(const Ticket& ticket) {
-    const std::lock_guard lock(table_mutex);
-    const auto found = table().find(key_of(ticket.request));
-    if (found == table().end() || found->second != &ticket) return;
-    table().erase(found);
-    class_of(ticket.request).fetch_sub(1, std::memory_order_relaxed);
-    requests_alive.fetch_sub(1, std::memory_order_relaxed);
-}
-
-Ticket* find(const MPI_Request& request) {
-    if (!may_be_ours(request)) return nullptr;
-    const std::lock_guard lock(table_mutex);
-    const auto found = table().find(key_of(request));
-    return found == table().end() ? nullptr : found->second;
-}
-
-// Calls `action` with every ticket among the requests, without the lock.
-template <typename Action>
-void for_each(const MPI_Request* requests, int count, Action action) {
-    if (requests == nullptr) return;  // an error that the native call reports
-    std::array<Ticket*, 64> some;
-    for (int begin = 0; begin < count;) {
-        if (!may_be_ours(requests[begin])) {
-            ++begin;
-            continue;
-        }
-        std::size_t found = 0;
-        {
-            const std::lock_guard lock(table_mutex);
-            const auto& tickets = table();
-            for (; begin < count && found < some.size(); ++begin) {
-                const auto entry = tickets.find(key_of(requests[begin]));
-                if (entry != tickets.end()) some[found++] = entry->second;
-            }
-        }
-        for (std::size_t i = 0; i < found; ++i) action(*some[i]);
-    }
-}
-
-// Whether the native library has requests of its own among these.
-bool has_others(const MPI_Request* requests, int count) {
-    if (requests == nullptr) return false;
-    const MPI_Request null = host()->request_null;
-    const std::lock_guard lock(table_mutex);
-    const auto& tickets = table();
-    return std::any_of(requests, requests + count, [&](MPI_Request request) {
-        return request != null && tickets.find(key_of(request)) == tickets.end();
-    });
-}
 
 // What the native library calls, inside its own completion calls: no call of ours that waits.
 int tell_status(void* state, MPI_Status* status) {
@@ -162,7 +32,7 @@ int tell_status(void* state, MPI_Status* status) {
 }
 int forget(void* state) {
     Ticket* const ticket = static_cast<Ticket*>(state);
-    leave(*ticket);
+    forget_ticket(*ticket);
     delete ticket;
     return MPI_SUCCESS;
 }
@@ -201,7 +71,7 @@ void finish_done_among_freed() {
     if (freed_count.load(std::memory_order_relaxed) == 0) return;
     std::vector<Ticket*> done;
     {
-        const std::lock_guard lock(table_mutex);
+        const std::lock_guard lock(tickets_mutex);
         const auto end = std::partition(freed().begin(), freed().end(), [](const Ticket* ticket) {
             return !is_active(*ticket) || ticket->ongoing->pending();
         });
@@ -214,7 +84,7 @@ void finish_done_among_freed() {
 
 // Pre: nobody uses it any more. Not inside MPI.
 void destroy(Ticket* ticket) {
-    leave(*ticket);
+    forget_ticket(*ticket);
     ticket->ongoing->release();
     give_tag_back(ticket->tag);
     delete ticket;
@@ -229,7 +99,7 @@ std::unique_ptr<Ongoing> make_request(std::unique_ptr<Ongoing> ongoing, MPI_Requ
         ticket = std::make_unique<Ticket>();
         error = host()->Grequest_start(tell_status, forget, ignore_cancel, ticket.get(), &ticket->request);
         if (error != MPI_SUCCESS) return ongoing;
-        enter(ticket.get());
+        enter_ticket(ticket.get());
     } catch (const std::bad_alloc&) {
         error = MPI_ERR_NO_MEM;
         return ongoing;
@@ -251,7 +121,7 @@ std::unique_ptr<Ongoing> make_persistent(std::unique_ptr<Ongoing> ongoing, MPI_R
             give_tag_back(ticket->tag);
             return ongoing;
         }
-        enter(ticket.get());
+        enter_ticket(ticket.get());
         ticket->ongoing = std::move(ongoing);
         *request = ticket.release()->request;
         return nullptr;
@@ -269,7 +139,7 @@ bool wait_for(const MPI_Request* requests, int count, bool again) {
     // All are driven by whoever waits for one, but each only by its own channel's helm: in any order.
     const auto wait_until = [&](std::uint64_t until_ns) {
         all = true;
-        for_each(requests, count, [&](Ticket& ticket) {
+        for_each_ticket(requests, count, [&](Ticket& ticket) {
             if (!is_active(ticket)) return;
             if (ticket.ongoing->wait(until_ns))
                 finish(ticket);
@@ -287,7 +157,7 @@ bool wait_for(const MPI_Request* requests, int count, bool again) {
 bool help(const MPI_Request* requests, int count) {
     finish_done_among_freed();
     bool pending = false, done = false;
-    for_each(requests, count, [&](Ticket& ticket) {
+    for_each_ticket(requests, count, [&](Ticket& ticket) {
         if (ticket.state.load(std::memory_order_acquire) == TicketState::idle) return;
         if (is_active(ticket)) {
             if (ticket.ongoing->pending()) ticket.ongoing->help();
@@ -318,7 +188,7 @@ std::uint64_t pause_between(std::uint64_t began_ns) {
 
 // A Fortran binding that calls the C function asks twice: the second time the operation is active.
 void start(const MPI_Request* requests, int count) {
-    for_each(requests, count, [](Ticket& ticket) {
+    for_each_ticket(requests, count, [](Ticket& ticket) {
         const TicketState state = ticket.state.load(std::memory_order_acquire);
         if (!ticket.persistent || state == TicketState::active || state == TicketState::finishing) return;
         ticket.ongoing->start();
@@ -329,7 +199,7 @@ void start(const MPI_Request* requests, int count) {
 // Freeing an active collective request, or cancelling one, is an error. What becomes of it is the library's
 // choice, and it makes it on a request of its own.
 bool refuse_free(const MPI_Request& request, int& error) {
-    Ticket* const ticket = find(request);
+    Ticket* const ticket = find_ticket(request);
     if (ticket == nullptr) return false;
     const Host& mpi = *host();
     if (!is_active(*ticket)) {
@@ -354,7 +224,7 @@ bool refuse_free(const MPI_Request& request, int& error) {
         mpi.Test(&other, &done, MPI_STATUS_IGNORE);
         return true;
     }
-    const std::lock_guard lock(table_mutex);
+    const std::lock_guard lock(tickets_mutex);
     freed().push_back(ticket);
     freed_count.store(static_cast<std::uint32_t>(freed().size()), std::memory_order_relaxed);
     return false;
@@ -362,7 +232,7 @@ bool refuse_free(const MPI_Request& request, int& error) {
 }
 
 bool refuse_cancel(const MPI_Request& request, int& error) {
-    if (find(request) == nullptr) return false;
+    if (find_ticket(request) == nullptr) return false;
     const Host& mpi = *host();
 #if !defined(OPEN_MPI)
     MPI_Request other;
@@ -379,8 +249,8 @@ bool refuse_cancel(const MPI_Request& request, int& error) {
 }
 
 bool plans_alive() {
-    const std::lock_guard lock(table_mutex);
-    return std::any_of(table().begin(), table().end(),
+    const std::lock_guard lock(tickets_mutex);
+    return std::any_of(tickets().begin(), tickets().end(),
                        [](const auto& entry) { return entry.second->persistent; });
 }
 
@@ -388,8 +258,8 @@ bool release_requests() {
     std::vector<Ticket*> idle;
     bool all = true;
     {
-        const std::lock_guard lock(table_mutex);
-        for (const auto& [key, ticket] : table()) {
+        const std::lock_guard lock(tickets_mutex);
+        for (const auto& [key, ticket] : tickets()) {
             if (ticket->persistent && !is_active(*ticket))
                 idle.push_back(ticket);
             else
@@ -404,7 +274,7 @@ void finish_freed() {
     for (;;) {
         Ticket* ticket = nullptr;
         {
-            const std::lock_guard lock(table_mutex);
+            const std::lock_guard lock(tickets_mutex);
             if (freed().empty()) return;
             ticket = freed().back();
             freed().pop_back();

@@ -8,10 +8,8 @@
 #include <cstdio>
 #include <fstream>
 
-#include "algorithms/algorithm.h"
 #include "bench/columns.h"
 #include "bench/document.h"
-#include "bench/proof.h"
 #include "bench/rings.h"
 #include "bench/small.h"
 
@@ -327,103 +325,6 @@ TEST(Document, OneHostAndShortCallsHaveSectionsOfTheirOwn) {
     ASSERT_NE(small, std::string::npos) << text;
     EXPECT_LT(one, table);
     EXPECT_LT(table, small);
-}
-
-TEST(Columns, EveryNativeAlgorithmHasAColumnAndValidControls) {
-    for (const char* mpi : {"mpich", "openmpi", "impi", "mpich-debian", "openmpi-debian"}) {
-        const auto columns = all_columns(mpi, "bcast", {"binomial"});
-        EXPECT_GE(columns.size(), 12u) << mpi;
-        EXPECT_EQ(columns[0].name, native_default);
-        EXPECT_EQ(columns.back().option, "binomial");
-        for (std::size_t i = 3; i + 1 < columns.size(); ++i)
-            EXPECT_TRUE(!columns[i].native || !columns[i].controls.empty() || !columns[i].environment.empty())
-                << columns[i].name;
-    }
-}
-
-TEST(Columns, EveryNativeAlgorithmThatIsAScheduleOfOursHasItsTwinOnce) {
-    for (const char* mpi : {"mpich", "openmpi", "impi"}) {
-        const auto columns = all_columns(mpi, "bcast", {"binomial"});
-        for (const auto& native : native_rows()) {
-            if (native.mpi != mpi || native.twin.empty()) continue;
-            int found = 0;
-            for (const auto& column : columns)
-                found += !column.native && canonical(column.option) == twin_of(native);
-            EXPECT_EQ(found, 1) << mpi << " " << native.name;
-        }
-    }
-}
-
-TEST(Columns, ThreeColumnsGetEverySample) {
-    for (const auto& column : all_columns("mpich", "bcast", {"binomial"}))
-        EXPECT_EQ(always_measured(column.name),
-                  column.name == "native" || column.name == "native (A/A)" || column.name == "thalweg")
-            << column.name;
-}
-
-TEST(Columns, TheSameAlgorithmOfOursIsAValidChoice) {
-    for (const auto& native : native_rows()) {
-        if (native.twin.empty()) continue;
-        Choice choice;
-        std::string why;
-        EXPECT_EQ(parse_choice(Collective::bcast, twin_of(native), choice, why), Status::ok)
-            << native.mpi << " " << native.name << ": " << why;
-    }
-}
-
-TEST(Columns, ATwinHasTheParametersThatTheSettingsChange) {
-    EXPECT_EQ(same_as_ours("openmpi", "bcast", "native chain"), "chain:chunk_bytes=64K");
-    EXPECT_EQ(same_as_ours("openmpi-debian", "bcast", "native pipeline_16K"), "chain:chunk_bytes=16K");
-    EXPECT_EQ(same_as_ours("mpich", "bcast", "native tree"), "kary:chunk_bytes=0");
-    EXPECT_EQ(same_as_ours("mpich", "bcast", "native flat_pipelined_tree_64K"), "kary:chunk_bytes=64K");
-    EXPECT_EQ(same_as_ours("impi", "bcast", "native shumilin"), "");
-    EXPECT_EQ(same_as_ours("mpich", "bcast", "native"), "");
-}
-
-TEST(Proof, ALinearBroadcastLeavesTheRootsHostOncePerRemoteRank) {
-    LinkClaim claim;
-    std::string why;
-    ASSERT_TRUE(link_claim("linear", 4, 2, 0, 1000000, claim, why)) << why;
-    EXPECT_EQ(claim.tx_bytes, 6u * 1000000);
-    EXPECT_EQ(claim.messages, 6u);
-}
-
-TEST(Proof, OtherCollectivesSendWhatTheirSchedulesSay) {
-    LinkClaim claim;
-    std::string why;
-    ASSERT_TRUE(link_claim("ring", 4, 1, 0, 100000, claim, why, Collective::allgather)) << why;
-    EXPECT_EQ(claim.tx_bytes, 3u * 100000);
-    ASSERT_TRUE(link_claim("ring:chunk_bytes=0", 4, 1, 0, 800000, claim, why, Collective::allreduce)) << why;
-    EXPECT_EQ(claim.tx_bytes, 6u * 200000);
-    EXPECT_FALSE(link_claim("binomial", 4, 1, 0, 100000, claim, why, Collective::allgather));
-    // A small block is counted where enough of them cross.
-    Row counted = row("thalweg", "decide", 1, {1});
-    counted.collective = "allgather";
-    counted.algorithm = "ring";
-    counted.bytes = 32768;
-    ASSERT_TRUE(link_claim("ring", 4, 1, 0, counted.bytes, claim, why, Collective::allgather));
-    counted.tx_bytes = expected_tx_bytes(claim).low;
-    EXPECT_EQ(prove(counted, 4, 1), Proof::agrees);
-    counted.tx_bytes *= 0.5;
-    EXPECT_EQ(prove(counted, 4, 1), Proof::differs);
-    counted.bytes = 1024;
-    EXPECT_EQ(prove(counted, 4, 1), Proof::not_counted);
-}
-
-TEST(Proof, ACounterThatDisagreesIsSeen) {
-    Row counted = row("thalweg", "decide", 1, {1});
-    counted.algorithm = "linear";
-    LinkClaim claim;
-    std::string why;
-    ASSERT_TRUE(link_claim("linear", 4, 2, 0, counted.bytes, claim, why));
-    counted.tx_bytes = expected_tx_bytes(claim).low;
-    EXPECT_EQ(prove(counted, 4, 2), Proof::agrees);
-    counted.tx_bytes = expected_tx_bytes(claim).low * 0.8;
-    EXPECT_EQ(prove(counted, 4, 2), Proof::differs);
-    counted.tx_bytes = expected_tx_bytes(claim).high * 1.2;
-    EXPECT_EQ(prove(counted, 4, 2), Proof::differs);
-    counted.tx_bytes = -1;
-    EXPECT_EQ(prove(counted, 4, 2), Proof::not_counted);
 }
 
 }  // namespace

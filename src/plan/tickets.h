@@ -1,0 +1,99 @@
+// The requests that stand for operations of ours, found by their handles. MPI is never called while the lock
+// is held.
+//
+// A ticket belongs to the request's native life: whoever lets that end frees it. The pointers that are handed
+// out here stay good as long as the program keeps to MPI's rule that a request belongs to one thread at a
+// time.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "plan/ongoing.h"
+
+namespace thalweg {
+
+// active: started, and nobody has put its data in place yet. finishing: a thread does. finished: its native
+// request is complete. idle: persistent, not started yet.
+enum class TicketState : std::uint8_t { idle, active, finishing, finished };
+
+struct Ticket {
+    std::unique_ptr<Ongoing> ongoing;
+    MPI_Request request;
+    bool persistent = false;
+    int tag = 0;              // of the receive from oneself
+    int error = MPI_SUCCESS;  // what the native call shall report
+    std::atomic<TicketState> state{TicketState::active};
+};
+
+inline std::uintptr_t key_of(MPI_Request request) {
+    std::uintptr_t key = 0;
+    static_assert(sizeof request <= sizeof key);
+    std::memcpy(&key, &request, sizeof request);
+    return key;
+}
+
+extern constinit std::mutex tickets_mutex;
+// Every request of ours by its handle. Pre: the lock is held.
+std::unordered_map<std::uintptr_t, Ticket*>& tickets();
+
+// How many of ours have a handle of each class: what is 0 need not be looked up, so that threads which
+// complete requests of the library's do not meet at the lock. A request reaches another thread by the
+// program's own synchronisation, and what counted it with it.
+inline constexpr unsigned handle_classes_log2 = 10;
+extern constinit std::array<std::atomic<std::uint32_t>, 1 << handle_classes_log2> handle_classes;
+
+inline std::atomic<std::uint32_t>& class_of(MPI_Request request) {
+    const std::uint64_t mixed = std::uint64_t{key_of(request)} * 0x9e3779b97f4a7c15u;
+    return handle_classes[mixed >> (64 - handle_classes_log2)];
+}
+
+inline bool may_be_ours(const MPI_Request& request) {
+    return class_of(request).load(std::memory_order_relaxed) != 0;
+}
+
+// From here on it is found by its request. Throws std::bad_alloc.
+void enter_ticket(Ticket* ticket);
+// No longer; nothing happens where it was not, or another has its handle.
+void forget_ticket(const Ticket& ticket);
+// Null: not ours.
+Ticket* find_ticket(const MPI_Request& request);
+// Whether the native library has requests of its own among these.
+bool has_others(const MPI_Request* requests, int count);
+
+// A tag for the receive from oneself of a persistent request; nobody else has it until it is given back.
+// Throws std::bad_alloc.
+int take_tag();
+void give_tag_back(int tag);
+
+// Calls `action` with every ticket among the requests, without the lock.
+template <typename Action>
+void for_each_ticket(const MPI_Request* requests, int count, Action action) {
+    if (requests == nullptr) return;  // an error that the native call reports
+    std::array<Ticket*, 64> some;
+    for (int begin = 0; begin < count;) {
+        if (!may_be_ours(requests[begin])) {
+            ++begin;
+            continue;
+        }
+        std::size_t found = 0;
+        {
+            const std::lock_guard lock(tickets_mutex);
+            const auto& known = tickets();
+            for (; begin < count && found < some.size(); ++begin) {
+                const auto entry = known.find(key_of(requests[begin]));
+                if (entry != known.end()) some[found++] = entry->second;
+            }
+        }
+        for (std::size_t i = 0; i < found; ++i) action(*some[i]);
+    }
+}
+
+}  // namespace thalweg

@@ -1,0 +1,65 @@
+// The columns of a table: every algorithm that an MPI offers, how it is asked for, and the schedule of ours
+// that is the same.
+#include "bench/columns.h"
+
+#include <gtest/gtest.h>
+
+#include "algorithms/algorithm.h"
+#include "bench/table.h"
+
+namespace thalweg::bench {
+namespace {
+
+TEST(Columns, EveryNativeAlgorithmHasAColumnAndValidControls) {
+    for (const char* mpi : {"mpich", "openmpi", "impi", "mpich-debian", "openmpi-debian"}) {
+        const auto columns = all_columns(mpi, "bcast", {"binomial"});
+        EXPECT_GE(columns.size(), 12u) << mpi;
+        EXPECT_EQ(columns[0].name, native_default);
+        EXPECT_EQ(columns.back().option, "binomial");
+        for (std::size_t i = 3; i + 1 < columns.size(); ++i)
+            EXPECT_TRUE(!columns[i].native || !columns[i].controls.empty() || !columns[i].environment.empty())
+                << columns[i].name;
+    }
+}
+
+TEST(Columns, EveryNativeAlgorithmThatIsAScheduleOfOursHasItsTwinOnce) {
+    for (const char* mpi : {"mpich", "openmpi", "impi"}) {
+        const auto columns = all_columns(mpi, "bcast", {"binomial"});
+        for (const auto& native : native_rows()) {
+            if (native.mpi != mpi || native.twin.empty()) continue;
+            int found = 0;
+            for (const auto& column : columns)
+                found += !column.native && canonical(column.option) == twin_of(native);
+            EXPECT_EQ(found, 1) << mpi << " " << native.name;
+        }
+    }
+}
+
+TEST(Columns, ThreeColumnsGetEverySample) {
+    for (const auto& column : all_columns("mpich", "bcast", {"binomial"}))
+        EXPECT_EQ(always_measured(column.name),
+                  column.name == "native" || column.name == "native (A/A)" || column.name == "thalweg")
+            << column.name;
+}
+
+TEST(Columns, TheSameAlgorithmOfOursIsAValidChoice) {
+    for (const auto& native : native_rows()) {
+        if (native.twin.empty()) continue;
+        Choice choice;
+        std::string why;
+        EXPECT_EQ(parse_choice(Collective::bcast, twin_of(native), choice, why), Status::ok)
+            << native.mpi << " " << native.name << ": " << why;
+    }
+}
+
+TEST(Columns, ATwinHasTheParametersThatTheSettingsChange) {
+    EXPECT_EQ(same_as_ours("openmpi", "bcast", "native chain"), "chain:chunk_bytes=64K");
+    EXPECT_EQ(same_as_ours("openmpi-debian", "bcast", "native pipeline_16K"), "chain:chunk_bytes=16K");
+    EXPECT_EQ(same_as_ours("mpich", "bcast", "native tree"), "kary:chunk_bytes=0");
+    EXPECT_EQ(same_as_ours("mpich", "bcast", "native flat_pipelined_tree_64K"), "kary:chunk_bytes=64K");
+    EXPECT_EQ(same_as_ours("impi", "bcast", "native shumilin"), "");
+    EXPECT_EQ(same_as_ours("mpich", "bcast", "native"), "");
+}
+
+}  // namespace
+}  // namespace thalweg::bench
