@@ -2,8 +2,8 @@
 everything it can.
 
     mpi4py_suite.py MPI.json RANKS ALGORITHM [MODULE…]     all modules where none is named
-    mpi4py_suite.py MPI.json RANKS LEVEL/TRANSPORT [MODULE…]   every operation forced on: the thread level to ask for,
-                                                           and THALWEG_TRANSPORT
+    mpi4py_suite.py MPI.json RANKS LEVEL/TRANSPORT/ALGORITHM [MODULE…]   every operation forced on: the thread level to
+                                                           ask for, THALWEG_TRANSPORT, the algorithm of broadcasts
     mpi4py_suite.py MPI.json sabotaged                     its broadcast tests fail in every mode of the saboteur
 
 The tests are those of the source distribution with the version of the installed wheel; the package is the wheel's.
@@ -21,7 +21,7 @@ import tempfile
 from conformance import HERE, Mpi, Skipped, algorithms_of, expect, main, read_report, run
 from programs import MODES
 
-EVERYTHING = {"BCAST": "chain:chunk_bytes=4K", "ALLGATHER": "ring", "ALLREDUCE": "recursive_doubling",
+EVERYTHING = {"ALLGATHER": "ring", "ALLREDUCE": "recursive_doubling",
               "BARRIER": "dissemination", "ALLTOALLV": "spread", "BCAST_MIN_BYTES": 0, "SETUP": "early"}
 # What the suite calls often enough that some of it must have been taken, over any transport.
 TAKEN = {"bcast", "allgather", "allreduce", "ibcast", "iallgather", "iallreduce", "ibarrier", "ialltoall"}
@@ -113,13 +113,12 @@ def operations_of(report):
 
 
 def compare(mpi, ranks, algorithm, modules):
-    level, forced, transport = algorithm.partition("/")
+    level, forced = "multiple", "/" in algorithm  # what mpi4py asks for where it is not told
     if forced:
+        level, transport, algorithm = algorithm.split("/")
         mpi.environment["MPI4PY_RC_THREAD_LEVEL"] = level  # with Thalweg and without
     folder, arguments = tests_folder(mpi), arguments_for(modules)
     limit = 120 if modules else 1300
-    # mpi4py asks for MPI_THREAD_MULTIPLE where it is not told.
-    level = level if forced else "multiple"
     native = Native(None if modules else mpi.kept / f"{mpi.wheel}.{ranks}.{level}.native.json",
                     (mpi.root / "versions.txt").read_text(encoding="utf-8"))
     if not native.seen:
@@ -131,7 +130,7 @@ def compare(mpi, ranks, algorithm, modules):
         report_file = f"{temporary}/report.json"
         settings = {"BCAST": algorithm, "BCAST_MIN_BYTES": 0, "REPORT": report_file}
         if forced:
-            settings = {**EVERYTHING, "TRANSPORT": transport, "UCX_TLS": "tcp,self", "REPORT": report_file}
+            settings = {**EVERYTHING, **settings, "TRANSPORT": transport, "UCX_TLS": "tcp,self"}
         ours, ended = outcomes(mpi, ranks, folder, arguments, limit, **settings)
         expect(complete(ours, ranks), "the suite does not end with Thalweg; last of rank 0:", list(ours)[-1:], ended)
         report = read_report(report_file)
