@@ -169,6 +169,43 @@ TEST(Exchange, TheCeilingHasWhatIsPutOff) {
     EXPECT_NEAR(lines[0].of_ceiling(), 1.25, 1e-9);
 }
 
+// 1 MB/s without burst; a small call takes 100 µs, of which pairwise needs 5 once and 2.2 each time.
+TEST(Exchange, PredictionsAreMadeOfOtherCallsThanTheMeasured) {
+    const auto at = [](Row made, std::uint64_t bytes, double link_bytes) {
+        made.bytes = bytes;
+        made.exchange["link_bytes"] = link_bytes;
+        return made;
+    };
+    Row gains = plan("thalweg init pairwise", 51.5e-3, 0.4e-3, 0), loses = plan("rma_get", 110e-3, 1e-3, 0);
+    gains.algorithm = "pairwise";
+    std::vector<Row> rows{row(native_default, 1e-4),
+                          row(native_again, 1e-4),
+                          at(row(native_default, 53e-3), 16384, 50e3),
+                          at(row(native_again, 52e-3), 16384, 50e3),
+                          at(gains, 16384, 50e3),
+                          at(loses, 16384, 50e3),
+                          at(plan(native_plan, 53e-3, 1e-4, 0), 16384, 50e3)};
+    const auto find = [&](std::string_view column) {
+        for (const auto& line : summarize_exchange(rows))
+            if (line.column == column && line.bytes == 16384) return line;
+        return ExchangeLine();
+    };
+    const double wire = 50e-3 * (1 + 66.0 / 3028);
+    EXPECT_NEAR(find("thalweg init pairwise").predicted_calls, 5e-4 / (52e-3 - wire - 2.2e-4), 1e-6);
+    EXPECT_EQ(find("thalweg init pairwise").foresight, Foresight::differs);  // 0.27 measured
+    EXPECT_EQ(find("rma_get").predicted_calls, never);
+    EXPECT_EQ(find("rma_get").foresight, Foresight::agrees);
+    EXPECT_EQ(find(native_plan).foresight, Foresight::undecided);
+    EXPECT_EQ(find(native_default).foresight, Foresight::unknown);
+    EXPECT_EQ(count_foresight(summarize_exchange(rows))[static_cast<std::size_t>(Foresight::agrees)], 1u);
+    EXPECT_NE(foresight_text(summarize_exchange(rows)).find("1 of 2 plans (50.0 %)"), std::string::npos);
+    const std::string text = format_exchange(summarize_exchange(rows), true);
+    EXPECT_NE(text.find("DIFFERS"), std::string::npos);
+    // Without a small size nothing is known of what a plan costs.
+    rows.erase(rows.begin(), rows.begin() + 2);
+    EXPECT_EQ(find("rma_get").foresight, Foresight::unknown);
+}
+
 TEST(Exchange, OtherLaunchesAreNoBaseline) {
     Row old = row(window_per_call, 20e-3, 7);
     EXPECT_TRUE(compare_windows({old, plan("rma_fence", 12e-3, 1e-3, 1e-3)}).empty());

@@ -98,5 +98,44 @@ TEST(ExchangeModel, NobodyNeedsAnything) {
     EXPECT_EQ(find(alone, "rma_fence").call, 0u);
 }
 
+ExchangeSeen seen(double once_seconds, std::uint64_t message_bytes) {
+    return {once_seconds, 1e-4, message_bytes, 3.0 * static_cast<double>(message_bytes), 1e7, 0};
+}
+
+TEST(ExchangeModel, LinkBytesAreThoseThatCross) {
+    const std::vector<std::uint64_t> bytes{7000, 1000, 500, 0};
+    EXPECT_EQ(exchange_link_bytes(bytes, topology("node:2")), 1000u);
+    EXPECT_EQ(exchange_link_bytes(bytes, topology("node:1 core:2")), 0u);
+}
+
+TEST(PlanForecast, NeedsWhatWasSeen) {
+    EXPECT_FALSE(forecast_plan("spread", {}));
+    EXPECT_FALSE(forecast_plan("bruck", seen(1, 1024)));
+    ExchangeSeen no_link = seen(1, 1024);
+    no_link.bytes_per_second = 0;
+    EXPECT_FALSE(forecast_plan("spread", no_link));
+    EXPECT_EQ(forecast_plan("native", seen(1, 1024))->calls, never);
+}
+
+TEST(PlanForecast, PaysByWhatTheNativeCallTakesBeyondTheWire) {
+    const double wire = 3 * 65536 / 1e7 * (1 + 66.0 / 3028);
+    const auto slow = forecast_plan("pairwise:chunk_bytes=32K", seen(2 * wire, 65536));
+    ASSERT_TRUE(slow);
+    EXPECT_NEAR(slow->call_seconds, wire + 2.2e-4, 1e-9);
+    EXPECT_NEAR(slow->calls, slow->init_seconds / (2 * wire - slow->call_seconds), 1e-9);
+    EXPECT_EQ(forecast_plan("pairwise", seen(wire, 65536))->calls, never);
+    EXPECT_EQ(forecast_plan("rma_get", seen(2 * wire, 65536))->calls, never);
+}
+
+TEST(PlanForecast, WholeLargeMessagesWaitForOneAnother) {
+    const auto whole = forecast_plan("pairwise", seen(1, 1 << 20));
+    const auto pieces = forecast_plan("pairwise:chunk_bytes=32K", seen(1, 1 << 20));
+    EXPECT_GT(whole->call_seconds, 1.2 * pieces->call_seconds);
+    // What the link lets through at once takes no time.
+    ExchangeSeen burst = seen(1, 1024);
+    burst.burst_bytes = 1e6;
+    EXPECT_NEAR(forecast_plan("pairwise", burst)->call_seconds, 2.2e-4, 1e-12);
+}
+
 }  // namespace
 }  // namespace thalweg

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/text.h"
 #include "bench/patterns.h"
@@ -28,8 +29,14 @@ nlohmann::json calls_json(double calls) {
     return std::isfinite(calls) ? nlohmann::json(calls) : nlohmann::json(nullptr);
 }
 
+// N* by what was seen; nothing where nothing was, or of a way that has no plan.
+std::optional<double> seen_calls(const ExchangePrediction& each, const ExchangeSeen& seen) {
+    const auto forecast = each.plan ? forecast_plan(each.name, seen) : std::nullopt;
+    return forecast ? std::optional(forecast->calls) : std::nullopt;
+}
+
 void print_json(const std::string& pattern, std::uint64_t bytes, const Topology& topology, Picoseconds limit,
-                const std::vector<ExchangePrediction>& all) {
+                const std::vector<ExchangePrediction>& all, const ExchangeSeen& seen) {
     nlohmann::json ways = nlohmann::json::array();
     for (const ExchangePrediction& each : all) {
         nlohmann::json way{{"way", each.name}, {"call_seconds", seconds(each.call)}, {"plan", each.plan}};
@@ -37,6 +44,7 @@ void print_json(const std::string& pattern, std::uint64_t bytes, const Topology&
             way["init_seconds"] = seconds(each.init);
             way["calls_to_pay_native"] = calls_json(each.calls_native);
             way["calls_to_pay_window_per_call"] = calls_json(each.calls_window);
+            if (const auto calls = seen_calls(each, seen)) way["calls_to_pay_seen"] = calls_json(*calls);
         }
         ways.push_back(std::move(way));
     }
@@ -49,22 +57,25 @@ void print_json(const std::string& pattern, std::uint64_t bytes, const Topology&
                            .dump(1));
 }
 
-void print_table(Picoseconds limit, const std::vector<ExchangePrediction>& all) {
+void print_table(Picoseconds limit, const std::vector<ExchangePrediction>& all, const ExchangeSeen& seen) {
     std::vector<std::vector<std::string>> cells{
-        {"way", "one call", "/ limit", "plan", "N* (native)", "N* (window per call)"}};
-    for (const ExchangePrediction& each : all)
+        {"way", "one call", "/ limit", "plan", "N* (native)", "N* (window per call)", "N* (seen)"}};
+    for (const ExchangePrediction& each : all) {
+        const auto calls = seen_calls(each, seen);
         cells.push_back({std::string(each.name), bench::time_text(seconds(each.call)),
                          limit > 0 ? fmt::format("{:.2f}", seconds(each.call) / seconds(limit)) : "-",
                          each.plan ? bench::time_text(seconds(each.init)) : "-",
                          each.plan ? calls_text(each.calls_native) : "-",
-                         each.plan ? calls_text(each.calls_window) : "-"});
+                         each.plan ? calls_text(each.calls_window) : "-", calls ? calls_text(*calls) : "-"});
+    }
     fmt::print("{}", bench::format_cells(cells, false));
     fmt::print(
         "\n  By closed formulas of the port model. plan: making and freeing it. N*: after so many calls it "
         "has\n"
         "  paid, against the native call and against a window made in every call; never: a call with it is "
         "not\n"
-        "  faster. `thalweg bench alltoallv` measures the same.\n");
+        "  faster. N* (seen): against the native call that --once-us and --small-us tell of. `thalweg bench\n"
+        "  alltoallv` measures the same.\n");
 }
 
 }  // namespace
@@ -78,6 +89,7 @@ int explain_alltoallv(int argc, char** argv) {
     std::string verb, bytes, topology_text, rate, latency, pattern = "dense";
     bool json = false;
     std::uint64_t ports = 1;
+    double once_us = 0, small_us = 0;
     app.add_option("collective", verb, "alltoallv")->required();
     app.add_option("--bytes", bytes, "of one message: " + std::string(bytes_form))->required();
     app.add_option("--pattern", pattern, std::string("who sends to whom: ") + bench::pattern_names)
@@ -90,6 +102,11 @@ int explain_alltoallv(int argc, char** argv) {
     app.add_option("--latency-us", latency, "one way between two hosts, microseconds (default 2)");
     app.add_option("--ports", ports, "links that a host has to the others, each of that rate (default 1)")
         ->check(CLI::Range(1, 1024));
+    app.add_option("--once-us", once_us,
+                   "what the native call of this exchange was seen to take, microseconds; with --small-us")
+        ->check(CLI::PositiveNumber);
+    app.add_option("--small-us", small_us, "the same of an exchange of a few bytes: then N* by both")
+        ->check(CLI::PositiveNumber);
     app.add_flag("--json", json, "print JSON");
     if (const auto status = parse(app, argc, argv)) return *status;
 
@@ -123,8 +140,14 @@ int explain_alltoallv(int argc, char** argv) {
         return usage_error("explain", "--pattern: " + why);
     const Picoseconds limit = exchange_limit(matrix, topology, machine);
     const auto all = predict_exchange(matrix, topology, machine);
+    ExchangeSeen seen;
+    seen.once_seconds = once_us * 1e-6;
+    seen.small_seconds = small_us * 1e-6;
+    seen.message_bytes = *size;
+    seen.link_bytes = static_cast<double>(exchange_link_bytes(matrix, topology));
+    seen.bytes_per_second = static_cast<double>(machine.inter.bytes_per_second);
     if (json) {
-        print_json(pattern, *size, topology, limit, all);
+        print_json(pattern, *size, topology, limit, all, seen);
         return exit_ok;
     }
     fmt::print("alltoallv, {}, {} per message, {} ranks on {} hosts ({})\n", pattern,
@@ -132,7 +155,7 @@ int explain_alltoallv(int argc, char** argv) {
     fmt::print("link {} with {} between hosts; limit {}\n\n",
                rate_text(static_cast<double>(machine.inter.bytes_per_second)),
                bench::time_text(seconds(machine.inter.latency)), bench::time_text(seconds(limit)));
-    print_table(limit, all);
+    print_table(limit, all, seen);
     return exit_ok;
 }
 

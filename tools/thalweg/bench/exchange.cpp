@@ -22,6 +22,14 @@ constexpr double large_seconds = 0.05;
 constexpr double launch_seconds = 15, shortest_call_seconds = 8e-3, one_host_bytes_per_s = 1e9;
 constexpr double calls_per_sample = 1.6, slowest_over_predicted = 10;
 
+// What a library cannot run beside the other columns in one launch; --columns asks for it all the same. Intel
+// MPI 2021.18 crashes where fetches over windows and persistent alltoalls are in one process, whichever came
+// first; each of them without the other runs.
+struct LeftOut {
+    std::string_view mpi, column, why;
+};
+constexpr LeftOut left_out[] = {{"impi", "rma_get", "crashes beside MPI_Alltoallv_init"}};
+
 class ExchangeSweep {
   public:
     explicit ExchangeSweep(ExchangeRequest request) : request_(std::move(request)) {}
@@ -55,10 +63,21 @@ bool ExchangeSweep::read_request(std::string& why) {
     if (request_.ours.empty())
         for (const Algorithm& algorithm : algorithms())
             if (algorithm.collective == Collective::alltoallv) request_.ours.emplace_back(algorithm.name);
-    for (auto& column : exchange_columns(request_.ours))
-        if (request_.columns.empty() ||
-            std::count(request_.columns.begin(), request_.columns.end(), column.name))
+    for (auto& column : exchange_columns(request_.ours)) {
+        if (request_.columns.empty()) {
+            const auto found =
+                std::find_if(std::begin(left_out), std::end(left_out), [&](const LeftOut& each) {
+                    return each.mpi == request_.shape.mpi && each.column == column.name;
+                });
+            if (found == std::end(left_out))
+                columns_.push_back(std::move(column));
+            else
+                fmt::print(stderr, "bench: without the column {}, which {} under {}\n", found->column,
+                           found->why, found->mpi);
+        } else if (std::count(request_.columns.begin(), request_.columns.end(), column.name)) {
             columns_.push_back(std::move(column));
+        }
+    }
     if (columns_.empty()) {
         why = "--columns names no column";
         return false;
@@ -142,7 +161,8 @@ int ExchangeSweep::run() {
     std::uint64_t wrong = 0;
     for (const auto& row : rows_)
         if (here(row)) rows.push_back(row), wrong += row.wrong_words;
-    fmt::print("{}\n{}", format_exchange(summarize_exchange(rows), false),
+    const std::vector<ExchangeLine> lines = summarize_exchange(rows);
+    fmt::print("{}\n{}\n\n{}", format_exchange(lines, false), foresight_text(lines),
                format_windows(compare_windows(rows), false));
     if (wrong != 0) fmt::print("{} WRONG WORDS were received\n", wrong);
     return good && wrong == 0 ? 0 : 1;

@@ -8,6 +8,7 @@
 
 #include "bench/columns.h"
 #include "bench/table.h"
+#include "model/exchange.h"
 
 namespace thalweg::bench {
 namespace {
@@ -72,7 +73,54 @@ std::vector<double> plan_seconds_once(const Row& row) {
     return sums;
 }
 
-ExchangeLine line_of(const Row& row, const std::vector<const Row*>& rows) {
+// What a plan's N* is predicted from. Bytes take no time in an exchange of messages up to this.
+constexpr std::uint64_t largest_small_bytes = 4096;
+
+// The median call of the A/A column at the smallest size of each MPI, shape, rate and pattern.
+using SmallCalls = std::map<std::tuple<std::string, std::string, std::string, std::string>, double>;
+SmallCalls small_calls(const Points& points) {
+    SmallCalls small;
+    for (const auto& [key, group] : points) {  // by size, at last
+        const auto& [mpi, shape, rate, pattern, bytes] = key;
+        if (bytes > largest_small_bytes) continue;
+        for (const Row* row : newest(group))
+            if (row->column == native_again && !row->seconds.empty())
+                small.try_emplace({mpi, shape, rate, pattern}, median(row->seconds));
+    }
+    return small;
+}
+
+// What a column's plan does, as forecast_plan() calls it.
+std::string way_of(const Row& row) {
+    if (row.column == native_plan) return "native";
+    if (!row.column.starts_with(automatic_plan)) return row.column;
+    return row.algorithm.empty() ? "native" : row.algorithm;
+}
+
+void predict(ExchangeLine& line, const Row& row, const std::vector<const Row*>& rows, double small_seconds) {
+    const Row* const again = beside(rows, row, native_again);
+    if (again == nullptr || !line.is_plan() || line.link_bytes <= 0) return;
+    ExchangeSeen seen;
+    seen.once_seconds = median(again->seconds);
+    seen.small_seconds = small_seconds;
+    seen.message_bytes = row.bytes;
+    seen.link_bytes = line.link_bytes;
+    seen.bytes_per_second = setting(row, "THALWEG_LAB_RATE_BYTES_PER_S");
+    seen.burst_bytes = setting(row, "THALWEG_LAB_BURST_BYTES");
+    const auto forecast = forecast_plan(way_of(row), seen);
+    if (!forecast) return;
+    line.predicted_calls = forecast->calls;
+    constexpr double near = 2;
+    const double measured = line.against_native.calls;
+    const bool same = measured == never || forecast->calls == never
+                          ? measured == forecast->calls
+                          : forecast->calls <= near * measured && measured <= near * forecast->calls;
+    line.foresight = !line.against_native.decided() ? Foresight::undecided
+                     : same                         ? Foresight::agrees
+                                                    : Foresight::differs;
+}
+
+ExchangeLine line_of(const Row& row, const std::vector<const Row*>& rows, double small_seconds) {
     ExchangeLine line;
     line.mpi = row.context.value("mpi_name", "");
     line.shape = row.context.value("shape", "");
@@ -101,6 +149,7 @@ ExchangeLine line_of(const Row& row, const std::vector<const Row*>& rows) {
     }
     if (const Row* window = beside(rows, row, window_per_call); window != nullptr && !inits.empty())
         line.against_window = break_even(inits, window->seconds, row.seconds);
+    if (line.of_native.value > 0) predict(line, row, rows, small_seconds);
     return line;
 }
 
@@ -115,9 +164,35 @@ std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share);
 
 std::vector<ExchangeLine> summarize_exchange(const std::vector<Row>& rows) {
     std::vector<ExchangeLine> lines;
-    for (const auto& [key, group] : points_of(rows))
-        for (const Row* row : newest(group)) lines.push_back(line_of(*row, group));
+    const Points points = points_of(rows);
+    const SmallCalls small = small_calls(points);
+    for (const auto& [key, group] : points) {
+        const auto& [mpi, shape, rate, pattern, bytes] = key;
+        const auto known = small.find({mpi, shape, rate, pattern});
+        for (const Row* row : newest(group))
+            lines.push_back(line_of(*row, group, known == small.end() ? 0 : known->second));
+    }
     return lines;
+}
+
+const char* name_of(Foresight foresight) {
+    switch (foresight) {
+        case Foresight::unknown:
+            return "-";
+        case Foresight::undecided:
+            return "undecided";
+        case Foresight::agrees:
+            return "agrees";
+        case Foresight::differs:
+            return "DIFFERS";
+    }
+    return "";
+}
+
+std::array<std::size_t, 4> count_foresight(const std::vector<ExchangeLine>& lines) {
+    std::array<std::size_t, 4> counts{};
+    for (const ExchangeLine& line : lines) ++counts[static_cast<std::size_t>(line.foresight)];
+    return counts;
 }
 
 std::vector<WindowLine> compare_windows(const std::vector<Row>& rows) {
@@ -149,9 +224,9 @@ std::vector<WindowLine> compare_windows(const std::vector<Row>& rows) {
 
 std::string format_exchange(const std::vector<ExchangeLine>& lines, bool markdown) {
     if (lines.empty()) return "";
-    std::vector<std::vector<std::string>> cells{{"pattern", "hosts x ranks", "bytes", "column", "time",
-                                                 "time/limit", "of native", "plan", "N* (native)",
-                                                 "N* (window per call)", "link bytes", "samples", "ran"}};
+    std::vector<std::vector<std::string>> cells{
+        {"pattern", "hosts x ranks", "bytes", "column", "time", "time/limit", "of native", "plan",
+         "N* (native)", "predicted", "verdict", "N* (window per call)", "link bytes", "samples", "ran"}};
     for (const auto& line : lines) {
         std::vector<std::string> row{line.pattern, line.shape, bytes_text(line.bytes), line.column};
         if (!line.stopped.empty()) {
@@ -166,7 +241,8 @@ std::string format_exchange(const std::vector<ExchangeLine>& lines, bool markdow
                  line.of_native.value > 0 ? fmt::format("{:.2f}", line.of_native.value) : "-",
                  line.is_plan() ? time_text(line.init_seconds) : "-",
                  line.is_plan() ? interval_text(line.against_native) : "-",
-                 line.is_plan() ? interval_text(line.against_window) : "-",
+                 line.foresight != Foresight::unknown ? calls_text(line.predicted_calls) : "-",
+                 name_of(line.foresight), line.is_plan() ? interval_text(line.against_window) : "-",
                  crosses ? fmt::format("{:.2f} x", line.tx_bytes / line.link_bytes) : "-",
                  fmt::format("{}", line.samples), line.ran})
             row.push_back(std::move(text));
@@ -204,6 +280,12 @@ call, the data are different in every call, and every byte was checked.
 **N\*** = (making and freeing the plan) / (a call without it - a call with it), not rounded, of medians, with its 95 %
 bootstrap interval; *never*: a call with the plan is not faster. It is given against MPI_Alltoallv and against the
 baseline of arXiv 2604.05099, which makes a window in every call.
+
+**Predicted**: N\* against MPI_Alltoallv before the plan is made, from what a program has seen by then: the native
+call's time (here that of the A/A column, which takes no part in the measured N\*), its time at the smallest size, and
+the link's rate (`forecast_plan` in src/model/exchange.h). It *agrees* where both are never, or within a factor of 2; a
+point whose measured gain has zero in its 95 % interval is *undecided*.
+
 )";
 
 constexpr const char* window_text = R"(
@@ -223,6 +305,15 @@ fence. **At once**: N\* is at most 1.1.
 
 }  // namespace
 
+std::string foresight_text(const std::vector<ExchangeLine>& lines) {
+    const auto [unknown, undecided, agree, differ] = count_foresight(lines);
+    const std::size_t decided = agree + differ;
+    if (decided == 0) return fmt::format("Predicted N*: {} plans undecided.", undecided);
+    return fmt::format("Predicted N* agrees with the measured one for {} of {} plans ({}); {} are undecided.",
+                       agree, decided, percent(static_cast<double>(agree) / static_cast<double>(decided)),
+                       undecided);
+}
+
 std::string exchange_section(const std::vector<Row>& rows,
                              std::string (*provenance)(const std::vector<Row>&)) {
     std::map<std::string, std::vector<Row>> by_mpi;
@@ -234,7 +325,7 @@ std::string exchange_section(const std::vector<Row>& rows,
     }
     if (by_mpi.empty()) return "";
     std::string text = exchange_text;
-    text += fmt::format("Wrong words received: {}.\n", wrong);
+    text += fmt::format("Wrong words received: {}. {}\n", wrong, foresight_text(summarize_exchange(rows)));
     if (const std::string table = format_windows(compare_windows(rows), true); !table.empty())
         text += window_text + table;
     for (const auto& [mpi, own] : by_mpi)

@@ -2,6 +2,7 @@
 // comparison.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,6 +13,11 @@
 #include "model/break_even.h"
 
 namespace thalweg::bench {
+
+// A predicted N* beside the measured one: agrees where both are never, or within a factor of 2. Undecided:
+// the measured gain's interval has zero in it. Unknown: nothing was measured that a prediction is made of.
+enum class Foresight : std::uint8_t { unknown, undecided, agrees, differs };
+const char* name_of(Foresight foresight);
 
 // One column of one point.
 struct ExchangeLine {
@@ -25,6 +31,10 @@ struct ExchangeLine {
     Ratio of_native;                        // against MPI_Alltoallv of the same launch
     BreakEven against_native;               // of a plan: against MPI_Alltoallv
     BreakEven against_window;               // of a plan: against the window made in every call
+    // Of a plan, against MPI_Alltoallv: N* as forecast_plan() has it from other calls than the measured ones,
+    // those of the A/A column, here and at the smallest size.
+    double predicted_calls = 0;
+    Foresight foresight = Foresight::unknown;
     double tx_bytes = -1, tx_packets = -1, link_bytes = 0;  // per call, busiest host; and what must cross
 
     double of_limit() const { return limit_seconds > least_limit_seconds ? seconds / limit_seconds : 0; }
@@ -34,6 +44,9 @@ struct ExchangeLine {
 
 // Of rows of phase "exchange", the newest of each column; sorted by MPI, shape, pattern, size, column.
 std::vector<ExchangeLine> summarize_exchange(const std::vector<Row>& rows);
+
+// How many lines of each verdict there are, by its number.
+std::array<std::size_t, 4> count_foresight(const std::vector<ExchangeLine>& lines);
 
 // The paper's comparison at one point: a plan over fences against a window made in every call.
 struct WindowLine {
@@ -54,6 +67,9 @@ std::vector<WindowLine> compare_windows(const std::vector<Row>& rows);
 // Empty where there are none.
 std::string format_exchange(const std::vector<ExchangeLine>& lines, bool markdown);
 std::string format_windows(const std::vector<WindowLine>& lines, bool markdown);
+
+// One sentence: for how many plans the predicted N* agrees.
+std::string foresight_text(const std::vector<ExchangeLine>& lines);
 
 // The section of docs/measurements.md; empty where there are no rows.
 std::string exchange_section(const std::vector<Row>& rows,
