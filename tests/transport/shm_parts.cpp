@@ -1,5 +1,8 @@
 // The parts of the shm transport that need no second process: rings, matching, the choice of protocols.
 #include <gtest/gtest.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
 
 #include <array>
 #include <cstring>
@@ -9,6 +12,7 @@
 #include "transport/composite/wire_meter.h"
 #include "transport/shm/choice.h"
 #include "transport/shm/elements.h"
+#include "transport/shm/mappings.h"
 #include "transport/shm/request.h"
 #include "transport/shm/ring.h"
 
@@ -285,6 +289,56 @@ TEST(WireMeter, WhatIsDroppedIsNoLoad) {
     EXPECT_EQ(meter.left_ns(), 0u);
     EXPECT_EQ(meter.busy_ns(200'000'000), 90'000'000u);
     EXPECT_DOUBLE_EQ(meter.bytes_per_s(), rate);
+}
+
+TEST(Mappings, OnlyAFileOfItsOwnIsAPlaceThatTwoProcessesShare) {
+    const auto place_in = [](const char* line) {
+        const std::optional<Mapped> mapped = read_mapping(line);
+        EXPECT_TRUE(mapped) << line;
+        return mapped ? mapped->place : std::nullopt;
+    };
+    const char* const shared[] = {
+        "7f3a00000000-7f3a00400000 rw-s 00001000 00:19 4711   /dev/shm/mpich_shar_tmpAbCdEf (deleted)\n",
+        "7f3a00000000-7f3a00400000 rw-s 00001000 00:01 4711                 /memfd:window (deleted)\n",
+        "7f3a00000000-7f3a00400000 rw-s 00001000 00:01 4711                 /dev/zero (deleted)\n",
+        "7f3a00000000-7f3a00400000 r--s 00001000 fe:00 4711                 "
+        "/tmp/session/shared_window_4.host\n",
+    };
+    for (const char* const line : shared) {
+        const std::optional<SharedPlace> place = place_in(line);
+        ASSERT_TRUE(place) << line;
+        EXPECT_EQ(place->inode, 4711u) << line;
+        EXPECT_EQ(place->offset, 0x1000u) << line;
+    }
+    const char* const own[] = {
+        "7f3a00000000-7f3a00400000 rw-s 00000000 00:06 463                  /dev/nvidiactl\n",
+        "7f3a00000000-7f3a00400000 rw-s 00000000 00:06 470                  /dev/dri/renderD128\n",
+        "7f3a00000000-7f3a00400000 rw-s 00000000 00:01 1                    /SYSV00000000 (deleted)\n",
+        "7f3a00000000-7f3a00400000 rw-s 00000000 00:0e 1057                 anon_inode:[io_uring]\n",
+        "7f3a00000000-7f3a00400000 rw-p 00001000 00:19 4711                 /dev/shm/private\n",
+        "7f3a00000000-7f3a00400000 -w-s 00001000 00:19 4711                 /dev/shm/unreadable\n",
+        "7f3a00000000-7f3a00400000 rw-p 00000000 00:00 0 \n",
+        "7f3a00000000-7f3a00400000 rw-p 00000000 00:00 0                    [heap]\n",
+    };
+    for (const char* const line : own) EXPECT_FALSE(place_in(line)) << line;
+    EXPECT_FALSE(read_mapping("not a mapping\n"));
+}
+
+// Two containers number their segments alike.
+TEST(Mappings, SystemVSegmentsAreNotPlaces) {
+    const int segment = shmget(IPC_PRIVATE, 8192, IPC_CREAT | 0600);
+    if (segment < 0) GTEST_SKIP() << "no System V memory here";
+    void* const memory = shmat(segment, nullptr, 0);
+    shmctl(segment, IPC_RMID, nullptr);
+    ASSERT_NE(memory, reinterpret_cast<void*>(-1));
+    const Mapped found = mapping_of(memory);
+    EXPECT_EQ(found.begin, reinterpret_cast<std::uintptr_t>(memory));
+    EXPECT_FALSE(found.place);
+    shmdt(memory);
+    void* const shared = mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(shared, MAP_FAILED);
+    EXPECT_TRUE(mapping_of(shared).place);
+    munmap(shared, 8192);
 }
 
 }  // namespace

@@ -6,9 +6,22 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <string_view>
 
 namespace thalweg::shm {
 namespace {
+
+// Whether a mapping called `name` in /proc is of a file that has its device and inode for itself. The kernel
+// calls all memory of a device by the device's own file: page-locked buffers of a GPU's driver, of every
+// process, begin at the same offset of the same inode. A System V segment has its number for an inode, which
+// another one has in each IPC namespace, and a file of the same kernel-internal device may have.
+bool names_one_file(std::string_view name) {
+    if (name.starts_with("/dev/"))
+        return name.starts_with("/dev/shm/") || name.starts_with("/dev/hugepages/") ||
+               name == "/dev/zero (deleted)";  // anonymous, and shared with children
+    return name.starts_with('/') && !name.starts_with("/SYSV") && !name.starts_with("/proc/") &&
+           !name.starts_with("/sys/");
+}
 
 // Calls `visit` with every mapping of this process, until that says true.
 template <typename Visit>
@@ -22,20 +35,28 @@ void each_mapping(Visit visit) {
         const bool first = begins;
         begins = std::strchr(line, '\n') != nullptr;
         if (!first) continue;
-        unsigned long begin = 0, end = 0, offset = 0, inode = 0;
-        unsigned device_major = 0, device_minor = 0;
-        char rights[5] = {};
-        if (std::sscanf(line, "%lx-%lx %4s %lx %x:%x %lu", &begin, &end, rights, &offset, &device_major,
-                        &device_minor, &inode) != 7)
-            continue;
-        Mapped mapped{begin, end};
-        if (rights[0] == 'r' && rights[3] == 's' && inode != 0)
-            mapped.place = {makedev(device_major, device_minor), inode, offset};
-        if (visit(mapped)) return;
+        const std::optional<Mapped> mapped = read_mapping(line);
+        if (mapped && visit(*mapped)) return;
     }
 }
 
 }  // namespace
+
+std::optional<Mapped> read_mapping(const char* line) {
+    unsigned long begin = 0, end = 0, offset = 0, inode = 0;
+    unsigned device_major = 0, device_minor = 0;
+    char rights[5] = {};
+    int name_at = 0;
+    if (std::sscanf(line, "%lx-%lx %4s %lx %x:%x %lu %n", &begin, &end, rights, &offset, &device_major,
+                    &device_minor, &inode, &name_at) != 7)
+        return std::nullopt;
+    Mapped mapped{begin, end};
+    std::string_view name(line + name_at);
+    if (name.ends_with('\n')) name.remove_suffix(1);
+    if (rights[0] == 'r' && rights[3] == 's' && inode != 0 && names_one_file(name))
+        mapped.place = {makedev(device_major, device_minor), inode, offset};
+    return mapped;
+}
 
 Mapped mapping_of(const void* memory) {
     const auto address = reinterpret_cast<std::uintptr_t>(memory);

@@ -24,6 +24,9 @@ struct Mapped {
     std::uintptr_t begin = 0, end = 0;
     std::optional<SharedPlace> place = {};
 };
+// What a line of /proc/self/maps says. A place only where device and inode are those of one file: not of
+// devices, nor of System V segments. Null: no such line.
+std::optional<Mapped> read_mapping(const char* line);
 // The one that `memory` lies in. Reads /proc: some hundred microseconds.
 Mapped mapping_of(const void* memory);
 
