@@ -1,6 +1,9 @@
 #include "plan/neighbours.h"
 
+#include <sched.h>
+
 #include <algorithm>
+#include <cstdint>
 
 #include "transport/mpi/host.h"
 
@@ -70,6 +73,20 @@ bool read_block(const NeighbourSide& side, int block, int peer, std::vector<Lett
     return read_letter(alike, 0, peer, letters, last);
 }
 
+// A word with each neighbour, natively.
+bool exchange_words(const std::uint64_t* sent, std::uint64_t* received, MPI_Comm comm, bool blocking) {
+    const Host& mpi = *host();
+    if (blocking)
+        return mpi.Neighbor_alltoall(sent, 1, mpi.uint64, received, 1, mpi.uint64, comm) == MPI_SUCCESS;
+    MPI_Request request;
+    if (mpi.Ineighbor_alltoall(sent, 1, mpi.uint64, received, 1, mpi.uint64, comm, &request) != MPI_SUCCESS)
+        return false;
+    int done = 0;
+    MPI_Status status;
+    while (mpi.Test(&request, &done, &status) == MPI_SUCCESS && done == 0) sched_yield();
+    return done != 0;
+}
+
 }  // namespace
 
 std::optional<Neighbourhood> find_neighbourhood(MPI_Comm comm) {
@@ -82,6 +99,37 @@ std::optional<Neighbourhood> find_neighbourhood(MPI_Comm comm) {
                                                : false;
     if (!told) found.reset();
     return found;
+}
+
+bool native_blocks_in_order(MPI_Comm comm, bool blocking) {
+    constexpr int most_dimensions = 16;
+    const Host& mpi = *host();
+    int kind = MPI_UNDEFINED, dimensions = 0;
+    if (mpi.Topo_test(comm, &kind) != MPI_SUCCESS || kind != MPI_CART) return true;
+    if (mpi.Cartdim_get(comm, &dimensions) != MPI_SUCCESS) return true;
+    std::uint64_t sent[2 * most_dimensions], received[2 * most_dimensions];
+    bool present[2 * most_dimensions] = {};
+    bool doubled = false;
+    for (int dimension = 0; dimension < dimensions; ++dimension) {
+        int below = MPI_PROC_NULL, above = MPI_PROC_NULL;
+        if (mpi.Cart_shift(comm, dimension, 1, &below, &above) != MPI_SUCCESS) return true;
+        doubled |= below == above && below != MPI_PROC_NULL;
+        if (dimension >= most_dimensions) continue;
+        present[2 * dimension] = below != MPI_PROC_NULL;
+        present[2 * dimension + 1] = above != MPI_PROC_NULL;
+    }
+    if (!doubled) return true;
+    if (mpi.Neighbor_alltoall == nullptr || mpi.Ineighbor_alltoall == nullptr || dimensions > most_dimensions)
+        return false;
+    const int blocks = 2 * dimensions;
+    for (int block = 0; block < blocks; ++block) {
+        sent[block] = static_cast<std::uint64_t>(block);
+        received[block] = static_cast<std::uint64_t>(blocks);
+    }
+    if (!exchange_words(sent, received, comm, blocking)) return false;
+    for (int block = 0; block < blocks; ++block)
+        if (present[block] && received[block] != static_cast<std::uint64_t>(block ^ 1)) return false;
+    return true;
 }
 
 // Incoming messages in the order in which their senders number them: of a grid, what a neighbour sends

@@ -24,6 +24,13 @@ struct Neighbourhood {
 // Local; some microseconds. Null: `comm` has no topology, or MPI does not tell. Throws std::bad_alloc.
 std::optional<Neighbourhood> find_neighbourhood(MPI_Comm comm);
 
+// Whether the native library, too, gives blocks of a grid the places that the standard does. Some do not
+// where both neighbours of a rank are the same rank, in periodic dimensions of one or two: they exchange the
+// two blocks; and of one library the blocking calls may be right and the others wrong. Collective: where
+// `comm` has such a dimension, an exchange of a word with each neighbour. What this rank found; true where
+// there is nothing to find. Grids of more than 16 dimensions are not tried: false.
+bool native_blocks_in_order(MPI_Comm comm, bool blocking);
+
 // One side of a call: arrays with an entry per neighbour, or blocks that are alike.
 struct NeighbourSide {
     LetterArrays arrays;

@@ -116,6 +116,13 @@ bool keeps_order(const World& world, const CollectiveCall& call, const CallShape
     return self_driven.native_order;
 }
 
+// Whether a program would find the blocks of a grid now here, now there: the first calls are native, and of
+// blocking ones any. A persistent operation is ours in all its starts.
+bool keeps_blocks(const World& world, const CollectiveCall& call, const NonblockingState& state) {
+    return call.neighbours && !call.gathers && !call.persistent && !state.natively_in_order(call.blocking) &&
+           world.wanted(call.collective) != Wanted::algorithm;
+}
+
 }  // namespace
 
 bool look_at_neighbours(const CollectiveCall& call, Communicator& communicator, CallShape& shape) {
@@ -196,6 +203,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         return declined_on(Reason::not_set_up, shape.bytes);
     }
     NonblockingState& state = *self_driven.state;
+    if (keeps_blocks(world, call, state)) return declined_on(Reason::blocks, shape.bytes);
     std::shared_ptr<Lane> lane = state.lane();
     // A plan is made by all ranks or by none: in there they agree on whether the lane is broken.
     if (lane->broken() && !call.persistent) {

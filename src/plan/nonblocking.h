@@ -51,6 +51,8 @@ class NonblockingState {
     Decision decide(Collective collective, std::uint64_t bytes, bool stable = false);
     const Topology& topology() const { return topology_; }
     const Network& network() const { return network_; }
+    // As the ranks found together (neighbours.h).
+    bool natively_in_order(bool blocking) const { return natively_in_order_[blocking]; }
     // Links of a host to others that carry messages at the same time.
     std::uint64_t ports() const;
     std::uint32_t generation() const { return generation_; }
@@ -83,7 +85,8 @@ class NonblockingState {
     Network network_;
     std::uint32_t generation_ = 0;
     std::array<std::optional<Decisions>, collective_count> decided_;
-    std::optional<Decisions> stable_;  // of allreduces
+    std::optional<Decisions> stable_;           // of allreduces
+    bool natively_in_order_[2] = {true, true};  // of nonblocking calls, of blocking ones
     std::shared_ptr<Lane> lane_;
     struct PlanNumbers;
     std::shared_ptr<PlanNumbers> plans_;

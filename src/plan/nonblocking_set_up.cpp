@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "model/cost.h"
 #include "plan/attendance.h"
+#include "plan/neighbours.h"
 #include "plan/nonblocking.h"
 #include "plan/quiet_errors.h"
 #include "plan/requests.h"
@@ -133,9 +134,12 @@ std::shared_ptr<NonblockingState> NonblockingState::set_up(MPI_Comm comm, Commun
         communicator.record().carrier = name_of(carrier);
     }
     const Network known = world.network();
-    std::uint64_t most[3] = {!opened, known.latency_ns, known.bytes_per_second};
+    std::uint64_t most[5] = {!opened, known.latency_ns, known.bytes_per_second,
+                             !native_blocks_in_order(comm, false), !native_blocks_in_order(comm, true)};
     agree_on(comm, host()->max, most);
     if (most[0] != 0 || !ready) return nullptr;
+    state->natively_in_order_[false] = most[3] == 0;
+    state->natively_in_order_[true] = most[4] == 0;
     state->network_ = {most[1], most[2]};
     state->learn_network(comm);
     return state;

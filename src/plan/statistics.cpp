@@ -141,6 +141,8 @@ const char* text_of(Reason reason) {
             return "only the MPI library can combine this";
         case Reason::order:
             return "floating-point sums keep the MPI library's order (THALWEG_FLOAT_ORDER)";
+        case Reason::blocks:
+            return "the MPI library has an order of its own for the blocks of such a grid";
     }
     return "unknown";
 }

@@ -83,8 +83,9 @@ enum class Reason : std::uint8_t {
     not_set_up,   // no blocking collective has come by since the first of them
     reduction,    // an operation or a type that only the MPI library can combine
     order,        // THALWEG_FLOAT_ORDER: the bits of equal calls would differ
+    blocks,       // of a grid, where the native library has places of its own for them
 };
-inline constexpr int reason_count = 18;
+inline constexpr int reason_count = 19;
 const char* text_of(Reason reason);
 
 // 0, 1, 2-3, 4-7, …: class k > 0 holds sizes with k significant bits.
