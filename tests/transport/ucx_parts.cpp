@@ -290,6 +290,23 @@ TEST(ucx_port, refuses_directories_and_groups_that_do_not_fit) {
     EXPECT_EQ(port->make_channel(group, again), Status::ok);
 }
 
+// libucp looks through it once in a process: in one of its own.
+TEST(ucx_port, starts_in_a_process_that_cleared_its_environment) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const auto start = [] {
+        clearenv();
+        if (environ != nullptr) _exit(2);
+        UcxOptions options;
+        options.processes = 3;
+        options.transports = "self,tcp";
+        std::unique_ptr<UcxPort> port;
+        std::string why;
+        const Status status = UcxPort::open(options, port, why);
+        _exit(status != Status::ok ? 3 : environ != nullptr ? 4 : 0);
+    };
+    EXPECT_EXIT(start(), testing::ExitedWithCode(0), "");
+}
+
 // Before libucp complains of it, and before an operation fails for want of a socket.
 TEST(ucx_port, a_process_that_may_open_few_descriptors_has_none) {
     rlimit before = {};

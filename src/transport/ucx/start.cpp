@@ -12,9 +12,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "transport/ucx/channel.h"
+#include "transport/ucx/environment.h"
 #include "transport/ucx/port.h"
 
 namespace thalweg {
@@ -204,6 +206,10 @@ Status UcxPort::Impl::start(std::string& why) {
         return Status::unsupported;
     }
     const SignalsBlocked blocked;
+    // A worker looks through the whole environment for settings that nobody reads, and crashes where a
+    // program has none at all: clearenv() leaves a null.
+    std::optional<BorrowedEnvironment> empty;
+    if (environ == nullptr) empty.emplace(std::vector<Variable>());
     for (const std::string& device : devices) {
         rails_.push_back({device, nullptr, nullptr});
         addresses.emplace_back();
