@@ -63,10 +63,19 @@ bool ShmPort::Impl::take_answer(Peer& peer, const Frame& frame, const std::byte*
     shm::RemotePlace place;
     if (!shm::read_place(frame, payload, send->bytes, place)) return false;
     const shm::Protocol* const protocol = shm::find_protocol(frame.operation);
-    if (send->kind != Request::Kind::send || send->peer != &peer || !send->awaits_peer ||
-        send->protocol != nullptr || protocol == nullptr || protocol->push == nullptr ||
-        frame.bytes >= send->bytes)
+    if (send->kind != Request::Kind::send || send->peer != &peer || !send->awaits_peer || send->copying ||
+        protocol == nullptr || protocol->push == nullptr)
         return false;
+    if (send->protocol != nullptr) {
+        if (protocol != &shm::eager || frame.offset >= frame.bytes || frame.bytes > send->bytes) return false;
+        send->protocol = protocol;
+        send->done = frame.offset;
+        send->until = frame.bytes;
+        send->awaits_peer = false;
+        queue(*send);
+        return true;
+    }
+    if (frame.bytes >= send->bytes) return false;
     send->protocol = protocol;
     send->remote = frame.address;
     send->place = std::move(place);
@@ -149,6 +158,10 @@ bool ShmPort::Impl::copy_a_chunk() {
             const Status status =
                 (receives ? job.protocol->pull : job.protocol->push)(transfer, job.done, bytes, moved);
             const double taken_s = seconds(now_ns() - began_ns);
+            if (status == Status::unsupported && job.kind != Request::Kind::put && !job.peer->dead) {
+                take_the_ring(job);
+                return true;
+            }
             if (failed(status) || job.peer->dead) {
                 count_copies(-static_cast<std::int64_t>(job.until - job.done));
                 job.copying = false;
@@ -183,6 +196,53 @@ bool ShmPort::Impl::copy_a_chunk() {
         if (moved != 0) return true;
     }
     return false;
+}
+
+// The system does not copy between these two memories: what is left of this side's share goes through the
+// ring. Pre: it was taken out of the queue.
+void ShmPort::Impl::take_the_ring(Request& job) {
+    if (job.kind == Request::Kind::send) {
+        job.protocol = &shm::eager;
+        job.next_job = first_job_;
+        first_job_ = &job;
+        if (last_job_ == nullptr) last_job_ = &job;
+        ++jobs_;
+        return;
+    }
+    count_copies(-static_cast<std::int64_t>(job.until - job.done));
+    job.copying = false;
+    job.expected_s = 0;  // says nothing about a protocol
+    if (job.protocol->push != nullptr) {
+        job.left_over = job.until;
+        job.until = job.done;
+        if (!job.awaits_peer) ask_for_rest(job);
+        return;
+    }
+    // The sender has not heard of it yet.
+    Frame frame;
+    frame.kind = FrameKind::answer;
+    frame.other = job.remote_request;
+    frame.cookie = shm::Requests::cookie(job);
+    frame.operation = number_of(shm::eager);
+    frame.bytes = job.until = job.done;
+    job.protocol = &shm::eager;
+    job.awaits_peer = true;
+    write(*job.peer, frame);
+    if (job.done != 0) acknowledge(*job.peer, job.remote_request);
+}
+
+// Pre: the sender has done its own share, and waits for word of the receiver's.
+void ShmPort::Impl::ask_for_rest(Request& receive) {
+    Frame frame;
+    frame.kind = FrameKind::answer;
+    frame.other = receive.remote_request;
+    frame.cookie = shm::Requests::cookie(receive);
+    frame.operation = number_of(shm::eager);
+    frame.offset = receive.done;
+    frame.bytes = receive.left_over;
+    receive.left_over = 0;
+    receive.awaits_peer = true;
+    write(*receive.peer, frame);
 }
 
 // This side's share of the bytes is where it belongs.

@@ -171,8 +171,8 @@ bool ShmPort::Impl::take(Peer& peer, const Frame& frame, const std::byte* payloa
             Request* const receive = requests_.find(frame.other);
             if (receive == nullptr) return true;  // withdrawn
             if (receive->kind != Request::Kind::receive || receive->peer != &peer || !receive->awaits_peer ||
-                receive->protocol != &shm::eager || frame.offset > receive->bytes ||
-                frame.payload > receive->bytes - frame.offset)
+                receive->protocol == nullptr || receive->protocol->push == nullptr ||
+                frame.offset > receive->bytes || frame.payload > receive->bytes - frame.offset)
                 return false;
             receive->store(frame.offset, payload, frame.payload);
             return true;
@@ -184,7 +184,10 @@ bool ShmPort::Impl::take(Peer& peer, const Frame& frame, const std::byte* payloa
             const auto kind = frame.kind == FrameKind::pushed ? Request::Kind::receive : Request::Kind::send;
             if (request->kind != kind || request->peer != &peer || !request->awaits_peer) return false;
             request->awaits_peer = false;
-            if (!request->copying) finish(*request);
+            if (request->left_over != 0)
+                ask_for_rest(*request);
+            else if (!request->copying)
+                finish(*request);
             return true;
         }
         case FrameKind::recall:

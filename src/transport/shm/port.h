@@ -172,6 +172,8 @@ class ShmPort::Impl {
     void queue(shm::Request& request);
     void unqueue(shm::Request& request);
     bool copy_a_chunk();
+    void take_the_ring(shm::Request& job);
+    void ask_for_rest(shm::Request& receive);
     void copied(shm::Request& request);
     void finish(shm::Request& request);
     void fail(shm::Request& request, Status status);

@@ -62,7 +62,8 @@ struct Protocol {
     // How many bytes of a message, from its first on, the receiver copies; the sender copies the others.
     std::uint64_t (*receivers_share)(std::uint64_t bytes, const Load& receiver, const Load& sender);
     // Copies up to `bytes` bytes at `offset`: what the receiver does, what the sender does; null: nothing.
-    // Sets `done`, which is less where there was no room or no more. Errors: transport_failed.
+    // Sets `done`, which is less where there was no room or no more. Errors: transport_failed; unsupported:
+    // not from or to this memory, but the ring is left.
     Status (*pull)(const Transfer& transfer, std::uint64_t offset, std::size_t bytes, std::size_t& done);
     Status (*push)(const Transfer& transfer, std::uint64_t offset, std::size_t bytes, std::size_t& done);
 };

@@ -60,6 +60,9 @@ struct Request {
     // This side's share of the copy: bytes [done, until).
     const Protocol* protocol = nullptr;
     std::uint64_t done = 0, until = 0;
+    // Of a receive: bytes [done, left_over) of its share are to come through the ring, when the sender has
+    // done its own.
+    std::uint64_t left_over = 0;
     // Of a receive, for the choice: when it was decided, and how long the model thought that it would take.
     std::uint64_t decided_ns = 0;
     double expected_s = 0;

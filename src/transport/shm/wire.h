@@ -28,7 +28,8 @@ enum class FrameKind : std::uint32_t {
     // run, the payload says how they lie, or `address` is 0: only the sender reaches them.
     request,
     // To `other`: copy the bytes from `share` on, by `protocol`, to `address`; `cookie`: the receive. Payload
-    // and address as for a request.
+    // and address as for a request. A second one, when the sender has said `pushed`: the bytes from `offset`
+    // to `share`, which the receiver could not copy, through the ring.
     answer,
     piece,    // bytes of the message of receive `other`, at `share`
     pushed,   // to receive `other`: all that the sender had to copy is there
@@ -49,7 +50,7 @@ struct Frame {
     union {
         std::uint64_t arena =
             0;                 // request, answer: where `address` lies in the writer's arena, plus one; or 0
-        std::uint64_t offset;  // piece
+        std::uint64_t offset;  // piece; a second answer
     };
 };
 static_assert(sizeof(Frame) == frame_bytes);

@@ -118,7 +118,7 @@ using Case = void (*)(Job& job, const Arguments& arguments);
     CASE(exits)                                                                                  \
     CASE(many)                                                                                   \
     CASE(stream) CASE(protocol) CASE(refused) CASE(arena) CASE(shuffle) CASE(nonsense) CASE(mix) \
-        CASE(both_ways) CASE(faces) CASE(recalled) CASE(speed)
+        CASE(both_ways) CASE(faces) CASE(recalled) CASE(secret) CASE(speed)
 #define UCX_DECLARE(name) UCX_CASE(name);
 UCX_CASES(UCX_DECLARE)
 #undef UCX_DECLARE

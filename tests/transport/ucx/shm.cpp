@@ -85,6 +85,42 @@ UCX_CASE(refused) {
     }
 }
 
+// Memory that the system copies from and to for nobody, as little as a device's: what is sent from there, or
+// received into it, comes through the ring, whichever protocol was chosen. What lies elsewhere does not.
+UCX_CASE(secret) {
+    Node node(job);
+    const auto channel = node.channel({0, 0});
+    const int secret = static_cast<int>(syscall(SYS_memfd_secret, 0));
+    // Both ranks have it or neither.
+    void* const memory = secret < 0 || ftruncate(secret, 2 * large) != 0
+                             ? MAP_FAILED
+                             : mmap(nullptr, 2 * large, PROT_READ | PROT_WRITE, MAP_SHARED, secret, 0);
+    if (memory == MAP_FAILED) {
+        swap(job, *channel, large, 0, 1);
+        if (job.rank() == 0) std::puts("no secret memory here");
+        return;
+    }
+    const int peer = 1 - job.rank();
+    auto* const mine = static_cast<std::byte*>(memory);
+    for (std::uint32_t i = 0; i < 16; ++i) {
+        // By two bits of the round: whether rank 0's, and rank 1's, buffers are secret.
+        const bool hidden = (i >> job.rank() & 1) != 0;
+        Bytes open_sent(large), open_received(large);
+        std::byte* const sent = hidden ? mine : open_sent.data();
+        std::byte* const received = hidden ? mine + large : open_received.data();
+        const Bytes data = pattern(large, 2 * i + static_cast<std::uint32_t>(job.rank()));
+        std::memcpy(sent, data.data(), large);
+        std::memset(received, 0, large);
+        REQUIRE(channel->post_recv(0, peer, {i, 0}, received, large) == Status::ok);
+        REQUIRE(channel->post_send(1, peer, {i, 0}, sent, large, SendMode::buffered) == Status::ok);
+        finish_sleeping(*channel, 2);
+        const Bytes got(received, received + large);
+        REQUIRE(is_pattern(got, 2 * i + static_cast<std::uint32_t>(peer)));
+    }
+    munmap(memory, 2 * large);
+    close(secret);
+}
+
 // Messages out of memory that both have mapped; and memory that is given back is found again, as a whole.
 UCX_CASE(arena) {
     ShmOptions options;
