@@ -78,7 +78,7 @@ template <typename Field>
 bool store_text(Settings& settings, const Option& option, std::string_view value, std::string& why) {
     Field& field = field_at<Field>(settings, option);
     if (value.size() >= field.data.size() || value.find_first_of('\n') != std::string_view::npos) {
-        why = "one line of at most " + std::to_string(field.data.size() - 1) + " bytes";
+        why = "expected one line of at most " + std::to_string(field.data.size() - 1) + " bytes";
         return false;
     }
     field = Field(value);
@@ -86,7 +86,7 @@ bool store_text(Settings& settings, const Option& option, std::string_view value
 }
 
 // Stores a well-formed value; else returns false, with `why` set when there is more to say than the accepted
-// form.
+// form: what is wrong, as a sentence after a colon.
 bool store(Settings& settings, const Option& option, std::string_view value, std::string& why,
            OptionCheck check) {
     switch (option.kind) {
@@ -191,8 +191,8 @@ Status Settings::set(std::string_view variable, std::string_view value, Origin w
     }
     std::string detail;
     if (!store(*this, *option, value, detail, check)) {
-        why = std::string(variable) + "=" + std::string(value.substr(0, 80)) + " is not valid: expected " +
-              (detail.empty() ? accepted_form(*option) : detail);
+        why = std::string(variable) + "=" + std::string(value.substr(0, 80)) +
+              " is not valid: " + (detail.empty() ? "expected " + accepted_form(*option) : detail);
         return Status::invalid_argument;
     }
     origin[static_cast<std::size_t>(option - rows)] = who;

@@ -24,10 +24,18 @@ inline int mpi_error_of(Status status, int native_error) {
     }
 }
 
+// For people. Of messages whose sizes differ, which MPI forbids and many a library lets pass.
+inline const char* why_failed(Status status) {
+    return status == Status::mismatch
+               ? "a message has not the size that the counts and types here say. MPI demands that both ends "
+                 "agree; with THALWEG=off the MPI library may let it pass"
+               : describe(status);
+}
+
 // Says that `what` failed and calls the communicator's error handler, as MPI does; the code to return, where
 // the handler returns.
 inline int raise(MPI_Comm comm, const char* what, Status status, int native_error) {
-    THALWEG_LOG_AT(error, "%s failed: %s", what, describe(status));
+    THALWEG_LOG_AT(error, "%s failed: %s", what, why_failed(status));
     const int code = mpi_error_of(status, native_error);
     host()->Comm_call_errhandler(comm, code);
     return code;

@@ -322,7 +322,7 @@ int Ongoing::finish() {
     if (!failed(status_) && options_.stores) status_ = buffer_.store();
     int error = MPI_SUCCESS;
     if (failed(status_)) {
-        THALWEG_LOG_AT(error, "a collective failed: %s", describe(status_));
+        THALWEG_LOG_AT(error, "a collective failed: %s", why_failed(status_));
         error = mpi_error_of(status_, options_.lane->native_error());
         options_.lane->fail();
         const std::lock_guard lock(tally_mutex);

@@ -136,7 +136,7 @@ TEST(options, text_that_does_not_fit_is_refused) {
 
 TEST(options, algorithms_are_judged_by_whoever_knows_them) {
     const OptionCheck check = [](const Option& option, std::string_view value, std::string& why) {
-        why = "an algorithm for " + std::string(option.field);
+        why = "there is no such algorithm for " + std::string(option.field);
         return value == "chain";
     };
     Settings settings;
@@ -145,7 +145,7 @@ TEST(options, algorithms_are_judged_by_whoever_knows_them) {
     EXPECT_EQ(settings.set("THALWEG_BCAST", "native", Origin::program, why, check), Status::ok);
     EXPECT_EQ(settings.set("THALWEG_BCAST", "chain", Origin::program, why, check), Status::ok);
     EXPECT_EQ(settings.set("THALWEG_BCAST", "chian", Origin::program, why, check), Status::invalid_argument);
-    EXPECT_EQ(why, "THALWEG_BCAST=chian is not valid: expected an algorithm for bcast");
+    EXPECT_EQ(why, "THALWEG_BCAST=chian is not valid: there is no such algorithm for bcast");
     EXPECT_EQ(settings.bcast.view(), "chain");
     EXPECT_EQ(settings.set("THALWEG_BCAST", "", Origin::program, why, check), Status::ok);
     EXPECT_EQ(settings.bcast.view(), "auto");

@@ -38,6 +38,18 @@ TEST(verbs, an_unknown_verb_is_bad_usage_and_names_the_nearest) {
     EXPECT_EQ(shell(tool("2>/dev/null")).status, 2);
 }
 
+TEST(verbs, what_is_unknown_is_said_at_once_and_as_a_sentence) {
+    const Result bench = shell(tool("bench bcast --mpi mpitch 2>&1"));
+    EXPECT_EQ(bench.status, 2);
+    EXPECT_NE(bench.text.find("mpitch"), std::string::npos) << bench.text;
+    EXPECT_EQ(bench.text.find("predicted"), std::string::npos) << bench.text;
+    const Result run = shell(tool("run --bcast=chian /bin/true 2>&1"));
+    EXPECT_EQ(run.status, 2);
+    EXPECT_EQ(run.text.find("thalweg run: THALWEG_BCAST=chian is not valid: there is no algorithm \"chian\""),
+              0u)
+        << run.text;
+}
+
 TEST(verbs, run_help_has_every_option_with_its_unit) {
     const std::string text = shell(tool("run --help")).text;
     for (const Option& option : options()) {

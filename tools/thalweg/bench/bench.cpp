@@ -116,9 +116,15 @@ int draw(const std::vector<std::string>& files, const std::string& out) {
     return 1;
 }
 
-void add_shape_options(CLI::App& verb, Shape& shape) {
-    verb.add_option("--mpi", shape.mpi, "mpich, openmpi, impi, mpich-debian or openmpi-debian")
+// Said before anything is predicted or launched.
+void add_mpi_option(CLI::App& verb, Shape& shape) {
+    verb.add_option("--mpi", shape.mpi, "the MPI library")
+        ->check(CLI::IsMember({"mpich", "openmpi", "impi", "mpich-debian", "openmpi-debian"}))
         ->capture_default_str();
+}
+
+void add_shape_options(CLI::App& verb, Shape& shape) {
+    add_mpi_option(verb, shape);
     verb.add_option("--hosts", shape.hosts, "hosts of the lab; 0: this host without a lab")
         ->capture_default_str();
     verb.add_option("--ppn", shape.ppn, "ranks per host")->capture_default_str();
@@ -309,8 +315,7 @@ int bench_main(int argc, char** argv) {
     waiters->add_option("--out", waiting.out, "JSON lines to append to");
     AppsRequest application;
     auto* apps = app.add_subcommand("apps", "the applications, native and with Thalweg");
-    apps->add_option("--mpi", application.shape.mpi, "mpich, openmpi, impi, mpich-debian or openmpi-debian")
-        ->capture_default_str();
+    add_mpi_option(*apps, application.shape);
     apps->add_option("--hosts", application.shape.hosts, "hosts of the lab")
         ->check(CLI::Range(2, 64))
         ->capture_default_str();
