@@ -35,7 +35,7 @@ const char* name_of(const AppRow& row) {
 }
 
 std::string choose(const Request& request, const Call& call, const Topology& topology, const AppRow& row) {
-    if (call.faces) return row.native ? "spread:in_flight=0" : "spread";
+    if (call.faces) return row.native ? std::string(native_faces) : "spread";
     const std::string native = native_choice(request.family, call.collective, call.bytes, topology);
     if (row.native) return native;
     Selection selection;
@@ -126,7 +126,7 @@ void run_row(const Request& request, const Topology& topology, AppRow& row) {
                                            programs[static_cast<std::size_t>(rank)]));
         ReplayOptions options;
         options.progress = row.calls == Calls::agent ? Progress::agent : Progress::caller;
-        options.copies_at_once = row.native;
+        if (row.native) options.copies = native_model(request.family)->copies;
         options.trace_path = request.trace_path;
         PointResult result;
         result.outcome = replay(schedules, programs, topology, machine, options);
@@ -161,7 +161,10 @@ std::vector<AppRow> answer_app(const Request& request, const std::function<void(
                 row.hosts = topology.nodes();
                 row.bytes = bytes;
                 told(fmt::format("{} ranks, {} bytes, {}", ranks, bytes_text(bytes), kind.name));
-                if (ranks > 1) run_row(request, topology, row);
+                if (ranks > 1)
+                    run_row(request, topology, row);
+                else
+                    row.result.outcome.why = alone;
             }
     }
     return rows;
@@ -169,14 +172,22 @@ std::vector<AppRow> answer_app(const Request& request, const std::function<void(
 
 std::string json_line(const Request& request, const AppRow& row) {
     const Outcome& outcome = row.result.outcome;
-    nlohmann::ordered_json line = {{"app", request.app},           {"machine", request.machine.name},
-                                   {"mapping", request.mapping},   {"seed", request.seed},
-                                   {"ranks", row.ranks},           {"hosts", row.hosts},
-                                   {"bytes", row.bytes},           {"repeat", request.repeat},
-                                   {"family", request.family},     {"column", name_of(row)},
-                                   {"algorithms", row.algorithms}, {"simulated", row.seconds > 0},
-                                   {"seconds", row.seconds},       {"compute_seconds", row.compute_seconds}};
-    if (row.seconds > 0) {
+    nlohmann::ordered_json line = {{"app", request.app},
+                                   {"machine", request.machine.name},
+                                   {"mapping", request.mapping},
+                                   {"seed", request.seed},
+                                   {"ranks", row.ranks},
+                                   {"hosts", row.hosts},
+                                   {"bytes", row.bytes},
+                                   {"repeat", request.repeat},
+                                   {"family", request.family},
+                                   {"column", name_of(row)},
+                                   {"algorithms", row.algorithms},
+                                   {"simulated", outcome.why.empty()},
+                                   {"seconds", row.seconds},
+                                   {"compute_seconds", row.compute_seconds},
+                                   {"rails", request.machine.rails}};
+    if (outcome.why.empty()) {
         line["messages"] = outcome.messages;
         line["sent_bytes"] = outcome.bytes;
     } else {
@@ -203,7 +214,7 @@ void print_table(const Request& request, const std::vector<AppRow>& rows) {
                    bytes_text(row.bytes), name_of(row), duration_text(row.seconds),
                    duration_text(row.compute_seconds), duration_text(row.seconds > 0 ? visible : 0),
                    percent(all - visible, all), percent(first.seconds - row.seconds, first.seconds),
-                   row.seconds > 0 ? row.algorithms : row.result.outcome.why);
+                   row.result.outcome.why.empty() ? row.algorithms : row.result.outcome.why);
     }
     fmt::print(
         "\n  waits: an iteration less its computation. hidden, saved: of the first row's waiting, and of its "

@@ -17,6 +17,9 @@ constexpr std::pair<std::string_view, std::string_view> machines[] = {
 #include "sim/machines.inc"
 };
 
+constexpr unsigned most_of_a_level = 4096;  // switches or hosts that one level of a fabric joins
+constexpr unsigned most_hosts = 1u << 20, most_cores = 4096, most_rails = 64;
+
 // Reads the fields of one object; the first fault is kept as a sentence.
 class Reader {
   public:
@@ -33,7 +36,17 @@ class Reader {
         }
         const double value = (*found)["is"].get<double>();
         if (!(value >= 0)) fault(std::string("\"") + field + "\" must not be negative");
-        return value * scale;
+        constexpr double most = 1e15;  // nothing of a machine is that large, and integers hold it
+        if (value > most) fault(std::string("\"") + field + "\" is too large to be true");
+        return why_.empty() ? value * scale : 0;
+    }
+    // A whole number from `least` on.
+    unsigned count(const char* field, unsigned least, unsigned most) {
+        const double value = number(field);
+        if (why_.empty() && (value < least || value > most || value != std::floor(value)))
+            fault(std::string("\"") + field + "\" must be a whole number from " + std::to_string(least) +
+                  " to " + std::to_string(most));
+        return why_.empty() ? static_cast<unsigned>(value) : 0;
     }
     double positive(const char* field, double scale = 1) {
         const double value = number(field, scale);
@@ -51,11 +64,12 @@ class Reader {
         std::vector<unsigned> result;
         if (found != object_.end() && found->is_array())
             for (const Json& value : *found)
-                if (value.is_number_unsigned() && value.get<unsigned>() > 0)
+                if (value.is_number_unsigned() && value.get<std::uint64_t>() > 0 &&
+                    value.get<std::uint64_t>() <= most_of_a_level)
                     result.push_back(value.get<unsigned>());
-        if (result.size() != length)
+        if (result.size() != length || found->size() != length)
             fault(std::string("\"") + field + "\" must be a list of " + std::to_string(length) +
-                  " positive numbers");
+                  " whole numbers from 1 to " + std::to_string(most_of_a_level));
         return result;
     }
     void nothing_else() {
@@ -98,9 +112,18 @@ void read_fabric(Reader& reader, SimMachine& machine) {
 }  // namespace
 
 Status parse_machine(std::string_view json, SimMachine& machine, std::string& why) {
-    const Json object = Json::parse(json, nullptr, false, true);
+    Json object;
     why.clear();
-    if (object.is_discarded() || !object.is_object()) {
+    try {
+        object = Json::parse(json, nullptr, true, true);
+    } catch (const Json::exception& error) {  // "[json.exception.parse_error.101] parse error at line 3, ..."
+        const std::string_view text = error.what();
+        why = "no JSON: " + std::string(text.substr(std::min(text.find("] "), text.size() - 2) + 2));
+        for (char& letter : why)  // it quotes what it read
+            if (letter < ' ' || letter > '~') letter = '?';
+        return Status::invalid_argument;
+    }
+    if (!object.is_object()) {
         why = "a machine is a JSON object";
         return Status::invalid_argument;
     }
@@ -109,20 +132,20 @@ Status parse_machine(std::string_view json, SimMachine& machine, std::string& wh
     Reader reader(object, why);
     read.name = reader.text("name");
     read.text = reader.text("text");
-    read.hosts = static_cast<int>(reader.positive("hosts"));
-    read.cores_per_host = static_cast<int>(reader.positive("cores_per_host"));
+    read.hosts = static_cast<int>(reader.count("hosts", 1, most_hosts));
+    read.cores_per_host = static_cast<int>(reader.count("cores_per_host", 1, most_cores));
     read_fabric(reader, read);
-    read.rails = static_cast<unsigned>(reader.positive("rails"));
+    read.rails = reader.count("rails", 1, most_rails);
     read.link_rate = reader.positive("link_GBps", giga);
     read.flow_rate = reader.number("flow_GBps", giga);
     read.message_gap = reader.number("message_gap_us", micro);
-    read.flows_per_link = static_cast<unsigned>(reader.number("flows_per_link"));
+    read.flows_per_link = reader.count("flows_per_link", 0, most_hosts);
     read.burst_bytes = reader.number("burst_bytes");
     read.inter_latency = reader.positive("inter_latency_us", micro);
     read.kernel_bytes = reader.number("kernel_bytes");
     read.kernel_rate = reader.number("kernel_GBps", giga);
     read.inter_eager = static_cast<std::uint64_t>(reader.number("inter_eager_bytes"));
-    read.network_moves_bytes = reader.number("network_moves_bytes") != 0;
+    read.network_moves_bytes = reader.count("network_moves_bytes", 0, 1) != 0;
     read.intra_latency = reader.positive("intra_latency_us", micro);
     read.intra_eager = static_cast<std::uint64_t>(reader.number("intra_eager_bytes"));
     read.post_seconds = reader.number("post_us", micro);
@@ -140,6 +163,8 @@ Status parse_machine(std::string_view json, SimMachine& machine, std::string& wh
         static_cast<std::uint64_t>(read.hosts) >
             std::uint64_t{read.sizes[0]} * read.sizes[1] * read.sizes[2] * read.sizes[3])
         reader.fault("\"dragonfly\" has fewer places than \"hosts\" says");
+    if (why.empty() && read.host_copy_rate < read.copy_rate)
+        reader.fault("\"host_copy_GBps\" must not be less than \"copy_GBps\", which is one core's");
     // SimGrid's routers have one link to another group each.
     if (why.empty() && read.fabric == Fabric::dragonfly && read.sizes[0] > read.sizes[1] * read.sizes[2])
         reader.fault("\"dragonfly\" has more groups than a group has routers");

@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
         const std::vector<AppRow> rows = answer_app(request, told, why);
         if (const int status = finish(rows)) return status;
         for (const AppRow& row : rows)
-            if (row.seconds <= 0 && !row.result.given_up && row.ranks > 1) {
+            if (!row.result.outcome.why.empty() && !row.result.given_up && row.ranks > 1) {
                 fmt::print(stderr, "thalweg sim: {}\n", row.result.outcome.why);
                 return 1;
             }

@@ -23,7 +23,7 @@ struct Point {
     // Messages one exchange after another, as blocking calls of MPI do: see in_turn().
     bool in_turn = false;
     ReplayOptions options;
-    // A point that takes more is given up: wall seconds, and bytes of address space.
+    // A point that takes more is given up: seconds of a processor (0: no limit), and bytes of address space.
     unsigned most_seconds = 600;
     std::uint64_t most_memory = std::uint64_t{16} << 30;
 };

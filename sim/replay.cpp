@@ -1,13 +1,13 @@
 #include "sim/replay.h"
 
 #include <algorithm>
-#include <deque>
 #include <exception>
 #include <numeric>
 
 #include "sim/matching.h"
 #include "sim/memory.h"
 #include "sim/network.h"
+#include "sim/rank.h"
 #include "sim/trace.h"
 
 namespace thalweg::sim {
@@ -15,39 +15,6 @@ namespace {
 
 // Copies and reductions of fewer bytes take their time alone: they share no memory worth mentioning.
 constexpr std::uint64_t small_copy_bytes = 4096;
-
-// What a rank's core can be asked to do.
-enum class Work : std::uint8_t {
-    post_send,    // hand a message to the library
-    post_recv,    // tell the library where one goes
-    take_eager,   // copy a message that has arrived to its place
-    answer,       // match the announcement of a large message, and ask for it
-    start_large,  // the sender's part of that, where the network does not fetch by itself
-    copy_large,   // fetch a large message of this host
-    finish_recv,  // notice that a large message is there
-    finish_send,  // notice that one is gone
-    local         // copy or reduce
-};
-
-struct Task {
-    Work work;
-    std::uint32_t index;  // of the message; of a local step its id
-};
-
-struct Rank {
-    // What peers wait for goes first; then whole copies one by one, as the engine does one chunk between two
-    // looks at its messages.
-    std::deque<Task> messages, bulk;
-    std::uint64_t unfinished = 0;
-    double done = 0;
-    bool busy = false;      // the core is on a task
-    bool looping = false;   // run() is on the stack
-    std::size_t act = 0;    // of its program: the one that it is at
-    std::size_t posts = 0;  // tasks that the operation just started begins with
-    StepId waited = 0;      // up to here the steps that it waits for are complete
-    bool computing = false;
-    bool asleep = false;  // an agent with nothing to do
-};
 
 class Replay {
   public:
@@ -125,7 +92,17 @@ class Replay {
 
     void give(std::int32_t rank, Work what, std::uint32_t m) {
         Rank& of = ranks_[static_cast<std::size_t>(rank)];
-        (what == Work::copy_large && !options_.copies_at_once ? of.bulk : of.messages).push_back({what, m});
+        if (options_.copies == Copies::before_network && inside(message(m))) {
+            // Whoever matches a message copies it before it looks at anything else.
+            if (what == Work::copy_large)
+                of.host.push_front({what, m});
+            else
+                of.host.push_back({what, m});
+        } else if (what == Work::copy_large && options_.copies == Copies::behind_messages) {
+            of.bulk.push_back({what, m});
+        } else {
+            of.messages.push_back({what, m});
+        }
         work(static_cast<std::size_t>(rank));
     }
 
@@ -136,7 +113,7 @@ class Replay {
         if (rank.busy || rank.looping) return;
         if (rank.computing) {
             if (options_.progress == Progress::caller) return;
-            if (rank.asleep && !(rank.messages.empty() && rank.bulk.empty())) {
+            if (rank.asleep && !rank.idle()) {
                 rank.asleep = false;
                 if (machine_.agent_wake_seconds > 0) return occupy(r, machine_.agent_wake_seconds, [] {});
             }
@@ -145,10 +122,8 @@ class Replay {
         while (!rank.busy) {
             // A call that starts an operation posts and returns; a call that waits does what there is to do.
             const bool returns = !rank.computing && rank.posts == 0 && !waits(r);
-            if (!returns && !(rank.messages.empty() && rank.bulk.empty())) {
-                auto& queue = rank.messages.empty() ? rank.bulk : rank.messages;
-                const Task task = queue.front();
-                queue.pop_front();
+            if (!returns && !rank.idle()) {
+                const Task task = rank.next();
                 if (rank.posts > 0) --rank.posts;
                 begin(r, task);
             } else if (rank.computing || !go_on(r)) {

@@ -26,11 +26,16 @@ namespace thalweg::sim {
 // waits, or an agent on a core of its own.
 enum class Progress : std::uint8_t { caller, agent };
 
+// When a rank copies the large messages of its own host, each as a whole.
+enum class Copies : std::uint8_t {
+    behind_messages,  // as the engine: when nothing that a peer waits for is left to do
+    as_matched,       // in the order in which messages come, whichever way they come
+    before_network    // as libraries whose progress looks at the network only when the host has nothing
+};
+
 struct ReplayOptions {
     Progress progress = Progress::caller;
-    // Large messages of a host are copied whole as soon as they are matched, as MPI libraries do in their
-    // progress; not after what peers wait for, as the engine does.
-    bool copies_at_once = false;
+    Copies copies = Copies::behind_messages;
     // Every rank starts the operation, computes for so long, then waits. 0: a blocking call.
     double compute_seconds = 0;
     std::string trace_path;  // Chrome/Perfetto JSON of every step; empty: none

@@ -1,8 +1,9 @@
 """Simulates what docs/simulation.md shows beside the papers, and the curves. One file of JSON lines per table.
 
-    sim/reproduce.py --sim build/bin/thalweg-sim [TABLE...]     into sim/results/TABLE.jsonl
+    sim/reproduce.py --sim build/bin/thalweg-sim [TABLE...]     into sim/results/TABLE.jsonl, timeline.json
 """
 import argparse
+import json
 import pathlib
 import subprocess
 import sys
@@ -47,15 +48,18 @@ TABLES = {
                                               ("dane", (448,), ("--mapping", "cyclic")),
                                               ("gbe8", (96,), ()))],
     "alltoallv": [asks("alltoallv", "dane", (224, 448), ("4K", "32K", "512K"), ("auto", "mpich", "openmpi"))],
-    "windows": [asks("alltoallv", "dane", (112, 224, 448), ("4K", "32K", "512K"), (), "--rma")],
-    "halo": [asks("halo", "ib2304", (288, 2304), ("8K", "64K", "512K"), ("auto", "mpich"), "--cost"),
-             asks("halo", "ib2304", (2304,), ("64K", "512K"), ("auto", "mpich"), "--cost", "--rails", "4"),
+    "windows": [asks("alltoallv", "dane", (32, 64, 112, 224, 448), ("4K", "32K", "512K"), (), "--rma"),
+                asks("alltoallv", "dane", (896,), ("32K",), (), "--rma")],
+    "halo": [asks("halo", "ib2304", (288, 2304), ("8K", "64K", "512K"), ("auto", "mpich", "mvapich"), "--cost"),
+             asks("halo", "ib2304", (2304,), ("64K", "512K"), ("auto", "mpich", "mvapich"), "--cost", "--rails", "4"),
              asks("halo", "slingshot", (65536,), ("64K",), ("auto",), "--cost")],
     "apps": [asks("app stencil", "ib2304", (48, 2304), ("8K", "64K", "512K"), (), "--repeat", "3"),
              asks("app amr", "ib2304", (48, 2304), ("8K", "64K", "512K"), (), "--repeat", "3"),
              asks("app sort", "xc40", (48, 192), ("1M",), (), "--repeat", "2"),
              asks("app cg", "xc40", (48, 192), ("16K", "256K"), (), "--repeat", "2"),
-             asks("app fourier", "xc40", (48, 192), ("4K", "64K"))],
+             asks("app fourier", "xc40", (48, 192), ("4K", "64K")),
+             *(asks(f"app {app}", "ib2304", (2304,), ("64K", "512K"), (), "--repeat", "3", "--mpi", "mvapich", "--rails", rails)
+               for app in ("stencil", "amr") for rails in ("1", "4"))],
     "curves": [asks(collective, "slingshot", ranks, sizes, algorithms, "--cost", "--most-seconds", "200")
                for collective, ranks, sizes, algorithms in (
                    ("bcast", (1024, 8192, 65536), ("1K", "1M"), ("binomial", "node_leader(intra=binomial,inter=binomial)")),
@@ -63,16 +67,35 @@ TABLES = {
                    ("allreduce", (1024, 8192), ("1K",), ("recursive_doubling",)),
                    ("allgather", (1024, 8192), ("8",), ("bruck",)))],
     "squares": [asks("allgather", "ib2304", (144, 288, 576, 1152), ("1K",), ("ring", "spread"), "--cost"),
-                asks("allgather", "ib2304", (2304, 4608), ("1K",), ("ring",), "--cost")],
+                asks("allgather", "ib2304", (2304, 4608), ("1K",), ("ring",), "--cost"),
+                asks("allgather", "slingshot", (1024, 4096, 8064), ("1K",), ("ring",), "--cost"),
+                asks("allgather", "slingshot", (1024, 2048), ("1K",), ("spread",), "--cost"),
+                asks("allgather", "slingshot", (16384,), ("1K",), ("ring", "spread"), "--cost"),
+                asks("allgather", "slingshot", (32768, 65536), ("1K",), ("spread",), "--cost")],
 }
+# The timeline of the page's picture.
+TIMELINE = asks("bcast", "lab-100", (4,), ("1M",), ("chain:chunk_bytes=128K",), "--per-host", "1")
+
+
+def timeline(program):
+    """The steps of one operation; arrows of messages are left out."""
+    path = ROOT / "sim/results/timeline.json"
+    subprocess.run([program, *TIMELINE, "--trace", str(path)], check=True, capture_output=True)
+    events = [event for event in json.loads(path.read_text(encoding="utf-8"))["traceEvents"] if event["ph"] in "be"]
+    lines = ",\n".join(json.dumps(event) for event in events)
+    path.write_text(f'{{"displayTimeUnit": "ns", "traceEvents": [\n{lines}\n]}}\n', encoding="utf-8")
+    print(f"timeline: {len(events)} events")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sim", required=True, help="the program thalweg-sim")
-    parser.add_argument("tables", nargs="*", default=list(TABLES))
+    parser.add_argument("tables", nargs="*", default=[*TABLES, "timeline"])
     arguments = parser.parse_args()
     for table in arguments.tables:
+        if table == "timeline":
+            timeline(arguments.sim)
+            continue
         if table not in TABLES:
             sys.exit(f"there is no table {table}; known: {', '.join(TABLES)}")
         lines = []

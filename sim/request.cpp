@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "select/select.h"
 #include "sim/apps.h"
+#include "sim/natives.h"
 
 namespace thalweg::sim {
 namespace {
@@ -48,7 +49,9 @@ void describe(CLI::App& app, Text& text, Request& request) {
         ->capture_default_str();
     app.add_flag("--list-machines", text.list_machines, "the machines that are built in, and no more");
     app.add_option("--ranks", text.ranks, "numbers of ranks, with commas: 448 or 112,448,1792");
-    app.add_option("--per-host", request.per_host, "ranks per host (default: one per core)");
+    app.add_option("--per-host", request.per_host,
+                   "ranks per host, one per core at most (default: that many)")
+        ->check(CLI::Range(1, 65536));
     app.add_option(
         "--bytes", text.bytes,
         "sizes, with commas: 64K,1M,16M; of the whole message (allgather: of a rank's block; "
@@ -59,9 +62,10 @@ void describe(CLI::App& app, Text& text, Request& request) {
     app.add_option("--seed", request.seed, "of the permuted mapping")->capture_default_str();
     app.add_option(
         "--algorithm", request.columns,
-        "a column: auto (what Thalweg would choose), mpich or openmpi (models of their defaults), or "
-        "an algorithm with its parameters; may be repeated (default: auto, mpich and openmpi)");
-    app.add_option("--mpi", request.family, "the MPI that Thalweg leaves calls to: mpich or openmpi")
+        "a column: auto (what Thalweg would choose), mpich, openmpi or, of faces, mvapich (models of their "
+        "defaults), or an algorithm with its parameters; may be repeated (default: auto, mpich and openmpi)");
+    app.add_option("--mpi", request.family,
+                   "the MPI that Thalweg leaves calls to: mpich, openmpi or, of faces, mvapich")
         ->default_val("mpich");
     app.add_option("--rate", text.rate, "payload rate of a link instead of the machine's: 100mbit, 12GB/s");
     app.add_option("--rails", text.rails, "links per host instead of the machine's")
@@ -86,7 +90,7 @@ void describe(CLI::App& app, Text& text, Request& request) {
     app.add_flag("--cost", request.cost, "also what building and simulating took on this machine");
     app.add_flag("--quiet", request.quiet, "no progress on standard error");
     app.add_option("--most-seconds", request.most_seconds,
-                   "give a point up, and print the cost model instead")
+                   "of a processor, after which a point is given up and the cost model printed; 0: no limit")
         ->default_val(600);
     app.add_option("--most-memory", text.memory, "the same for bytes of memory")->capture_default_str();
 }
@@ -111,8 +115,38 @@ std::string read_lists(const Text& text, Request& request) {
         request.bytes.push_back(*size);
     }
     if (request.ranks.empty()) return "--ranks is missing";
+    if (request.collective == Collective::barrier && !request.bytes.empty())
+        return "--bytes is not of barrier";
     if (request.bytes.empty() && request.collective != Collective::barrier) return "--bytes is missing";
     if (request.bytes.empty()) request.bytes = {0};
+    return {};
+}
+
+// What does not fit together; a sentence, or an empty text.
+std::string read_limits(const Request& request) {
+    if (request.per_host > request.machine.cores_per_host)
+        return "--per-host " + std::to_string(request.per_host) + ": a host of " + request.machine.name +
+               " has " + std::to_string(request.machine.cores_per_host) +
+               " cores, and ranks that share one are not modelled";
+    constexpr std::uint64_t most = std::uint64_t{1} << 40;
+    const bool by_rank =
+        request.collective == Collective::allgather || request.collective == Collective::alltoallv;
+    for (const std::uint64_t bytes : request.bytes)
+        for (const int ranks : request.ranks)
+            if (bytes > most / (by_rank && !request.halo ? static_cast<std::uint64_t>(ranks) : 1))
+                return "--bytes " + bytes_text(bytes) + " among " + std::to_string(ranks) +
+                       " ranks: no rank has room for more than 1 TiB";
+    return {};
+}
+
+// Options that the question has no place for.
+std::string read_kind(const CLI::App& app, const Request& request) {
+    constexpr const char* of_schedules[] = {"--algorithm", "--overlap", "--in-turn", "--trace", "--cost"};
+    for (const char* option : of_schedules)
+        if (app.count(option) > 0 && (!request.app.empty() || request.rma))
+            return std::string(option) + " is not of " + (request.rma ? "--rma" : "app");
+    if (app.count("--sweep") > 0 && request.app.empty()) return "--sweep is of app";
+    if (app.count("--repeat") > 0 && request.rma) return "--repeat is not of --rma";
     return {};
 }
 
@@ -131,12 +165,16 @@ std::string read_columns(Request& request) {
     for (const std::string& column : request.columns) {
         Choice choice;
         std::string why;
-        if (column != "auto" && column != "mpich" && column != "openmpi" &&
+        if (column != "auto" && native_model(column) == nullptr &&
             failed(parse_choice(request.collective, column, choice, why)))
             return why;
     }
-    if (request.family != "mpich" && request.family != "openmpi")
-        return "--mpi " + request.family + " is not valid: expected mpich or openmpi";
+    if (native_model(request.family) == nullptr)
+        return "--mpi " + request.family + " is not valid: expected mpich, openmpi or mvapich";
+    const bool faces = request.halo || request.app == "stencil" || request.app == "amr";
+    if (!faces && native_choice(request.family, request.collective, 8, Topology::single_node(2)).empty())
+        return "--mpi " + request.family + ": no model of its " +
+               (request.app.empty() ? std::string(name_of(request.collective)) : request.app);
     if (!request.trace_path.empty() &&
         request.columns.size() * request.ranks.size() * request.bytes.size() != 1)
         return "--trace shows one operation: give one --algorithm, one --ranks and one --bytes";
@@ -187,9 +225,9 @@ std::optional<int> parse_request(int argc, char** argv, Request& request) {
     const std::optional<Collective> collective =
         request.halo || !request.app.empty() ? Collective::alltoallv : collective_named(text.collective);
     if (!collective)
-        return mistake(text.collective.empty() ? "which operation? bcast, allgather, allreduce or barrier"
-                                               : "there is no simulation of " + text.collective +
-                                                     "; known: bcast, allgather, allreduce, barrier");
+        return mistake(text.collective.empty()
+                           ? "which operation? bcast, allgather, allreduce or barrier"
+                           : "there is no simulation of " + text.collective + "; known: " + operations());
     request.collective = *collective;
     if (request.rma && text.collective != "alltoallv") return mistake("--rma is of alltoallv");
     std::string why;
@@ -208,7 +246,9 @@ std::optional<int> parse_request(int argc, char** argv, Request& request) {
     }
     if (text.rails > 0) request.machine.rails = text.rails;
     if (request.per_host <= 0) request.per_host = request.machine.cores_per_host;
+    if (why = read_kind(app, request); !why.empty()) return mistake(why);
     if (why = read_lists(text, request); !why.empty()) return mistake(why);
+    if (why = read_limits(request); !why.empty()) return mistake(why);
     if (why = read_columns(request); !why.empty()) return mistake(why);
     if (!text.tuning.empty())
         if (why = read_table(text.tuning, request); !why.empty()) return mistake(why);

@@ -17,19 +17,18 @@ namespace {
 
 constexpr double picoseconds_per_second = 1e12;
 
-// The exchanged faces, as an alltoallv of few pairs: ours in its standard form, natives with all messages at
-// once (their neighbourhood collectives post everything and wait).
+// The exchanged faces, as an alltoallv of few pairs: ours in its standard form, natives as they do it.
 void choose_halo(Row& row) {
-    const bool native = row.column == "mpich" || row.column == "openmpi";
-    row.native = native;
-    row.algorithm = native ? "spread:in_flight=0" : row.column == "auto" ? "spread" : row.column;
+    const bool native = native_model(row.column) != nullptr;
+    if (native) row.family = row.column;
+    row.algorithm = native ? std::string(native_faces) : row.column == "auto" ? "spread" : row.column;
     row.reason = native ? "the native default" : row.column == "auto" ? "the standard form" : "asked for";
 }
 
 // What a column runs: a text that parse_choice reads, or why nothing can.
 void choose(const Request& request, const Selector& selector, const Topology& topology, Row& row) {
-    if (row.column == "mpich" || row.column == "openmpi") {
-        row.native = true;
+    if (native_model(row.column) != nullptr) {
+        row.family = row.column;
         row.algorithm = native_choice(row.column, request.collective, row.bytes, topology);
         row.reason = row.algorithm.empty() ? "no model of this native operation" : "the native default";
         return;
@@ -43,8 +42,9 @@ void choose(const Request& request, const Selector& selector, const Topology& to
     row.reason = decision.reason;
     row.algorithm = decision.choice ? to_text(*decision.choice)
                                     : native_choice(request.family, request.collective, row.bytes, topology);
-    row.native = !decision.choice;
-    if (!decision.choice) row.reason = "left to " + request.family + ": " + decision.reason;
+    if (decision.choice) return;
+    row.family = request.family;
+    row.reason = "left to " + request.family + ": " + decision.reason;
 }
 
 Hidden hide(Point point, const Topology& topology, const SimMachine& machine, double pure_mean) {
@@ -65,7 +65,7 @@ Hidden hide(Point point, const Topology& topology, const SimMachine& machine, do
 void run_row(const Request& request, const Topology& topology, Row& row) {
     Choice choice;
     std::string why;
-    if (row.algorithm.empty() || row.ranks < 2) return;
+    if (row.algorithm.empty()) return;
     if (failed(parse_choice(request.collective, row.algorithm, choice, why))) {
         row.reason = why;
         return;
@@ -88,8 +88,8 @@ void run_row(const Request& request, const Topology& topology, Row& row) {
     point.bytes = row.bytes;
     point.halo = request.halo;
     point.repeat = request.repeat;
-    point.in_turn = request.in_turn;
-    point.options.copies_at_once = row.native;
+    point.in_turn = request.in_turn || (!request.overlap && native_in_turn(row.family, request.collective));
+    if (!row.family.empty()) point.options.copies = native_model(row.family)->copies;
     point.options.trace_path = request.trace_path;
     point.most_seconds = request.most_seconds;
     point.most_memory = request.most_memory;
@@ -136,7 +136,10 @@ std::vector<Row> answer(const Request& request, const std::function<void(const s
                 row.limit_seconds =
                     static_cast<double>(wire_limit(request.collective, bytes, topology, selection.machine)) /
                     picoseconds_per_second;
-                if (request.halo) {
+                if (ranks < 2) {
+                    row.limit_seconds = 0;
+                    row.reason = alone;
+                } else if (request.halo) {
                     row.limit_seconds = halo_limit(topology, bytes, request.machine);
                     choose_halo(row);
                 } else {

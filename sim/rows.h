@@ -21,7 +21,7 @@ struct Row {
     std::string column;     // as asked for
     std::string algorithm;  // what ran; empty: nothing could
     std::string reason;     // why it was chosen, or could not run
-    bool native = false;    // what ran is the native library's: its copies are made as messages are matched
+    std::string family;     // of the native library whose model ran; empty: Thalweg's
     int ranks = 0, hosts = 0;
     std::uint64_t bytes = 0;
     bool simulated = false;  // false with seconds > 0: from the cost model
@@ -31,6 +31,9 @@ struct Row {
     PointResult result;
     std::optional<Hidden> hidden;
 };
+
+// Why there is nothing to simulate.
+inline constexpr const char* alone = "one rank has nobody to talk to";
 
 // "1.25 ms"; "-" for none.
 std::string duration_text(double seconds);

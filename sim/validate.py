@@ -1,7 +1,11 @@
-"""Simulates what the lab has measured: every column of bench/results that is a schedule of ours, on the lab's machine
-at the link rate of that very lab. Writes one line per point and MPI with the measured minimum beside the simulation.
+"""Simulates what has been measured, and writes the measured minimum beside the simulated time, a line per point.
 
-    sim/validate.py --sim build/bin/thalweg-sim [--out sim/results/lab.jsonl]
+    lab.jsonl      every column of bench/results that is a schedule of ours, on several hosts of the lab, at the link
+                   rate that was measured when that lab came up
+    natives.jsonl  what MPICH and Open MPI do by default there, by their models
+    onehost.jsonl  schedules of ours among ranks of one host
+
+    sim/validate.py --sim build/bin/thalweg-sim [lab natives onehost]     into sim/results
 """
 import argparse
 import collections
@@ -12,36 +16,101 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # A nonblocking collective that is waited for at once runs the schedule of the blocking one.
 COLLECTIVES = {"bcast": "bcast", "ibcast": "bcast", "allgather": "allgather", "iallgather": "allgather",
-               "allreduce": "allreduce", "iallreduce": "allreduce"}
+               "allreduce": "allreduce", "iallreduce": "allreduce", "alltoallv": "alltoallv"}
 MACHINES = {"100mbit": "lab-100", "50mbit": "lab-50"}
+NATIVES = ("mpich", "openmpi")
+# What a model's choice is called where the lab forces the native library to take it.
+FORCED = {"mpich": {"binomial": "binomial", "node_leader(intra=binomial,inter=binomial)": "smp",
+                    "scatter_ring": "flat_scatter_ring", "scatter_recursive_doubling": "scatter_recursive_doubling",
+                    "ring": "ring", "standard_exchange": "recursive_doubling", "bruck": "brucks",
+                    "recursive_doubling": "recursive_doubling", "rabenseifner": "reduce_scatter_allgather"},
+          "openmpi": {"linear": "basic_linear", "standard_exchange": "recursive_doubling", "bruck": "bruck",
+                      "rabenseifner": "rabenseifner", "recursive_doubling": "recursive_doubling"}}
 
 
-def measured(results):
-    """(collective, shape, nominal rate, bytes, algorithm, mpi) -> the samples' number, minimum and link rate."""
-    points = {}
+def rows(results):
     for path in sorted(results.glob("*.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
-            context = row.get("context", {})
-            rate = context.get("settings", {}).get("THALWEG_LAB_RATE_BYTES_PER_S")
-            if (not row.get("algorithm") or not row.get("seconds") or rate is None or context.get("hosts", 1) < 2
-                    or context.get("rate") not in MACHINES or context.get("rails", 1) != 1
-                    or row["collective"] not in COLLECTIVES):
-                continue
-            key = (row["collective"], context["shape"], context["rate"], row["bytes"], row["algorithm"],
-                   context["mpi_name"])
-            count, least, rates = points.get(key, (0, float("inf"), []))
-            points[key] = (count + len(row["seconds"]), min([least, *row["seconds"]]), [*rates, float(rate)])
+            if row.get("collective") in COLLECTIVES and row.get("seconds"):
+                yield row
+
+
+def dense(row):
+    """All pairs alike, as the simulated alltoallv."""
+    return row["collective"] != "alltoallv" or row["exchange"]["pattern"] == "dense"
+
+
+def in_lab(row):
+    """The link rate that was measured; None: not from several hosts of one link each."""
+    context = row["context"]
+    rate = context.get("settings", {}).get("THALWEG_LAB_RATE_BYTES_PER_S")
+    if rate is None or context.get("hosts", 1) < 2 or context.get("rate") not in MACHINES or context.get("rails", 1) != 1:
+        return None
+    return float(rate)
+
+
+def measured(results):
+    """(collective, shape, nominal rate, bytes, algorithm, mpi) -> the samples' number, minimum and link rates."""
+    points = {}
+    for row in rows(results):
+        rate, context = in_lab(row), row["context"]
+        if not row.get("algorithm") or rate is None or not dense(row):
+            continue
+        key = (row["collective"], context["shape"], context["rate"], row["bytes"], row["algorithm"],
+               context["mpi_name"])
+        count, least, rates = points.get(key, (0, float("inf"), []))
+        points[key] = (count + len(row["seconds"]), min([least, *row["seconds"]]), [*rates, rate])
+    return points
+
+
+def measured_natives(results):
+    """(collective, shape, nominal rate, bytes, mpi) -> the same of the blocking default, and the minima of the
+    algorithms that were forced, by their native names."""
+    points = {}
+    for row in rows(results):
+        rate, context = in_lab(row), row["context"]
+        blocking = "native" if COLLECTIVES[row["collective"]] == row["collective"] else "native blocking"
+        name = row["column"].removeprefix(blocking).strip()
+        if rate is None or not dense(row) or context["mpi_name"] not in NATIVES or not row["column"].startswith(blocking):
+            continue
+        key = (COLLECTIVES[row["collective"]], context["shape"], context["rate"], row["bytes"], context["mpi_name"])
+        point = points.setdefault(key, {"samples": 0, "seconds": float("inf"), "rates": [], "forced": {}})
+        if name:
+            point["forced"][name] = min(row["seconds"] + [point["forced"].get(name, float("inf"))])
+            continue
+        point["samples"] += len(row["seconds"])
+        point["seconds"] = min([point["seconds"], *row["seconds"]])
+        point["rates"].append(rate)
+    return {key: point for key, point in points.items() if point["samples"]}
+
+
+def measured_onehost(results):
+    """(collective, ranks, bytes, algorithm, mpi) -> the samples' number and minimum."""
+    points = {}
+    for row in rows(results):
+        context = row["context"]
+        if not row.get("algorithm") or context.get("hosts") != 1 or context.get("rate") or not dense(row):
+            continue
+        key = (row["collective"], context["ranks"], row["bytes"], row["algorithm"], context["mpi_name"])
+        count, least = points.get(key, (0, float("inf")))
+        points[key] = (count + len(row["seconds"]), min([least, *row["seconds"]]))
     return points
 
 
 def question(key, rates):
     """The command line that asks for a point, without the program's name."""
-    collective, shape, nominal, size, algorithm, _ = key
+    collective, shape, nominal, size, algorithm = key[:5]
     hosts, per_host = (int(part) for part in shape.split("x"))
     rate = sorted(rates)[len(rates) // 2]
     return [COLLECTIVES[collective], "--machine", MACHINES[nominal], "--rate", f"{rate:.1f}B/s",
             "--ranks", str(hosts * per_host), "--per-host", str(per_host), "--bytes", str(size),
+            "--algorithm", algorithm, "--json", "--quiet"]
+
+
+def question_onehost(key):
+    collective, ranks, size, algorithm, _ = key
+    return [COLLECTIVES[collective], "--machine", "one-host", "--ranks", str(ranks), "--bytes", str(size),
             "--algorithm", algorithm, "--json", "--quiet"]
 
 
@@ -51,27 +120,52 @@ def simulated(program, command, memory):
         done = subprocess.run([program, *command], check=True, capture_output=True, text=True, timeout=300)
         row = json.loads(done.stdout)
         assert row["simulated"], row
-        memory[key] = row["seconds"]
+        memory[key] = row
     return memory[key]
 
 
-def rows_of(program, results):
+def lab_rows(program, results):
     memory = collections.OrderedDict()
     for key, (count, least, rates) in sorted(measured(results).items()):
         collective, shape, nominal, size, algorithm, mpi = key
         yield {"collective": collective, "shape": shape, "rate": nominal, "bytes": size, "algorithm": algorithm,
                "mpi": mpi, "samples": count, "measured_seconds": least,
-               "simulated_seconds": simulated(program, question(key, rates), memory)}
+               "simulated_seconds": simulated(program, question(key, rates), memory)["seconds"]}
+
+
+def native_rows(program, results):
+    memory = collections.OrderedDict()
+    for key, point in sorted(measured_natives(results).items()):
+        collective, shape, nominal, size, mpi = key
+        row = simulated(program, question(key, point["rates"]), memory)
+        yield {"collective": collective, "shape": shape, "rate": nominal, "bytes": size, "mpi": mpi,
+               "samples": point["samples"], "measured_seconds": point["seconds"], "algorithm": row["algorithm"],
+               "forced_seconds": point["forced"].get(FORCED[mpi].get(row["algorithm"])),
+               "simulated_seconds": row["seconds"]}
+
+
+def onehost_rows(program, results):
+    memory = collections.OrderedDict()
+    for key, (count, least) in sorted(measured_onehost(results).items()):
+        collective, ranks, size, algorithm, mpi = key
+        yield {"collective": collective, "ranks": ranks, "bytes": size, "algorithm": algorithm, "mpi": mpi,
+               "samples": count, "measured_seconds": least,
+               "simulated_seconds": simulated(program, question_onehost(key), memory)["seconds"]}
+
+
+TABLES = {"lab": lab_rows, "natives": native_rows, "onehost": onehost_rows}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sim", required=True, help="the program thalweg-sim")
-    parser.add_argument("--out", default=ROOT / "sim/results/lab.jsonl", type=pathlib.Path)
+    parser.add_argument("--out", default=ROOT / "sim/results", type=pathlib.Path, help="a folder")
+    parser.add_argument("tables", nargs="*", choices=[*TABLES, []], default=list(TABLES))
     arguments = parser.parse_args()
-    with open(arguments.out, "w", encoding="utf-8") as file:
-        for row in rows_of(arguments.sim, ROOT / "bench/results"):
-            file.write(json.dumps(row) + "\n")
+    for name in arguments.tables:
+        lines = [json.dumps(row) for row in TABLES[name](arguments.sim, ROOT / "bench/results")]
+        (arguments.out / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        print(f"{name}: {len(lines)} points")
 
 
 if __name__ == "__main__":

@@ -14,12 +14,13 @@ namespace thalweg::sim {
 struct WindowsRow {
     std::string why;  // empty: simulated
     int ranks = 0, hosts = 0;
-    std::uint64_t bytes = 0;  // from each rank to each
-    double messages = 0;      // the puts, all pairs at once
-    double synchronised = 0;  // three barriers: one, and two fences
-    double agreed = 0;        // displacements of all pairs, addresses and keys of all ranks
-    double registered = 0;    // the receive buffer, and the reverse when the window is freed
-    double alltoallv = 0;     // the native operation instead
+    std::uint64_t bytes = 0;        // from each rank to each
+    double messages = 0;            // the puts, all pairs at once
+    double synchronised = 0;        // three barriers: one, and two fences
+    double agreed = 0;              // displacements of all pairs, addresses and keys of all ranks
+    double registered = 0;          // the receive buffer, and the reverse when the window is freed
+    double registered_in_turn = 0;  // the same if a host's kernel serves one process after another
+    double alltoallv = 0;           // the native operation instead
 
     double per_plan() const { return messages + synchronised; }
     double per_call() const { return per_plan() + agreed + registered; }

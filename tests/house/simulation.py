@@ -23,13 +23,22 @@ subprocess.run([sys.executable, "-B", root / "sim/document.py", "--check"], chec
 
 measured = validate.measured(root / "bench/results")
 lab, wrong, stale = read("lab"), [], "run python3 sim/validate.py --sim build/bin/thalweg-sim, then sim/document.py"
+default, alone = validate.measured_natives(root / "bench/results"), validate.measured_onehost(root / "bench/results")
+for row in read("natives"):
+    now = default.get(tuple(row[field] for field in ("collective", "shape", "rate", "bytes", "mpi")))
+    if now is None or (now["samples"], now["seconds"]) != (row["samples"], row["measured_seconds"]):
+        wrong.append(f"natives: {row}; now {now}")
+for row in read("onehost"):
+    now = alone.get(tuple(row[field] for field in ("collective", "ranks", "bytes", "algorithm", "mpi")))
+    if now != (row["samples"], row["measured_seconds"]):
+        wrong.append(f"onehost: {row}; now {now}")
 for row in lab:
     key = tuple(row[field] for field in ("collective", "shape", "rate", "bytes", "algorithm", "mpi"))
     now = measured.pop(key, None)
     if now is None or now[:2] != (row["samples"], row["measured_seconds"]):
         wrong.append(f"{' '.join(map(str, key))}: {row['samples']} samples, {row['measured_seconds']} s; now {now}")
 if wrong:
-    sys.exit("sim/results/lab.jsonl does not tell what bench/results do; " + stale + "\n" + "\n".join(wrong[:5]))
+    sys.exit("sim/results do not tell what bench/results do; " + stale + "\n" + "\n".join(wrong[:5]))
 print(f"{len(lab)} points are those of bench/results")
 if measured:
     print(f"remark: {len(measured)} points of bench/results are not simulated; {stale}")
@@ -49,7 +58,7 @@ def native(row):
     """The column of a row that a native library ran: its copies are made in another order."""
     if row["reason"].startswith("left to "):
         return row["reason"].split()[2].rstrip(":")
-    return row["column"] if row["column"] in ("mpich", "openmpi") else None
+    return row["column"] if row["column"] in ("mpich", "openmpi", "mvapich") else None
 
 
 looked = 0
@@ -61,17 +70,31 @@ for row in quick[:: max(1, len(quick) // 12)]:
     if again["seconds"] != row["simulated_seconds"]:
         sys.exit(f"{key}: simulated in {again['seconds']} s, but sim/results/lab.jsonl says {row['simulated_seconds']}; {stale}")
     looked += 1
+for row in read("natives")[::9]:
+    (again,) = asked(validate.question((row["collective"], row["shape"], row["rate"], row["bytes"], row["mpi"]),
+                                       default[row["collective"], row["shape"], row["rate"], row["bytes"], row["mpi"]]["rates"]))
+    if again["seconds"] != row["simulated_seconds"]:
+        sys.exit(f"natives: {row}: now {again['seconds']} s; {stale}")
+    looked += 1
 for name in reproduce.TABLES:
     # By the algorithm that ran: what would be chosen today is the selector's affair, and its tests'.
     small = [row for row in read(name) if row["simulated"] and row["ranks"] <= 64 and "overlap" not in row]
     for row in small[:: max(1, len(small) // 4)]:
         if "app" in row:
             again = asked(["app", row["app"], "--machine", row["machine"], "--ranks", str(row["ranks"]), "--bytes",
-                           str(row["bytes"]), "--repeat", str(row["repeat"]), "--json", "--quiet"])
+                           str(row["bytes"]), "--repeat", str(row["repeat"]), "--mpi", row["family"], "--json", "--quiet"])
             same = [line["seconds"] for line in again if line["column"] == row["column"]]
             if same != [row["seconds"]]:
                 sys.exit(f"{name}: {row['app']}, {row['column']}, {row['bytes']} bytes, {row['ranks']} ranks: now {same} s, "
                          f"sim/results say {row['seconds']}; run python3 sim/reproduce.py {name}, then sim/document.py")
+            looked += 1
+            continue
+        if name == "windows":
+            (again,) = asked(["alltoallv", "--rma", "--machine", row["machine"], "--ranks", str(row["ranks"]), "--bytes",
+                              str(row["bytes"]), "--json", "--quiet"])
+            if again["per_call_seconds"] != row["per_call_seconds"]:
+                sys.exit(f"windows: {row['ranks']} ranks, {row['bytes']} bytes: now {again['per_call_seconds']} s, sim/results "
+                         f"say {row['per_call_seconds']}; run python3 sim/reproduce.py windows, then sim/document.py")
             looked += 1
             continue
         per_host = [] if name not in ("allgather", "eight", "halo") else ["--per-host", str(row["ranks"] // row["hosts"])]

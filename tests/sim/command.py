@@ -3,7 +3,9 @@
     command.py THALWEG
 """
 import json
+import os
 import pathlib
+import pty
 import shutil
 import subprocess
 import sys
@@ -16,9 +18,9 @@ def run(*words, program=thalweg):
     return subprocess.run([program, "sim", *words], capture_output=True, text=True, timeout=60, check=False)
 
 
-def refused(sentence, *words):
+def refused(sentence, *words, status=2):
     done = run(*words)
-    assert done.returncode == 2, (words, done.returncode, done.stderr)
+    assert done.returncode == status, (words, done.returncode, done.stderr)
     assert sentence in done.stderr and done.stderr.count("\n") == 1, (words, done.stderr)
 
 
@@ -37,6 +39,33 @@ refused("which program?", "app", "weather", "--ranks", "8", "--bytes", "8K")
 refused("is not expected behind bcast", "bcast", "stencil", "--ranks", "8", "--bytes", "8K")
 refused("--sweep slow is not valid", "app", "cg", "--sweep", "slow", "--ranks", "8", "--bytes", "8K")
 refused("--rma is of alltoallv", "bcast", "--rma", "--ranks", "8", "--bytes", "8K")
+refused("--ranks 0 is not valid", "bcast", "--ranks", "0", "--bytes", "8")
+refused("--ranks x is not valid", "bcast", "--ranks", "8,x", "--bytes", "8")
+refused("--per-host", "bcast", "--ranks", "8", "--bytes", "8", "--per-host", "-2")
+refused("a host of gbe8 has 12 cores", "bcast", "--machine", "gbe8", "--ranks", "8", "--bytes", "8", "--per-host", "13")
+refused("no rank has room for more than 1 TiB", "allgather", "--ranks", "4096", "--bytes", "512M")
+refused("no rank has room for more than 1 TiB", "bcast", "--ranks", "4", "--bytes", "2048G")
+refused("--bytes is not of barrier", "barrier", "--ranks", "4", "--bytes", "8")
+refused("--trace is not of app", "app", "cg", "--ranks", "8", "--bytes", "8K", "--trace", "t.json")
+refused("--overlap is not of --rma", "alltoallv", "--rma", "--ranks", "8", "--bytes", "8K", "--overlap")
+refused("--sweep is of app", "bcast", "--ranks", "8", "--bytes", "8K", "--sweep", "1GB/s")
+refused("--mpi lam is not valid: expected mpich", "bcast", "--ranks", "8", "--bytes", "8", "--mpi", "lam")
+refused("no model of its bcast", "bcast", "--ranks", "8", "--bytes", "8", "--mpi", "mvapich")
+refused("--seed", "bcast", "--ranks", "8", "--bytes", "8", "--seed", "often")
+# Machines that are none: one sentence, with the file's name and the field's.
+with tempfile.TemporaryDirectory() as folder:
+    file = pathlib.Path(folder, "mine.json")
+    text = (pathlib.Path(__file__).parents[2] / "sim/machines/gbe8.json").read_text(encoding="utf-8")
+    for content, sentence in (("", "mine.json: no JSON"), ("[]", "a machine is a JSON object"), ("{}", '"name" must be a text'),
+                              (text[:400], "no JSON: parse error at line"), (text + "x", "no JSON"),
+                              (text.replace('"hosts"', '"guests"'), '"hosts" must be'),
+                              (text.replace('{"is": 8,', '{"is": 8.5,', 1), '"hosts" must be a whole number from 1'),
+                              (text.replace('"star"', '"ring"', 1), '"fabric" must be star, fat_tree or dragonfly')):
+        file.write_text(content, encoding="utf-8")
+        refused(sentence, "bcast", "--machine", str(file), "--ranks", "8", "--bytes", "8")
+    refused("cannot read", "bcast", "--machine", folder + "/other.json", "--ranks", "8", "--bytes", "8")
+    file.write_bytes(b"\xff\xfe\x00{")
+    refused("no JSON", "bcast", "--machine", str(file), "--ranks", "8", "--bytes", "8")
 listed = run("--list-machines")
 assert listed.returncode == 0 and "xc40" in listed.stdout and "1536 hosts x 24 cores" in listed.stdout, listed
 help_text = run("--help").stdout
@@ -54,6 +83,45 @@ if not (thalweg.parent / "thalweg-sim").is_file():
     sys.exit(77)
 
 refused("the machine has 8", "bcast", "--machine", "gbe8", "--ranks", "9", "--per-host", "1", "--bytes", "8")
+refused("there is no mapping blok; known: block, cyclic, permuted, ragged", "bcast", "--ranks", "8", "--bytes", "8",
+        "--mapping", "blok")
+refused("cannot write /nowhere/t.json", "bcast", "--ranks", "8", "--bytes", "8", "--algorithm", "chain", "--trace",
+        "/nowhere/t.json", status=1)
+# The edges: one rank, no bytes, hosts of different sizes, all of them lines that can be read.
+for ask in (("bcast",), ("allgather",), ("allreduce",), ("alltoallv",), ("halo",), ("app", "stencil"), ("alltoallv", "--rma")):
+    alone = run(*ask, "--ranks", "1", "--bytes", "8", "--json")
+    lines = [json.loads(line) for line in alone.stdout.splitlines()]
+    assert alone.returncode == 0 and lines and all(not row["simulated"] and row["reason"] == "one rank has nobody to talk to"
+                                                   for row in lines), (ask, alone)
+    empty = run(*ask, "--ranks", "6", "--bytes", "0", "--json")
+    lines = [json.loads(line) for line in empty.stdout.splitlines()]
+    assert empty.returncode == 0 and lines and all(row["simulated"] for row in lines), (ask, empty)
+ragged = run("bcast", "--machine", "xc40", "--ranks", "30", "--per-host", "8", "--mapping", "ragged", "--bytes", "64K", "--json")
+lines = [json.loads(line) for line in ragged.stdout.splitlines()]
+assert ragged.returncode == 0 and all(row["simulated"] and row["hosts"] == 5 for row in lines), ragged
+assert "nobody to talk to" in run("bcast", "--ranks", "1", "--bytes", "8").stdout
+# A timeline: a slice for every step, opened and closed.
+with tempfile.TemporaryDirectory() as folder:
+    path = pathlib.Path(folder, "t.json")
+    traced = run("bcast", "--machine", "lab-100", "--ranks", "4", "--per-host", "1", "--bytes", "64K", "--algorithm",
+                 "chain:chunk_bytes=16K", "--trace", str(path))
+    events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
+    phases = [event["ph"] for event in events]
+    assert traced.returncode == 0 and phases.count("b") == phases.count("e") == 2 * 4 * 3 == 2 * phases.count("s"), phases
+# On a terminal there is a progress bar, on standard error; elsewhere there is none.
+master, slave = pty.openpty()
+shown = subprocess.Popen([thalweg, "sim", "bcast", "--ranks", "8", "--bytes", "8"], stdout=subprocess.DEVNULL, stderr=slave)
+os.close(slave)
+drawn = b""
+while True:
+    try:
+        part = os.read(master, 4096)
+    except OSError:  # the other end is closed
+        break
+    if not part:
+        break
+    drawn += part
+assert shown.wait(60) == 0 and b"1/3" in drawn and b"3/3" in drawn, drawn
 ask = ("bcast", "--machine", "gbe8", "--ranks", "24,96", "--bytes", "4K,1M", "--mapping", "permuted", "--seed", "7")
 first, second = (run(*ask, "--json") for _ in range(2))
 assert first.returncode == 0 and first.stdout == second.stdout, first.stderr

@@ -56,11 +56,41 @@ TEST(Machines, ANumberWithoutItsSourceIsRefused) {
               Status::invalid_argument);
     EXPECT_NE(why.find("unknown field \"rail\""), std::string::npos) << why;
     EXPECT_EQ(parse_machine("[1]", machine, why), Status::invalid_argument);
+    EXPECT_EQ(why, "a machine is a JSON object");
+    EXPECT_EQ(parse_machine("{\"name\": \"x\",\n\"hosts\": }", machine, why), Status::invalid_argument);
+    EXPECT_EQ(why.rfind("no JSON: parse error at line 2", 0), 0u) << why;
+    EXPECT_EQ(parse_machine("", machine, why), Status::invalid_argument);
     EXPECT_TRUE(machine.name.empty());
     // More groups than SimGrid's routers have links for would run past its arrays.
     EXPECT_EQ(
         parse_machine(replaced(text_of("slingshot"), "[4, 1, 32, 16]", "[64, 1, 32, 16]"), machine, why),
         Status::invalid_argument);
+}
+
+TEST(Machines, NumbersThatNoMachineHasAreRefused) {
+    const std::string dane = text_of("dane");
+    const auto refused = [&](const std::string& from, const std::string& to, const std::string& sentence) {
+        SimMachine machine;
+        std::string why;
+        EXPECT_EQ(parse_machine(replaced(dane, from, to), machine, why), Status::invalid_argument) << to;
+        EXPECT_NE(why.find(sentence), std::string::npos) << why;
+        EXPECT_EQ(why.find('\n'), std::string::npos);
+        EXPECT_TRUE(machine.name.empty());
+    };
+    const std::string cores = R"("cores_per_host": {"is": 112)", rails = R"("rails": {"is": 1)";
+    refused(cores, R"("cores_per_host": {"is": 0)",
+            "\"cores_per_host\" must be a whole number from 1 to 4096");
+    refused(cores, R"("cores_per_host": {"is": 1.5)", "\"cores_per_host\" must be a whole number");
+    refused(cores, R"("cores_per_host": {"is": 1e300)", "\"cores_per_host\" is too large to be true");
+    refused(rails, R"("rails": {"is": 65)", "\"rails\" must be a whole number from 1 to 64");
+    refused(rails, R"("rails": {"is": -1)", "\"rails\" must not be negative");
+    refused(rails, R"("rails": {"is": "1")", "\"rails\" must be {\"is\": a number");
+    refused("[32, 16]", "[32, 16, 8]", "\"fat_tree\" must be a list of 2 whole numbers from 1 to 4096");
+    refused("[32, 16]", "[32, 5000]", "\"fat_tree\" must be a list of 2");
+    refused(R"("fabric": "fat_tree")", R"("fabric": "torus")",
+            "\"fabric\" must be star, fat_tree or dragonfly");
+    refused(R"("host_copy_GBps": {"is": 200)", R"("host_copy_GBps": {"is": 2)",
+            "must not be less than \"copy_GBps\"");
 }
 
 TEST(Machines, AreFoundByNameAndAMisspeltOneIsGuessed) {
@@ -123,10 +153,19 @@ TEST(Natives, FollowTheLibrariesRules) {
     EXPECT_EQ(bcast("mpich", 12288, hosts3x4), "scatter_ring");
     EXPECT_EQ(bcast("mpich", 12288, flat), "scatter_recursive_doubling");
     EXPECT_EQ(bcast("mpich", 64 << 20, mapped("block", 7, 1)), "binomial");
-    EXPECT_EQ(bcast("openmpi", 2047, hosts8x4), "binomial");
-    EXPECT_EQ(bcast("openmpi", 2048, hosts8x4), "split_binary:chunk_bytes=1K");
-    EXPECT_EQ(bcast("openmpi", 32 << 20, hosts8x4), "chain:chunk_bytes=128K");
-    EXPECT_EQ(bcast("openmpi", 1 << 20, mapped("block", 448, 112)), "chain:chunk_bytes=8K");
+    // Open MPI: linear among up to four hosts' leaders, else by tables; 4x1 to 8x1, 4x2 and 3x3 are what the
+    // lab measured (sim/results/natives.jsonl).
+    EXPECT_EQ(bcast("openmpi", 65535, hosts8x4), "node_leader(intra=binomial,inter=binomial)");
+    EXPECT_EQ(bcast("openmpi", 65536, hosts8x4), "node_leader(intra=binomial,inter=chain:chunk_bytes=8K)");
+    EXPECT_EQ(bcast("openmpi", 32 << 20, hosts3x4), "node_leader(intra=binomial,inter=linear)");
+    EXPECT_EQ(bcast("openmpi", 65536, mapped("block", 4, 1)), "linear");
+    EXPECT_EQ(bcast("openmpi", 1 << 20, mapped("block", 5, 1)), "chain:chunk_bytes=0");
+    EXPECT_EQ(bcast("openmpi", 1 << 20, mapped("block", 8, 1)), "linear");
+    EXPECT_EQ(bcast("openmpi", 4095, flat), "knomial:radix=4");
+    EXPECT_EQ(bcast("openmpi", 4096, flat), "binomial");
+    EXPECT_EQ(bcast("openmpi", 1 << 20, flat), "scatter_recursive_doubling");
+    EXPECT_EQ(bcast("openmpi", 16 << 10, mapped("block", 512, 1)), "split_binary:chunk_bytes=0");
+    EXPECT_EQ(bcast("openmpi", 1 << 30, mapped("block", 8192, 1)), "scatter_recursive_doubling");
     const auto allgather = [](std::string_view family, std::uint64_t bytes, const Topology& topology) {
         return native_choice(family, Collective::allgather, bytes, topology);
     };
@@ -134,8 +173,21 @@ TEST(Natives, FollowTheLibrariesRules) {
     EXPECT_EQ(allgather("mpich", 16384, hosts8x4), "ring");
     EXPECT_EQ(allgather("mpich", 6826, hosts3x4), "bruck");
     EXPECT_EQ(allgather("mpich", 6827, hosts3x4), "ring");
-    EXPECT_EQ(allgather("openmpi", 1 << 20, hosts3x4), "neighbour_exchange");
-    EXPECT_EQ(allgather("openmpi", 1 << 20, mapped("block", 9, 3)), "ring");
+    EXPECT_EQ(allgather("openmpi", 1 << 20, hosts3x4), "bruck");  // doubling, which needs 2^k ranks
+    EXPECT_EQ(allgather("openmpi", 1 << 20, flat), "standard_exchange");
+    EXPECT_EQ(allgather("openmpi", 4096, mapped("block", 64, 4)), "neighbour_exchange");
+    EXPECT_EQ(allgather("openmpi", 4096, mapped("block", 65, 4)), "ring");
+    EXPECT_EQ(allgather("openmpi", 1 << 20, mapped("block", 64, 4)), "ring");
+    EXPECT_EQ(native_choice("openmpi", Collective::allreduce, 65536, flat), "rabenseifner");
+    EXPECT_EQ(native_choice("openmpi", Collective::allreduce, 64, mapped("block", 256, 4)), "");
+    EXPECT_EQ(native_choice("openmpi", Collective::alltoallv, 8, mapped("block", 100, 4)), "pairwise");
+    EXPECT_EQ(native_choice("openmpi", Collective::alltoallv, 8, mapped("block", 224, 4)),
+              "spread:in_flight=0");
+    EXPECT_EQ(native_choice("mvapich", Collective::bcast, 8, flat), "");
+    EXPECT_EQ(native_model("lam"), nullptr);
+    EXPECT_TRUE(native_in_turn("mpich", Collective::bcast));
+    EXPECT_FALSE(native_in_turn("mpich", Collective::alltoallv));
+    EXPECT_FALSE(native_in_turn("openmpi", Collective::bcast));
 }
 
 TEST(Natives, AreChoicesThatCanRun) {

@@ -17,8 +17,8 @@ namespace thalweg::sim {
 
 inline constexpr std::uint64_t mega = 1'000'000;
 
-// 1 GB/s links, 10 us between hosts, 1 us inside, 10 GB/s copies of one core and 20 GB/s of a host; messages
-// above a megabyte ask first. Posting and completing are free unless a test says otherwise.
+// 1 GB/s links, 10 us between hosts, 1 us inside, copies of 1 TB/s; messages above a megabyte ask first.
+// Posting and completing are free unless a test says otherwise.
 inline SimMachine round_machine() {
     SimMachine machine;
     machine.name = "round";

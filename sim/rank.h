@@ -1,0 +1,60 @@
+// A rank while it is replayed: what its core has to do, and how far its program is. Private to the replay.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+
+#include "schedule/step.h"
+
+namespace thalweg::sim {
+
+// What a rank's core can be asked to do.
+enum class Work : std::uint8_t {
+    post_send,    // hand a message to the library
+    post_recv,    // tell the library where one goes
+    take_eager,   // copy a message that has arrived to its place
+    answer,       // match the announcement of a large message, and ask for it
+    start_large,  // the sender's part of that, where the network does not fetch by itself
+    copy_large,   // fetch a large message of this host
+    finish_recv,  // notice that a large message is there
+    finish_send,  // notice that one is gone
+    local         // copy or reduce
+};
+
+struct Task {
+    Work work;
+    std::uint32_t index;  // of the message; of a local step its id
+};
+
+struct Rank {
+    // What its own host sent it, where a library looks there first; else empty.
+    std::deque<Task> host;
+    // What peers wait for goes first; then whole copies one by one, as the engine does one chunk between two
+    // looks at its messages.
+    std::deque<Task> messages, bulk;
+    std::uint64_t unfinished = 0;
+    double done = 0;
+    bool busy = false;      // the core is on a task
+    bool looping = false;   // run() is on the stack
+    std::size_t act = 0;    // of its program: the one that it is at
+    std::size_t posts = 0;  // tasks that the operation just started begins with
+    StepId waited = 0;      // up to here the steps that it waits for are complete
+    bool computing = false;
+    bool asleep = false;  // an agent with nothing to do
+
+    bool idle() const { return host.empty() && messages.empty() && bulk.empty(); }
+    // What the core does next, taken out of its queue. Pre: not idle. What a program posts stands in
+    // `messages`: it goes before what has come meanwhile.
+    Task next() {
+        auto& queue = posts == 0 && !host.empty() ? host
+                      : !messages.empty()         ? messages
+                      : !bulk.empty()             ? bulk
+                                                  : host;
+        const Task task = queue.front();
+        queue.pop_front();
+        return task;
+    }
+};
+
+}  // namespace thalweg::sim
