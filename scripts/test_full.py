@@ -1,4 +1,4 @@
-"""The long jobs of `make test-full`, part by part: a test, a sanitized test program, a fuzz harness, a table.
+"""The long jobs of `make test-full`, part by part: a test, a sanitized suite, a fuzz harness, a table.
 
 A part that has passed is not repeated while the files are the same (but for results, which the jobs write themselves);
 one that failed or was skipped is tried again, after those that have not run yet. The record is
@@ -153,10 +153,11 @@ class Labelled:
 
 
 class Sanitized:
-    """The unit tests of one checking preset, program by program. Leaks are errors; so is anything UBSan finds."""
+    """The unit tests of one checking preset, a suite of theirs at a time: some take minutes in all. Leaks are errors; so
+    is anything UBSan finds."""
 
     def __init__(self, preset):
-        self.preset, self.folder = preset, "build-" + preset
+        self.preset, self.folder, self.suites = preset, "build-" + preset, {}
         # ThreadSanitizer of GCC 12 cannot place its shadow where the kernel spreads addresses widely.
         plain = shutil.which("setarch") and subprocess.run(["setarch", "-R", "true"], capture_output=True,
                                                            check=False).returncode == 0
@@ -168,17 +169,15 @@ class Sanitized:
         run(["scripts/build", self.preset, "thalweg_core"], output)
         shown = subprocess.run([".venv/bin/ninja", "-C", self.folder, "-t", "targets", "all"], check=True, text=True,
                                capture_output=True).stdout
-        names = re.findall(r"^bin/((?:test|fuzz)_[a-z0-9_]*): ", shown, re.M)
-        return [name for name in sorted(names) if not re.match(r"test_(mpi_transport|rma)_", name)]
+        programs = [name for name in re.findall(r"^bin/((?:test|fuzz)_[a-z0-9_]*): ", shown, re.M)
+                    if not re.match(r"test_(mpi_transport|rma)_", name)]
+        run([*self.plain, "scripts/build", self.preset, *programs], output)
+        for name, _ in tests_of(self.folder, output, "--label-regex", "^unit$"):
+            self.suites.setdefault(".".join(name.split(".")[:2]), []).append(name)
+        return list(self.suites)
 
     def run(self, part, output):
-        run([*self.plain, "scripts/build", self.preset, part], output)
-        program = re.compile(rf"/bin/{part}\b")
-        names = [name for name, command in tests_of(self.folder, output, "--label-regex", "^unit$")
-                 if any(program.search(word) for word in command)]
-        if not names:
-            return "no unit test"
-        return run_tests(self.folder, names, output, self.plain, len(os.sched_getaffinity(0)),
+        return run_tests(self.folder, self.suites[part], output, self.plain, len(os.sched_getaffinity(0)),
                          ASAN_OPTIONS="detect_leaks=1:strict_string_checks=1", UBSAN_OPTIONS="print_stacktrace=1",
                          TSAN_OPTIONS="halt_on_error=1")
 
