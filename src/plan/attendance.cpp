@@ -214,8 +214,8 @@ Carrier Attendance::agree_on_carrier(MPI_Comm comm, const World& world, const Ra
     const bool shares_hosts = tries_shm && size > topology.nodes();
     UcxPort* const port = tries_ucx ? Ports::open_ucx(world, rails) : nullptr;
     ShmPort* const shm = shares_hosts ? Ports::open_shm(world) : nullptr;
-    // [no memory, no libucp, addresses lacking, no memory of hosts, addresses of that lacking]
-    std::uint64_t any[5] = {
+    // [no memory, no libucp, addresses lacking, no memory of hosts, addresses of that lacking, no way]
+    std::uint64_t any[6] = {
         places == nullptr || !make_agent(world), port == nullptr,
         port != nullptr && places != nullptr && !Ports::knows_all(*port, *places, size), shm == nullptr,
         shm != nullptr && places != nullptr && !Ports::knows_neighbours(comm, *shm, *places, topology)};
@@ -223,12 +223,18 @@ Carrier Attendance::agree_on_carrier(MPI_Comm comm, const World& world, const Ra
     if (any[0] != 0) return Carrier::none;
     const bool exchanges = any[1] == 0 && any[2] != 0, meets = any[3] == 0 && any[4] != 0;
     if (exchanges) any[1] = !Ports::exchange_addresses(comm, *port, *places, size);
+    if (exchanges && any[1] == 0)
+        any[5] = !Ports::reaches_others(comm, *port, *places, topology, shm == nullptr);
     if (meets) any[3] = !Ports::meet_neighbours(comm, *shm, *places, topology);
     if (exchanges || meets) agree_on(comm, mpi.bor, any);
+    if (any[5] != 0) {
+        any[1] = 1;
+        Ports::forgo_ucx("libucp finds no way to another rank from one of the ranks");
+    }
     if (tries_ucx && any[1] != 0)
-        THALWEG_LOG_AT(
-            info, "nonblocking operations do not run over libucp: %s",
-            port == nullptr ? Ports::account().why_not_libucp.c_str() : "another rank cannot use it");
+        THALWEG_LOG_AT(info, "nonblocking operations do not run over libucp: %s",
+                       port == nullptr || any[5] != 0 ? Ports::account().why_not_libucp.c_str()
+                                                      : "another rank cannot use it");
     if (shares_hosts && any[3] != 0)
         THALWEG_LOG_AT(
             info, "messages inside the host do not go through its memory: %s",

@@ -21,6 +21,7 @@ constinit std::mutex mutex;
 constinit std::atomic<UcxPort*> the_port{nullptr};
 struct Libucp {
     bool tried = false;
+    bool forgone = false;  // what is there is for those who use it already
     std::unique_ptr<UcxPort> owner;
     std::string description, why_not;
 };
@@ -62,7 +63,7 @@ UcxPort* Ports::open_ucx(const World& world, const std::vector<std::string>* rai
         if (libucp().owner != nullptr) libucp().description = libucp().owner->description();
         the_port.store(libucp().owner.get(), std::memory_order_release);
     }
-    return the_port.load(std::memory_order_relaxed);
+    return libucp().forgone ? nullptr : the_port.load(std::memory_order_relaxed);
 } catch (const std::bad_alloc&) {
     libucp().why_not = "out of memory";
     return nullptr;
@@ -148,6 +149,32 @@ bool Ports::exchange_addresses(MPI_Comm comm, UcxPort& port, const RankMap& plac
         }
     }
     return true;
+}
+
+bool Ports::reaches_others(MPI_Comm comm, UcxPort& port, const RankMap& places, const Topology& topology,
+                           bool inside) {
+    int rank = 0;
+    host()->Comm_rank(comm, &rank);
+    const int size = topology.size();
+    bool outside = true;
+    for (int step = 1; step < size && (inside || outside); ++step) {
+        const int other = (rank + step) % size;
+        bool& wanted = topology.node_of(other) == topology.node_of(rank) ? inside : outside;
+        if (!wanted) continue;
+        wanted = false;
+        std::string why;
+        if (port.reaches(static_cast<std::uint32_t>(places[other]), why)) continue;
+        forgo_ucx(why.c_str());
+        return false;
+    }
+    return true;
+}
+
+void Ports::forgo_ucx(const char* why) {
+    const std::lock_guard lock(mutex);
+    if (libucp().forgone) return;
+    libucp().forgone = true;
+    libucp().why_not = why;
 }
 
 UcxPort* Ports::ucx() { return the_port.load(std::memory_order_acquire); }

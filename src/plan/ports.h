@@ -38,6 +38,13 @@ class Ports {
     static bool exchange_addresses(MPI_Comm comm, UcxPort& port, const RankMap& places, int size);
     static bool meet_neighbours(MPI_Comm comm, ShmPort& port, const RankMap& places,
                                 const Topology& topology);
+    // Whether libucp finds a way to the next rank on another host and, where messages `inside` are its as
+    // well, to the next one on this host. A job's environment may name devices or transports that are not
+    // here; each rank finds that with its next ones, whichever these are. Local. Pre: it knows all ranks.
+    static bool reaches_others(MPI_Comm comm, UcxPort& port, const RankMap& places, const Topology& topology,
+                               bool inside);
+    // From now on open_ucx() gives none, with this reason where there is none yet. What uses it goes on.
+    static void forgo_ucx(const char* why);
 
     // For good; no lane may be left.
     static void close();

@@ -23,6 +23,13 @@ if(name MATCHES "^(impi|openmpi5)$")
   set(rings mpi)
 endif()
 run(rings 4 ${rings} "THALWEG_TOPOLOGY=node:2 core:2" rings)
+# The environment names transports, or devices, by which libucp gets nowhere: the operations run natively.
+set(no_way full)
+if(name STREQUAL mpich5)
+  set(no_way mpi)
+endif()
+run(no_way 4 ${no_way} "THALWEG_TOPOLOGY=node:2 core:2;THALWEG_UCX_TLS=self" rings 12)
+run(no_way_devices 4 full "THALWEG_TOPOLOGY=node:2 core:2;THALWEG_UCX_NET_DEVICES=nowhere0" rings 12)
 # Faces whose mix changes in mid-run; and blocking forms where nothing is asked for.
 set(halo "${with_persistent};THALWEG_TEST_TAKEN=1;THALWEG_ALLTOALLV=spread")
 run(halo 3 ${inside_current} "${halo}" halo csl)

@@ -248,6 +248,24 @@ TEST(ucx_port, meets_processes_by_and_by) {
     other.reset();
 }
 
+// A job's environment may leave libucp with nothing that leads anywhere; it starts all the same.
+TEST(ucx_port, says_where_it_finds_no_way) {
+    for (const bool tcp : {false, true}) {
+        std::unique_ptr<UcxPort> ports[2];
+        std::string why;
+        for (std::uint32_t process = 0; process < 2; ++process) {
+            UcxOptions options;
+            options.process = process;
+            options.processes = 2;
+            options.transports = tcp ? "self,tcp" : "self";
+            ASSERT_EQ(UcxPort::open(options, ports[process], why), Status::ok) << why;
+        }
+        ASSERT_EQ(ports[0]->meet(1, ports[1]->address(), why), Status::ok) << why;
+        EXPECT_EQ(ports[0]->reaches(1, why), tcp) << why;
+        if (!tcp) EXPECT_NE(why.find("no way to process 1"), std::string::npos) << why;
+    }
+}
+
 TEST(ucx_port, refuses_directories_and_groups_that_do_not_fit) {
     std::unique_ptr<UcxPort> port;
     std::string why;

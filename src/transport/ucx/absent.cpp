@@ -17,6 +17,7 @@ std::span<const std::byte> UcxPort::address() const { return {}; }
 Status UcxPort::learn(const UcxDirectory&, std::string&) { return Status::unsupported; }
 Status UcxPort::meet(std::uint32_t, std::span<const std::byte>, std::string&) { return Status::unsupported; }
 bool UcxPort::knows(std::uint32_t) const { return false; }
+bool UcxPort::reaches(std::uint32_t, std::string&) { return false; }
 void UcxPort::poll() {}
 std::size_t UcxPort::rails() const { return 0; }
 const char* UcxPort::description() const { return ""; }

@@ -94,6 +94,18 @@ bool UcxPort::Impl::knows(std::uint32_t process) {
     return !address_of(process).empty();
 }
 
+bool UcxPort::Impl::reaches(std::uint32_t process, std::string& why) {
+    const Poster lock(*this);
+    for (std::size_t rail = 0; rail < rails_.size(); ++rail) {
+        Peer* peer = nullptr;
+        if (!failed(reach(process, rail, peer))) continue;
+        why = "libucp finds no way to process " + std::to_string(process) + ": " +
+              (peer != nullptr ? ucp_.status_string(peer->reason) : "its address makes no sense");
+        return false;
+    }
+    return true;
+}
+
 std::span<const std::byte> UcxPort::Impl::address_of(std::uint32_t process) const {
     if (std::size_t{process} + 1 < directory_.offsets.size()) {
         const std::uint64_t begin = directory_.offsets[process], end = directory_.offsets[process + 1];

@@ -91,6 +91,7 @@ class UcxPort::Impl {
     Status learn(const UcxDirectory& directory, std::string& why);
     Status meet(std::uint32_t process, std::span<const std::byte> address, std::string& why);
     bool knows(std::uint32_t process);
+    bool reaches(std::uint32_t process, std::string& why);
     std::span<const std::byte> address() const { return address_; }
     const char* description() const { return description_.c_str(); }
     Status name_channel(UcxChannelName& name);

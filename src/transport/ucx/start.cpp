@@ -253,6 +253,7 @@ Status UcxPort::meet(std::uint32_t process, std::span<const std::byte> address, 
     return impl_->meet(process, address, why);
 }
 bool UcxPort::knows(std::uint32_t process) const { return impl_->knows(process); }
+bool UcxPort::reaches(std::uint32_t process, std::string& why) { return impl_->reaches(process, why); }
 void UcxPort::poll() {
     if (impl_->in_child()) return;
     const Impl::Driver lock(*impl_);

@@ -88,6 +88,9 @@ class UcxPort {
     // that is known stays as it is. Also: out_of_memory.
     Status meet(std::uint32_t process, std::span<const std::byte> address, std::string& why);
     bool knows(std::uint32_t process) const;
+    // Whether libucp finds a way there, on every rail: makes the endpoints. Not whether anybody answers.
+    // False: one sentence in `why`. Pre: it is known. Throws std::bad_alloc.
+    bool reaches(std::uint32_t process, std::string& why);
 
     // Drives everything for one poll, for a thread that waits with no channel at hand until others have what
     // was sent to them. Completions stay with their channels.
