@@ -56,6 +56,25 @@ def summary():
          "one direction at a time leaves little to overlap; who copies is not changed here"]])
 
 
+def speed():
+    """What simulating takes, against what it may take."""
+    found = {(row["collective"], row["ranks"], row["column"]): row for name in ("speed", "halo") for row in rows(name)}
+    lines = []
+    for key, what, most in ((("bcast", 2304, "chain:chunk_bytes=64K"), "a broadcast of 16 MiB down a chain, in pieces of 64 KiB", 10),
+                            (("bcast", 2304, "auto"), "the same by what Thalweg chooses", 10),
+                            (("alltoallv", 448, "spread"), "an alltoallv of all pairs, 512 KiB each", 30),
+                            (("halo", 65536, "auto"), "a halo exchange, faces of 64 KiB", 60)):
+        row = found[key]
+        cost = row["cost"]
+        lines.append([what, row["machine"], row["ranks"], f"{row['messages']:,}",
+                      f"{cost['build_seconds'] + cost['replay_seconds']:.1f} s", f"{most} s", f"{cost['peak_bytes'] / MIB:.0f} MiB"])
+    return """## What simulating takes
+
+Processor seconds of one core, once, and memory at its highest; the limit of memory is 16 GiB.
+
+""" + table(["what", "machine", "ranks", "messages", "took", "target", "peak"], lines)
+
+
 CURVES = (("bcast", "binomial", 1 << 10, "bcast 1 KiB"), ("bcast", "binomial", MIB, "bcast 1 MiB, binomial"),
           ("barrier", "dissemination", 0, "barrier"), ("allreduce", "recursive_doubling", 1 << 10, "allreduce 1 KiB, doubling"),
           ("allgather", "bruck", 8, "allgather 8 B, Bruck"), ("allgather", "ring", 1 << 10, "allgather 1 KiB, ring"),
@@ -178,7 +197,7 @@ among 448 ranks need 1.6 s at the line rate, which is where the paper's 1.54 s s
              paper_tables.windows(), paper_tables.halo(), paper_tables.apps(),
              curves("curves", "To 65,536 ranks", """`slingshot`, 64 ranks per host. Schedules of log-step algorithms stay small: what a rank needs is in the table. The
 last columns are what building and replaying all ranks took, once: processor seconds of one core.
-"""), squares(),
+"""), squares(), speed(),
              """## Not here
 
 Protocols that change with the load, and adaptive meshes whose blocks move; both ends copying one message; what 112 ranks that

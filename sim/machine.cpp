@@ -53,6 +53,7 @@ class Reader {
         if (why_.empty() && value <= 0) fault(std::string("\"") + field + "\" must be above 0");
         return value;
     }
+    bool has(const char* field) const { return object_.contains(field); }
     std::string text(const char* field) {
         const auto found = seen(field);
         if (found != object_.end() && found->is_string()) return found->get<std::string>();
@@ -148,6 +149,7 @@ Status parse_machine(std::string_view json, SimMachine& machine, std::string& wh
     read.network_moves_bytes = reader.count("network_moves_bytes", 0, 1) != 0;
     read.intra_latency = reader.positive("intra_latency_us", micro);
     read.intra_eager = static_cast<std::uint64_t>(reader.number("intra_eager_bytes"));
+    if (reader.has("shared_cores")) read.shared_cores = reader.count("shared_cores", 1, most_cores);
     read.post_seconds = reader.number("post_us", micro);
     read.complete_seconds = reader.number("complete_us", micro);
     read.copy_rate = reader.positive("copy_GBps", giga);

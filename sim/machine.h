@@ -44,6 +44,9 @@ struct SimMachine {
     double intra_latency = 0;       // the same inside a host
     std::uint64_t intra_eager = 0;  // bytes up to which a message inside a host is copied twice, by both ends
 
+    // Cores that all hosts together run on, as an emulated cluster's do; 0: every rank has one of its own.
+    unsigned shared_cores = 0;
+
     double post_seconds = 0;      // of a core for posting a send or a receive
     double complete_seconds = 0;  // of a core for noticing that one is complete
     double copy_rate = 0;         // bytes per second that one core copies

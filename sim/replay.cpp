@@ -1,6 +1,7 @@
 #include "sim/replay.h"
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <numeric>
 
@@ -16,6 +17,8 @@ namespace {
 // Copies and reductions of fewer bytes take their time alone: they share no memory worth mentioning.
 constexpr std::uint64_t small_copy_bytes = 4096;
 
+constexpr double nanoseconds_per_second = 1e9;
+
 class Replay {
   public:
     Replay(std::span<const Schedule> schedules, std::span<const Program> programs, const Topology& topology,
@@ -28,6 +31,7 @@ class Replay {
           matching_(std::move(matching)),
           network_(machine, matching_, topology, [this](std::uint32_t m) { left(m); }),
           memory_(topology.nodes(), machine.host_copy_rate),
+          cores_(1, machine.shared_cores * nanoseconds_per_second),
           ranks_(schedules.size()),
           posted_(matching_.messages.size(), 0),
           here_(matching_.messages.size(), 0) {
@@ -144,7 +148,10 @@ class Replay {
     void occupy(std::size_t r, double seconds, Then then) {
         if (seconds <= 0) return then();
         ranks_[r].busy = true;
-        at(now() + seconds, [this, r, then] { release(r, then); });
+        const auto done = [this, r, then] { release(r, then); };
+        if (machine_.shared_cores == 0) return at(now() + seconds, done);
+        const auto nanoseconds = static_cast<std::uint64_t>(std::llround(seconds * nanoseconds_per_second));
+        cores_.move(0, nanoseconds, nanoseconds_per_second, done);
     }
     template <class Then>
     void release(std::size_t r, Then then) {
@@ -359,6 +366,7 @@ class Replay {
     Matching matching_;
     Network network_;
     Memory memory_;
+    Memory cores_;  // of all hosts, where they share them: nanoseconds of work instead of bytes
     std::vector<Rank> ranks_;
     std::vector<std::uint32_t> waits_for_;   // per step: dependencies not complete; `none`: it is complete
     std::vector<std::uint64_t> next_begin_;  // the steps that wait for step g are

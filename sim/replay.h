@@ -5,9 +5,10 @@
 // Modelled: posting, completing and copying on the rank's core, one at a time; eager and rendezvous messages;
 // links shared by max-min fairness, one transfer at a time per pair of ranks and rail; the link's message
 // rate and the number of messages it works on at once; memory shared by the host's copies; several rails;
-// progress by the caller or by an agent. Of an eager message inside a host only the second copy shares the
-// memory: the first ends in a cache. Not modelled: noise, the engine's window and credits, buffers that run
-// full, adaptive routing, caches otherwise.
+// progress by the caller or by an agent; cores that hosts share, where the cluster is an emulated one. Of an
+// eager message inside a host only the second copy shares the memory: the first ends in a cache. Not
+// modelled: noise, the engine's window and credits, buffers that run full, adaptive routing, caches
+// otherwise.
 #pragma once
 
 #include <cstdint>

@@ -51,7 +51,8 @@ TABLES = {
     "windows": [asks("alltoallv", "dane", (32, 64, 112, 224, 448), ("4K", "32K", "512K"), (), "--rma"),
                 asks("alltoallv", "dane", (896,), ("32K",), (), "--rma")],
     "halo": [asks("halo", "ib2304", (288, 2304), ("8K", "64K", "512K"), ("auto", "mpich", "mvapich"), "--cost"),
-             asks("halo", "ib2304", (2304,), ("64K", "512K"), ("auto", "mpich", "mvapich"), "--cost", "--rails", "4"),
+             *(asks("halo", "ib2304", (2304,), ("64K", "512K"), ("auto", "mpich", "mvapich"), "--cost", "--rails", rails)
+               for rails in ("4", "8")),
              asks("halo", "slingshot", (65536,), ("64K",), ("auto",), "--cost")],
     "apps": [asks("app stencil", "ib2304", (48, 2304), ("8K", "64K", "512K"), (), "--repeat", "3"),
              asks("app amr", "ib2304", (48, 2304), ("8K", "64K", "512K"), (), "--repeat", "3"),
@@ -60,6 +61,8 @@ TABLES = {
              asks("app fourier", "xc40", (48, 192), ("4K", "64K")),
              *(asks(f"app {app}", "ib2304", (2304,), ("64K", "512K"), (), "--repeat", "3", "--mpi", "mvapich", "--rails", rails)
                for app in ("stencil", "amr") for rails in ("1", "4"))],
+    "speed": [asks("bcast", "ib2304", (2304,), ("16M",), ("chain:chunk_bytes=64K", "auto"), "--cost"),
+              asks("alltoallv", "dane", (448,), ("512K",), ("spread",), "--cost")],
     "curves": [asks(collective, "slingshot", ranks, sizes, algorithms, "--cost", "--most-seconds", "200")
                for collective, ranks, sizes, algorithms in (
                    ("bcast", (1024, 8192, 65536), ("1K", "1M"), ("binomial", "node_leader(intra=binomial,inter=binomial)")),
@@ -68,7 +71,7 @@ TABLES = {
                    ("allgather", (1024, 8192), ("8",), ("bruck",)))],
     "squares": [asks("allgather", "ib2304", (144, 288, 576, 1152), ("1K",), ("ring", "spread"), "--cost"),
                 asks("allgather", "ib2304", (2304, 4608), ("1K",), ("ring",), "--cost"),
-                asks("allgather", "slingshot", (1024, 4096, 8064), ("1K",), ("ring",), "--cost"),
+                asks("allgather", "slingshot", (1024, 4096, 6144), ("1K",), ("ring",), "--cost"),
                 asks("allgather", "slingshot", (1024, 2048), ("1K",), ("spread",), "--cost"),
                 asks("allgather", "slingshot", (16384,), ("1K",), ("ring", "spread"), "--cost"),
                 asks("allgather", "slingshot", (32768, 65536), ("1K",), ("spread",), "--cost")],

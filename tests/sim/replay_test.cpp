@@ -74,6 +74,24 @@ TEST(Replay, PostingAndCompletingTakeTheRanksOwnCore) {
     EXPECT_NEAR(replayed(stream(10, 8), "node:2", slow).seconds, 9e-3 + 10e-6, 1e-6);
 }
 
+TEST(Replay, HostsOfAnEmulatedClusterShareItsCores) {
+    // Four ranks do the same at the same time: 200 us of posting, and 50 us for what has come meanwhile.
+    const auto ring = group(4, [](int rank, Builder& builder) {
+        builder.send((rank + 1) % 4, {Buffer::in, 0, 8});
+        builder.recv((rank + 3) % 4, out(0, 8));
+    });
+    SimMachine machine = round_machine();
+    machine.post_seconds = 100e-6;
+    machine.complete_seconds = 50e-6;
+    EXPECT_NEAR(replayed(ring, "node:4", machine).seconds, 250e-6, 1e-8);
+    for (const unsigned cores : {1u, 2u, 3u}) {
+        machine.shared_cores = cores;
+        EXPECT_NEAR(replayed(ring, "node:4", machine).seconds, 250e-6 * 4 / cores, 2e-8) << cores;
+    }
+    machine.shared_cores = 8;  // nobody has more than one
+    EXPECT_NEAR(replayed(ring, "node:4", machine).seconds, 250e-6, 1e-8);
+}
+
 TEST(Replay, CopiesInsideAHostShareItsMemory) {
     // n ranks fetch a megabyte each from rank 0, with 10 GB/s per core and 20 GB/s per host.
     const auto fan = [](int ranks) {
