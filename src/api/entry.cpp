@@ -20,6 +20,7 @@
 #include "plan/requests.h"
 #include "plan/set_up.h"
 #include "plan/statistics.h"
+#include "plan/window_plan.h"
 #include "plan/world.h"
 #include "transport/mpi/host.h"
 
@@ -104,6 +105,7 @@ void end(World& world) {
     Attendance::end();
     detach(host()->comm_world);
     release_detached();
+    close_windows();
     world.leave();
     write_report(world);
     // Collective, and all ranks have one or none: what agreed on the world is equal everywhere. Private

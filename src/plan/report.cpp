@@ -18,6 +18,7 @@
 #include "plan/plan_account.h"
 #include "plan/report_inside.h"
 #include "plan/report_text.h"
+#include "plan/window_plan.h"
 #include "thalweg/thalweg.h"
 #include "transport/mpi/host.h"
 
@@ -245,7 +246,8 @@ std::string as_json(const World& world, const std::vector<std::shared_ptr<Commun
     append_totals(text, most);
     text += ",\n \"operations\": {";
     append_operations(text, operation_rows(records));
-    text += "},\n \"plans\": [" + plans_json() + "],\n \"agent\": ";
+    text += "},\n \"plans\": [" + plans_json() + "],\n \"windows_left\": " + std::to_string(windows_alive()) +
+            ",\n \"agent\": ";
     append_agent(text, agent_row());
     text += ",\n \"unseen\": [";
     first = true;

@@ -13,6 +13,21 @@
 
 namespace thalweg {
 
+namespace {
+
+// All that are not closed, oldest first.
+constinit std::mutex grounds_mutex;
+std::vector<std::shared_ptr<WindowGround>>& grounds() {
+    static auto* const list = new std::vector<std::shared_ptr<WindowGround>>;
+    return *list;
+}
+std::vector<std::shared_ptr<WindowGround>> known_grounds() {
+    const std::lock_guard lock(grounds_mutex);
+    return grounds();
+}
+
+}  // namespace
+
 std::shared_ptr<WindowGround> WindowGround::make(MPI_Comm comm) {
     const Host& mpi = *host();
     MPI_Group group;
@@ -27,16 +42,37 @@ std::shared_ptr<WindowGround> WindowGround::make(MPI_Comm comm) {
     std::shared_ptr<WindowGround> ground;
     if (made) try {
             ground.reset(new WindowGround(own));
+            const std::lock_guard lock(grounds_mutex);
+            grounds().push_back(ground);
         } catch (const std::bad_alloc&) {
+            ground.reset();
         }
     std::uint64_t trouble[1] = {ground == nullptr};
     agree_on(comm, mpi.max, trouble);
-    // To free it is collective, and some rank may have none.
-    return trouble[0] == 0 ? ground : nullptr;
+    if (trouble[0] == 0) return ground;
+    // To free the communicator is collective, and some rank may have none.
+    const std::lock_guard lock(grounds_mutex);
+    std::erase(grounds(), ground);
+    return nullptr;
 }
 
 void WindowGround::close() {
-    if (pool_.drain() == MPI_SUCCESS && pool_.alive() == 0) host()->Comm_free(&comm_);
+    if (closed_ || pool_.drain() != MPI_SUCCESS || pool_.alive() != 0) return;
+    host()->Comm_free(&comm_);
+    closed_ = true;
+    const std::lock_guard lock(grounds_mutex);
+    std::erase_if(grounds(), [this](const auto& ground) { return ground.get() == this; });
+}
+
+void close_windows() {
+    for (const std::shared_ptr<WindowGround>& ground : known_grounds()) ground->close();
+}
+
+std::uint64_t windows_alive() {
+    std::uint64_t alive = 0;
+    for (const std::shared_ptr<WindowGround>& ground : known_grounds())
+        alive += static_cast<std::uint64_t>(ground->pool().alive());
+    return alive;
 }
 
 // A channel whose only message stands for an epoch: its send starts one and is complete when that is over. So

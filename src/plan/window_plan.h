@@ -10,6 +10,7 @@
 
 #include <mpi.h>
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 
@@ -26,7 +27,7 @@ class WindowGround {
   public:
     // Collective over `comm`. Null, on all ranks alike: MPI refused, or a rank lacks memory.
     static std::shared_ptr<WindowGround> make(MPI_Comm comm);
-    // What close() did not free is MPI_Finalize's.
+    // What close() and close_windows() did not free is MPI_Finalize's.
     ~WindowGround() = default;
     WindowGround(const WindowGround&) = delete;
     WindowGround& operator=(const WindowGround&) = delete;
@@ -34,7 +35,7 @@ class WindowGround {
     MPI_Comm comm() const { return comm_; }
     WindowPool& pool() { return pool_; }
     // Collective, while the program frees its communicator: frees the windows that all ranks have given back,
-    // and the communicator where none is left.
+    // and the communicator where none is left. May be called again.
     void close();
 
   private:
@@ -43,10 +44,18 @@ class WindowGround {
 
     MPI_Comm comm_;
     WindowPool pool_;
+    bool closed_ = false;
     // Started epochs whose completion blocks, oldest first.
     std::mutex mutex_;
     WindowTransport* started_ = nullptr;
 };
+
+// Collective over the world, in MPI_Finalize: closes what plans still used when their communicators were
+// freed, and what belongs to communicators that never were. In the order in which the grounds were made,
+// which ranks that have several of them in common share.
+void close_windows();
+// Windows that exist on this rank.
+std::uint64_t windows_alive();
 
 // What the standard demands of a persistent request and these do not give, as one phrase; empty: nothing.
 const char* shortcoming_of(EpochWay way);
