@@ -118,6 +118,17 @@ void (*leave_late)(void) = nullptr;
 // What the wrapper of MPI_Finalize does, where that was not asked.
 void (*finalize_unasked)(void) = nullptr;
 
+// An error handler of the program's, which we call, may leave by an exception of C++ or end its thread. That
+// unwinds our frames, by the program's unwinder; but what cleans up in them is linked to an unwinder of our
+// own (the objects need no library beyond libc's), which aborts where it has never unwound anything.
+void make_ready_to_be_unwound() {
+    struct Nothing {};
+    try {
+        throw Nothing();
+    } catch (const Nothing&) {
+    }
+}
+
 }  // namespace
 
 extern "C" {
@@ -139,6 +150,7 @@ static int self_deleted(MPI_Comm, int, void*, void*) try {
 // Nothing of ours may throw into the program's C or Fortran.
 void thalweg_entry_initialized(void (*finalizing)(void)) try {
     note_origin();
+    make_ready_to_be_unwound();
     World::agree();
     if (const World* const world = World::get()) {
         Attendance::agree(*world);
