@@ -5,7 +5,8 @@
 IMB completes all sizes; THALWEG_REPORT counts the bytes; the kernel's counters of each host's link agree: with an
 algorithm that delivers every byte once, every host but the root's receives the reported bytes once, and the root's
 receives next to nothing. A chain also has an end that sends next to nothing, and a root that sends them once; that
-MPI's own broadcast does neither is seen with THALWEG_BCAST=native, by the same counters.
+MPI's own broadcast does neither is seen with THALWEG_BCAST=native, by the same counters. What TCP had to send again,
+which happens where others keep the cores, is counted by the kernel too, and may come on top.
 
 IMB's own check of data is a compile-time option that this binary was built without; bytes are the business of the other
 tests.
@@ -21,15 +22,16 @@ from conformance import Mpi, Skipped, algorithms_of, expect, main, read_report, 
 # What one byte of payload may become on the wire: headers, acknowledgements, start-up, IMB's barriers.
 OVERHEAD = (1.0, 1.12)
 NEXT_TO_NOTHING = 0.10
+SEGMENT = 1514  # bytes on the wire of a full one
 
-WITH_COUNTERS = ('f=$0/$(hostname).$$; cat /sys/class/net/rail0/statistics/rx_bytes '
-                 '/sys/class/net/rail0/statistics/tx_bytes >$f; "$@"; status=$?; '
-                 'cat /sys/class/net/rail0/statistics/rx_bytes /sys/class/net/rail0/statistics/tx_bytes >>$f; '
-                 'exit $status')
+# A file of each rank: bytes received and sent by its host, and the segments that it sent again, before and after.
+WITH_COUNTERS = ('f=$0/$(hostname).$$; count() { cat /sys/class/net/rail0/statistics/rx_bytes '
+                 '/sys/class/net/rail0/statistics/tx_bytes; grep "^Tcp: [0-9]" /proc/net/snmp | cut -d" " -f13; }; '
+                 'count >$f; "$@"; status=$?; count >>$f; exit $status')
 
 
 def benchmark(mpi, hosts, ppn, logs, settings):
-    """The run, [(received, sent)] bytes of each host, and the report if one was asked for."""
+    """The run, [(received, sent)] bytes of each host, how many were sent again, and the report if one was asked for."""
     program = mpi.root / ".venv-impi/bin/IMB-MPI1"
     if not program.exists():
         raise Skipped("IMB-MPI1 is not installed")
@@ -46,25 +48,28 @@ def benchmark(mpi, hosts, ppn, logs, settings):
         expect(ended.code == 0, ended)
         sizes = [int(size) for size in re.findall(r"^ +(\d+) +\d+ +[\d.]+ +[\d.]+ +[\d.]+ *$", ended.out, re.M)]
         expect(sizes == [0] + [1 << log for log in range(logs[0], logs[1] + 1)], "sizes:", sizes, ended)
-        moved = []
+        moved, again = [], 0
         for host in range(hosts):
             counters = []
             for path in glob.glob(f"{folder}/counters/node{host}.*"):
                 with open(path, encoding="utf-8") as file:
                     counters.append([int(word) for word in file.read().split()])
             expect(len(counters) == ppn, f"counters of node{host}:", counters)
-            moved.append(tuple(max(c[2 + i] for c in counters) - min(c[i] for c in counters) for i in range(2)))
+            expect(all(len(c) == 6 for c in counters), f"counters of node{host}:", counters)
+            received, sent, repeated = (max(c[3 + i] for c in counters) - min(c[i] for c in counters) for i in range(3))
+            moved.append((received, sent))
+            again += repeated * SEGMENT
         report = read_report(f"{folder}/report.json") if settings.get("REPORT") else None
-    return ended, moved, report
+    return ended, moved, again, report
 
 
-def is_once(bytes_, payload):
-    return OVERHEAD[0] * payload <= bytes_ <= OVERHEAD[1] * payload
+def is_once(bytes_, payload, again):
+    return OVERHEAD[0] * payload <= bytes_ <= OVERHEAD[1] * payload + again
 
 
-def is_chain(moved, payload):
+def is_chain(moved, payload, again):
     sent = [sent for _, sent in moved]
-    return all(is_once(s, payload) for s in sent[:-1]) and sent[-1] < NEXT_TO_NOTHING * payload
+    return all(is_once(s, payload, again) for s in sent[:-1]) and sent[-1] < NEXT_TO_NOTHING * payload + again
 
 
 def test(path, hosts, ppn, low, high, *algorithms):
@@ -75,22 +80,24 @@ def test(path, hosts, ppn, low, high, *algorithms):
     hosts, ppn, logs = int(hosts), int(ppn), (int(low), int(high))
     payload = None
     for algorithm in algorithms:
-        _, moved, report = benchmark(mpi, hosts, ppn, logs, {"BCAST": algorithm, "REPORT": "yes"})
+        _, moved, again, report = benchmark(mpi, hosts, ppn, logs, {"BCAST": algorithm, "REPORT": "yes"})
         totals, chosen = report["totals"], algorithms_of(report)
         payload = totals["accelerated_bytes"]
         ratios = [tuple(round(bytes_ / payload, 3) for bytes_ in pair) for pair in moved]
-        print(f"{algorithm}: {payload} bytes in {totals['accelerated']} broadcasts; (received, sent) per byte: {ratios}")
+        print(f"{algorithm}: {payload} bytes in {totals['accelerated']} broadcasts; (received, sent) per byte:", ratios,
+              f"sent again: {again / payload:.3f}")
         expect({name.split(":")[0] for name in chosen} == {algorithm.split(":")[0]}, "another algorithm:", chosen)
         expect(totals["errors"] == 0 and payload > 0.99 * totals["bytes"], report)
         expect(all(c["hosts"] == hosts for c in report["communicators"] if c["size"] == hosts * ppn), report)
-        expect(moved[0][0] < NEXT_TO_NOTHING * payload, "the root's host received:", ratios)
-        expect(all(is_once(received, payload) for received, _ in moved[1:]), "received more or less than once:", ratios)
+        expect(moved[0][0] < NEXT_TO_NOTHING * payload + again, "the root's host received:", ratios)
+        expect(all(is_once(received, payload, again) for received, _ in moved[1:]), "received more or less than once:",
+               ratios, "of it again:", round(again / payload, 3))
         if algorithm.startswith("chain"):
-            expect(is_chain(moved, payload), "no chain:", ratios)
+            expect(is_chain(moved, payload, again), "no chain:", ratios)
 
-    ended, moved, _ = benchmark(mpi, hosts, ppn, logs, {"BCAST": "native"})
+    ended, moved, _, _ = benchmark(mpi, hosts, ppn, logs, {"BCAST": "native"})
     print("native:", [tuple(round(bytes_ / payload, 3) for bytes_ in pair) for pair in moved])
-    expect(not is_chain(moved, payload), "the counters cannot tell our chain from the MPI's own broadcast", ended)
+    expect(not is_chain(moved, payload, 0), "the counters cannot tell our chain from the MPI's own broadcast", ended)
 
 
 if __name__ == "__main__":
