@@ -157,11 +157,19 @@ class Sanitized:
     is anything UBSan finds."""
 
     def __init__(self, preset):
-        self.preset, self.folder, self.suites = preset, "build-" + preset, {}
+        self.preset, self.folder, self.only, self.suites = preset, "build-" + preset, re.compile(""), {}
         # ThreadSanitizer of GCC 12 cannot place its shadow where the kernel spreads addresses widely.
         plain = shutil.which("setarch") and subprocess.run(["setarch", "-R", "true"], capture_output=True,
                                                            check=False).returncode == 0
         self.plain = ["setarch", "-R"] if plain else []
+
+    def build(self, programs, output):
+        """Builds test programs, and finds their suites."""
+        run([*self.plain, "scripts/build", self.preset, *programs], output)
+        for name, command in tests_of(self.folder, output, "--label-regex", "^unit$"):
+            program = next((word[1] for word in map(re.compile(r"/bin/((?:test|fuzz)_\w+)").search, command) if word), "")
+            if program in programs:
+                self.suites.setdefault(f"{program} {'.'.join(name.split('.')[:2])}", []).append(name)
 
     def parts(self, output):
         # Only the test programs: a preload object cannot carry a sanitizer into a foreign process. Those over MPI
@@ -169,15 +177,20 @@ class Sanitized:
         run(["scripts/build", self.preset, "thalweg_core"], output)
         shown = subprocess.run([".venv/bin/ninja", "-C", self.folder, "-t", "targets", "all"], check=True, text=True,
                                capture_output=True).stdout
-        programs = [name for name in re.findall(r"^bin/((?:test|fuzz)_[a-z0-9_]*): ", shown, re.M)
+        programs = [name for name in sorted(set(re.findall(r"^bin/((?:test|fuzz)_[a-z0-9_]*): ", shown, re.M)))
                     if not re.match(r"test_(mpi_transport|rma)_", name)]
-        run([*self.plain, "scripts/build", self.preset, *programs], output)
-        for name, _ in tests_of(self.folder, output, "--label-regex", "^unit$"):
-            self.suites.setdefault(".".join(name.split(".")[:2]), []).append(name)
-        return list(self.suites)
+        # With --only no more is built than it names; a program that is not stands for all of its suites.
+        chosen = [name for name in programs if self.only.search(name)] or programs
+        self.build(chosen, output)
+        return [*self.suites, *(name for name in programs if name not in chosen)]
 
     def run(self, part, output):
-        return run_tests(self.folder, self.suites[part], output, self.plain, len(os.sched_getaffinity(0)),
+        if part not in self.suites:
+            self.build([part], output)
+        names = [name for suite, tests in self.suites.items() if part in (suite, suite.split()[0]) for name in tests]
+        if not names:
+            return "no unit test"
+        return run_tests(self.folder, names, output, self.plain, len(os.sched_getaffinity(0)),
                          ASAN_OPTIONS="detect_leaks=1:strict_string_checks=1", UBSAN_OPTIONS="print_stacktrace=1",
                          TSAN_OPTIONS="halt_on_error=1")
 
@@ -292,6 +305,7 @@ class Runner:
             self.left.append(name)
             return
         work = JOBS[name][1]()
+        work.only = self.only
         verdict, parts = self.attempt(name, SET_UP, work.parts)
         if verdict != "passed":
             if verdict != "SKIPPED":
