@@ -36,7 +36,7 @@ struct SimMachine {
     double burst_bytes = 0;       // that a shaped link lets through at once after it was idle
     double inter_latency = 0;     // seconds, one way, between two ranks of two hosts
     // Bytes of a message that the hosts' kernels handle after the link did, at most, and at what rate; 0:
-    // none.
+    // none. What a shaper let through at once has not queued in them.
     double kernel_bytes = 0, kernel_rate = 0;
     std::uint64_t inter_eager = 0;    // bytes up to which a message does not wait for its receive
     bool network_moves_bytes = true;  // a transfer in flight needs no processor

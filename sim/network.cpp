@@ -35,7 +35,7 @@ double grain_of(const Matching& matching, const Topology& topology, const SimMac
 }  // namespace
 
 Network::Network(const SimMachine& machine, const Matching& matching, const Topology& topology,
-                 std::function<void(MessageId)> left)
+                 std::function<void(MessageId, double)> left)
     : machine_(machine),
       matching_(matching),
       topology_(topology),
@@ -106,11 +106,11 @@ void Network::launch(std::uint32_t id, MessageId m) {
     ++in.active;
     const auto bytes = static_cast<double>(message.bytes);
     const double left = bytes - through_at_once(out, in, bytes);
-    if (left < 1) return end(id, m);
+    if (left < 1) return end(id, m, 0);
     // Its rate is bounded by the platform: SimGrid's own bound has no effect on transfers between hosts.
     s4u::CommPtr activity = s4u::Comm::sendto_init();
     activity->set_payload_size(static_cast<std::uint64_t>(left));
-    const FlowId flow = keep(activity, [this, id, m] { end(id, m); });
+    const FlowId flow = keep(activity, [this, id, m, left] { end(id, m, left); });
     channels_[id].flow = flow;
     activity->set_data(reinterpret_cast<void*>(static_cast<std::uintptr_t>(flow) + 1));
     activity->set_source(platform_.end(topology_.node_of(message.from), rail));
@@ -118,7 +118,7 @@ void Network::launch(std::uint32_t id, MessageId m) {
         platform_.end(topology_.node_of(message.to), rail));  // both ends known: it starts
 }
 
-void Network::end(std::uint32_t id, MessageId m) {
+void Network::end(std::uint32_t id, MessageId m, double shaped) {
     const Matched& message = matching_.messages[m];
     Channel& channel = channels_[id];
     channel.flow = none;
@@ -134,7 +134,7 @@ void Network::end(std::uint32_t id, MessageId m) {
         start(next);
     }
     start(id);
-    left_(m);
+    left_(m, shaped);
 }
 
 // A shaper fills its bucket while the link is idle, and lets that much pass unshaped. Both ends shape.

@@ -20,9 +20,10 @@ class Network {
   public:
     using MessageId = std::uint32_t;
 
-    // `left(m)`: the last byte of message m has left its sender. The references must outlive the network.
+    // `left(m, shaped)`: the last byte of message m has left its sender; so many of its bytes waited for the
+    // link's shaper, all of them where there is none. The references must outlive the network.
     Network(const SimMachine& machine, const Matching& matching, const Topology& topology,
-            std::function<void(MessageId)> left);
+            std::function<void(MessageId, double)> left);
 
     // Message m is ready to leave. Messages of a pair that use the same rail leave in the order of these
     // calls.
@@ -60,7 +61,7 @@ class Network {
     std::size_t link_of(std::int32_t rank, unsigned rail) const;
     void start(std::uint32_t channel);
     void launch(std::uint32_t channel, MessageId m);
-    void end(std::uint32_t channel, MessageId m);
+    void end(std::uint32_t channel, MessageId m, double shaped);
     double through_at_once(Link& out, Link& in, double bytes);
     // The place of an activity that starts; its number + 1 is the activity's user data.
     FlowId keep(simgrid::s4u::ActivityPtr activity, std::function<void()> done);
@@ -69,7 +70,7 @@ class Network {
     const SimMachine& machine_;
     const Matching& matching_;
     const Topology& topology_;
-    std::function<void(MessageId)> left_;
+    std::function<void(MessageId, double)> left_;
     Platform platform_;
     std::vector<MessageId> next_;                          // per message: the one behind it in its channel
     std::vector<std::uint8_t> rail_;                       // per message

@@ -29,7 +29,7 @@ class Replay {
           machine_(machine),
           options_(options),
           matching_(std::move(matching)),
-          network_(machine, matching_, topology, [this](std::uint32_t m) { left(m); }),
+          network_(machine, matching_, topology, [this](std::uint32_t m, double shaped) { left(m, shaped); }),
           memory_(topology.nodes(), machine.host_copy_rate),
           cores_(1, machine.shared_cores * nanoseconds_per_second),
           ranks_(schedules.size()),
@@ -254,11 +254,10 @@ class Replay {
     }
 
     // The last byte is on the wire.
-    void left(std::uint32_t index) {
+    void left(std::uint32_t index, double shaped) {
         const Matched& m = message(index);
         double tail = latency(m);
-        if (machine_.kernel_bytes > 0)
-            tail += std::min(static_cast<double>(m.bytes), machine_.kernel_bytes) / machine_.kernel_rate;
+        if (machine_.kernel_bytes > 0) tail += std::min(shaped, machine_.kernel_bytes) / machine_.kernel_rate;
         if (eager(m)) return at(now() + tail, [this, index] { arrived(index); });
         at(now() + tail, [this, index] { give(message(index).to, Work::finish_recv, index); });
         // Fetched by the receiver: its notice comes back. Pushed: the sender saw it go.
