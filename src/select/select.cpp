@@ -82,16 +82,11 @@ struct Selector::Impl {
         TuningTable table;
         std::string why;
         if (failed(parse_table(json, table, why)) || table.collective != collective) return;
-        const Level& level = selection.machine.inter;
-        if (!table.latency_ps.has(level.latency) || !table.bytes_per_second.has(level.bytes_per_second) ||
-            !table.ports.has(std::max<std::uint64_t>(level.ports, 1)))
-            return;
+        if (!speaks_for(table, selection.machine.inter)) return;
         for (TuningRow& row : table.rows) {
-            const bool fits = (row.family.empty() || row.family == selection.family) &&
-                              (selection.overlapped ? row.overlapped : row.blocking) &&
-                              row.hosts.has(static_cast<std::uint64_t>(topology.nodes())) &&
-                              row.ppn.has(static_cast<std::uint64_t>(topology.max_ranks_per_node()));
-            if (fits && (!row.choice || refuse(*row.choice, problem(row.bytes.low), topology).empty()))
+            const bool meant = (selection.overlapped ? row.overlapped : row.blocking) &&
+                               fits(row, selection.family, topology);
+            if (meant && (!row.choice || refuse(*row.choice, problem(row.bytes.low), topology).empty()))
                 rows.push_back(std::move(row));
         }
     }

@@ -94,9 +94,11 @@ Status read_row(const Json& json, const std::string& where, Collective collectiv
         else
             row.choice = parsed;
     }
-    row.blocking = calls != "overlapped";
-    row.overlapped = calls != "blocking";
-    if (!calls.empty() && row.blocking && row.overlapped) reader.fault("calls", "blocking or overlapped");
+    row.neighbours = calls == "neighbours";
+    row.blocking = calls != "overlapped" && !row.neighbours;
+    row.overlapped = calls != "blocking" && !row.neighbours;
+    if (!calls.empty() && row.blocking && row.overlapped)
+        reader.fault("calls", "blocking, overlapped or neighbours");
     why = reader.why();
     return why.empty() ? Status::ok : Status::invalid_argument;
 }
@@ -104,6 +106,17 @@ Status read_row(const Json& json, const std::string& where, Collective collectiv
 }  // namespace
 
 std::span<const std::string_view> built_in_tables() { return tables; }
+
+bool speaks_for(const TuningTable& table, const Level& links) {
+    return table.latency_ps.has(links.latency) && table.bytes_per_second.has(links.bytes_per_second) &&
+           table.ports.has(std::max<std::uint64_t>(links.ports, 1));
+}
+
+bool fits(const TuningRow& row, std::string_view family, const Topology& topology) {
+    return (row.family.empty() || row.family == family) &&
+           row.hosts.has(static_cast<std::uint64_t>(topology.nodes())) &&
+           row.ppn.has(static_cast<std::uint64_t>(topology.max_ranks_per_node()));
+}
 
 Status parse_table(std::string_view text, TuningTable& table, std::string& why) {
     const Json json = Json::parse(text, nullptr, false, true);

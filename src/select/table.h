@@ -12,6 +12,7 @@
 #include "algorithms/algorithm.h"
 #include "base/status.h"
 #include "model/machine.h"
+#include "topology/topology.h"
 
 namespace thalweg {
 
@@ -25,8 +26,9 @@ struct Range {
 
 struct TuningRow {
     std::string family;  // empty: any
-    // Of calls that wait for the operation, or of those that something advances meanwhile (Selection).
-    bool blocking = true, overlapped = true;
+    // Of calls that wait for the operation, or of those that something advances meanwhile (Selection); or of
+    // messages between neighbours alone (neighbours.h), whose `bytes` are those of the largest.
+    bool blocking = true, overlapped = true, neighbours = false;
     Range hosts, ppn, bytes;
     std::optional<Choice> choice;  // empty: native
 };
@@ -43,5 +45,10 @@ Status parse_table(std::string_view json, TuningTable& table, std::string& why);
 
 // The tables compiled into the library, as JSON.
 std::span<const std::string_view> built_in_tables();
+
+// Whether a table speaks for links like these; whether a row does for a communicator with these hosts under
+// the native MPI of this family, but for what it says of calls and bytes.
+bool speaks_for(const TuningTable& table, const Level& links);
+bool fits(const TuningRow& row, std::string_view family, const Topology& topology);
 
 }  // namespace thalweg

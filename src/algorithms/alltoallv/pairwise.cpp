@@ -18,6 +18,7 @@
 
 #include "algorithms/patterns/group.h"
 #include "algorithms/patterns/parcels.h"
+#include "algorithms/patterns/pieces.h"
 
 namespace thalweg::alltoallv::pairwise {
 
@@ -28,65 +29,9 @@ std::string_view refuse(const Problem&, const Topology&, const Choice&) { return
 namespace {
 
 using patterns::Parcels;
-using Placed = Parcels::Placed;
 
-// Of a message, of which its pair has `alike` in all.
-patterns::Cut cut_of(const Problem& problem, const Parcel& parcel, std::uint64_t alike,
-                     const Choice& choice) {
-    Problem part;
-    part.bytes = parcel.bytes;
-    part.offset = parcel.offset;
-    part.messages_per_pair = std::max<std::uint64_t>(problem.messages_per_pair / alike, 1);
-    return patterns::cut(part, choice.values[chunk_bytes]);
-}
-
-// A piece and where it stands in the order of all, which is the same at both of its ends.
-struct Piece {
-    std::uint64_t place = 0, turn = 0;
-    int peer = 0;
-    std::uint64_t offset = 0, bytes = 0;
-
-    bool before(const Piece& other) const {
-        return place != other.place ? place < other.place : turn < other.turn;
-    }
-};
-
-std::vector<Piece> pieces_of(const Problem& problem, std::span<const Placed> messages, const Choice& choice) {
-    std::vector<Piece> pieces;
-    for (std::size_t begin = 0, end = 0; begin < messages.size(); begin = end) {
-        while (end < messages.size() && messages[end].place == messages[begin].place) ++end;
-        std::uint64_t turn = 0;
-        for (const Placed& message : messages.subspan(begin, end - begin)) {
-            const patterns::Cut cut = cut_of(problem, message.parcel, end - begin, choice);
-            for (std::uint64_t i = 0; i < cut.pieces(); ++i)
-                pieces.push_back(
-                    {message.place, turn++, message.parcel.peer, cut.piece(i).offset, cut.piece(i).bytes});
-        }
-    }
-    return pieces;
-}
-
-void add_pieces(Builder& builder, const Problem& problem, const Parcels& parcels, const Choice& choice) {
-    const std::vector<Piece> out = pieces_of(problem, parcels.outgoing(), choice);
-    const std::vector<Piece> in = pieces_of(problem, parcels.incoming(), choice);
-    const std::size_t lead = choice.values[ahead];
-    std::vector<StepId> sends, receives;
-    // Twice as many receives as pieces may be on their way: whatever comes finds its place.
-    const auto receive = [&] {
-        const Piece& piece = in[receives.size()];
-        const bool waits = receives.size() >= 2 * lead;
-        const std::span<const StepId> order(waits ? &receives[receives.size() - 2 * lead] : nullptr, waits);
-        receives.push_back(builder.recv(piece.peer, {Buffer::out, piece.offset, piece.bytes}, order));
-    };
-    for (const Piece& piece : out) {
-        while (receives.size() < in.size() && in[receives.size()].before(piece)) receive();
-        StepId order[2];
-        std::size_t waits = 0;
-        if (sends.size() >= lead) order[waits++] = sends[sends.size() - lead];
-        if (receives.size() >= lead) order[waits++] = receives[receives.size() - lead];
-        sends.push_back(builder.send(piece.peer, {Buffer::in, piece.offset, piece.bytes}, {order, waits}));
-    }
-    while (receives.size() < in.size()) receive();
+patterns::Pacing pacing_of(const Choice& choice) {
+    return {choice.values[chunk_bytes], choice.values[ahead]};
 }
 
 void add_rounds(Builder& builder, const Problem& problem, const Parcels& parcels) {
@@ -118,14 +63,14 @@ Schedule build(const Problem& problem, const Topology& topology, const Choice& c
     if (choice.values[chunk_bytes] == 0)
         add_rounds(builder, problem, parcels);
     else
-        add_pieces(builder, problem, parcels, choice);
+        patterns::add_pieces(builder, problem, parcels.outgoing(), parcels.incoming(), pacing_of(choice));
     parcels.copy_own(builder);
     return std::move(builder).finish();
 }
 
 Claim claim(const Problem& problem, const Topology& topology, const Choice& choice) {
     const Parcels parcels(problem, topology, false);
-    const std::uint64_t messages = pieces_of(problem, parcels.outgoing(), choice).size();
+    const std::uint64_t messages = patterns::count_pieces(problem, parcels.outgoing(), pacing_of(choice));
     if (messages == 0) return {};
     const std::uint64_t ranks = problem.exchange == nullptr ? static_cast<std::uint64_t>(problem.size) : 1;
     const std::uint64_t rounds = choice.values[chunk_bytes] == 0
@@ -138,7 +83,7 @@ Price price(const Problem& problem, const Topology&, const Choice& choice) {
     if (problem.size == 1 || problem.bytes == 0) return {};
     const auto others = static_cast<std::uint64_t>(problem.size - 1);
     if (choice.values[chunk_bytes] == 0) return {others, others * problem.bytes, problem.bytes, 1};
-    const patterns::Cut cut = cut_of(problem, {0, 0, problem.bytes}, 1, choice);
+    const patterns::Cut cut = patterns::cut(problem, choice.values[chunk_bytes]);
     return {patterns::ceil_div(others * cut.pieces(), choice.values[ahead]), others * problem.bytes,
             std::min(cut.chunk, problem.bytes), 2 * others};
 }

@@ -29,6 +29,7 @@ Parcels::Parcels(const Problem& problem, const Topology& topology, bool far_firs
         const auto all = static_cast<std::uint64_t>(problem.size);
         return (stays ? all : 0) + static_cast<std::uint64_t>(distance(from, to, problem.size));
     };
+    if (hosts) first_staying_ = static_cast<std::uint64_t>(problem.size);
     const auto sort = [](std::vector<Placed>& list) {
         std::stable_sort(list.begin(), list.end(),
                          [](const Placed& a, const Placed& b) { return a.place < b.place; });
@@ -49,6 +50,13 @@ Parcels::Parcels(const Problem& problem, const Topology& topology, bool far_firs
     }
     sort(outgoing_);
     sort(incoming_);
+}
+
+std::span<const Parcels::Placed> Parcels::leaving(std::span<const Placed> messages) const {
+    const auto end = std::partition_point(messages.begin(), messages.end(), [this](const Placed& message) {
+        return message.place < first_staying_;
+    });
+    return messages.first(static_cast<std::size_t>(end - messages.begin()));
 }
 
 void Parcels::copy_own(Builder& builder) const {

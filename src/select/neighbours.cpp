@@ -1,0 +1,56 @@
+#include "select/neighbours.h"
+
+#include <string_view>
+#include <utility>
+
+namespace thalweg {
+namespace {
+
+// What an algorithm that was asked for may refuse does not depend on it.
+constexpr std::uint64_t any_bytes = 64 << 10;
+
+Choice straight() { return standard_choice(*find_algorithm(Collective::alltoallv, "spread")); }
+
+// Whether it needs nothing that one end of a message alone does not know.
+bool goes_straight(const Choice& choice) {
+    const std::string_view name = choice.algorithm->name;
+    return name == "spread" || name == "pairwise" || name == "paced";
+}
+
+}  // namespace
+
+NeighbourSelector::NeighbourSelector(const Topology& topology, const Selection& selection)
+    : topology_(topology), forced_(selection.forced) {
+    const auto read = [&](std::string_view json) {
+        TuningTable table;
+        std::string why;
+        if (failed(parse_table(json, table, why)) || table.collective != Collective::alltoallv ||
+            !speaks_for(table, selection.machine.inter))
+            return;
+        for (TuningRow& row : table.rows)
+            if (row.neighbours && fits(row, selection.family, topology) &&
+                (!row.choice || goes_straight(*row.choice)))
+                rows_.push_back(std::move(row));
+    };
+    if (forced_) return;
+    if (!selection.table.empty()) read(selection.table);
+    for (std::string_view json : built_in_tables()) read(json);
+}
+
+Decision NeighbourSelector::decide(std::uint64_t largest_bytes) const {
+    if (topology_.size() <= 1) return {std::nullopt, "one rank"};
+    if (forced_) {
+        Problem problem;
+        problem.size = topology_.size();
+        problem.bytes = any_bytes;
+        const std::string_view refused = refuse(*forced_, problem, topology_);
+        if (!refused.empty()) return {std::nullopt, "asked for, but " + std::string(refused)};
+        return {goes_straight(*forced_) ? *forced_ : straight(), "asked for"};
+    }
+    for (const TuningRow& row : rows_)
+        if (row.bytes.has(largest_bytes)) return {row.choice, "tuning table"};
+    if (topology_.nodes() <= 1) return {std::nullopt, "one host"};
+    return {straight(), "neighbours"};
+}
+
+}  // namespace thalweg

@@ -1,0 +1,33 @@
+// How messages between the neighbours of a topology travel. Each is known at its two ends only, so no leader
+// can gather them, and the cost model has nothing to compare: a tuning table speaks, or every message goes
+// straight to its rank at once.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "select/select.h"
+#include "select/table.h"
+
+namespace thalweg {
+
+// Tables are read once. Immutable after construction. Throws std::bad_alloc.
+class NeighbourSelector {
+  public:
+    // A malformed Selection::table is ignored (check_table says why).
+    NeighbourSelector(const Topology& topology, const Selection& selection);
+
+    // Of calls in which nobody knows what all ranks send.
+    static constexpr std::uint64_t unknown = std::numeric_limits<std::uint64_t>::max();
+    // `largest_bytes`: of all messages of all ranks, equal on all of them. Rows that leave small messages to
+    // the native MPI do not speak for unknown ones.
+    Decision decide(std::uint64_t largest_bytes) const;
+
+  private:
+    Topology topology_;
+    std::optional<Choice> forced_;
+    std::vector<TuningRow> rows_;  // that fit this communicator; the first that has the size decides
+};
+
+}  // namespace thalweg
