@@ -239,7 +239,9 @@ Carrier Attendance::agree_on_carrier(MPI_Comm comm, const World& world, const Ra
         THALWEG_LOG_AT(
             info, "messages inside the host do not go through its memory: %s",
             shm == nullptr ? Ports::account().why_not_shm.c_str() : "it is out of reach for a rank");
-    if (any[3] == 0 && topology.nodes() == 1) return Carrier::shm;
+    // Where nobody asked for the memory of hosts it joins libucp and never takes its place.
+    const bool asked = world.settings().transport == TransportSetting::shm;
+    if (asked && any[3] == 0 && topology.nodes() == 1) return Carrier::shm;
     if (any[1] == 0) return any[3] == 0 ? Carrier::composite : Carrier::ucx;
     return any_thread_may_call ? Carrier::mpi : Carrier::none;
 }

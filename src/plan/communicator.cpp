@@ -1,11 +1,13 @@
 #include "plan/communicator.h"
 
 #include <new>
+#include <span>
 
 #include "algorithms/most_steps.h"
 #include "base/log.h"
 #include "model/machine.h"
 #include "plan/blocking.h"
+#include "plan/host_keys.h"
 #include "plan/quiet_errors.h"
 #include "plan/reserve.h"
 #include "plan/set_up.h"
@@ -31,6 +33,18 @@ std::string family_of(const char* library_version) {
     if (version.find("Open MPI") != version.npos) return "openmpi";
     if (version.find("Intel(R) MPI") != version.npos) return "impi";
     return "mpich";
+}
+
+// The hosts of the ranks, from what MPI_Init gathered. Local. Null: no memory, or MPI refused.
+std::unique_ptr<std::uint64_t[]> keys_by_world(MPI_Comm comm, const World& world, int size) {
+    RankMap places;
+    bool all = false;
+    if (failed(world.locate(comm, all, &places)) || !all) return nullptr;
+    const std::span<const std::uint64_t> of_world = host_keys();
+    std::unique_ptr<std::uint64_t[]> keys(new (std::nothrow) std::uint64_t[size]);
+    for (int rank = 0; keys != nullptr && rank < size; ++rank)
+        keys[rank] = of_world[static_cast<std::size_t>(places[rank])];
+    return keys;
 }
 
 }  // namespace
@@ -168,17 +182,21 @@ void Communicator::survey(MPI_Comm comm) {
     bool all = true;
     bool ready = !failed(world_.locate(comm, all));
     if (!all) return go_native(Reason::foreign);
-    if (!world_.single_host()) {
+    std::unique_ptr<std::uint64_t[]> keys;
+    if (world_.single_host()) {
+        ready = ready && place(nullptr);
+    } else if (!host_keys().empty()) {
+        keys = keys_by_world(comm, world_, size_);
+        ready = ready && keys != nullptr && place(keys.get());
+    } else {
         const std::uint64_t mine = world_.host_key();
-        std::unique_ptr<std::uint64_t[]> keys(new (std::nothrow) std::uint64_t[size_]);
+        keys.reset(new (std::nothrow) std::uint64_t[size_]);
         std::uint64_t trouble[1] = {keys == nullptr};
         agree_on(comm, mpi.max, trouble);
         if (trouble[0] != 0) return go_native(Reason::setup_failed);
         const bool known =
             mpi.Allgather(&mine, 1, mpi.uint64, keys.get(), 1, mpi.uint64, comm) == MPI_SUCCESS;
         ready = ready && known && place(keys.get());
-    } else {
-        ready = ready && place(nullptr);
     }
     std::uint64_t trouble[1] = {!ready};
     agree_on(comm, mpi.max, trouble);

@@ -65,13 +65,18 @@ Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, Ca
 }
 
 // Neighbours are few, and what they exchange is known at the two ends of each message only: every message
-// goes straight to its rank.
-Decision decide_neighbours(NonblockingState& state, CallShape& shape, std::optional<Exchange>& exchange) {
+// goes straight to its rank. `largest_bytes`: as NeighbourSelector::decide().
+Decision decide_neighbours(NonblockingState& state, CallShape& shape, std::optional<Exchange>& exchange,
+                           std::uint64_t largest_bytes) {
     exchange.emplace();
     shape.decided_bytes = assumed_pair_bytes;
-    Decision decision = state.decide(Collective::alltoallv, shape.decided_bytes);
-    if (decision.choice) decision.choice = standard_choice(*find_algorithm(Collective::alltoallv, "spread"));
-    return decision;
+    return state.neighbours().decide(largest_bytes);
+}
+
+std::uint64_t largest_of(const Letters& letters) {
+    std::uint64_t largest = 0;
+    for (const Letter& letter : letters.outgoing) largest = std::max(largest, letter.bytes);
+    return largest;
 }
 
 // The way over windows that the call was asked to take.
@@ -204,7 +209,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     }
     NonblockingState& state = *self_driven.state;
     if (keeps_blocks(world, call, state)) return declined_on(Reason::blocks, shape.bytes);
-    std::shared_ptr<Lane> lane = state.lane();
+    std::shared_ptr<Lane> lane = call.has_letters() ? state.exchange_lane() : state.lane();
     // A plan is made by all ranks or by none: in there they agree on whether the lane is broken.
     if (lane->broken() && !call.persistent) {
         error = raise(call.comm, "a nonblocking collective", Status::transport_failed, lane->native_error());
@@ -214,21 +219,28 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     const bool stable = stays_stable(world.settings(), shape, world.wanted(call.collective));
     std::optional<Exchange> exchange;
     if (windows && call.has_letters()) exchange.emplace();
-    const Decision decision =
-        windows              ? Decision{standard_choice(*find_algorithm(Collective::alltoallv, "spread")),
-                           "in the place of windows"}
-        : call.neighbours    ? decide_neighbours(state, shape, exchange)
-        : call.has_letters() ? decide_exchange(state, call, shape, exchange)
-                             : state.decide(call.collective, pieces.bytes, stable);
+    Decision decision = windows ? Decision{standard_choice(*find_algorithm(Collective::alltoallv, "spread")),
+                                           "in the place of windows"}
+                        : call.neighbours
+                            ? decide_neighbours(state, shape, exchange, NeighbourSelector::unknown)
+                        : call.has_letters() ? decide_exchange(state, call, shape, exchange)
+                                             : state.decide(call.collective, pieces.bytes, stable);
     if (!decision.choice) return declined_on(reason_of(decision), shape.bytes);
-    Carriage carriage{lane, state.topology(), decision, state.policy(), state.generation()};
-    carriage.exchange = std::move(exchange);
+    std::shared_ptr<Lane> plan_or_lane = lane;
+    std::vector<std::uint32_t> numbers;
     if (call.persistent) {
         Reason why = Reason::setup_failed;
-        carriage.lane = state.make_plan_lane(call.comm, pieces.count, carriage.numbers, why);
-        if (carriage.lane == nullptr) return declined_on(why, shape.bytes);
+        std::uint64_t largest_bytes = largest_of(shape.letters);
+        plan_or_lane =
+            state.make_plan_lane(call.comm, call.has_letters(), pieces.count, numbers, largest_bytes, why);
+        if (plan_or_lane == nullptr) return declined_on(why, shape.bytes);
+        // What all of them exchange was agreed on with the lane.
+        if (call.neighbours && !windows) decision = state.neighbours().decide(largest_bytes);
+        if (!decision.choice) return declined_on(reason_of(decision), shape.bytes);
     }
-    const std::shared_ptr<Lane> plan_or_lane = carriage.lane;
+    Carriage carriage{plan_or_lane, state.topology(), decision, state.policy(), state.generation()};
+    carriage.exchange = std::move(exchange);
+    carriage.numbers = std::move(numbers);
     Status status = Status::ok;
     std::unique_ptr<Ongoing> ongoing = assemble(communicator, call, shape, std::move(carriage), status);
     if (call.persistent && decision.choice->algorithm->name == "notify")

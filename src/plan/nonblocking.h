@@ -23,6 +23,7 @@
 #include "plan/ongoing.h"
 #include "plan/world.h"
 #include "select/decisions.h"
+#include "select/neighbours.h"
 
 namespace thalweg {
 
@@ -45,6 +46,8 @@ class NonblockingState {
     Carrier carrier() const { return carrier_; }
     WaitPolicy policy() const { return policy_; }
     const std::shared_ptr<Lane>& lane() const { return lane_; }
+    // Where exchanges run, whose pairs differ. May be the same.
+    const std::shared_ptr<Lane>& exchange_lane() const { return exchange_lane_; }
 
     // How an operation of `bytes` runs; `stable` as of a blocking one (blocking.h). Equal on all ranks. By
     // one thread at a time. Throws std::bad_alloc.
@@ -60,25 +63,33 @@ class NonblockingState {
     // nothing is known of the network.
     double predicted_native_seconds(std::uint64_t bytes) const;
 
-    // A lane of its own for a persistent operation of `parts` schedules, which keep `numbers`. Collective.
-    // Null, on all ranks, with `why`.
-    std::shared_ptr<Lane> make_plan_lane(MPI_Comm comm, std::size_t parts,
-                                         std::vector<std::uint32_t>& numbers, Reason& why);
+    // How messages between neighbours travel; as decide().
+    const NeighbourSelector& neighbours();
+
+    // A lane of its own for a persistent operation of `parts` schedules, which keep `numbers`; for an
+    // exchange, as exchange_lane(). Collective: `largest_bytes` becomes the largest that any rank says. Null,
+    // on all ranks, with `why`.
+    std::shared_ptr<Lane> make_plan_lane(MPI_Comm comm, bool exchange, std::size_t parts,
+                                         std::vector<std::uint32_t>& numbers, std::uint64_t& largest_bytes,
+                                         Reason& why);
 
   private:
     NonblockingState(Communicator& communicator, World& world);
     void take_over(RankMap places);
     void learn_network(MPI_Comm comm);
-    // `places` is null where this rank lacks memory.
-    static std::shared_ptr<Lane> make_lane(MPI_Comm comm, Carrier carrier, World& world,
-                                           Communicator& communicator, const RankMap* places, Reason& why);
-    std::shared_ptr<Lane> make_named_plan_lane(MPI_Comm comm, std::size_t parts,
-                                               std::vector<std::uint32_t>& numbers, Reason& why);
+    // Those of `state`, which is null where this rank lacks memory. Collective, with an answer of each rank's
+    // own. Where nobody asked for the memory inside hosts it carries exchanges only, so there
+    // are two then.
+    static bool make_lanes(MPI_Comm comm, Carrier carrier, World& world, Communicator& communicator,
+                           NonblockingState* state, Reason& why);
+    std::shared_ptr<Lane> make_named_plan_lane(MPI_Comm comm, Carrier carrier, std::size_t parts,
+                                               std::vector<std::uint32_t>& numbers,
+                                               std::uint64_t& largest_bytes, Reason& why);
 
     World& world_;
     Communicator& communicator_;
     int rank_ = 0, size_ = 1;
-    Carrier carrier_ = Carrier::mpi;
+    Carrier carrier_ = Carrier::mpi, exchange_carrier_ = Carrier::mpi;
     WaitPolicy policy_ = WaitPolicy::spin;
     Topology topology_ = Topology::single_node(1);
     RankMap places_;
@@ -87,7 +98,9 @@ class NonblockingState {
     std::array<std::optional<Decisions>, collective_count> decided_;
     std::optional<Decisions> stable_;           // of allreduces
     bool natively_in_order_[2] = {true, true};  // of nonblocking calls, of blocking ones
-    std::shared_ptr<Lane> lane_;
+    std::optional<NeighbourSelector> neighbours_;
+    std::uint32_t neighbours_generation_ = 0;
+    std::shared_ptr<Lane> lane_, exchange_lane_;
     struct PlanNumbers;
     std::shared_ptr<PlanNumbers> plans_;
     NonblockingState* next_ = nullptr;  // of those that are alive

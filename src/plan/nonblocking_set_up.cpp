@@ -73,31 +73,29 @@ std::shared_ptr<LaneNumber> claim_number(MPI_Comm comm, World& world, bool leads
     return nullptr;
 }
 
-// A name that rank 0 gave, or null where it has none left.
-static std::optional<ChannelName> agree_on_name(MPI_Comm comm, Carrier carrier, bool leads) {
-    const Host& mpi = *host();
-    std::uint64_t name[3] = {0, 0, 0};  // [there is one, its parts]
-    ChannelName given;
-    if (leads && carrier == Carrier::shm) given = Attendance::shm()->name_channel();
-    if (leads && (carrier == Carrier::shm || !failed(Attendance::ucx()->name_channel(given)))) {
-        name[0] = 1;
-        name[1] = given.root;
-        name[2] = given.counter;
+// Names that rank 0 gave. Collective. False, on all ranks: it has not so many left; on one: MPI failed there.
+template <std::size_t count>
+static bool agree_on_names(MPI_Comm comm, Carrier carrier, bool leads, ChannelName (&names)[count]) {
+    std::uint64_t words[1 + 2 * count] = {leads};  // [they are given, the parts of each]
+    for (std::size_t i = 0; leads && i < count; ++i) {
+        ChannelName given;
+        if (carrier == Carrier::shm)
+            given = Attendance::shm()->name_channel();
+        else if (failed(Attendance::ucx()->name_channel(given)))
+            words[0] = 0;
+        words[1 + 2 * i] = given.root;
+        words[2 + 2 * i] = given.counter;
     }
-    if (mpi.Bcast(name, 3, mpi.uint64, 0, comm) != MPI_SUCCESS || name[0] == 0) return std::nullopt;
-    return ChannelName{static_cast<std::uint32_t>(name[1]), static_cast<std::uint32_t>(name[2])};
+    if (hand_out_words(words, 1 + 2 * count, 0, comm) != MPI_SUCCESS) return false;
+    for (std::size_t i = 0; i < count; ++i)
+        names[i] = {static_cast<std::uint32_t>(words[1 + 2 * i]),
+                    static_cast<std::uint32_t>(words[2 + 2 * i])};
+    return words[0] != 0;
 }
 
-std::shared_ptr<Lane> NonblockingState::make_lane(MPI_Comm comm, Carrier carrier, World& world,
-                                                  Communicator& communicator, const RankMap* places,
-                                                  Reason& why) {
+static std::shared_ptr<Lane> make_mpi_lane(MPI_Comm comm, World& world, const Communicator& communicator,
+                                           const RankMap* places, Reason& why) {
     const int rank = communicator.rank(), size = communicator.size();
-    if (carrier != Carrier::mpi) {
-        const std::optional<ChannelName> name = agree_on_name(comm, carrier, rank == 0);
-        why = name ? Reason::setup_failed : Reason::too_many;
-        if (!name || places == nullptr) return nullptr;
-        return Lane::over_ports(world, carrier, *name, rank, communicator.topology(), *places);
-    }
     std::shared_ptr<LaneNumber> number = claim_number(comm, world, rank == 0, places != nullptr, why);
     if (number == nullptr || places == nullptr) return nullptr;
     why = Reason::setup_failed;
@@ -106,6 +104,34 @@ std::shared_ptr<Lane> NonblockingState::make_lane(MPI_Comm comm, Carrier carrier
     } catch (const std::bad_alloc&) {
         return nullptr;
     }
+}
+
+bool NonblockingState::make_lanes(MPI_Comm comm, Carrier carrier, World& world, Communicator& communicator,
+                                  NonblockingState* state, Reason& why) {
+    const bool apart =
+        carrier == Carrier::composite && world.settings().transport == TransportSetting::automatic;
+    const Carrier calls = apart ? Carrier::ucx : carrier;
+    communicator.record().carrier = apart ? "ucx, exchanges over shm and ucx" : name_of(carrier);
+    std::shared_ptr<Lane> lane, exchange_lane;
+    if (carrier == Carrier::mpi) {
+        lane = make_mpi_lane(comm, world, communicator, state == nullptr ? nullptr : &state->places_, why);
+        exchange_lane = lane;
+    } else {
+        ChannelName names[2];
+        const bool named = agree_on_names(comm, carrier, communicator.rank() == 0, names);
+        why = named ? Reason::setup_failed : Reason::too_many;
+        const auto open = [&](Carrier over, ChannelName name) {
+            return Lane::over_ports(world, over, name, communicator.rank(), state->topology_, state->places_);
+        };
+        if (named && state != nullptr) lane = open(calls, names[0]);
+        exchange_lane = apart && lane != nullptr ? open(carrier, names[1]) : lane;
+    }
+    if (lane == nullptr || exchange_lane == nullptr || state == nullptr) return false;
+    state->lane_ = std::move(lane);
+    state->exchange_lane_ = std::move(exchange_lane);
+    state->carrier_ = calls;
+    state->exchange_carrier_ = carrier;
+    return true;
 }
 
 std::shared_ptr<NonblockingState> NonblockingState::set_up(MPI_Comm comm, Communicator& communicator,
@@ -120,19 +146,14 @@ std::shared_ptr<NonblockingState> NonblockingState::set_up(MPI_Comm comm, Commun
     bool all = false;
     const bool ready = state != nullptr && !failed(world.locate(comm, all, &places)) && all;
     if (ready) state->take_over(std::move(places));
-    const RankMap* const known_places = ready ? &state->places_ : nullptr;
-    const Carrier carrier = Attendance::agree_on_carrier(comm, world, known_places, communicator.topology());
+    NonblockingState* const able = ready ? state.get() : nullptr;
+    const Carrier carrier = Attendance::agree_on_carrier(
+        comm, world, able == nullptr ? nullptr : &able->places_, communicator.topology());
     if (carrier == Carrier::none) {
         why = Reason::unattended;
         return nullptr;
     }
-    std::shared_ptr<Lane> lane = make_lane(comm, carrier, world, communicator, known_places, why);
-    const bool opened = lane != nullptr;
-    if (ready) {
-        state->lane_ = std::move(lane);
-        state->carrier_ = carrier;
-        communicator.record().carrier = name_of(carrier);
-    }
+    const bool opened = make_lanes(comm, carrier, world, communicator, able, why);
     const Network known = world.network();
     std::uint64_t most[5] = {!opened, known.latency_ns, known.bytes_per_second,
                              !native_blocks_in_order(comm, false), !native_blocks_in_order(comm, true)};
@@ -198,6 +219,17 @@ Decision NonblockingState::decide(Collective collective, std::uint64_t bytes, bo
     return decided->of(bytes);
 }
 
+const NeighbourSelector& NonblockingState::neighbours() {
+    const std::uint32_t generation = world_.generation();
+    if (!neighbours_ || neighbours_generation_ != generation) {
+        Selection selection = communicator_.selection(Collective::alltoallv, network_, true);
+        selection.machine.inter.ports = ports();
+        neighbours_.emplace(topology_, selection);
+        neighbours_generation_ = generation;
+    }
+    return *neighbours_;
+}
+
 double NonblockingState::predicted_native_seconds(std::uint64_t bytes) const {
     if (!network_.known() || bytes == 0) return 0;
     Problem problem;
@@ -209,11 +241,14 @@ double NonblockingState::predicted_native_seconds(std::uint64_t bytes) const {
                                communicator_.selection(Collective::alltoallv, network_, true).machine));
 }
 
-std::shared_ptr<Lane> NonblockingState::make_plan_lane(MPI_Comm comm, std::size_t parts,
-                                                       std::vector<std::uint32_t>& numbers, Reason& why) {
+std::shared_ptr<Lane> NonblockingState::make_plan_lane(MPI_Comm comm, bool exchange, std::size_t parts,
+                                                       std::vector<std::uint32_t>& numbers,
+                                                       std::uint64_t& largest_bytes, Reason& why) {
     QuietErrors quiet(comm);
     const Host& mpi = *host();
-    if (carrier_ != Carrier::mpi) return make_named_plan_lane(comm, parts, numbers, why);
+    if (carrier_ != Carrier::mpi)
+        return make_named_plan_lane(comm, exchange ? exchange_carrier_ : carrier_, parts, numbers,
+                                    largest_bytes, why);
     if (plans_->lane == nullptr) {
         plans_->lane = claim_number(comm, world_, rank_ == 0, true, why);
         if (plans_->lane == nullptr) return nullptr;
@@ -271,33 +306,40 @@ std::shared_ptr<Lane> NonblockingState::make_plan_lane(MPI_Comm comm, std::size_
         } catch (const std::bad_alloc&) {
             ready = false;
         }
-    std::uint64_t trouble[1] = {!ready ? 2u : !enough ? 1u : 0u};
-    agree_on(comm, mpi.max, trouble);
-    if (trouble[0] != 0) {
-        why = trouble[0] == 1 ? Reason::too_many : Reason::setup_failed;
+    // [trouble, the largest message]
+    std::uint64_t most[2] = {!ready ? 2u : !enough ? 1u : 0u, largest_bytes};
+    agree_on(comm, mpi.max, most);
+    largest_bytes = most[1];
+    if (most[0] != 0) {
+        why = most[0] == 1 ? Reason::too_many : Reason::setup_failed;
         return nullptr;
     }
     return lane;
 }
 
 // A channel of its own for each, so that its numbers are nobody else's.
-std::shared_ptr<Lane> NonblockingState::make_named_plan_lane(MPI_Comm comm, std::size_t parts,
+std::shared_ptr<Lane> NonblockingState::make_named_plan_lane(MPI_Comm comm, Carrier carrier,
+                                                             std::size_t parts,
                                                              std::vector<std::uint32_t>& numbers,
-                                                             Reason& why) {
-    const std::optional<ChannelName> name = agree_on_name(comm, carrier_, rank_ == 0);
-    why = name ? Reason::setup_failed : Reason::too_many;
-    if (!name) return nullptr;
-    std::shared_ptr<Lane> lane = Lane::over_ports(world_, carrier_, *name, rank_, topology_, places_);
+                                                             std::uint64_t& largest_bytes, Reason& why) {
+    ChannelName names[1];
+    const bool named = agree_on_names(comm, carrier, rank_ == 0, names);
+    why = named ? Reason::setup_failed : Reason::too_many;
+    std::shared_ptr<Lane> lane;
+    if (named) lane = Lane::over_ports(world_, carrier, names[0], rank_, topology_, places_);
     try {
         for (std::uint32_t part = 0; part < parts; ++part) numbers.push_back(part);
     } catch (const std::bad_alloc&) {
         lane.reset();
     }
-    // [trouble, the communicator's lane is broken]
-    std::uint64_t any[2] = {lane == nullptr || lane->live_operations() <= parts, lane_->broken()};
-    agree_on(comm, host()->max, any);
-    if (any[1] != 0) lane_->fail();
-    return any[0] != 0 || any[1] != 0 ? nullptr : lane;
+    // [trouble, the communicator's lanes are broken, the largest message]
+    std::uint64_t most[4] = {lane == nullptr || lane->live_operations() <= parts, lane_->broken(),
+                             exchange_lane_->broken(), largest_bytes};
+    agree_on(comm, host()->max, most);
+    largest_bytes = most[3];
+    if (most[1] != 0) lane_->fail();
+    if (most[2] != 0) exchange_lane_->fail();
+    return most[0] != 0 || most[1] != 0 || most[2] != 0 ? nullptr : lane;
 }
 
 NonblockingState::NonblockingState(Communicator& communicator, World& world)
@@ -320,8 +362,12 @@ bool NonblockingState::close_all() {
     std::vector<std::shared_ptr<Lane>> lanes;
     {
         const std::lock_guard lock(detached_mutex);
-        for (NonblockingState* state = alive_; state != nullptr; state = state->next_)
+        for (NonblockingState* state = alive_; state != nullptr; state = state->next_) {
+            if (state->exchange_lane_ != nullptr && state->exchange_lane_ != state->lane_)
+                lanes.push_back(state->exchange_lane_);
+            state->exchange_lane_.reset();
             if (state->lane_ != nullptr) lanes.push_back(std::move(state->lane_));
+        }
     }
     bool last = true;
     for (const std::shared_ptr<Lane>& lane : lanes) last &= lane.use_count() == 1;

@@ -26,12 +26,17 @@ inline void demand(int error) {
     if (error != MPI_SUCCESS) throw AgreementFailed{error};
 }
 
+// MPI_Allreduce and MPI_Bcast of `count` words of 64 bits, whose callers wait as our operations do: where
+// ranks sleep (World::sleeps) because they exceed cores, one that polled without end would keep the core from
+// the rank that it waits for. The same calls on all ranks. MPI's error code.
+int combine_words(const std::uint64_t* own, std::uint64_t* all, int count, MPI_Op operation, MPI_Comm comm);
+int hand_out_words(std::uint64_t* words, int count, int root, MPI_Comm comm);
+
 // Each rank's values combined: the largest, or all bits. Throws AgreementFailed.
 template <int count>
 void agree_on(MPI_Comm comm, MPI_Op operation, std::uint64_t (&values)[count]) {
     std::uint64_t all[count];
-    const Host& mpi = *host();
-    demand(mpi.Allreduce(values, all, count, mpi.uint64, operation, comm));
+    demand(combine_words(values, all, count, operation, comm));
     std::memcpy(values, all, sizeof all);
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "plan/bypass.h"
+#include "plan/host_keys.h"
 #include "plan/kept_memory.h"
 #include "plan/keyvals.h"
 #include "plan/last_call.h"
@@ -31,6 +32,9 @@ constinit std::array<std::atomic<std::uint64_t>, collective_count> gates{
 namespace {
 
 constinit std::atomic<World*> the_world{nullptr};
+
+// Never freed: communicators are made until MPI_Finalize, in destructors of the program's too.
+constinit std::span<const std::uint64_t> kept_host_keys;
 
 // Up to this many ranks the places of all are gathered in MPI_Init (24 bytes each); beyond it the launcher's
 // environment says how many ranks share the machine.
@@ -87,6 +91,8 @@ std::string text_of_file(const char* path, bool& read) {
 }
 
 }  // namespace
+
+std::span<const std::uint64_t> host_keys() { return kept_host_keys; }
 
 World* World::get() { return the_world.load(std::memory_order_acquire); }
 
@@ -197,28 +203,32 @@ bool World::find_places(bool has_pool, bool has_keyvals) {
     }
 
     std::uint64_t sharers = static_cast<std::uint64_t>(launched_ranks());
+    std::unique_ptr<std::uint64_t[]> keys;  // where one rank has no memory for them, nobody keeps them
     if (size_ <= largest_gathered_world) {
         // The reserve of a rank that lacks memory has room for the table.
         const std::uint64_t mine[3] = {host_key_, facts.cores_key, facts.cores};
         std::vector<std::uint64_t> all(3 * static_cast<std::size_t>(size_));
         demand(mpi.Allgather(mine, sizeof mine, mpi.byte, all.data(), sizeof mine, mpi.byte, mpi.comm_world));
+        keys.reset(new (std::nothrow) std::uint64_t[size_]);
         sharers = 0;
         std::uint64_t claimed = 0;  // hardware threads of this host, those of every rank counted
         for (int rank = 0; rank < size_; ++rank) {
             const std::uint64_t* const other = &all[3 * static_cast<std::size_t>(rank)];
             sharers += other[1] == facts.cores_key;
             if (other[0] == host_key_) claimed += other[2];
+            if (keys != nullptr) keys[rank] = other[0];
         }
         const long online = sysconf(_SC_NPROCESSORS_ONLN);
         shares_cores_ = sharers > 1 || online < 1 || claimed > static_cast<std::uint64_t>(online);
     }
     // All ranks' words, or-ed. One host: no bit of the keys is set on one rank and clear on another.
-    std::uint64_t any[6] = {host_key_, ~host_key_, sharers > facts.cores,
-                            !has_pool, differing_, !has_keyvals};
+    std::uint64_t any[7] = {host_key_,  ~host_key_,   sharers > facts.cores, !has_pool,
+                            differing_, !has_keyvals, keys == nullptr};
     agree_on(mpi.comm_world, mpi.bor, any);
     single_host_ = (any[0] & any[1]) == 0;
     crowded_ = any[2] != 0;
     if (any[3] != 0) pool_.abandon();
+    if (any[6] == 0) kept_host_keys = {keys.release(), static_cast<std::size_t>(size_)};
     warn_of_differing(any[4]);
     return any[5] == 0;
 }

@@ -15,6 +15,8 @@ foreach(ranks 2 3 5)
 endforeach()
 run(neighbours_shm 4 ${inside_current} "${neighbours};${shm}" neighbours 12 7)
 run(neighbours_two_hosts 4 ${inside_current} "${neighbours};${two_hosts};THALWEG_TEST_LEVEL=single" neighbours 12 8)
+# By what is chosen between hosts where nothing else is: the memory inside them, without having been asked for.
+run(neighbours_paced 4 ${inside} "${neighbours};THALWEG_ALLTOALLV=paced:chunk_bytes=512:ahead=1;THALWEG_TEST_LEVEL=single;THALWEG_UCX_TLS=tcp,self;THALWEG_TOPOLOGY=node:2 core:2" neighbours 12 8)
 run(neighbours_many 6 full "${neighbours};${shm}" neighbours 300 9)
 # Blocks keep their places where nothing is asked for: Intel MPI has an order of its own for them, Open MPI 5 in calls
 # that do not block.

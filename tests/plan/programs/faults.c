@@ -1,8 +1,8 @@
 /* Between Thalweg and the MPI library: one call fails on one rank, which has taken part in it.
  *
  *   THALWEG_TEST_FAULT=Allreduce:3:1    the third MPI_Allreduce that Thalweg itself makes on rank 1; or
- * Allgather, Allgatherv, Bcast, Comm_create; or Comm_split: the program's own THALWEG_TEST_FAULT=count:1
- * none: rank 1 says at its end how often each was called
+ * (with or without a request), Allgather, Allgatherv, Bcast, Comm_create; or Comm_split: the program's own
+ * THALWEG_TEST_FAULT=count:1 none: rank 1 says at its end how often each was called
  *
  * Preloaded behind the preload object. It defines PMPI_Init, so that Thalweg takes it for the library's own
  * file; what it lacks is found in the library, which it is linked to. */
@@ -75,6 +75,24 @@ FAULTY(PMPI_Allgatherv, Allgatherv,
        (send, sent, send_type, receive, counts, places, receive_type, comm))
 FAULTY(PMPI_Bcast, Bcast, (void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm),
        (buffer, count, type, root, comm))
+
+/* The same by way of a request, where ranks sleep: what fails has been completed. */
+#define FAULTY_REQUEST(symbol, function, parameters, arguments)                    \
+    int symbol parameters {                                                        \
+        int(*next) parameters;                                                     \
+        const int failing = fails(function, CALLER);                               \
+        *(void**)&next = next_of(#symbol);                                         \
+        const int code = next arguments;                                           \
+        if (failing && code == MPI_SUCCESS) PMPI_Wait(request, MPI_STATUS_IGNORE); \
+        return failing ? MPI_ERR_OTHER : code;                                     \
+    }
+FAULTY_REQUEST(PMPI_Iallreduce, Allreduce,
+               (const void* send, void* receive, int count, MPI_Datatype type, MPI_Op operation,
+                MPI_Comm comm, MPI_Request* request),
+               (send, receive, count, type, operation, comm, request))
+FAULTY_REQUEST(PMPI_Ibcast, Bcast,
+               (void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request),
+               (buffer, count, type, root, comm, request))
 FAULTY(PMPI_Comm_create, Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm* made), (comm, group, made))
 FAULTY(MPI_Comm_split, Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm* made),
        (comm, color, key, made))
