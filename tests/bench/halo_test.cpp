@@ -138,6 +138,14 @@ TEST(HaloColumns, SettingsComeOnceMoreBesideTheirNative) {
     EXPECT_EQ(apart, 8);
 }
 
+TEST(HaloColumns, AlgorithmsAreMeasuredAsPlansBesides) {
+    const auto usual = halo_columns({}), more = halo_columns({}, {"paced:chunk_bytes=16K"});
+    ASSERT_EQ(more.size(), usual.size() + 1);
+    EXPECT_EQ(more.back().name, "thalweg init paced:chunk_bytes=16K");
+    EXPECT_EQ(more.back().variant, "thalweg_init");
+    EXPECT_EQ(more.back().option, "paced:chunk_bytes=16K");
+}
+
 Row row(const std::string& column, std::uint64_t launch, std::vector<double> seconds) {
     Row made;
     made.context = {{"mpi_name", "mpich"},

@@ -154,7 +154,8 @@ std::vector<ColumnPlan> exchange_columns(const std::vector<std::string>& ours) {
     return columns;
 }
 
-std::vector<ColumnPlan> halo_columns(const std::vector<std::string>& settings) {
+std::vector<ColumnPlan> halo_columns(const std::vector<std::string>& settings,
+                                     const std::vector<std::string>& asked) {
     struct HaloColumn {
         std::string_view name, variant, option;
     };
@@ -188,6 +189,10 @@ std::vector<ColumnPlan> halo_columns(const std::vector<std::string>& settings) {
     };
     for (const HaloColumn& each : natives) add(each, "", "");
     for (const HaloColumn& each : ours) add(each, "", "");
+    for (const std::string& choice : asked) {
+        const std::string name = std::string(automatic_plan) + " " + choice;
+        add({name, "thalweg_init", choice}, "", "");
+    }
     for (const std::string& setting : settings) {
         // " [transport=shm]"
         std::string suffix;

@@ -73,8 +73,10 @@ inline constexpr std::string_view halo_parted = "thalweg init parted";
 inline constexpr std::string_view sends_parted = "isend parted";
 inline constexpr std::string_view setting_begins = " [";  // then the settings that a launch of its own has
 // `settings`: "THALWEG_TRANSPORT=shm", several with spaces: Thalweg's columns once more in a launch of their
-// own with each of them, beside the native one. Those with an environment come last.
-std::vector<ColumnPlan> halo_columns(const std::vector<std::string>& settings);
+// own with each of them, beside the native one. Those with an environment come last. `ours`: algorithms whose
+// plans are measured besides.
+std::vector<ColumnPlan> halo_columns(const std::vector<std::string>& settings,
+                                     const std::vector<std::string>& ours = {});
 // What this MPI's asynchronous progress is less than that; empty where it is that.
 std::string_view asynchronous_remark(std::string_view mpi);
 

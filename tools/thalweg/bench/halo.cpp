@@ -44,9 +44,11 @@ class HaloSweep {
 bool HaloSweep::read_request(std::string& why) {
     if (!read_grids(request_, ranks(), grids_, why)) return false;
     const std::vector<std::string>& styles = request_.styles;
-    for (auto& column : halo_columns(request_.apart ? request_.settings : std::vector<std::string>())) {
+    const std::vector<std::string>& ours = request_.ours;
+    for (auto& column : halo_columns(request_.apart ? request_.settings : std::vector<std::string>(), ours)) {
         const std::string style = column.name.substr(0, column.name.find(setting_begins));
-        if (styles.empty() || std::count(styles.begin(), styles.end(), style))
+        if (styles.empty() || std::count(styles.begin(), styles.end(), style) ||
+            std::count(ours.begin(), ours.end(), column.option))
             columns_.push_back(std::move(column));
     }
     for (const auto& style : styles)

@@ -20,6 +20,7 @@ struct HaloRequest {
     int dims = 3, points = 0;              // points of the stencil; 0: faces only
     bool periodic = false;
     std::vector<std::string> styles;  // only these columns; empty: all
+    std::vector<std::string> ours;    // algorithms whose plans are measured besides
     // Settings with which Thalweg's columns are measured once more, in launches of their own.
     std::vector<std::string> settings{"THALWEG_TRANSPORT=shm"};
     bool apart = true;                     // with those launches

@@ -41,6 +41,7 @@ std::tuple<std::size_t, std::string> place_of(const std::string& column) {
     const std::string name = column.substr(0, settings);
     const auto found =
         std::find_if(known.begin(), known.end(), [&](const ColumnPlan& plan) { return plan.name == name; });
+    if (found == known.end()) return {known.size(), column};  // an algorithm that was asked for
     return {static_cast<std::size_t>(found - known.begin()),
             settings == std::string::npos ? "" : column.substr(settings)};
 }
