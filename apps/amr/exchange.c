@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char* const amr_names[amr_versions] = {"isend", "persistent", "neighbor", "init"};
+const char* const amr_names[amr_versions] = {"isend", "waitall", "persistent", "neighbor", "init"};
 
 /* The messages of one axis with one neighbouring rank: links one behind the other, in the mesh's order. */
 typedef struct {
@@ -177,7 +177,7 @@ static void copy_own(const AmrExchange* exchange, const Stage* stage, AmrCell* f
 
 static void exchange_by_messages(AmrExchange* exchange, int axis, AmrCell* face, double* inside) {
     Stage* const stage = &exchange->stages[axis];
-    const int once = exchange->version == amr_persistent;
+    const int once = exchange->version == amr_persistent, all = exchange->version == amr_waitall;
     double since = MPI_Wtime();
     for (int i = 0; i < stage->count && !once; ++i)
         MPI_Irecv((char*)stage->in + stage->neighbours[i].receive_at, stage->neighbours[i].received,
@@ -194,10 +194,15 @@ static void exchange_by_messages(AmrExchange* exchange, int axis, AmrCell* face,
         *inside += MPI_Wtime() - since;
     }
     copy_own(exchange, stage, face);
-    for (int left = stage->count; left > 0; --left) {
-        int arrived;
+    if (all) {
         since = MPI_Wtime();
-        MPI_Waitany(stage->count, stage->receives, &arrived, MPI_STATUS_IGNORE);
+        MPI_Waitall(stage->count, stage->receives, MPI_STATUSES_IGNORE);
+        *inside += MPI_Wtime() - since;
+    }
+    for (int left = stage->count; left > 0; --left) {
+        int arrived = left - 1;
+        since = MPI_Wtime();
+        if (!all) MPI_Waitany(stage->count, stage->receives, &arrived, MPI_STATUS_IGNORE);
         *inside += MPI_Wtime() - since;
         unpack(exchange, stage, arrived);
     }

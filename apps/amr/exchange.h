@@ -4,7 +4,7 @@
 
 #include "amr/mesh.h"
 
-typedef enum { amr_isend, amr_persistent, amr_neighbor, amr_init, amr_versions } AmrVersion;
+typedef enum { amr_isend, amr_waitall, amr_persistent, amr_neighbor, amr_init, amr_versions } AmrVersion;
 extern const char* const amr_names[amr_versions];
 
 typedef struct AmrExchange AmrExchange;

@@ -4,7 +4,8 @@
  * it, blocks change their ranks, and with them all messages. In one of several ways of plain MPI:
  *
  *     isend       MPI_Irecv, packing and MPI_Isend rank by rank, MPI_Waitany and unpacking
- *     persistent  the same with MPI_Recv_init and MPI_Send_init after every refinement; the receives of all
+ *     waitall     the same with MPI_Waitall before the first is unpacked
+ *     persistent  as isend, with MPI_Recv_init and MPI_Send_init after every refinement; the receives of all
  *                 three stages are started before the first one
  *     neighbor    MPI_Neighbor_alltoallw on a graph of each stage, made after every refinement
  *     init        MPI_Neighbor_alltoallw_init on the same
