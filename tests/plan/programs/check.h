@@ -36,7 +36,8 @@ static unsigned long check_count = 0;
 static int (*look_last_call)(thalweg_last_call*);
 static int (*look_set_option)(const char*, const char*);
 
-/* THALWEG_EXPECT=absent: run without the preload object, as a check of the program itself. */
+/* THALWEG_TEST_EXPECT=native: run without the preload object, or with all declined, as a check of the program
+ * itself. */
 static int expect_thalweg(void) {
     const char* const text = getenv("THALWEG_TEST_EXPECT");
     return text == NULL || strcmp(text, "native") != 0;
