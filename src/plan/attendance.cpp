@@ -223,8 +223,9 @@ Carrier Attendance::agree_on_carrier(MPI_Comm comm, const World& world, const Ra
     if (any[0] != 0) return Carrier::none;
     const bool exchanges = any[1] == 0 && any[2] != 0, meets = any[3] == 0 && any[4] != 0;
     if (exchanges) any[1] = !Ports::exchange_addresses(comm, *port, *places, size);
+    const bool asked = world.settings().transport == TransportSetting::shm;
     if (exchanges && any[1] == 0)
-        any[5] = !Ports::reaches_others(comm, *port, *places, topology, shm == nullptr);
+        any[5] = !Ports::reaches_others(comm, *port, *places, topology, !asked || shm == nullptr);
     if (meets) any[3] = !Ports::meet_neighbours(comm, *shm, *places, topology);
     if (exchanges || meets) agree_on(comm, mpi.bor, any);
     if (any[5] != 0) {
@@ -240,7 +241,6 @@ Carrier Attendance::agree_on_carrier(MPI_Comm comm, const World& world, const Ra
             info, "messages inside the host do not go through its memory: %s",
             shm == nullptr ? Ports::account().why_not_shm.c_str() : "it is out of reach for a rank");
     // Where nobody asked for the memory of hosts it joins libucp and never takes its place.
-    const bool asked = world.settings().transport == TransportSetting::shm;
     if (asked && any[3] == 0 && topology.nodes() == 1) return Carrier::shm;
     if (any[1] == 0) return any[3] == 0 ? Carrier::composite : Carrier::ucx;
     return any_thread_may_call ? Carrier::mpi : Carrier::none;
