@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -182,7 +181,7 @@ TEST(options, a_blob_of_another_build_changes_nothing) {
 }
 
 TEST(options, the_page_in_docs_is_made_from_the_rows) {
-    std::ifstream file(std::filesystem::path(__FILE__).parent_path() / "../../docs/options.md");
+    std::ifstream file(THALWEG_SOURCE_DIR "/docs/options.md");
     ASSERT_TRUE(file) << "docs/options.md is missing; write it with: thalweg info --options-markdown";
     std::stringstream content;
     content << file.rdbuf();
