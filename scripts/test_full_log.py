@@ -5,8 +5,9 @@ and several commits brought about stands side by side. Lines of a part have colu
 
     VERDICT  COMMIT[+CHANGES]  UTC  SECONDS s  PART  NOTE
 
-VERDICT is `passed`, `SKIPPED`, `FAILED (exit N)` or `not run`; CHANGES is a hash of what was not committed. Lines that
-begin with `    | ` are the end of the output of the part above them.
+VERDICT is `passed`, `SKIPPED` or `FAILED (exit N)`; CHANGES is a hash of what was not committed. Lines that begin with
+`    | ` are the end of the output of the part above them. Of parts that have not run only the number is kept: a job
+lists its parts before it runs any.
 """
 import dataclasses
 import datetime
@@ -116,6 +117,8 @@ class Log:
                 self.parts[job] = {}
             elif job and line.startswith("machine: "):
                 self.machines[job] = line.removeprefix("machine: ")
+            elif job and (waiting := re.match(r"not run: (\d+) parts", line)):
+                self.parts[job].update({f"not run {i}": Part(NOT_RUN) for i in range(int(waiting[1]))})
             elif part and line.startswith(EXCERPT.rstrip()):
                 part.excerpt += (line.removeprefix(EXCERPT.rstrip()).removeprefix(" "),)
             elif job and len(columns := re.split(r"\s{2,}", line.strip(), maxsplit=5)) >= 5:
@@ -195,7 +198,9 @@ class Log:
         for job in self.jobs:
             if self.parts.get(job):
                 lines += ["", f"## {job}: {self.summary(job)}", f"machine: {self.machines.get(job, 'unknown')}"]
-                lines += [part.line(name) for name, part in self.parts[job].items()]
+                waiting = [name for name, part in self.parts[job].items() if part.verdict == NOT_RUN]
+                lines += [part.line(name) for name, part in self.parts[job].items() if part.verdict != NOT_RUN]
+                lines += [f"not run: {len(waiting)} parts"] if waiting else []
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # Whole or not at all: a run may be cut off at any moment.
         draft = self.path.with_suffix(".draft")
