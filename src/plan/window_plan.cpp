@@ -1,10 +1,14 @@
 #include "plan/window_plan.h"
 
 #include <sched.h>
+#include <time.h>
 
+#include <array>
+#include <atomic>
 #include <new>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "plan/attendance.h"
 #include "plan/quiet_errors.h"
@@ -235,18 +239,22 @@ std::unique_ptr<Ongoing> bind_memory(const CollectiveCall& call, const CallShape
     return nullptr;
 }
 
+// The one step that stands for an epoch. Throws std::bad_alloc.
+std::unique_ptr<Run> borrow_epoch(Lane& lane, const RunKey& key, int rank, int size) {
+    return lane.borrow(key, [rank, size] {
+        Builder builder(rank, size);
+        builder.send((rank + 1) % size, {Buffer::in, 0, 0});
+        return std::move(builder).finish();
+    });
+}
+
 // Puts the epoch behind the operation's one step. False: no memory.
 bool add_part(Ongoing& ongoing, const World& world, std::unique_ptr<WindowTransport> transport, Agent* agent,
               const RunKey& key) try {
     const int rank = transport->rank(), size = transport->size();
     auto lane = std::make_shared<Lane>(world, std::move(transport), agent);
     ongoing.options().lane = lane;
-    std::unique_ptr<Run> run = lane->borrow(key, [rank, size] {
-        Builder builder(rank, size);
-        builder.send((rank + 1) % size, {Buffer::in, 0, 0});
-        return std::move(builder).finish();
-    });
-    ongoing.parts().push_back({std::move(run), 0, 0});
+    ongoing.parts().push_back({borrow_epoch(*lane, key, rank, size), 0, 0});
     return true;
 } catch (const std::bad_alloc&) {
     return false;
@@ -256,6 +264,81 @@ bool anywhere(MPI_Comm comm, bool trouble) {
     std::uint64_t any[1] = {trouble};
     agree_on(comm, host()->max, any);
     return any[0] != 0;
+}
+
+// What the agent shows before plans over windows are left to it.
+enum class Carries : std::uint8_t { unknown, yes, no };
+constinit std::array<std::atomic<Carries>, std::size(epoch_way_names)> agent_carries_it{};
+constexpr std::uint64_t longest_trial_ns = 5'000'000'000;
+constexpr long trial_nap_ns = 50'000;
+
+// One word to the next rank, while this thread stays out of MPI.
+struct AgentTrial {
+    std::uint64_t given, got = 0;
+    std::vector<std::uint64_t> send_bytes, receive_bytes;
+    std::vector<MPI_Aint> at;
+    std::shared_ptr<Lane> lane;
+    std::unique_ptr<Run> run;
+
+    AgentTrial(int rank, int size) : given(static_cast<std::uint64_t>(rank) + 1) {
+        const auto ranks = static_cast<std::size_t>(size);
+        send_bytes.resize(ranks);
+        receive_bytes.resize(ranks);
+        at.resize(ranks);
+        send_bytes[static_cast<std::size_t>((rank + 1) % size)] = sizeof given;
+        receive_bytes[static_cast<std::size_t>((rank + size - 1) % size)] = sizeof got;
+    }
+    // False: it takes too long, and is still under way.
+    bool over() const {
+        const std::uint64_t began_ns = now_ns();
+        while (run->operation.pending()) {
+            if (now_ns() - began_ns > longest_trial_ns) return false;
+            const timespec nap{0, trial_nap_ns};
+            clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, nullptr);
+        }
+        return true;
+    }
+};
+
+// Whether an epoch gets to its end, and the bytes to their place, by the agent's calls alone: a library may
+// promise MPI_THREAD_MULTIPLE, and have one-sided calls that do nothing beside the thread that made the
+// window. Tried once in a process for each way. Collective; the same on all ranks.
+bool agent_carries(MPI_Comm comm, const std::shared_ptr<WindowGround>& ground, const World& world, int rank,
+                   int size, const RmaOptions& options, Agent& agent) {
+    std::atomic<Carries>& known = agent_carries_it[static_cast<std::size_t>(options.way)];
+    // [some rank has not tried it, some rank's failed]
+    std::uint64_t any[2] = {known == Carries::unknown, known == Carries::no};
+    agree_on(comm, host()->max, any);
+    if (any[1] != 0 || any[0] == 0) return any[1] == 0;
+    std::unique_ptr<AgentTrial> trial;
+    try {
+        trial = std::make_unique<AgentTrial>(rank, size);
+    } catch (const std::bad_alloc&) {
+    }
+    if (anywhere(comm, trial == nullptr)) return false;
+    int error = MPI_SUCCESS;
+    std::unique_ptr<RmaAlltoallv> plan = RmaAlltoallv::make(
+        *host(), ground->comm(), ground->pool(),
+        {&trial->given, &trial->got, trial->send_bytes, trial->receive_bytes, trial->at, trial->at}, options,
+        error);
+    if (plan != nullptr) try {
+            auto transport =
+                std::make_unique<WindowTransport>(ground, std::move(plan), options.way, rank, size, true);
+            trial->lane = std::make_shared<Lane>(world, std::move(transport), &agent);
+            trial->run = borrow_epoch(*trial->lane, RunKey(), rank, size);
+        } catch (const std::bad_alloc&) {
+        }
+    if (anywhere(comm, trial->run == nullptr)) return false;
+    const Bindings bindings{&trial->given, &trial->got, {}};
+    const bool started = trial->lane->driven().start(trial->run->operation, bindings, 0) == Status::ok;
+    const bool over = trial->over();
+    const auto expected = static_cast<std::uint64_t>((rank + size - 1) % size) + 1;
+    const bool right =
+        started && over && trial->run->operation.status() == Status::ok && trial->got == expected;
+    if (!over) (void)trial.release();  // MPI may still write there
+    const bool everywhere = !anywhere(comm, !right);
+    known = everywhere ? Carries::yes : Carries::no;
+    return everywhere;
 }
 
 }  // namespace
@@ -290,6 +373,13 @@ std::unique_ptr<Ongoing> make_window_plan(const CollectiveCall& call, const Call
         agent == nullptr && !start_blocks(options.way) && Attendance::any_thread_may_call_mpi();
     if (anywhere(call.comm, !tables || unattended)) {
         if (ongoing != nullptr) ongoing->release();
+        return nullptr;
+    }
+    if (agent != nullptr &&
+        !agent_carries(call.comm, ground, world, communicator.rank(), communicator.size(), options, *agent)) {
+        THALWEG_LOG_AT(info, "%.*s: the progress thread cannot advance it; messages instead",
+                       static_cast<int>(name.size()), name.data());
+        ongoing->release();
         return nullptr;
     }
     options.near = tables->near;

@@ -129,6 +129,11 @@ def check_windows():
     over = [plan for plan in plans if plan["algorithm"] == way]
     other = {plan["algorithm"] for plan in plans if plan["algorithm"] != way}
     crowd = "crowd" in command
+    if "THALWEG_TEST_FAULT=Rget" in command:  # the progress thread cannot: every plan sends messages
+        check(len(plans) == 10 and not over and other == {"spread"}, f"plans: {len(plans)}, {len(over)}, {other}")
+        check(report["totals"]["errors"] == 0, f"errors: {report['totals']}")
+        print("ok")
+        return
     check(len(plans) == (77 if crowd else 10) and len(over) == (75 if crowd else 10) and
           other == ({"spread"} if crowd else set()), f"plans: {len(plans)}, {len(over)}, {other}")
     check([plan["starts"] for plan in plans[:3]] == [50, 10, 10], f"starts: {plans[:3]}")

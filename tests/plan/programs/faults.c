@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { Allreduce, Allgather, Allgatherv, Bcast, Comm_create, Comm_split, functions };
 static const char* const names[functions] = {"Allreduce", "Allgather",   "Allgatherv",
@@ -57,6 +58,18 @@ static int fails(int function, const void* caller) {
         return failing ? MPI_ERR_OTHER : code;          \
     }
 
+/* THALWEG_TEST_FAULT=Rget: gets that another thread than the first one asks for are never made. */
+int PMPI_Rget(void* to, int count, MPI_Datatype type, int target, MPI_Aint there, int there_count,
+              MPI_Datatype there_type, MPI_Win window, MPI_Request* request) {
+    const char* const wish = getenv("THALWEG_TEST_FAULT");
+    int (*next)(void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Win, MPI_Request*);
+    *(void**)&next = next_of("PMPI_Rget");
+    if (wish != NULL && strcmp(wish, "Rget") == 0 && gettid() != getpid()) {
+        *request = MPI_REQUEST_NULL;
+        return MPI_ERR_OTHER;
+    }
+    return next(to, count, type, target, there, there_count, there_type, window, request);
+}
 int PMPI_Init(int* argc, char*** argv) {
     int (*next)(int*, char***);
     *(void**)&next = next_of("PMPI_Init");
