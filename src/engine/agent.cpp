@@ -3,7 +3,9 @@
 
 #include <dlfcn.h>
 #include <signal.h>
+#include <sys/timerfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -49,6 +51,7 @@ Agent::Agent(const AgentOptions& options) : options_(options) {
 Agent::~Agent() {
     if (in_child()) return;
     stop();
+    if (alarm_ >= 0) close(alarm_);
     const std::lock_guard lock(agents_mutex);
     Agent** link = &agents;
     while (*link != this) link = &(*link)->next_agent_;
@@ -68,11 +71,24 @@ Status Agent::start() {
                                                options_.manner == AgentManner::spin);
         }
     }
+    if (alarm_ < 0) make_alarm();
     stopping_.store(false, std::memory_order_relaxed);
     ended_.store(false, std::memory_order_relaxed);
     if (const Status status = create_thread(); status != Status::ok) return status;
     running_.store(true, std::memory_order_release);
     return Status::ok;
+}
+
+// While there is no thread that listens.
+void Agent::make_alarm() {
+    Sleeper* const listener = sleepers_[static_cast<std::size_t>(SleeperKind::epoll)].get();
+    if (listener == nullptr || bell_.descriptor() < 0) return;
+    const int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (timer < 0) return;
+    if (listener->watch(timer) == Status::ok)
+        alarm_ = timer;
+    else
+        close(timer);
 }
 
 Status Agent::create_thread() {
@@ -123,9 +139,27 @@ void Agent::stop() {
     forget_all();
 }
 
+void Agent::want(DrivenChannel& channel) {
+    list(channel);
+    bell_.ring();
+}
+
+// The alarm is set at most once until it has gone off, whoever has done so: what was started later is then
+// looked at too, and if it is early, again when its time has come. Who wants it first wakes the thread, which
+// has slept without an ear for it until then.
+void Agent::expect(DrivenChannel& channel) {
+    list(channel);
+    if (!running() || alarm_ < 0 || !alarm_used_.exchange(true, std::memory_order_seq_cst)) {
+        bell_.ring();
+        return;
+    }
+    const itimerspec once{{0, 0}, {0, static_cast<long>(DrivenChannel::agent_delay_ns)}};
+    if (!alarm_set_.exchange(true, std::memory_order_seq_cst)) timerfd_settime(alarm_, 0, &once, nullptr);
+}
+
 // A channel is on our list while listed_ is not `unlisted`; whoever changes it from that puts it there.
 // `wanted` says that somebody asked again: then forget() does not take it off.
-void Agent::want(DrivenChannel& channel) {
+void Agent::list(DrivenChannel& channel) {
     if (channel.listed_.exchange(DrivenChannel::wanted, std::memory_order_seq_cst) ==
         DrivenChannel::unlisted) {
         DrivenChannel* newest = arrivals_.load(std::memory_order_relaxed);
@@ -135,7 +169,6 @@ void Agent::want(DrivenChannel& channel) {
                                                   std::memory_order_relaxed));
     }
     if (!running() && !refused_.load(std::memory_order_relaxed)) start();
-    bell_.ring();
 }
 
 void Agent::let_go(DrivenChannel&) {

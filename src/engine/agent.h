@@ -7,7 +7,7 @@
 //
 //   bell ──> look at every channel with something pending, unless a thread of the program leads it
 //              something moved: look again
-//              nothing pending: sleep on the bell
+//              nothing pending, or only what somebody is expected to wait for: sleep on the bell (and an alarm)
 //              wake-ups were useless: sleep by the clock until the next message is near
 //              else: arm the transports, sleep on their descriptors
 #pragma once
@@ -78,8 +78,11 @@ class Agent {
     friend class DrivenChannel;
     struct Pass;
 
-    // By any thread: something is pending on this channel and nobody leads it.
+    // By any thread: something is pending on this channel and nobody leads it. expect: somebody will at once;
+    // looks at the channel no later than its agent_delay_ns, without a wake-up now.
     void want(DrivenChannel& channel);
+    void expect(DrivenChannel& channel);
+    void list(DrivenChannel& channel);
     // By the channel's destructor: makes the thread look at the channel once more, and so forget it.
     void let_go(DrivenChannel& channel);
     bool in_child() const { return in_child_.load(std::memory_order_relaxed); }
@@ -87,6 +90,7 @@ class Agent {
 
     static void* enter(void* self);
     Status create_thread();
+    void make_alarm();
     void settle_in();
     void loop();
     void gather();
@@ -104,6 +108,8 @@ class Agent {
     AgentOptions options_;
     Cpu cpu_;
     Doorbell bell_;
+    int alarm_ = -1;  // a timer that the thread hears of; set before the thread runs, -1 where there is none
+    std::atomic<bool> alarm_used_{false}, alarm_set_{false};
     std::atomic<DrivenChannel*> arrivals_{nullptr};  // listed by want(), newest first, not yet gathered
     std::atomic<bool> running_{false}, stopping_{false}, ended_{false}, refused_{false}, in_child_{false};
     mutable std::mutex mutex_;  // start, stop, statistics

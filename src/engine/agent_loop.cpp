@@ -3,6 +3,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -55,6 +56,7 @@ struct Agent::Pass {
     bool starved = false;
     std::uint64_t time_ns = 0;
     std::uint64_t span_ns = never_ns;  // the least of theirs (arrivals.h)
+    std::uint64_t next_ns = never_ns;  // when the first of those that are their owners' is not any more
 };
 
 void* Agent::enter(void* self) {
@@ -86,6 +88,10 @@ void Agent::loop() {
     for (;;) {
         const std::uint32_t seen = bell_.rings();
         if (stopping_.load(std::memory_order_seq_cst)) break;
+        // Before pending() is read of any channel: who starts something from now on sets it again.
+        std::uint64_t expired = 0;
+        if (alarm_set_.load(std::memory_order_relaxed) && read(alarm_, &expired, sizeof expired) > 0)
+            alarm_set_.store(false, std::memory_order_seq_cst);
         gather();
         const Pass pass = look();
         add(counters_.passes, 1);
@@ -146,6 +152,14 @@ Agent::Pass Agent::look() {
             hush(channel);
             continue;
         }
+        if (const std::uint64_t due_ns = channel.due_ns(); due_ns != 0) {
+            if (pass.time_ns == 0) pass.time_ns = now_ns();
+            if (pass.time_ns < due_ns) {
+                hush(channel);
+                pass.next_ns = std::min(pass.next_ns, due_ns);
+                continue;
+            }
+        }
         ++pass.mine;
         if (!channel.take_helm()) {
             pass.contended = true;
@@ -172,7 +186,8 @@ void Agent::rest(const Pass& pass, std::uint32_t seen) {
     if (pass.mine == 0) {
         useless_ = 0;
         quiet_since_ns_ = 0;
-        sleep(SleeperKind::futex, seen, never_ns);
+        const bool hears_alarm = alarm_used_.load(std::memory_order_seq_cst);
+        sleep(hears_alarm ? SleeperKind::epoll : SleeperKind::futex, seen, pass.next_ns);
         return;
     }
     const std::uint64_t time_ns = pass.time_ns != 0 ? pass.time_ns : now_ns();
@@ -198,7 +213,7 @@ void Agent::rest(const Pass& pass, std::uint32_t seen) {
 // Arms every transport, then sleeps on their descriptors. True: one of them became ready.
 bool Agent::listen(const Pass& pass, std::uint32_t seen, std::uint64_t time_ns) {
     for (DrivenChannel* channel = listed_; channel != nullptr; channel = channel->next_listed_) {
-        if (channel->led() || !channel->busy()) continue;
+        if (channel->led() || !channel->busy() || time_ns < channel->due_ns()) continue;
         if (!channel->take_helm()) return false;
         Transport& transport = channel->channel()->transport();
         const Status armed = transport.arm();
@@ -210,7 +225,8 @@ bool Agent::listen(const Pass& pass, std::uint32_t seen, std::uint64_t time_ns) 
         channel->deaf_ = !channel->watched_;
         if (channel->deaf_) return false;
     }
-    return sleep(SleeperKind::epoll, seen, time_ns + (pass.starved ? starved_listen_ns : longest_listen_ns));
+    const std::uint64_t longest_ns = pass.starved ? starved_listen_ns : longest_listen_ns;
+    return sleep(SleeperKind::epoll, seen, std::min(time_ns + longest_ns, pass.next_ns));
 }
 
 // Deaf to packets, not to the ranks of this host: what they ask for is done at once. All channels that have

@@ -27,6 +27,10 @@ constexpr std::uint64_t spin_ns = 30'000;
 constexpr long longest_rest_ns = 1'000'000;
 // What was sent is given this long to leave after all is complete.
 constexpr std::uint64_t longest_linger_ns = 1'000'000'000;
+// A wait came at once if it began so long after its start. So many in a row are a habit, which a few others
+// end.
+constexpr std::uint64_t at_once_ns = 50'000;
+constexpr std::uint32_t habit = 4, longest_habit = 16;
 // Between two looks of the destructor at whether the agent has let go.
 constexpr long detach_nap_ns = 20'000;
 
@@ -91,8 +95,39 @@ Status DrivenChannel::start(Operation& operation, const Bindings& bindings, std:
         drive();
         leave_helm();
     }
-    if ((operation.pending() || busy()) && agent_ != nullptr) agent_->want(*this);
+    if (agent_ == nullptr) return Status::ok;
+    const std::uint64_t time_ns = now_ns();
+    note_start(time_ns);
+    due_ns_.store(waits_at_once() ? time_ns + agent_delay_ns : 0, std::memory_order_relaxed);
+    if (!operation.pending() && !busy()) return Status::ok;
+    if (due_ns() != 0)
+        agent_->expect(*this);
+    else
+        agent_->want(*this);
     return Status::ok;
+}
+
+bool DrivenChannel::waits_at_once() const { return habit_.load(std::memory_order_relaxed) >= habit; }
+
+void DrivenChannel::learn_habit(bool at_once) {
+    const std::uint32_t known = habit_.load(std::memory_order_relaxed);
+    habit_.store(at_once ? std::min(known + 1, longest_habit) : known - std::min(known, habit),
+                 std::memory_order_relaxed);
+}
+
+// Several operations that are started together are waited for together. What is only tested, or forgotten,
+// shows at the next start.
+void DrivenChannel::note_start(std::uint64_t time_ns) {
+    const std::uint64_t before_ns = started_ns_.load(std::memory_order_relaxed);
+    if (before_ns != 0 && time_ns < before_ns + at_once_ns) return;
+    if (before_ns != 0) learn_habit(false);
+    started_ns_.store(time_ns, std::memory_order_relaxed);
+}
+
+void DrivenChannel::note_wait() {
+    if (started_ns_.load(std::memory_order_relaxed) == 0) return;
+    const std::uint64_t started_ns = started_ns_.exchange(0, std::memory_order_relaxed);
+    learn_habit(now_ns() < started_ns + at_once_ns);
 }
 
 void DrivenChannel::help() {
@@ -113,6 +148,7 @@ Status DrivenChannel::run(Operation& operation, const Bindings& bindings, std::u
 Status DrivenChannel::wait(Operation& operation, WaitPolicy policy, WaitStatistics& statistics,
                            std::uint64_t until_ns) {
     if (orphaned()) return Status::unsupported;
+    note_wait();
     while (operation.pending()) {
         if (is_over(until_ns)) return Status::in_progress;
         if (lead_.exchange(true, std::memory_order_seq_cst)) {
@@ -123,7 +159,9 @@ Status DrivenChannel::wait(Operation& operation, WaitPolicy policy, WaitStatisti
         lead_.store(false, std::memory_order_seq_cst);
         wake_followers();
         // The agent looked at lead_ before it slept without us; it looks again when it is rung.
-        if (busy() && agent_ != nullptr) agent_->want(*this);
+        if (agent_ == nullptr || !busy()) continue;
+        due_ns_.store(0, std::memory_order_relaxed);
+        agent_->want(*this);
     }
     return operation.status();
 }

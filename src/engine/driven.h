@@ -7,6 +7,10 @@
 // still pending, it rings the agent. So an operation in flight is always somebody's: the leader's, or the
 // agent's.
 //
+// Whom nobody calls. A program that waits for what it has just started drives it itself, and a thread that is
+// woken for it in between only takes the core from that. So where the last few waits came at once, starting
+// does not ring: an alarm has the agent look whether this time nobody came (agent_delay_ns).
+//
 // Operations are posted to a queue without a lock, so that starting one waits for nobody; whoever holds the
 // helm takes them from there in their order. An operation that the transport could not yet tell apart from
 // the oldest in flight stays in the queue until it can.
@@ -67,7 +71,8 @@ class DrivenChannel {
     std::unique_ptr<Execution> make(std::shared_ptr<const Schedule> schedule);
 
     // As Execution::start, but from any thread, one at a time for what MPI orders; posts what can be posted
-    // at once, and leaves the rest to the agent. Allocates nothing; one system call where the agent sleeps.
+    // at once, and leaves the rest to the agent, which goes on with it after agent_delay_ns at the latest.
+    // Allocates nothing; one system call where the agent sleeps.
     // Errors: invalid_argument (the operation is pending), unsupported (a forked child). What goes wrong
     // later, the operation's status() says.
     Status start(Operation& operation, const Bindings& bindings, std::uint32_t number);
@@ -107,6 +112,9 @@ class DrivenChannel {
     }
     bool led() const { return lead_.load(std::memory_order_seq_cst); }
 
+    // How long the agent leaves what was started to a thread that is expected to wait for it.
+    static constexpr std::uint64_t agent_delay_ns = 1'000'000;
+
   private:
     friend class Agent;
     // What a poll found: nothing; something complete; copies or reductions that go on at the next one; or
@@ -129,6 +137,12 @@ class DrivenChannel {
     void take_helm_soon();
     Status post(Operation& operation, const Bindings& bindings, std::uint32_t number);
     bool orphaned() const;
+    void note_start(std::uint64_t time_ns);
+    void note_wait();
+    void learn_habit(bool at_once);
+    bool waits_at_once() const;
+    // Until then what is pending is its owner's; 0: it is the agent's.
+    std::uint64_t due_ns() const { return due_ns_.load(std::memory_order_relaxed); }
 
     // Pre for all of these: the helm is held.
     Found drive();
@@ -159,7 +173,10 @@ class DrivenChannel {
     std::atomic<bool> lead_{false};
     std::atomic<bool> lingers_{false}, closing_{false};
     std::atomic<std::uint32_t> pending_{0};
-    std::atomic<Operation*> posted_{nullptr};    // newest first
+    std::atomic<Operation*> posted_{nullptr};   // newest first
+    std::atomic<std::uint32_t> habit_{0};       // of waiting at once: how often, of late
+    std::atomic<std::uint64_t> started_ns_{0};  // a start that nobody has waited for yet; 0: none
+    std::atomic<std::uint64_t> due_ns_{0};
     std::atomic<std::uint32_t> completions_{0};  // what followers sleep on
     std::atomic<std::uint32_t> followers_{0};
 

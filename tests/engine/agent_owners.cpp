@@ -132,6 +132,61 @@ TEST_P(agent_setting, two_threads_of_a_rank_wait) {
     EXPECT_EQ(wrong, 0);
 }
 
+// Waits at once after each start, as a program that repeats a persistent operation does.
+void repeat_at_once(RingRun& run, std::uint32_t& number, int rounds, std::atomic<int>& wrong) {
+    WaitStatistics statistics;
+    for (int round = 0; round < rounds; ++round) {
+        if (run.start(number++) != Status::ok) ++wrong;
+        if (run.driven.wait(run.operation, WaitPolicy::sleep, statistics) != Status::ok) ++wrong;
+        if (!run.right()) ++wrong;
+    }
+}
+
+// A busy machine may keep a thread from its core between start and wait, so one batch of many has to show it.
+TEST_P(agent_setting, who_waits_at_once_wakes_nobody) {
+    constexpr int rounds = 50, batches = 4;
+    AgentGroup group(options(2, 1));
+    std::atomic<int> wrong{0};
+    int quiet = 0;
+    std::thread other([&] {
+        RingRun run(group.channel(1), 1, 2, 2, 500);
+        std::uint32_t number = 0;
+        repeat_at_once(run, number, rounds * batches, wrong);
+    });
+    RingRun run(group.channel(0), 0, 2, 2, 500);
+    std::uint32_t number = 0;
+    for (int batch = 0; batch < batches; ++batch) {
+        const std::uint64_t passes = group.agent(0).statistics().passes, begin_ns = now_ns();
+        repeat_at_once(run, number, rounds, wrong);
+        const std::uint64_t by_clock = (now_ns() - begin_ns) / DrivenChannel::agent_delay_ns;
+        if (group.agent(0).statistics().passes - passes < rounds / 2 + 2 * by_clock) ++quiet;
+    }
+    other.join();
+    EXPECT_EQ(wrong, 0);
+    EXPECT_GT(quiet, 0);
+}
+
+// The agent is not rung where a wait is expected, and goes on all the same when none comes.
+TEST_P(agent_setting, what_nobody_waits_for_after_all_ends) {
+    AgentGroup group(options(2, 1));
+    std::atomic<int> wrong{0};
+    const auto work = [&](int rank) {
+        RingRun run(group.channel(rank), rank, 2, 6, 3000);
+        std::uint32_t number = 0;
+        for (int turn = 0; turn < 3; ++turn) {
+            repeat_at_once(run, number, 20, wrong);
+            for (int alone = 0; alone < 3; ++alone) {
+                if (run.start(number++) != Status::ok) ++wrong;
+                if (!in_time([&] { return !run.operation.pending(); }) || !run.right()) ++wrong;
+            }
+        }
+    };
+    std::thread other(work, 1);
+    work(0);
+    other.join();
+    EXPECT_EQ(wrong, 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(settings, agent_setting,
                          testing::Values(Setting{"sleep_descriptor", AgentManner::sleep, true, false},
                                          Setting{"sleep_polling", AgentManner::sleep, false, false},
