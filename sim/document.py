@@ -132,14 +132,17 @@ def squares():
         ranks, machine, work, memory = largest(algorithm)
         by_memory, by_time = ranks * (16 / memory) ** 0.5, ranks * (600 / work) ** (1 / grown(algorithm))
         what = "memory" if by_memory < by_time else "time"
-        sentences.append(f"- `{algorithm}`: {ranks} ranks on `{machine}` took {work:.0f} s and {memory:.1f} GiB; {what} ends it at about "
-                         f"{round(min(by_memory, by_time), -2):.0f} ranks.")
+        sentences.append(f"- `{algorithm}`: {ranks} ranks on `{machine}` took {work:.0f} s and {memory:.1f} GiB. Memory, which grows as "
+                         f"the square, would end it at {round(by_memory, -2):.0f} ranks; time, which grew with a power of "
+                         f"{grown(algorithm):.1f} over the last step, at {round(by_time, -2):.0f}: {what} does, at about "
+                         f"{round(min(by_memory, by_time), -2):.0f}.")
     return curves("squares", "Where every rank talks to every rank", """Blocks of 1 KiB. Steps grow with the square of the ranks. A point that takes more than ten minutes of a processor or
 16 GiB is left to the cost model: *slanted*, and hollow in the picture. **model / it** says at the simulated points how far
 off the model is: it pays a latency for every step of a ring, which the replay's neighbours inside a host do not, and knows
-nothing of what thousands of flows do to one another. A ring of more than 16,384 ranks is refused, in production too: two
+nothing of what thousands of flows do to one another. On `slingshot` 16 hosts are one router: what 32 hosts exchange in pairs
+goes through the few links between two routers, where a real one would route around them (no adaptive routing). A ring of more than 16,384 ranks is refused, in production too: two
 ranks may exchange so many messages in one operation.
-""", "\nThe largest point within ten minutes and 16 GiB, by what was replayed and how its cost grows:\n\n"
+""", "\nThe largest points that were replayed, and what ten minutes and 16 GiB would allow by how their cost grew:\n\n"
                   + "\n".join(sentences) + "\n")
 
 
@@ -177,7 +180,7 @@ schedules of ours. Times are simulated unless a table says measured.
 ![Simulated time against ranks, to 65,536](pictures/simulation-curves.svg)
 
 A timeline, as `--trace` writes it for Perfetto: a broadcast of 1 MiB down a chain of four hosts of the lab, in pieces of
-128 KiB. The last rank has its first piece while the root sends the fourth.
+128 KiB. The last rank has its first piece when the root has sent three of eight.
 
 ![Timeline of a broadcast among four ranks](pictures/simulation-timeline.svg)
 
