@@ -1,5 +1,4 @@
-"""Writes docs/simulation.md and its pictures from sim/results/*.jsonl, sim/machines/*.json, bench/results and the native
-models' sources.
+"""Writes docs/simulation.md and its pictures from what stands in sim/results and sim/machines, and from nothing else.
 
     sim/document.py [--check]      --check: only say whether they are what the results say (exit status 1: not)
 """

@@ -3,7 +3,6 @@ the machines' numbers."""
 import json
 import statistics
 
-import validate
 from tables import MIB, ROOT, rows, size, table, time
 
 
@@ -39,21 +38,6 @@ def summary(points):
             f"{100 * statistics.median(map(error, points)):+.1f} %"]
 
 
-def native_spreads():
-    """(collective, shape, bytes, mpi) -> how far the medians of the native operation against itself were apart."""
-    found = {}
-    for row in validate.rows(ROOT / "bench/results"):
-        if row["column"] in ("native", "native (A/A)"):
-            key = (row["collective"], row["context"]["shape"], row["bytes"], row["context"]["mpi_name"])
-            found.setdefault(key, {}).setdefault(row["column"], []).extend(row["seconds"])
-    spreads = {}
-    for key, columns in found.items():
-        if len(columns) == 2:
-            low, high = sorted(statistics.median(seconds) for seconds in columns.values())
-            spreads[key] = high / low - 1
-    return spreads
-
-
 def verdict(met):
     return "met" if met else "**missed**"
 
@@ -77,9 +61,8 @@ def lab():
     points = rows("lab")
     large, small = targets(points)
     few = [row for row in points if 3 <= row["samples"] < 15]
-    spreads = native_spreads()
     def allowed(row):
-        return max(0.2, spreads.get((row["collective"], row["shape"], row["bytes"], row["mpi"]), 0))
+        return max(0.2, row["native_spread"] or 0)
     far = [row for row in small if abs(error(row)) > allowed(row)]
     wide = [row for row in small if 0.2 < abs(error(row)) <= allowed(row)]
     errors = [abs(error(row)) for row in large]

@@ -250,21 +250,13 @@ def window_saved(row):
 
 
 def windows_measured():
-    """(mpi, bytes) -> minimum seconds with a window per call, with one that is kept, and the native operation, from the
-    lab."""
-    found = {}
-    for path in sorted((ROOT / "bench/results").glob("alltoallv-*.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            if row.get("seconds") and row["exchange"]["pattern"] == "dense" and row["column"] in (
-                    "window per call", "window kept", "native"):
-                point = found.setdefault((row["context"]["mpi_name"], row["context"]["shape"], row["bytes"]), {})
-                point[row["column"]] = min([*row["seconds"], point.get(row["column"], float("inf"))])
-    return {key: point for key, point in sorted(found.items()) if len(point) == 3}
+    """(mpi, shape, bytes) -> minimum seconds with a window per call, with one that is kept, and the native operation, from
+    the lab."""
+    return {(row["mpi"], row["shape"], row["bytes"]): row for row in rows("kept")}
 
 
 def measured_saved():
-    return {key: 100 * (1 - point["window kept"] / point["window per call"]) for key, point in windows_measured().items()}
+    return {key: 100 * (1 - point["kept_seconds"] / point["per_call_seconds"]) for key, point in windows_measured().items()}
 
 
 def lab_saved(mpi):
@@ -282,8 +274,8 @@ def windows():
     papers = next(row for row in rows("windows") if (row["ranks"], row["bytes"]) == (448, 512 << 10))
     plan, agreed, parallel, in_turn = window_parts(papers)
     received, extra = papers["ranks"] * papers["bytes"], 2.49 - 1.54
-    best = max(1 - point["window kept"] / point["native"] for point in windows_measured().values())
-    lab = [[mpi, shape, size(count), time(point["window per call"]), time(point["window kept"]), time(point["native"]),
+    best = max(1 - point["kept_seconds"] / point["native_seconds"] for point in windows_measured().values())
+    lab = [[mpi, shape, size(count), time(point["per_call_seconds"]), time(point["kept_seconds"]), time(point["native_seconds"]),
             f"{measured_saved()[mpi, shape, count]:.0f} %"] for (mpi, shape, count), point in windows_measured().items()]
     return f"""## Windows per call and per plan (arXiv 2604.05099)
 

@@ -4,13 +4,17 @@
                    rate that was measured when that lab came up
     natives.jsonl  what MPICH and Open MPI do by default there, by their models
     onehost.jsonl  schedules of ours among ranks of one host
+    kept.jsonl     nothing simulated: an alltoallv through a window made per call, through one that is kept, and native
 
-    sim/validate.py --sim build/bin/thalweg-sim [lab natives onehost]     into sim/results
+    sim/validate.py --sim build/bin/thalweg-sim [TABLE...]     into sim/results
+
+Rows that are measured later change nothing until this is run again.
 """
 import argparse
 import collections
 import json
 import pathlib
+import statistics
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -98,11 +102,28 @@ def measured_onehost(results):
     return points
 
 
-def question(key, rates):
-    """The command line that asks for a point, without the program's name."""
+def native_spreads(results):
+    """(collective, shape, bytes, mpi) -> how far the medians of the native operation against itself were apart."""
+    found, spreads = {}, {}
+    for row in rows(results):
+        if row["column"] in ("native", "native (A/A)"):
+            key = (row["collective"], row["context"]["shape"], row["bytes"], row["context"]["mpi_name"])
+            found.setdefault(key, {}).setdefault(row["column"], []).extend(row["seconds"])
+    for key, columns in found.items():
+        if len(columns) == 2:
+            low, high = sorted(statistics.median(seconds) for seconds in columns.values())
+            spreads[key] = high / low - 1
+    return spreads
+
+
+def middle(rates):
+    return sorted(rates)[len(rates) // 2]
+
+
+def question(key, rate):
+    """The command line that asks for a point at that link rate, without the program's name."""
     collective, shape, nominal, size, algorithm = key[:5]
     hosts, per_host = (int(part) for part in shape.split("x"))
-    rate = sorted(rates)[len(rates) // 2]
     return [COLLECTIVES[collective], "--machine", MACHINES[nominal], "--rate", f"{rate:.1f}B/s",
             "--ranks", str(hosts * per_host), "--per-host", str(per_host), "--bytes", str(size),
             "--algorithm", algorithm, "--json", "--quiet"]
@@ -125,21 +146,25 @@ def simulated(program, command, memory):
 
 
 def lab_rows(program, results):
-    memory = collections.OrderedDict()
+    memory, spreads = collections.OrderedDict(), native_spreads(results)
     for key, (count, least, rates) in sorted(measured(results).items()):
         collective, shape, nominal, size, algorithm, mpi = key
+        rate = middle(rates)
         yield {"collective": collective, "shape": shape, "rate": nominal, "bytes": size, "algorithm": algorithm,
-               "mpi": mpi, "samples": count, "measured_seconds": least,
-               "simulated_seconds": simulated(program, question(key, rates), memory)["seconds"]}
+               "mpi": mpi, "samples": count, "measured_seconds": least, "link_rate": rate,
+               "native_spread": spreads.get((collective, shape, size, mpi)),
+               "simulated_seconds": simulated(program, question(key, rate), memory)["seconds"]}
 
 
 def native_rows(program, results):
     memory = collections.OrderedDict()
     for key, point in sorted(measured_natives(results).items()):
         collective, shape, nominal, size, mpi = key
-        row = simulated(program, question(key, point["rates"]), memory)
+        rate = middle(point["rates"])
+        row = simulated(program, question(key, rate), memory)
         yield {"collective": collective, "shape": shape, "rate": nominal, "bytes": size, "mpi": mpi,
-               "samples": point["samples"], "measured_seconds": point["seconds"], "algorithm": row["algorithm"],
+               "samples": point["samples"], "measured_seconds": point["seconds"], "link_rate": rate,
+               "algorithm": row["algorithm"],
                "forced_seconds": point["forced"].get(FORCED[mpi].get(row["algorithm"])),
                "simulated_seconds": row["seconds"]}
 
@@ -153,7 +178,20 @@ def onehost_rows(program, results):
                "simulated_seconds": simulated(program, question_onehost(key), memory)["seconds"]}
 
 
-TABLES = {"lab": lab_rows, "natives": native_rows, "onehost": onehost_rows}
+def kept_rows(_, results):
+    names = {"window per call": "per_call_seconds", "window kept": "kept_seconds", "native": "native_seconds"}
+    points = {}
+    for row in rows(results):
+        if row["collective"] == "alltoallv" and dense(row) and row["column"] in names:
+            point = points.setdefault((row["context"]["mpi_name"], row["context"]["shape"], row["bytes"]), {})
+            name = names[row["column"]]
+            point[name] = min([*row["seconds"], point.get(name, float("inf"))])
+    for (mpi, shape, size), point in sorted(points.items()):
+        if len(point) == len(names):
+            yield {"mpi": mpi, "shape": shape, "bytes": size, **point}
+
+
+TABLES = {"lab": lab_rows, "natives": native_rows, "onehost": onehost_rows, "kept": kept_rows}
 
 
 def main():
