@@ -58,7 +58,7 @@ HaloDriver::HaloDriver(const Config& config, Session& session, std::ostream& out
 
 // Seconds from the agreed instant to the last rank's return.
 double HaloDriver::timed(const std::function<int()>& what, Series* series) {
-    const double instant = session_.agree_on_start();
+    const double instant = session_.agree_on_start_asleep();
     session_.await(instant);
     const double began = now();
     if (what() != MPI_SUCCESS) die("the call failed");

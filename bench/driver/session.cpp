@@ -12,7 +12,9 @@ namespace thalweg::bench {
 namespace {
 
 constexpr double start_margin_seconds =
-    2e-3;                                 // from "agreed" to the instant: enough for the agreement to travel
+    2e-3;  // from "agreed" to the instant: enough for the agreement to travel
+constexpr double sleepers_margin_seconds = 6e-3;  // the same where ranks look for it now and then
+constexpr long nap_ns = 200'000;
 constexpr double wake_up_seconds = 3e-4;  // what a sleeper may oversleep; spun where each rank has a core
 
 bool same_clock(MPI_Comm comm) {
@@ -26,6 +28,15 @@ bool same_clock(MPI_Comm comm) {
     int same = boot[0] != 0 && std::equal(boot, boot + sizeof boot, root), all = 0;
     PMPI_Allreduce(&same, &all, 1, MPI_INT, MPI_MIN, comm);
     return all != 0;
+}
+
+void nap_until_complete(MPI_Request& request) {
+    const timespec nap{0, nap_ns};
+    for (int done = 0;;) {
+        PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        if (done) return;
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, nullptr);
+    }
 }
 
 }  // namespace
@@ -75,6 +86,17 @@ double Session::agree_on_start() {
     // Not by a broadcast, which would leave the entry of the native one in the caches, and no other column's.
     double instant = rank == 0 ? now() + start_margin_seconds : 0;
     PMPI_Allreduce(MPI_IN_PLACE, &instant, 1, MPI_DOUBLE, MPI_MAX, control);
+    return instant;
+}
+
+double Session::agree_on_start_asleep() {
+    if (spins || !shared_clock) return agree_on_start();
+    MPI_Request request;
+    PMPI_Ibarrier(control, &request);
+    nap_until_complete(request);
+    double own = now() + sleepers_margin_seconds, instant = 0;
+    PMPI_Iallreduce(&own, &instant, 1, MPI_DOUBLE, MPI_MAX, control, &request);
+    nap_until_complete(request);
     return instant;
 }
 

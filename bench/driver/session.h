@@ -31,6 +31,10 @@ class Session {
 
     // Collective: an instant of the shared clock at which all ranks start. Pass it to await().
     double agree_on_start();
+    // The same where ranks may have worked unequally long before it, and share cores: those that came early
+    // nap meanwhile. Ranks that poll keep the core from the ones that they wait for, and the agreement would
+    // arrive after its instant.
+    double agree_on_start_asleep();
     // Sleeps until the instant; awake where each rank has a core. Without a shared clock a barrier takes the
     // place of the instant.
     void await(double instant);

@@ -6,10 +6,10 @@
 //     inside the host:           send  c d      recv  z    when they like
 //
 // Rounds: ⌈pieces / ahead⌉ of the rank that sends most of them to other hosts, or one. Bytes: those of the
-// problem. For neighbours: where everybody sends to all of them at once, the messages of a link share it, the
-// words that say how far each has come wait behind the data of the others, and a link is idle for about half
-// of the time. One after another, in an order that all ranks have in common, each finds the link free; and
-// copies inside the host wait for none of them. Own.
+// problem. For neighbours whose messages to other hosts are large enough to be announced first: as pairwise,
+// pieces need no announcement that waits behind the data of others, and copies inside the host wait for none
+// of them. Where messages are sent without announcement there is nothing to gain: between 4 hosts, faces of
+// 64 KiB took 1.12 times the wire's time this way and 1.06 times by spread. Own.
 #include <algorithm>
 
 #include "algorithms/patterns/group.h"
