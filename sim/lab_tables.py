@@ -147,7 +147,7 @@ def onehost():
 Two ranks of one host, machine `one-host`: two of its numbers are fitted to one column, one message among two ranks on
 Open MPI, 64 against 256 KiB; the other columns and sizes, 64 KiB to 64 MiB, are not. {count} points, median error
 {median}, {near} within 20 %. What is missing is named: caches (64 MiB come from memory at two thirds of the rate of
-1 MiB) and, for Intel MPI, copies by both ranks at once.
+1 MiB); and under Intel MPI a copy of 4 MiB takes two thirds of what it takes under the others, which is not understood.
 
 """ + table(["algorithm", "on", "points", "median error", "within 20 %", "bias", "worst", "which"], lines)
 
