@@ -252,7 +252,7 @@ TEST(Decide, SmallPlannedAlltoallsNeedCompany) {
               8192u);
 }
 
-// As measured; between single ranks only, and nothing is known of faster links.
+// As measured: up to four ranks of a host, and nothing is known of faster links.
 TEST(Decide, LargePlannedAlltoallsTravelInPieces) {
     Selection overlapped{Machine::from_options(60, 11.95e6), "mpich", {}, {}};
     overlapped.overlapped = true;
@@ -262,6 +262,8 @@ TEST(Decide, LargePlannedAlltoallsTravelInPieces) {
     EXPECT_EQ(at("node:4 core:1", 65535), "spread");
     EXPECT_EQ(at("node:4 core:1", 65536), "pairwise:chunk_bytes=32K");
     EXPECT_EQ(at("node:8 core:1", 4 << 20), "pairwise:chunk_bytes=32K");
+    EXPECT_EQ(at("node:4 core:2", 32768), "pairwise");
+    EXPECT_EQ(at("node:3 core:3", 65536), "pairwise:chunk_bytes=32K");
     EXPECT_EQ(at("node:2 core:1", 1 << 20), "spread");
     overlapped.machine = Machine::from_options(2, 12e9);
     EXPECT_EQ(at("node:4 core:1", 1 << 20), "spread");
