@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -207,12 +208,30 @@ Status Channel::expose(void* memory, std::size_t bytes, Region& region, std::vec
     if (!capabilities_.one_sided) return Status::unsupported;
     if (bytes == 0) return Status::invalid_argument;
     const RemoteMemory what{reinterpret_cast<std::uintptr_t>(memory), bytes};
-    key.resize(sizeof what);
-    std::memcpy(key.data(), &what, sizeof what);
-    region = 0;  // nothing is kept of it
+    std::vector<std::byte> told(sizeof what);
+    std::memcpy(told.data(), &what, sizeof what);
+    const Poster lock(port_);
+    const auto free = std::find_if(exposed_.begin(), exposed_.end(),
+                                   [](const Exposed& exposed) { return exposed.bytes == 0; });
+    region = static_cast<Region>(free - exposed_.begin());
+    if (free == exposed_.end()) exposed_.emplace_back();
+    exposed_[region] = {what.address, what.bytes};
+    key = std::move(told);
     return Status::ok;
 } catch (const std::bad_alloc&) {
     return Status::out_of_memory;
+}
+
+void Channel::conceal(Region region) {
+    const Poster lock(port_);
+    exposed_[region] = {};
+}
+
+bool Channel::exposes(std::uint64_t address, std::uint64_t bytes) const {
+    return std::any_of(exposed_.begin(), exposed_.end(), [&](const Exposed& exposed) {
+        return address >= exposed.address && address - exposed.address <= exposed.bytes &&
+               bytes <= exposed.bytes - (address - exposed.address);
+    });
 }
 
 Status Channel::attach(int peer, std::span<const std::byte> key, Target& target) try {

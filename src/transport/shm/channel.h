@@ -39,6 +39,7 @@ class Channel final : public Transport {
     Status arm_inside() override { return arm(); }
 
     Status expose(void* memory, std::size_t bytes, Region& region, std::vector<std::byte>& key) override;
+    void conceal(Region region) override;
     Status attach(int peer, std::span<const std::byte> key, Target& target) override;
     void detach(Target target) override;
     Status post_put(Slot slot, Target target, std::uint64_t offset, const void* data, std::size_t bytes,
@@ -51,6 +52,8 @@ class Channel final : public Transport {
     std::optional<SharedPlace> shared_place_of(const void* data, std::size_t bytes) const;
     // Null: it is not mapped here.
     const std::byte* view(const SharedPlace& place, std::size_t bytes) { return views_.view(place, bytes); }
+    // Peers may put into all of these bytes.
+    bool exposes(std::uint64_t address, std::uint64_t bytes) const;
     bool has_news() const { return !completed_.empty() || failed(failure_); }
     void finish(Slot slot) {
         completed_.push_back(slot);
@@ -84,6 +87,10 @@ class Channel final : public Transport {
     std::vector<Peer*> peers_;  // by rank, as far as they were needed
     std::vector<Slot> completed_;
     std::vector<Attached> attached_;
+    struct Exposed {
+        std::uint64_t address = 0, bytes = 0;  // 0 bytes: the number is free
+    };
+    std::vector<Exposed> exposed_;
     StandIns stand_ins_;
     std::vector<Mapped> known_;  // memory that lasting messages come from
     Views views_;

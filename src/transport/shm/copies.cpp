@@ -155,10 +155,12 @@ bool ShmPort::Impl::copy_a_chunk() {
         if (!withdrawn) {
             const std::size_t bytes = std::min<std::uint64_t>(options_.chunk_bytes, job.until - job.done);
             const std::uint64_t began_ns = now_ns();
+            const bool stores = job.kind == Request::Kind::put && job.protocol == &shm::eager;
+            const auto copy = receives ? job.protocol->pull : job.protocol->push;
             const Status status =
-                (receives ? job.protocol->pull : job.protocol->push)(transfer, job.done, bytes, moved);
+                stores ? store_through(job, bytes, moved) : copy(transfer, job.done, bytes, moved);
             const double taken_s = seconds(now_ns() - began_ns);
-            if (status == Status::unsupported && job.kind != Request::Kind::put && !job.peer->dead) {
+            if (status == Status::unsupported && !job.peer->dead) {
                 take_the_ring(job);
                 return true;
             }
@@ -201,7 +203,8 @@ bool ShmPort::Impl::copy_a_chunk() {
 // The system does not copy between these two memories: what is left of this side's share goes through the
 // ring. Pre: it was taken out of the queue.
 void ShmPort::Impl::take_the_ring(Request& job) {
-    if (job.kind == Request::Kind::send) {
+    job.peer->segment.try_again();
+    if (job.kind != Request::Kind::receive) {
         job.protocol = &shm::eager;
         job.next_job = first_job_;
         first_job_ = &job;
@@ -229,6 +232,20 @@ void ShmPort::Impl::take_the_ring(Request& job) {
     job.awaits_peer = true;
     write(*job.peer, frame);
     if (job.done != 0) acknowledge(*job.peer, job.remote_request);
+}
+
+Status ShmPort::Impl::store_through(const Request& put, std::size_t bytes, std::size_t& done) {
+    done = 0;
+    while (done < bytes) {
+        Frame frame;
+        frame.kind = FrameKind::stored;
+        frame.channel = put.key.channel;
+        frame.address = put.remote + put.done + done;
+        frame.payload = static_cast<std::uint32_t>(std::min(bytes - done, shm::payload_bytes));
+        if (!put.peer->writer.write(frame, put.data + put.done + done)) break;
+        done += frame.payload;
+    }
+    return Status::ok;
 }
 
 // Pre: the sender has done its own share, and waits for word of the receiver's.

@@ -136,7 +136,8 @@ bool ShmPort::Impl::drain(Peer& peer, std::uint32_t most) {
     bool understood = true;
     while (understood && taken < most && (read = peer.reader.front(frame, payload)) == shm::Read::frame) {
         if (peer.dead && frame.kind != FrameKind::eager && frame.kind != FrameKind::taken &&
-            frame.kind != FrameKind::pushed && frame.kind != FrameKind::piece) {
+            frame.kind != FrameKind::pushed && frame.kind != FrameKind::piece &&
+            frame.kind != FrameKind::stored) {
             peer.reader.pop();
             continue;
         }
@@ -190,6 +191,8 @@ bool ShmPort::Impl::take(Peer& peer, const Frame& frame, const std::byte* payloa
                 finish(*request);
             return true;
         }
+        case FrameKind::stored:
+            return take_stored(frame, payload);
         case FrameKind::recall:
             take_recall(peer, frame);
             return true;
@@ -200,6 +203,15 @@ bool ShmPort::Impl::take(Peer& peer, const Frame& frame, const std::byte* payloa
             break;
     }
     return false;
+}
+
+// Into exposed memory only. Of a channel that is gone it is nobody's any more.
+bool ShmPort::Impl::take_stored(const Frame& frame, const std::byte* payload) {
+    const auto found = channels_.find(frame.channel);
+    if (found == channels_.end()) return true;
+    if (!found->second->exposes(frame.address, frame.payload)) return false;
+    std::memcpy(reinterpret_cast<void*>(frame.address), payload, frame.payload);
+    return true;
 }
 
 // A message, or word of one.

@@ -174,6 +174,9 @@ class ShmPort::Impl {
     bool copy_a_chunk();
     void take_the_ring(shm::Request& job);
     void ask_for_rest(shm::Request& receive);
+    // Bytes of a put that go through the ring, as a protocol's push.
+    static Status store_through(const shm::Request& put, std::size_t bytes, std::size_t& done);
+    bool take_stored(const shm::Frame& frame, const std::byte* payload);
     void copied(shm::Request& request);
     void finish(shm::Request& request);
     void fail(shm::Request& request, Status status);

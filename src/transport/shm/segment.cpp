@@ -190,7 +190,9 @@ Status PeerSegment::attach(const Address& address, const Address& own, bool may_
     }
     rings_ = static_cast<std::uint32_t>(rings);
     arena_bytes_ = arena;
-    if (may_cma) probe(address, own);
+    remote_header_ = address.header;
+    own_nonce_ = own.nonce;
+    if (may_cma) probe();
     const Status claimed = claim(own.process);
     if (failed(claimed)) why = "all rings of its shared memory are taken";
     return claimed;
@@ -198,15 +200,22 @@ Status PeerSegment::attach(const Address& address, const Address& own, bool may_
 
 // Whether the two system calls work between these very processes: namespaces, security modules and filters of
 // system calls refuse them one by one.
-void PeerSegment::probe(const Address& address, const Address& own) {
+void PeerSegment::probe() {
     std::uint64_t nonce = 0;
     iovec here{&nonce, sizeof nonce};
-    iovec there{reinterpret_cast<void*>(address.header + offsetof(Header, nonce)), sizeof nonce};
-    reads_ = process_vm_readv(pid_, &here, 1, &there, 1, 0) == sizeof nonce && nonce == address.nonce;
-    nonce = own.nonce;
-    there.iov_base = reinterpret_cast<void*>(address.header + offsetof(Header, probed));
+    iovec there{reinterpret_cast<void*>(remote_header_ + offsetof(Header, nonce)), sizeof nonce};
+    reads_ = process_vm_readv(pid_, &here, 1, &there, 1, 0) == sizeof nonce && nonce == header().nonce;
+    nonce = own_nonce_;
+    there.iov_base = reinterpret_cast<void*>(remote_header_ + offsetof(Header, probed));
     // Others may be trying at the same time, so what counts is that the kernel says it was written.
     writes_ = process_vm_writev(pid_, &here, 1, &there, 1, 0) == sizeof nonce;
+}
+
+void PeerSegment::try_again() {
+    probe();
+    RingControl& control = ring().control;
+    control.sender_reads.store(reads_, std::memory_order_relaxed);
+    control.sender_writes.store(writes_, std::memory_order_relaxed);
 }
 
 Status PeerSegment::claim(std::uint32_t process) {

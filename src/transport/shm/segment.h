@@ -100,6 +100,8 @@ class PeerSegment {
     const std::byte* arena(std::uint64_t offset, std::uint64_t bytes) const;
     bool reads() const { return reads_; }
     bool writes() const { return writes_; }
+    // Tries once more what this process can do there: the system may have become stricter since.
+    void try_again();
     pid_t pid() const { return pid_; }
     // Readable when the process has ended.
     int life() const { return life_.get(); }
@@ -107,7 +109,7 @@ class PeerSegment {
 
   private:
     Status claim(std::uint32_t process);
-    void probe(const Address& address, const Address& own);
+    void probe();
 
     Descriptor life_, bell_;
     Mapping mapping_;
@@ -115,6 +117,8 @@ class PeerSegment {
     std::uint32_t rings_ = 0, ring_ = 0;
     std::size_t arena_bytes_ = 0;
     bool reads_ = false, writes_ = false;
+    std::uint64_t remote_header_ = 0;  // where its owner has it
+    std::uint64_t own_nonce_ = 0;
 };
 
 }  // namespace thalweg::shm

@@ -13,7 +13,7 @@
 
 namespace thalweg::shm {
 
-inline constexpr std::uint64_t magic = 0x7468616c77656702u;  // its last byte counts versions of this layout
+inline constexpr std::uint64_t magic = 0x7468616c77656703u;  // its last byte counts versions of this layout
 inline constexpr std::size_t frame_bytes = 64;
 inline constexpr std::size_t ring_bytes = 128 * 1024;
 // The most that one frame carries: several fit into a ring, so that copying in and copying out overlap.
@@ -36,6 +36,7 @@ enum class FrameKind : std::uint32_t {
     taken,    // to send `other`: the receiver has all that it had to copy, or has matched an eager one
     recall,   // the send `cookie`, whose message may be here, is void: copy no more of it, and say `taken`
     leaving,  // the sender's last word
+    stored,   // bytes of a put that must go through the ring: to `address`, in memory that is exposed
 };
 
 // One frame; `payload` bytes follow it, rounded up to frame_bytes.

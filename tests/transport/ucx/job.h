@@ -96,29 +96,40 @@ std::uint64_t number(const Arguments& arguments, const std::string& name, std::u
 // Every case is run by all ranks; a rank that returns has passed.
 using Case = void (*)(Job& job, const Arguments& arguments);
 #define UCX_CASE(name) void name(Job& job, [[maybe_unused]] const Arguments& arguments)
-#define UCX_CASES(CASE)                                                                          \
-    CASE(messages)                                                                               \
-    CASE(order)                                                                                  \
-    CASE(operations)                                                                             \
-    CASE(channels)                                                                               \
-    CASE(rounds)                                                                                 \
-    CASE(wrong_size)                                                                             \
-    CASE(puts)                                                                                   \
-    CASE(rails)                                                                                  \
-    CASE(threads)                                                                                \
-    CASE(driver)                                                                                 \
-    CASE(sleeping)                                                                               \
-    CASE(glance)                                                                                 \
-    CASE(bell)                                                                                   \
-    CASE(killed)                                                                                 \
-    CASE(killed_asleep)                                                                          \
-    CASE(left)                                                                                   \
-    CASE(unchanged)                                                                              \
-    CASE(forked)                                                                                 \
-    CASE(exits)                                                                                  \
-    CASE(many)                                                                                   \
-    CASE(stream) CASE(protocol) CASE(refused) CASE(arena) CASE(shuffle) CASE(nonsense) CASE(mix) \
-        CASE(both_ways) CASE(faces) CASE(recalled) CASE(secret) CASE(speed)
+#define UCX_CASES(CASE) \
+    CASE(messages)      \
+    CASE(order)         \
+    CASE(operations)    \
+    CASE(channels)      \
+    CASE(rounds)        \
+    CASE(wrong_size)    \
+    CASE(puts)          \
+    CASE(rails)         \
+    CASE(threads)       \
+    CASE(driver)        \
+    CASE(sleeping)      \
+    CASE(glance)        \
+    CASE(bell)          \
+    CASE(killed)        \
+    CASE(killed_asleep) \
+    CASE(left)          \
+    CASE(unchanged)     \
+    CASE(forked)        \
+    CASE(exits)         \
+    CASE(many)          \
+    CASE(stream)        \
+    CASE(protocol)      \
+    CASE(refused)       \
+    CASE(refused_later) \
+    CASE(arena)         \
+    CASE(shuffle)       \
+    CASE(nonsense)      \
+    CASE(mix)           \
+    CASE(both_ways)     \
+    CASE(faces)         \
+    CASE(recalled)      \
+    CASE(secret)        \
+    CASE(speed)
 #define UCX_DECLARE(name) UCX_CASE(name);
 UCX_CASES(UCX_DECLARE)
 #undef UCX_DECLARE

@@ -121,6 +121,33 @@ UCX_CASE(secret) {
     close(secret);
 }
 
+// The system allows it when the two meet and refuses it later, to both or to rank 1 alone: what is under way
+// then, and what follows, goes through the rings; so do puts into memory that was exposed before.
+UCX_CASE(refused_later) {
+    Node node(job);
+    const auto channel = node.channel({0, 0});
+    const int peer = 1 - job.rank();
+    REQUIRE(channel->capabilities().one_sided);
+    swap(job, *channel, large, 0, 2);
+    Region region = 0;
+    Bytes exposed(large), key;
+    REQUIRE(channel->expose(exposed.data(), exposed.size(), region, key) == Status::ok);
+    const std::vector<Bytes> keys = job.exchange(key);
+    Target target = 0;
+    REQUIRE(channel->attach(peer, keys[static_cast<std::size_t>(peer)], target) == Status::ok);
+    if (job.rank() == 1 || number(arguments, "both", 1) != 0) refuse_cma();
+    swap(job, *channel, large, 2, 3);
+    const Bytes data = pattern(large, static_cast<std::uint32_t>(job.rank()));
+    REQUIRE(channel->post_recv(0, peer, {5, 0}, nullptr, 0) == Status::ok);
+    REQUIRE(channel->post_put(1, target, 0, data.data(), large, {5, 0}) == Status::ok);
+    finish_sleeping(*channel, 2);
+    REQUIRE(is_pattern(exposed, static_cast<std::uint32_t>(peer)));
+    // What came is told by how it came: rank 1 cannot read, and writes through the ring.
+    if (job.rank() == 1) REQUIRE(messages_by(account_of(node, 0), "cma_get") <= 2);
+    channel->conceal(region);
+    job.barrier();
+}
+
 // Messages out of memory that both have mapped; and memory that is given back is found again, as a whole.
 UCX_CASE(arena) {
     ShmOptions options;
