@@ -216,7 +216,8 @@ Carrier Attendance::agree_on_carrier(MPI_Comm comm, const World& world, const Ra
     ShmPort* const shm = shares_hosts ? Ports::open_shm(world) : nullptr;
     // [no memory, no libucp, addresses lacking, no memory of hosts, addresses of that lacking, no way]
     std::uint64_t any[6] = {
-        places == nullptr || !make_agent(world), port == nullptr,
+        places == nullptr || !make_agent(world),
+        port == nullptr || (places != nullptr && !Ports::has_room_for(*port, *places, size)),
         port != nullptr && places != nullptr && !Ports::knows_all(*port, *places, size), shm == nullptr,
         shm != nullptr && places != nullptr && !Ports::knows_neighbours(comm, *shm, *places, topology)};
     agree_on(comm, mpi.bor, any);

@@ -119,6 +119,18 @@ bool Ports::knows_all(const UcxPort& port, const RankMap& places, int size) {
     return true;
 }
 
+bool Ports::has_room_for(const UcxPort& port, const RankMap& places, int size) try {
+    std::vector<std::uint32_t> processes;
+    processes.reserve(static_cast<std::size_t>(size));
+    for (int rank = 0; rank < size; ++rank) processes.push_back(static_cast<std::uint32_t>(places[rank]));
+    std::string why;
+    if (port.has_room_for(processes, why)) return true;
+    THALWEG_LOG_AT(info, "libucp: %s", why.c_str());
+    return false;
+} catch (const std::bad_alloc&) {
+    return false;
+}
+
 bool Ports::exchange_addresses(MPI_Comm comm, UcxPort& port, const RankMap& places, int size) {
     const Host& mpi = *host();
     const std::span<const std::byte> own = port.address();

@@ -30,6 +30,8 @@ class Ports {
     // Whether the port has the addresses of all ranks of a communicator of `size`, or of those on this rank's
     // host; `places` are their ranks in the world. Local.
     static bool knows_all(const UcxPort& port, const RankMap& places, int size);
+    // Whether this process may still open what connections to all of them take. Local; says why not.
+    static bool has_room_for(const UcxPort& port, const RankMap& places, int size);
     static bool knows_neighbours(MPI_Comm comm, const ShmPort& port, const RankMap& places,
                                  const Topology& topology);
     // Tells every rank of `comm` the address of every other, two small allgathers; maps the memory of every

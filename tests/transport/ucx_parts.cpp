@@ -8,10 +8,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <numeric>
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
 #include <tuple>
+#include <vector>
 
 #include "base/clock.h"
 #include "transport/ucx/environment.h"
@@ -347,6 +351,34 @@ TEST(ucx_port, a_process_that_may_open_few_descriptors_has_none) {
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
     EXPECT_NE(why.find("more descriptors"), std::string::npos) << why;
     EXPECT_EQ(open(why), Status::ok) << why;
+}
+
+// More peers than descriptors: found out when a communicator is set up, not when a message is sent.
+TEST(ucx_port, counts_what_connections_to_peers_may_take) {
+    std::vector<std::uint32_t> processes(150);
+    std::iota(processes.begin(), processes.end(), 0u);
+    UcxOptions options;
+    options.processes = static_cast<std::uint32_t>(processes.size());
+    std::unique_ptr<UcxPort> port;
+    std::string why;
+    ASSERT_EQ(UcxPort::open(options, port, why), Status::ok) << why;
+    rlimit before = {};
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    rlimit few = before;
+    const int next = dup(0);
+    close(next);
+    few.rlim_cur = static_cast<rlim_t>(next) + 100;
+    if (before.rlim_max != RLIM_INFINITY) few.rlim_cur = std::min(few.rlim_cur, before.rlim_max);
+    EXPECT_TRUE(port->has_room_for(processes, why)) << why;
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    const bool all = port->has_room_for(processes, why);
+    std::string ignored;
+    const bool some = port->has_room_for(std::span(processes).first(20), ignored);
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    if (std::filesystem::exists("/sys/class/infiniband")) GTEST_SKIP() << "peers take no descriptors here";
+    EXPECT_FALSE(all);
+    EXPECT_NE(why.find("149 connections"), std::string::npos) << why;
+    EXPECT_TRUE(some);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ Status UcxPort::learn(const UcxDirectory&, std::string&) { return Status::unsupp
 Status UcxPort::meet(std::uint32_t, std::span<const std::byte>, std::string&) { return Status::unsupported; }
 bool UcxPort::knows(std::uint32_t) const { return false; }
 bool UcxPort::reaches(std::uint32_t, std::string&) { return false; }
+bool UcxPort::has_room_for(std::span<const std::uint32_t>, std::string&) const { return false; }
 void UcxPort::poll() {}
 std::size_t UcxPort::rails() const { return 0; }
 const char* UcxPort::description() const { return ""; }

@@ -92,6 +92,7 @@ class UcxPort::Impl {
     Status meet(std::uint32_t process, std::span<const std::byte> address, std::string& why);
     bool knows(std::uint32_t process);
     bool reaches(std::uint32_t process, std::string& why);
+    bool has_room_for(std::span<const std::uint32_t> processes, std::string& why);
     std::span<const std::byte> address() const { return address_; }
     const char* description() const { return description_.c_str(); }
     Status name_channel(UcxChannelName& name);

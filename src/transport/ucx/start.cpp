@@ -30,8 +30,9 @@ constexpr const char* prefix = "THALWEG";
 // Twice what one rail gets at least of a message that is cut up over two.
 constexpr std::size_t eager_tcp_bytes = 128 * 1024;
 
-// What libucp opens for a rail, what a peer takes over TCP, and peers that are provided for: a process that
-// has nearly all the descriptors that it may have would else fail in the midst of an operation.
+// What libucp opens for a rail, what a peer takes over TCP, and peers that are provided for before anybody
+// knows who they are: a process that has nearly all the descriptors that it may have would else fail in the
+// midst of an operation.
 constexpr std::uint64_t descriptors_per_rail = 24, descriptors_per_peer = 2, most_peers_provided_for = 64;
 
 // Descriptors that the process may still open; many where nobody tells.
@@ -191,6 +192,26 @@ Status UcxPort::Impl::make_descriptor(std::string& why) {
     return Status::ok;
 }
 
+// A connection from either side, for each rail. Those that are open count among what the process has open.
+bool UcxPort::Impl::has_room_for(std::span<const std::uint32_t> processes, std::string& why) {
+    if (has_infiniband()) return true;
+    std::uint64_t connections = 0;
+    {
+        const Poster lock(*this);
+        for (const std::uint32_t process : processes) {
+            const auto known = peers_.find(process);
+            if (process == options_.process) continue;
+            for (std::size_t rail = 0; rail < rails_.size(); ++rail)
+                connections += known == peers_.end() || known->second->endpoints[rail] == nullptr;
+        }
+    }
+    const std::uint64_t left = descriptors_left();
+    if (connections == 0 || left >= descriptors_per_peer * connections) return true;
+    why = "the process may open only " + std::to_string(left) + " more descriptors, and " +
+          std::to_string(connections) + " connections to peers may take two each";
+    return false;
+}
+
 Status UcxPort::Impl::start(std::string& why) {
     count_forks();
     forks_at_birth_ = forks.load(std::memory_order_relaxed);
@@ -254,6 +275,9 @@ Status UcxPort::meet(std::uint32_t process, std::span<const std::byte> address, 
 }
 bool UcxPort::knows(std::uint32_t process) const { return impl_->knows(process); }
 bool UcxPort::reaches(std::uint32_t process, std::string& why) { return impl_->reaches(process, why); }
+bool UcxPort::has_room_for(std::span<const std::uint32_t> processes, std::string& why) const {
+    return impl_->has_room_for(processes, why);
+}
 void UcxPort::poll() {
     if (impl_->in_child()) return;
     const Impl::Driver lock(*impl_);

@@ -91,6 +91,10 @@ class UcxPort {
     // Whether libucp finds a way there, on every rail: makes the endpoints. Not whether anybody answers.
     // False: one sentence in `why`. Pre: it is known. Throws std::bad_alloc.
     bool reaches(std::uint32_t process, std::string& why);
+    // Whether this process may still open the descriptors that messages to and from all of these take over
+    // TCP, which libucp opens when they are sent. A directory is read: for set-ups. False: one sentence in
+    // `why`. Throws std::bad_alloc.
+    bool has_room_for(std::span<const std::uint32_t> processes, std::string& why) const;
 
     // Drives everything for one poll, for a thread that waits with no channel at hand until others have what
     // was sent to them. Completions stay with their channels.
