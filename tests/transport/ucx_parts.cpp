@@ -381,6 +381,38 @@ TEST(ucx_port, counts_what_connections_to_peers_may_take) {
     EXPECT_TRUE(some);
 }
 
+// A channel that has failed is polled no more, so nobody answers its bell: that must not keep those who sleep
+// for other channels awake for ever.
+TEST(ucx_port, a_failed_channel_does_not_ring_for_ever) {
+    std::unique_ptr<UcxPort> port;
+    std::string why;
+    UcxOptions options;
+    options.processes = 2;
+    ASSERT_EQ(UcxPort::open(options, port, why), Status::ok) << why;
+    const std::uint32_t processes[] = {0, 1};  // nobody has met process 1
+    UcxGroup group;
+    group.size = 2;
+    group.processes = processes;
+    std::unique_ptr<Transport> failing, other;
+    ASSERT_EQ(port->make_channel(group, failing), Status::ok);
+    group.name.counter = 1;
+    ASSERT_EQ(port->make_channel(group, other), Status::ok);
+    std::size_t count = 0;
+    Slot done[2];
+    const auto arm = [&](Transport& channel) {
+        const std::uint64_t until_ns = now_ns() + 2'000'000'000;
+        while (channel.arm() != Status::ok && now_ns() < until_ns) channel.progress(done, count);
+        return channel.arm();
+    };
+    // One thread sleeps for it, another one makes it fail.
+    std::thread sleeper([&] { EXPECT_EQ(arm(*failing), Status::ok); });
+    sleeper.join();
+    char byte = 0;
+    EXPECT_EQ(failing->post_send(0, 1, {}, &byte, 1, SendMode::buffered), Status::transport_failed);
+    EXPECT_EQ(other->arm(), Status::in_progress);  // so that the sleeper wakes
+    EXPECT_EQ(arm(*other), Status::ok);
+}
+
 }  // namespace
 }  // namespace thalweg
 #endif

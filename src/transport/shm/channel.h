@@ -54,7 +54,8 @@ class Channel final : public Transport {
     const std::byte* view(const SharedPlace& place, std::size_t bytes) { return views_.view(place, bytes); }
     // Peers may put into all of these bytes.
     bool exposes(std::uint64_t address, std::uint64_t bytes) const;
-    bool has_news() const { return !completed_.empty() || failed(failure_); }
+    bool has_news() const { return !completed_.empty() || has_failed(); }
+    bool has_failed() const { return failed(failure_); }
     void finish(Slot slot) {
         completed_.push_back(slot);
         port_.tell(*this);
@@ -64,6 +65,7 @@ class Channel final : public Transport {
     Status lose(const Peer* peer, int rank);
     bool asleep = false;  // `sleeper` may be waiting on the descriptor
     bool rung = false;    // counted in the port's bell
+    std::uint64_t rung_ns = 0;
     pthread_t sleeper = {};
 
   private:

@@ -144,6 +144,8 @@ class ShmPort::Impl {
     void tell(shm::Channel& channel);
     // Nobody sleeps for `channel` any more.
     void awake(shm::Channel& channel);
+    // Takes the bells of failed channels back.
+    void silence_failed();
 
   private:
     // Frames out (frames.cpp).

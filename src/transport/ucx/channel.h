@@ -89,11 +89,13 @@ class Channel final : public Transport {
 
     // For the port, with the lock held.
     std::uint64_t name() const { return name_; }
-    bool has_news() const { return !completed_.empty() || failed(failure_); }
+    bool has_news() const { return !completed_.empty() || has_failed(); }
+    bool has_failed() const { return failed(failure_); }
     void peer_died(const Peer& peer);
     void send_signal(Slot slot);
     bool asleep = false;  // `sleeper` may be waiting on the descriptor
     bool rung = false;    // counted in the port's bell
+    std::uint64_t rung_ns = 0;
     pthread_t sleeper = {};
 
   private:

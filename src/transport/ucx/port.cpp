@@ -27,6 +27,8 @@ namespace {
 constexpr std::uint64_t longest_close_ns = 2'000'000'000;
 // And how long without sleeping.
 constexpr std::uint64_t spin_ns = 1'000'000;
+// Twice the longest that a thread sleeps on a descriptor (agent_loop.cpp).
+constexpr std::uint64_t longest_sleep_ns = 200'000'000;
 
 }  // namespace
 
@@ -258,6 +260,7 @@ bool UcxPort::Impl::has_left(std::uint64_t sent) {
 }
 
 Status UcxPort::Impl::arm(Channel& channel) {
+    if (rung_ != 0) silence_failed();
     // While another channel's bell rings the descriptor is readable and nobody can sleep on it.
     if (channel.has_news() || rung_ != 0 || !deferred_.empty() || !dying_.empty()) return Status::in_progress;
     for (const Rail& rail : rails_) {
@@ -282,9 +285,19 @@ void UcxPort::Impl::tell(Channel& channel) {
     // The thread that polls now will ask for this channel's news before it sleeps again.
     if (!channel.asleep || channel.rung || pthread_equal(channel.sleeper, pthread_self())) return;
     channel.rung = true;
+    channel.rung_ns = now_ns();
     if (rung_++ != 0) return;
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = write(bell_, &one, sizeof one);
+}
+
+// One that has failed is never polled again, so nobody would answer its bell. Who slept for it has woken by
+// then: no sleep is longer.
+void UcxPort::Impl::silence_failed() {
+    const std::uint64_t time_ns = now_ns();
+    for (const auto& [name, channel] : channels_)
+        if (channel->rung && channel->has_failed() && time_ns - channel->rung_ns > longest_sleep_ns)
+            awake(*channel);
 }
 
 void UcxPort::Impl::awake(Channel& channel) {

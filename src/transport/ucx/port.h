@@ -135,6 +135,8 @@ class UcxPort::Impl {
     // `channel` got a completion, or its failure.
     void tell(ucx::Channel& channel);
     void awake(ucx::Channel& channel);
+    // Takes the bells of failed channels back.
+    void silence_failed();
     // The put of `slot` is over; its signal must be sent, outside of libucp's callbacks.
     void defer(ucx::Channel& channel, Slot slot);
     void run_deferred();
