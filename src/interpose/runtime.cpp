@@ -68,10 +68,18 @@ struct Search {
     const char* name;
     void* self;
     void* address;
+    const void* own_base;  // of the object that `self` is in
+    bool behind_us;
 };
 
+// Objects in the order in which they were loaded. Those in front of ours have had the call already: a tool
+// among them that passes on what it wraps would pass it to us for ever.
 int search_object(dl_phdr_info* object, std::size_t, void* data) {
     auto* search = static_cast<Search*>(data);
+    if (!search->behind_us) {
+        search->behind_us = reinterpret_cast<const void*>(object->dlpi_addr) == search->own_base;
+        return 0;
+    }
     if (object->dlpi_name == nullptr || object->dlpi_name[0] == '\0') return 0;
     void* handle = dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
     if (handle == nullptr) return 0;
@@ -180,7 +188,9 @@ void thalweg_remember(void* shortcut, void* native) {
 }
 
 void* thalweg_find_native(const char* name, void* self) {
-    Search search{name, self, nullptr};
+    Dl_info own;
+    if (dladdr(self, &own) == 0) own.dli_fbase = nullptr;
+    Search search{name, self, nullptr, own.dli_fbase, own.dli_fbase == nullptr};
     dl_iterate_phdr(search_object, &search);
     if (search.address == nullptr) {
         char profiled[64] = {name[0] == 'm' ? 'p' : 'P'};
