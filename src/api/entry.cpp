@@ -368,12 +368,16 @@ void thalweg_entry_native_ended(void* trial) { static_cast<Trial*>(trial)->end()
 
 unsigned thalweg_entry_requests(void) { return requests_alive.load(std::memory_order_relaxed); }
 
-int thalweg_entry_wait(int count, const MPI_Request* requests, int again) {
-    return wait_for(requests, count, again != 0);
+int thalweg_entry_wait(int count, ThalwegRequests requests, int again) {
+    return wait_for({requests.handles, requests.integers}, count, again != 0);
 }
-int thalweg_entry_help(int count, const MPI_Request* requests) { return help(requests, count); }
+int thalweg_entry_help(int count, ThalwegRequests requests) {
+    return help({requests.handles, requests.integers}, count);
+}
 std::uint64_t thalweg_entry_pause(std::uint64_t began_ns) { return pause_between(began_ns); }
-void thalweg_entry_started(int count, const MPI_Request* requests) { start(requests, count); }
+void thalweg_entry_started(int count, ThalwegRequests requests) {
+    start({requests.handles, requests.integers}, count);
+}
 int thalweg_entry_request_free(MPI_Request request, int* error) { return refuse_free(request, *error); }
 int thalweg_entry_cancel(MPI_Request request, int* error) { return refuse_cancel(request, *error); }
 

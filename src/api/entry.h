@@ -136,14 +136,20 @@ int thalweg_entry_exchange(const ThalwegCall* call, int* error, void** trial);
 void thalweg_entry_native_begins(void* trial);
 void thalweg_entry_native_ended(void* trial);
 
+/* Requests as the program has them: handles, or Fortran's integers. */
+typedef struct ThalwegRequests {
+    const MPI_Request* handles;
+    const int* integers; /* where handles is null */
+} ThalwegRequests;
+
 /* How many requests of ours exist. While it is 0 nobody need ask anything below: plan/requests.h. */
 unsigned thalweg_entry_requests(void);
 /* 1: none of ours is pending. 0: the caller tests all of them and asks `again`, as wait_for() says. */
-int thalweg_entry_wait(int count, const MPI_Request* requests, int again);
+int thalweg_entry_wait(int count, ThalwegRequests requests, int again);
 /* 1: some of ours are pending and none of them is done. */
-int thalweg_entry_help(int count, const MPI_Request* requests);
+int thalweg_entry_help(int count, ThalwegRequests requests);
 uint64_t thalweg_entry_pause(uint64_t began_ns);
-void thalweg_entry_started(int count, const MPI_Request* requests);
+void thalweg_entry_started(int count, ThalwegRequests requests);
 /* 1: *error is what MPI_Request_free or MPI_Cancel returns; 0: call the native library. */
 int thalweg_entry_request_free(MPI_Request request, int* error);
 int thalweg_entry_cancel(MPI_Request request, int* error);

@@ -1,9 +1,6 @@
 // What the wrappers of calls with requests call: handles of every family and of Fortran to those of entry.h.
 #include <mpi.h>
 
-#include <array>
-#include <vector>
-
 #include "api/entry.h"
 #include "interpose/inside.h"
 #include "interpose/runtime.h"
@@ -23,26 +20,8 @@ bool concerns_us() {
 
 const MPI_Request* as_requests(const void* requests) { return static_cast<const MPI_Request*>(requests); }
 
-// Fortran's integers as handles. A few lie on the stack.
-class FromFortran {
-  public:
-    FromFortran(int count, const int* requests) {
-        const auto wanted = static_cast<std::size_t>(count < 0 ? 0 : count);
-        MPI_Request* to = few_.data();
-        if (wanted > few_.size()) {
-            many_.resize(wanted);
-            to = many_.data();
-        }
-        for (std::size_t i = 0; i < wanted; ++i) to[i] = host()->request_of_fortran(requests[i]);
-        handles_ = to;
-    }
-    const MPI_Request* handles() const { return handles_; }
-
-  private:
-    std::array<MPI_Request, 32> few_;
-    std::vector<MPI_Request> many_;
-    const MPI_Request* handles_;
-};
+ThalwegRequests of_c(const void* requests) { return {as_requests(requests), nullptr}; }
+ThalwegRequests of_fortran(const int* requests) { return {nullptr, requests}; }
 
 bool passes_by(void* frame) { return !taking.load(std::memory_order_acquire) || inside(frame); }
 
@@ -51,41 +30,41 @@ bool passes_by(void* frame) { return !taking.load(std::memory_order_acquire) || 
 extern "C" {
 
 void thalweg_before_wait(const void* request) {
-    if (concerns_us()) thalweg_entry_wait(1, as_requests(request), 0);
+    if (concerns_us()) thalweg_entry_wait(1, of_c(request), 0);
 }
 void thalweg_before_wait_fortran(const int* request) {
-    if (concerns_us()) thalweg_entry_wait(1, FromFortran(1, request).handles(), 0);
+    if (concerns_us()) thalweg_entry_wait(1, of_fortran(request), 0);
 }
 int thalweg_before_waitall(int count, const void* requests, int again) {
-    return !concerns_us() || thalweg_entry_wait(count, as_requests(requests), again);
+    return !concerns_us() || thalweg_entry_wait(count, of_c(requests), again);
 }
 int thalweg_before_waitall_fortran(int count, const int* requests, int again) {
-    return !concerns_us() || thalweg_entry_wait(count, FromFortran(count, requests).handles(), again);
+    return !concerns_us() || thalweg_entry_wait(count, of_fortran(requests), again);
 }
 void thalweg_before_test(int count, const void* requests) {
-    if (concerns_us()) thalweg_entry_help(count, as_requests(requests));
+    if (concerns_us()) thalweg_entry_help(count, of_c(requests));
 }
 void thalweg_before_test_fortran(int count, const int* requests) {
-    if (concerns_us()) thalweg_entry_help(count, FromFortran(count, requests).handles());
+    if (concerns_us()) thalweg_entry_help(count, of_fortran(requests));
 }
 void thalweg_before_test_of_one(ThalwegHandle request) {
     if (!concerns_us()) return;
     const auto handle = (MPI_Request)request;
-    thalweg_entry_help(1, &handle);
+    thalweg_entry_help(1, of_c(&handle));
 }
 int thalweg_would_wait(int count, const void* requests) {
-    return concerns_us() && thalweg_entry_help(count, as_requests(requests));
+    return concerns_us() && thalweg_entry_help(count, of_c(requests));
 }
 int thalweg_would_wait_fortran(int count, const int* requests) {
-    return concerns_us() && thalweg_entry_help(count, FromFortran(count, requests).handles());
+    return concerns_us() && thalweg_entry_help(count, of_fortran(requests));
 }
 uint64_t thalweg_pause(uint64_t began_ns) { return thalweg_entry_pause(began_ns); }
 
 void thalweg_after_start(int count, const void* requests) {
-    if (concerns_us()) thalweg_entry_started(count, as_requests(requests));
+    if (concerns_us()) thalweg_entry_started(count, of_c(requests));
 }
 void thalweg_after_start_fortran(int count, const int* requests) {
-    if (concerns_us()) thalweg_entry_started(count, FromFortran(count, requests).handles());
+    if (concerns_us()) thalweg_entry_started(count, of_fortran(requests));
 }
 
 int thalweg_take_MPI_Request_free(const void* request, int* error) {

@@ -131,7 +131,7 @@ std::unique_ptr<Ongoing> make_persistent(std::unique_ptr<Ongoing> ongoing, MPI_R
     }
 }
 
-bool wait_for(const MPI_Request* requests, int count, bool again) {
+bool wait_for(RequestList requests, int count, bool again) {
     // Most waits for both kinds are over before the first test, which costs the agent a wake-up.
     constexpr std::uint64_t first_ns = 10'000'000, next_ns = 1'000'000;
     finish_done_among_freed();
@@ -154,7 +154,7 @@ bool wait_for(const MPI_Request* requests, int count, bool again) {
     return true;
 }
 
-bool help(const MPI_Request* requests, int count) {
+bool help(RequestList requests, int count) {
     finish_done_among_freed();
     bool pending = false, done = false;
     for_each_ticket(requests, count, [&](Ticket& ticket) {
@@ -187,7 +187,7 @@ std::uint64_t pause_between(std::uint64_t began_ns) {
 }
 
 // A Fortran binding that calls the C function asks twice: the second time the operation is active.
-void start(const MPI_Request* requests, int count) {
+void start(RequestList requests, int count) {
     for_each_ticket(requests, count, [](Ticket& ticket) {
         const TicketState state = ticket.state.load(std::memory_order_acquire);
         if (!ticket.persistent || state == TicketState::active || state == TicketState::finishing) return;

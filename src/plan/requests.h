@@ -16,8 +16,21 @@
 #include <memory>
 
 #include "plan/ongoing.h"
+#include "transport/mpi/host.h"
 
 namespace thalweg {
+
+// Requests of the program: handles, or Fortran's integers, which are translated as they are looked at, so
+// that no call that completes requests needs memory. Refers to them.
+struct RequestList {
+    const MPI_Request* handles = nullptr;
+    const int* integers = nullptr;  // where handles is null
+
+    bool empty() const { return handles == nullptr && integers == nullptr; }
+    MPI_Request operator[](int i) const {
+        return handles != nullptr ? handles[i] : host()->request_of_fortran(integers[i]);
+    }
+};
 
 // Requests of ours that exist. While there is none, everything here is one relaxed load for its caller.
 extern constinit std::atomic<std::uint32_t> requests_alive;
@@ -32,15 +45,15 @@ std::unique_ptr<Ongoing> make_persistent(std::unique_ptr<Ongoing> ongoing, MPI_R
 // Blocks until those of ours are complete, and completes them. False: only a while, because others are among
 // them, which may be of a kind that nothing advances but a test of their own (MPICH's nonblocking collective
 // file operations are): the caller tests all and calls `again`.
-bool wait_for(const MPI_Request* requests, int count, bool again = false);
+bool wait_for(RequestList requests, int count, bool again = false);
 // Drives ours for a poll and completes those that are done. True: some of ours are pending and none is done,
 // so that a native call for any of them would wait in vain.
-bool help(const MPI_Request* requests, int count);
+bool help(RequestList requests, int count);
 // Passes a short time in which ours may progress: the first call of a wait says 0 and gets its beginning.
 std::uint64_t pause_between(std::uint64_t began_ns);
 
 // After the native MPI_Start or MPI_Startall.
-void start(const MPI_Request* requests, int count);
+void start(RequestList requests, int count);
 
 // MPI_Request_free and MPI_Cancel. False: the native call follows. True: `error` is what the call returns.
 bool refuse_free(const MPI_Request& request, int& error);

@@ -1,6 +1,5 @@
 #include "plan/tickets.h"
 
-#include <algorithm>
 #include <bit>
 #include <vector>
 
@@ -72,14 +71,14 @@ Ticket* find_ticket(const MPI_Request& request) {
     return found == tickets().end() ? nullptr : found->second;
 }
 
-bool has_others(const MPI_Request* requests, int count) {
-    if (requests == nullptr) return false;
+bool has_others(RequestList requests, int count) {
+    if (requests.empty()) return false;
     const MPI_Request null = host()->request_null;
-    const std::lock_guard lock(tickets_mutex);
-    const auto& known = tickets();
-    return std::any_of(requests, requests + count, [&](MPI_Request request) {
-        return request != null && known.find(key_of(request)) == known.end();
-    });
+    for (int i = 0; i < count; ++i) {
+        const MPI_Request request = requests[i];
+        if (request != null && find_ticket(request) == nullptr) return true;
+    }
+    return false;
 }
 
 }  // namespace thalweg

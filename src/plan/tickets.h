@@ -17,6 +17,7 @@
 #include <unordered_map>
 
 #include "plan/ongoing.h"
+#include "plan/requests.h"
 
 namespace thalweg {
 
@@ -66,7 +67,7 @@ void forget_ticket(const Ticket& ticket);
 // Null: not ours.
 Ticket* find_ticket(const MPI_Request& request);
 // Whether the native library has requests of its own among these.
-bool has_others(const MPI_Request* requests, int count);
+bool has_others(RequestList requests, int count);
 
 // A tag for the receive from oneself of a persistent request; nobody else has it until it is given back.
 // Throws std::bad_alloc.
@@ -75,20 +76,22 @@ void give_tag_back(int tag);
 
 // Calls `action` with every ticket among the requests, without the lock.
 template <typename Action>
-void for_each_ticket(const MPI_Request* requests, int count, Action action) {
-    if (requests == nullptr) return;  // an error that the native call reports
-    std::array<Ticket*, 64> some;
-    for (int begin = 0; begin < count;) {
-        if (!may_be_ours(requests[begin])) {
-            ++begin;
-            continue;
+void for_each_ticket(RequestList requests, int count, Action action) {
+    if (requests.empty()) return;  // an error that the native call reports
+    std::array<MPI_Request, 64> candidates;
+    std::array<Ticket*, candidates.size()> some;
+    for (int next = 0; next < count;) {
+        std::size_t wanted = 0, found = 0;
+        for (; next < count && wanted < candidates.size(); ++next) {
+            candidates[wanted] = requests[next];
+            wanted += may_be_ours(candidates[wanted]);
         }
-        std::size_t found = 0;
+        if (wanted == 0) continue;
         {
             const std::lock_guard lock(tickets_mutex);
             const auto& known = tickets();
-            for (; begin < count && found < some.size(); ++begin) {
-                const auto entry = known.find(key_of(requests[begin]));
+            for (std::size_t i = 0; i < wanted; ++i) {
+                const auto entry = known.find(key_of(candidates[i]));
                 if (entry != known.end()) some[found++] = entry->second;
             }
         }

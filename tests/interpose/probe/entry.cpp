@@ -148,16 +148,16 @@ void thalweg_entry_native_ended(void*) {}
 
 // As if there were requests of ours, so that every completion call asks.
 unsigned thalweg_entry_requests(void) { return 1; }
-int thalweg_entry_wait(int count, const MPI_Request*, int) {
+int thalweg_entry_wait(int count, ThalwegRequests, int) {
     completed += count;
     return 1;
 }
-int thalweg_entry_help(int count, const MPI_Request*) {
+int thalweg_entry_help(int count, ThalwegRequests) {
     completed += count;
     return 0;
 }
 uint64_t thalweg_entry_pause(uint64_t began_ns) { return began_ns; }
-void thalweg_entry_started(int count, const MPI_Request*) { started += count; }
+void thalweg_entry_started(int count, ThalwegRequests) { started += count; }
 int thalweg_entry_request_free(MPI_Request, int*) {
     ++released;
     return 0;
