@@ -363,8 +363,8 @@ int thalweg_entry_exchange(const ThalwegCall* call, int* error, void** trial) {
     thalweg_entry_meeting(call->comm);
     return 0;
 }
-void thalweg_entry_native_begins(void* trial) { static_cast<Trial*>(trial)->begin(); }
-void thalweg_entry_native_ended(void* trial) { static_cast<Trial*>(trial)->end(); }
+void thalweg_entry_native_begins(void* trial) { Trial::begin_native(*static_cast<Trial*>(trial)); }
+void thalweg_entry_native_ended(void* trial) { Trial::end_native(static_cast<Trial*>(trial)); }
 
 unsigned thalweg_entry_requests(void) { return requests_alive.load(std::memory_order_relaxed); }
 

@@ -21,6 +21,11 @@ namespace thalweg {
 // The calls of one kind, of one class of size where that is equal on all ranks.
 class Trial {
   public:
+    Trial() = default;
+    ~Trial();
+    Trial(const Trial&) = delete;
+    Trial& operator=(const Trial&) = delete;
+
     TrialTurns turns;
     // Where native calls are counted, once that is known.
     Tally* declined = nullptr;
@@ -31,6 +36,10 @@ class Trial {
     void set_bytes(std::uint64_t bytes) { bytes_ = bytes; }
     void begin();
     void end();
+    // The same around a native call, whose error handler may free the communicator: the trial may then be
+    // gone when the call returns. Refers to the latest begun on this thread.
+    static void begin_native(Trial& trial);
+    static void end_native(const Trial* trial);
     // Collective: the slowest rank of every call, and the most bytes, decide.
     void agree(MPI_Comm comm);
 
