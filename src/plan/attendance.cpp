@@ -118,6 +118,7 @@ std::uint64_t digest_of(std::vector<std::string>& devices) try {
 bool make_self_comm() {
     const Host& mpi = *host();
     MPI_Group group;
+    self_comm = mpi.comm_null;
     if (mpi.Comm_group(mpi.comm_self, &group) != MPI_SUCCESS) return false;
     const bool made = mpi.Comm_create(mpi.comm_self, group, &self_comm) == MPI_SUCCESS;
     mpi.Group_free(&group);
@@ -178,6 +179,7 @@ void Attendance::set_completions_intercepted(bool intercepted) { completions_int
 
 void Attendance::agree(const World& world) {
     const Host& mpi = *host();
+    const bool has_self = make_self_comm();
     if (world.settings().agent == AgentSetting::off) {
         why_not = Reason::agent_off;
         return;
@@ -189,7 +191,7 @@ void Attendance::agree(const World& world) {
     const std::uint64_t digest = wanted ? digest_of(devices) : 0;
     // [no communicator, completions elsewhere, MPI from one thread only, devices and their complement: no bit
     // is set in both where all ranks have the same]
-    std::uint64_t any[5] = {!make_self_comm(), !completions_intercepted, level != MPI_THREAD_MULTIPLE, digest,
+    std::uint64_t any[5] = {!has_self, !completions_intercepted, level != MPI_THREAD_MULTIPLE, digest,
                             ~digest};
     agree_on(mpi.comm_world, mpi.bor, any);
     if (any[0] != 0) return;

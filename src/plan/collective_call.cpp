@@ -1,9 +1,11 @@
 #include "plan/collective_call.h"
 
 #include <algorithm>
+#include <mutex>
 #include <new>
 #include <string_view>
 
+#include "plan/attendance.h"
 #include "plan/datatype.h"
 #include "plan/reductions.h"
 #include "transport/mpi/host.h"
@@ -56,6 +58,106 @@ bool look_at_letters(const CollectiveCall& call, int size, CallShape& shape) {
     shape.total = shape.letters.sent_bytes();
     shape.bytes = (shape.total + static_cast<unsigned>(size) - 1) / static_cast<unsigned>(size);
     return true;
+}
+
+std::optional<Reason> look_at_arguments(const CollectiveCall& call, int rank, int size, CallShape& shape) {
+    if (call.collective == Collective::barrier) return std::nullopt;
+    shape.in_place = call.send == MPI_IN_PLACE;
+    if (call.receive == MPI_IN_PLACE) return Reason::invalid;
+    if (call.received.given()) {
+        if (look_at_letters(call, size, shape)) return std::nullopt;
+        return Reason::invalid;
+    }
+    const std::int64_t receive_size = type_size(call.receive_type);
+    std::uint64_t sent = 0;
+    switch (call.collective) {
+        case Collective::bcast:
+            if (call.root < 0 || call.root >= size) return Reason::invalid;
+            if (!multiply(call.receive_count, receive_size, shape.bytes)) return Reason::invalid;
+            shape.total = shape.bytes;
+            break;
+        case Collective::allgather:
+            if (!call.is_vector()) {
+                if (!multiply(call.receive_count, receive_size, shape.bytes)) return Reason::invalid;
+                shape.total = shape.bytes * static_cast<unsigned>(size);
+            } else if (receive_size < 0 || !look_at_blocks(call, size, shape)) {
+                return Reason::invalid;
+            }
+            // A rank that sends less than the others receive of it is in error, and for MPI to judge.
+            if (!shape.in_place) {
+                const std::uint64_t own = call.is_vector()
+                                              ? shape.segments[static_cast<std::size_t>(rank)].count *
+                                                    static_cast<std::uint64_t>(receive_size)
+                                              : shape.bytes;
+                if (!multiply(call.send_count, type_size(call.send_type), sent) || sent != own)
+                    return Reason::invalid;
+            }
+            break;
+        case Collective::allreduce:
+            if (!multiply(call.receive_count, receive_size, shape.bytes)) return Reason::invalid;
+            shape.total = shape.bytes;
+            if (!find_reducer(call.operation, call.receive_type, shape.reducer, shape.rounds))
+                return Reason::reduction;
+            break;
+        case Collective::alltoallv:
+            if (!look_at_pairs(call, size, shape)) return Reason::invalid;
+            break;
+        case Collective::barrier:
+            return std::nullopt;
+    }
+    shape.decided_bytes = shape.bytes;
+    if (shape.total == 0) return Reason::empty;
+    return std::nullopt;
+}
+
+const std::byte* at(const void* buffer, std::uint64_t offset) {
+    return static_cast<const std::byte*>(buffer) + offset;
+}
+
+// The program names the same memory twice where MPI_IN_PLACE was meant, as plainly as the libraries that
+// refuse it look for it.
+bool is_aliased(const CollectiveCall& call, int rank, const CallShape& shape) {
+    if (shape.in_place || call.neighbours || shape.total == 0 || call.send == MPI_BOTTOM) return false;
+    if (call.collective == Collective::allreduce) return call.send == call.receive;
+    if (call.send_type != call.receive_type) return false;
+    const auto own = static_cast<unsigned>(rank);
+    if (call.has_letters())
+        return call.send == call.receive && call.sent.counts == call.received.counts &&
+               call.sent.large_counts == call.received.large_counts && call.sent.types == nullptr &&
+               call.received.types == nullptr;
+    if (call.collective == Collective::alltoallv)
+        return call.send == call.receive && call.send_count == call.receive_count;
+    if (call.collective != Collective::allgather) return false;
+    if (!call.is_vector())
+        return call.send_count == call.receive_count && call.send == at(call.receive, own * shape.bytes);
+    const Segment& block = shape.segments[own];
+    return static_cast<std::uint64_t>(call.send_count) == block.count &&
+           call.send == at(call.receive, static_cast<std::uint64_t>(block.displacement));
+}
+
+// Libraries differ, versions of them too, and one that is told not to look for errors refuses nothing: so it
+// is asked, with a call like that by this process alone. Local.
+bool refuses_aliases(const CollectiveCall& call) {
+    static constinit std::mutex one_at_a_time;
+    const std::lock_guard lock(one_at_a_time);
+    const Host& mpi = *host();
+    const MPI_Comm self = Attendance::self();
+    if (self == mpi.comm_null) return false;
+    const MPI_Datatype ints = mpi.int_;
+    int data[2] = {0, 0};
+    const int one[1] = {1}, none[1] = {0};
+    int error = MPI_SUCCESS;
+    if (call.collective == Collective::allreduce)  // Open MPI lets one element pass
+        error = mpi.Allreduce(data, data, call.receive_count > 1 ? 2 : 1, ints, mpi.bor, self);
+    else if (call.collective == Collective::allgather && call.is_vector())
+        error = mpi.Allgatherv(data, 1, ints, data, one, none, ints, self);
+    else if (call.collective == Collective::allgather)
+        error = mpi.Allgather(data, 1, ints, data, 1, ints, self);
+    else if (call.has_letters())
+        error = mpi.Alltoallv(data, one, none, ints, data, one, none, ints, self);
+    else
+        error = mpi.Alltoall(data, 1, ints, data, 1, ints, self);
+    return error != MPI_SUCCESS;
 }
 
 // What of the buffer that is also written has to be there at the start.
@@ -167,52 +269,11 @@ Pieces CollectiveCall::pieces_of(std::uint64_t bytes) const {
 }
 
 std::optional<Reason> look_at(const CollectiveCall& call, int rank, int size, CallShape& shape) {
-    if (call.collective == Collective::barrier) return std::nullopt;
-    shape.in_place = call.send == MPI_IN_PLACE;
-    if (call.receive == MPI_IN_PLACE) return Reason::invalid;
-    if (call.received.given()) {
-        if (look_at_letters(call, size, shape)) return std::nullopt;
-        return Reason::invalid;
-    }
-    const std::int64_t receive_size = type_size(call.receive_type);
-    std::uint64_t sent = 0;
-    switch (call.collective) {
-        case Collective::bcast:
-            if (call.root < 0 || call.root >= size) return Reason::invalid;
-            if (!multiply(call.receive_count, receive_size, shape.bytes)) return Reason::invalid;
-            shape.total = shape.bytes;
-            break;
-        case Collective::allgather:
-            if (!call.is_vector()) {
-                if (!multiply(call.receive_count, receive_size, shape.bytes)) return Reason::invalid;
-                shape.total = shape.bytes * static_cast<unsigned>(size);
-            } else if (receive_size < 0 || !look_at_blocks(call, size, shape)) {
-                return Reason::invalid;
-            }
-            // A rank that sends less than the others receive of it is in error, and for MPI to judge.
-            if (!shape.in_place) {
-                const std::uint64_t own = call.is_vector()
-                                              ? shape.segments[static_cast<std::size_t>(rank)].count *
-                                                    static_cast<std::uint64_t>(receive_size)
-                                              : shape.bytes;
-                if (!multiply(call.send_count, type_size(call.send_type), sent) || sent != own)
-                    return Reason::invalid;
-            }
-            break;
-        case Collective::allreduce:
-            if (!multiply(call.receive_count, receive_size, shape.bytes)) return Reason::invalid;
-            shape.total = shape.bytes;
-            if (!find_reducer(call.operation, call.receive_type, shape.reducer, shape.rounds))
-                return Reason::reduction;
-            break;
-        case Collective::alltoallv:
-            if (!look_at_pairs(call, size, shape)) return Reason::invalid;
-            break;
-        case Collective::barrier:
-            return std::nullopt;
-    }
-    shape.decided_bytes = shape.bytes;
-    if (shape.total == 0) return Reason::empty;
+    const std::optional<Reason> declined = look_at_arguments(call, rank, size, shape);
+    if (declined || !is_aliased(call, rank, shape)) return declined;
+    if (refuses_aliases(call)) return Reason::invalid;
+    // As in place, which is what was meant; of an alltoallv no library makes sense.
+    shape.in_place = !call.has_letters();
     return std::nullopt;
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "plan/attendance.h"
 #include "plan/keyvals.h"
 #include "transport/mpi/host.h"
 
@@ -105,11 +106,15 @@ class Contents {
 // Puts copies of a type's runs one after another, in the order of the type map.
 class Gather {
   public:
+    // Copies at this distance lie side by side.
+    static bool is_one_run(const Runs& element, std::int64_t distance) {
+        return element.size() == 1 && distance == static_cast<std::int64_t>(element[0].bytes);
+    }
     // False when there would be too many runs.
     bool place(const Runs& element, std::int64_t extent, std::int64_t elements, std::int64_t at) {
-        if (element.empty()) return true;
+        if (element.empty() || elements == 0) return true;
         // Elements that touch are one run; adding them one by one would only take longer.
-        if (element.size() == 1 && extent == static_cast<std::int64_t>(element[0].bytes))
+        if (is_one_run(element, extent))
             return add(at + element[0].offset, element[0].bytes * static_cast<std::uint64_t>(elements));
         for (std::int64_t i = 0; i < elements; ++i)
             for (const ByteRun& run : element)
@@ -150,19 +155,25 @@ Runs runs_of_named(std::uint64_t size, std::int64_t extent) {
 
 std::optional<Runs> runs_of(MPI_Datatype type);
 
-// A subarray: the innermost dimension is a run of elements, the others count like an odometer.
+// A subarray: the innermost dimension is a run of elements, the others count like an odometer. Dimensions
+// that are taken whole are one with those around them, so that every turn begins a run of its own.
 bool place_subarray(const Contents& contents, const Runs& element, std::int64_t extent, Gather& gather) {
-    const std::size_t dimensions = static_cast<std::size_t>(contents.integer(0));
+    const std::size_t given = static_cast<std::size_t>(contents.integer(0));
     const std::size_t base = contents.large() ? 0 : 1;
-    const int order = contents.large() ? contents.integer(1) : contents.integer(3 * dimensions + 1);
-    std::vector<std::int64_t> size(dimensions), part(dimensions), start(dimensions);
-    for (std::size_t i = 0; i < dimensions; ++i) {
+    const int order = contents.large() ? contents.integer(1) : contents.integer(3 * given + 1);
+    std::vector<std::int64_t> size(given), part(given), start(given);
+    for (std::size_t i = 0; i < given; ++i) {
         // Slowest dimension first, as C orders them.
-        const std::size_t from = order == MPI_ORDER_C ? i : dimensions - 1 - i;
+        const std::size_t from = order == MPI_ORDER_C ? i : given - 1 - i;
         size[i] = contents.number(base + from);
-        part[i] = contents.number(base + dimensions + from);
-        start[i] = contents.number(base + 2 * dimensions + from);
+        part[i] = contents.number(base + given + from);
+        start[i] = contents.number(base + 2 * given + from);
         if (part[i] == 0) return true;
+    }
+    std::size_t dimensions = given;
+    while (dimensions > 1 && part[dimensions - 1] == size[dimensions - 1]) {
+        --dimensions;
+        for (auto* of : {&size, &part, &start}) (*of)[dimensions - 1] *= size[dimensions];
     }
     std::vector<std::int64_t> index(dimensions, 0);
     for (;;) {
@@ -188,6 +199,10 @@ bool place_copies(const Contents& contents, const Runs& element, std::int64_t ex
         case MPI_COMBINER_HVECTOR: {
             const std::int64_t stride =
                 contents.combiner() == MPI_COMBINER_VECTOR ? number(2) * extent : contents.displacement(0, 2);
+            if (element.empty() || number(1) == 0) return true;
+            // Blocks that touch, as elements that do.
+            if (Gather::is_one_run(element, extent) && stride == number(1) * extent)
+                return gather.place(element, extent, number(0) * number(1), 0);
             for (std::int64_t i = 0; i < number(0); ++i)
                 if (!gather.place(element, extent, number(1), i * stride)) return false;
             return true;
@@ -261,6 +276,14 @@ std::optional<Runs> runs_of(MPI_Datatype type) {
 
 bool is_named(MPI_Datatype type) { return Contents(type).named(); }
 
+// MPI has no call that tells; the libraries refuse to pack elements of such a type, even none. (To receive
+// none MPICH does not refuse.)
+bool is_committed(MPI_Datatype type) {
+    int nothing = 0, position = 0;
+    if (Attendance::self() == host()->comm_null) return true;
+    return host()->Pack(&nothing, 0, type, &nothing, 0, &position, Attendance::self()) == MPI_SUCCESS;
+}
+
 // Two threads may meet a type at the same time, on two communicators. Setting the attribute twice would
 // delete the shape that the first of them is using.
 constinit std::mutex making_mutex;
@@ -290,6 +313,10 @@ const TypeShape& shape_of(MPI_Datatype type, TypeShape& storage) {
     const bool named = is_named(type);
     if (named && storage.extent == static_cast<std::int64_t>(storage.size)) {
         storage.layout = Layout::contiguous(storage.size);
+        return storage;
+    }
+    if (!named && !is_committed(type)) {
+        storage.uncommitted = true;
         return storage;
     }
     std::lock_guard lock(making_mutex);

@@ -10,10 +10,11 @@
 namespace thalweg {
 
 struct TypeShape {
-    bool opaque = false;      // only MPI can tell where the bytes are: PMPI_Pack and PMPI_Unpack
-    Layout layout;            // when not opaque
-    std::uint64_t size = 0;   // bytes of data in one element
-    std::int64_t extent = 0;  // distance of two elements, in bytes
+    bool uncommitted = false;  // the native library refuses it, and nothing else here is known but the size
+    bool opaque = false;       // only MPI can tell where the bytes are: PMPI_Pack and PMPI_Unpack
+    Layout layout;             // when not opaque
+    std::uint64_t size = 0;    // bytes of data in one element
+    std::int64_t extent = 0;   // distance of two elements, in bytes
 };
 
 // Types with more runs than this in one element are opaque: a list of them would cost more memory than it is

@@ -97,6 +97,7 @@ Status ProgramBuffer::attach(void* buffer, std::vector<Segment> segments, std::v
             known_type = segment.type;
         }
         const TypeShape& shape = *known;
+        if (shape.uncommitted) return Status::invalid_argument;
         blocks[i].bytes = segment.count * shape.size;
         bytes_ += blocks[i].bytes;
         in_place = in_place && !shape.opaque && shape.layout.is_one_run(segment.count);

@@ -22,8 +22,9 @@ class Payload {
     Payload(const Payload&) = delete;
     Payload& operator=(const Payload&) = delete;
 
-    // What the native library refuses on sight: no memory where one run of bytes is expected.
-    bool refused_by_native() const { return one_run_ && run_ == nullptr; }
+    // What the native library refuses on sight: a type that was not committed, or no memory where one run of
+    // bytes is expected.
+    bool refused_by_native() const { return shape_.uncommitted || (one_run_ && run_ == nullptr); }
 
     // To be called before the functions below: asks whose memory it is, takes what only an opaque type needs:
     // room for one element, in `staging` or, where that is too small for it, of its own. `staging` must

@@ -1,4 +1,13 @@
-/* Wrong arguments: the MPI library judges them, with and without Thalweg alike, and the next call works. */
+/* Wrong arguments: the MPI library judges them, with and without Thalweg alike, and the next call works.
+ *
+ *     arguments                of broadcasts
+ *     arguments collectives    the same memory twice, types that were not committed; and a type with as many
+ * blocks as an int counts, which is looked at as quickly as any other arguments handler        an error
+ * handler frees the communicator of an alltoall that is being timed: run with MALLOC_PERTURB_=3, so that what
+ * is freed is seen to be
+ */
+#include <limits.h>
+
 #include "check.h"
 
 static int class_of(int code) {
@@ -19,14 +28,125 @@ static void works(MPI_Comm comm, const char* after) {
         CHECK(was_accelerated(), "not accelerated after %s: %s", after, last_reason());
 }
 
+enum { block = 5000, most_ranks = 8 };
+static int sent[most_ranks * block], received[most_ranks * block];
+
+/* The library's own word comes first, by the name that nothing stands in front of. */
+static void agree(const char* what, int own, int got) {
+    CHECK(class_of(own) == class_of(got), "%s gives class %d, and class %d without Thalweg", what,
+          class_of(got), class_of(own));
+}
+
+static void number_blocks(void) {
+    for (int i = 0; i < most_ranks * block; ++i) received[i] = check_rank * 7 + i;
+}
+static void verify_gathered(const char* what) {
+    for (int i = 0; i < check_size * block; ++i)
+        CHECK(received[i] == i / block * 7 + i, "%s: element %d is %d", what, i, received[i]);
+}
+
+static void collectives(MPI_Comm comm) {
+    int counts[most_ranks], places[most_ranks];
+    int* const own = received + check_rank * block;
+    for (int i = 0; i < check_size; ++i) counts[i] = block, places[i] = i * block;
+    for (int round = 0; round < 2; ++round) {
+        for (int i = 0; i < block; ++i) sent[i] = i;
+        const int reduced = PMPI_Allreduce(sent, sent, block, MPI_INT, MPI_SUM, comm);
+        for (int i = 0; i < block; ++i) sent[i] = i;
+        const int taken = MPI_Allreduce(sent, sent, block, MPI_INT, MPI_SUM, comm);
+        agree("an aliased allreduce", reduced, taken);
+        for (int i = 0; i < block && taken == MPI_SUCCESS; ++i)
+            CHECK(sent[i] == i * check_size, "an aliased allreduce: element %d is %d", i, sent[i]);
+
+        number_blocks();
+        const int gathered = PMPI_Allgather(own, block, MPI_INT, received, block, MPI_INT, comm);
+        number_blocks();
+        agree("an aliased allgather", gathered,
+              MPI_Allgather(own, block, MPI_INT, received, block, MPI_INT, comm));
+        if (gathered == MPI_SUCCESS) verify_gathered("an aliased allgather");
+
+        number_blocks();
+        const int ragged = PMPI_Allgatherv(own, block, MPI_INT, received, counts, places, MPI_INT, comm);
+        number_blocks();
+        agree("an aliased allgatherv", ragged,
+              MPI_Allgatherv(own, block, MPI_INT, received, counts, places, MPI_INT, comm));
+        if (ragged == MPI_SUCCESS) verify_gathered("an aliased allgatherv");
+
+        MPI_Datatype pairs;
+        MPI_Type_vector(block / 2, 1, 2, MPI_INT, &pairs);
+        agree("a broadcast of a type that was not committed", PMPI_Bcast(sent, 1, pairs, 0, comm),
+              MPI_Bcast(sent, 1, pairs, 0, comm));
+        agree("an allgather of such a type", PMPI_Allgather(sent, 1, pairs, received, 1, pairs, comm),
+              MPI_Allgather(sent, 1, pairs, received, 1, pairs, comm));
+        /* Committed later, it is like any other. */
+        MPI_Type_commit(&pairs);
+        memset(received, 0, sizeof received);
+        for (int i = 0; i < block; ++i) sent[i] = i + check_rank;
+        CHECK(MPI_Allgather(sent, 1, pairs, received, block / 2, MPI_INT, comm) == MPI_SUCCESS, "committed");
+        if (expect_thalweg() && check_size > 1) CHECK(was_accelerated(), "native: %s", last_reason());
+        for (int i = 0; i < check_size * (block / 2); ++i)
+            CHECK(received[i] == i % (block / 2) * 2 + i / (block / 2), "element %d is %d", i, received[i]);
+        MPI_Type_free(&pairs);
+        works(comm, "wrong collectives");
+    }
+
+    MPI_Datatype large, nested;
+    MPI_Type_vector(INT_MAX, 1, 1, MPI_CHAR, &large);
+    MPI_Type_commit(&large);
+    MPI_Type_create_hvector(INT_MAX, 0, 8, MPI_CHAR, &nested);
+    MPI_Type_commit(&nested);
+    for (int i = 0; i < check_size; ++i) counts[i] = places[i] = 0;
+    const clock_t before = clock();
+    CHECK(MPI_Allgatherv(sent, 0, large, received, counts, places, large, comm) == MPI_SUCCESS, "large");
+    CHECK(MPI_Allgatherv(sent, 0, nested, received, counts, places, nested, comm) == MPI_SUCCESS, "nested");
+    const double seconds = (double)(clock() - before) / CLOCKS_PER_SEC;
+    CHECK(seconds < 0.5, "%g s for types of INT_MAX blocks", seconds);
+    MPI_Type_free(&large);
+    MPI_Type_free(&nested);
+}
+
+static int handled = 0;
+static void free_it(MPI_Comm* comm, int* code, ...) {
+    (void)code;
+    ++handled;
+    MPI_Comm_free(comm);
+}
+
+static void handler(void) {
+    MPI_Errhandler freeing;
+    MPI_Comm_create_errhandler(free_it, &freeing);
+    int counts[most_ranks], wrong[most_ranks], places[most_ranks];
+    for (int i = 0; i < most_ranks; ++i) counts[i] = 16, wrong[i] = -1, places[i] = 16 * i;
+    /* Some of the first calls on a communicator are timed. */
+    for (int good = 0; good < 8; ++good) {
+        MPI_Comm comm;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Comm_set_errhandler(comm, freeing);
+        for (int i = 0; i < good; ++i)
+            MPI_Alltoallv(sent, counts, places, MPI_INT, received, counts, places, MPI_INT, comm);
+        MPI_Alltoallv(sent, wrong, places, MPI_INT, received, wrong, places, MPI_INT, comm);
+        CHECK(handled == good + 1, "%d errors handled", handled);
+    }
+    MPI_Errhandler_free(&freeing);
+}
+
 int main(int argc, char** argv) {
     check_start(&argc, &argv, MPI_THREAD_SINGLE);
+    if (argc > 1 && strcmp(argv[1], "handler") == 0) {
+        handler();
+        return check_end();
+    }
     MPI_Comm comm;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     static unsigned char data[40000];
     works(comm, "nothing");
+    if (argc > 1 && strcmp(argv[1], "collectives") == 0) {
+        collectives(comm);
+        MPI_Comm_free(&comm);
+        return check_end();
+    }
     struct {
         const char* what;
         int got, want;
