@@ -153,8 +153,8 @@ class Labelled:
 
 
 class Sanitized:
-    """The unit tests of one checking preset, a suite of theirs at a time: some take minutes in all. Leaks are errors; so
-    is anything UBSan finds."""
+    """The unit tests of one checking preset, suite by suite: some programs take minutes in all. Leaks are errors; so is
+    anything UBSan finds."""
 
     def __init__(self, preset):
         self.preset, self.folder, self.only, self.suites = preset, "build-" + preset, re.compile(""), {}
@@ -167,7 +167,8 @@ class Sanitized:
         """Builds test programs, and finds their suites."""
         run([*self.plain, "scripts/build", self.preset, *programs], output)
         for name, command in tests_of(self.folder, output, "--label-regex", "^unit$"):
-            program = next((word[1] for word in map(re.compile(r"/bin/((?:test|fuzz)_\w+)").search, command) if word), "")
+            found = [match[1] for word in command if (match := re.search(r"/bin/((?:test|fuzz)_\w+)", word))]
+            program = found[0] if found else ""
             if program in programs:
                 self.suites.setdefault(f"{program} {'.'.join(name.split('.')[:2])}", []).append(name)
 
@@ -196,7 +197,7 @@ class Sanitized:
 
 
 class Fuzz:
-    """Every harness under libFuzzer. The corpora stay in build-fuzz/corpus: each run starts from what the last found."""
+    """Every harness under libFuzzer. The corpora stay in build-fuzz/corpus: a run starts from what the last found."""
 
     seconds = os.environ.get("THALWEG_FUZZ_SECONDS", "60")
 
@@ -284,9 +285,9 @@ class Runner:
             verdict = "SKIPPED" if error.status == SKIPPED else f"FAILED (exit {error.status})"
             said = [line.rstrip() for line in text_of(output).splitlines() if line.strip()]
             if verdict == "SKIPPED":
-                note = reason(said)
+                note = at_home(reason(said))
             else:
-                excerpt = [re.sub(r"[^\x20-\x7e]", "?", line)[:200] for line in said[-30:]]
+                excerpt = [re.sub(r"[^\x20-\x7e]", "?", at_home(line))[:200] for line in said[-30:]]
         if part != SET_UP or verdict != "passed":
             self.log.put(job, part, verdict, time.monotonic() - start, note, excerpt)
             print(f"{job}: {verdict}, {time.monotonic() - start:.0f} s: {part}{' (' + note + ')' if note else ''}",
@@ -327,6 +328,13 @@ class Runner:
 
     def done(self, part):
         return part.verdict == "passed" and self.tree.counts(part, self.since)
+
+
+def at_home(line):
+    """A line of output with the names of this checkout's folders as seen from it: the log is kept elsewhere too."""
+    for link in (path for path in ROOT.glob(".venv*") if path.is_symlink()):
+        line = line.replace(str(link.resolve()), link.name)
+    return line.replace(str(ROOT), ".")
 
 
 def reason(said):
