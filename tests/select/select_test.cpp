@@ -246,8 +246,8 @@ TEST(Decide, SmallPlannedAlltoallsNeedCompany) {
     };
     EXPECT_FALSE(choice_at("node:4 core:1", 8191));
     EXPECT_TRUE(choice_at("node:4 core:1", 8192));
-    EXPECT_FALSE(choice_at("node:4 core:2", 1023));
-    EXPECT_TRUE(choice_at("node:4 core:2", 1024));
+    EXPECT_FALSE(choice_at("node:4 core:2", 2047));
+    EXPECT_TRUE(choice_at("node:4 core:2", 2048));
     EXPECT_EQ(Selector(Collective::alltoallv, topology_of("node:4 core:1"), overlapped).native_below(),
               8192u);
 }
