@@ -1,10 +1,11 @@
 """Intel's benchmark IMB-NBC, as a binary, on the hosts of a lab: Iallgather, Ibcast and Iallreduce run to their end with
-every size, Thalweg says that it carried them out without an error, and most of their time is hidden.
+every size, and Thalweg says that it carried them out without an error.
 
     imb_nbc.py MPI.json HOSTS MIN_LOG MAX_LOG      sizes 2^MIN_LOG to 2^MAX_LOG; a rank per host
 
-IMB's computation spins, so there are no more ranks than cores, and what the kernel needs for packets comes out of it.
-Bytes are the business of the other tests, because this binary was built without IMB's check of data.
+IMB's computation spins, so there are no more ranks than cores. The overlap that it finds is printed, not judged: whoever
+else runs comes out of it, and `thalweg bench iallgather --overlap` measures it better. Bytes are the business of the other
+tests, because this binary was built without IMB's check of data.
 """
 
 import re
@@ -14,8 +15,6 @@ from conformance import Mpi, Skipped, expect, main, read_report, run
 
 CALLS = ("Iallgather", "Ibcast", "Iallreduce")
 REPETITIONS = 5
-# From so many bytes on, most of the time of a message of the lab's can be hidden; natives hide 1 to 50 %.
-HIDDEN_FROM, HIDDEN_PERCENT = 1 << 18, 60
 
 
 def overlaps(text, call, sizes):
@@ -40,8 +39,8 @@ def test(path, hosts, low, high):
     sizes = [1 << log for log in range(low, high + 1)]
     with tempfile.TemporaryDirectory(prefix="tw") as folder:
         ended = run([mpi.thalweg, "lab", "run", "--hosts", hosts, "--ppn", 1, "--rate", "100mbit", "--mpi", mpi.lab, "--",
-                     mpi.thalweg, "run", program, *CALLS, "-npmin", hosts, "-iter", REPETITIONS, "-iter_policy", "off", "-time", 60,
-                     "-msglog", f"{low}:{high}"],
+                     mpi.thalweg, "run", program, *CALLS, "-npmin", hosts, "-iter", REPETITIONS,
+                     "-iter_policy", "off", "-time", 60, "-msglog", f"{low}:{high}"],
                     {"THALWEG_SETUP": "early", "THALWEG_REPORT": f"{folder}/report.json",
                      "THALWEG_MPI_ROOTS": mpi.root}, limit=400)
         expect(ended.code == 0, ended)
@@ -53,8 +52,6 @@ def test(path, hosts, low, high):
         row = report["operations"][call.lower()]
         # Each with computation and without.
         expect(row["accelerated"] >= 2 * REPETITIONS * len(sizes), call, row)
-        large = [percent for size, percent in found.items() if size >= HIDDEN_FROM]
-        expect(large and min(large) >= HIDDEN_PERCENT, call, "hides too little:", found)
 
 
 if __name__ == "__main__":
