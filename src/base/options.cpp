@@ -43,8 +43,9 @@ const Field& field_at(const Settings& settings, const Option& option) {
 
 bool is_word_kind(OptionKind kind) {
     return kind == OptionKind::on_off || kind == OptionKind::level || kind == OptionKind::waiting ||
-           kind == OptionKind::transport || kind == OptionKind::agent || kind == OptionKind::presence ||
-           kind == OptionKind::setup || kind == OptionKind::float_order;
+           kind == OptionKind::transport || kind == OptionKind::inside || kind == OptionKind::between ||
+           kind == OptionKind::agent || kind == OptionKind::presence || kind == OptionKind::setup ||
+           kind == OptionKind::float_order;
 }
 
 std::string_view word_at(std::string_view accepted, int index) {
@@ -94,6 +95,8 @@ bool store(Settings& settings, const Option& option, std::string_view value, std
         case OptionKind::level:
         case OptionKind::waiting:
         case OptionKind::transport:
+        case OptionKind::inside:
+        case OptionKind::between:
         case OptionKind::presence:
         case OptionKind::setup:
         case OptionKind::float_order:

@@ -25,6 +25,8 @@ enum class SetupSetting : std::uint8_t { lazy, early };
 enum class FloatOrder : std::uint8_t { stable, native, free };
 enum class PresenceSetting : std::uint8_t { store, assume };
 enum class TransportSetting : std::uint8_t { automatic, ucx, mpi, shm };
+enum class InsideSetting : std::uint8_t { automatic, eager, cma_get, cma_put, coop, direct };
+enum class BetweenSetting : std::uint8_t { automatic, eager, get, put };
 
 // Text with its room inside, at most `capacity - 1` bytes.
 template <std::size_t capacity>
@@ -46,6 +48,8 @@ enum class OptionKind : std::uint8_t {
     level,
     waiting,
     transport,
+    inside,
+    between,
     presence,
     setup,
     float_order,
@@ -69,6 +73,8 @@ using on_off = Switch;
 using level = LogLevel;
 using waiting = WaitSetting;
 using transport = TransportSetting;
+using inside = InsideSetting;
+using between = BetweenSetting;
 using setup = SetupSetting;
 using float_order = FloatOrder;
 using presence = PresenceSetting;

@@ -41,6 +41,12 @@ HostMemory& host_memory() {
     return *instance;
 }
 
+// The word of an option that is a protocol, or empty.
+std::string protocol_of(const World& world, std::size_t option) {
+    std::string word = world.option_text(option);
+    return word == "auto" ? "" : word;
+}
+
 // The ranks on the host of this one, itself included.
 std::span<const int> neighbours(MPI_Comm comm, const Topology& topology) {
     int rank = 0;
@@ -59,6 +65,7 @@ UcxPort* Ports::open_ucx(const World& world, const std::vector<std::string>* rai
         options.processes = static_cast<std::uint32_t>(world.size());
         options.host_key = world.host_key();
         if (rails != nullptr) options.devices = *rails;
+        options.protocol = protocol_of(world, index_of::between);
         UcxPort::open(options, libucp().owner, libucp().why_not);
         if (libucp().owner != nullptr) libucp().description = libucp().owner->description();
         the_port.store(libucp().owner.get(), std::memory_order_release);
@@ -78,6 +85,7 @@ ShmPort* Ports::open_shm(const World& world) try {
         options.peers = static_cast<std::uint32_t>(world.size());
         ShmPort::open(options, host_memory().owner, host_memory().why_not);
         the_shm.store(host_memory().owner.get(), std::memory_order_release);
+        if (host_memory().owner != nullptr) obey(world);
     }
     return the_shm.load(std::memory_order_relaxed);
 } catch (const std::bad_alloc&) {
@@ -187,6 +195,10 @@ void Ports::forgo_ucx(const char* why) {
     if (libucp().forgone) return;
     libucp().forgone = true;
     libucp().why_not = why;
+}
+
+void Ports::obey(const World& world) {
+    if (ShmPort* const port = shm()) port->set_protocol(protocol_of(world, index_of::inside).c_str());
 }
 
 UcxPort* Ports::ucx() { return the_port.load(std::memory_order_acquire); }

@@ -48,6 +48,9 @@ class Ports {
     // From now on open_ucx() gives none, with this reason where there is none yet. What uses it goes on.
     static void forgo_ucx(const char* why);
 
+    // What THALWEG_INSIDE says now becomes effective, where the memory of the host is in use. Any thread.
+    static void obey(const World& world);
+
     // For good; no lane may be left.
     static void close();
 

@@ -17,6 +17,7 @@
 #include "plan/keyvals.h"
 #include "plan/last_call.h"
 #include "plan/place.h"
+#include "plan/ports.h"
 #include "plan/presence.h"
 #include "plan/reserve.h"
 #include "plan/set_up.h"
@@ -338,9 +339,14 @@ Steering World::steering() const {
     return steering_;
 }
 
+std::string World::option_text(std::size_t index) const {
+    std::lock_guard lock(steering_mutex_);
+    return steered_.value_text(index);
+}
+
 Status World::set_option(const char* name, const char* value) {
     std::string why;
-    std::lock_guard lock(steering_mutex_);
+    std::unique_lock lock(steering_mutex_);
     const Option* const option = find_option(name);
     if (option == nullptr) return Status::not_found;
     if (option->when != When::anytime) return Status::unsupported;
@@ -359,6 +365,8 @@ Status World::set_option(const char* name, const char* value) {
     }
     set_log_level(steered_.log);
     if (!left_.load(std::memory_order_acquire)) set_gates();
+    lock.unlock();
+    if (changed && index == index_of::inside) Ports::obey(*this);
     return status;
 }
 

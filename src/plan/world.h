@@ -94,6 +94,8 @@ class World {
         const int way = windows_wanted_.load(std::memory_order_relaxed);
         return way < 0 ? std::string_view() : over_windows[static_cast<std::size_t>(way)];
     }
+    // The value of an option as it is now, as a user writes it. Pre: index < option_count.
+    std::string option_text(std::size_t index) const;
     // thalweg_set_option, see thalweg.h.
     Status set_option(const char* name, const char* value);
 

@@ -54,6 +54,12 @@ TEST(options, words_of_a_row_follow_the_order_of_its_enum) {
     EXPECT_EQ(settings.presence, PresenceSetting::assume);
     ASSERT_EQ(settings.set("THALWEG_AGENT", "sibling", Origin::environment, why), Status::ok);
     EXPECT_EQ(settings.agent, AgentSetting::sibling);
+    ASSERT_EQ(settings.set("THALWEG_INSIDE", "cma_put", Origin::environment, why), Status::ok);
+    EXPECT_EQ(settings.inside, InsideSetting::cma_put);
+    ASSERT_EQ(settings.set("THALWEG_INSIDE", "direct", Origin::environment, why), Status::ok);
+    EXPECT_EQ(settings.inside, InsideSetting::direct);
+    ASSERT_EQ(settings.set("THALWEG_BETWEEN", "get", Origin::environment, why), Status::ok);
+    EXPECT_EQ(settings.between, BetweenSetting::get);
 }
 
 TEST(options, a_number_of_more_digits_than_a_double_holds_is_refused) {

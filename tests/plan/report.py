@@ -79,6 +79,14 @@ def check_halo():
         check(sum(peers[0]["bytes"].values()) >= 16 << 19, f"{phases}: {peers[0]}")
         check(memory["seconds_on_wire"] > 0, f"{phases}: {memory}")
     check(switches > 0, "no choice was changed")
+    # What is asked for runs, all through the same changes.
+    command[-1] = "cwc"
+    result = run(path, "THALWEG_INSIDE=cma_put", "THALWEG_BETWEEN=get")
+    check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
+    report = load(path)
+    peers = [peer for peer in report["agent"]["inside_hosts"]["peers"] if sum(peer["bytes"].values()) > 0]
+    check([list(peer["bytes"]) for peer in peers] == [["cma_put"]], f"asked for cma_put: {peers}")
+    check(peers[0]["because"] == "it was asked for" and peers[0]["switches"] == 0, f"asked for: {peers}")
     command[-1] = "d"
     result = run(path)
     check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")

@@ -227,6 +227,35 @@ TEST(Choice, WhatTurnsOutSlowIsLeftAndTriedAgainMuchLater) {
     EXPECT_GT(chooser.account(Chooser::class_of(8 * mega)).switches, 1u);
 }
 
+// In the midst of what was chosen something else is asked for: afterwards the choice goes on where it was,
+// and what the other way took is not held against anybody.
+TEST(Choice, WhatIsAskedForTeachesNothing) {
+    const CopyRates rates;
+    Chooser undisturbed, disturbed;
+    const Load busy{16 * mega, 0};
+    for (int i = 0; i < 100; ++i) {
+        const Load mine = i % 20 < 10 ? Load{} : busy;
+        if (i % 3 == 0)
+            for (const Protocol* asked : protocols) {
+                if (!asked->usable(everything)) continue;
+                const Decision decision = disturbed.choose(8 * mega, everything, {}, busy, rates, asked);
+                EXPECT_EQ(decision.protocol, asked);
+                EXPECT_EQ(disturbed.account(Chooser::class_of(8 * mega)).because, Because::asked_for);
+                disturbed.measured(8 * mega, *asked, decision.expected_s, 10);
+            }
+        const Decision wanted = undisturbed.choose(8 * mega, everything, mine, {}, rates, nullptr);
+        const Decision got = disturbed.choose(8 * mega, everything, mine, {}, rates, nullptr);
+        ASSERT_EQ(got.protocol, wanted.protocol) << i;
+        EXPECT_EQ(got.receivers_share, wanted.receivers_share);
+        undisturbed.measured(8 * mega, *wanted.protocol, wanted.expected_s, 2 * wanted.expected_s);
+        disturbed.measured(8 * mega, *got.protocol, got.expected_s, 2 * got.expected_s);
+    }
+    const auto& account = disturbed.account(Chooser::class_of(8 * mega));
+    EXPECT_GT(account.switches, 0u);
+    EXPECT_EQ(account.switches, undisturbed.account(Chooser::class_of(8 * mega)).switches);
+    EXPECT_NE(account.because, Because::asked_for);
+}
+
 // What a frame says of a peer's elements gives the same stretches of memory as the elements themselves.
 TEST(Elements, DescribedAndReadAgain) {
     std::vector<std::byte> field(1 << 20);

@@ -35,6 +35,8 @@ const char* describe(Because because) {
     switch (because) {
         case Because::only_one:
             return "nothing else can be used";
+        case Because::asked_for:
+            return "it was asked for";
         case Because::copies_bound:
             return "copies take longest";
         case Because::wire_bound:
@@ -64,24 +66,26 @@ Decision Chooser::choose(std::uint64_t bytes, const Reach& reach, const Load& re
     Account& account = sizes.account;
     ++account.messages;
     account.bytes += bytes;
+    if (forced != nullptr && forced->usable(reach)) {
+        account.protocol = forced;
+        account.because = Because::asked_for;
+        return {forced, forced->receivers_share(bytes, receiver, sender), 0};
+    }
     const double wire_s = 1e-9 * static_cast<double>(std::max(receiver.wire_ns, sender.wire_ns));
     std::array<Candidate, protocols.size()> candidates;
     std::array<double, protocols.size()> costs;
     costs.fill(std::numeric_limits<double>::infinity());
     std::size_t best = protocols.size(), modelled = protocols.size();
     int usable = 0;
-    const bool forcing = forced != nullptr && forced->usable(reach);
     double longest_alone_s = 0;
     for (std::size_t i = 0; i < protocols.size(); ++i) {
         const Protocol& protocol = *protocols[i];
-        if (forcing ? &protocol != forced : !protocol.usable(reach)) continue;
+        if (!protocol.usable(reach)) continue;
         candidates[i] = candidate(protocol, bytes, receiver, sender, rates.bytes_per_s(protocol));
         const bool shared = candidates[i].share != 0 && candidates[i].share != bytes;
         // Copying together is worth it only for what takes a while; and not when both ends have something
         // better to do, because it stirs two processes for what is hidden anyway.
-        if (&protocol == &coop && !forcing &&
-            ((!shared && account.protocol != &coop) || bytes < least_shared))
-            continue;
+        if (&protocol == &coop && ((!shared && sizes.current != &coop) || bytes < least_shared)) continue;
         ++usable;
         costs[i] = candidates[i].copies_s * sizes.corrections[i];
         if (&protocol != &coop) longest_alone_s = std::max(longest_alone_s, candidates[i].copies_s);
@@ -95,8 +99,8 @@ Decision Chooser::choose(std::uint64_t bytes, const Reach& reach, const Load& re
         best = static_cast<std::size_t>(std::min_element(costs.begin(), costs.end()) - costs.begin());
     }
     std::size_t taken = best;
-    if (account.protocol != nullptr) {
-        const std::size_t current = number_of(*account.protocol);
+    if (sizes.current != nullptr) {
+        const std::size_t current = number_of(*sizes.current);
         const bool still_usable = costs[current] != std::numeric_limits<double>::infinity();
         const bool due = sizes.until_next == 0;
         if (still_usable && (!due || costs[best] >= (1 - hysteresis) * costs[current])) taken = current;
@@ -107,11 +111,12 @@ Decision Chooser::choose(std::uint64_t bytes, const Reach& reach, const Load& re
             if (i != taken) sizes.corrections[i] += forgetting * (1 - sizes.corrections[i]);
     }
     --sizes.until_next;
-    if (account.protocol != protocols[taken]) {
-        account.switches += account.protocol != nullptr;
-        account.protocol = protocols[taken];
+    if (sizes.current != protocols[taken]) {
+        account.switches += sizes.current != nullptr;
+        sizes.current = protocols[taken];
         sizes.until_next = settle - 1;
     }
+    account.protocol = sizes.current;
     account.because = usable == 1         ? Because::only_one
                       : wire_bound        ? Because::wire_bound
                       : taken != modelled ? Because::measured_faster

@@ -12,7 +12,8 @@ namespace thalweg::shm {
 
 // Why the protocol in use was taken.
 enum class Because : std::uint8_t {
-    only_one,        // the others do not work between these two, or it was asked for
+    only_one,        // the others do not work between these two
+    asked_for,       // it works, and was asked for
     copies_bound,    // copies take longest: both sides share them, or the faster one does
     wire_bound,      // the wire takes longest: the side with less to do copies
     measured_faster  // what was measured speaks against what the model would take
@@ -45,12 +46,13 @@ class Chooser {
 
     // What was seen of one size class.
     struct Account {
-        const Protocol* protocol = nullptr;  // in use; null: none yet
+        const Protocol* protocol = nullptr;  // of the latest message; null: none yet
         Because because = Because::only_one;
         std::uint64_t messages = 0, bytes = 0, switches = 0;
     };
 
-    // `forced`: the only protocol where it is usable; null: all.
+    // `forced`: the only protocol where it is usable; null: all. What is forced teaches nothing: afterwards
+    // the choice goes on where it was, and its expectation is 0.
     Decision choose(std::uint64_t bytes, const Reach& reach, const Load& receiver, const Load& sender,
                     const CopyRates& rates, const Protocol* forced);
     // A message that `choose` decided took so long.
@@ -62,6 +64,7 @@ class Chooser {
   private:
     struct Class {
         Account account;
+        const Protocol* current = nullptr;  // of what was chosen, not asked for
         std::uint32_t until_next = 0;
         // What messages took, relative to what was expected; moves towards 1 while a protocol is not used.
         std::array<double, protocols.size()> corrections{1, 1, 1, 1, 1};

@@ -54,12 +54,9 @@ bool ShmPort::Impl::in_child() const { return forks.load(std::memory_order_relax
 Status ShmPort::Impl::start(std::string& why) {
     count_forks();
     forks_at_birth_ = forks.load(std::memory_order_relaxed);
-    if (options_.protocol[0] != '\0') {
-        forced_ = shm::find_protocol(options_.protocol);
-        if (forced_ == nullptr) {
-            why = std::string("there is no protocol ") + options_.protocol;
-            return Status::invalid_argument;
-        }
+    if (failed(set_protocol(options_.protocol))) {
+        why = std::string("there is no protocol ") + options_.protocol;
+        return Status::invalid_argument;
     }
     options_.peers = std::clamp<std::uint32_t>(options_.peers, 1, shm::most_rings);
     options_.eager_bytes = std::min(options_.eager_bytes, shm::payload_bytes);
@@ -338,6 +335,14 @@ void ShmPort::Impl::release(void* memory) {
     if (before->first + before->second != freed->first) return;
     before->second += freed->second;
     free_.erase(freed);
+}
+
+Status ShmPort::Impl::set_protocol(const char* name) {
+    const shm::Protocol* const found = name[0] == '\0' ? nullptr : shm::find_protocol(name);
+    if (found == nullptr && name[0] != '\0') return Status::invalid_argument;
+    const Poster lock(*this);
+    forced_ = found;
+    return Status::ok;
 }
 
 void ShmPort::Impl::set_wire_ns(std::uint64_t ns) {

@@ -112,6 +112,7 @@ class ShmPort::Impl {
     ChannelName name_channel();
     void* allocate(std::size_t bytes);
     void release(void* memory);
+    Status set_protocol(const char* name);
     void set_wire_ns(std::uint64_t ns);
     std::uint64_t copies_left() const { return copies_left_.load(std::memory_order_relaxed); }
     std::vector<ShmAccount> accounts();

@@ -58,6 +58,7 @@ Status ShmPort::make_channel(const ShmGroup& group, std::unique_ptr<Transport>& 
 
 void* ShmPort::allocate(std::size_t bytes) { return impl_->allocate(bytes); }
 void ShmPort::release(void* memory) { impl_->release(memory); }
+Status ShmPort::set_protocol(const char* name) { return impl_->set_protocol(name); }
 void ShmPort::set_wire_ns(std::uint64_t ns) { impl_->set_wire_ns(ns); }
 std::uint64_t ShmPort::copies_left() const { return impl_->copies_left(); }
 std::vector<ShmAccount> ShmPort::accounts() { return impl_->accounts(); }

@@ -113,6 +113,10 @@ class ShmPort {
     void* allocate(std::size_t bytes);
     void release(void* memory);
 
+    // From now on the only protocol for large messages that this process receives, where it works, as
+    // ShmOptions::protocol. invalid_argument (nothing changed): there is none of that name.
+    Status set_protocol(const char* name);
+
     // How long the network will still need for what this process gave it: what the choice of protocols goes
     // by, here and at the peers.
     void set_wire_ns(std::uint64_t ns);

@@ -29,6 +29,8 @@ constexpr const char* prefix = "THALWEG";
 
 // Twice what one rail gets at least of a message that is cut up over two.
 constexpr std::size_t eager_tcp_bytes = 128 * 1024;
+// From here on messages are announced first where that was asked for: what shm calls large.
+constexpr std::size_t handshake_bytes = 16 * 1024;
 
 // What libucp opens for a rail, what a peer takes over TCP, and peers that are provided for before anybody
 // knows who they are: a process that has nearly all the descriptors that it may have would else fail in the
@@ -92,6 +94,12 @@ Status UcxPort::Impl::configure(const Rail& rail, ucp_config_t* config, std::str
         std::string value;
         bool needed;
     };
+    const std::string& asked = options_.protocol;
+    const bool handshake = asked == "get" || asked == "put";
+    if (!asked.empty() && !handshake && asked != "eager") {
+        why = "there is no protocol " + asked;
+        return Status::invalid_argument;
+    }
     const Setting settings[] = {
         {"TLS", options_.transports.empty() ? usual_transports() : options_.transports, true},
         {"NET_DEVICES", rail.device, !rail.device.empty()},
@@ -100,10 +108,13 @@ Status UcxPort::Impl::configure(const Rail& rail, ucp_config_t* config, std::str
         // Over TCP, pieces of a pipeline must not be announced first: what announces one waits behind the
         // data of another, and what 1.13 chooses by itself is less than a piece.
         {"RNDV_THRESH",
-         ucp_.needs_registration ? std::to_string(ucx::rendezvous_bytes)
-         : has_infiniband()      ? ""
-                                 : std::to_string(eager_tcp_bytes),
-         false},
+         asked == "eager"          ? "inf"
+         : ucp_.needs_registration ? std::to_string(ucx::rendezvous_bytes)
+         : handshake               ? std::to_string(handshake_bytes)
+         : has_infiniband()        ? ""
+                                   : std::to_string(eager_tcp_bytes),
+         !asked.empty()},
+        {"RNDV_SCHEME", handshake ? asked + "_zcopy" : "", handshake},
     };
     for (const Setting& setting : settings) {
         if (setting.value.empty()) continue;

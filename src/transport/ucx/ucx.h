@@ -42,6 +42,9 @@ struct UcxOptions {
     // libucp's list of transports (UCX_TLS); empty: shared memory inside a host, InfiniBand and the like
     // where the host has them, and TCP. THALWEG_UCX_TLS in the environment goes before both.
     std::string transports;
+    // "eager", "get", "put": the only way to move large messages, as THALWEG_BETWEEN says. Empty: as libucp
+    // chooses by size. Goes before UCX_… in the environment, and behind THALWEG_UCX_….
+    std::string protocol = {};
 };
 
 inline constexpr std::size_t ucx_most_rails = 8;

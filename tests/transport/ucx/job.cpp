@@ -14,6 +14,7 @@ namespace thalweg::test {
 
 int job_rank = -1;
 std::string job_carrier = "ucx";
+std::string job_between;
 ShmOptions Node::standard_shm;
 
 namespace {
@@ -77,6 +78,7 @@ std::vector<Bytes> Job::exchange(const Bytes& mine) {
 Node::Node(Job& the_job, UcxOptions options, ShmOptions shm_options) : job(the_job) {
     options.process = shm_options.process = static_cast<std::uint32_t>(job.rank());
     options.processes = static_cast<std::uint32_t>(job.size());
+    options.protocol = job_between;
     const bool by_ucx = job_carrier != "shm", by_shm = job_carrier != "ucx";
     std::string why;
     if (by_ucx) {

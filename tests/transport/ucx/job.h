@@ -31,6 +31,8 @@ using Bytes = std::vector<std::byte>;
 extern int job_rank;
 // What carries the messages: "ucx", "shm", or "composite": two ranks are a host each, ranks 0 and 1, 2 and 3.
 extern std::string job_carrier;
+// UcxOptions::protocol.
+extern std::string job_between;
 
 class Job {
   public:
@@ -129,6 +131,7 @@ using Case = void (*)(Job& job, const Arguments& arguments);
     CASE(faces)         \
     CASE(recalled)      \
     CASE(secret)        \
+    CASE(steered)       \
     CASE(speed)
 #define UCX_DECLARE(name) UCX_CASE(name);
 UCX_CASES(UCX_DECLARE)

@@ -151,6 +151,7 @@ int main(int count, char** values) {
         if (equals) arguments[std::string(values[i], equals - values[i])] = equals + 1;
     }
     if (arguments.contains("carrier")) job_carrier = arguments["carrier"];
+    job_between = arguments["between"];
     static const std::string protocol = arguments["protocol"];
     Node::standard_shm.protocol = protocol.c_str();
     Node::standard_shm.cma = arguments["cma"] != "off";

@@ -299,6 +299,41 @@ UCX_CASE(mix) {
     job.barrier();
 }
 
+// Protocols are asked for one after the other in mid-run, and then none: each runs from the next message on,
+// all bytes are right, and no change of what is asked for counts as one of what is chosen.
+UCX_CASE(steered) {
+    Node node(job);
+    const auto channel = node.channel({0, 0});
+    const int peer = 1 - job.rank();
+    constexpr std::uint64_t rounds = 4;
+    std::uint32_t operation = 0;
+    REQUIRE(node.shm->set_protocol("by_pigeon") == Status::invalid_argument);
+    for (const char* const asked : {"eager", "cma_put", "", "coop", "cma_get", "eager", ""}) {
+        job.barrier();  // the other end asks for something else from its next receive on, too
+        REQUIRE(node.shm->set_protocol(asked) == Status::ok);
+        const std::uint64_t before = messages_by(account_of(node, peer), asked);
+        for (std::uint64_t i = 0; i < rounds; ++i, ++operation) {
+            Bytes received(large);
+            const Bytes sent = pattern(large, operation * 2 + static_cast<std::uint32_t>(job.rank()));
+            REQUIRE(channel->post_recv(0, peer, {operation, 0}, received.data(), large) == Status::ok);
+            REQUIRE(channel->post_send(1, peer, {operation, 0}, sent.data(), large, SendMode::buffered) ==
+                    Status::ok);
+            finish(*channel, 2);
+            REQUIRE(is_pattern(received, operation * 2 + static_cast<std::uint32_t>(peer)));
+        }
+        const ShmAccount account = account_of(node, peer);
+        if (asked[0] == '\0') {
+            REQUIRE(std::string(account.because) != "it was asked for");
+            continue;
+        }
+        REQUIRE(messages_by(account, asked) == before + rounds);
+        REQUIRE(std::string(account.protocol) == asked);
+        REQUIRE(std::string(account.because) == "it was asked for");
+        REQUIRE(account.switches <= 1);  // four messages were chosen by now
+    }
+    job.barrier();
+}
+
 // A channel is given up while its sends are under way, and what they refer to goes: at once where the peer
 // polls, nobody reads there any more, and who waits for the message, or asks for it later, hears that it is
 // gone.
