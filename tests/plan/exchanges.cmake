@@ -32,6 +32,15 @@ if(name STREQUAL mpich5)
 endif()
 run(no_way 4 ${no_way} "THALWEG_TOPOLOGY=node:2 core:2;THALWEG_UCX_TLS=self" rings 12)
 run(no_way_devices 4 full "THALWEG_TOPOLOGY=node:2 core:2;THALWEG_UCX_NET_DEVICES=nowhere0" rings 12)
+# Random datatypes on random topologies, and another protocol inside hosts every now and then.
+run(shapes_shm 3 ${inside} "${neighbours};${shm}" shapes 300 11)
+run(shapes_two_hosts 4 ${inside} "${neighbours};${two_hosts};THALWEG_TEST_LEVEL=single" shapes 150 12)
+run(shapes 3 full "${neighbours}" shapes 3000 13)
+if(name STREQUAL mpich5)
+  # One hundred thousand.
+  run(shapes_many_shm 4 full "${neighbours};${shm}" shapes 50000 14)
+  run(shapes_many_two_hosts 4 full "${neighbours};${two_hosts};THALWEG_TEST_LEVEL=single" shapes 50000 15)
+endif()
 # Faces whose mix changes in mid-run; and blocking forms where nothing is asked for.
 set(halo "${with_persistent};THALWEG_TEST_TAKEN=1;THALWEG_ALLTOALLV=spread")
 run(halo 3 ${inside_current} "${halo}" halo csl)
