@@ -19,7 +19,8 @@ def read(paths):
                 row = json.loads(line)
                 # Short calls and waiters are told by tables, overlap has a picture of its own; a column that was
                 # left out of a race has no samples.
-                if row["phase"] in ("small", "waiters", "overlap", "exchange", "halo") or not row["seconds"]:
+                if (row["phase"] in ("small", "waiters", "overlap", "exchange") or row["phase"].startswith("halo")
+                        or not row["seconds"]):
                     continue
                 context = row["context"]
                 settings = context.get("settings", {})

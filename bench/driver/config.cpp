@@ -29,6 +29,7 @@ bool read_config(const char* path, Config& config, std::string& why) {
     try {
         const auto json = nlohmann::json::parse(file);
         config.collective = json.at("collective");
+        config.phase = json.value("phase", "");
         config.root = json.value("root", 0);
         config.warm_up_calls = json.value("warm_up_calls", 2);
         config.computes = json.value("computes", std::vector<std::string>());
@@ -39,6 +40,7 @@ bool read_config(const char* path, Config& config, std::string& why) {
             column.option = entry.value("option", "");
             column.always = entry.value("always", true);
             column.variant = entry.value("variant", "");
+            column.inside = entry.value("inside", "");
             column.way = way_of(entry.value("way", "nonblocking"));
             if (entry.contains("controls"))
                 for (const auto& [variable, value] : entry["controls"].items())

@@ -29,6 +29,7 @@ struct Column {
     bool always = true;             // never dropped from a race
     CallWay way = CallWay::nonblocking;
     std::string variant;  // of alltoallv and halo: a name of driver/exchange_ways.h, driver/halo_ways.h
+    std::string inside;   // of halo, ours: THALWEG_INSIDE; empty: as the launch has it
 };
 
 struct Point {
@@ -49,6 +50,7 @@ struct Point {
 
 struct Config {
     std::string collective;
+    std::string phase;  // of halo: what is measured, as bench/halo.h says
     int root = 0;
     std::vector<Column> columns;
     std::vector<Point> points;

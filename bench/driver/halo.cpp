@@ -22,15 +22,6 @@ constexpr std::size_t usual_cache_bytes = 32u << 20;
 // Every cell of a larger array is checked once for all columns together.
 constexpr std::size_t checked_each_bytes = 8u << 20;
 
-HaloGrid grid_of(const nlohmann::json& json) {
-    HaloGrid grid;
-    grid.ranks = json.at("grid").get<std::vector<int>>();
-    grid.cells = json.at("cells").get<std::vector<int>>();
-    grid.corners = json.value("corners", false);
-    grid.periodic = json.value("periodic", false);
-    return grid;
-}
-
 // A native library may be wrong where a dimension of one or two ranks goes round.
 bool excused(const Column& column, const HaloGrid& grid) {
     return column.variant.starts_with("native") && grid.periodic &&
@@ -38,6 +29,18 @@ bool excused(const Column& column, const HaloGrid& grid) {
 }
 
 }  // namespace
+
+HaloGrid grid_of(const nlohmann::json& json, int ranks) {
+    HaloGrid grid;
+    grid.ranks = json.at("grid").get<std::vector<int>>();
+    grid.cells = json.at("cells").get<std::vector<int>>();
+    grid.corners = json.value("corners", false);
+    grid.periodic = json.value("periodic", false);
+    if (const std::string why = refuse(grid); !why.empty()) die(why);
+    if (grid.size() != ranks)
+        die("a grid of " + extents_text(grid.ranks) + " is not for " + std::to_string(ranks) + " ranks");
+    return grid;
+}
 
 HaloDriver::HaloDriver(const Config& config, Session& session, std::ostream& out)
     : config_(config), session_(session), out_(out) {
@@ -71,13 +74,15 @@ double HaloDriver::timed(const std::function<int()>& what, Series* series) {
     return most[0];
 }
 
-// counts: the call is one of the series' samples; everywhere: every cell is checked, not only faces and halo.
-void HaloDriver::call(HaloWay& way, const Column& column, Series& series, bool counts, bool everywhere) {
+// Seconds of the last rank. counts: the call is one of the series' samples; everywhere: every cell is
+// checked, not only faces and halo.
+double HaloDriver::call(const std::function<int()>& what, const Column& column, Series& series, bool counts,
+                        bool everywhere) {
     ++seed_;
     memory_->fill(seed_);
     PMPI_Barrier(session_.control);
     const LinkCounters before = session_.links.read();
-    const double seconds = timed([&way] { return way.call(); }, counts ? &series : nullptr);
+    const double seconds = timed(what, counts ? &series : nullptr);
     const LinkCounters crossed = session_.links.read() - before;
     std::uint64_t wrong = everywhere ? memory_->count_wrong_anywhere(seed_) : memory_->count_wrong(seed_);
     std::uint64_t wrong_all = 0;
@@ -85,12 +90,13 @@ void HaloDriver::call(HaloWay& way, const Column& column, Series& series, bool c
     series.wrong_words += wrong_all;
     if (wrong_all != 0) memory_->reset();
     if (!excused(column, memory_->grid())) wrong_ += wrong_all;
-    if (!counts) return;
+    if (!counts) return seconds;
     double most[2] = {static_cast<double>(crossed.tx_bytes), static_cast<double>(crossed.tx_packets)};
     PMPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_DOUBLE, MPI_MAX, session_.control);
     series.seconds.push_back(seconds);
     series.tx_bytes += most[0];
     series.tx_packets += most[1];
+    return seconds;
 }
 
 // False: this column cannot be had here, and its series says why. changed: the next call of ours decides and
@@ -100,6 +106,13 @@ bool HaloDriver::choose(const Column& column, Series& series, bool& changed) {
     if (!series.stopped.empty()) return false;
     if (column.native) return true;
     if (session_.ours.set_option == nullptr) die("column " + column.name + " needs `thalweg run` around it");
+    if (inside_ != column.inside) {
+        // What it decides anew is only how what comes next is copied.
+        const char* const wanted = column.inside.empty() ? nullptr : column.inside.c_str();
+        if (session_.ours.set_option("THALWEG_INSIDE", wanted) != THALWEG_OK)
+            die("this Thalweg refuses THALWEG_INSIDE=" + column.inside);
+        inside_ = column.inside;
+    }
     if (selected_ == column.option) return true;
     changed = true;
     if (session_.ours.set_option("THALWEG_ALLTOALLV", column.option.c_str()) == THALWEG_OK) {
@@ -164,23 +177,35 @@ std::unique_ptr<HaloWay> HaloDriver::prepare(const Column& column, Series& serie
                      column.name.c_str());
     series.make_seconds.push_back(timed([&way] { return way->make(); }, nullptr));
     if (!column.native) {
-        call(*way, column, series, false, false);
+        call([&way] { return way->call(); }, column, series, false, false);
         if (way->meet() != MPI_SUCCESS) die("the barrier of column " + column.name + " failed");
     }
     for (int round = 0; round < warm_up_calls; ++round)
-        call(*way, column, series, false,
+        call([&way] { return way->call(); }, column, series, false,
              round + 1 == warm_up_calls && memory_->bytes() <= checked_each_bytes);
     remember(column, series);
     return way;
 }
 
+void HaloDriver::take_turns(const Point& point, const std::function<void(std::size_t)>& sample) {
+    const std::size_t count = point.columns.size();
+    std::mt19937 order_seed(static_cast<unsigned>(point.bytes));  // the same order on all ranks
+    std::vector<std::size_t> order(count);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    for (int turn = 0; turn < point.samples; ++turn) {
+        std::shuffle(order.begin(), order.end(), order_seed);
+        for (const std::size_t i : order) sample(i);
+        if (session_.rank == 0)
+            std::fprintf(stderr, "\rbench: %s, sample %d of %d, %zu columns   ",
+                         memory_->grid().text().c_str(), turn + 1, point.samples, count);
+    }
+    if (session_.rank == 0) std::fprintf(stderr, "\n");
+}
+
 void HaloDriver::measure_point(const Point& point) {
-    const HaloGrid grid = grid_of(point.halo);
-    if (const std::string why = refuse(grid); !why.empty()) die(why);
-    if (grid.size() != session_.size)
-        die("a grid of " + extents_text(grid.ranks) + " is not for " + std::to_string(session_.size) +
-            " ranks");
-    memory_ = std::make_unique<HaloMemory>(grid, session_.rank, host_of_);
+    const HaloGrid grid = grid_of(point.halo, session_.size);
+    const auto memory = std::make_unique<HaloMemory>(grid, session_.rank, host_of_);
+    memory_ = memory.get();
     bytes_ = halo_bytes(grid, host_of_);
     copied_bytes_per_s_ =
         copied_per_second(static_cast<std::size_t>(bytes_.most_inside + bytes_.most_outside));
@@ -195,31 +220,23 @@ void HaloDriver::measure_point(const Point& point) {
         wrong_ += wrong;
         if (wrong != 0) memory_->reset();
     }
-    std::mt19937 order_seed(static_cast<unsigned>(point.bytes));  // the same order on all ranks
-    std::vector<std::size_t> order(count);
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    for (int sample = 0; sample < point.samples; ++sample) {
-        std::shuffle(order.begin(), order.end(), order_seed);
-        for (const std::size_t i : order) {
-            const Column& column = config_.columns[point.columns[i]];
-            bool changed = false;
-            if (!choose(column, series[i], changed)) continue;
-            if (changed) call(*ways[i], column, series[i], false, false);
-            call(*ways[i], column, series[i], true, false);
-        }
-        if (session_.rank == 0)
-            std::fprintf(stderr, "\rbench: %s, sample %d of %d, %zu columns   ", grid.text().c_str(),
-                         sample + 1, point.samples, count);
-    }
+    take_turns(point, [&](std::size_t i) {
+        const Column& column = config_.columns[point.columns[i]];
+        const auto way_call = [&] { return ways[i]->call(); };
+        bool changed = false;
+        if (!choose(column, series[i], changed)) return;
+        if (changed) call(way_call, column, series[i], false, false);
+        call(way_call, column, series[i], true, false);
+    });
     for (std::size_t i = 0; i < count; ++i)
         if (ways[i] != nullptr) ways[i]->free();
     ways.clear();
     if (session_.rank != 0) return;
-    std::fprintf(stderr, "\n");
-    for (std::size_t i = 0; i < count; ++i) write(point, config_.columns[point.columns[i]], series[i]);
+    for (std::size_t i = 0; i < count; ++i)
+        out_ << line_of(point, config_.columns[point.columns[i]], series[i]).dump() << std::endl;
 }
 
-void HaloDriver::write(const Point& point, const Column& column, const Series& series) const {
+nlohmann::json HaloDriver::line_of(const Point& point, const Column& column, const Series& series) const {
     nlohmann::json line =
         row_of(config_.collective, bytes_.largest, column, series, session_.links.present());
     line["halo"] = point.halo;
@@ -231,11 +248,18 @@ void HaloDriver::write(const Point& point, const Column& column, const Series& s
                          {"copiers", session_.size},
                          {"cores", sysconf(_SC_NPROCESSORS_ONLN)},
                          {"make_seconds", series.make_seconds}});
-    out_ << line.dump() << std::endl;
+    return line;
 }
 
 int HaloDriver::run() {
-    for (const auto& point : config_.points) measure_point(point);
+    for (const auto& point : config_.points) {
+        if (config_.phase == changing_phase)
+            measure_changing(point);
+        else if (config_.phase == overlap_phase)
+            measure_overlap(point);
+        else
+            measure_point(point);
+    }
     if (wrong_ != 0 && session_.rank == 0)
         std::fprintf(stderr, "thalweg bench: %llu wrong words were received\n",
                      static_cast<unsigned long long>(wrong_));

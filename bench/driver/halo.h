@@ -4,6 +4,11 @@
 // All columns of a point take turns, sample by sample, on the same cells. Along the faces the cells are new
 // in every call and the halo is poisoned before it; every cell of both is checked after it, and before the
 // timed calls every cell there is.
+//
+// By the configuration's phase something else is measured with the same ways and the same checks:
+//
+//   halo_changing   a run whose mix changes: each sample of a column is all phases of the point, in order
+//   halo_overlap    calls with computation between their two parts (bench/overlap.h says how that is counted)
 #pragma once
 
 #include <mpi.h>
@@ -12,8 +17,10 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "driver/compute.h"
 #include "driver/config.h"
 #include "driver/halo_ways.h"
 #include "driver/series.h"
@@ -22,6 +29,10 @@
 namespace thalweg::bench {
 
 inline constexpr const char* halo_collective = "halo";
+inline constexpr std::string_view changing_phase = "halo_changing", overlap_phase = "halo_overlap";
+
+// The grid of a point, as bench/halo.h says. Ends the job where it is none, or not for so many ranks.
+HaloGrid grid_of(const nlohmann::json& json, int ranks);
 
 class HaloDriver {
   public:
@@ -38,22 +49,28 @@ class HaloDriver {
     };
 
     double timed(const std::function<int()>& what, Series* series);
-    void call(HaloWay& way, const Column& column, Series& series, bool counts, bool everywhere);
+    double call(const std::function<int()>& what, const Column& column, Series& series, bool counts,
+                bool everywhere);
     bool choose(const Column& column, Series& series, bool& changed);
     void remember(const Column& column, Series& series) const;
     double copied_per_second(std::size_t bytes);
     std::unique_ptr<HaloWay> prepare(const Column& column, Series& series);
     void measure_point(const Point& point);
-    void write(const Point& point, const Column& column, const Series& series) const;
+    void measure_changing(const Point& point);
+    void measure_overlap(const Point& point);
+    bool slow_down(double times);
+    // Calls `sample` with each column's place in the point in turn, in an order that is new in every sample.
+    void take_turns(const Point& point, const std::function<void(std::size_t)>& sample);
+    nlohmann::json line_of(const Point& point, const Column& column, const Series& series) const;
 
     const Config& config_;
     Session& session_;
     std::ostream& out_;
-    std::vector<int> host_of_;  // by rank, counted from 0
-    std::unique_ptr<HaloMemory> memory_;
+    std::vector<int> host_of_;      // by rank, counted from 0
+    HaloMemory* memory_ = nullptr;  // of what is being measured
     HaloBytes bytes_;
     double copied_bytes_per_s_ = 0;  // by all ranks together
-    std::string selected_;           // the option of ours in effect
+    std::string selected_, inside_;  // the options of ours in effect
     std::uint64_t seed_ = 1;
     std::uint64_t wrong_ = 0;
 };

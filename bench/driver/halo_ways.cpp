@@ -215,16 +215,18 @@ class Neighbours final : public HaloWay {
             return exchange(memory_.cells(), ones_.data(), zeros_.data(), sent_types_.data(), memory_.cells(),
                             ones_.data(), zeros_.data(), received_types_.data(), comm_);
         }
-        int error = MPI_SUCCESS;
-        if (form_ == Form::persistent) {
-            error = native_ ? PMPI_Start(&request_) : MPI_Start(&request_);
-        } else {
-            const auto exchange = native_ ? PMPI_Ineighbor_alltoallw : MPI_Ineighbor_alltoallw;
-            error =
-                exchange(memory_.cells(), ones_.data(), zeros_.data(), sent_types_.data(), memory_.cells(),
-                         ones_.data(), zeros_.data(), received_types_.data(), comm_, &request_);
-        }
-        if (error != MPI_SUCCESS) return error;
+        const int error = start();
+        return error == MPI_SUCCESS ? finish() : error;
+    }
+
+    bool has_parts() const override { return form_ != Form::blocking; }
+    int start() override {
+        if (form_ == Form::persistent) return native_ ? PMPI_Start(&request_) : MPI_Start(&request_);
+        const auto exchange = native_ ? PMPI_Ineighbor_alltoallw : MPI_Ineighbor_alltoallw;
+        return exchange(memory_.cells(), ones_.data(), zeros_.data(), sent_types_.data(), memory_.cells(),
+                        ones_.data(), zeros_.data(), received_types_.data(), comm_, &request_);
+    }
+    int finish() override {
         return native_ ? PMPI_Wait(&request_, MPI_STATUS_IGNORE) : MPI_Wait(&request_, MPI_STATUS_IGNORE);
     }
 

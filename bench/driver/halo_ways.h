@@ -18,6 +18,10 @@ class HaloWay {
     virtual ~HaloWay() = default;
     virtual int make() = 0;  // communicators, datatypes, plans: what a program does once
     virtual int call() = 0;
+    // Of nonblocking and persistent forms: call() in two parts, between which a program computes.
+    virtual bool has_parts() const { return false; }
+    virtual int start() { return MPI_SUCCESS; }
+    virtual int finish() { return MPI_SUCCESS; }
     virtual int free() = 0;
     // A blocking collective through Thalweg on what was made: the moment at which it sets up.
     virtual int meet() { return MPI_SUCCESS; }

@@ -1,7 +1,9 @@
 """`thalweg bench halo` on this host: every style gets its samples and right cells, with corners, in four dimensions and
-where the grid goes round; what is measured is not measured again; and a byte that MPI got wrong is seen.
+where the grid goes round; what is measured is not measured again; the choice stands beside every fixed protocol, in a
+run that changes too; computation is timed between the parts of a call; and a byte that MPI got wrong is seen.
 
-    halo.py THALWEG MPI DAMAGE
+    halo.py THALWEG MPI DAMAGE            the ways, their rows, what is refused
+    halo.py THALWEG MPI DAMAGE choices    --pairs, --changing, --overlap
 """
 import json
 import os
@@ -10,7 +12,8 @@ import subprocess
 import sys
 import tempfile
 
-thalweg, mpi, damage = sys.argv[1:]
+thalweg, mpi, damage = sys.argv[1:4]
+choices = sys.argv[4:] == ["choices"]
 NATIVE = ["native", "native (A/A)", "native nonblocking", "native init"]
 SENDS = ["isend", "persistent", "isend packed waitall", "isend packed waitsome", "isend packed waitany", "isend parted"]
 OURS = ["thalweg", "thalweg spread", "thalweg nonblocking", "thalweg nonblocking spread", "thalweg init",
@@ -26,8 +29,8 @@ def expect(condition, *what):
 
 def bench(out, *words, **more):
     result = subprocess.run([thalweg, "bench", "halo", "--mpi", mpi, "--hosts", "0", "--ppn", str(RANKS),
-                             "--samples", str(SAMPLES), "--out", out, *words], capture_output=True, text=True,
-                            env={**os.environ, **more}, timeout=110)
+                             "--samples", str(SAMPLES), "--samples-large", str(SAMPLES), "--out", out, *words],
+                            capture_output=True, text=True, env={**os.environ, **more}, timeout=110)
     result.about = f"{words}\nexit status {result.returncode}\n{result.stdout}{result.stderr}"
     return result
 
@@ -36,7 +39,40 @@ def rows(path):
     return [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()]
 
 
+def check_choices(folder):
+    # Every protocol inside the host beside the choice: the same launch, and only what was asked for differs.
+    ended = bench(f"{folder}/pairs.jsonl", "--pairs", "--rounds", "1", "--cells", "64x16x256")
+    expect(ended.returncode == 0 and "best fixed pair" in ended.stdout, ended.about)
+    seen = {row["column"]: row for row in rows(f"{folder}/pairs.jsonl")}
+    fixed = {f"thalweg init spread [transport=shm inside={each}]" for each in ("eager", "cma_get", "cma_put", "coop")}
+    expect(set(seen) == {"native" + SHM, "thalweg init spread" + SHM, *fixed}, sorted(seen), ended.about)
+    for row in seen.values():
+        expect(row["wrong_words"] == 0 and len(row["seconds"]) == SAMPLES, row, ended.about)
+    expect(len({row["launch"] for row in seen.values()}) == 1, ended.about)
+
+    ended = bench(f"{folder}/changing.jsonl", "--changing", "--rounds", "1", "--calls", "2")
+    expect(ended.returncode == 0 and "fixed pairs" in ended.stdout, ended.about)
+    for row in rows(f"{folder}/changing.jsonl"):
+        phases = row["halo"]["phases"]
+        expect(row["wrong_words"] == 0 and len(row["seconds"]) == SAMPLES and len(phases) == 4, row, ended.about)
+        expect(abs(sum(phase["seconds"][0] for phase in phases) - row["seconds"][0]) < 1e-6, row)
+    before = len(rows(f"{folder}/changing.jsonl"))
+    again = bench(f"{folder}/changing.jsonl", "--changing", "--rounds", "1", "--calls", "2")
+    expect(again.returncode == 0 and len(rows(f"{folder}/changing.jsonl")) == before, again.about)
+
+    ended = bench(f"{folder}/overlap.jsonl", "--overlap", "--cells", "64x16x256", "--together-only")
+    expect(ended.returncode == 0 and "hidden" in ended.stdout, ended.about)
+    for row in rows(f"{folder}/overlap.jsonl"):
+        expect(row["wrong_words"] == 0, row, ended.about)
+        if row["seconds"]:
+            expect(len(row["overlap"]["total"]) == SAMPLES, row, ended.about)
+            expect(min(row["overlap"]["total"]) >= min(row["overlap"]["computed"]) > 0, row)
+
+
 with tempfile.TemporaryDirectory(prefix="tw") as folder:
+    if choices:
+        check_choices(folder)
+        sys.exit()
     out = f"{folder}/rows.jsonl"
     points = ["--cells", "9x5x6", "--points", "27"]
     ended = bench(out, *points)
@@ -77,6 +113,8 @@ with tempfile.TemporaryDirectory(prefix="tw") as folder:
     for row in rows(damaged):
         expect((row["wrong_words"] > 0) == (row["column"] == "native"), row, ended.about)
 
+    for words in (["--pairs", "--overlap"], ["--pairs", "--changing"]):
+        expect(bench(out, *words).returncode == 2, words)
     for words in (["--cells", "x"], ["--grid", "3x1x1"], ["--points", "8"], ["--styles", "nothing"]):
         refused = bench(out, *words)
         expect(refused.returncode == 2 and len(refused.stderr.splitlines()) == 1, refused.about)

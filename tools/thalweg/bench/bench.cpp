@@ -12,6 +12,8 @@
 #include "bench/exchange.h"
 #include "bench/exchange_table.h"
 #include "bench/halo.h"
+#include "bench/halo_overlap.h"
+#include "bench/halo_pairs.h"
 #include "bench/halo_table.h"
 #include "bench/overlap.h"
 #include "bench/overlap_table.h"
@@ -45,6 +47,8 @@ int show_table(const std::vector<std::string>& files, bool markdown, bool column
     if (!halos.empty())
         others += format_halo_points(halos, markdown) + "\n" + format_halo(halos, markdown) + "\n" +
                   format_halo_judgements(judge_halo(halos), markdown);
+    others += format_pairs(compare_pairs(rows), markdown);
+    others += format_halo_hidden(summarize_halo_hidden(rows), markdown);
     const auto apps = summarize_apps(rows);
     if (!apps.empty())
         others += format_app_figures(apps, markdown) + "\n" + format_app_versions(apps, markdown);
@@ -274,6 +278,28 @@ CLI::App* add_halo(CLI::App& app, HaloRequest& request) {
         ->expected(1)
         ->capture_default_str();
     verb->add_flag("!--together-only", request.apart, "leave out the launches with --setting");
+    const auto phase = [&](const char* flag, const char* name, const char* text) {
+        return verb->add_flag_function(
+            flag, [&request, name](std::int64_t) { request.phase = name; }, text);
+    };
+    auto* const pairs = phase("--pairs", halo_pairs_phase,
+                              "the choice of protocols against every fixed pair, inside and between hosts");
+    auto* const changing =
+        phase("--changing", halo_changing_phase,
+              "the same in a run whose grid, faces, late ranks and link change (--cells does not count)");
+    phase("--overlap", halo_overlap_phase, "how much hides behind computation")
+        ->excludes(pairs)
+        ->excludes(changing);
+    pairs->excludes(changing);
+    verb->add_option("--rounds", request.rounds, "launches over which --pairs and --changing spread samples")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    verb->add_option("--calls", request.calls, "exchanges in each phase of --changing")
+        ->check(CLI::Range(1, 10000))
+        ->capture_default_str();
+    verb->add_option("--compute", request.compute, "of --overlap")
+        ->check(CLI::IsMember({"arithmetic", "memory", "sleep"}))
+        ->capture_default_str();
     verb->add_option("--samples", request.samples, "samples of each column")
         ->check(CLI::Range(1, 10000))
         ->capture_default_str();

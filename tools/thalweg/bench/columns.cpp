@@ -35,6 +35,18 @@ constexpr AsynchronousRow asynchronous_rows[] = {
 #undef ASYNCHRONOUS
 };
 
+// " [transport=shm inside=coop]"
+std::string suffix_of(const std::string& settings) {
+    std::string suffix;
+    std::istringstream words(settings);
+    for (std::string word; words >> word;) {
+        if (word.starts_with("THALWEG_")) word.erase(0, std::string_view("THALWEG_").size());
+        for (char& c : word) c = lower(c);
+        suffix += (suffix.empty() ? std::string(setting_begins) : " ") + word;
+    }
+    return suffix + "]";
+}
+
 }  // namespace
 
 const std::vector<NativeRow>& native_rows() {
@@ -194,17 +206,52 @@ std::vector<ColumnPlan> halo_columns(const std::vector<std::string>& settings,
         add({name, "thalweg_init", choice}, "", "");
     }
     for (const std::string& setting : settings) {
-        // " [transport=shm]"
-        std::string suffix;
-        std::istringstream words(setting);
-        for (std::string word; words >> word;) {
-            if (word.starts_with("THALWEG_")) word.erase(0, std::string_view("THALWEG_").size());
-            for (char& c : word) c = lower(c);
-            suffix += (suffix.empty() ? std::string(setting_begins) : " ") + word;
-        }
-        add(natives[0], suffix + "]", setting);
-        for (const HaloColumn& each : ours) add(each, suffix + "]", setting);
+        const std::string suffix = suffix_of(setting);
+        add(natives[0], suffix, setting);
+        for (const HaloColumn& each : ours) add(each, suffix, setting);
     }
+    return columns;
+}
+
+std::vector<ColumnPlan> halo_pair_columns(bool crosses) {
+    std::vector<ColumnPlan> columns;
+    const auto add = [&columns](bool native, const std::string& environment, const std::string& inside) {
+        ColumnPlan column;
+        const std::string also = inside.empty() ? "" : " THALWEG_INSIDE=" + inside;
+        column.name = std::string(native ? native_default : halo_paired) + suffix_of(environment + also);
+        column.native = native;
+        column.option = native ? "" : "spread";
+        column.variant = native ? "native" : "thalweg_init";
+        column.environment = environment;
+        column.inside = inside;
+        columns.push_back(std::move(column));
+    };
+    for (const char* between : {"", "eager", "get", "put"}) {
+        std::string environment = "THALWEG_TRANSPORT=shm";
+        if (between[0] != '\0') environment += std::string(" THALWEG_BETWEEN=") + between;
+        add(true, environment, "");
+        // The memory of this benchmark is each rank's own: nothing of it is direct.
+        for (const char* inside : {"", "eager", "cma_get", "cma_put", "coop"})
+            if (between[0] == '\0' || inside[0] != '\0') add(false, environment, inside);
+        if (!crosses) break;
+    }
+    return columns;
+}
+
+std::vector<ColumnPlan> halo_overlap_columns(const std::vector<std::string>& settings) {
+    std::vector<ColumnPlan> columns;
+    for (auto& column : halo_columns({}))
+        if (column.variant.ends_with("_i") || column.variant.ends_with("_init"))
+            columns.push_back(std::move(column));
+    std::vector<ColumnPlan> further;
+    for (const std::string& setting : settings)
+        for (ColumnPlan column : columns) {
+            if (column.name == native_plan) continue;
+            column.name += suffix_of(setting);
+            column.environment = setting;
+            further.push_back(std::move(column));
+        }
+    columns.insert(columns.end(), further.begin(), further.end());
     return columns;
 }
 

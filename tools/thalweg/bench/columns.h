@@ -30,6 +30,7 @@ struct ColumnPlan {
     std::string environment;   // "NAME=value", several with spaces, that need a launch of its own; or empty
     std::string way = {};      // of a nonblocking collective: as the driver's CallWay
     std::string variant = {};  // of alltoallv, halo: a name of bench/driver/exchange_ways.h, halo_ways.h
+    std::string inside = {};   // of halo, ours: THALWEG_INSIDE; empty: as the launch has it
 };
 
 inline constexpr std::string_view native_default = "native";
@@ -71,12 +72,17 @@ std::vector<ColumnPlan> exchange_columns(const std::vector<std::string>& ours);
 // others.
 inline constexpr std::string_view halo_parted = "thalweg init parted";
 inline constexpr std::string_view sends_parted = "isend parted";
+inline constexpr std::string_view halo_paired = "thalweg init spread";
 inline constexpr std::string_view setting_begins = " [";  // then the settings that a launch of its own has
 // `settings`: "THALWEG_TRANSPORT=shm", several with spaces: Thalweg's columns once more in a launch of their
 // own with each of them, beside the native one. Those with an environment come last. `ours`: algorithms whose
 // plans are measured besides.
 std::vector<ColumnPlan> halo_columns(const std::vector<std::string>& settings,
                                      const std::vector<std::string>& ours = {});
+// Columns that compare the choice of protocols with every fixed pair of them, and columns whose computation
+// hides: halo_pairs.h, halo_overlap.h. `crosses`: there is more than one host.
+std::vector<ColumnPlan> halo_pair_columns(bool crosses);
+std::vector<ColumnPlan> halo_overlap_columns(const std::vector<std::string>& settings);
 // What this MPI's asynchronous progress is less than that; empty where it is that.
 std::string_view asynchronous_remark(std::string_view mpi);
 

@@ -217,7 +217,7 @@ std::string document(const std::vector<Row>& rows) {
     for (const auto& row : rows) {
         const bool gathers_or_sums = row.collective == "allgather" || row.collective == "allreduce";
         if (row.phase != overlap_phase && row.phase != apps_phase && row.phase != exchange_phase &&
-            row.phase != halo_phase && !gathers_or_sums)
+            !is_halo(row) && !gathers_or_sums)
             wrong += row.wrong_words;
         const std::string mpi = row.context.value("mpi_name", "");
         if (row.phase == rings_phase) {
@@ -230,7 +230,7 @@ std::string document(const std::vector<Row>& rows) {
             apps.push_back(row);
         } else if (row.phase == exchange_phase) {
             exchanges.push_back(row);
-        } else if (row.phase == halo_phase) {
+        } else if (is_halo(row)) {
             halos.push_back(row);
         } else if (row.phase == small_phase) {
             small_of[mpi].push_back(row);

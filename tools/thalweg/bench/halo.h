@@ -12,6 +12,9 @@
 namespace thalweg::bench {
 
 inline constexpr const char* halo_phase = "halo";
+inline constexpr const char* halo_pairs_phase = "halo_pairs";        // halo_pairs.h
+inline constexpr const char* halo_changing_phase = "halo_changing";  // halo_pairs.h
+inline constexpr const char* halo_overlap_phase = "halo_overlap";    // halo_overlap.h
 
 struct HaloRequest {
     Shape shape;
@@ -27,7 +30,18 @@ struct HaloRequest {
     int samples = 30, samples_large = 10;  // large: a limit of large_seconds or more
     std::string out;                       // what is in it is not measured again
     bool force = false;
+    // What is measured: halo_phase, or one of the others.
+    std::string phase = halo_phase;
+    int rounds = 3;  // of pairs and changes: launches of each environment in turn share the samples
+    int calls = 12;  // of changes: in each phase of the run
+    double late_seconds = 5e-3;     // of changes: by which a rank comes late in its phase
+    std::string compute = "sleep";  // of overlap: as `thalweg bench iallgather --compute`
 };
+
+// The phases of a run whose mix changes, for the driver: {"phases": [{"name", "calls", a grid, …}]}. Grids
+// and cells are such that now copies take longest, now the wire, and neither where a rank is late or a link
+// slow.
+nlohmann::json changing_run(const Shape& shape, int calls, double late_seconds);
 
 // The grids of a request for so many ranks, one for each of `cells`. False with one sentence in `why`.
 bool read_grids(const HaloRequest& request, int ranks, std::vector<HaloGrid>& grids, std::string& why);

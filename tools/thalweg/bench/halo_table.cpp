@@ -7,6 +7,8 @@
 #include <tuple>
 
 #include "bench/columns.h"
+#include "bench/halo_overlap.h"
+#include "bench/halo_pairs.h"
 #include "bench/table.h"
 
 namespace thalweg::bench {
@@ -18,21 +20,6 @@ constexpr double least_ceiling = 0.05;
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 std::uint64_t whole(double bytes) { return static_cast<std::uint64_t>(bytes); }
-
-HaloLimits limits_of(const Row& row) {
-    HaloRates rates;
-    if (row.context.value("hosts", 1) > 1) {
-        rates.wire_bytes_per_s = setting(row, "THALWEG_LAB_RATE_BYTES_PER_S");
-        rates.wire_latency_s = setting(row, "THALWEG_LAB_LATENCY_S");
-        rates.free_bytes = setting(row, "THALWEG_LAB_BURST_BYTES");
-        rates.wire_cpu_s_per_byte = setting(row, "THALWEG_LAB_CPU_S_PER_BYTE");
-    }
-    rates.copied_bytes_per_s = row.halo.at("copied_bytes_per_s");
-    rates.copiers = row.halo.at("copiers");
-    rates.cores = row.halo.at("cores");
-    const std::uint64_t inside = row.halo.at("inside_bytes"), packed = row.halo.at("packed_bytes");
-    return halo_limits(row.halo.at("link_bytes"), row.halo.at("wire_bytes"), inside + packed, rates);
-}
 
 // The order in which columns stand: as they are measured; those with settings behind the same without.
 std::tuple<std::size_t, std::string> place_of(const std::string& column) {
@@ -67,7 +54,7 @@ HaloLine line_of(const Row& row, const std::vector<const Row*>& rows) {
     line.stopped = row.stopped;
     line.seconds = median(row.seconds);
     line.make_seconds = median(row.halo.at("make_seconds").get<std::vector<double>>());
-    line.limits = limits_of(row);
+    line.limits = halo_limits_of(row);
     line.link_bytes = row.halo.at("link_bytes");
     line.inside_bytes = row.halo.at("inside_bytes");
     line.packed_bytes = row.halo.at("packed_bytes");
@@ -97,6 +84,21 @@ auto point_of(const HaloLine& line) {
 }
 
 }  // namespace
+
+HaloLimits halo_limits_of(const Row& row) {
+    HaloRates rates;
+    if (row.context.value("hosts", 1) > 1) {
+        rates.wire_bytes_per_s = setting(row, "THALWEG_LAB_RATE_BYTES_PER_S");
+        rates.wire_latency_s = setting(row, "THALWEG_LAB_LATENCY_S");
+        rates.free_bytes = setting(row, "THALWEG_LAB_BURST_BYTES");
+        rates.wire_cpu_s_per_byte = setting(row, "THALWEG_LAB_CPU_S_PER_BYTE");
+    }
+    rates.copied_bytes_per_s = row.halo.at("copied_bytes_per_s");
+    rates.copiers = row.halo.at("copiers");
+    rates.cores = row.halo.at("cores");
+    const std::uint64_t inside = row.halo.at("inside_bytes"), packed = row.halo.at("packed_bytes");
+    return halo_limits(row.halo.at("link_bytes"), row.halo.at("wire_bytes"), inside + packed, rates);
+}
 
 std::vector<HaloLine> summarize_halo(const std::vector<Row>& rows) {
     using Key = std::tuple<std::string, std::string, std::string, std::string>;
@@ -272,7 +274,30 @@ brackets ran in a launch of their own with these settings, beside its native col
 
 )";
 
+constexpr const char* pairs_text = R"(
+### The choice of protocols beside fixed pairs
+
+**chosen** is what runs by itself with `THALWEG_TRANSPORT=shm`; the others ask for one protocol inside hosts
+and, but for *auto*, for one between them ([options](options.md)). The choice may be 5 % behind the best pair of
+one grid, and must be ahead of every pair in the run whose phases differ ([measuring](guide/measuring.md)).
+Samples of all rounds count together.
+
+)";
+
+constexpr const char* hidden_text = R"(
+### Halo exchanges behind computation
+
+Computation between the two parts of a call, for as long as the call takes alone: what of it is hidden, by
+OSU's count of means over the ranks and by IMB's of the slowest rank.
+
+)";
+
 }  // namespace
+
+bool is_halo(const Row& row) {
+    return row.phase == halo_phase || row.phase == halo_pairs_phase || row.phase == halo_changing_phase ||
+           row.phase == halo_overlap_phase;
+}
 
 std::string halo_section(const std::vector<Row>& rows, std::string (*provenance)(const std::vector<Row>&)) {
     std::map<std::string, std::vector<Row>> by_mpi;
@@ -282,7 +307,17 @@ std::string halo_section(const std::vector<Row>& rows, std::string (*provenance)
         by_mpi[row.context.value("mpi_name", "")].push_back(row);
         (row.column.starts_with(native_default) ? wrong_native : wrong) += row.wrong_words;
     }
-    if (by_mpi.empty()) return "";
+    std::vector<Row> paired, hiding;
+    for (const Row& row : rows) {
+        if (row.phase == halo_pairs_phase || row.phase == halo_changing_phase) paired.push_back(row);
+        if (row.phase == halo_overlap_phase) hiding.push_back(row);
+    }
+    std::string further;
+    if (!paired.empty())
+        further += pairs_text + provenance(paired) + format_pairs(compare_pairs(paired), true);
+    if (!hiding.empty())
+        further += hidden_text + provenance(hiding) + format_halo_hidden(summarize_halo_hidden(hiding), true);
+    if (by_mpi.empty()) return further;
     std::string text = halo_text;
     text += fmt::format("Wrong words received: {}; by native neighbourhood collectives: {}.\n", wrong,
                         wrong_native);
@@ -292,7 +327,7 @@ std::string halo_section(const std::vector<Row>& rows, std::string (*provenance)
         text += fmt::format("\n### {}, halo exchange\n\n{}{}\n{}", mpi, provenance(own),
                             format_halo_points(lines, true), format_halo(lines, true));
     }
-    return text;
+    return text + further;
 }
 
 }  // namespace thalweg::bench

@@ -35,6 +35,9 @@ struct HaloLine {
     double ceiling() const { return parted_seconds > 0 ? 1 - limits.largest() / parted_seconds : 0; }
 };
 
+// What wire, copies and cores need for a row's exchange, by what was measured beside it.
+HaloLimits halo_limits_of(const Row& row);
+
 // Of rows of phase "halo", the newest of each column; sorted by MPI, shape, grid, column.
 std::vector<HaloLine> summarize_halo(const std::vector<Row>& rows);
 
@@ -59,7 +62,10 @@ std::string format_halo_points(const std::vector<HaloLine>& lines, bool markdown
 // One row per column.
 std::string format_halo(const std::vector<HaloLine>& lines, bool markdown);
 
-// The section of docs/measurements.md; empty where there are no rows.
+// Of any of the phases of bench/halo.h.
+bool is_halo(const Row& row);
+
+// The section of docs/measurements.md, of all these phases; empty where there are no rows.
 std::string halo_section(const std::vector<Row>& rows, std::string (*provenance)(const std::vector<Row>&));
 
 }  // namespace thalweg::bench

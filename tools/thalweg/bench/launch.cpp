@@ -139,7 +139,8 @@ Ended run_command(std::vector<std::string> words, const Shape& shape, const std:
 nlohmann::json configuration(const Launch& launch) {
     nlohmann::json config{{"collective", launch.collective},
                           {"columns", nlohmann::json::array()},
-                          {"computes", launch.computes}};
+                          {"computes", launch.computes},
+                          {"phase", launch.phase}};
     std::vector<std::size_t> all;
     for (const auto& column : launch.columns) {
         all.push_back(all.size());
@@ -150,6 +151,7 @@ nlohmann::json configuration(const Launch& launch) {
                                      {"option", column.option}});
         if (!column.way.empty()) config["columns"].back()["way"] = column.way;
         if (!column.variant.empty()) config["columns"].back()["variant"] = column.variant;
+        if (!column.inside.empty()) config["columns"].back()["inside"] = column.inside;
     }
     config["points"] = nlohmann::json::array();
     for (const auto& point : launch.points) {

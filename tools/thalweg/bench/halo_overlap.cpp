@@ -1,0 +1,89 @@
+#include "bench/halo_overlap.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "bench/columns.h"
+#include "bench/halo_pairs.h"
+#include "bench/halo_table.h"
+#include "bench/overlap_table.h"
+#include "bench/table.h"
+
+namespace thalweg::bench {
+namespace {
+
+HaloHidden hidden_of(const Row& row) {
+    HaloHidden line;
+    line.mpi = row.context.value("mpi_name", "");
+    line.shape = row.context.value("shape", "");
+    line.what = what_text(row.halo);
+    line.column = row.column;
+    line.stopped = row.stopped;
+    line.samples = row.seconds.size();
+    line.wrong_words = row.wrong_words;
+    if (row.column.starts_with(automatic))
+        line.ran = !row.algorithm.empty() ? row.algorithm : "native: " + row.reason;
+    if (row.seconds.empty()) return line;
+    const auto middle = [&](const char* name) {
+        return median(row.overlap.at(name).get<std::vector<double>>());
+    };
+    line.seconds = median(row.seconds);
+    line.limit_seconds = halo_limits_of(row).largest();
+    line.compute = row.overlap.at("compute");
+    line.osu = osu_overlap(middle("pure_mean"), middle("computed"), middle("total"));
+    line.imb = imb_overlap(middle("worst_pure"), middle("worst_computed"), middle("worst_total"));
+    return line;
+}
+
+}  // namespace
+
+std::vector<HaloHidden> summarize_halo_hidden(const std::vector<Row>& rows) {
+    std::map<std::tuple<std::string, std::string, std::string, std::string>, const Row*> newest;
+    for (const Row& row : rows)
+        if (row.phase == halo_overlap_phase) {
+            const Row*& kept = newest[{row.context.value("mpi_name", ""), row.context.value("shape", ""),
+                                       what_text(row.halo), row.column}];
+            if (kept == nullptr || row.launch >= kept->launch) kept = &row;
+        }
+    std::vector<HaloHidden> lines;
+    for (const Row& row : rows)
+        if (std::any_of(newest.begin(), newest.end(), [&](const auto& each) { return each.second == &row; }))
+            lines.push_back(hidden_of(row));
+    std::stable_sort(lines.begin(), lines.end(), [](const HaloHidden& a, const HaloHidden& b) {
+        return std::tie(a.mpi, a.shape, a.what) < std::tie(b.mpi, b.shape, b.what);
+    });
+    return lines;
+}
+
+std::string format_halo_hidden(const std::vector<HaloHidden>& lines, bool markdown) {
+    if (lines.empty()) return "";
+    std::vector<std::vector<std::string>> cells{{"MPI", "hosts x ranks", "grid", "column", "compute", "time",
+                                                 "time/limit", "hidden (OSU)", "hidden (IMB)", "90 %",
+                                                 "samples", "ran"}};
+    for (const HaloHidden& line : lines) {
+        std::vector<std::string> row{line.mpi, line.shape, line.what, line.column};
+        if (line.samples == 0) {
+            row.resize(cells[0].size() - 1, "-");
+            row.push_back(line.stopped);
+            cells.push_back(row);
+            continue;
+        }
+        const double of_limit = line.limit_seconds > 0 ? line.seconds / line.limit_seconds : 0;
+        const bool ours = line.column.starts_with(automatic);
+        for (std::string& text : std::vector<std::string>{
+                 line.compute, time_text(line.seconds), of_limit > 0 ? fmt::format("{:.2f}", of_limit) : "-",
+                 fmt::format("{:.1f} %", line.osu), fmt::format("{:.1f} %", line.imb),
+                 !ours                            ? "-"
+                 : line.osu >= HaloHidden::target ? "reached"
+                                                  : "missed",
+                 fmt::format("{}", line.samples), line.ran})
+            row.push_back(std::move(text));
+        cells.push_back(row);
+    }
+    return format_cells(cells, markdown);
+}
+
+}  // namespace thalweg::bench
