@@ -153,8 +153,8 @@ class Labelled:
 
 
 class Sanitized:
-    """The unit tests of one checking preset, suite by suite: some programs take minutes in all. Leaks are errors; so is
-    anything UBSan finds."""
+    """The unit tests and those of the transport inside hosts under one checking preset, suite by suite: some programs
+    take minutes in all. Leaks are errors; so is anything UBSan finds."""
 
     def __init__(self, preset):
         self.preset, self.folder, self.only, self.suites = preset, "build-" + preset, re.compile(""), {}
@@ -166,7 +166,7 @@ class Sanitized:
     def build(self, programs, output):
         """Builds test programs, and finds their suites."""
         run([*self.plain, "scripts/build", self.preset, *programs], output)
-        for name, command in tests_of(self.folder, output, "--label-regex", "^unit$"):
+        for name, command in tests_of(self.folder, output, "--label-regex", "^(unit|sanitized)$"):
             found = [match[1] for word in command if (match := re.search(r"/bin/((?:test|fuzz)_\w+)", word))]
             program = found[0] if found else ""
             if program in programs:
@@ -251,8 +251,9 @@ class Fresh(Whole):
 JOBS = {
     "test": ("every test of make test", lambda: Whole(["scripts/test"])),
     "full": ("the tests labelled full: matrices and soaks", Labelled),
-    "asan": ("unit tests under AddressSanitizer and UndefinedBehaviorSanitizer", lambda: Sanitized("debug")),
-    "tsan": ("unit tests under ThreadSanitizer", lambda: Sanitized("tsan")),
+    "asan": ("unit tests, and every protocol inside hosts, under AddressSanitizer and UndefinedBehaviorSanitizer",
+             lambda: Sanitized("debug")),
+    "tsan": ("the same under ThreadSanitizer", lambda: Sanitized("tsan")),
     "fuzz": ("each harness of tests/fuzz under libFuzzer, for THALWEG_FUZZ_SECONDS (60)", Fuzz),
     "fresh": ("make test in a bare Debian 12 made for it", Fresh),
     "lab-tables": ("the measured tables on the lab (hours, and wants a quiet machine)", Tables),
