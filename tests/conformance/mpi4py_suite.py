@@ -159,6 +159,8 @@ def compare(mpi, ranks, algorithm, modules):
         # Over the MPI library an agent needs that thread level.
         wanted = TAKEN if transport != "mpi" or level == "multiple" else {"bcast"}
         expect(ranks == 1 or modules or wanted <= set(chosen), "nothing was taken of", wanted - set(chosen), chosen)
+        expect(ranks == 1 or modules or wanted != TAKEN or
+               any("neighbor" in operation for operation in chosen), "no neighbourhood was served:", chosen)
     else:
         expect(all(name.split(":")[0] == algorithm.split(":")[0].split("(")[0] or "node_leader" in name
                    for name in chosen), "another algorithm ran:", chosen)
