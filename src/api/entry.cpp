@@ -150,8 +150,8 @@ static int self_deleted(MPI_Comm, int, void*, void*) try {
 // Nothing of ours may throw into the program's C or Fortran.
 void thalweg_entry_initialized(void (*finalizing)(void)) try {
     note_origin();
-    make_ready_to_be_unwound();
     World::agree();
+    make_ready_to_be_unwound();
     if (const World* const world = World::get()) {
         Attendance::agree(*world);
         finalize_unasked = finalizing;

@@ -116,9 +116,21 @@ class Docs:
                 if not (page.parent / target.split("#")[0]).exists():
                     self.errors.append(f"{name}: broken link {target}")
 
+    def decisions(self, pages):
+        """A decision's number is its file's, and nobody else's."""
+        owners = {}
+        for page in sorted(pages):
+            number = page.name[:4]
+            other = owners.setdefault(number, page.name)
+            if other != page.name:
+                self.errors.append(f"{page.name}: the number {number} is that of {other}")
+            if not page.read_text().startswith(f"# {int(number)}. "):
+                self.errors.append(f"{page.name}: its title does not begin with # {int(number)}.")
+
 
 def check(root, build):
     docs = Docs(root, build)
+    docs.decisions((root / "docs/decisions").glob("[0-9]*.md"))
     pages = sorted(root.glob("*.md")) + sorted((root / "docs").rglob("*.md"))
     for page in pages:
         docs.page(page)

@@ -90,6 +90,15 @@ class Docs(Tree):
         self.assertIn("broken link", self.found("[a](gone.md)\n```sh\nmake test\n```\n"))
         self.assertIn("nothing checked", self.found("hello\n"))
 
+    def test_decisions(self):
+        page = "`scripts/one`\n```sh\nmake test\n```\n"
+        self.write("docs/decisions/0007-one.md", "# 7. One\n")
+        self.assertEqual(self.found(page), "")
+        self.write("docs/decisions/0007-two.md", "# 7. Two\n")
+        self.assertIn("is that of 0007-one.md", self.found(page))
+        self.write("docs/decisions/0007-two.md", "# 8. Two\n")
+        self.assertIn("does not begin with # 7.", self.found(page))
+
 
 class PreloadObjects(Tree):
     def library(self, name, source, *flags):
