@@ -7,9 +7,9 @@
 //
 //   bell ──> look at every channel with something pending, unless a thread of the program leads it
 //              something moved: look again
-//              nothing pending, or only what somebody is expected to wait for: sleep on the bell (and an alarm)
-//              wake-ups were useless: sleep by the clock until the next message is near
-//              else: arm the transports, sleep on their descriptors
+//              nothing pending, or only what somebody is expected to wait for: sleep on the bell (and an
+//              alarm) wake-ups were useless: sleep by the clock until the next message is near else: arm the
+//              transports, sleep on their descriptors
 #pragma once
 
 #include <pthread.h>

@@ -62,9 +62,9 @@ struct Selector::Impl {
     std::uint64_t native_below = 0;
 
     // Between single ranks nothing is gained from small messages that travel together: under MPICH 5.0.2 and
-    // Open MPI 5.0.11 planned alltoalls between 4 hosts took 1.2 to 2.0 times as long as the native call up to
-    // 4 KiB per pair, and 1.1 and 0.6 at 8 KiB; under MPICH 1.05 times up to 4 KiB where nobody is woken for
-    // them (engine/driven.h).
+    // Open MPI 5.0.11 planned alltoalls between 4 hosts took 1.2 to 2.0 times as long as the native call up
+    // to 4 KiB per pair, and 1.1 and 0.6 at 8 KiB; under MPICH 1.05 times up to 4 KiB where nobody is woken
+    // for them (engine/driven.h).
     std::uint64_t small() const {
         const std::uint64_t usual = small_bytes(collective, selection.overlapped);
         const bool alone = collective == Collective::alltoallv && topology.max_ranks_per_node() <= 1;
