@@ -112,11 +112,11 @@ OverlapCall OverlapDriver::call(std::size_t column, Compute* compute, double amo
             PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
             ++mine.tests;
         };
-    PMPI_Barrier(session_.control);
+    session_.meet_asleep();
     const ProcessClocks clocks_before = read_process_clocks();
     const double softirq_before = read_softirq_seconds();
     const LinkCounters crossed_before = session_.links.read();
-    const double instant = session_.agree_on_start();
+    const double instant = session_.agree_on_start_asleep();
     session_.await(instant);
     const double began = now();
     begin(column, request);
@@ -147,7 +147,7 @@ OverlapCall OverlapDriver::call(std::size_t column, Compute* compute, double amo
         mine.wrong = static_cast<double>(case_.check(exchange_, seed_));
     }
     // What is still on its way to another rank's host belongs to this call.
-    PMPI_Barrier(session_.control);
+    session_.meet_asleep();
     const LinkCounters crossed = session_.links.read() - crossed_before;
     mine.tx_bytes = static_cast<double>(crossed.tx_bytes);
     mine.crossed = static_cast<double>(crossed.tx_bytes + crossed.rx_bytes);

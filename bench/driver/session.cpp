@@ -89,11 +89,20 @@ double Session::agree_on_start() {
     return instant;
 }
 
-double Session::agree_on_start_asleep() {
-    if (spins || !shared_clock) return agree_on_start();
+void Session::meet_asleep() {
+    if (spins) {
+        PMPI_Barrier(control);
+        return;
+    }
     MPI_Request request;
     PMPI_Ibarrier(control, &request);
     nap_until_complete(request);
+}
+
+double Session::agree_on_start_asleep() {
+    if (spins || !shared_clock) return agree_on_start();
+    meet_asleep();
+    MPI_Request request;
     double own = now() + sleepers_margin_seconds, instant = 0;
     PMPI_Iallreduce(&own, &instant, 1, MPI_DOUBLE, MPI_MAX, control, &request);
     nap_until_complete(request);

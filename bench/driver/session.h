@@ -35,6 +35,9 @@ class Session {
     // nap meanwhile. Ranks that poll keep the core from the ones that they wait for, and the agreement would
     // arrive after its instant.
     double agree_on_start_asleep();
+    // A barrier in which those that came early nap, where ranks share cores: what they wait for may be a
+    // measured call that has not ended on the other ranks.
+    void meet_asleep();
     // Sleeps until the instant; awake where each rank has a core. Without a shared clock a barrier takes the
     // place of the instant.
     void await(double instant);

@@ -200,7 +200,7 @@ std::string format_halo_points(const std::vector<HaloLine>& lines, bool markdown
              extents_text(line.grid.cells), fmt::format("{}", line.grid.points()),
              bytes_text(whole(line.largest_bytes)), bytes_text(whole(line.link_bytes)),
              bytes_text(whole(line.inside_bytes)), bytes_text(whole(line.packed_bytes)),
-             bytes_text(whole(line.copied_bytes_per_s)), time_text(line.limits.wire_s),
+             fmt::format("{:.1f} GB", line.copied_bytes_per_s / 1e9), time_text(line.limits.wire_s),
              time_text(line.limits.copies_s), time_text(line.limits.cpu_s), std::string(mix_of(line.limits)),
              line.noise > 0 ? fmt::format("{:.2f}", line.noise) : "-"});
     }
