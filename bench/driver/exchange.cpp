@@ -122,7 +122,7 @@ std::uint64_t ExchangeDriver::count_wrong_words() const {
 
 // Seconds from the agreed instant to the last rank's return.
 double ExchangeDriver::timed(const std::function<int()>& what, Series* series) {
-    const double instant = session_.agree_on_start();
+    const double instant = session_.agree_on_start_asleep();
     session_.await(instant);
     const double began = now();
     if (what() != MPI_SUCCESS) die("the call failed");
@@ -130,6 +130,7 @@ double ExchangeDriver::timed(const std::function<int()>& what, Series* series) {
     double mine[2] = {ended - (session_.shared_clock ? instant : began),
                       session_.shared_clock ? began - instant : 0.0},
            most[2];
+    session_.meet_asleep();
     PMPI_Allreduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, session_.control);
     if (series != nullptr) series->late_samples += most[1] > Session::late_seconds;
     return most[0];

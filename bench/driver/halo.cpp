@@ -69,6 +69,7 @@ double HaloDriver::timed(const std::function<int()>& what, Series* series) {
     double mine[2] = {ended - (session_.shared_clock ? instant : began),
                       session_.shared_clock ? began - instant : 0.0},
            most[2];
+    session_.meet_asleep();
     PMPI_Allreduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, session_.control);
     if (series != nullptr) series->late_samples += most[1] > Session::late_seconds;
     return most[0];
