@@ -198,9 +198,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sim", required=True, help="the program thalweg-sim")
     parser.add_argument("--out", default=ROOT / "sim/results", type=pathlib.Path, help="a folder")
-    parser.add_argument("tables", nargs="*", choices=[*TABLES, []], default=list(TABLES))
+    parser.add_argument("tables", nargs="*", metavar="TABLE",
+                        help=f"of {', '.join(TABLES)}; all where none is named")
     arguments = parser.parse_args()
     for name in arguments.tables:
+        if name not in TABLES:
+            parser.error(f"there is no table {name}; there are {', '.join(TABLES)}")
+    for name in arguments.tables or TABLES:
         lines = [json.dumps(row) for row in TABLES[name](arguments.sim, ROOT / "bench/results")]
         (arguments.out / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
         print(f"{name}: {len(lines)} points")
