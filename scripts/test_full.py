@@ -8,6 +8,8 @@ bench/results/test-full.log (test_full_log.py), which is kept with the results.
     test-full JOB...                only these; --list shows them
     test-full --only REGEX JOB      only parts whose name matches
     test-full --limit SECONDS       begins no part after that time: what is left waits for the next call
+    test-full --parallel N          tests of `full` side by side, as ctest would begin them with N (twice the cores, as
+                                    `make test`). What failed beside others is repeated alone; the log says that it did
     test-full --since COMMIT        what passed on COMMIT or later counts as well; the log says which commit it was
     test-full --show                writes the log anew and prints its summary, without running anything
 
@@ -15,6 +17,7 @@ Exit status: 0 all passed or skipped, 1 something failed (the rest still ran), 2
 or by a signal, with parts left.
 """
 import argparse
+import concurrent.futures
 import fcntl
 import json
 import os
@@ -24,75 +27,17 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import test_full_log
+from test_full_commands import Ended, run, running, text_of
 
 SKIPPED = 77
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CTEST = ROOT / ".venv/bin/ctest"
 OUTPUTS = pathlib.Path(".setup/test-full")
 SET_UP = "set-up and build"
-
-
-class Ended(Exception):
-    """A command did not end well."""
-
-    def __init__(self, status):
-        super().__init__(f"exit {status}")
-        self.status = status
-
-
-def below(process):
-    """The processes that a process started, and theirs; also those in sessions of their own."""
-    parents = {}
-    for entry in pathlib.Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit():
-                parent = int((entry / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
-                parents.setdefault(parent, []).append(int(entry.name))
-        except OSError:
-            pass  # it has just ended
-    found, todo = [], [process]
-    while todo:
-        children = parents.get(todo.pop(), [])
-        found += children
-        todo += children
-    return found
-
-
-def stop(child):
-    """Ends a command with all that it started: at first so that launchers can end their ranks."""
-    started = [child.pid, *below(child.pid)]
-    for kind, patience in ((signal.SIGTERM, 5), (signal.SIGKILL, 5)):
-        for process in started:
-            try:
-                os.kill(process, kind)
-            except ProcessLookupError:
-                pass
-        deadline = time.monotonic() + patience
-        while time.monotonic() < deadline and any(os.path.exists(f"/proc/{process}") for process in started):
-            child.poll()
-            time.sleep(0.05)
-
-
-def run(command, output, **more):
-    """Runs a command with what it says appended to a file. What it started goes with it when this run is cut off."""
-    environment = dict(os.environ, **more)
-    with open(output, "ab") as file:
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
-                                 env=environment, start_new_session=True)
-        try:
-            status = child.wait()
-        except BaseException:
-            stop(child)
-            raise
-    if status:
-        raise Ended(status if status > 0 else 128 - status)
-
-
-def text_of(output):
-    return pathlib.Path(output).read_text(encoding="utf-8", errors="replace") if os.path.exists(output) else ""
 
 
 class Whole:
@@ -110,7 +55,7 @@ class Whole:
 
 
 def tests_of(folder, output, *filters):
-    """(name, command) of ctest's tests."""
+    """ctest's tests, as it lists them."""
     listing = OUTPUTS / "listing"
     listing.unlink(missing_ok=True)
     run([CTEST, "--test-dir", folder, "--show-only=json-v1", *filters], listing)
@@ -120,12 +65,18 @@ def tests_of(folder, output, *filters):
     except ValueError:
         pathlib.Path(output).write_text(shown, encoding="utf-8")
         raise Ended(1) from None
-    return [(test["name"], test.get("command", [])) for test in tests]
+    return tests
+
+
+def share_of(test):
+    """How many of ctest's processors a test is to have; None: all of them, nothing may run beside it."""
+    properties = {each["name"]: each["value"] for each in test.get("properties", [])}
+    return None if properties.get("RUN_SERIAL") else int(properties.get("PROCESSORS", 1))
 
 
 def run_tests(folder, names, output, prefix=(), parallel=1, **environment):
     """Runs the named tests; what the log says of them. A single test that could not run here is skipped."""
-    chosen = OUTPUTS / "chosen"
+    chosen = output.with_suffix(".chosen")
     chosen.write_text("\n".join(names) + "\n", encoding="utf-8")
     verbose = "--verbose" if len(names) == 1 else "--output-on-failure"
     run([*prefix, CTEST, "--test-dir", folder, "--tests-from-file", chosen.resolve(), verbose, "--no-tests=error",
@@ -137,16 +88,16 @@ def run_tests(folder, names, output, prefix=(), parallel=1, **environment):
 
 
 class Labelled:
-    """The tests that carry the label `full`, one by one: matrices and soaks."""
+    """The tests that carry the label `full`, each a part of its own: matrices and soaks."""
 
     def parts(self, output):
         run(["scripts/build", "release"], output)
-        names = [name for name, _ in tests_of("build", output, "--label-regex", "^full$")]
-        if not names:
+        self.shares = {test["name"]: share_of(test) for test in tests_of("build", output, "--label-regex", "^full$")}
+        if not self.shares:
             with open(output, "a", encoding="utf-8") as file:
                 file.write("no test is labelled full\n")
             raise Ended(SKIPPED)
-        return names
+        return list(self.shares)
 
     def run(self, part, output):
         return run_tests("build", [part], output)
@@ -166,7 +117,8 @@ class Sanitized:
     def build(self, programs, output):
         """Builds test programs, and finds their suites."""
         run([*self.plain, "scripts/build", self.preset, *programs], output)
-        for name, command in tests_of(self.folder, output, "--label-regex", "^(unit|sanitized)$"):
+        for test in tests_of(self.folder, output, "--label-regex", "^(unit|sanitized)$"):
+            name, command = test["name"], test.get("command", [])
             found = [match[1] for word in command if (match := re.search(r"/bin/((?:test|fuzz)_\w+)", word))]
             program = found[0] if found else ""
             if program in programs:
@@ -263,9 +215,11 @@ JOBS = {
 class Runner:
     def __init__(self, options):
         self.since, self.limit, self.only = options.since, options.limit, re.compile(options.only or "")
+        self.processors = options.parallel
         self.begun = time.monotonic()
         self.tree = test_full_log.Tree()
         self.log = test_full_log.Log(pathlib.Path("bench/results/test-full.log"), JOBS, self.tree)
+        self.lock = threading.Lock()  # of the log, and of what is printed
         self.failed, self.left = [], []
 
     def late(self):
@@ -276,7 +230,8 @@ class Runner:
         output = OUTPUTS / job / (re.sub(r"[^A-Za-z0-9_.-]", "_", part) + ".output")
         output.parent.mkdir(parents=True, exist_ok=True)
         output.unlink(missing_ok=True)
-        self.tree = self.log.tree = test_full_log.Tree()
+        with self.lock:
+            tree = self.tree = self.log.tree = test_full_log.Tree()
         start, result, note, excerpt = time.monotonic(), None, "", []
         try:
             result = work(output)
@@ -290,12 +245,51 @@ class Runner:
             else:
                 excerpt = [re.sub(r"[^\x20-\x7e]", "?", at_home(line))[:200] for line in said[-30:]]
         if part != SET_UP or verdict != "passed":
-            self.log.put(job, part, verdict, time.monotonic() - start, note, excerpt)
-            print(f"{job}: {verdict}, {time.monotonic() - start:.0f} s: {part}{' (' + note + ')' if note else ''}",
-                  flush=True)
-            if excerpt:
-                print("\n".join(test_full_log.EXCERPT + line for line in excerpt), flush=True)
+            seconds = time.monotonic() - start
+            with self.lock:
+                self.log.put(job, part, tree, verdict, seconds, note, excerpt)
+                print(f"{job}: {verdict}, {seconds:.0f} s: {part}{' (' + note + ')' if note else ''}", flush=True)
+                if excerpt:
+                    print("\n".join(test_full_log.EXCERPT + line for line in excerpt), flush=True)
         return verdict, result
+
+    def side_by_side(self, job, work, parts):
+        """Attempts parts in their order, as many at a time as their shares allow. What failed beside others is repeated
+        alone, behind them. Returns whether any is left for the next call."""
+        shares, waiting, again = getattr(work, "shares", dict.fromkeys(parts)), list(parts), []
+        going, beside = {}, set()
+
+        def share(part):
+            own = shares.get(part)
+            return self.processors if own is None else min(own, self.processors)
+
+        def fits():
+            return not going or waiting and sum(map(share, going.values())) + share(waiting[0]) <= self.processors
+
+        pool = concurrent.futures.ThreadPoolExecutor(self.processors)
+        try:
+            while going or (waiting or again) and not self.late():
+                while (waiting or again) and not self.late() and fits():
+                    part = (waiting or again).pop(0)
+                    going[pool.submit(self.attempt, job, part, lambda output, part=part: work.run(part, output))] = part
+                    if len(going) > 1:
+                        beside.update(going.values())
+                for future in concurrent.futures.wait(going, return_when=concurrent.futures.FIRST_COMPLETED).done:
+                    part = going.pop(future)
+                    failed = future.result()[0].startswith("FAILED")
+                    if failed and part in beside:
+                        beside.remove(part)
+                        again.append(part)
+                    elif failed and job not in self.failed:
+                        self.failed.append(job)
+        except BaseException:
+            running.stop()
+            raise
+        finally:
+            pool.shutdown()
+        if again and job not in self.failed:
+            self.failed.append(job)
+        return bool(waiting or again)
 
     def job(self, name):
         known = self.log.of(name)
@@ -318,13 +312,11 @@ class Runner:
         known = self.log.of(name)
         wanted = [part for part in known if self.only.search(part) and not self.done(known[part])]
         print(f"test-full: {name}, {len(wanted)} of {len(known)} parts to run", flush=True)
-        for part in sorted(wanted, key=lambda part: self.tree.counts(known[part], self.since)):
-            if self.late():
-                self.left.append(name)
-                break
-            verdict, _ = self.attempt(name, part, lambda output, part=part: work.run(part, output))
-            if verdict.startswith("FAILED") and name not in self.failed:
-                self.failed.append(name)
+        # Those that have not run yet first; what runs alone behind what does not.
+        shares = getattr(work, "shares", {})
+        wanted.sort(key=lambda part: (self.tree.counts(known[part], self.since), shares.get(part) is None))
+        if self.side_by_side(name, work, wanted):
+            self.left.append(name)
         print(f"test-full: {name}: {self.log.summary(name)}", flush=True)
 
     def done(self, part):
@@ -360,6 +352,7 @@ def main():
     parser.add_argument("--only", metavar="REGEX")
     parser.add_argument("--limit", type=float, metavar="SECONDS")
     parser.add_argument("--since", metavar="COMMIT")
+    parser.add_argument("--parallel", type=int, metavar="N", default=2 * len(os.sched_getaffinity(0)))
     options = parser.parse_args()
     os.chdir(ROOT)
     if options.list:
@@ -368,6 +361,8 @@ def main():
     for name in options.jobs:
         if name not in JOBS:
             parser.error(f"no job {name}; see test-full --list")
+    if options.parallel < 1:
+        parser.error("--parallel wants a number of processors, 1 or more")
     if options.since:
         options.since = test_full_log.git("rev-parse", "--verify", options.since + "^{commit}").strip()
     signal.signal(signal.SIGTERM, cut_off)

@@ -137,21 +137,21 @@ class Log:
         known = self.of(job)
         self.parts[job] = {name: known.get(name, Part(NOT_RUN)) for name in names}
 
-    def put(self, job, name, verdict, seconds, note="", excerpt=()):
-        """What became of a part on the files that were there before it. Where they changed meanwhile, nobody knows what
-        it was run on: that is said, and never counts."""
+    def put(self, job, name, tree, verdict, seconds, note="", excerpt=()):
+        """What became of a part on the files that were there before it, `tree`. Where they changed meanwhile, nobody
+        knows what it was run on: that is said, and never counts."""
         known = self.of(job)
         before = known.get(name)
         # What passed only after it had failed on the same files says so.
         failures = 0
-        if before and before.verdict != NOT_RUN and self.tree.counts(before, None):
+        if before and before.verdict != NOT_RUN and tree.counts(before, None):
             match = re.search(r"failed (\d+) times? before", before.note)
             failures = (int(match[1]) if match else 0) + before.verdict.startswith("FAILED")
         if failures:
             note = f"{note}{', ' if note else ''}failed {failures} time{'s' * (failures > 1)} before"
-        state = self.tree.state
+        state = tree.state
         if Tree().state != state:
-            state, note = self.tree.head + "+changing", f"{note}{', ' if note else ''}files changed while it ran"
+            state, note = tree.head + "+changing", f"{note}{', ' if note else ''}files changed while it ran"
         known[name] = Part(verdict, state, datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%MZ"),
                            seconds, re.sub(r"\s+", " ", note), tuple(excerpt))
         self.write()

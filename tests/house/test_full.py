@@ -18,7 +18,7 @@ class Checkout:
     def __init__(self, root, folder):
         self.tree = folder
         (folder / "scripts").mkdir()
-        for name in ("test-full", "test_full.py", "test_full_log.py"):
+        for name in ("test-full", "test_full.py", "test_full_commands.py", "test_full_log.py"):
             shutil.copy(root / "scripts" / name, folder / "scripts" / name)
         (folder / ".gitignore").write_text("/.setup/\n/.venv/\n/runs\n/build*\n")
         (folder / ".venv/bin").mkdir(parents=True)
@@ -38,8 +38,9 @@ class Checkout:
         path.chmod(0o755)
 
     # Of ctest, no more than lists the named tests and runs what is told for each of those in a file.
-    def ctest(self, names, **does):
-        listing = json.dumps({"tests": [{"name": name, "command": [f"/bin/test_{name}"]} for name in names]})
+    def ctest(self, names, serial=(), **does):
+        listing = json.dumps({"tests": [{"name": name, "command": [f"/bin/test_{name}"], "properties": [
+            {"name": "PROCESSORS", "value": 2}, {"name": "RUN_SERIAL", "value": name in serial}]} for name in names]})
         cases = "".join(f"{name}) {what};;" for name, what in does.items())
         path = self.tree / ".venv/bin/ctest"
         path.write_text(f"""#!/bin/sh
@@ -129,13 +130,13 @@ def pieces(checkout):
     """Tests one by one: a run that is cut off goes on; the parts' commits stand beside them."""
     checkout.ctest(["first", "second", "third"], first="sleep 0.6", second="exit 8", third="echo 1: x; exit 77")
     checkout.commit("Tests")
-    old = checkout.head()
-    cut = checkout.full("--limit", "0.5", "full")
+    old, one = checkout.head(), ("--parallel", "1")
+    cut = checkout.full("--limit", "0.5", *one, "full")
     expect(cut.returncode == 3 and "more to run: full" in cut.stderr, "a limit ends it with its own status", cut.stderr)
     expect([checkout.runs(name) for name in ("first", "second")] == [1, 0], "the running part is completed", cut.stdout)
     expect("full        not complete: 1 of 3 passed, 2 not run" in checkout.log(), "the log does not call it passed",
            checkout.log())
-    rest = checkout.full("full")
+    rest = checkout.full(*one, "full")
     expect(rest.returncode == 1 and [checkout.runs(name) for name in ("first", "second", "third")] == [1, 1, 1],
            "it goes on where it was", rest.stdout)
     expect("full        FAILED: 1 of 3 passed, 1 failed, 1 skipped" in checkout.log(), "each verdict is counted",
@@ -145,14 +146,14 @@ def pieces(checkout):
     (checkout.tree / "source").write_text("changed\n")
     checkout.commit("Change")
     checkout.ctest(["first", "second", "third"])
-    checkout.full("--since", old, "full")
+    checkout.full("--since", old, *one, "full")
     expect([checkout.runs(name) for name in ("first", "second", "third")] == [1, 2, 2], "older passes count if told",
            checkout.log())
     expect([checkout.line(name)[1] for name in ("first", "second")] == [old, checkout.head()], "each with its commit",
            checkout.log())
     expect(f"2 commits, {checkout.head()} (newest) to {old} (1 behind)" in checkout.log(), "and how old that is",
            checkout.log())
-    checkout.full("--only", "^(first|second)$", "full")
+    checkout.full("--only", "^(first|second)$", *one, "full")
     expect([checkout.runs(name) for name in ("first", "second", "third")] == [2, 2, 2],
            "by default only what passed with these files does", checkout.log())
 
@@ -160,18 +161,39 @@ def pieces(checkout):
     checkout.ctest(["first"], first="echo more >>source")
     (checkout.tree / "source").write_text("changed once more\n")
     for _ in range(2):
-        checkout.full("full")
+        checkout.full(*one, "full")
     expect(checkout.line("first")[1].endswith("+changing") and checkout.runs("first") == 4,
            "what was edited meanwhile never counts", checkout.log())
 
     # What passes after it has failed on the same files is not told as if it always had.
     (checkout.tree / "source").write_text("changed again\n")
     checkout.ctest(["first", "fourth"], fourth="exit 1")
-    checkout.full("full")
+    checkout.full(*one, "full")
     expect(not checkout.line("third"), "tests that are no more are forgotten", checkout.log())
     checkout.ctest(["first", "fourth"])
-    checkout.full("full")
+    checkout.full(*one, "full")
     expect(checkout.line("fourth")[5] == "failed 1 time before", "a failure before is kept in sight", checkout.log())
+
+
+def beside(checkout):
+    """Tests side by side, as many as their processors allow; what fails in company is repeated alone."""
+    names = ["timed", "first", "second", "third"]
+    # Each says who is there when it begins; the second waits for the first, and will not have it beside it.
+    says = "echo $name: $(ls | sed -n s/^runs-//p) >>seen; touch runs-$name; "
+    ends = "; rm runs-$name"
+    checkout.ctest(names, serial=("timed",), timed=says + "sleep 0.1" + ends, first=says + "sleep 1" + ends,
+                   second=says + "sleep 0.3; there=$(ls | sed -n s/^runs-first//p | wc -l)" + ends + "; [ $there = 0 ] || exit 8",
+                   third=says + "sleep 0.1" + ends)
+    (checkout.tree / ".gitignore").open("a").write("/seen\n/runs-*\n")
+    checkout.commit("Tests")
+    done = checkout.full("--parallel", "4", "full")
+    seen = (checkout.tree / "seen").read_text().splitlines()
+    expect(done.returncode == 0 and "second:" in seen, "what failed beside others passes alone", done.stdout)
+    expect(any(line in seen for line in ("second: first", "first: second")), "two of two processors each", seen)
+    expect(all(len(line.split()) <= 2 for line in seen), "no more at a time than their processors allow", seen)
+    expect("timed:" in seen, "what measures times runs alone", seen)
+    expect(checkout.line("second")[5] == "failed 1 time before", "that it failed is kept in sight", checkout.log())
+    expect("full        passed: 4 of 4 passed" in checkout.log(), "each has a line of its own", checkout.log())
 
 
 def cut_off(checkout):
@@ -211,7 +233,7 @@ def fuzz(checkout):
 
 
 def main(root):
-    for case in (one_piece, pieces, cut_off, fuzz):
+    for case in (one_piece, pieces, beside, cut_off, fuzz):
         with tempfile.TemporaryDirectory() as folder:
             case(Checkout(root, pathlib.Path(folder)))
     print("test-full: repeats, goes on, skips, fails and logs as it says")
