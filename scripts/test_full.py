@@ -31,7 +31,7 @@ import threading
 import time
 
 import test_full_log
-from test_full_commands import Ended, run, running, text_of
+from test_full_commands import Ended, Processors, run, running, text_of
 
 SKIPPED = 77
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -244,6 +244,8 @@ class Runner:
                 note = at_home(reason(said))
             else:
                 excerpt = [re.sub(r"[^\x20-\x7e]", "?", at_home(line))[:200] for line in said[-30:]]
+        scarce = running.processors.pop(str(output), Processors()).scarce()
+        note = ", ".join(filter(None, (note, scarce)))
         if part != SET_UP or verdict != "passed":
             seconds = time.monotonic() - start
             with self.lock:

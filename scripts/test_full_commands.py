@@ -1,6 +1,9 @@
-"""Commands of the long jobs: run with what they say in a file, several at a time, and ended with all they started."""
+"""Commands of the long jobs: run with what they say in a file, several at a time, and ended with all they started. How
+long their processes had to wait for a processor is looked at while they run: a test that is late because others had the
+machine is no test that hangs."""
 import os
 import pathlib
+import select
 import signal
 import subprocess
 import threading
@@ -52,11 +55,33 @@ def stop(child):
             time.sleep(0.05)
 
 
+class Processors:
+    """What a command and all that it started had of the machine's processors, by threads: seconds of use, and seconds
+    of waiting for one, from Linux's schedstat. What ended between two looks is known from the last of them only."""
+
+    def __init__(self):
+        self.threads = {}
+
+    def look(self, processes):
+        for process in processes:
+            for thread in pathlib.Path(f"/proc/{process}/task").glob("*"):
+                try:
+                    self.threads[thread.name] = [int(word) / 1e9 for word in (thread / "schedstat").read_text().split()[:2]]
+                except (OSError, ValueError):
+                    pass  # it has just ended, or this kernel does not count
+
+    def scarce(self):
+        """The sentence for the log where waiting was most of what they did; otherwise nothing."""
+        used, waited = (sum(times[i] for times in self.threads.values()) for i in (0, 1))
+        return f"had {used:.0f} s of processors, waited {waited:.0f} s for them" if waited > max(used, 5) else ""
+
+
 class Running:
     """The commands that run now, in any thread."""
 
     def __init__(self):
         self.lock, self.children, self.stopping = threading.Lock(), set(), False
+        self.processors = {}  # by the file of what they say
 
     def start(self, command, **options):
         with self.lock:
@@ -66,8 +91,16 @@ class Running:
             self.children.add(child)
             return child
 
-    def wait(self, child):
+    def wait(self, child, output):
+        seen = self.processors.setdefault(str(output), Processors())
         try:
+            # Looks become rarer: they must not be what disturbs a test that measures. A descriptor, because Popen.wait()
+            # with a time asks twenty times a second.
+            with os.fdopen(os.pidfd_open(child.pid)) as ended:
+                pause = 2.0
+                while not select.select([ended], [], [], pause)[0]:
+                    seen.look([child.pid, *below(child.pid)])
+                    pause = min(2 * pause, 32)
             status = child.wait()
         except BaseException:
             stop(child)
@@ -95,7 +128,7 @@ def run(command, output, **more):
     environment = dict(os.environ, **more)
     with open(output, "ab") as file:
         status = running.wait(running.start(command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
-                                            env=environment))
+                                            env=environment), output)
     if status:
         raise Ended(status if status > 0 else 128 - status)
 

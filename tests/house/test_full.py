@@ -197,6 +197,33 @@ def beside(checkout):
     expect("full        passed: 4 of 4 passed" in checkout.log(), "each has a line of its own", checkout.log())
 
 
+def scarce(checkout):
+    """How long processes waited for a processor is seen, and said where it was most of what they did."""
+    sys.path.insert(0, str(checkout.tree / "scripts"))
+    from test_full_commands import Processors
+    own = pathlib.Path("/proc/self/schedstat")
+    if not own.exists() or own.read_text().startswith("0 "):
+        return  # this kernel does not count
+    one = min(os.sched_getaffinity(0))
+    rivals = [subprocess.Popen([sys.executable, "-c", f"import os; os.sched_setaffinity(0, {{{one}}})\nwhile True: pass"])
+              for _ in range(2)]
+    seen = Processors()
+    for _ in range(100):
+        time.sleep(0.1)
+        seen.look([rival.pid for rival in rivals])
+        if seen.threads and all(min(times) > 0.02 for times in seen.threads.values()):
+            break
+    for rival in rivals:
+        rival.kill()
+        rival.wait()
+    expect(len(seen.threads) == 2 and all(min(times) > 0.02 for times in seen.threads.values()),
+           "two that share a processor both use it and wait for it", seen.threads)
+    seen.threads = {"1": [2.0, 400.0], "2": [1.0, 71.0]}
+    expect(seen.scarce() == "had 3 s of processors, waited 471 s for them", "what waited most says so", seen.scarce())
+    seen.threads = {"1": [500.0, 400.0]}
+    expect(seen.scarce() == "", "what ran most does not", seen.scarce())
+
+
 def cut_off(checkout):
     """A run that is killed leaves what had passed, and nothing that it started."""
     checkout.ctest(["first", "second"], second="setsid sleep 50 & echo $! >>runs; wait")
@@ -234,7 +261,7 @@ def fuzz(checkout):
 
 
 def main(root):
-    for case in (one_piece, pieces, beside, cut_off, fuzz):
+    for case in (one_piece, pieces, beside, scarce, cut_off, fuzz):
         with tempfile.TemporaryDirectory() as folder:
             case(Checkout(root, pathlib.Path(folder)))
     print("test-full: repeats, goes on, skips, fails and logs as it says")
