@@ -318,7 +318,7 @@ TEST(Document, OneHostAndShortCallsHaveSectionsOfTheirOwn) {
         rows.back().calls = {{"count", 1000}, {"median_ns", 1000}, {"p99_ns", 1500}};
     }
     const std::string text = document(rows);
-    EXPECT_EQ(text.find("## Summary"), std::string::npos) << text;
+    EXPECT_EQ(text.find("## Broadcast between hosts"), std::string::npos) << text;
     const auto one = text.find("## One host"), table = text.find("### mpich\n"),
                small = text.find("### mpich, short calls");
     ASSERT_NE(one, std::string::npos) << text;

@@ -93,13 +93,21 @@ std::string minima(const std::vector<Series>& side) {
     return text;
 }
 
+}  // namespace
+
 std::string app_name(const std::string& app) {
     std::string text = app;
     std::replace(text.begin(), text.end(), '_', ' ');
     return text;
 }
 
-}  // namespace
+std::vector<VersionRatio> version_ratios(const AppLine& line) {
+    std::vector<VersionRatio> ratios;
+    for (const Series& native : line.native)
+        if (const Series* ours = find(line.ours, native.version); ours != nullptr && !native.samples.empty())
+            ratios.push_back({native.version, ratio_of_medians(totals(ours), totals(&native))});
+    return ratios;
+}
 
 std::string app_column(const std::string& side, const std::string& version) { return side + "/" + version; }
 

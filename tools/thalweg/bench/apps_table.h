@@ -42,6 +42,16 @@ struct AppFigures {
 };
 AppFigures figures(const AppLine& line);
 
+// Each version that was measured on both sides: Thalweg's total over native's.
+struct VersionRatio {
+    std::string version;
+    Ratio ratio;
+};
+std::vector<VersionRatio> version_ratios(const AppLine& line);
+
+// "radix sort".
+std::string app_name(const std::string& app);
+
 // The target for the hidden part of what could be hidden.
 constexpr double hidden_target = 0.90;
 

@@ -9,6 +9,7 @@
 #include "bench/apps_table.h"
 #include "bench/columns.h"
 #include "bench/exchange_table.h"
+#include "bench/glance.h"
 #include "bench/halo_table.h"
 #include "bench/overlap_table.h"
 #include "bench/rings.h"
@@ -19,22 +20,27 @@
 namespace thalweg::bench {
 namespace {
 
-constexpr const char* heading = R"(# Measurements
+constexpr const char* begin = R"(# Measurements
 
 Made by `thalweg bench document` from the result files in `bench/results`; do not edit. `scripts/lab-tables` measures.
-
 The lab is an emulated cluster in slow motion on one machine ([lab.md](lab.md)): every host has one link of the rate
-given, in each direction. **limit** is the time the wire needs at least: the bytes beyond the shaper's burst at the
-measured payload rate of a plain TCP stream, plus one latency. **native** is the MPI's default, **best native** the
-fastest of everything that MPI can be told to use, measured in turns with Thalweg in one launch. **speed-up** is
-native / Thalweg. **algorithm x waiting** splits it where the native default's algorithm exists as a schedule of ours:
-that schedule on our engine / Thalweg's choice, times native / that schedule. What the default ran is told by its
-traffic: a native algorithm and a schedule of ours whose bytes on the busiest link and on all links agree with the
-default's within 4 %, and of several the native that is nearest in time; *no twin*: none was measured. **A/A** is
-native against itself: what this machine can resolve. *Not slower*: the ratio of medians is at most 1.03, or its 95 %
-interval includes 1.00 and ends at or below 1.10. **link bytes**: the kernel's interface counters against what the
-schedule says must cross. *screened*: only the first look was taken, with few samples. Times are medians; the time of
-a call is that of the last rank to return. Every byte of every call was checked.
+given, in each direction. Times are medians; the time of a call is that of the last rank to return. Every byte of every
+call was checked.
+)";
+
+constexpr const char* legend = R"(
+## How to read the tables
+
+**limit** is the time the wire needs at least: the bytes beyond the shaper's burst at the measured payload rate of a
+plain TCP stream, plus one latency. **native** is the MPI's default, **best native** the fastest of everything that MPI
+can be told to use, measured in turns with Thalweg in one launch. **speed-up** is native / Thalweg. **algorithm x
+waiting** splits it where the native default's algorithm exists as a schedule of ours: that schedule on our engine /
+Thalweg's choice, times native / that schedule. What the default ran is told by its traffic: a native algorithm and a
+schedule of ours whose bytes on the busiest link and on all links agree with the default's within 4 %, and of several
+the native that is nearest in time; *no twin*: none was measured. **A/A** is native against itself: what this machine
+can resolve. *Not slower*: the ratio of medians is at most 1.03, or its 95 % interval includes 1.00 and ends at or below
+1.10; *slower*: the interval lies above 1.00; *undecided*: anything else. **link bytes**: the kernel's interface
+counters against what the schedule says must cross. *screened*: only the first look was taken, with few samples.
 )";
 
 constexpr const char* blocking_text = R"(
@@ -240,10 +246,11 @@ std::string document(const std::vector<Row>& rows) {
             (row.context.value("rate", "").empty() ? on_one_host : in_lab)[mpi].push_back(row);
         }
     }
-    std::string text = heading;
+    std::string text = begin + glance_section(rows) + legend;
     if (const Section lab = section(in_lab, "##"); !lab.summary.empty())
         text += fmt::format(
-                    "\n## Summary\n\nGeometric means over the points of all shapes; **algorithm**: its share "
+                    "\n## Broadcast between hosts\n\nGeometric means over the points of all shapes; "
+                    "**algorithm**: its share "
                     "of the "
                     "gain at the points that have a twin. Wrong words received: {}.\n\n{}",
                     wrong, lab.summary) +

@@ -30,6 +30,22 @@ std::string machine() {
     return uname(&system) == 0 ? fmt::format("{}, {} {}", model, system.sysname, system.release) : model;
 }
 
+// The newest row of each, in the order in which they were measured.
+std::vector<const Row*> newest_waiters(const std::vector<Row>& rows) {
+    std::vector<const Row*> shown;
+    for (const auto& row : rows) {
+        if (row.phase != waiters_phase) continue;
+        const auto known = std::find_if(shown.begin(), shown.end(),
+                                        [&](const Row* each) { return each->column == row.column; });
+        if (known == shown.end()) {
+            shown.push_back(&row);
+        } else if (row.launch >= (*known)->launch) {
+            *known = &row;
+        }
+    }
+    return shown;
+}
+
 }  // namespace
 
 int run_waiters(const WaitersRequest& request) {
@@ -77,17 +93,7 @@ int run_waiters(const WaitersRequest& request) {
 }
 
 std::string format_waiters(const std::vector<Row>& rows, bool markdown) {
-    std::vector<const Row*> shown;  // in the order in which they were measured
-    for (const auto& row : rows) {
-        if (row.phase != waiters_phase) continue;
-        const auto known = std::find_if(shown.begin(), shown.end(),
-                                        [&](const Row* each) { return each->column == row.column; });
-        if (known == shown.end()) {
-            shown.push_back(&row);
-        } else if (row.launch >= (*known)->launch) {
-            *known = &row;
-        }
-    }
+    const std::vector<const Row*> shown = newest_waiters(rows);
     if (shown.empty()) return "";
     std::vector<std::vector<std::string>> cells{{"way to sleep", "min", "median", "p99", "ringing",
                                                  "ringing p99", "CPU while asleep", "samples",
@@ -108,6 +114,15 @@ std::string format_waiters(const std::vector<Row>& rows, bool markdown) {
                          fmt::format("{}", seen.at("samples").get<std::uint64_t>()), ""});
     }
     return format_cells(cells, markdown);
+}
+
+std::string ways_not_exercised(const std::vector<Row>& rows) {
+    std::string text;
+    for (const Row* row : newest_waiters(rows))
+        if (!row->waiter.at("exercised").get<bool>())
+            text +=
+                fmt::format("{}{} ({})", text.empty() ? "" : ", ", row->column, row->waiter.value("why", ""));
+    return text;
 }
 
 }  // namespace thalweg::bench

@@ -22,5 +22,7 @@ int run_waiters(const WaitersRequest& request);
 
 // The newest row of each waiter; empty where there is none.
 std::string format_waiters(const std::vector<Row>& rows, bool markdown);
+// "umwait (this CPU has no WAITPKG), ...": those that the newest rows did not exercise; empty where all were.
+std::string ways_not_exercised(const std::vector<Row>& rows);
 
 }  // namespace thalweg::bench

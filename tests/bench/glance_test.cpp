@@ -1,0 +1,120 @@
+// The front of the page of measurements: gains, what is slower, and what was not measured, from the rows
+// alone.
+#include "bench/glance.h"
+
+#include <gtest/gtest.h>
+
+#include "bench/document.h"
+#include "bench/small.h"
+#include "bench/waiters.h"
+
+namespace thalweg::bench {
+namespace {
+
+Row row(const std::string& mpi, const std::string& column, std::uint64_t bytes, std::vector<double> seconds) {
+    Row row;
+    row.context = {{"mpi_name", mpi},
+                   {"shape", "4x2"},
+                   {"rate", "100mbit"},
+                   {"hosts", 4},
+                   {"ranks", 8},
+                   {"settings",
+                    {{"THALWEG_LAB_RATE_BYTES_PER_S", "1048576"},
+                     {"THALWEG_LAB_BURST_BYTES", "0"},
+                     {"THALWEG_LAB_LATENCY_S", "0"}}}};
+    row.collective = "bcast";
+    row.column = column;
+    row.phase = "decide";
+    row.launch = bytes;
+    row.bytes = bytes;
+    row.seconds = std::move(seconds);
+    return row;
+}
+
+constexpr std::uint64_t mib = 1 << 20;
+
+// 4 and 1 times as fast as the default under MPICH; but slower than its ring at 2 MiB.
+std::vector<Row> measured() {
+    return {row("mpich", "native", mib, {4, 4, 4}), row("mpich", "thalweg", mib, {1, 1, 1}),
+            row("mpich", "native", 2 * mib, {3, 3, 3}), row("mpich", "thalweg", 2 * mib, {3, 3, 3}),
+            row("mpich", "native ring", 2 * mib, {2, 2, 2})};
+}
+
+TEST(Glance, APointStandsBesideTheDefaultAndIsDecidedBesideTheBest) {
+    const auto points = glance(measured());
+    ASSERT_EQ(points.size(), 2u);
+    EXPECT_EQ(points[0].operation, "MPI_Bcast");
+    EXPECT_EQ(points[0].where, "1 MiB");
+    EXPECT_DOUBLE_EQ(points[0].ratio.value, 0.25);
+    EXPECT_DOUBLE_EQ(points[0].of_limit, 1);
+    EXPECT_EQ(points[0].decision, Verdict::not_slower);
+    EXPECT_EQ(points[0].than, "");
+    EXPECT_DOUBLE_EQ(points[1].ratio.value, 1);
+    EXPECT_EQ(points[1].decision, Verdict::slower);
+    EXPECT_EQ(points[1].than, "its ring");
+    EXPECT_DOUBLE_EQ(points[1].decided_by.value, 1.5);
+}
+
+TEST(Glance, TheFrontSaysWhatIsFasterWhatIsSlowerAndWhatIsNotThere) {
+    const std::string text = glance_section(measured());
+    EXPECT_NE(text.find("**2.00** (1.00 to 4.00)"), std::string::npos) << text;
+    EXPECT_NE(text.find("1.25, worst 1.50"), std::string::npos) << text;
+    EXPECT_NE(text.find("2 MiB: 1.500 of its ring"), std::string::npos) << text;
+    EXPECT_NE(text.find("**not measured**"), std::string::npos) << text;  // under the other two
+    EXPECT_NE(text.find("more than 4 hosts or 8 ranks"), std::string::npos) << text;
+    EXPECT_EQ(glance_section({}), "");
+}
+
+TEST(Glance, WhatIsNowhereSlowerHasNoListOfIt) {
+    const std::string text =
+        glance_section({row("impi", "native", mib, {4, 4, 4}), row("impi", "thalweg", mib, {1, 1, 1})});
+    EXPECT_EQ(text.find("### Where it is slower"), std::string::npos) << text;
+    EXPECT_NE(text.find("| 4.00"), std::string::npos) << text;
+}
+
+TEST(Glance, AFirstLookDecidesNothing) {
+    std::vector<Row> rows{row("impi", "native", mib, {4, 4, 4}), row("impi", "thalweg", mib, {1, 1, 1})};
+    for (Row& each : rows) each.phase = "screen";
+    const auto points = glance(rows);
+    ASSERT_EQ(points.size(), 1u);
+    EXPECT_EQ(points[0].decision, Verdict::undecided);
+}
+
+TEST(Glance, ShortCallsAreAllowedWhatTheirTableAllows) {
+    std::vector<Row> rows;
+    for (const char* column : {"native", "thalweg"}) {
+        rows.push_back(row("openmpi", column, 8, {1e-6}));
+        rows.back().phase = small_phase;
+        rows.back().calls = {
+            {"count", 1000}, {"median_ns", std::string(column) == "native" ? 400 : 500}, {"p99_ns", 900}};
+    }
+    const auto points = glance(rows);
+    ASSERT_EQ(points.size(), 1u);
+    EXPECT_DOUBLE_EQ(points[0].ratio.value, 1.25);
+    EXPECT_EQ(points[0].decision, Verdict::not_slower);  // by 100 of 150 ns
+}
+
+TEST(Glance, WaysToSleepThatThisProcessorLacksAreNamed) {
+    std::vector<Row> rows = measured();
+    for (const bool exercised : {true, false}) {
+        Row waiter;
+        waiter.context = nlohmann::json::object();
+        waiter.column = exercised ? "futex" : "umwait";
+        waiter.phase = waiters_phase;
+        waiter.waiter = {{"exercised", exercised}, {"why", exercised ? "" : "no WAITPKG"}};
+        rows.push_back(std::move(waiter));
+    }
+    EXPECT_EQ(ways_not_exercised(rows), "umwait (no WAITPKG)");
+    EXPECT_NE(glance_section(rows).find("umwait (no WAITPKG)"), std::string::npos);
+}
+
+TEST(Glance, ThePageBeginsWithIt) {
+    const std::string page = document(measured());
+    const auto front = page.find("## At a glance"), tables = page.find("## Broadcast between hosts");
+    ASSERT_NE(front, std::string::npos);
+    ASSERT_NE(tables, std::string::npos);
+    EXPECT_LT(front, tables);
+}
+
+}  // namespace
+}  // namespace thalweg::bench
