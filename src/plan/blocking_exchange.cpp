@@ -43,10 +43,11 @@ void count_declined(Communicator& communicator, const CollectiveCall& call, Reas
 
 // As a schedule. False: declined on all ranks alike.
 bool run_now(const CollectiveCall& call, int& error) {
-    const std::unique_ptr<Ongoing> ongoing = offer(call, error);
+    std::unique_ptr<Ongoing> ongoing = offer(call, error);
     if (ongoing == nullptr) return error != MPI_SUCCESS;
     ongoing->run();
     error = ongoing->finish();
+    Ongoing::retire(std::move(ongoing));
     if (error != MPI_SUCCESS) host()->Comm_call_errhandler(call.comm, error);
     return true;
 }

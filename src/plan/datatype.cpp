@@ -287,6 +287,8 @@ bool is_committed(MPI_Datatype type) {
 // Two threads may meet a type at the same time, on two communicators. Setting the attribute twice would
 // delete the shape that the first of them is using.
 constinit std::mutex making_mutex;
+// With the lock held.
+constinit std::uint64_t latest_identity = TypeShape::predefined;
 
 // Null where it was not made yet.
 const TypeShape* known_shape(MPI_Datatype type) {
@@ -311,6 +313,7 @@ const TypeShape& shape_of(MPI_Datatype type, TypeShape& storage) {
     storage.size = static_cast<std::uint64_t>(type_size(type));
     storage.extent = extent_of(type);
     const bool named = is_named(type);
+    if (named) storage.identity = TypeShape::predefined;
     if (named && storage.extent == static_cast<std::int64_t>(storage.size)) {
         storage.layout = Layout::contiguous(storage.size);
         return storage;
@@ -332,6 +335,7 @@ const TypeShape& shape_of(MPI_Datatype type, TypeShape& storage) {
         }
         if (named) return storage;
         kept.reset(new TypeShape(storage));
+        kept->identity = ++latest_identity;
     } catch (const std::bad_alloc&) {
         return storage;
     }

@@ -15,6 +15,10 @@ struct TypeShape {
     Layout layout;             // when not opaque
     std::uint64_t size = 0;    // bytes of data in one element
     std::int64_t extent = 0;   // distance of two elements, in bytes
+    // Of a type that was made, while it lives: no other's in this process, unlike its handle, which a later
+    // type may get. `predefined`: the handle says it; 0: nothing does.
+    std::uint64_t identity = 0;
+    static constexpr std::uint64_t predefined = 1;
 };
 
 // Types with more runs than this in one element are opaque: a list of them would cost more memory than it is

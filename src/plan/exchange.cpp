@@ -51,7 +51,7 @@ bool read_letter(const LetterArrays& side, int index, int peer, std::vector<Lett
         if (type_size(type) < 0) return false;
         TypeShape named;
         const TypeShape& shape = shape_of(type, named);
-        last = {true, type, shape.size, shape.extent};
+        last = {true, type, shape.size, shape.extent, shape.identity};
     }
     const std::int64_t place =
         side.displacements != nullptr ? side.displacements[index] : side.large_displacements[index];
@@ -60,7 +60,7 @@ bool read_letter(const LetterArrays& side, int index, int peer, std::vector<Lett
     if (__builtin_mul_overflow(static_cast<std::uint64_t>(count), last.size, &bytes) ||
         (side.types == nullptr && __builtin_mul_overflow(place, last.extent, &displacement)))
         return false;
-    letters.push_back({peer, {static_cast<std::uint64_t>(count), displacement, type}, bytes});
+    letters.push_back({peer, {static_cast<std::uint64_t>(count), displacement, type}, bytes, last.identity});
     return true;
 }
 

@@ -19,6 +19,9 @@ struct Letter {
     int peer = 0;
     Segment where;
     std::uint64_t bytes = 0;
+    std::uint64_t type_identity = 0;  // TypeShape's; of no elements 0
+
+    bool operator==(const Letter&) const = default;
 };
 
 // All messages of one rank. The k-th that has bytes to a peer meets the k-th that the peer has from this
@@ -27,6 +30,7 @@ struct Letters {
     std::vector<Letter> outgoing, incoming;
 
     std::uint64_t sent_bytes() const;
+    bool operator==(const Letters&) const = default;
 };
 
 // One side of a call: one entry per message, of ints or of large counts; not used after the call.
@@ -48,6 +52,7 @@ struct LetterType {
     MPI_Datatype type{};
     std::uint64_t size = 0;
     std::int64_t extent = 0;
+    std::uint64_t identity = 0;
 };
 
 // Adds the message with entry `index` of `side` to `letters`; `last` is of this side's letters alone. False:

@@ -6,6 +6,7 @@
 
 #include "engine/channel.h"
 #include "plan/attendance.h"
+#include "plan/ongoing.h"
 #include "transport/composite/composite.h"
 #include "transport/mpi/mpi_transport.h"
 #include "transport/shm/shm.h"
@@ -105,7 +106,11 @@ void Lane::drive(std::shared_ptr<Channel> channel, Agent* agent, const World& wo
 
 constinit std::atomic<std::uint64_t> Lane::idle_bytes{0};
 
-Lane::~Lane() { drop_idle(); }
+// What was kept in the transport goes with it.
+Lane::~Lane() {
+    kept_.clear();
+    drop_idle();
+}
 
 std::uint32_t Lane::live_operations() const { return channel_->transport().capabilities().live_operations; }
 
@@ -127,7 +132,28 @@ std::unique_ptr<Run> Lane::take_idle(const RunKey& key) {
     return run;
 }
 
+void Lane::keep(std::unique_ptr<Ongoing> ongoing) {
+    std::unique_ptr<Ongoing> dropped;  // outside the lock
+    try {
+        const std::lock_guard lock(mutex_);
+        kept_.push_front(std::move(ongoing));
+        if (kept_.size() > most_kept) {
+            dropped = std::move(kept_.back());
+            kept_.pop_back();
+        }
+    } catch (const std::bad_alloc&) {
+        dropped = std::move(ongoing);  // push_front moved nothing
+    }
+    if (dropped != nullptr) dropped->leave(*this);
+}
+
 void Lane::drop_idle() {
+    std::list<std::unique_ptr<Ongoing>> unwanted;
+    {
+        const std::lock_guard lock(mutex_);
+        unwanted.swap(kept_);
+    }
+    for (const std::unique_ptr<Ongoing>& ongoing : unwanted) ongoing->leave(*this);
     std::list<std::unique_ptr<Run>> dropped;  // outside the lock
     const std::lock_guard lock(mutex_);
     dropped.swap(idle_);

@@ -32,6 +32,7 @@ namespace thalweg {
 
 class Agent;
 class MpiTransport;
+class Ongoing;
 
 // The number of a lane in the tags of the world's pool, given back when nobody needs it any more.
 class LaneNumber {
@@ -120,8 +121,23 @@ class Lane {
     }
     // Pre: not pending. Any thread.
     void give_back(std::unique_ptr<Run> run);
-    // Frees the runs that nobody uses. Any thread.
+    // Frees the runs that nobody uses, and what was kept. Any thread.
     void drop_idle();
+
+    // What a call that is repeated can use again (Ongoing::retire). Any thread.
+    void keep(std::unique_ptr<Ongoing> ongoing);
+    // The latest kept that `matches`; null: there is none. By one thread at a time, while others may keep.
+    template <typename Matches>
+    std::unique_ptr<Ongoing> take_kept(Matches matches) {
+        const std::lock_guard lock(mutex_);
+        for (auto kept = kept_.begin(); kept != kept_.end(); ++kept) {
+            if (!matches(**kept)) continue;
+            std::unique_ptr<Ongoing> found = std::move(*kept);
+            kept_.erase(kept);
+            return found;
+        }
+        return nullptr;
+    }
 
     // Numbers of the operations on it, in call order; equal on all ranks.
     std::uint32_t next_operation() { return operation_++; }
@@ -140,7 +156,7 @@ class Lane {
 
     // Runs that are kept for the next operations: so many on a lane, and so many bytes in the process, but
     // always the one that was used last.
-    static constexpr std::size_t most_idle = 32;
+    static constexpr std::size_t most_idle = 32, most_kept = 8;
     static std::atomic<std::uint64_t> idle_bytes;
     std::uint64_t most_idle_bytes_ = 0;
 
@@ -151,7 +167,8 @@ class Lane {
     std::shared_ptr<Channel> channel_;
     std::unique_ptr<DrivenChannel> driven_;
     std::mutex mutex_;
-    std::list<std::unique_ptr<Run>> idle_;  // the one given back last first
+    std::list<std::unique_ptr<Run>> idle_;      // the one given back last first
+    std::list<std::unique_ptr<Ongoing>> kept_;  // likewise; they hold no lane
     std::uint32_t operation_ = 0;
     std::atomic<bool> broken_{false};
 };

@@ -10,6 +10,7 @@
 #include "plan/declining.h"
 #include "plan/direct.h"
 #include "plan/failure.h"
+#include "plan/kept_exchange.h"
 #include "plan/last_call.h"
 #include "plan/neighbours.h"
 #include "plan/quiet_errors.h"
@@ -238,6 +239,15 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         if (call.neighbours && !windows) decision = state.neighbours().decide(largest_bytes);
         if (!decision.choice) return declined_on(reason_of(decision), shape.bytes);
     }
+    std::shared_ptr<const ExchangeKey> kept_as;
+    if (const ExchangeView view{call, shape, *decision.choice, state.generation()}; view.repeatable()) {
+        if (std::unique_ptr<Ongoing> kept = take_kept(lane, view)) {
+            note_accelerated(to_text(*decision.choice), decision.reason, shape.bytes);
+            if (!call.blocking) kept->start();
+            return kept;
+        }
+        kept_as = std::make_shared<const ExchangeKey>(view.key());
+    }
     Carriage carriage{plan_or_lane, state.topology(), decision, state.policy(), state.generation()};
     carriage.exchange = std::move(exchange);
     carriage.numbers = std::move(numbers);
@@ -254,6 +264,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     if (call.persistent)
         ongoing->options().account = open_account(&state, communicator, call, to_text(*decision.choice),
                                                   shape.decided_bytes, began_ns);
+    ongoing->options().kept_as = std::move(kept_as);
     note_accelerated(to_text(*decision.choice), decision.reason, shape.bytes);
     if (!call.persistent && !call.blocking) ongoing->start();
     return ongoing;

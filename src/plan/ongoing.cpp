@@ -107,6 +107,7 @@ Status ProgramBuffer::attach(void* buffer, std::vector<Segment> segments, std::v
         // Addresses behind MPI_BOTTOM may be anybody's each; a buffer is one.
         if (!asked || buffer == nullptr) in_place = memory_of(reinterpret_cast<void*>(begin)) == Memory::host;
         asked = true;
+        asked_at_ = reinterpret_cast<void*>(begin);
         lowest = std::min(lowest, begin);
         blocks[i].offset = begin;
     }
@@ -168,6 +169,7 @@ void ProgramBuffer::send_in_place(Lane& lane, const std::vector<bool>& marked, b
             memory_of(elements + shape.layout.lower(segment.count)) != Memory::host)
             return;
         asked = true;
+        asked_at_ = elements + shape.layout.lower(segment.count);
         StandIn stand_in{data_ + blocks_[i].offset, bytes, std::make_shared<const Layout>(shape.layout),
                          elements, lasting};
         const Status status =
@@ -220,10 +222,16 @@ Status ProgramBuffer::store() {
     });
 }
 
-void ProgramBuffer::release() {
-    payload_.reset();
+void ProgramBuffer::free_types() {
     for (Held& held : held_) host()->Type_free(&held.own);
     held_.clear();
+}
+
+bool ProgramBuffer::on_host() const { return bytes_ == 0 || memory_of(asked_at_) == Memory::host; }
+
+void ProgramBuffer::release() {
+    payload_.reset();
+    free_types();
     if (staged_ != nullptr) munmap(staged_, bytes_);
     staged_ = data_ = nullptr;
 }
@@ -335,11 +343,38 @@ int Ongoing::finish() {
         for (const Part& part : parts_) puts += part.run->execution.puts();
         options_.account->add_run(seconds(run_ns_), puts);
     }
-    if (!options_.persistent) release();
+    if (!options_.persistent && !repeatable()) release();
     return error;
 }
 
+Ongoing::~Ongoing() {
+    if (repeatable()) release();
+}
+
+bool Ongoing::repeatable() const {
+    return options_.kept_as != nullptr && !failed(status_) && input_.repeatable() && buffer_.repeatable();
+}
+
+void Ongoing::retire(std::unique_ptr<Ongoing> ongoing) {
+    if (!ongoing->repeatable() || ongoing->options_.lane->broken()) return;
+    ongoing->input_.free_types();
+    ongoing->buffer_.free_types();
+    const std::shared_ptr<Lane> lane = std::move(ongoing->options_.lane);
+    lane->keep(std::move(ongoing));
+}
+
+bool Ongoing::resume(std::shared_ptr<Lane> lane) {
+    options_.lane = std::move(lane);
+    return input_.on_host() && buffer_.on_host();
+}
+
+void Ongoing::leave(Lane& lane) {
+    input_.leave(lane);
+    buffer_.leave(lane);
+}
+
 void Ongoing::release() {
+    options_.kept_as.reset();
     for (Part& part : parts_)
         if (options_.lane != nullptr) options_.lane->give_back(std::move(part.run));
     parts_.clear();

@@ -24,6 +24,8 @@ struct Segment {
     std::uint64_t count = 0;
     std::int64_t displacement = 0;
     MPI_Datatype type{};
+
+    bool operator==(const Segment&) const = default;
 };
 
 // A buffer of the program as packed bytes in host memory: its own where it is one run of them, else staged.
@@ -60,6 +62,13 @@ class ProgramBuffer {
     // Frees what it holds. Makes MPI calls.
     void release();
 
+    // Of several segments: another run from and to the same memory needs nothing of MPI.
+    bool repeatable() const { return !payload_ && (staged_ == nullptr || all_in_place_); }
+    // After a run, where that is so: lets go of the program's types. Makes MPI calls.
+    void free_types();
+    // No driver has the memory now; a later one may have been given the same addresses.
+    bool on_host() const;
+
   private:
     Status hold(MPI_Datatype& type);
     Status stage();
@@ -79,8 +88,11 @@ class ProgramBuffer {
     std::vector<Held> held_;
     std::byte* data_ = nullptr;
     std::byte* staged_ = nullptr;
+    const void* asked_at_ = nullptr;  // whose memory it is was asked of this address
     std::uint64_t bytes_ = 0;
 };
+
+struct ExchangeKey;
 
 class Ongoing {
   public:
@@ -103,9 +115,12 @@ class Ongoing {
         bool numbered = false;  // its parts have numbers of their own; else the lane counts
         Reducer reducer = {};
         std::shared_ptr<PlanAccount> account = {};  // of a persistent one; may be null
+        // What it may be used for again; null: it is not.
+        std::shared_ptr<const ExchangeKey> kept_as = {};
     };
     // finish() has been called, or the lane has failed, before it is destroyed.
     explicit Ongoing(Options options) : options_(std::move(options)) {}
+    ~Ongoing();
     Ongoing(const Ongoing&) = delete;
     Ongoing& operator=(const Ongoing&) = delete;
 
@@ -132,8 +147,16 @@ class Ongoing {
     int finish();
     // Gives back everything. Pre: not pending. Makes MPI calls.
     void release();
+    // Keeps for its lane's next calls what one that is repeated can use again; else destroys it. Pre:
+    // finish() was called. Makes MPI calls.
+    static void retire(std::unique_ptr<Ongoing> ongoing);
+    // One that was kept, on its lane again. False: its memory is not what it was.
+    bool resume(std::shared_ptr<Lane> lane);
+    // One that was kept and is not needed: `lane`, whose it was, forgets its memory.
+    void leave(Lane& lane);
 
   private:
+    bool repeatable() const;
     void load();
     std::uint32_t number_of(const Part& part);
     Bindings bindings_of(const Part& part);

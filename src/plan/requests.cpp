@@ -51,8 +51,11 @@ void finish(Ticket& ticket) {
     const MPI_Request request = ticket.request;
     const bool persistent = ticket.persistent;
     const int tag = ticket.tag, error = ticket.error;
+    std::unique_ptr<Ongoing> ongoing;
+    if (!persistent) ongoing = std::move(ticket.ongoing);
     ticket.state.store(TicketState::finished, std::memory_order_release);
     if (!persistent) {
+        Ongoing::retire(std::move(ongoing));
         mpi.Grequest_complete(request);
         return;
     }

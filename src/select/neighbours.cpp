@@ -11,10 +11,11 @@ constexpr std::uint64_t any_bytes = 64 << 10;
 
 Choice straight() { return standard_choice(*find_algorithm(Collective::alltoallv, "spread")); }
 
-// Whether it needs nothing that one end of a message alone does not know.
+// Whether it needs nothing that one end of a message alone does not know, or what the two tell each other
+// when a persistent operation is made.
 bool goes_straight(const Choice& choice) {
     const std::string_view name = choice.algorithm->name;
-    return name == "spread" || name == "pairwise" || name == "paced";
+    return name == "spread" || name == "pairwise" || name == "paced" || name == "notify";
 }
 
 }  // namespace

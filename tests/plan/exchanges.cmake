@@ -17,6 +17,12 @@ run(neighbours_shm 4 ${inside_current} "${neighbours};${shm}" neighbours 12 7)
 run(neighbours_two_hosts 4 ${inside_current} "${neighbours};${two_hosts};THALWEG_TEST_LEVEL=single" neighbours 12 8)
 # By what is chosen between hosts where nothing else is: the memory inside them, without having been asked for.
 run(neighbours_paced 4 ${inside} "${neighbours};THALWEG_ALLTOALLV=paced:chunk_bytes=512:ahead=1;THALWEG_TEST_LEVEL=single;THALWEG_UCX_TLS=tcp,self;THALWEG_TOPOLOGY=node:2 core:2" neighbours 12 8)
+# The same arguments again and again, and others that look like them.
+run(again 3 ${inside_current} "${neighbours};${shm}" again traps)
+run(again_two_hosts 4 ${inside} "${neighbours};${two_hosts};THALWEG_TEST_LEVEL=single" again traps)
+run(again_mpi 2 full "${neighbours}" again)
+# Persistent ones with puts between hosts.
+run(neighbours_notify 4 ${inside} "${neighbours};${two_hosts};THALWEG_ALLTOALLV=notify;THALWEG_TEST_LEVEL=single" neighbours 12 8)
 run(neighbours_many 6 full "${neighbours};${shm}" neighbours 300 9)
 # Blocks keep their places where nothing is asked for: Intel MPI has an order of its own for them, Open MPI 5 in calls
 # that do not block.

@@ -308,7 +308,7 @@ TEST(Neighbours, WhatWasAskedForRunsWhereItNeedsNoLeader) {
     };
     EXPECT_EQ(asked("pairwise:chunk_bytes=4K"), "pairwise:chunk_bytes=4K");
     EXPECT_EQ(asked("paced:chunk_bytes=4K:ahead=1"), "paced:chunk_bytes=4K:ahead=1");
-    EXPECT_EQ(asked("notify"), "spread");
+    EXPECT_EQ(asked("notify"), "notify");
     EXPECT_EQ(asked("node_leader"), "spread");
 }
 

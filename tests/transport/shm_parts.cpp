@@ -211,20 +211,78 @@ TEST(Choice, SmallDifferencesDoNotMakeItFlap) {
     EXPECT_LE(chooser.account(Chooser::class_of(100 * 1024)).switches, 1u);
 }
 
+// Messages of 8 MiB of which a protocol's take so many times what is expected of it. How many it carried.
+std::array<int, protocols.size()> carry(Chooser& chooser, const CopyRates& rates, int messages,
+                                        const std::array<double, protocols.size()>& slower) {
+    std::array<int, protocols.size()> counts{};
+    for (int i = 0; i < messages; ++i) {
+        const Decision decision = chooser.choose(8 * mega, everything, {}, {}, rates, nullptr);
+        const std::uint32_t number = number_of(*decision.protocol);
+        ++counts[number];
+        chooser.measured(8 * mega, *decision.protocol, decision.expected_s,
+                         decision.expected_s * slower[number]);
+    }
+    return counts;
+}
+
 TEST(Choice, WhatTurnsOutSlowIsLeftAndTriedAgainMuchLater) {
     const CopyRates rates;
     Chooser chooser;
-    int slow = 0, total = 400;
-    for (int i = 0; i < total; ++i) {
-        const Decision decision = chooser.choose(8 * mega, everything, {}, {}, rates, nullptr);
-        const bool is_slow = decision.protocol == &coop;
-        slow += is_slow;
-        chooser.measured(8 * mega, *decision.protocol, decision.expected_s,
-                         decision.expected_s * (is_slow ? 5 : 1));
+    std::array<double, protocols.size()> slower{1, 1, 1, 1, 1};
+    slower[number_of(coop)] = 5;
+    EXPECT_LE(carry(chooser, rates, 100, slower)[number_of(coop)], 10);
+    EXPECT_EQ(chooser.account(Chooser::class_of(8 * mega)).switches, 1u);
+    const int again = carry(chooser, rates, 1000, slower)[number_of(coop)];
+    EXPECT_GE(again, 1);
+    EXPECT_LE(again, 10);
+    // It has become fast: what was tried now and then shows it.
+    slower.fill(1);
+    EXPECT_GT(carry(chooser, rates, 4000, slower)[number_of(coop)], 2000);
+}
+
+// Nothing is taken for slow because it was never used; and what that costs gets less and less.
+TEST(Choice, WhatIsNotInUseIsTriedNowAndThen) {
+    const CopyRates rates;
+    Chooser chooser, fixed(false);
+    std::array<double, protocols.size()> slower{1, 1, 1, 1, 1};
+    const auto first = carry(chooser, rates, 100, slower), later = carry(chooser, rates, 10'000, slower);
+    for (const Protocol* protocol : {&eager, &cma_get, &cma_put}) {
+        EXPECT_GE(first[number_of(*protocol)], 1) << protocol->name;
+        EXPECT_GE(later[number_of(*protocol)], 10) << protocol->name;
     }
-    EXPECT_GT(slow, 0);
-    EXPECT_LT(slow, total / 4);
-    EXPECT_GT(chooser.account(Chooser::class_of(8 * mega)).switches, 1u);
+    EXPECT_LE(10'000 - later[number_of(coop)], 100);
+    EXPECT_EQ(chooser.account(Chooser::class_of(8 * mega)).switches, 0u);
+    EXPECT_EQ(carry(fixed, rates, 1000, slower)[number_of(coop)], 1000);
+}
+
+TEST(Choice, WhatIsFoundToBeFasterIsTaken) {
+    const CopyRates rates;
+    Chooser chooser;
+    std::array<double, protocols.size()> slower{1, 1, 1, 1, 1};
+    slower[number_of(eager)] = 0.2;
+    slower[number_of(coop)] = slower[number_of(cma_get)] = slower[number_of(cma_put)] = 2;
+    carry(chooser, rates, 60, slower);
+    EXPECT_GT(carry(chooser, rates, 100, slower)[number_of(eager)], 90);
+}
+
+// Two cores for many processes: both sides' work counts, and not who of them is free.
+TEST(Choice, WhereCoresAreScarceTheLeastWorkIsTaken) {
+    const double second = 1;
+    CopyRates rates;
+    for (const auto& [protocol, bytes_per_s] : {std::pair{&cma_get, 1e9}, {&cma_put, 1e9}, {&coop, 0.9e9}})
+        for (int i = 0; i < 100; ++i)
+            rates.measured(*protocol, Chooser::class_of(8 * mega),
+                           static_cast<std::size_t>(bytes_per_s * second), second, second);
+    Chooser free;
+    EXPECT_EQ(rates.scarcity(), 0);
+    EXPECT_EQ(free.choose(8 * mega, everything, {}, {}, rates, nullptr).protocol, &coop);
+    // They have a core for a tenth of the time that they take: what each copy costs is the same as before.
+    for (int i = 0; i < 100; ++i)
+        rates.measured(eager, Chooser::class_of(8 * mega), std::size_t{1'400'000'000}, 10 * second, second);
+    EXPECT_NEAR(rates.scarcity(), 0.9, 0.01);
+    EXPECT_NEAR(rates.bytes_per_s(cma_get, Chooser::class_of(mega)), 1e9, 1e6);
+    Chooser crowded;
+    EXPECT_EQ(crowded.choose(8 * mega, everything, {}, {}, rates, nullptr).protocol, &eager);
 }
 
 // In the midst of what was chosen something else is asked for: afterwards the choice goes on where it was,

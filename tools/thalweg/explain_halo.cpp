@@ -42,14 +42,13 @@ std::uint64_t inside_bytes(const std::vector<HaloMessage>& messages, const std::
 
 // As if each protocol had been measured: what a rank copies, and in proportion what the others begin with.
 shm::CopyRates rates_of(double copied_bytes_per_s) {
-    constexpr int long_enough = 1000;
     constexpr std::size_t sample_bytes = 1 << 20;
     const shm::CopyRates before;
     shm::CopyRates rates;
     for (const shm::Protocol* protocol : shm::protocols) {
-        const double share = before.bytes_per_s(*protocol) / before.bytes_per_s(shm::cma_get);
-        for (int i = 0; i < long_enough; ++i)
-            rates.measured(*protocol, sample_bytes, sample_bytes / (share * copied_bytes_per_s));
+        const double share = before.bytes_per_s(*protocol, 0) / before.bytes_per_s(shm::cma_get, 0);
+        const double taken_s = sample_bytes / (share * copied_bytes_per_s);
+        rates.measured(*protocol, shm::size_class_of(sample_bytes), sample_bytes, taken_s, taken_s);
     }
     return rates;
 }
@@ -59,7 +58,7 @@ shm::CopyRates rates_of(double copied_bytes_per_s) {
 std::vector<Inside> inside_of(const HaloGrid& grid, int rank, const std::vector<int>& host_of, double wire_s,
                               const shm::CopyRates& rates) {
     std::vector<Inside> all;
-    shm::Chooser chooser;
+    shm::Chooser chooser(false);
     const shm::Reach reach{.reads = true, .writes = true, .mapped = false};
     const HaloPart part = halo_part(grid, rank);
     const std::uint64_t total = inside_bytes(part.incoming, host_of, rank);

@@ -8,14 +8,19 @@ namespace {
 
 // Until a sleeping sender has heard what it shall copy.
 constexpr double answer_s = 20e-6;
-constexpr double weight = 0.125;        // of a new measurement
-constexpr double largest_surprise = 4;  // a copy that lost its core in the middle says little about its rate
+constexpr double weight = 0.125;         // of a new measurement, where there are enough before it
+constexpr double weight_of_trial = 0.5;  // which are few and far between
+constexpr double largest_surprise = 4;   // a copy that was disturbed says little about its rate
 constexpr double smallest_correction = 0.25, largest_correction = 16;
-constexpr double forgetting = 0.02;
+constexpr double least_scarcity = 0.1;  // less is the clock's and the system's own doing
+constexpr double infinity = std::numeric_limits<double>::infinity();
+// Only says which is preferred before anything has been measured.
+constexpr std::array<double, protocols.size()> first_rates{4e9, 3e9, 3e9, 3e9, 1.5e9};
 
 struct Candidate {
     std::uint64_t share = 0;
     double copies_s = 0;  // until the bytes are there, were there no wire
+    double work_s = 0;    // of cores, whoever copies
 };
 
 Candidate candidate(const Protocol& protocol, std::uint64_t bytes, const Load& receiver, const Load& sender,
@@ -26,8 +31,11 @@ Candidate candidate(const Protocol& protocol, std::uint64_t bytes, const Load& r
     const auto pushed = static_cast<double>(sender.copy_bytes + bytes - found.share);
     if (found.share != 0) found.copies_s = pulled / rate;
     if (found.share != bytes) found.copies_s = std::max(found.copies_s, answer_s + pushed / rate);
+    found.work_s = static_cast<double>(bytes) / rate;
     return found;
 }
+
+double averaged(double before, double seen, double share) { return before + share * (seen - before); }
 
 }  // namespace
 
@@ -47,17 +55,56 @@ const char* describe(Because because) {
     return "unknown";
 }
 
-void CopyRates::measured(const Protocol& protocol, std::size_t bytes, double seconds) {
-    if (seconds <= 0) return;
-    double& rate = rates_[number_of(protocol)];
-    const double seen = static_cast<double>(bytes) / seconds;
-    rate += weight * (std::clamp(seen, rate / largest_surprise, rate * largest_surprise) - rate);
+int size_class_of(std::uint64_t bytes) {
+    int found = 0;
+    for (std::uint64_t limit = 64 * 1024; found < size_classes - 1 && bytes >= limit; limit *= 4) ++found;
+    return found;
 }
 
-int Chooser::class_of(std::uint64_t bytes) {
-    int found = 0;
-    for (std::uint64_t limit = 64 * 1024; found < classes - 1 && bytes >= limit; limit *= 4) ++found;
-    return found;
+double CopyRates::bytes_per_s(const Protocol& protocol, int size_class) const {
+    const std::uint32_t number = number_of(protocol);
+    for (int distance = 0; distance < size_classes; ++distance)
+        for (const int near : {size_class - distance, size_class + distance}) {
+            if (near < 0 || near >= size_classes) continue;
+            const double rate = rates_[static_cast<std::size_t>(near)][number].bytes_per_s;
+            if (rate > 0) return rate;
+        }
+    return first_rates[number];
+}
+
+void CopyRates::measured(const Protocol& protocol, int size_class, std::size_t bytes, double seconds,
+                         double core_seconds) {
+    if (core_seconds <= 0 || seconds <= 0) return;
+    double& rate = rates_[static_cast<std::size_t>(size_class)][number_of(protocol)].bytes_per_s;
+    const double seen = static_cast<double>(bytes) / core_seconds;
+    if (rate == 0)
+        rate = seen;
+    else
+        rate = averaged(rate, std::clamp(seen, rate / largest_surprise, rate * largest_surprise), weight);
+    seconds_ = averaged(seconds_, seconds, weight);
+    core_seconds_ = averaged(core_seconds_, std::min(core_seconds, seconds), weight);
+}
+
+double CopyRates::scarcity() const {
+    const double share = seconds_ > 0 ? 1 - core_seconds_ / seconds_ : 0;
+    return share < least_scarcity ? 0 : share;
+}
+
+// Whose turn it is longest. What was tried and is not better waits twice as long for the next time.
+std::size_t Chooser::trial(Class& sizes, const std::array<double, protocols.size()>& costs,
+                           std::size_t taken) const {
+    if (!tries_ || sizes.chosen % between_trials != 0) return protocols.size();
+    std::size_t tried = protocols.size();
+    for (std::size_t i = 0; i < protocols.size(); ++i) {
+        if (i == taken || costs[i] == infinity || sizes.known[i].next_trial > sizes.chosen) continue;
+        if (tried == protocols.size() || sizes.known[i].next_trial < sizes.known[tried].next_trial) tried = i;
+    }
+    if (tried == protocols.size()) return tried;
+    Known& known = sizes.known[tried];
+    const bool worse = known.samples != 0 && costs[tried] > costs[taken];
+    known.interval = worse ? std::min(2 * known.interval, longest_interval) : first_interval;
+    known.next_trial = sizes.chosen + known.interval;
+    return tried;
 }
 
 Decision Chooser::choose(std::uint64_t bytes, const Reach& reach, const Load& receiver, const Load& sender,
@@ -74,20 +121,25 @@ Decision Chooser::choose(std::uint64_t bytes, const Reach& reach, const Load& re
     const double wire_s = 1e-9 * static_cast<double>(std::max(receiver.wire_ns, sender.wire_ns));
     std::array<Candidate, protocols.size()> candidates;
     std::array<double, protocols.size()> costs;
-    costs.fill(std::numeric_limits<double>::infinity());
+    costs.fill(infinity);
+    const int size_class = class_of(bytes);
+    const double scarcity = rates.scarcity();
     std::size_t best = protocols.size(), modelled = protocols.size();
     int usable = 0;
     double longest_alone_s = 0;
     for (std::size_t i = 0; i < protocols.size(); ++i) {
         const Protocol& protocol = *protocols[i];
         if (!protocol.usable(reach)) continue;
-        candidates[i] = candidate(protocol, bytes, receiver, sender, rates.bytes_per_s(protocol));
+        candidates[i] = candidate(protocol, bytes, receiver, sender, rates.bytes_per_s(protocol, size_class));
         const bool shared = candidates[i].share != 0 && candidates[i].share != bytes;
         // Copying together is worth it only for what takes a while; and not when both ends have something
         // better to do, because it stirs two processes for what is hidden anyway.
         if (&protocol == &coop && ((!shared && sizes.current != &coop) || bytes < least_shared)) continue;
         ++usable;
-        costs[i] = candidates[i].copies_s * sizes.corrections[i];
+        // Where others wait for the cores, the time of a message is mostly theirs, whatever its protocol;
+        // what a protocol does to all is the work that it makes.
+        costs[i] = (1 - scarcity) * candidates[i].copies_s * sizes.known[i].correction +
+                   scarcity * candidates[i].work_s;
         if (&protocol != &coop) longest_alone_s = std::max(longest_alone_s, candidates[i].copies_s);
         if (best == protocols.size() || costs[i] < costs[best]) best = i;
         if (modelled == protocols.size() || candidates[i].copies_s < candidates[modelled].copies_s)
@@ -95,21 +147,20 @@ Decision Chooser::choose(std::uint64_t bytes, const Reach& reach, const Load& re
     }
     const bool wire_bound = wire_s >= longest_alone_s && usable > 1;
     if (wire_bound && protocols[best] == &coop) {
-        costs[best] = std::numeric_limits<double>::infinity();
+        costs[best] = infinity;
         best = static_cast<std::size_t>(std::min_element(costs.begin(), costs.end()) - costs.begin());
     }
     std::size_t taken = best;
     if (sizes.current != nullptr) {
         const std::size_t current = number_of(*sizes.current);
-        const bool still_usable = costs[current] != std::numeric_limits<double>::infinity();
+        const bool still_usable = costs[current] != infinity;
         const bool due = sizes.until_next == 0;
         if (still_usable && (!due || costs[best] >= (1 - hysteresis) * costs[current])) taken = current;
     }
-    if (sizes.until_next == 0) {
-        sizes.until_next = settle;
-        for (std::size_t i = 0; i < protocols.size(); ++i)
-            if (i != taken) sizes.corrections[i] += forgetting * (1 - sizes.corrections[i]);
-    }
+    ++sizes.chosen;
+    if (const std::size_t tried = trial(sizes, costs, taken); tried != protocols.size())
+        return {protocols[tried], candidates[tried].share, candidates[tried].copies_s};
+    if (sizes.until_next == 0) sizes.until_next = settle;
     --sizes.until_next;
     if (sizes.current != protocols[taken]) {
         account.switches += sizes.current != nullptr;
@@ -126,9 +177,12 @@ Decision Chooser::choose(std::uint64_t bytes, const Reach& reach, const Load& re
 
 void Chooser::measured(std::uint64_t bytes, const Protocol& protocol, double expected_s, double seconds) {
     if (expected_s <= 0) return;
-    double& correction = classes_[class_of(bytes)].corrections[number_of(protocol)];
+    Class& sizes = classes_[class_of(bytes)];
+    Known& known = sizes.known[number_of(protocol)];
     const double seen = std::clamp(seconds / expected_s, smallest_correction, largest_correction);
-    correction += weight * (seen - correction);
+    const double least = &protocol == sizes.current ? weight : weight_of_trial;
+    known.correction = averaged(known.correction, seen, std::max(least, 1.0 / (1 + known.samples)));
+    ++known.samples;
 }
 
 }  // namespace thalweg::shm

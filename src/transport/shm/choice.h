@@ -1,6 +1,7 @@
 // Which protocol a receiver takes for a message: what the two sides have still to copy, what they have on the
-// wire, and how long messages took before. Decided per peer and size class, again after every few messages,
-// and changed only for what is clearly better. Pure: reads no clock.
+// wire, how long messages took before, and where processes share cores, how much of a core they took. Decided
+// per peer and size class, again after every few messages, and changed only for what is clearly better. What
+// is not in use is tried now and then, by one message at a time. Pure: reads no clock.
 #pragma once
 
 #include <array>
@@ -26,27 +27,46 @@ struct Decision {
     double expected_s = 0;  // until all bytes are there
 };
 
+inline constexpr int size_classes = 6;  // below 64 KiB, 256 KiB, 1 MiB, 4 MiB, 16 MiB, all
+int size_class_of(std::uint64_t bytes);
+
 // How fast one process copies by each protocol, as measured on this host: shared by all choosers of a port.
 class CopyRates {
   public:
-    double bytes_per_s(const Protocol& protocol) const { return rates_[number_of(protocol)]; }
-    void measured(const Protocol& protocol, std::size_t bytes, double seconds);
+    // Of a core's time, in messages of this class; nothing measured there: of the class nearest to it.
+    double bytes_per_s(const Protocol& protocol, int size_class) const;
+    // These took `seconds`, of which the process had a core for `core_seconds`. What goes through a ring is
+    // copied twice, and counts half.
+    void measured(const Protocol& protocol, int size_class, std::size_t bytes, double seconds,
+                  double core_seconds);
+    // The share of the time of copying in which somebody else had the core, of late: 0 to 1.
+    double scarcity() const;
 
   private:
-    // Where they begin only says which is preferred before anything has been measured.
-    std::array<double, protocols.size()> rates_{4e9, 3e9, 3e9, 3e9, 1.5e9};
+    struct Rate {
+        double bytes_per_s = 0;  // 0: not measured
+    };
+    std::array<std::array<Rate, protocols.size()>, size_classes> rates_;
+    double seconds_ = 0, core_seconds_ = 0;  // of one chunk, of late
 };
 
 class Chooser {
   public:
-    static constexpr int classes = 6;           // of sizes: below 64 KiB, 256 KiB, 1 MiB, 4 MiB, 16 MiB, all
-    static constexpr std::uint32_t settle = 4;  // messages of a class between two decisions
-    static constexpr double hysteresis = 0.15;  // what is gained at least by a change
+    static constexpr int classes = size_classes;
+    static constexpr std::uint32_t settle = 4;                 // messages of a class between two decisions
+    static constexpr double hysteresis = 0.15;                 // what is gained at least by a change
     static constexpr std::uint64_t least_shared = 128 * 1024;  // smaller messages are one side's
+    // A message in so many may be a trial; a protocol has its next one after so many messages, each time
+    // twice as many as long as it is not better than what is in use.
+    static constexpr std::uint64_t between_trials = 8, first_interval = 32, longest_interval = 512;
+
+    // tries: else only what has been measured counts, and what has not is taken for what CopyRates begins
+    // with.
+    explicit Chooser(bool tries = true) : tries_(tries) {}
 
     // What was seen of one size class.
     struct Account {
-        const Protocol* protocol = nullptr;  // of the latest message; null: none yet
+        const Protocol* protocol = nullptr;  // of the latest message but trials; null: none yet
         Because because = Because::only_one;
         std::uint64_t messages = 0, bytes = 0, switches = 0;
     };
@@ -58,17 +78,28 @@ class Chooser {
     // A message that `choose` decided took so long.
     void measured(std::uint64_t bytes, const Protocol& protocol, double expected_s, double seconds);
 
-    static int class_of(std::uint64_t bytes);
+    static int class_of(std::uint64_t bytes) { return size_class_of(bytes); }
     const Account& account(int size_class) const { return classes_[size_class].account; }
 
   private:
+    // What is known of a protocol in a class.
+    struct Known {
+        double correction = 1;  // what messages took, relative to what was expected
+        std::uint32_t samples = 0;
+        std::uint64_t next_trial = between_trials, interval = first_interval;  // in messages of the class
+    };
     struct Class {
         Account account;
         const Protocol* current = nullptr;  // of what was chosen, not asked for
         std::uint32_t until_next = 0;
-        // What messages took, relative to what was expected; moves towards 1 while a protocol is not used.
-        std::array<double, protocols.size()> corrections{1, 1, 1, 1, 1};
+        std::uint64_t chosen = 0;  // messages
+        std::array<Known, protocols.size()> known;
     };
+    // The number of the protocol that this message shall try; protocols.size(): none.
+    std::size_t trial(Class& sizes, const std::array<double, protocols.size()>& costs,
+                      std::size_t taken) const;
+
+    bool tries_;
     std::array<Class, classes> classes_;
 };
 

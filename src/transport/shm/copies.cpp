@@ -5,6 +5,17 @@
 #include "transport/shm/channel.h"
 
 namespace thalweg {
+namespace {
+
+// For which this thread had a core.
+std::uint64_t core_ns() {
+    timespec spent{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+    return static_cast<std::uint64_t>(spent.tv_sec) * 1'000'000'000u +
+           static_cast<std::uint64_t>(spent.tv_nsec);
+}
+
+}  // namespace
 
 using shm::Frame;
 using shm::FrameKind;
@@ -154,7 +165,7 @@ bool ShmPort::Impl::copy_a_chunk() {
         std::size_t moved = 0;
         if (!withdrawn) {
             const std::size_t bytes = std::min<std::uint64_t>(options_.chunk_bytes, job.until - job.done);
-            const std::uint64_t began_ns = now_ns();
+            const std::uint64_t began_ns = now_ns(), began_core_ns = core_ns();
             const bool stores = job.kind == Request::Kind::put && job.protocol == &shm::eager;
             const auto copy = receives ? job.protocol->pull : job.protocol->push;
             const Status status =
@@ -173,7 +184,9 @@ bool ShmPort::Impl::copy_a_chunk() {
             // What goes through a ring is copied once more by the receiver.
             const std::size_t counted = job.protocol == &shm::eager ? moved / 2 : moved;
             // What was asked for teaches the choice nothing, so that both can be compared in one run.
-            if (moved != 0 && forced_ == nullptr) rates_.measured(*job.protocol, counted, taken_s);
+            if (moved != 0 && forced_ == nullptr)
+                rates_.measured(*job.protocol, shm::size_class_of(job.bytes), counted, taken_s,
+                                seconds(core_ns() - began_core_ns));
             job.peer->account.copy_seconds += taken_s;
             if (moved != 0 && job.protocol == &shm::eager) written(*job.peer);
             job.done += moved;
