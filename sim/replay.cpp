@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
-#include <numeric>
 
+#include "sim/dependencies.h"
 #include "sim/matching.h"
 #include "sim/memory.h"
 #include "sim/network.h"
@@ -29,13 +29,13 @@ class Replay {
           machine_(machine),
           options_(options),
           matching_(std::move(matching)),
+          dependencies_(schedules, matching_.first),
           network_(machine, matching_, topology, [this](std::uint32_t m, double shaped) { left(m, shaped); }),
           memory_(topology.nodes(), machine.host_copy_rate),
           cores_(1, machine.shared_cores * nanoseconds_per_second),
           ranks_(schedules.size()),
           posted_(matching_.messages.size(), 0),
           here_(matching_.messages.size(), 0) {
-        link_followers();
         if (!options.trace_path.empty()) spans_.resize(matching_.message.size());
     }
 
@@ -47,26 +47,6 @@ class Replay {
     }
 
   private:
-    void link_followers() {
-        const GlobalStep steps = matching_.first.back();
-        waits_for_.resize(steps);
-        next_begin_.assign(steps + 1, 0);
-        for (std::size_t r = 0; r < schedules_.size(); ++r)
-            for (StepId id = 0; id < schedules_[r].steps().size(); ++id) {
-                const auto after = schedules_[r].after(id);
-                // A step that needs no other needs its operation to be started.
-                waits_for_[matching_.first[r] + id] =
-                    after.empty() ? 1 : static_cast<std::uint32_t>(after.size());
-                for (const StepId on : after) ++next_begin_[matching_.first[r] + on + 1];
-            }
-        std::partial_sum(next_begin_.begin(), next_begin_.end(), next_begin_.begin());
-        next_.resize(next_begin_.back());
-        std::vector<std::uint64_t> fill(next_begin_.begin(), next_begin_.end() - 1);
-        for (std::size_t r = 0; r < schedules_.size(); ++r)
-            for (StepId id = 0; id < schedules_[r].steps().size(); ++id)
-                for (const StepId on : schedules_[r].after(id)) next_[fill[matching_.first[r] + on]++] = id;
-    }
-
     const Matched& message(std::uint32_t m) const { return matching_.messages[m]; }
     bool inside(const Matched& m) const { return topology_.node_of(m.from) == topology_.node_of(m.to); }
     bool eager(const Matched& m) const {
@@ -274,9 +254,8 @@ class Replay {
     void complete(std::size_t r, StepId id) {
         const GlobalStep g = matching_.first[r] + id;
         if (!spans_.empty()) spans_[g].complete = now();
-        waits_for_[g] = none;  // done
-        for (std::uint64_t i = next_begin_[g]; i < next_begin_[g + 1]; ++i)
-            if (--waits_for_[matching_.first[r] + next_[i]] == 0) make_ready(r, next_[i]);
+        for (const StepId next : dependencies_.complete(g))
+            if (dependencies_.met(matching_.first[r] + next)) make_ready(r, next);
         --ranks_[r].unfinished;
         work(r);
     }
@@ -293,10 +272,10 @@ class Replay {
             compute(r, act.seconds);
         } else {
             for (StepId id = std::max(act.begin, rank.waited); id < act.end; ++id) {
-                std::uint32_t& left = waits_for_[matching_.first[r] + id];
+                const GlobalStep g = matching_.first[r] + id;
                 if (act.kind == ActKind::start) {
-                    if (schedules_[r].after(id).empty() && --left == 0) make_ready(r, id);
-                } else if (left == none) {
+                    if (schedules_[r].after(id).empty() && dependencies_.met(g)) make_ready(r, id);
+                } else if (dependencies_.is_complete(g)) {
                     rank.waited = id + 1;
                 } else {
                     return false;
@@ -334,7 +313,7 @@ class Replay {
         }
         for (std::size_t r = 0; r < ranks_.size(); ++r) {
             if (ranks_[r].unfinished != 0) {
-                result.why = first_incomplete(r);
+                result.why = dependencies_.first_incomplete(schedules_[r], matching_.first[r]);
                 return result;
             }
             result.seconds = std::max(result.seconds, ranks_[r].done);
@@ -346,30 +325,17 @@ class Replay {
         return result;
     }
 
-    std::string first_incomplete(std::size_t r) const {
-        for (StepId id = 0; id < schedules_[r].steps().size(); ++id) {
-            const std::uint32_t left = waits_for_[matching_.first[r] + id];
-            if (left == none) continue;
-            return name_of_step(schedules_[r], id) + " never completes: " +
-                   (left != 0 ? "it waits for steps of its own rank that never do"
-                              : "its peer waits for something that this rank sends later");
-        }
-        return "a rank never completes";
-    }
-
     std::span<const Schedule> schedules_;
     std::span<const Program> programs_;
     const Topology& topology_;
     const SimMachine& machine_;
     const ReplayOptions& options_;
     Matching matching_;
+    Dependencies dependencies_;
     Network network_;
     Memory memory_;
     Memory cores_;  // of all hosts, where they share them: nanoseconds of work instead of bytes
     std::vector<Rank> ranks_;
-    std::vector<std::uint32_t> waits_for_;   // per step: dependencies not complete; `none`: it is complete
-    std::vector<std::uint64_t> next_begin_;  // the steps that wait for step g are
-    std::vector<StepId> next_;               // next_[next_begin_[g] … next_begin_[g + 1])
     std::vector<std::uint8_t> posted_,
         here_;                 // per message: its receive is posted; it, or its announcement, came
     std::vector<Span> spans_;  // per step; empty: nobody asks
