@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "select/select.h"
 #include "sim/apps.h"
+#include "sim/json_line.h"
 #include "sim/mapping.h"
 #include "sim/natives.h"
 #include "sim/rows.h"
@@ -172,28 +173,20 @@ std::vector<AppRow> answer_app(const Request& request, const std::function<void(
 
 std::string json_line(const Request& request, const AppRow& row) {
     const Outcome& outcome = row.result.outcome;
-    nlohmann::ordered_json line = {{"app", request.app},
-                                   {"machine", request.machine.name},
-                                   {"mapping", request.mapping},
-                                   {"seed", request.seed},
-                                   {"ranks", row.ranks},
-                                   {"hosts", row.hosts},
-                                   {"bytes", row.bytes},
-                                   {"repeat", request.repeat},
+    nlohmann::ordered_json line = {{"repeat", request.repeat},
                                    {"family", request.family},
                                    {"column", name_of(row)},
                                    {"algorithms", row.algorithms},
                                    {"simulated", outcome.why.empty()},
                                    {"seconds", row.seconds},
-                                   {"compute_seconds", row.compute_seconds},
-                                   {"rails", request.machine.rails}};
+                                   {"compute_seconds", row.compute_seconds}};
     if (outcome.why.empty()) {
         line["messages"] = outcome.messages;
         line["sent_bytes"] = outcome.bytes;
     } else {
         line["reason"] = outcome.why;
     }
-    return line.dump();
+    return json_line(request, {"app", request.app, row.ranks, row.hosts, row.bytes}, line);
 }
 
 void print_table(const Request& request, const std::vector<AppRow>& rows) {

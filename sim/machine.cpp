@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -112,6 +113,11 @@ void read_fabric(Reader& reader, SimMachine& machine) {
 
 }  // namespace
 
+const char* name_of(Fabric fabric) {
+    constexpr const char* names[] = {"star", "fat_tree", "dragonfly"};
+    return names[static_cast<std::size_t>(fabric)];
+}
+
 Status parse_machine(std::string_view json, SimMachine& machine, std::string& why) {
     Json object;
     why.clear();
@@ -184,11 +190,13 @@ Status find_machine(const std::string& name, SimMachine& machine, std::string& w
         names.push_back(known);
     }
     if (name.find('/') != std::string::npos || name.ends_with(".json")) {
+        const bool folder = std::filesystem::is_directory(name);
         std::ifstream file(name);
         std::stringstream content;
         content << file.rdbuf();
-        if (file && !failed(parse_machine(content.str(), machine, why))) return Status::ok;
-        why = file ? name + ": " + why : "cannot read " + name;
+        if (file && !folder && !failed(parse_machine(content.str(), machine, why))) return Status::ok;
+        why = !file || folder ? "cannot read " + name + (folder ? ", which is a folder" : "")
+                              : name + ": " + why;
         return Status::invalid_argument;
     }
     const std::string_view nearest = nearest_name(name, names);

@@ -18,6 +18,9 @@ namespace thalweg::sim {
 // `sizes[1]` links up to a second level. dragonfly: groups x chassis x routers x hosts per router.
 enum class Fabric : std::uint8_t { star, fat_tree, dragonfly };
 
+// As machines' files call it.
+const char* name_of(Fabric fabric);
+
 struct SimMachine {
     std::string name, text;
     int hosts = 0;           // the whole machine; a run may use fewer

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "sim/app_rows.h"
 #include "sim/rows.h"
 #include "sim/windows.h"
@@ -57,5 +59,11 @@ int main(int argc, char** argv) {
             fmt::print(stderr, "thalweg sim: {}\n", row.reason);
             return 1;
         }
+    // Lines that all say "cannot run" are no answer.
+    const auto nothing = [](const Row& row) { return !row.simulated && row.seconds <= 0 && row.ranks > 1; };
+    if (std::all_of(rows.begin(), rows.end(), nothing)) {
+        fmt::print(stderr, "thalweg sim: {}\n", rows.front().reason);
+        return 1;
+    }
     return 0;
 }

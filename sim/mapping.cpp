@@ -42,8 +42,9 @@ Status map_ranks(std::string_view mapping, int ranks, int per_host, int most_hos
         return Status::invalid_argument;
     }
     if (hosts > static_cast<std::uint64_t>(most_hosts)) {
-        why = std::to_string(ranks) + " ranks need " + std::to_string(hosts) + " hosts; the machine has " +
-              std::to_string(most_hosts);
+        why = std::to_string(ranks) + " ranks need " + std::to_string(hosts) + " hosts of " +
+              std::to_string(per_host) + "; the machine has " + std::to_string(most_hosts) +
+              ": ask for fewer ranks, for more per host or for another machine";
         return Status::invalid_argument;
     }
     topology = Topology::from_table(host);

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "select/select.h"
 #include "sim/apps.h"
+#include "sim/mapping.h"
 #include "sim/natives.h"
 
 namespace thalweg::sim {
@@ -59,7 +60,9 @@ void describe(CLI::App& app, Text& text, Request& request) {
         "vector)");
     app.add_option("--mapping", request.mapping, "of ranks to hosts: block, cyclic, permuted or ragged")
         ->default_val("block");
-    app.add_option("--seed", request.seed, "of the permuted mapping")->capture_default_str();
+    app.add_option("--seed", request.seed, "of the permuted mapping")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
     app.add_option(
         "--algorithm", request.columns,
         "a column: auto (what Thalweg would choose), mpich, openmpi or, of faces, mvapich (models of their "
@@ -70,6 +73,10 @@ void describe(CLI::App& app, Text& text, Request& request) {
     app.add_option("--rate", text.rate, "payload rate of a link instead of the machine's: 100mbit, 12GB/s");
     app.add_option("--rails", text.rails, "links per host instead of the machine's")
         ->check(CLI::Range(1, 64));
+    app.add_flag(
+        "--star", request.star,
+        "hosts joined by one switch that never blocks, instead of the machine's fabric: what links between "
+        "switches, and routing around them, can matter at most");
     app.add_option("--repeat", request.repeat,
                    "operations in a row without a barrier; times are per operation")
         ->check(CLI::Range(1, 1024))
@@ -106,23 +113,29 @@ std::string read_lists(const Text& text, Request& request) {
     for (const std::string& part : split(text.ranks)) {
         const auto count = parse_bytes(part);
         if (!count || *count < 1 || *count > (1u << 24))
-            return "--ranks " + part + " is not valid: expected numbers of ranks, at most 2^24";
+            return "--ranks " + (part.empty() ? "\"" + text.ranks + "\"" : part) +
+                   " is not valid: expected numbers of ranks from 1 to 2^24, with commas: 448 or "
+                   "112,448,1792";
         request.ranks.push_back(static_cast<int>(*count));
     }
     for (const std::string& part : split(text.bytes)) {
         const auto size = parse_bytes(part);
-        if (!size) return "--bytes " + part + " is not valid: expected " + std::string(bytes_form);
+        if (!size)
+            return "--bytes " + (part.empty() ? "\"" + text.bytes + "\"" : part) +
+                   " is not valid: expected " + std::string(bytes_form);
         request.bytes.push_back(*size);
     }
-    if (request.ranks.empty()) return "--ranks is missing";
+    if (request.ranks.empty()) return "--ranks is missing: how many, such as --ranks 448";
     if (request.collective == Collective::barrier && !request.bytes.empty())
-        return "--bytes is not of barrier";
-    if (request.bytes.empty() && request.collective != Collective::barrier) return "--bytes is missing";
+        return "--bytes is not of barrier: leave it out";
+    if (request.bytes.empty() && request.collective != Collective::barrier)
+        return "--bytes is missing: a size, such as --bytes 64K,1M";
     if (request.bytes.empty()) request.bytes = {0};
     return {};
 }
 
-// What does not fit together; a sentence, or an empty text.
+// What does not fit together; a sentence, or an empty text. Numbers of ranks that the machine has no place
+// for are refused before the first of them is simulated.
 std::string read_limits(const Request& request) {
     if (request.per_host > request.machine.cores_per_host)
         return "--per-host " + std::to_string(request.per_host) + ": a host of " + request.machine.name +
@@ -136,6 +149,13 @@ std::string read_limits(const Request& request) {
             if (bytes > most / (by_rank && !request.halo ? static_cast<std::uint64_t>(ranks) : 1))
                 return "--bytes " + bytes_text(bytes) + " among " + std::to_string(ranks) +
                        " ranks: no rank has room for more than 1 TiB";
+    for (const int ranks : request.ranks) {
+        Topology topology;
+        std::string why;
+        if (failed(map_ranks(request.mapping, ranks, request.per_host, request.machine.hosts, request.seed,
+                             topology, why)))
+            return why;
+    }
     return {};
 }
 
@@ -165,9 +185,14 @@ std::string read_columns(Request& request) {
     for (const std::string& column : request.columns) {
         Choice choice;
         std::string why;
-        if (column != "auto" && native_model(column) == nullptr &&
-            failed(parse_choice(request.collective, column, choice, why)))
-            return why;
+        if (column == "auto") continue;
+        if (native_model(column) == nullptr) {
+            if (failed(parse_choice(request.collective, column, choice, why)))
+                return request.halo ? "halo is an alltoallv of few pairs: " + why : why;
+        } else if (!request.halo && request.app.empty() &&
+                   native_choice(column, request.collective, 8, Topology::single_node(2)).empty()) {
+            return "--algorithm " + column + ": no model of its " + std::string(name_of(request.collective));
+        }
     }
     if (native_model(request.family) == nullptr)
         return "--mpi " + request.family + " is not valid: expected mpich, openmpi or mvapich";
@@ -226,7 +251,7 @@ std::optional<int> parse_request(int argc, char** argv, Request& request) {
         request.halo || !request.app.empty() ? Collective::alltoallv : collective_named(text.collective);
     if (!collective)
         return mistake(text.collective.empty()
-                           ? "which operation? bcast, allgather, allreduce or barrier"
+                           ? "which operation? " + operations()
                            : "there is no simulation of " + text.collective + "; known: " + operations());
     request.collective = *collective;
     if (request.rma && text.collective != "alltoallv") return mistake("--rma is of alltoallv");
@@ -245,6 +270,7 @@ std::optional<int> parse_request(int argc, char** argv, Request& request) {
         request.sweep_rate = *rate;
     }
     if (text.rails > 0) request.machine.rails = text.rails;
+    if (request.star) request.machine.fabric = Fabric::star;
     if (request.per_host <= 0) request.per_host = request.machine.cores_per_host;
     if (why = read_kind(app, request); !why.empty()) return mistake(why);
     if (why = read_lists(text, request); !why.empty()) return mistake(why);

@@ -19,6 +19,7 @@ struct Request {
     double sweep_rate = 0;  // of an app: bytes per second that a rank sweeps; 0: its share of the memory
     bool rma = false;       // of an alltoallv: also through windows, made per call and once per plan
     SimMachine machine;
+    bool star = false;  // its hosts joined by one switch that never blocks instead
     std::vector<int> ranks;
     int per_host = 0;
     std::vector<std::uint64_t> bytes;

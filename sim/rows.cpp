@@ -9,6 +9,7 @@
 #include "model/cost.h"
 #include "select/select.h"
 #include "sim/halo.h"
+#include "sim/json_line.h"
 #include "sim/mapping.h"
 #include "sim/natives.h"
 
@@ -154,15 +155,7 @@ std::vector<Row> answer(const Request& request, const std::function<void(const s
 
 std::string json_line(const Request& request, const Row& row) {
     const Outcome& outcome = row.result.outcome;
-    nlohmann::ordered_json line = {{"collective", request.halo ? "halo" : name_of(request.collective)},
-                                   {"machine", request.machine.name},
-                                   {"mapping", request.mapping},
-                                   {"seed", request.seed},
-                                   {"ranks", row.ranks},
-                                   {"hosts", row.hosts},
-                                   {"bytes", row.bytes},
-                                   {"rails", request.machine.rails},
-                                   {"repeat", request.repeat},
+    nlohmann::ordered_json line = {{"repeat", request.repeat},
                                    {"in_turn", request.in_turn},
                                    {"column", row.column},
                                    {"algorithm", row.algorithm},
@@ -189,14 +182,17 @@ std::string json_line(const Request& request, const Row& row) {
                         {"schedule_bytes", row.result.schedule_bytes},
                         {"replay_seconds", row.result.replay_seconds},
                         {"peak_bytes", row.result.peak_bytes}};
-    return line.dump();
+    return json_line(
+        request,
+        {"collective", request.halo ? "halo" : name_of(request.collective), row.ranks, row.hosts, row.bytes},
+        line);
 }
 
 void print_table(const Request& request, const std::vector<Row>& rows) {
     fmt::print("{} on {}: {}\n", request.halo ? "halo" : name_of(request.collective), request.machine.name,
                request.machine.text);
-    fmt::print("{} mapping, {} ranks per host; simulated, not measured\n\n", request.mapping,
-               request.per_host);
+    fmt::print("{} mapping, {} ranks per host{}; simulated, not measured\n\n", request.mapping,
+               request.per_host, request.star ? ", joined by one switch instead" : "");
     std::size_t width = 10;
     for (const Row& row : rows) width = std::max(width, row.algorithm.size());
     fmt::print("{:>8}{:>7}{:>8}  {:<10}{:>11}{:>9}{:>9}{}  {:<{}}  {}\n", "ranks", "hosts", "bytes", "column",

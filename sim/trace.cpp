@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 
 namespace thalweg::sim {
@@ -31,7 +33,7 @@ Status write_trace(const std::string& path, std::span<const Schedule> schedules,
                    const Matching& matching, std::span<const Span> spans, std::string& why) {
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "w"), std::fclose);
     if (!file) {
-        why = "cannot write " + path;
+        why = "cannot write " + path + ": " + std::strerror(errno);
         return Status::io_failed;
     }
     std::FILE* to = file.get();

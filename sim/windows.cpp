@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "sim/json_line.h"
 #include "sim/mapping.h"
 #include "sim/natives.h"
 #include "sim/point.h"
@@ -77,25 +78,18 @@ std::vector<WindowsRow> answer_windows(const Request& request,
 }
 
 std::string json_line(const Request& request, const WindowsRow& row) {
-    return nlohmann::ordered_json{{"collective", "alltoallv"},
-                                  {"machine", request.machine.name},
-                                  {"mapping", request.mapping},
-                                  {"seed", request.seed},
-                                  {"ranks", row.ranks},
-                                  {"hosts", row.hosts},
-                                  {"bytes", row.bytes},
-                                  {"family", request.family},
-                                  {"simulated", row.why.empty()},
-                                  {"reason", row.why},
-                                  {"messages_seconds", row.messages},
-                                  {"synchronised_seconds", row.synchronised},
-                                  {"agreed_seconds", row.agreed},
-                                  {"registered_seconds", row.registered},
-                                  {"registered_in_turn_seconds", row.registered_in_turn},
-                                  {"per_call_seconds", row.per_call()},
-                                  {"per_plan_seconds", row.per_plan()},
-                                  {"alltoallv_seconds", row.alltoallv}}
-        .dump();
+    return json_line(request, {"collective", "alltoallv", row.ranks, row.hosts, row.bytes},
+                     {{"family", request.family},
+                      {"simulated", row.why.empty()},
+                      {"reason", row.why},
+                      {"messages_seconds", row.messages},
+                      {"synchronised_seconds", row.synchronised},
+                      {"agreed_seconds", row.agreed},
+                      {"registered_seconds", row.registered},
+                      {"registered_in_turn_seconds", row.registered_in_turn},
+                      {"per_call_seconds", row.per_call()},
+                      {"per_plan_seconds", row.per_plan()},
+                      {"alltoallv_seconds", row.alltoallv}});
 }
 
 void print_table(const Request& request, const std::vector<WindowsRow>& rows) {

@@ -24,10 +24,10 @@ def refused(sentence, *words, status=2):
     assert sentence in done.stderr and done.stderr.count("\n") == 1, (words, done.stderr)
 
 
-refused("which operation?", "--ranks", "4")
+refused("which operation? bcast, allgather, allreduce, barrier, alltoallv, halo, or app", "--ranks", "4")
 refused("there is no simulation of scan", "scan", "--ranks", "4", "--bytes", "8")
-refused("--ranks is missing", "bcast", "--bytes", "8")
-refused("--bytes is missing", "bcast", "--ranks", "8")
+refused("--ranks is missing: how many, such as", "bcast", "--bytes", "8")
+refused("--bytes is missing: a size, such as", "bcast", "--ranks", "8")
 refused("--bytes 1X is not valid", "bcast", "--ranks", "8", "--bytes", "1X")
 refused("maybe slingshot?", "bcast", "--machine", "slingshott", "--ranks", "8", "--bytes", "8")
 refused("--rate fast is not valid", "bcast", "--rate", "fast", "--ranks", "8", "--bytes", "8")
@@ -40,6 +40,15 @@ refused("is not expected behind bcast", "bcast", "stencil", "--ranks", "8", "--b
 refused("--sweep slow is not valid", "app", "cg", "--sweep", "slow", "--ranks", "8", "--bytes", "8K")
 refused("--rma is of alltoallv", "bcast", "--rma", "--ranks", "8", "--bytes", "8K")
 refused("--ranks 0 is not valid", "bcast", "--ranks", "0", "--bytes", "8")
+refused('--ranks "8,," is not valid: expected numbers of ranks from 1', "bcast", "--ranks", "8,,", "--bytes", "8")
+refused("2000000 ranks need 17858 hosts of 112; the machine has 1496: ask for fewer ranks", "bcast", "--ranks", "8,2000000",
+        "--bytes", "8")
+refused("there is no mapping blok; known: block, cyclic, permuted, ragged", "bcast", "--ranks", "8", "--bytes", "8",
+        "--mapping", "blok")
+refused("halo is an alltoallv of few pairs: there is no algorithm", "halo", "--ranks", "8", "--bytes", "8", "--algorithm", "chain")
+refused("--algorithm mvapich: no model of its bcast", "bcast", "--ranks", "8", "--bytes", "8", "--algorithm", "mvapich")
+refused("cannot read /tmp, which is a folder", "bcast", "--machine", "/tmp", "--ranks", "8", "--bytes", "8")
+refused("--seed", "bcast", "--ranks", "8", "--bytes", "8", "--seed", "-1")
 refused("--ranks x is not valid", "bcast", "--ranks", "8,x", "--bytes", "8")
 refused("--per-host", "bcast", "--ranks", "8", "--bytes", "8", "--per-host", "-2")
 refused("a host of gbe8 has 12 cores", "bcast", "--machine", "gbe8", "--ranks", "8", "--bytes", "8", "--per-host", "13")
@@ -83,8 +92,8 @@ if not (thalweg.parent / "thalweg-sim").is_file():
     sys.exit(77)
 
 refused("the machine has 8", "bcast", "--machine", "gbe8", "--ranks", "9", "--per-host", "1", "--bytes", "8")
-refused("there is no mapping blok; known: block, cyclic, permuted, ragged", "bcast", "--ranks", "8", "--bytes", "8",
-        "--mapping", "blok")
+nothing = run("allgather", "--ranks", "9", "--bytes", "8", "--algorithm", "neighbour_exchange")
+assert nothing.returncode == 1 and nothing.stderr == "thalweg sim: cannot run: it needs an even number of ranks\n", nothing
 refused("cannot write /nowhere/t.json", "bcast", "--ranks", "8", "--bytes", "8", "--algorithm", "chain", "--trace",
         "/nowhere/t.json", status=1)
 # The edges: one rank, no bytes, hosts of different sizes, all of them lines that can be read.
@@ -138,6 +147,11 @@ dear = run("allgather", "--machine", "ib2304", "--ranks", "2304", "--bytes", "8"
 (row,) = [json.loads(line) for line in dear.stdout.splitlines()]
 assert dear.returncode == 0 and not row["simulated"] and row["seconds"] == row["predicted_seconds"] > 0, dear
 assert row["reason"] == "takes more than 200 MiB", row
+# One switch instead of the machine's fabric: nothing blocks, so nothing takes longer, and the line says so.
+crossed = [json.loads(run("alltoallv", "--machine", "slingshot", "--ranks", "32", "--per-host", "1", "--bytes", "1M",
+                          "--algorithm", "spread", "--json", *star).stdout) for star in ((), ("--star",))]
+assert [row["fabric"] for row in crossed] == ["dragonfly", "star"], crossed
+assert crossed[0]["seconds"] > 2 * crossed[1]["seconds"] > 2 * crossed[1]["limit_seconds"] > 0, crossed
 # Four times the rails, links busy for a quarter of the time.
 wide = [json.loads(run("bcast", "--machine", "gbe8", "--ranks", "8", "--per-host", "1", "--bytes", "16M", "--algorithm",
                        "chain:chunk_bytes=64K", "--json", "--rails", rails).stdout)["seconds"] for rails in ("1", "4")]

@@ -133,7 +133,9 @@ TEST(Mapping, SaysWhatDoesNotFit) {
     Topology topology;
     std::string why;
     EXPECT_EQ(map_ranks("block", 9, 2, 4, 1, topology, why), Status::invalid_argument);
-    EXPECT_EQ(why, "9 ranks need 5 hosts; the machine has 4");
+    EXPECT_EQ(why,
+              "9 ranks need 5 hosts of 2; the machine has 4: ask for fewer ranks, for more per host or for "
+              "another machine");
     EXPECT_EQ(map_ranks("random", 9, 2, 8, 1, topology, why), Status::invalid_argument);
     EXPECT_NE(why.find("ragged"), std::string::npos);
     EXPECT_EQ(map_ranks("block", 9, 0, 8, 1, topology, why), Status::invalid_argument);

@@ -95,7 +95,7 @@ TEST(Trace, HoldsEveryStepAndEveryMessage) {
     EXPECT_NEAR(last, 13.001, 0.01);  // microseconds: three of 1 us each, and the way
     options.trace_path = "/nowhere/trace.json";
     EXPECT_EQ(replayed(stream(1, 8), "node:2", round_machine(), options).why,
-              "cannot write /nowhere/trace.json");
+              "cannot write /nowhere/trace.json: No such file or directory");
 }
 
 }  // namespace
