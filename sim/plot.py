@@ -7,8 +7,14 @@ operation, machine and size; or one operation's timeline, a row per rank.
 import argparse
 import collections
 import json
+import pathlib
+import sys
 
-import matplotlib
+try:
+    import matplotlib
+except ImportError:
+    sys.exit("sim/plot.py: there is no matplotlib: install it (python3 -m pip install matplotlib), or open the trace in "
+             "https://ui.perfetto.dev")
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402  (the backend must be chosen first)
@@ -22,7 +28,9 @@ def curves(rows, out):
     panels = collections.defaultdict(lambda: collections.defaultdict(list))
     for row in rows:
         if row["seconds"] > 0:
-            panels[(row["collective"], row["machine"], row[other])][row["column"]].append(row)
+            panels[(row.get("collective") or row["app"], row["machine"], row[other])][row["column"]].append(row)
+    if not panels:
+        raise SystemExit("sim/plot.py: the file holds no point that took any time")
     columns = min(3, len(panels))
     figure, axes = plt.subplots(-(-len(panels) // columns), columns, squeeze=False,
                                 figsize=(5.2 * columns, 3.8 * -(-len(panels) // columns)))
@@ -34,9 +42,15 @@ def curves(rows, out):
             model = [row for row in points if not row["simulated"]]  # hollow: the cost model's
             axis.plot([row[axis_name] for row in model], [row["seconds"] for row in model], "o", mfc="white",
                       color=line.get_color())
-        limits = sorted({(row[axis_name], row["limit_seconds"]) for points in panel.values() for row in points})
-        axis.plot(*zip(*limits), color="black", linestyle="--", linewidth=1, label="limit")
+        limits = sorted({(row[axis_name], row["limit_seconds"]) for points in panel.values() for row in points
+                         if "limit_seconds" in row})
+        if limits:  # programs have none
+            axis.plot(*zip(*limits), color="black", linestyle="--", linewidth=1, label="limit")
         axis.set_xscale("log", base=2)
+        asked = sorted({row[axis_name] for points in panel.values() for row in points})
+        if len(asked) <= 12:
+            axis.set_xticks(asked, [f"{value:,}" for value in asked], rotation=30 if by_ranks else 60)
+            axis.minorticks_off()
         axis.set_yscale("log")
         axis.set_xlabel(axis_name)
         axis.set_ylabel("seconds, simulated")
@@ -57,14 +71,23 @@ def timeline(events, out):
         elif event["ph"] == "e":
             spans.append((event["tid"], begun[event["id"]]["ts"], event["ts"], event["name"].split()[0]))
     ranks = sorted({rank for rank, *_ in spans})
+    # Steps of a kind overlap, because they wait for one another: a bar begins where the one before it ended.
+    drawn, before = [], collections.defaultdict(float)
+    for rank, begin, end, kind in sorted(spans, key=lambda span: span[2]):
+        begin = max(begin, before[rank, kind])
+        before[rank, kind] = end
+        drawn.append((rank, begin / 1e3, end / 1e3, kind))
     figure, axis = plt.subplots(figsize=(11, min(2 + 0.25 * len(ranks), 40)))
     for kind, colour in COLOURS.items():
-        chosen = [span for span in spans if span[3] == kind]
+        chosen = [span for span in drawn if span[3] == kind]
         shift = {"send": 0.2, "recv": -0.2}.get(kind, 0)
         axis.barh([rank + shift for rank, *_ in chosen], [end - begin for _, begin, end, _ in chosen], height=0.35,
-                  left=[begin for _, begin, _, _ in chosen], color=colour, alpha=0.5, label=kind if chosen else None)
-    axis.set_xlabel("microseconds; a step from ready to complete")
+                  left=[begin for _, begin, _, _ in chosen], facecolor=colour, edgecolor=colour, alpha=0.5,
+                  label=kind if chosen else None)
+    axis.set_xlabel("milliseconds; a step until it is complete, from when it was ready and the one before it was complete")
     axis.set_ylabel("rank")
+    if len(ranks) <= 64:
+        axis.set_yticks(ranks)
     axis.invert_yaxis()
     axis.legend(fontsize=8)
     figure.tight_layout()
@@ -76,15 +99,23 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("file")
     arguments = parser.parse_args()
-    with open(arguments.file, encoding="utf-8") as file:
-        text = file.read()
-    if text.startswith('{"displayTimeUnit"'):
-        timeline(json.loads(text)["traceEvents"], arguments.out)
+    out = pathlib.Path(arguments.out)
+    if not out.parent.is_dir():
+        sys.exit(f"sim/plot.py: there is no folder {out.parent} to draw into; make it first")
+    try:
+        text = pathlib.Path(arguments.file).read_text(encoding="utf-8")
+        found = json.loads(text)["traceEvents"] if text.startswith('{"displayTimeUnit"') else [
+            json.loads(line) for line in text.splitlines()]
+    except (OSError, ValueError) as error:
+        sys.exit(f"sim/plot.py: {arguments.file} is neither what `thalweg sim --json` prints nor a file of `--trace`: {error}")
+    if not found:
+        sys.exit("sim/plot.py: the file holds nothing to draw")
+    if isinstance(found[0], dict) and "ph" in found[0]:
+        timeline(found, out)
+    elif all("column" in row and "seconds" in row for row in found):
+        curves(found, out)
     else:
-        rows = [json.loads(line) for line in text.splitlines()]
-        if not rows:
-            raise SystemExit("sim/plot.py: the file holds no rows to draw")
-        curves(rows, arguments.out)
+        sys.exit("sim/plot.py: these lines have no column and no seconds; --rma is a table without a picture")
     print(f"plot: {arguments.out}")
 
 
