@@ -20,7 +20,9 @@ def trust():
     large, small = lab_tables.targets(rows("lab"))
     natives = [row for row in rows("natives") if row["samples"] >= 3]
     onehost = [row for row in rows("onehost") if row["samples"] >= 3]
+    published = rows("published")
     smpi = [abs(row["ours_seconds"] / row["smpi_seconds"] - 1) for row in rows("smpi")]
+    there = "[others](#hosts-of-many-ranks-as-others-measured-them)"
     def line(what, points, where):
         return [what, *lab_tables.summary(points)[:4], where]
     return table(["what", "points", "median error", "within 20 %", "worst", "details"], [
@@ -30,7 +32,8 @@ def trust():
         line("two ranks of one host", onehost, "[one host](#on-one-host)"),
         ["the same algorithms in SimGrid's own MPI", len(smpi), f"{100 * statistics.median(smpi):.1f} %",
          f"{100 * sum(one <= 0.2 for one in smpi) / len(smpi):.0f} %", f"{100 * max(smpi):.0f} %", "[SMPI](#against-smpi)"],
-        ["hosts of 24 to 112 ranks, fat trees, dragonflies", "**0**", "-", "-", "-", "nothing to measure on"]])
+        line("hosts of 12 to 64 ranks, measured by others, from 1 KiB", [row for row in published if row["bytes"] >= 1024], there),
+        line("the same below 1 KiB", [row for row in published if row["bytes"] < 1024], there)])
 
 
 def summary():
@@ -131,8 +134,9 @@ def squares():
         ranks, machine, work, memory = largest(algorithm)
         by_memory, by_time = ranks * (16 / memory) ** 0.5, ranks * (600 / work) ** (1 / grown(algorithm))
         what = "memory" if by_memory < by_time else "time"
-        sentences.append(f"- `{algorithm}`: {ranks} ranks on `{machine}` took {work:.0f} s and {memory:.1f} GiB. Memory, which grows as "
-                         f"the square, would end it at {round(by_memory, -2):.0f} ranks; time, which grew with a power of "
+        sentences.append(f"- `{algorithm}`: {ranks} ranks took {work:.0f} s of a processor and {memory:.1f} GiB (`thalweg sim allgather "
+                         f"--machine {machine} --ranks {ranks} --bytes 1K --algorithm {algorithm} --cost`). Memory, which grows "
+                         f"as the square, would end it at {round(by_memory, -2):.0f} ranks; time, which grew with a power of "
                          f"{grown(algorithm):.1f} over the last step, at {round(by_time, -2):.0f}: {what} does, at about "
                          f"{round(min(by_memory, by_time), -2):.0f}.")
     return curves("squares", "Where every rank talks to every rank", """Blocks of 1 KiB. Steps grow with the square of the ranks. A point that takes more than ten minutes of a processor or
@@ -167,8 +171,8 @@ It replays production's own schedules, the ones that the validator proves and th
 same command and seed give the same digits, on any machine.
 
 **How far to trust it.** Ratios between two columns of one table: as far as the lines below say. Seconds on a machine
-whose numbers are guesses ([machines](#machines)): no further than the guesses. Hosts with many ranks: not checked by any
-measurement.
+whose numbers are guesses ([machines](#machines)): no further than the guesses. Hosts with many ranks: against a few
+measurements that others have published.
 
 {trust()}
 Modelled: posting, completing and copying on a rank's core; eager and rendezvous messages; links, rails and a host's memory,
@@ -187,7 +191,8 @@ A timeline, as `--trace` writes it for Perfetto: a broadcast of 1 MiB down a cha
 
 {summary()}
 Each has a section below with the arithmetic.
-""", lab_tables.lab(), lab_tables.natives(), lab_tables.onehost(), lab_tables.smpi(), lab_tables.machines(),
+""", lab_tables.lab(), lab_tables.natives(), lab_tables.onehost(), lab_tables.published(), lab_tables.smpi(), lab_tables.machines(),
+             lab_tables.routes(),
              paper_tables.rings(), paper_tables.allgather(), paper_tables.eight(),
              paper_tables.gains("defaults", "Thalweg's choice and the natives' defaults", """Simulated time of what Thalweg would choose by its tables and its cost model, and how much longer the natives'
 defaults take. **limit** is the line-rate limit plus one latency. Below 1.00 the choice loses; below it by more than a
@@ -203,8 +208,8 @@ last columns are what building and replaying all ranks took, once: processor sec
              """## Not here
 
 Protocols that change with the load, and adaptive meshes whose blocks move; both ends copying one message; what 112 ranks that
-pin memory at once do to each other; first touches of pages; what a program's own skew does; hosts with many ranks against a
-measurement.
+pin memory at once do to each other; first touches of pages; what a program's own skew does; hosts of many ranks against
+measurements of our own.
 """]
     return "\n".join(part for part in parts if part)
 

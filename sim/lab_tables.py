@@ -27,6 +27,44 @@ direction, of one core that copies, of all cores of a host together.
 """ + table(["name", "what", "fabric", "cores", "link", "latency (us)", "copy", "host copies", "not looked up"], lines)
 
 
+def routes():
+    """The same with a fabric's links between switches and without them."""
+    points = {}
+    for row in rows("routes") + rows("squares"):
+        key = tuple(row[field] for field in ("collective", "machine", "ranks", "hosts", "bytes", "column"))
+        points.setdefault(key, {})["star" if row.get("fabric") == "star" else "own"] = row
+    lines, worst = [], {"pairs": [], "halo": [], "others": [], "fat_tree": []}
+    for (collective, machine, ranks, hosts, count, column), both in points.items():
+        if len(both) < 2:
+            continue
+        own, star = both["own"], both["star"]
+        fabric = json.loads((ROOT / f"sim/machines/{machine}.json").read_text(encoding="utf-8"))["fabric"]
+        ratio = own["seconds"] / star["seconds"]
+        kind = collective if collective == "halo" else "pairs" if column == "spread" else "others"
+        worst[fabric if fabric == "fat_tree" else kind].append(ratio)
+        lines.append([collective, machine, fabric.replace("_", " "), ranks, hosts, size(count), own["algorithm"],
+                      time(own["seconds"]), time(star["seconds"]), f"{ratio:.2f}"])
+    if not lines:
+        return ""
+    return f"""## What routing can matter
+
+SimGrid's Dragonfly routes statically and along the shortest way, takes parallel links for one, and ties all links between
+groups to one chassis (its header `DragonflyZone.hpp` says so); its fat tree routes statically too, as InfiniBand's
+subnet managers do by default. The real Dragonflies do not: an Aries and a Slingshot switch choose for every packet
+between the shortest ways and detours over a third switch or group, by how full the queues are. A detour costs a hop
+and takes links from others, so that adaptive routing lies between two figures which can be had: the machine's fabric
+with shortest ways alone, and the same hosts on one switch that never blocks (`--star`). Where both agree, routing does
+not matter; where they do not, the first is too slow for such a machine and the second too fast:
+
+""" + table(["operation", "machine", "fabric", "ranks", "hosts", "bytes", "algorithm", "its fabric", "one switch", "ratio"],
+            lines) + f"""
+Broadcasts and rings cross few links between switches: their figures depend on routing by at most {100 * (max(worst["others"]) - 1):.0f} %. Halos on
+a Dragonfly do by up to {100 * (max(worst["halo"]) - 1):.0f} %, and an exchange of all pairs by up to {max(worst["pairs"]):.1f} times, as soon as it leaves one
+switch: such figures of `slingshot` on this page are upper bounds. A measured one ([Aurora](#hosts-of-many-ranks-as-others-measured-them))
+lies between both. On the fat trees, which are a few hosts wide here, at most {100 * (max(worst["fat_tree"]) - 1):.0f} % depend on it.
+"""
+
+
 def error(row):
     return row["simulated_seconds"] / row["measured_seconds"] - 1
 
@@ -91,8 +129,9 @@ By operation, shape and size, points of at least 3 samples; the last columns nam
 the simulation does not know shows there: TCP's own unfairness between connections, the order in which a socket's
 buffers empty, and Open MPI's rendezvous, which asks for every large piece by itself.
 
-**Hosts of many ranks are not checked.** The lab's hosts have one to three ranks. What 24, 48 or 112 ranks of a host do
-to one another stands on two numbers per machine, the copies of one core and of a whole host, and on no measurement.
+The lab's hosts have one to three ranks. What 24, 48 or 112 ranks of a host do to one another stands on two numbers per
+machine, the copies of one core and of a whole host; it is checked by [what others have
+measured](#hosts-of-many-ranks-as-others-measured-them) only.
 
 """
     lines = []
@@ -150,6 +189,36 @@ Open MPI, 64 against 256 KiB; the other columns and sizes, 64 KiB to 64 MiB, are
 1 MiB); and under Intel MPI a copy of 4 MiB takes two thirds of what it takes under the others, which is not understood.
 
 """ + table(["algorithm", "on", "points", "median error", "within 20 %", "bias", "worst", "which"], lines)
+
+
+def published():
+    points = rows("published")
+    if not points:
+        return ""
+    lines, parts = [], []
+    for source in json.loads((ROOT / "sim/published.json").read_text(encoding="utf-8")):
+        of_it = [row for row in points if row["name"] == source["name"]]
+        parts.append(f"- **{source['name']}** ({source['from']}), on `{source['machine']}`. Compares {source['compares']}.")
+        for row in of_it:
+            lines.append([source["name"], source["operation"], size(row["bytes"]), row["algorithm"], time(row["measured_seconds"]),
+                          time(row["simulated_seconds"]), f"{100 * error(row):+.0f} %", time(row["star_seconds"])])
+    large, small = ([row for row in points if (row["bytes"] >= 1024) == wanted] for wanted in (True, False))
+    return f"""## Hosts of many ranks, as others measured them
+
+No host with many cores was at hand. These are averages over ranks that others have published, of allgathers and of
+exchanges of all pairs, in which every rank is done at nearly the same time, beside `sim/published.json`'s question to
+the simulator. Their machines are like ours, not ours: a wrong rate and a wrong idea look alike here. **one switch** is
+the same without the machine's fabric.
+
+{chr(10).join(parts)}
+
+From 1 KiB on the error is {summary(large)[1]} in the median of {len(large)} points, {summary(large)[2]} within 20 %; below, where the
+cost per message decides, {summary(small)[1]} of {len(small)}, and all but {sum(error(row) > 0 for row in small)} too fast: with dozens of ranks on a host a short
+message takes these libraries {statistics.median(row["measured_seconds"] / row["simulated_seconds"] for row in small):.1f} times what the machines say, in the median; the machines' costs per message are guesses.
+Seconds of small messages on full hosts are to be read as lower bounds. The mapping of the first table is inferred from its
+largest size; the other sizes from 1 KiB on then follow.
+
+""" + table(["where", "operation", "bytes", "algorithm", "measured", "simulated", "error", "one switch"], lines)
 
 
 def smpi():

@@ -61,6 +61,17 @@ TABLES = {
              asks("app fourier", "xc40", (48, 192), ("4K", "64K")),
              *(asks(f"app {app}", "ib2304", (2304,), ("64K", "512K"), (), "--repeat", "3", "--mpi", "mvapich", "--rails", rails)
                for app in ("stencil", "amr") for rails in ("1", "4"))],
+    # Each with the machine's fabric and with one switch that never blocks.
+    "routes": [asks(operation, machine, ranks, sizes, algorithms, *star)
+               for operation, machine, ranks, sizes, algorithms in (
+                   ("bcast", "xc40", (192, 256), ("64K", "1M"), ("scatter_ring", "auto")),
+                   ("allgather", "xc40", (192,), ("1K", "16K"), ("auto", "mpich")),
+                   ("halo", "slingshot", (4096,), ("8K", "64K"), ("auto",)),
+                   ("allgather", "slingshot", (1024,), ("1K",), ("spread",)),
+                   ("halo", "ib2304", (2304,), ("64K",), ("auto",)),
+                   ("alltoallv", "dane", (448,), ("512K",), ("spread",)))
+               for star in ((), ("--star",))]
+              + [asks("allgather", "slingshot", (2048,), ("1K",), ("spread",), "--star")],  # its own fabric: squares
     "speed": [asks("bcast", "ib2304", (2304,), ("16M",), ("chain:chunk_bytes=64K", "auto"), "--cost"),
               asks("alltoallv", "dane", (448,), ("512K",), ("spread",), "--cost")],
     "curves": [asks(collective, "slingshot", ranks, sizes, algorithms, "--cost", "--most-seconds", "200")
@@ -71,8 +82,8 @@ TABLES = {
                    ("allgather", (1024, 8192), ("8",), ("bruck",)))],
     "squares": [asks("allgather", "ib2304", (144, 288, 576, 1152), ("1K",), ("ring", "spread"), "--cost"),
                 asks("allgather", "ib2304", (2304, 4608), ("1K",), ("ring",), "--cost"),
-                asks("allgather", "slingshot", (1024, 4096), ("1K",), ("ring",), "--cost"),
-                asks("allgather", "slingshot", (1024, 2048), ("1K",), ("spread",), "--cost"),
+                asks("allgather", "slingshot", (1024, 4096, 7680), ("1K",), ("ring",), "--cost"),
+                asks("allgather", "slingshot", (1024, 2048, 5120), ("1K",), ("spread",), "--cost"),
                 asks("allgather", "slingshot", (16384,), ("1K",), ("ring", "spread"), "--cost"),
                 asks("allgather", "slingshot", (32768, 65536), ("1K",), ("spread",), "--cost")],
 }

@@ -4,6 +4,8 @@
                    rate that was measured when that lab came up
     natives.jsonl  what MPICH and Open MPI do by default there, by their models
     onehost.jsonl  schedules of ours among ranks of one host
+    published.jsonl  hosts of many ranks as others have measured and published them (sim/published.json), with the
+                   machine's fabric and with one switch that never blocks instead
     kept.jsonl     nothing simulated: an alltoallv through a window made per call, through one that is kept, and native
 
     sim/validate.py --sim build/bin/thalweg-sim [TABLE...]     into sim/results
@@ -16,11 +18,13 @@ import json
 import pathlib
 import statistics
 import subprocess
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # A nonblocking collective that is waited for at once runs the schedule of the blocking one.
 COLLECTIVES = {"bcast": "bcast", "ibcast": "bcast", "allgather": "allgather", "iallgather": "allgather",
                "allreduce": "allreduce", "iallreduce": "allreduce", "alltoallv": "alltoallv"}
+PUBLISHED = ROOT / "sim/published.json"
 MACHINES = {"100mbit": "lab-100", "50mbit": "lab-50"}
 NATIVES = ("mpich", "openmpi")
 # What a model's choice is called where the lab forces the native library to take it.
@@ -191,22 +195,55 @@ def kept_rows(_, results):
             yield {"mpi": mpi, "shape": shape, "bytes": size, **point}
 
 
-TABLES = {"lab": lab_rows, "natives": native_rows, "onehost": onehost_rows, "kept": kept_rows}
+def machine_of(table, folder):
+    """A built-in machine by name, or a file with what the table says is different there."""
+    if "changes" not in table:
+        return table["machine"]
+    machine = json.loads((ROOT / f"sim/machines/{table['machine']}.json").read_text(encoding="utf-8"))
+    for field, value in table["changes"].items():
+        machine[field]["is"] = value
+    path = pathlib.Path(folder, f"{table['machine']}.json")
+    path.write_text(json.dumps(machine), encoding="utf-8")
+    return str(path)
 
 
-def main():
+def algorithm_of(table, count):
+    """One for all sizes, or the one of the largest size that is not above `count`."""
+    chosen = table["algorithm"]
+    return chosen if isinstance(chosen, str) else chosen[max((least for least in chosen if int(least) <= count), key=int)]
+
+
+def published_rows(program, _):
+    for table in json.loads(PUBLISHED.read_text(encoding="utf-8")):
+        with tempfile.TemporaryDirectory() as folder:
+            for count, microseconds in table["microseconds"].items():
+                command = [table["operation"], "--machine", machine_of(table, folder), "--ranks", str(table["ranks"]),
+                           "--per-host", str(table["per_host"]), "--mapping", table["mapping"], "--bytes", count,
+                           "--algorithm", algorithm_of(table, int(count)), "--json", "--quiet"]
+                command += ["--rails", str(table["rails"])] if "rails" in table else []
+                row, star = (simulated(program, [*command, *more], {}) for more in ((), ("--star",)))
+                yield {"name": table["name"], "bytes": int(count), "algorithm": row["algorithm"],
+                       "measured_seconds": microseconds * 1e-6, "simulated_seconds": row["seconds"],
+                       "star_seconds": star["seconds"]}
+
+
+TABLES = {"lab": lab_rows, "natives": native_rows, "onehost": onehost_rows, "published": published_rows, "kept": kept_rows}
+
+
+def main(words=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sim", required=True, help="the program thalweg-sim")
     parser.add_argument("--out", default=ROOT / "sim/results", type=pathlib.Path, help="a folder")
+    parser.add_argument("--results", default=ROOT / "bench/results", type=pathlib.Path, help="a folder of measured rows")
     parser.add_argument("tables", nargs="*", metavar="TABLE",
                         help=f"of {', '.join(TABLES)}; all where none is named")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     for name in arguments.tables:
         if name not in TABLES:
             parser.error(f"there is no table {name}; there are {', '.join(TABLES)}")
     for name in arguments.tables or TABLES:
-        lines = [json.dumps(row) for row in TABLES[name](arguments.sim, ROOT / "bench/results")]
-        (arguments.out / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        lines = [json.dumps(row) for row in TABLES[name](arguments.sim, arguments.results)]
+        (arguments.out / f"{name}.jsonl").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
         print(f"{name}: {len(lines)} points")
 
 

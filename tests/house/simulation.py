@@ -8,6 +8,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 root, build = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
 sys.path.insert(0, str(root / "sim"))
@@ -67,6 +68,19 @@ def native(row):
         return row["reason"].split()[2].rstrip(":")
     return row["column"] if row["column"] in ("mpich", "openmpi", "mvapich") else None
 
+
+published = json.loads(validate.PUBLISHED.read_text(encoding="utf-8"))
+said = {(table["name"], int(count)): microseconds * 1e-6 for table in published for count, microseconds in table["microseconds"].items()}
+found = {(row["name"], row["bytes"]): row["measured_seconds"] for row in read("published")}
+if said != found:
+    sys.exit("sim/results/published.jsonl is not of what sim/published.json says; " + stale)
+few = [{**table, "microseconds": dict(list(table["microseconds"].items())[::7])} for table in published if table["ranks"] <= 64]
+with tempfile.TemporaryDirectory() as folder:
+    validate.PUBLISHED = pathlib.Path(folder, "few.json")
+    validate.PUBLISHED.write_text(json.dumps(few), encoding="utf-8")
+    for again in validate.published_rows(program, None):
+        if again not in read("published"):
+            sys.exit(f"published: now {again}; {stale}")
 
 looked = 0
 quick = [row for row in lab if row["bytes"] <= 1 << 20]

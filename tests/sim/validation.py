@@ -1,0 +1,59 @@
+"""sim/validate.py: every table where none is named, from rows as the bench writes them; what it says of a table that is none.
+
+    validation.py THALWEG_SIM
+"""
+import contextlib
+import io
+import json
+import pathlib
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "sim"))
+import validate  # noqa: E402
+
+LAB = {"shape": "2x1", "hosts": 2, "ranks": 2, "rate": "100mbit", "rails": 1, "mpi_name": "mpich",
+       "settings": {"THALWEG_LAB_RATE_BYTES_PER_S": "11900000"}}
+HOST = {"shape": "1x2", "hosts": 1, "ranks": 2, "mpi_name": "mpich"}
+
+
+def row(collective, column, seconds, context, algorithm="", **more):
+    return {"collective": collective, "column": column, "algorithm": algorithm, "bytes": 65536, "seconds": seconds,
+            "context": context, **more}
+
+
+ROWS = [row("bcast", "thalweg binomial", [7e-3, 6e-3], LAB, "binomial"), row("bcast", "native", [6e-3, 7e-3, 8e-3], LAB),
+        row("bcast", "native (A/A)", [9e-3, 8e-3, 7e-3], LAB), row("bcast", "thalweg binomial", [5e-5], HOST, "binomial"),
+        *(row("alltoallv", column, [seconds], LAB, exchange={"pattern": "dense"})
+          for column, seconds in (("window per call", 3e-3), ("window kept", 2e-3), ("native", 1e-3)))]
+
+with tempfile.TemporaryDirectory() as folder:
+    measured, out = pathlib.Path(folder, "measured"), pathlib.Path(folder, "out")
+    measured.mkdir()
+    out.mkdir()
+    (measured / "rows.jsonl").write_text("\n".join(map(json.dumps, ROWS)) + "\n", encoding="utf-8")
+    published = json.loads(validate.PUBLISHED.read_text(encoding="utf-8"))
+    few = [{**table, "microseconds": dict([table["microseconds"].popitem()])} for table in published[:2]]
+    validate.PUBLISHED = pathlib.Path(folder, "published.json")
+    validate.PUBLISHED.write_text(json.dumps(few), encoding="utf-8")
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        validate.main(["--sim", sys.argv[1], "--out", str(out), "--results", str(measured)])
+    found = {name: [json.loads(line) for line in (out / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+             for name in validate.TABLES}
+assert said.getvalue().splitlines() == ["lab: 1 points", "natives: 2 points", "onehost: 1 points", "published: 2 points",
+                                        "kept: 1 points"], said.getvalue()
+(point,) = found["lab"]
+assert (point["samples"], point["measured_seconds"], point["algorithm"]) == (2, 6e-3, "binomial"), point
+assert abs(point["native_spread"] - (8e-3 / 7e-3 - 1)) < 1e-12, point
+# 64 KiB over a link of 11.9 MB/s, less what the shaper lets through at once.
+assert 0.7 * 65536 / 11.9e6 < point["simulated_seconds"] < 1.5 * 65536 / 11.9e6, point
+assert found["natives"][1]["algorithm"] == "binomial" and found["natives"][1]["samples"] == 3, found["natives"]
+assert found["kept"][0]["per_call_seconds"] == 3e-3, found["kept"]
+assert all(0 < row["star_seconds"] <= row["simulated_seconds"] * 1.001 for row in found["published"]), found["published"]
+with contextlib.redirect_stderr(io.StringIO()) as said:
+    try:
+        validate.main(["--sim", sys.argv[1], "rings"])
+        sys.exit("a table that there is not was taken")
+    except SystemExit as refused:
+        assert refused.code == 2 and "there is no table rings; there are lab, natives" in said.getvalue(), said.getvalue()
+print("sim/validate.py writes its tables")
