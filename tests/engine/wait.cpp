@@ -88,6 +88,20 @@ TEST(wait, sleeps_grow_to_a_millisecond_and_no_further) {
     EXPECT_LT(shortest_late, 10e-3);
 }
 
+// A yield would hand the core for a slice or two to whatever wants it; a nap gives it back.
+TEST(wait, where_cores_are_shared_nobody_yields) {
+    test::Group group(1, {});
+    const auto waiter = make_timed_waiter();
+    WaitStatistics statistics;
+    waiter->begin();
+    yields = 0;
+    const std::uint64_t begin_ns = now_ns();
+    while (now_ns() - begin_ns < 5'000'000) waiter->idle(group.channel(0)->transport(), statistics);
+    waiter->end();
+    EXPECT_EQ(yields, 0);
+    EXPECT_GT(statistics.sleeps, 5u);
+}
+
 // A thread of the program that shares the core gets it back at every poll of a long wait; a wait that is over
 // in a few polls, or in which something happens every few, makes no system call.
 TEST(wait, a_long_spin_yields_at_every_poll) {

@@ -1,20 +1,27 @@
-#include <sched.h>
 #include <sys/prctl.h>
 #include <time.h>
 
 #include <algorithm>
 
 #include "base/clock.h"
+#include "engine/waiters/relax.h"
 #include "engine/waiters/waiter.h"
 
 namespace thalweg {
 namespace {
 
-// Where ranks exceed cores, time spent spinning is taken from the rank we wait for, so every poll yields.
-// Then sleep: but not before the pieces of a pipeline on a slow link stop coming. On 4 hosts of 2 ranks that
-// shared 2 cores, at 100 Mbit/s a piece of 12 KiB each ms, waits that slept after 30 us took 2 to 5 % longer
-// (64 KiB, Open MPI and Intel MPI, 4.85 against 4.68 ms), because every rank of the chain added its lateness.
-constexpr std::uint64_t spin_ns = 3'000'000;
+// Where ranks exceed cores, time spent spinning is taken from the rank we wait for. Some polls cost less than a
+// sleep; then naps.
+constexpr std::uint64_t spin_ns = 5'000;
+// Never a yield: it gives up the rest of the slice, and since Linux 6.18 a whole one more, so that whatever else
+// wants the core, of idle priority too, keeps it for 1 to 3 ms. A sleeper has its core back when it wakes. (A
+// build of idle priority beside 4 hosts of 2 ranks on 2 cores, 64 KiB, Intel MPI: 4.6 ms in naps, 6.8 in
+// yields; with nothing beside 4.49 and 4.47. Naps of 5 us: 4.65, as each costs the others about as much.)
+constexpr std::uint64_t nap_ns = 15'000;
+// Longer sleeps only when the pieces of a pipeline on a slow link have stopped coming. On 4 hosts of 2 ranks
+// that shared 2 cores, at 100 Mbit/s a piece of 12 KiB each ms, waits that slept longer after 30 us took 2 to
+// 5 % longer (64 KiB, Open MPI and Intel MPI), because every rank of the chain added its lateness.
+constexpr std::uint64_t naps_ns = 3'000'000;
 // A sleep costs about 5 us of kernel and wake-up, so a shorter one is not worth making.
 constexpr std::uint64_t shortest_sleep_ns = 20'000;
 // Bounds how long a peer that needs our library's progress waits, and what a wrong prediction costs.
@@ -47,13 +54,14 @@ class TimedWaiter final : public Waiter {
         if (last_event_ns_ == 0) last_event_ns_ = time_ns;
         const std::uint64_t waited_ns = time_ns - last_event_ns_;
         if (waited_ns < spin_ns) {
-            sched_yield();
+            relax();
             return;
         }
         lower_slack();
         const std::uint64_t wanted_ns =
             std::max(std::min(gap_ns_, 4 * waited_ns) / sleeps_per_gap, waited_ns / waited_per_sleep);
-        const std::uint64_t sleep_ns = std::clamp(wanted_ns, shortest_sleep_ns, longest_sleep_ns);
+        const std::uint64_t sleep_ns =
+            waited_ns < naps_ns ? nap_ns : std::clamp(wanted_ns, shortest_sleep_ns, longest_sleep_ns);
         timespec span{0, static_cast<long>(sleep_ns)};
         clock_nanosleep(CLOCK_MONOTONIC, 0, &span, nullptr);
         ++statistics.sleeps;

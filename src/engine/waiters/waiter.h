@@ -23,7 +23,8 @@ class Waiter {
 
 // Pauses, and yields the core now and then.
 std::unique_ptr<Waiter> make_spin_waiter();
-// A short spin, then sleeps that grow with the time already waited, guided by how far apart events have been.
+// A short spin, then naps, then sleeps that grow with the time already waited, guided by how far apart events
+// have been. Never yields.
 std::unique_ptr<Waiter> make_timed_waiter();
 
 }  // namespace thalweg
