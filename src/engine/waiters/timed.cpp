@@ -10,13 +10,14 @@
 namespace thalweg {
 namespace {
 
-// Where ranks exceed cores, time spent spinning is taken from the rank we wait for. Some polls cost less than a
-// sleep; then naps.
+// Where ranks exceed cores, time spent spinning is taken from the rank we wait for. Some polls cost less than
+// a sleep; then naps.
 constexpr std::uint64_t spin_ns = 5'000;
-// Never a yield: it gives up the rest of the slice, and since Linux 6.18 a whole one more, so that whatever else
-// wants the core, of idle priority too, keeps it for 1 to 3 ms. A sleeper has its core back when it wakes. (A
-// build of idle priority beside 4 hosts of 2 ranks on 2 cores, 64 KiB, Intel MPI: 4.6 ms in naps, 6.8 in
-// yields; with nothing beside 4.49 and 4.47. Naps of 5 us: 4.65, as each costs the others about as much.)
+// Never a yield: it gives up the rest of the slice, and since Linux 6.18 a whole one more, so that whatever
+// else wants the core, of idle priority too, keeps it for 1 to 3 ms. A sleeper has its core back when it
+// wakes. (A build of idle priority beside 4 hosts of 2 ranks on 2 cores, 64 KiB, Intel MPI: 4.6 ms in
+// naps, 6.8 in yields; with nothing beside 4.49 and 4.47. Naps of 5 us: 4.65, as each costs the others about
+// as much.)
 constexpr std::uint64_t nap_ns = 15'000;
 // Longer sleeps only when the pieces of a pipeline on a slow link have stopped coming. On 4 hosts of 2 ranks
 // that shared 2 cores, at 100 Mbit/s a piece of 12 KiB each ms, waits that slept longer after 30 us took 2 to

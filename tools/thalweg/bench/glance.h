@@ -19,7 +19,7 @@ struct GlancePoint {
     Ratio ratio;          // Thalweg's time over that of `compared`, of the same launch
     double of_limit = 0;  // Thalweg's time over the limit; 0: there is none
     Verdict decision = Verdict::not_slower;
-    std::string than;    // what it was decided against, where it is not `compared`: "its ring"
+    std::string than;  // what it was decided against, where it is not `compared`: "its ring"
     Ratio decided_by;  // the ratio against that
 };
 
