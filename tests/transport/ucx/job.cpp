@@ -154,6 +154,18 @@ std::unique_ptr<Transport> Node::channel(UcxChannelName name, OperationSpace spa
     return made;
 }
 
+std::uint64_t messages_by(const ShmAccount& account, const std::string& protocol) {
+    for (int i = 0; i < ShmAccount::protocols; ++i)
+        if (ShmAccount::name_of(i) == protocol) return account.messages[i];
+    return 0;
+}
+
+ShmAccount account_of(Node& node, int process) {
+    for (const ShmAccount& account : node.shm->accounts())
+        if (account.process == static_cast<std::uint32_t>(process)) return account;
+    return {};
+}
+
 void connect(Transport& channel) {
     const auto peers = static_cast<Slot>(channel.size() - 1);
     REQUIRE(channel.grow(2 * peers) == Status::ok);

@@ -75,6 +75,11 @@ struct Node {
     Junction junction;
 };
 
+// What a node's memory has carried to and from a process; and by how many messages of a protocol, 0 where it
+// is none.
+ShmAccount account_of(Node& node, int process);
+std::uint64_t messages_by(const ShmAccount& account, const std::string& protocol);
+
 // Exchanges empty messages with every peer. The first message of a pair needs both ends to poll; later ones
 // do not. Uses operation 4294967295 of the channel.
 void connect(Transport& channel);

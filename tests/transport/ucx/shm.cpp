@@ -1,5 +1,5 @@
-// What only the transport of one host has: protocols that are chosen, systems that refuse, peers that write
-// nonsense.
+// What only the transport of one host has: protocols that are asked for, systems that refuse, peers that
+// write nonsense.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/mman.h>
@@ -31,18 +31,6 @@ void swap(Job& job, Transport& channel, std::size_t bytes, std::uint32_t first, 
         finish_sleeping(channel, 2);
         REQUIRE(is_pattern(received, 2 * i + static_cast<std::uint32_t>(peer)));
     }
-}
-
-std::uint64_t messages_by(const ShmAccount& account, const std::string& protocol) {
-    for (int i = 0; i < ShmAccount::protocols; ++i)
-        if (ShmAccount::name_of(i) == protocol) return account.messages[i];
-    return 0;
-}
-
-ShmAccount account_of(Node& node, int process) {
-    for (const ShmAccount& account : node.shm->accounts())
-        if (account.process == static_cast<std::uint32_t>(process)) return account;
-    return {};
 }
 
 // From here on the system refuses this process the two calls.
@@ -259,78 +247,6 @@ UCX_CASE(nonsense) {
     REQUIRE(others->post_send(1, peer, {0, 0}, &value, 4, SendMode::buffered) == Status::ok);
     finish(*others, 2);
     REQUIRE(got == 40u + static_cast<std::uint32_t>(peer));
-    job.barrier();
-}
-
-// The mix changes in mid-run: copies alone are shared by both sides; while the wire has much to do only one
-// side copies; then again. The bytes stay right, and the changes are counted.
-UCX_CASE(mix) {
-    Node node(job);
-    const auto channel = node.channel({0, 0});
-    const int peer = 1 - job.rank();
-    std::uint32_t operation = 0;
-    std::uint64_t shared_before = 0;
-    for (int phase = 0; phase < 3; ++phase) {
-        node.shm->set_wire_ns(phase == 1 ? 3'000'000'000u : 0);
-        job.barrier();
-        // One way only, so that there is something to share.
-        for (int i = 0; i < 40; ++i, ++operation) {
-            Bytes received(large);
-            const Bytes sent = pattern(large, operation);
-            if (job.rank() == 0)
-                REQUIRE(channel->post_send(0, peer, {operation, 0}, sent.data(), large, SendMode::buffered) ==
-                        Status::ok);
-            else
-                REQUIRE(channel->post_recv(0, peer, {operation, 0}, received.data(), large) == Status::ok);
-            finish(*channel, 1);
-            if (job.rank() == 1) REQUIRE(is_pattern(received, operation));
-        }
-        if (job.rank() == 0) continue;
-        const ShmAccount account = account_of(node, peer);
-        const std::uint64_t shared = messages_by(account, "coop");
-        std::printf("phase %d: %s because %s; %lu shared, %lu switches\n", phase, account.protocol,
-                    account.because, shared, account.switches);
-        if (phase == 1) {
-            REQUIRE(shared - shared_before <= 4);
-            REQUIRE(std::string(account.because) == "the wire takes longest");
-        }
-        shared_before = shared;
-    }
-    job.barrier();
-}
-
-// Protocols are asked for one after the other in mid-run, and then none: each runs from the next message on,
-// all bytes are right, and no change of what is asked for counts as one of what is chosen.
-UCX_CASE(steered) {
-    Node node(job);
-    const auto channel = node.channel({0, 0});
-    const int peer = 1 - job.rank();
-    constexpr std::uint64_t rounds = 4;
-    std::uint32_t operation = 0;
-    REQUIRE(node.shm->set_protocol("by_pigeon") == Status::invalid_argument);
-    for (const char* const asked : {"eager", "cma_put", "", "coop", "cma_get", "eager", ""}) {
-        job.barrier();  // the other end asks for something else from its next receive on, too
-        REQUIRE(node.shm->set_protocol(asked) == Status::ok);
-        const std::uint64_t before = messages_by(account_of(node, peer), asked);
-        for (std::uint64_t i = 0; i < rounds; ++i, ++operation) {
-            Bytes received(large);
-            const Bytes sent = pattern(large, operation * 2 + static_cast<std::uint32_t>(job.rank()));
-            REQUIRE(channel->post_recv(0, peer, {operation, 0}, received.data(), large) == Status::ok);
-            REQUIRE(channel->post_send(1, peer, {operation, 0}, sent.data(), large, SendMode::buffered) ==
-                    Status::ok);
-            finish(*channel, 2);
-            REQUIRE(is_pattern(received, operation * 2 + static_cast<std::uint32_t>(peer)));
-        }
-        const ShmAccount account = account_of(node, peer);
-        if (asked[0] == '\0') {
-            REQUIRE(std::string(account.because) != "it was asked for");
-            continue;
-        }
-        REQUIRE(messages_by(account, asked) == before + rounds);
-        REQUIRE(std::string(account.protocol) == asked);
-        REQUIRE(std::string(account.because) == "it was asked for");
-        REQUIRE(account.switches <= 1);  // four messages were chosen by now
-    }
     job.barrier();
 }
 

@@ -1,0 +1,48 @@
+// Decisions that are kept: each as if it were asked for, in bounded memory.
+#include "select/decisions.h"
+
+#include "algorithms/cases.h"
+
+namespace thalweg {
+namespace {
+
+// Sizes that no two calls have in common meet few classes, and each has the decision that was asked for it.
+TEST(Decisions, SizesOfOneClassAreDecidedOnce) {
+    const std::string table =
+        R"({"collective":"allgather","machine":"test","date":"2025-01-01","method":"made up","commit":"0",)"
+        R"("rows":[{"hosts":[2,9],"bytes":[100000,200000],"choice":"ring"},)"
+        R"({"hosts":[2,9],"bytes":[150000,300001],"choice":"native"}]})";
+    for (const bool overlapped : {false, true}) {
+        Selection selection{Machine::from_options(20, 1e9), "mpich", {}, table};
+        selection.overlapped = overlapped;
+        const auto selector =
+            std::make_shared<const Selector>(Collective::allgather, topology_of("node:4 core:2"), selection);
+        Decisions decisions(selector);
+        int asked = 0;
+        for (std::uint64_t bytes = 0; bytes < 3'000'000; bytes += 1237, ++asked) {
+            const Decision own = selector->decide(bytes);
+            const Decision& kept = decisions.of(bytes);
+            ASSERT_EQ(own.choice, kept.choice) << bytes;
+            ASSERT_EQ(own.reason, kept.reason) << bytes;
+        }
+        for (const std::uint64_t edge : {1u, 99999u, 100000u, 200000u, 200001u, 300001u, 300002u}) {
+            EXPECT_EQ(selector->decide(edge).choice, decisions.of(edge).choice) << edge;
+            EXPECT_EQ(selector->decide(edge).reason, decisions.of(edge).reason) << edge;
+        }
+        EXPECT_GT(asked, 2000);
+        EXPECT_LE(decisions.kept(), 100u);
+    }
+}
+
+TEST(Decisions, AskedForOnesAreKeptInBounds) {
+    Selection selection;
+    selection.forced = choice_of("ring", Collective::allgather);
+    Decisions decisions(
+        std::make_shared<const Selector>(Collective::allgather, topology_of("node:4 core:1"), selection));
+    for (std::uint64_t bytes = 1; bytes < 5000; ++bytes)
+        ASSERT_EQ(decisions.of(bytes).choice, selection.forced);
+    EXPECT_LE(decisions.kept(), 1024u);
+}
+
+}  // namespace
+}  // namespace thalweg
