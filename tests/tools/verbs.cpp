@@ -43,6 +43,15 @@ TEST(verbs, what_is_unknown_is_said_at_once_and_as_a_sentence) {
     EXPECT_EQ(bench.status, 2);
     EXPECT_NE(bench.text.find("mpitch"), std::string::npos) << bench.text;
     EXPECT_EQ(bench.text.find("predicted"), std::string::npos) << bench.text;
+    EXPECT_NE(bench.text.find("see `thalweg bench bcast --help`"), std::string::npos) << bench.text;
+    const Result nothing = shell(tool("bench 2>&1"));
+    EXPECT_EQ(nothing.status, 2);
+    EXPECT_EQ(nothing.text, "thalweg bench: a subcommand is required; see `thalweg bench --help`\n");
+    for (const char* shows : {"table", "document", "plot"}) {
+        const Result missing = shell(tool(std::string("bench ") + shows + " /no/such/rows 2>&1"));
+        EXPECT_EQ(missing.status, 2) << shows;
+        EXPECT_EQ(missing.text, "thalweg bench: /no/such/rows does not exist\n");
+    }
     const Result run = shell(tool("run --bcast=chian /bin/true 2>&1"));
     EXPECT_EQ(run.status, 2);
     EXPECT_EQ(run.text.find("thalweg run: THALWEG_BCAST=chian is not valid: there is no algorithm \"chian\""),
@@ -163,6 +172,7 @@ TEST(explain, mistakes_are_told_in_one_line_with_the_accepted_form) {
     const std::string good = "explain bcast --bytes 4M --topology 'node:4 core:2' ";
     const std::pair<std::string, std::string> cases[] = {
         {"explain bcats --bytes 4M --topology node:4", "bcast"},
+        {"explain bcats", "there is no collective bcats"},
         {"explain bcast --bytes 4MB --topology node:4", "64K"},
         {"explain bcast --bytes 4M --topology 4x2", "node:"},
         {"explain bcast --bytes 4M", "--topology"},

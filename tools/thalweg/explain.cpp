@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "algorithms/algorithm.h"
+#include "algorithms/option_check.h"
 #include "base/text.h"
 #include "explain_alltoallv.h"
 #include "explain_halo.h"
@@ -88,6 +89,19 @@ std::optional<int> set_option(Settings& settings, const CLI::App& app, std::stri
     return usage_error("explain", why);
 }
 
+std::optional<Collective> collective_of(std::string_view name) {
+    for (int i = 0; i < collective_count; ++i)
+        if (name_of(static_cast<Collective>(i)) == name) return static_cast<Collective>(i);
+    return std::nullopt;
+}
+
+int unknown_collective(const std::string& name) {
+    std::string list;
+    for (int i = 0; i < collective_count; ++i)
+        list += std::string(name_of(static_cast<Collective>(i))) + ", ";
+    return usage_error("explain", "there is no collective " + name + "; known: " + list + "halo");
+}
+
 }  // namespace
 
 }  // namespace thalweg::tool
@@ -134,19 +148,12 @@ int explain_main(int argc, char** argv) {
                  "a nonblocking operation that is advanced while the program computes");
     app.add_option("--tuning", tuning, "a tuning table (JSON file) that takes precedence");
     app.add_flag("--json", json, "print JSON");
+    // A name that nobody knows is the mistake to tell, whatever else is missing.
+    if (argc > 1 && argv[1][0] != '-' && !collective_of(argv[1])) return unknown_collective(argv[1]);
     if (const auto status = parse(app, argc, argv)) return *status;
 
-    std::optional<Collective> collective;
-    std::vector<std::string_view> known;
-    for (int i = 0; i < collective_count; ++i) {
-        known.push_back(name_of(static_cast<Collective>(i)));
-        if (known.back() == collective_name) collective = static_cast<Collective>(i);
-    }
-    if (!collective) {
-        std::string list;
-        for (std::string_view name : known) list += (list.empty() ? "" : ", ") + std::string(name);
-        return usage_error("explain", "there is no collective " + collective_name + "; known: " + list);
-    }
+    const std::optional<Collective> collective = collective_of(collective_name);
+    if (!collective) return unknown_collective(collective_name);
     const auto size = parse_bytes(bytes);
     if (!size)
         return usage_error("explain",

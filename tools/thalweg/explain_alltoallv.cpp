@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "algorithms/option_check.h"
 #include "base/text.h"
 #include "bench/patterns.h"
 #include "bench/table.h"

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "algorithms/option_check.h"
 #include "base/text.h"
 #include "bench/halo.h"
 #include "bench/table.h"

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/algorithm.h"
+#include "algorithms/option_check.h"
 #include "base/text.h"
 #include "launch.h"
 #include "thalweg/thalweg.h"

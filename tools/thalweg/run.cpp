@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "algorithms/option_check.h"
 #include "base/log.h"
 #include "launch.h"
 #include "verb.h"

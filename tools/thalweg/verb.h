@@ -31,9 +31,6 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv);
 // Writes "thalweg <verb>: <sentence>" to standard error and returns exit_usage.
 int usage_error(std::string_view verb, std::string_view sentence);
 
-// Judges the values of THALWEG_<COLLECTIVE> and THALWEG_TOPOLOGY.
-bool check_option(const Option& option, std::string_view value, std::string& why);
-
 }  // namespace thalweg::tool
 
 #define VERB(name, summary) int name##_main(int argc, char** argv);

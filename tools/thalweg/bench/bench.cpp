@@ -24,17 +24,25 @@
 #include "bench/sweep.h"
 #include "bench/table.h"
 #include "bench/waiters.h"
+#include "verb.h"
 
 namespace thalweg::bench {
 namespace {
 
+// The rows of files that were named, so that they must be there. False, and said why, where one cannot be
+// read.
+bool read_named(const std::vector<std::string>& files, std::vector<Row>& rows) {
+    std::string why;
+    for (const std::string& file : files)
+        if (!std::filesystem::exists(file)) why = file + " does not exist";
+    if (why.empty() && read_rows(files, rows, why) && rows.empty()) why = "no results in " + files.front();
+    if (!why.empty()) fmt::print(stderr, "thalweg bench: {}\n", why);
+    return why.empty();
+}
+
 int show_table(const std::vector<std::string>& files, bool markdown, bool columns) {
     std::vector<Row> rows;
-    std::string why;
-    if (!read_rows(files, rows, why)) {
-        fmt::print(stderr, "thalweg bench: {}\n", why);
-        return 2;
-    }
+    if (!read_named(files, rows)) return 2;
     if (columns) fmt::print("{}\n", format_columns(rows));
     const auto hidden = summarize_overlap(rows);
     std::string others = format_small(rows, markdown) + format_waiters(rows, markdown);
@@ -81,11 +89,7 @@ int show_table(const std::vector<std::string>& files, bool markdown, bool column
 
 int write_document(const std::vector<std::string>& files, const std::string& page) {
     std::vector<Row> rows;
-    std::string why;
-    if (!read_rows(files, rows, why)) {
-        fmt::print(stderr, "thalweg bench: {}\n", why);
-        return 2;
-    }
+    if (!read_named(files, rows)) return 2;
     const std::string text = document(rows);
     std::FILE* file = page == "-" ? stdout : std::fopen(page.c_str(), "w");
     if (file == nullptr) {
@@ -99,6 +103,8 @@ int write_document(const std::vector<std::string>& files, const std::string& pag
 // Plots are drawn by a Python script with matplotlib: a well-kept library, and not on anybody's hot path.
 int draw(const std::vector<std::string>& files, const std::string& out) {
     namespace fs = std::filesystem;
+    std::vector<Row> rows;
+    if (!read_named(files, rows)) return 2;
     const fs::path binary = fs::read_symlink("/proc/self/exe").parent_path();
     fs::path script, python = "python3";
     for (const fs::path& root : {binary / "../..", binary / "../share/thalweg"}) {
@@ -376,12 +382,7 @@ int bench_main(int argc, char** argv) {
     auto* plot = app.add_subcommand("plot", "draw result files");
     plot->add_option("FILE", files, "JSON lines written by --out")->required();
     plot->add_option("--out", picture, "the picture to write (.png, .svg, .pdf)")->capture_default_str();
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-        const int status = app.exit(error);
-        return status == 0 ? 0 : 2;
-    }
+    if (const auto status = thalweg::tool::parse(app, argc, argv)) return *status;
     for (Blocking* blocking : {&bcast, &allgather, &allreduce})
         if (blocking->verb->parsed()) return blocking->run();
     for (std::size_t i = 0; i < nonblocking.size(); ++i)
