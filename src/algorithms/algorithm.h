@@ -101,7 +101,6 @@ struct Claim {
     std::uint64_t bytes = 0;            // bytes sent, all ranks
     std::uint64_t redundant_bytes = 0;  // received although the rank already held them
     std::uint64_t signals = 0;          // sends of no bytes, all ranks
-    bool rounds_at_most = false;        // `rounds` is an upper bound on these hosts
 };
 
 // The textbook price, rounds * latency + bytes / rate, for ranks that send `ports` messages and receive as

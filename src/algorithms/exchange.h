@@ -38,6 +38,9 @@ struct Exchange {
     std::vector<Traffic> crossing;
     // Whether those ranks know `crossing`: equal on all ranks.
     bool hosts_informed = false;
+    // Whether both ends of every message are known to give it the same bytes: equal on all ranks. Elsewhere
+    // the messages travel as they are, each to a receive that may be for more.
+    bool sizes_agree = false;
 
     bool operator==(const Exchange&) const = default;
 };

@@ -26,6 +26,8 @@ const char* describe(Status status) {
             return "the transport reported a failure";
         case Status::io_failed:
             return "a file or a system call failed";
+        case Status::truncated:
+            return "a message was longer than its receive";
     }
     return "unknown status";
 }

@@ -18,9 +18,12 @@ enum class Status : int {
     invalid_schedule = -5,
     transport_failed = -6,
     io_failed = -7,
+    truncated = -8,  // a message was longer than its receive; everything else is as it should be
 };
 
 constexpr bool failed(Status status) { return static_cast<int>(status) < 0; }
+// Whether what an operation ran on is of no use any more.
+constexpr bool breaks(Status status) { return failed(status) && status != Status::truncated; }
 
 // Static storage, never null, one sentence without a full stop.
 const char* describe(Status status);

@@ -339,12 +339,12 @@ DrivenChannel::Found DrivenChannel::drive() {
         Execution::Impl& execution = *(*link)->execution_.impl_;
         const Status settled = execution.settle(status);
         // One that fails has made the channel unusable for the others too.
-        if (failed(settled)) status = settled;
+        if (breaks(settled)) status = settled;
         if (settled == Status::in_progress) {
             local_work |= execution.has_local_work();
             link = &(*link)->next_;
         } else {
-            if (!failed(settled)) linger();
+            if (!breaks(settled)) linger();
             completed = true;
             complete(link, settled);
         }

@@ -77,6 +77,15 @@ void Execution::Impl::sort_messages() {
     if (in_parts) moved_.resize(steps_.size());
 }
 
+void Execution::Impl::expect_unequal() {
+    gaps.reserve(recvs_.ids.size());
+    const bool in_parts = std::any_of(steps_.begin(), steps_.end(), [this](const Step& step) {
+        return is_message(step.kind) && std::max(step.source.bytes, step.target.bytes) >= max_message_bytes_;
+    });
+    if (in_parts) moved_.resize(steps_.size());
+    unequal = true;
+}
+
 // Hot path: no allocation, lock or system call; proved by the test engine.allocations.
 Status Execution::Impl::start(const Bindings& bindings, std::uint32_t number) {
     const Transport& transport = channel->transport();
@@ -100,7 +109,8 @@ Status Execution::Impl::start(const Bindings& bindings, std::uint32_t number) {
     unfinished_ = static_cast<std::uint32_t>(steps_.size());
     idle_ = 0;
     local_done_ = 0;
-    starved_ = false;
+    starved_ = truncated_ = false;
+    gaps.clear();
     window_.reset(0);
     running = true;
     for (StepId step : roots_) make_ready(step);
@@ -142,11 +152,14 @@ Status Execution::Impl::complete_request(Slot slot, StepId id, std::uint64_t mar
     const std::uint64_t bytes = is_send ? step.source.bytes : step.target.bytes;
     channel->count(is_send, channel->transport().crosses(step.peer),
                    std::min<std::uint64_t>(bytes, max_message_bytes_));
+    const bool ends = unequal && !is_send && !is_put(id) && ends_here(slot, id);
     if (!moved_.empty() && !is_put(id)) {
-        moved_[id] += std::min<std::uint64_t>(bytes - moved_[id], max_message_bytes_);
-        if (moved_[id] < bytes) {
+        const std::uint64_t part = std::min<std::uint64_t>(bytes - moved_[id], max_message_bytes_);
+        moved_[id] += part;
+        // Whose receiver may have room for more ends with a part that is not full, if need be of no bytes.
+        const bool goes_on = moved_[id] < bytes || (unequal && part == max_message_bytes_);
+        if (goes_on && !ends)
             return post_part(slot, id, mark != 0 ? SendMode::synchronous : SendMode::buffered);
-        }
     }
     if (mark != 0) channel->credits().acknowledge(*credit_of_[id], mark);
     channel->release(slot);
@@ -164,10 +177,22 @@ Status Execution::Impl::complete_request(Slot slot, StepId id, std::uint64_t mar
     return Status::ok;
 }
 
+// Of a receive whose sender may have had another number of bytes: whether this was all of them.
+bool Execution::Impl::ends_here(Slot slot, StepId id) {
+    const Slice& target = steps_[id].target;
+    const std::uint64_t done = moved_.empty() ? 0 : moved_[id];
+    const std::uint64_t room = std::min<std::uint64_t>(target.bytes - done, max_message_bytes_);
+    const std::uint64_t received = channel->transport().received_bytes(slot);
+    if (received > room) truncated_ = true;
+    if (received < room)
+        gaps.push_back({target.buffer, target.offset + done + received, target.bytes - done - received});
+    return received != room;
+}
+
 Status Execution::Impl::post_part(Slot slot, StepId id, SendMode mode) {
     const Step& step = steps_[id];
     const std::uint64_t done = moved_.empty() ? 0 : moved_[id];
-    const MessageId message{operation, step.message};
+    const MessageId message{operation, step.message, unequal && !is_put(id)};
     Transport& transport = channel->transport();
     if (is_put(id)) {
         if (step.kind == StepKind::recv) return transport.post_recv(slot, step.peer, message, nullptr, 0);
@@ -326,7 +351,7 @@ Status Execution::Impl::settle(Status status) {
     }
     if (unfinished_ != 0) return Status::in_progress;
     finish();
-    return Status::ok;
+    return truncated_ ? Status::truncated : Status::ok;
 }
 
 void Execution::Impl::finish() {
@@ -357,6 +382,10 @@ void Execution::aim(std::vector<Aim> aims) {
     impl_->aims = std::move(aims);
     impl_->aimed = true;
 }
+
+void Execution::expect_unequal() { impl_->expect_unequal(); }
+
+std::span<const Slice> Execution::gaps() const { return impl_->gaps; }
 
 std::uint64_t Execution::puts() const { return impl_->puts; }
 

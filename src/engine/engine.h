@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/status.h"
@@ -86,7 +87,7 @@ class Execution {
     Status start(const Bindings& bindings, std::uint32_t operation);
     // Issues what is ready, polls the transport once. ok when everything is complete, in_progress otherwise.
     // Errors: those of Transport::progress; the execution is then no longer running and the channel is
-    // unusable.
+    // unusable. truncated: it is over, expect_unequal() says how.
     Status advance();
     bool running() const;
 
@@ -95,6 +96,15 @@ class Execution {
     // running; the transport is one_sided; all ranks of the group do the same, and this rank's memory that is
     // put into is exposed and stays the one bound.
     void aim(std::vector<Aim> aims);
+    // From now on both ends of a message may give it different sizes, as programs do whose receives have room
+    // for more than comes: a shorter message is taken for what it is, a longer one is lost and the run ends
+    // with the error `truncated`, when everything else is done; the channel stays usable. Pre: not running;
+    // all ranks of the group do the same; the schedule receives no message into what another step reads.
+    // Throws std::bad_alloc.
+    void expect_unequal();
+    // What of receives' memory nothing came for in the last run. Pre: not running.
+    std::span<const Slice> gaps() const;
+
     // Messages that were put into a peer's memory, in all runs. Pre: not running.
     std::uint64_t puts() const;
 

@@ -18,6 +18,7 @@ struct Execution::Impl {
     Impl(std::shared_ptr<const Schedule> schedule, std::shared_ptr<Channel> channel);
 
     Status start(const Bindings& bindings, std::uint32_t operation);
+    void expect_unequal();
     Status advance();
     // advance() in two halves, so that several executions share the channel's poll in between: issues what is
     // ready; given what the poll said, goes on with what became ready.
@@ -46,6 +47,8 @@ struct Execution::Impl {
     std::vector<Aim> aims;  // by step; empty: nothing is put
     bool aimed = false;
     bool running = false;
+    bool unequal = false;     // both ends of a message may give it different sizes
+    std::vector<Slice> gaps;  // of this run; room for one per receive where `unequal`
     std::uint32_t operation = 0;
     std::uint64_t events = 0;  // requests of ours that completed, ever
     std::uint64_t puts = 0;    // messages put, ever
@@ -94,6 +97,7 @@ struct Execution::Impl {
     Status issue_messages();
     Status post(StepId step, bool is_send);
     Status post_part(Slot slot, StepId step, SendMode mode);
+    bool ends_here(Slot slot, StepId step);
     std::uint64_t run_local(std::uint64_t budget_bytes);
     void release_held();
     void relieve();
@@ -128,6 +132,7 @@ struct Execution::Impl {
     std::uint64_t events_before_ = 0;  // the poll of the advance in work
     std::uint32_t idle_ = 0;           // advances without an event
     bool starved_ = false;             // a ready message found no place in the window
+    bool truncated_ = false;           // a message found no room
 };
 
 }  // namespace thalweg

@@ -213,7 +213,6 @@ struct WayCosts {
 // for, a lock's put answered for.
 constexpr WayCosts way_costs[] = {
     {"pairwise", 1, 2.2, 5},
-    {"paced", 1, 2.2, 5},
     {"spread", unordered_loss, 2.2, 5},
     {"node_leader", unordered_loss, 2.2, 6},
     {"notify", 1.35, 3, 5},
@@ -239,7 +238,7 @@ std::optional<PlanForecast> forecast_plan(std::string_view way, const ExchangeSe
     const double free_bytes = seen.burst_bytes * payload_bytes / packet_bytes;
     double wire = std::max(0.0, slow_bytes - costs->passes * free_bytes) / seen.bytes_per_second *
                   (1 + acknowledgement_bytes / (2 * packet_bytes));
-    const bool in_pieces = name == "paced" || way.find("chunk_bytes=") != way.npos;
+    const bool in_pieces = way.find("chunk_bytes=") != way.npos;
     if (seen.message_bytes > announced_bytes && !in_pieces && costs->passes < 2) wire *= announced_loss;
     PlanForecast forecast;
     forecast.init_seconds = costs->init_small * seen.small_seconds;

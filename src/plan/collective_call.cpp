@@ -181,7 +181,7 @@ void choose_loads(const CollectiveCall& call, const CallShape& shape, int rank,
 
 // Of an alltoall: every message is one parcel, from its place in `in` to that in `out`.
 bool sends_parcels_as_they_are(std::string_view algorithm) {
-    return algorithm == "spread" || algorithm == "pairwise" || algorithm == "paced";
+    return algorithm == "spread" || algorithm == "pairwise";
 }
 
 // An algorithm that serves everything.

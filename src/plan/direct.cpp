@@ -15,9 +15,11 @@ namespace thalweg {
 
 namespace {
 
-// What a receiver tells a sender, once per message: where it goes, and how to reach the memory.
+// What a receiver tells a sender, once per message: where it goes, how much is expected, and how to reach the
+// memory.
 struct Invitation {
     std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
     std::uint64_t key_bytes = 0;
 };
 
@@ -80,7 +82,7 @@ bool address(Letterbox& box) {
     for (const Parcel& parcel : patterns::incoming_of(box.problem())) {
         if (!box.counts(parcel)) continue;
         int& place = next[static_cast<std::size_t>(parcel.peer)];
-        const Invitation invitation{parcel.offset, box.key.size()};
+        const Invitation invitation{parcel.offset, parcel.bytes, box.key.size()};
         std::memcpy(&box.sent[static_cast<std::size_t>(place)], &invitation, sizeof invitation);
         std::memcpy(&box.sent[static_cast<std::size_t>(place) + sizeof invitation], box.key.data(),
                     box.key.size());
@@ -103,6 +105,8 @@ Status take_aim(const Letterbox& box, Lane& lane, std::vector<Aim>& aims) {
         std::memcpy(&invitation, &box.received[static_cast<std::size_t>(place)], sizeof invitation);
         const std::byte* const key = &box.received[static_cast<std::size_t>(place)] + sizeof invitation;
         place += static_cast<int>(box.record());
+        // A put of any other size would be taken for one of this.
+        if (invitation.bytes != step.source.bytes) return Status::mismatch;
         const auto [known, fresh] = attached.try_emplace(step.peer);
         if (fresh) {
             const Status status = lane.driven().exclusively([&] {

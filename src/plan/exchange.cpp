@@ -94,17 +94,39 @@ void send_in_place(const Letters& letters, int rank, bool copied, Ongoing& ongoi
     if (!copied) ongoing.input().send_in_place(lane, others(letters.outgoing), lasting);
 }
 
+namespace {
+
+// Of a message; what differs in any of these differs here (the finalizer of SplitMix64, once per value).
+std::uint64_t digest(int from, int to, std::uint64_t bytes) {
+    std::uint64_t hash = 0;
+    for (const std::uint64_t value :
+         {static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to), bytes}) {
+        hash += value + 0x9e3779b97f4a7c15u;
+        hash = (hash ^ hash >> 30) * 0xbf58476d1ce4e5b9u;
+        hash = (hash ^ hash >> 27) * 0x94d049bb133111ebu;
+        hash ^= hash >> 31;
+    }
+    return hash;
+}
+
+}  // namespace
+
+// What is sent, less what is received: nothing is left over where they are the same messages.
 Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size) {
     const QuietErrors quiet(comm);
-    std::uint64_t sums[2] = {0, 0};
+    std::uint64_t sums[3] = {0, 0, 0};
     for (const Letter& letter : letters.outgoing) {
-        if (letter.peer == rank || letter.bytes == 0) continue;
+        if (letter.bytes == 0) continue;
+        sums[2] += digest(rank, letter.peer, letter.bytes);
+        if (letter.peer == rank) continue;
         sums[0] += letter.bytes;
         ++sums[1];
     }
+    for (const Letter& letter : letters.incoming)
+        if (letter.bytes != 0) sums[2] -= digest(letter.peer, rank, letter.bytes);
     agree_on(comm, host()->sum, sums);
     const auto pairs = static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(size - 1);
-    return {pairs == 0 ? 0 : (sums[0] + pairs - 1) / pairs, sums[1]};
+    return {pairs == 0 ? 0 : (sums[0] + pairs - 1) / pairs, sums[1], sums[2] == 0};
 }
 
 namespace {

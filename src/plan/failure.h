@@ -16,6 +16,7 @@ inline int mpi_error_of(Status status, int native_error) {
         case Status::ok:
             return MPI_SUCCESS;
         case Status::mismatch:
+        case Status::truncated:
             return MPI_ERR_TRUNCATE;
         case Status::out_of_memory:
             return MPI_ERR_NO_MEM;

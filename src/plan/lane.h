@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/patterns/parcels.h"
 #include "engine/driven.h"
 #include "engine/engine.h"
 #include "plan/attendance.h"
@@ -75,12 +76,17 @@ struct Run {
           schedule(std::move(made)),
           footprint_bytes(schedule->scratch_bytes() + 128 * schedule->steps().size()),
           execution(schedule, std::move(channel)),
-          operation(execution) {}
+          operation(execution) {
+        if (!key.exchange || key.exchange->sizes_agree) return;
+        execution.expect_unequal();
+        own = patterns::own_misfit(*key.exchange, schedule->rank());
+    }
     RunKey key;
     std::shared_ptr<const Schedule> schedule;
     std::uint64_t footprint_bytes;  // memory that goes with it
     Execution execution;
     Operation operation;
+    patterns::OwnMisfit own;
 };
 
 class Lane {

@@ -45,6 +45,8 @@ void set_up(MPI_Comm comm, Communicator& communicator) {
 constexpr std::uint64_t assumed_pair_bytes = 48 << 10;
 // Fewer messages per pair of ranks than this gain nothing from travelling together.
 constexpr std::uint64_t dense_share = 2;
+// Needs nothing that one end of a message alone does not know.
+constexpr char straight_name[] = "spread";
 
 // How an exchange whose pairs differ runs. Collective where it is persistent: what all messages are like is
 // agreed on, and leaders are told what travels together.
@@ -52,17 +54,33 @@ Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, Ca
                          std::optional<Exchange>& exchange) {
     exchange.emplace();
     const auto ranks = static_cast<std::uint64_t>(state.size());
-    Traits traits{assumed_pair_bytes, 0};
+    Traits traits{assumed_pair_bytes, 0, false};
     if (call.persistent) traits = agree_on_traits(call.comm, shape.letters, state.rank(), state.size());
     shape.decided_bytes = traits.mean_bytes;
+    exchange->sizes_agree = traits.sizes_agree;
     Decision decision = state.decide(call.collective, shape.decided_bytes);
-    if (!decision.choice || decision.choice->algorithm->name != "node_leader") return decision;
+    if (!decision.choice) return decision;
+    if (call.persistent && !traits.sizes_agree) {
+        if (state.rank() == 0)
+            THALWEG_LOG_AT(warn, "an alltoall has receives of other sizes than what is sent: it goes by %s",
+                           straight_name);
+        decision.choice = standard_choice(*find_algorithm(call.collective, straight_name));
+    }
+    if (decision.choice->algorithm->name != "node_leader") return decision;
     const bool sparse = decision.reason != "asked for" && traits.messages * dense_share < ranks * (ranks - 1);
     if (call.persistent && !sparse &&
         inform_leaders(call.comm, shape.letters, state.rank(), state.topology(), *exchange))
         return decision;
-    decision.choice = standard_choice(*find_algorithm(call.collective, "spread"));
+    decision.choice = standard_choice(*find_algorithm(call.collective, straight_name));
     return decision;
+}
+
+// Each message in one: whose ends may give it different sizes cannot tell how many pieces there are.
+void send_whole(Decision& decision) {
+    if (!decision.choice) return;
+    const auto parameters = decision.choice->algorithm->parameters;
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+        if (std::string_view(parameters[i].name) == "chunk_bytes") decision.choice->values[i] = 0;
 }
 
 // Neighbours are few, and what they exchange is known at the two ends of each message only: every message
@@ -197,7 +215,11 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     if (const auto why = steered_away(world, call.collective, shape.bytes))
         return declined_on(*why, shape.bytes);
 
-    if (windows)
+    // What they put has to fit.
+    const bool fits =
+        !windows || !call.has_letters() ||
+        agree_on_traits(call.comm, shape.letters, communicator.rank(), communicator.size()).sizes_agree;
+    if (windows && fits)
         if (auto ongoing = offer_windows(call, shape, communicator, world, *windows, began_ns))
             return ongoing;
     if (keeps_order(world, call, shape, self_driven)) return declined_on(Reason::order, shape.bytes);
@@ -239,6 +261,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         if (call.neighbours && !windows) decision = state.neighbours().decide(largest_bytes);
         if (!decision.choice) return declined_on(reason_of(decision), shape.bytes);
     }
+    if (exchange && !exchange->sizes_agree) send_whole(decision);
     std::shared_ptr<const ExchangeKey> kept_as;
     if (const ExchangeView view{call, shape, *decision.choice, state.generation()}; view.repeatable()) {
         if (std::unique_ptr<Ongoing> kept = take_kept(lane, view)) {

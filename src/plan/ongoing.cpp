@@ -214,11 +214,15 @@ Status ProgramBuffer::load(std::uint64_t from, std::uint64_t to) {
     });
 }
 
-Status ProgramBuffer::store() {
+Status ProgramBuffer::store(std::span<const Slice> gaps, std::span<const Slice> more_gaps) {
     if (staged_ == nullptr) return Status::ok;
     if (payload_) return payload_->store(staged_, 0, bytes_);
     return each_segment(0, bytes_, [&](Payload& payload, const Block& block) {
-        return payload.store(staged_ + block.offset, 0, block.bytes);
+        std::uint64_t end = block.offset + block.bytes;
+        for (const auto& some : {gaps, more_gaps})
+            for (const Slice& gap : some)
+                if (gap.end() == block.offset + block.bytes) end = gap.offset;
+        return payload.store(staged_ + block.offset, 0, end - block.offset);
     });
 }
 
@@ -286,7 +290,7 @@ Status Ongoing::start() {
     count_start();
     count_run(began);
     // The others run what we did not start.
-    if (failed(status_)) lane.fail();
+    if (breaks(status_)) lane.fail();
     return status_;
 }
 
@@ -303,7 +307,7 @@ void Ongoing::run() {
     count_start();
     count_wait(waited);
     count_run(began);
-    if (failed(status_)) lane.fail();
+    if (breaks(status_)) lane.fail();
 }
 
 bool Ongoing::pending() const {
@@ -324,16 +328,25 @@ bool Ongoing::wait(std::uint64_t until_ns) {
     return !pending();
 }
 
+// Of several parts none has gaps.
+Status Ongoing::store() {
+    if (parts_.empty()) return buffer_.store();
+    const Run& run = *parts_.front().run;
+    return buffer_.store(run.execution.gaps(), run.own.gaps);
+}
+
 int Ongoing::finish() {
     const std::uint64_t began = now_ns();
     for (const Part& part : parts_)
         if (!failed(status_)) status_ = part.run->operation.status();
-    if (!failed(status_) && options_.stores) status_ = buffer_.store();
+    if (!failed(status_) && !parts_.empty() && parts_.front().run->own.truncated) status_ = Status::truncated;
+    if (!breaks(status_) && options_.stores)
+        if (const Status stored = store(); failed(stored)) status_ = stored;
     int error = MPI_SUCCESS;
     if (failed(status_)) {
         THALWEG_LOG_AT(error, "a collective failed: %s", why_failed(status_));
         error = mpi_error_of(status_, options_.lane->native_error());
-        options_.lane->fail();
+        if (breaks(status_)) options_.lane->fail();
         const std::lock_guard lock(tally_mutex);
         ++options_.tally->errors;
     }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "algorithms/algorithm.h"
@@ -58,7 +59,8 @@ class ProgramBuffer {
     // MPI calls.
     Status load(std::uint64_t from, std::uint64_t to);
     Status load() { return load(0, bytes_); }
-    Status store();
+    // `gaps`: parts of data() at the ends of segments, which stay what they are in the program's memory.
+    Status store(std::span<const Slice> gaps = {}, std::span<const Slice> more_gaps = {});
     // Frees what it holds. Makes MPI calls.
     void release();
 
@@ -158,6 +160,7 @@ class Ongoing {
   private:
     bool repeatable() const;
     void load();
+    Status store();
     std::uint32_t number_of(const Part& part);
     Bindings bindings_of(const Part& part);
     void count_start();

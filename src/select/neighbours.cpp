@@ -15,7 +15,7 @@ Choice straight() { return standard_choice(*find_algorithm(Collective::alltoallv
 // when a persistent operation is made.
 bool goes_straight(const Choice& choice) {
     const std::string_view name = choice.algorithm->name;
-    return name == "spread" || name == "pairwise" || name == "paced" || name == "notify";
+    return name == "spread" || name == "pairwise" || name == "notify";
 }
 
 }  // namespace

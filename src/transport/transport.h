@@ -9,7 +9,8 @@
 // Requests live in *slots* 0 … slots()-1 that the engine hands out. A slot is busy from post_* until
 // progress() returns it; posting to a busy slot is a programming error. A message is identified by (peer,
 // operation, message); messages with different identities may complete in any order; a message meets the
-// receive with the same identity, which must have the same number of bytes. Messages of equal identity (the
+// receive with the same identity, which must have the same number of bytes, but where both ends say
+// MessageId::unequal. Messages of equal identity (the
 // parts of one that is larger than max_message_bytes, and operations whose numbers are live_operations apart)
 // meet receives in the order in which both were posted.
 #pragma once
@@ -29,6 +30,9 @@ using Slot = std::uint32_t;
 struct MessageId {
     std::uint32_t operation = 0;  // number of the operation on this channel, in call order; wraps at 2^32
     std::uint32_t message = 0;    // Step::message, below max_messages_per_pair
+    // Its ends may give it different sizes: so it is not cut by its size, and the receiver asks what came. Of
+    // both ends alike; no part of what tells messages apart.
+    bool unequal = false;
 };
 
 enum class SendMode : std::uint8_t {
@@ -78,6 +82,12 @@ class Transport {
     // `count`. Also advances the host MPI where the transport shares its progress. Errors: transport_failed,
     // mismatch (a message met a receive of another size).
     virtual Status progress(std::span<Slot> done, std::size_t& count) = 0;
+
+    // Of a receive that progress() returned last, posted as `unequal`: the bytes of its message, which are
+    // the first of its memory; more than it was posted for where there was no room for all, and then they may
+    // be nowhere.
+    virtual std::uint64_t received_bytes(Slot) const { return 0; }
+    static constexpr std::uint64_t too_many_bytes = ~std::uint64_t{0};  // where their number is not known
 
     // Whether the last progress() moved anything at all, though nothing completed: part of a large message.
     // Who sleeps by the clock looks again at once then, because buffers that were full hold up the sender.

@@ -85,8 +85,7 @@ void check_group(const Choice& choice, const Group& group, const Topology& topol
     ASSERT_EQ(verdict.bytes, sum.bytes);
     ASSERT_EQ(verdict.redundant_bytes, 0u);
     ASSERT_EQ(verdict.signals, sum.signals);
-    const bool in_turns = choice.algorithm->name == "pairwise" || choice.algorithm->name == "paced";
-    if (!in_turns) ASSERT_LE(verdict.rounds, sum.rounds);
+    if (choice.algorithm->name != "pairwise") ASSERT_LE(verdict.rounds, sum.rounds);
     for (int seed = 0; seed < seeds; ++seed)
         ASSERT_EQ(
             oracle::run(Collective::alltoallv, group.problems, schedules, static_cast<std::uint64_t>(seed)),
@@ -277,68 +276,6 @@ TEST(AlltoallvPairwise, PiecesFlowFromRoundToRound) {
                   i >= 4 ? std::vector<StepId>{receives[i - 4]} : std::vector<StepId>{});
     }
     EXPECT_EQ(claim(choice, problem, Topology{}).rounds, 5u);
-}
-
-// Pieces to other hosts wait for each other as in pairwise; whole messages inside the host wait for nothing,
-// and nothing waits for them.
-TEST(AlltoallvPaced, WhatStaysOnTheHostIsOnItsOwn) {
-    Problem problem;
-    problem.rank = 2;
-    problem.size = 6;
-    problem.bytes = 100;
-    const Topology topology = topology_of("node:3 core:2");
-    const Choice choice = choice_of("paced:chunk_bytes=40:ahead=2", Collective::alltoallv);
-    const Schedule schedule = build(choice, problem, topology);
-    std::vector<StepId> sends, receives;
-    int staying = 0;
-    for (StepId id = 0; id < schedule.steps().size(); ++id) {
-        const Step& step = schedule.steps()[id];
-        if (!is_message(step.kind)) continue;
-        if (step.peer == 3) {
-            ++staying;
-            EXPECT_EQ(step.source.bytes + step.target.bytes, 100u);
-            EXPECT_TRUE(schedule.after(id).empty());
-            continue;
-        }
-        (step.kind == StepKind::send ? sends : receives).push_back(id);
-        for (const StepId before : schedule.after(id)) EXPECT_NE(schedule.steps()[before].peer, 3);
-    }
-    EXPECT_EQ(staying, 2);
-    ASSERT_EQ(sends.size(), 4u * 3u);
-    ASSERT_EQ(receives.size(), 4u * 3u);
-    for (std::size_t i = 2; i < sends.size(); ++i) EXPECT_EQ(schedule.after(sends[i]).size(), 2u) << i;
-    // Five turns of three pieces; those of the neighbour on the host pass without a message.
-    EXPECT_EQ(claim(choice, problem, topology).rounds, 8u);
-    EXPECT_TRUE(claim(choice, problem, topology).rounds_at_most);
-    EXPECT_EQ(claim(choice, problem, topology).messages, 6u * (4u * 3u + 1u));
-}
-
-TEST(AlltoallvPaced, EqualPairsOnHosts) {
-    for (const char* text : {"node:2 core:1", "node:4 core:2", "node:3 core:1,2,4", "ranks:0,1,0,2,1"}) {
-        const Topology topology = topology_of(text);
-        for (const char* choice : {"paced", "paced:chunk_bytes=3", "paced:chunk_bytes=5:ahead=1"})
-            for (std::uint64_t bytes : {0, 1, 24}) {
-                Group group(topology.size(), bytes);
-                for (int from = 0; from < topology.size(); ++from)
-                    for (int to = 0; to < topology.size(); ++to) {
-                        const auto at = bytes * static_cast<std::uint64_t>(to);
-                        group.of(from).outgoing.push_back({to, at, bytes});
-                        group.of(from).incoming.push_back({to, at, bytes});
-                    }
-                check_group(choice_of(choice, Collective::alltoallv), group, topology, 2);
-                if (HasFatalFailure()) return;
-                std::uint64_t messages = 0, moved = 0;
-                for (Problem problem : group.problems) {
-                    const Claim own = claim(choice_of(choice, Collective::alltoallv), problem, topology);
-                    messages += own.messages, moved += own.bytes;
-                }
-                Problem alike = group.problems.front();
-                alike.exchange = nullptr;
-                const Claim all = claim(choice_of(choice, Collective::alltoallv), alike, topology);
-                EXPECT_EQ(all.messages, messages) << choice << " of " << bytes << " on " << text;
-                EXPECT_EQ(all.bytes, moved) << choice << " of " << bytes << " on " << text;
-            }
-    }
 }
 
 }  // namespace

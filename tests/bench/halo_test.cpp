@@ -139,11 +139,11 @@ TEST(HaloColumns, SettingsComeOnceMoreBesideTheirNative) {
 }
 
 TEST(HaloColumns, AlgorithmsAreMeasuredAsPlansBesides) {
-    const auto usual = halo_columns({}), more = halo_columns({}, {"paced:chunk_bytes=16K"});
+    const auto usual = halo_columns({}), more = halo_columns({}, {"pairwise:ahead=3"});
     ASSERT_EQ(more.size(), usual.size() + 1);
-    EXPECT_EQ(more.back().name, "thalweg init paced:chunk_bytes=16K");
+    EXPECT_EQ(more.back().name, "thalweg init pairwise:ahead=3");
     EXPECT_EQ(more.back().variant, "thalweg_init");
-    EXPECT_EQ(more.back().option, "paced:chunk_bytes=16K");
+    EXPECT_EQ(more.back().option, "pairwise:ahead=3");
 }
 
 Row row(const std::string& column, std::uint64_t launch, std::vector<double> seconds) {

@@ -227,5 +227,65 @@ TEST(execute, a_message_of_the_wrong_size_is_a_mismatch_and_ends_the_channel) {
     EXPECT_EQ(recv.start({nullptr, out.data(), {}}, 1), Status::mismatch);
 }
 
+// One message from rank 0 to rank 1, of `sent` bytes into room for `room`, and one of 3 bytes behind it.
+struct Unequal {
+    Unequal(Group& group, std::uint64_t sent, std::uint64_t room) {
+        Builder sender(0, 2), receiver(1, 2);
+        sender.send(1, {Buffer::out, 0, sent});
+        sender.send(1, {Buffer::out, 0, 3});
+        receiver.recv(0, {Buffer::out, 1, room});
+        receiver.recv(0, {Buffer::out, 40, 3});
+        send = std::make_unique<Execution>(std::make_shared<const Schedule>(std::move(sender).finish()),
+                                           group.channel(0));
+        recv = std::make_unique<Execution>(std::make_shared<const Schedule>(std::move(receiver).finish()),
+                                           group.channel(1));
+        send->expect_unequal();
+        recv->expect_unequal();
+    }
+    // What the receiver's last advance said.
+    Status run(std::uint32_t number) {
+        out.assign(64, 0xEE);
+        EXPECT_EQ(send->start({nullptr, in.data(), {}}, number), Status::ok);
+        EXPECT_EQ(recv->start({nullptr, out.data(), {}}, number), Status::ok);
+        Status sent = Status::in_progress, received = Status::in_progress;
+        for (int i = 0; i < 1000 && (sent == Status::in_progress || received == Status::in_progress); ++i) {
+            if (sent == Status::in_progress) sent = send->advance();
+            if (received == Status::in_progress) received = recv->advance();
+        }
+        EXPECT_EQ(sent, Status::ok);
+        return received;
+    }
+    std::unique_ptr<Execution> send, recv;
+    test::Bytes in = test::Bytes(64, 0x11), out;
+};
+
+TEST(execute, a_message_shorter_than_its_room_is_taken_for_what_it_is) {
+    for (const std::size_t part : {std::size_t{100}, std::size_t{4}}) {
+        GroupOptions options;
+        options.network.max_message_bytes = part;
+        Group group(2, options);
+        for (std::uint32_t number = 0; number < 3; ++number) {
+            Unequal pair(group, 6 + number, 21);
+            ASSERT_EQ(pair.run(number), Status::ok);
+            for (std::size_t i = 0; i < pair.out.size(); ++i)
+                EXPECT_EQ(pair.out[i], (i >= 1 && i < 7 + number) || (i >= 40 && i < 43) ? 0x11 : 0xEE) << i;
+            ASSERT_EQ(pair.recv->gaps().size(), 1u);
+            EXPECT_EQ(pair.recv->gaps()[0], (Slice{Buffer::out, 7 + number, 15 - number}));
+        }
+    }
+}
+
+TEST(execute, a_message_longer_than_its_room_ends_its_own_run_only) {
+    Group group(2, {});
+    Unequal wrong(group, 9, 8), right(group, 8, 8);
+    EXPECT_EQ(wrong.run(0), Status::truncated);
+    EXPECT_EQ(wrong.out[9], 0xEE);   // behind the room
+    EXPECT_EQ(wrong.out[40], 0x11);  // the other message
+    EXPECT_FALSE(wrong.recv->running());
+    EXPECT_EQ(right.run(1), Status::ok);
+    EXPECT_TRUE(right.recv->gaps().empty());
+    EXPECT_EQ(wrong.run(2), Status::truncated);
+}
+
 }  // namespace
 }  // namespace thalweg

@@ -16,7 +16,7 @@ endforeach()
 run(neighbours_shm 4 ${inside_current} "${neighbours};${shm}" neighbours 12 7)
 run(neighbours_two_hosts 4 ${inside_current} "${neighbours};${two_hosts};THALWEG_TEST_LEVEL=single" neighbours 12 8)
 # By what is chosen between hosts where nothing else is: the memory inside them, without having been asked for.
-run(neighbours_paced 4 ${inside} "${neighbours};THALWEG_ALLTOALLV=paced:chunk_bytes=512:ahead=1;THALWEG_TEST_LEVEL=single;THALWEG_UCX_TLS=tcp,self;THALWEG_TOPOLOGY=node:2 core:2" neighbours 12 8)
+run(neighbours_pairwise 4 ${inside} "${neighbours};THALWEG_ALLTOALLV=pairwise;THALWEG_TEST_LEVEL=single;THALWEG_UCX_TLS=tcp,self;THALWEG_TOPOLOGY=node:2 core:2" neighbours 12 8)
 # The same arguments again and again, and others that look like them.
 run(again 3 ${inside_current} "${neighbours};${shm}" again traps)
 run(again_two_hosts 4 ${inside} "${neighbours};${two_hosts};THALWEG_TEST_LEVEL=single" again traps)
@@ -105,6 +105,17 @@ foreach(ranks 3 5)
   run_windows(rma_get get ${ranks} full "" conforms crowd)
   run_windows(rma_pscw pscw_single ${ranks} full "${ucx};THALWEG_TEST_LEVEL=single")
 endforeach()
+# Receives that are larger than what is sent, and one that is smaller: by every algorithm under one library, in shared
+# memory, over libucp and by both; in the trial; and over the MPI library, which is told of truncation by some only.
+set(unequal "${with_persistent};THALWEG_TEST_TAKEN=1")
+run(unequal_spread 3 ${inside_current} "${unequal};THALWEG_ALLTOALLV=spread" unequal room)
+run(unequal_shm 3 ${inside} "${unequal};${shm};THALWEG_ALLTOALLV=pairwise" unequal)
+run(unequal_hosts 4 ${inside} "${unequal};${two_hosts};THALWEG_TEST_LEVEL=single;THALWEG_ALLTOALLV=pairwise:chunk_bytes=4K" unequal)
+run(unequal_notify 3 ${inside} "${unequal};${ucx};THALWEG_ALLTOALLV=notify" unequal)
+run(unequal_leader 4 full "${unequal};${two_hosts};THALWEG_TEST_LEVEL=single;THALWEG_ALLTOALLV=node_leader" unequal)
+run(unequal_windows 2 full "${with_persistent};THALWEG_TEST_TAKEN=plans;THALWEG_ALLTOALLV=rma_get" unequal room)
+run(unequal_trial 3 ${inside} "THALWEG_TOPOLOGY=node:3 core:1;${with_persistent}" unequal room)
+run(unequal_truncated 3 full "${unequal};THALWEG_ALLTOALLV=spread" unequal truncated)
 # The blocking ones, again and again, while one rank alone changes its arguments; and the trial that decides.
 run(repeated 3 mpi "${alltoalls};THALWEG_ALLTOALLV=spread" repeated)
 run(repeated_ucx 4 mpi "${alltoalls};${ucx};${two_by_two};THALWEG_ALLTOALLV=pairwise;THALWEG_TEST_LEVEL=single" repeated)

@@ -282,13 +282,13 @@ TEST(Neighbours, TablesSpeakElseEverythingGoesStraight) {
     selection.table =
         R"({"collective": "alltoallv", "rows": [
             {"calls": "neighbours", "hosts": [2, null], "bytes": [0, 4095], "choice": "native"},
-            {"calls": "neighbours", "hosts": [2, null], "choice": "paced:chunk_bytes=8K"},
+            {"calls": "neighbours", "hosts": [2, null], "choice": "pairwise:ahead=3"},
             {"calls": "overlapped", "choice": "pairwise"}]})";
     std::string why;
     ASSERT_EQ(check_table(selection.table, why), Status::ok) << why;
     EXPECT_EQ(at("node:4 core:2", 4095), "native");
-    EXPECT_EQ(at("node:4 core:2", 4096), "paced:chunk_bytes=8K");
-    EXPECT_EQ(at("node:4 core:2", NeighbourSelector::unknown), "paced:chunk_bytes=8K");
+    EXPECT_EQ(at("node:4 core:2", 4096), "pairwise:ahead=3");
+    EXPECT_EQ(at("node:4 core:2", NeighbourSelector::unknown), "pairwise:ahead=3");
     EXPECT_EQ(at("node:1 core:4", 4096), "native");
     // Its other rows are not for neighbours, nor these for others.
     selection.overlapped = true;
@@ -306,7 +306,6 @@ TEST(Neighbours, WhatWasAskedForRunsWhereItNeedsNoLeader) {
         return to_text(*decision.choice);
     };
     EXPECT_EQ(asked("pairwise:chunk_bytes=4K"), "pairwise:chunk_bytes=4K");
-    EXPECT_EQ(asked("paced:chunk_bytes=4K:ahead=1"), "paced:chunk_bytes=4K:ahead=1");
     EXPECT_EQ(asked("notify"), "notify");
     EXPECT_EQ(asked("node_leader"), "spread");
 }

@@ -1,6 +1,7 @@
 #include "algorithms/patterns/parcels.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace thalweg::patterns {
 namespace {
@@ -29,7 +30,6 @@ Parcels::Parcels(const Problem& problem, const Topology& topology, bool far_firs
         const auto all = static_cast<std::uint64_t>(problem.size);
         return (stays ? all : 0) + static_cast<std::uint64_t>(distance(from, to, problem.size));
     };
-    if (hosts) first_staying_ = static_cast<std::uint64_t>(problem.size);
     const auto sort = [](std::vector<Placed>& list) {
         std::stable_sort(list.begin(), list.end(),
                          [](const Placed& a, const Placed& b) { return a.place < b.place; });
@@ -52,13 +52,6 @@ Parcels::Parcels(const Problem& problem, const Topology& topology, bool far_firs
     sort(incoming_);
 }
 
-std::span<const Parcels::Placed> Parcels::leaving(std::span<const Placed> messages) const {
-    const auto end = std::partition_point(messages.begin(), messages.end(), [this](const Placed& message) {
-        return message.place < first_staying_;
-    });
-    return messages.first(static_cast<std::size_t>(end - messages.begin()));
-}
-
 void Parcels::copy_own(Builder& builder) const {
     const std::size_t both = std::min(from_own_.size(), to_own_.size());
     for (std::size_t i = 0; i < both; ++i) {
@@ -66,6 +59,25 @@ void Parcels::copy_own(Builder& builder) const {
         const std::uint64_t bytes = std::min(from.bytes, to.bytes);
         builder.copy({Buffer::out, to.offset, bytes}, {Buffer::in, from.offset, bytes});
     }
+}
+
+OwnMisfit own_misfit(const Exchange& exchange, int rank) {
+    const auto own = [rank](const std::vector<Parcel>& parcels) {
+        std::vector<Parcel> found;
+        std::copy_if(parcels.begin(), parcels.end(), std::back_inserter(found),
+                     [rank](const Parcel& parcel) { return parcel.peer == rank && parcel.bytes != 0; });
+        return found;
+    };
+    const std::vector<Parcel> from = own(exchange.outgoing), to = own(exchange.incoming);
+    OwnMisfit misfit;
+    misfit.truncated = from.size() > to.size();
+    for (std::size_t i = 0; i < to.size(); ++i) {
+        const std::uint64_t bytes = i < from.size() ? from[i].bytes : 0;
+        misfit.truncated |= bytes > to[i].bytes;
+        if (bytes < to[i].bytes)
+            misfit.gaps.push_back({Buffer::out, to[i].offset + bytes, to[i].bytes - bytes});
+    }
+    return misfit;
 }
 
 std::uint64_t Parcels::sent_bytes() const {

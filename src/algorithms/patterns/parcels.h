@@ -28,29 +28,19 @@ class Parcels {
     };
     std::span<const Placed> outgoing() const { return outgoing_; }
     std::span<const Placed> incoming() const { return incoming_; }
-    // With `far_first`, the first of `messages` (outgoing() or incoming()) that leave the host; none where
-    // the topology has one host.
-    std::span<const Placed> leaving(std::span<const Placed> messages) const;
-
     // Adds the copies of what this rank sends to itself.
     void copy_own(Builder& builder) const;
 
     // Visits both lists merged by place: send(Parcel) for outgoing, recv(Parcel) for incoming.
     template <typename Send, typename Receive>
     void each(Send send, Receive receive) const {
-        each(outgoing_, incoming_, send, receive);
-    }
-    // The same of parts of the lists.
-    template <typename Send, typename Receive>
-    static void each(std::span<const Placed> outgoing, std::span<const Placed> incoming, Send send,
-                     Receive receive) {
         std::size_t next = 0;
-        for (const Placed& out : outgoing) {
-            for (; next < incoming.size() && incoming[next].place < out.place; ++next)
-                receive(incoming[next].parcel);
+        for (const Placed& out : outgoing_) {
+            for (; next < incoming_.size() && incoming_[next].place < out.place; ++next)
+                receive(incoming_[next].parcel);
             send(out.parcel);
         }
-        for (; next < incoming.size(); ++next) receive(incoming[next].parcel);
+        for (; next < incoming_.size(); ++next) receive(incoming_[next].parcel);
     }
 
     std::uint64_t sent_bytes() const;
@@ -58,8 +48,14 @@ class Parcels {
   private:
     std::vector<Placed> outgoing_, incoming_;
     std::vector<Parcel> from_own_, to_own_;
-    std::uint64_t first_staying_ = 0;  // the least place of messages that stay on their host
 };
+
+// What a rank sends to itself and receives from itself, where these are not of the same size.
+struct OwnMisfit {
+    std::vector<Slice> gaps;  // of `out`, that nothing comes for
+    bool truncated = false;   // more is sent than is received
+};
+OwnMisfit own_misfit(const Exchange& exchange, int rank);
 
 // All parcels of a rank, those to itself included, where every pair exchanges problem.bytes or as
 // problem.exchange says.

@@ -104,8 +104,10 @@ class Composite final : public Transport {
     }
     Status post_recv(Slot slot, int peer, MessageId id, void* data, std::size_t bytes) override {
         if (failed(failure_)) return failure_;
+        crossing_[slot].inside = is_near(peer);
         if (is_near(peer)) return noted(parts_.inside->post_recv(slot, peer, id, data, bytes));
         cross(slot, WireMeter::in, bytes);
+        crossing_[slot].unequal = id.unequal;
         crossing_[slot].part = stand_ins_.resolve(data, bytes);
         return noted(parts_.between->post_recv(slot, peer, id, data, bytes));
     }
@@ -129,6 +131,9 @@ class Composite final : public Transport {
         stirred_ |= parts_.inside->stirred();
         if (!failed(status)) count += completed;
         return noted(status);
+    }
+    std::uint64_t received_bytes(Slot slot) const override {
+        return (crossing_[slot].inside ? *parts_.inside : *parts_.between).received_bytes(slot);
     }
     bool stirred() const override { return stirred_; }
 
@@ -240,6 +245,8 @@ class Composite final : public Transport {
         WireMeter::Direction direction = WireMeter::out;
         std::size_t bytes = 0;
         StandInPart part = {};  // of a receive: where its bytes belong
+        bool inside = false;    // of a receive: it does not cross after all
+        bool unequal = false;   // of a receive: other bytes may have come
     };
 
     template <typename Entry>
@@ -290,12 +297,15 @@ class Composite final : public Transport {
     // Some of the bytes of the first that has arrived. True: those were the last.
     bool unpack() {
         const Crossing& crossing = crossing_[arrived_.front()];
-        const std::size_t bytes = std::min(unpacked_at_a_time, crossing.bytes - unpacked_);
+        std::size_t all = crossing.bytes;
+        if (crossing.unequal)
+            all = std::min<std::uint64_t>(all, parts_.between->received_bytes(arrived_.front()));
+        const std::size_t bytes = std::min(unpacked_at_a_time, all - unpacked_);
         const std::byte* const packed = crossing.part.whole->memory + crossing.part.begin;
         crossing.part.store(unpacked_, packed + unpacked_, bytes);
         unpacked_ += bytes;
         stirred_ = true;
-        return unpacked_ == crossing.bytes;
+        return unpacked_ == all;
     }
     Slot take_unpacked() {
         const Slot slot = arrived_.front();

@@ -88,7 +88,9 @@ class Endpoint final : public Transport {
     Status progress(std::span<Slot> done, std::size_t& count) override {
         if (!match()) return Status::mismatch;
         for (auto& [receive, message] : matched_) {
-            if (receive.bytes != 0) std::memcpy(receive.data, message.data, receive.bytes);
+            const std::size_t bytes = std::min(receive.bytes, message.bytes);
+            if (bytes != 0) std::memcpy(receive.data, message.data, bytes);
+            received_[receive.slot] = message.bytes;
             if (!message.copy) message.from->complete(message.slot);
             complete(receive.slot);
         }
@@ -100,6 +102,8 @@ class Endpoint final : public Transport {
         completed_.erase(completed_.begin(), completed_.begin() + static_cast<std::ptrdiff_t>(count));
         return Status::ok;
     }
+
+    std::uint64_t received_bytes(Slot slot) const override { return received_[slot]; }
 
     int wait_descriptor() const override { return descriptor_; }
     Status arm() override {
@@ -133,9 +137,12 @@ class Endpoint final : public Transport {
         receives_.reserve(options_.slots);
         matched_.reserve(options_.slots);
         completed_.reserve(options_.slots);
+        received_.resize(options_.slots);
     }
 
-    MessageId reduced(MessageId id) const { return {id.operation % options_.live_operations, id.message}; }
+    MessageId reduced(MessageId id) const {
+        return {id.operation % options_.live_operations, id.message, id.unequal};
+    }
 
     void arrive(Message message) {
         const std::lock_guard lock(mutex_);
@@ -182,7 +189,7 @@ class Endpoint final : public Transport {
                 receives_[kept++] = receive;
                 continue;
             }
-            sizes_agree &= message->bytes == receive.bytes;
+            sizes_agree &= message->bytes == receive.bytes || receive.id.unequal;
             if (message->copy) unexpected_bytes_ -= message->bytes;
             matched_.emplace_back(receive, std::move(*message));
             arrived_.erase(message);
@@ -205,6 +212,7 @@ class Endpoint final : public Transport {
     std::vector<Receive> receives_;
     std::vector<std::pair<Receive, Message>> matched_;
     std::vector<Slot> completed_;
+    std::vector<std::uint64_t> received_;  // by slot
     std::uint64_t unexpected_bytes_ = 0;
     std::uint64_t largest_unexpected_bytes_ = 0;
 };

@@ -82,6 +82,8 @@ Status MpiTransport::grow(Slot slots) try {
     indices_.resize(slots);
     statuses_.resize(slots);
     completed_.reserve(slots);
+    unequal_.resize(slots);
+    received_.resize(slots);
     bytes_.resize(slots);  // the last, because it is what slots() says
     return Status::ok;
 } catch (const std::bad_alloc&) {
@@ -109,6 +111,7 @@ Status MpiTransport::post_send(Slot slot, int peer, MessageId id, const void* da
     MPI_Request request;
     auto* const call = mode == SendMode::synchronous ? host()->Issend : host()->Isend;
     bytes_[slot] = not_a_receive;
+    unequal_[slot] = false;
     const int error = call(data, static_cast<int>(bytes), host()->byte, place_.ranks[peer], tag_of(id),
                            place_.comm, &request);
     return post(slot, error, request);
@@ -117,6 +120,8 @@ Status MpiTransport::post_send(Slot slot, int peer, MessageId id, const void* da
 Status MpiTransport::post_recv(Slot slot, int peer, MessageId id, void* data, std::size_t bytes) {
     MPI_Request request;
     bytes_[slot] = bytes;
+    unequal_[slot] = id.unequal;
+    received_[slot] = bytes;
     const int error = host()->Irecv(data, static_cast<int>(bytes), host()->byte, place_.ranks[peer],
                                     tag_of(id), place_.comm, &request);
     return post(slot, error, request);
@@ -139,16 +144,17 @@ Status MpiTransport::test() {
         host()->Testsome(active_, requests_.data(), &completed, indices_.data(), statuses_.data());
     if (error != MPI_SUCCESS) {
         last_error_ = error;
-        return find_error(completed);
+        if (const Status status = find_error(completed); failed(status)) return status;
     }
     if (completed == 0 || completed == MPI_UNDEFINED) return Status::ok;
     for (int i = 0; i < completed; ++i) {
         const Slot slot = slot_of_[indices_[i]];
         completed_.push_back(slot);
-        if (bytes_[slot] == not_a_receive) continue;
+        if (bytes_[slot] == not_a_receive || received_[slot] == too_many_bytes) continue;
         int received = 0;
         host()->Get_count(&statuses_[i], host()->byte, &received);
-        if (static_cast<std::size_t>(received) != bytes_[slot]) {
+        received_[slot] = static_cast<std::uint64_t>(received);
+        if (received_[slot] != bytes_[slot] && !unequal_[slot]) {
             last_error_ = MPI_SUCCESS;
             return Status::mismatch;
         }
@@ -163,17 +169,25 @@ Status MpiTransport::test() {
     return Status::ok;
 }
 
-// Testsome failed: the statuses say which request, where there are any.
+// Testsome failed: the statuses say which request, where there are any. ok: only receives that may be too
+// small were.
 Status MpiTransport::find_error(int completed) {
     int error_class = MPI_SUCCESS;
     host()->Error_class(last_error_, &error_class);
     if (error_class == MPI_ERR_IN_STATUS && completed != MPI_UNDEFINED) {
+        const int all = last_error_;
         for (int i = 0; i < completed; ++i) {
             if (statuses_[i].MPI_ERROR == MPI_SUCCESS) continue;
             last_error_ = statuses_[i].MPI_ERROR;
             host()->Error_class(last_error_, &error_class);
-            break;
+            const Slot slot = slot_of_[indices_[i]];
+            if (error_class != MPI_ERR_TRUNCATE || !unequal_[slot])
+                return error_class == MPI_ERR_TRUNCATE ? Status::mismatch : Status::transport_failed;
+            received_[slot] = too_many_bytes;
         }
+        if (last_error_ == all) return Status::transport_failed;
+        last_error_ = MPI_SUCCESS;
+        return Status::ok;
     }
     return error_class == MPI_ERR_TRUNCATE ? Status::mismatch : Status::transport_failed;
 }

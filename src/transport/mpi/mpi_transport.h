@@ -54,6 +54,7 @@ class MpiTransport final : public Transport {
                      SendMode mode) override;
     Status post_recv(Slot slot, int peer, MessageId id, void* data, std::size_t bytes) override;
     Status progress(std::span<Slot> done, std::size_t& count) override;
+    std::uint64_t received_bytes(Slot slot) const override { return received_[slot]; }
     void drive_host() override;
 
     // MPICH and its derivatives hand an error that MPI_Testsome finds (a message longer than its receive, a
@@ -92,8 +93,11 @@ class MpiTransport final : public Transport {
     std::vector<MPI_Status> statuses_;
     // Slots that completed and have not been handed out.
     std::vector<Slot> completed_;
-    // By slot: the bytes a receive expects; not_a_receive for a send.
+    // By slot: the bytes a receive expects; not_a_receive for a send. And whether that many need not come,
+    // and how many did.
     std::vector<std::size_t> bytes_;
+    std::vector<bool> unequal_;
+    std::vector<std::uint64_t> received_;
 };
 
 }  // namespace thalweg

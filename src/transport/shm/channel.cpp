@@ -76,6 +76,7 @@ Status Channel::grow(Slot slots) try {
     const Poster lock(port_);
     if (slots <= slots_) return Status::ok;
     completed_.reserve(slots);
+    received_.resize(slots);
     port_.requests().reserve(slots - slots_);
     slots_ = slots;
     return Status::ok;
@@ -131,7 +132,8 @@ Status Channel::post_recv(Slot slot, int rank, MessageId id, void* data, std::si
     if (failed(failure_)) return failure_;
     Peer* const peer = peer_of(rank);
     if (peer == nullptr) return lose(peer, rank);
-    port_.receive(*this, slot, *peer, key_of(rank, id), data, bytes);
+    received_[slot] = bytes;
+    port_.receive(*this, slot, *peer, key_of(rank, id), data, bytes, id.unequal);
     // A mismatch is progress()'s to tell.
     return failure_ == Status::transport_failed ? failure_ : Status::ok;
 } catch (const std::bad_alloc&) {

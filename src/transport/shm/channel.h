@@ -27,6 +27,7 @@ class Channel final : public Transport {
                      SendMode mode) override;
     Status post_recv(Slot slot, int peer, MessageId id, void* data, std::size_t bytes) override;
     Status progress(std::span<Slot> done, std::size_t& count) override;
+    std::uint64_t received_bytes(Slot slot) const override { return received_[slot]; }
     bool stirred() const override { return stirred_; }
     bool has_left(std::uint64_t sent) override;
     void drive_host() override;
@@ -60,6 +61,7 @@ class Channel final : public Transport {
         completed_.push_back(slot);
         port_.tell(*this);
     }
+    void note_received(Slot slot, std::uint64_t bytes) { received_[slot] = bytes; }
     void fail(Status status);
     // We want something of a peer that has ended or was never met.
     Status lose(const Peer* peer, int rank);
@@ -88,6 +90,7 @@ class Channel final : public Transport {
     Slot slots_ = 0;
     std::vector<Peer*> peers_;  // by rank, as far as they were needed
     std::vector<Slot> completed_;
+    std::vector<std::uint64_t> received_;  // by slot: bytes that came for its last receive
     std::vector<Attached> attached_;
     struct Exposed {
         std::uint64_t address = 0, bytes = 0;  // 0 bytes: the number is free

@@ -222,9 +222,9 @@ bool ShmPort::Impl::take_message(Peer& peer, const Frame& frame, const std::byte
     if (!whole && !shm::read_place(frame, payload, frame.bytes, place)) return false;
     const Key key{frame.channel, frame.operation, frame.message, peer.process};
     if (Request* const receive = posted_.take(key)) {
-        if (receive->bytes != frame.bytes) {
+        if (!has_room(*receive, frame.bytes)) {
             if (frame.cookie != 0) acknowledge(peer, frame.cookie);
-            fail(*receive, Status::mismatch);
+            overflow(*receive);
         } else if (whole) {
             if (frame.bytes != 0) receive->store(0, payload, frame.bytes);
             if (frame.cookie != 0) acknowledge(peer, frame.cookie);
@@ -253,6 +253,24 @@ bool ShmPort::Impl::take_message(Peer& peer, const Frame& frame, const std::byte
         throw;
     }
     return true;
+}
+
+// Whether a message of `bytes` bytes is what the receive is there for, which is cut to its size then.
+bool ShmPort::Impl::has_room(Request& receive, std::uint64_t bytes) {
+    if (receive.bytes == bytes) return true;
+    if (!receive.unequal) return false;
+    if (receive.channel != nullptr) receive.channel->note_received(receive.slot, bytes);
+    if (receive.bytes < bytes) return false;
+    receive.bytes = bytes;
+    return true;
+}
+
+// After has_room() has said no, and the sender has heard that it is over.
+void ShmPort::Impl::overflow(Request& receive) {
+    if (receive.unequal)
+        finish(receive);
+    else
+        fail(receive, Status::mismatch);
 }
 
 // Its memory is about to be somebody else's.
@@ -321,8 +339,9 @@ void ShmPort::Impl::send(shm::Channel& channel, Slot slot, Peer& peer, const Key
 }
 
 void ShmPort::Impl::receive(shm::Channel& channel, Slot slot, Peer& peer, const Key& key, void* data,
-                            std::size_t bytes) {
+                            std::size_t bytes, bool unequal) {
     Request& receive = requests_.take(Request::Kind::receive);
+    receive.unequal = unequal;
     receive.channel = &channel;
     receive.slot = slot;
     receive.peer = &peer;
@@ -340,11 +359,11 @@ void ShmPort::Impl::receive(shm::Channel& channel, Slot slot, Peer& peer, const 
         return;
     }
     const std::uint64_t cookie = early->acknowledge;
-    if (early->bytes != bytes) {
+    if (!has_room(receive, early->bytes)) {
         if (cookie != 0) acknowledge(peer, cookie);
-        fail(receive, Status::mismatch);
+        overflow(receive);
     } else if (early->copy != nullptr) {
-        if (bytes != 0) receive.store(0, early->copy.get(), bytes);
+        if (early->bytes != 0) receive.store(0, early->copy.get(), early->bytes);
         if (cookie != 0) acknowledge(peer, cookie);
         finish(receive);
     } else if (peer.dead || early->recalled) {

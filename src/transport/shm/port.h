@@ -132,7 +132,7 @@ class ShmPort::Impl {
     void send(shm::Channel& channel, Slot slot, shm::Peer& peer, const shm::Key& key, void* data,
               std::size_t bytes, SendMode mode);
     void receive(shm::Channel& channel, Slot slot, shm::Peer& peer, const shm::Key& key, void* data,
-                 std::size_t bytes);
+                 std::size_t bytes, bool unequal);
     void put(shm::Channel& channel, Slot slot, shm::Peer& peer, const shm::Key& signal, std::uint64_t remote,
              const void* data, std::size_t bytes);
 
@@ -182,6 +182,8 @@ class ShmPort::Impl {
     bool take_stored(const shm::Frame& frame, const std::byte* payload);
     void copied(shm::Request& request);
     void finish(shm::Request& request);
+    static bool has_room(shm::Request& receive, std::uint64_t bytes);
+    void overflow(shm::Request& receive);
     void fail(shm::Request& request, Status status);
     void count_copies(std::int64_t bytes);
     // Peers that end (port.cpp).

@@ -41,6 +41,7 @@ struct Request {
     bool copying = false;           // in the port's queue of copies
     bool blocked = false;           // in there, and the ring had no room
     bool recalled = false;          // a send that was withdrawn; early: by its sender
+    bool unequal = false;           // a receive that another number of bytes may come for
     std::uint64_t acknowledge = 0;  // early: the sender's request, which wants to know; 0: it does not
     std::uint32_t index = 0, generation = 1;
     Channel* channel = nullptr;  // null: nobody wants to know any more

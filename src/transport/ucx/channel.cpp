@@ -117,12 +117,18 @@ void Channel::finish(Slot slot) {
 }
 
 void Channel::part_done(Part& part, ucs_status_t status, std::size_t received) {
-    if (status == UCS_OK && part.receive && received != part.bytes) status = UCS_ERR_MESSAGE_TRUNCATED;
+    SlotState& slot = storage_->slots[part.slot];
+    if (part.receive && slot.unequal) {  // in one part
+        const bool longer = status == UCS_ERR_MESSAGE_TRUNCATED;
+        slot.received = longer ? too_many_bytes : received;
+        if (longer) status = UCS_OK;
+    } else if (status == UCS_OK && part.receive && received != part.bytes) {
+        status = UCS_ERR_MESSAGE_TRUNCATED;
+    }
     if (status != UCS_OK) {
         fail(status == UCS_ERR_MESSAGE_TRUNCATED ? Status::mismatch : Status::transport_failed);
         return;
     }
-    SlotState& slot = storage_->slots[part.slot];
     if (--slot.left != 0) return;
     if (slot.kind == SlotState::Kind::put) {
         port_.defer(*this, part.slot);
@@ -208,7 +214,7 @@ Status Channel::post_send(Slot slot, int peer, MessageId id, const void* data, s
     if (failed(failure_)) return failure_;
     const std::uint32_t process = process_of(peer);
     const std::uint64_t tag = port_.layout().tag(name_, port_.process(), id);
-    const std::size_t pieces = pieces_of(bytes, process);
+    const std::size_t pieces = id.unequal ? 1 : pieces_of(bytes, process);
     storage_->slots[slot] = {SlotState::Kind::send, process, static_cast<std::uint32_t>(pieces), 0};
     const auto call = mode == SendMode::synchronous ? ucp_.tag_send_sync_nbx : ucp_.tag_send_nbx;
     for (std::size_t i = 0; i < pieces; ++i) {
@@ -235,8 +241,9 @@ Status Channel::post_recv(Slot slot, int peer, MessageId id, void* data, std::si
     if (failed(failure_)) return failure_;
     const std::uint32_t process = process_of(peer);
     const std::uint64_t tag = port_.layout().tag(name_, process, id);
-    const std::size_t pieces = pieces_of(bytes, process);
-    storage_->slots[slot] = {SlotState::Kind::receive, process, static_cast<std::uint32_t>(pieces), 0};
+    const std::size_t pieces = id.unequal ? 1 : pieces_of(bytes, process);
+    storage_->slots[slot] = {SlotState::Kind::receive, process, static_cast<std::uint32_t>(pieces), 0,
+                             id.unequal};
     for (std::size_t i = 0; i < pieces; ++i) {
         Part& part = this->part(slot, i);
         const std::size_t begin = piece_begin(bytes, i, pieces), end = piece_begin(bytes, i + 1, pieces);

@@ -31,6 +31,8 @@ struct SlotState {
     std::uint32_t process = 0;  // the peer's
     std::uint32_t left = 0;     // parts that are not complete
     std::uint64_t tag = 0;      // of a put's signal
+    bool unequal = false;       // of a receive that another number of bytes may come for
+    std::uint64_t received = 0;
 };
 
 // What requests in flight point to. Outlives its channel where some are left; addresses never change.
@@ -73,6 +75,7 @@ class Channel final : public Transport {
                      SendMode mode) override;
     Status post_recv(Slot slot, int peer, MessageId id, void* data, std::size_t bytes) override;
     Status progress(std::span<Slot> done, std::size_t& count) override;
+    std::uint64_t received_bytes(Slot slot) const override { return storage_->slots[slot].received; }
     bool stirred() const override { return stirred_; }
     std::uint64_t sent() const override;
     bool has_left(std::uint64_t sent) override;

@@ -276,7 +276,7 @@ CLI::App* add_halo(CLI::App& app, HaloRequest& request) {
     verb->add_flag("--periodic", request.periodic, "the grid goes round in every dimension");
     verb->add_option("--styles", request.styles, "only these columns, comma-separated")->delimiter(',');
     verb->add_option("--ours", request.ours,
-                     "algorithms whose plans are measured besides, like paced:chunk_bytes=16K (repeatable)")
+                     "algorithms whose plans are measured besides, like pairwise (repeatable)")
         ->allow_extra_args(false);
     verb->add_option("--setting", request.settings,
                      "measure Thalweg's columns once more in a launch with NAME=VALUE, several with spaces "
