@@ -6,6 +6,7 @@
     onehost.jsonl  schedules of ours among ranks of one host
     published.jsonl  hosts of many ranks as others have measured and published them (sim/published.json), with the
                    machine's fabric and with one switch that never blocks instead
+    samples.jsonl  nothing simulated: how far the samples of the small points of lab.jsonl are apart
     kept.jsonl     nothing simulated: an alltoallv through a window made per call, through one that is kept, and native
 
     sim/validate.py --sim build/bin/thalweg-sim [TABLE...]     into sim/results
@@ -166,11 +167,14 @@ def native_rows(program, results):
         collective, shape, nominal, size, mpi = key
         rate = middle(point["rates"])
         row = simulated(program, question(key, rate), memory)
+        # The same messages, none of them waiting for the send before it.
+        waits = mpi == "mpich" and collective != "alltoallv"
+        at_once = simulated(program, question((*key[:4], row["algorithm"]), rate), memory) if waits else row
         yield {"collective": collective, "shape": shape, "rate": nominal, "bytes": size, "mpi": mpi,
                "samples": point["samples"], "measured_seconds": point["seconds"], "link_rate": rate,
                "algorithm": row["algorithm"],
                "forced_seconds": point["forced"].get(FORCED[mpi].get(row["algorithm"])),
-               "simulated_seconds": row["seconds"]}
+               "simulated_seconds": row["seconds"], "at_once_seconds": at_once["seconds"]}
 
 
 def onehost_rows(program, results):
@@ -180,6 +184,19 @@ def onehost_rows(program, results):
         yield {"collective": collective, "ranks": ranks, "bytes": size, "algorithm": algorithm, "mpi": mpi,
                "samples": count, "measured_seconds": least,
                "simulated_seconds": simulated(program, question_onehost(key), memory)["seconds"]}
+
+
+def samples_rows(_, results):
+    points = {}
+    for row in rows(results):
+        if row.get("algorithm") and in_lab(row) is not None and dense(row) and row["bytes"] < 1 << 20:
+            key = tuple(row[field] for field in ("collective", "bytes", "algorithm")) + (row["context"]["shape"], row["context"]["mpi_name"])
+            points.setdefault(key, []).extend(row["seconds"])
+    for (collective, size, algorithm, shape, mpi), seconds in sorted(points.items()):
+        if len(seconds) >= 15:
+            yield {"collective": collective, "shape": shape, "bytes": size, "algorithm": algorithm, "mpi": mpi,
+                   "samples": len(seconds), "least_seconds": min(seconds), "median_seconds": statistics.median(seconds),
+                   "greatest_seconds": max(seconds)}
 
 
 def kept_rows(_, results):
@@ -227,7 +244,8 @@ def published_rows(program, _):
                        "star_seconds": star["seconds"]}
 
 
-TABLES = {"lab": lab_rows, "natives": native_rows, "onehost": onehost_rows, "published": published_rows, "kept": kept_rows}
+TABLES = {"lab": lab_rows, "natives": native_rows, "onehost": onehost_rows, "published": published_rows,
+          "samples": samples_rows, "kept": kept_rows}
 
 
 def main(words=None):

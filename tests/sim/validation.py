@@ -22,7 +22,7 @@ def row(collective, column, seconds, context, algorithm="", **more):
             "context": context, **more}
 
 
-ROWS = [row("bcast", "thalweg binomial", [7e-3, 6e-3], LAB, "binomial"), row("bcast", "native", [6e-3, 7e-3, 8e-3], LAB),
+ROWS = [row("bcast", "thalweg binomial", [7e-3, 6e-3] * 8, LAB, "binomial"), row("bcast", "native", [6e-3, 7e-3, 8e-3], LAB),
         row("bcast", "native (A/A)", [9e-3, 8e-3, 7e-3], LAB), row("bcast", "thalweg binomial", [5e-5], HOST, "binomial"),
         *(row("alltoallv", column, [seconds], LAB, exchange={"pattern": "dense"})
           for column, seconds in (("window per call", 3e-3), ("window kept", 2e-3), ("native", 1e-3)))]
@@ -41,13 +41,15 @@ with tempfile.TemporaryDirectory() as folder:
     found = {name: [json.loads(line) for line in (out / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
              for name in validate.TABLES}
 assert said.getvalue().splitlines() == ["lab: 1 points", "natives: 2 points", "onehost: 1 points", "published: 2 points",
-                                        "kept: 1 points"], said.getvalue()
+                                        "samples: 1 points", "kept: 1 points"], said.getvalue()
 (point,) = found["lab"]
-assert (point["samples"], point["measured_seconds"], point["algorithm"]) == (2, 6e-3, "binomial"), point
+assert (point["samples"], point["measured_seconds"], point["algorithm"]) == (16, 6e-3, "binomial"), point
 assert abs(point["native_spread"] - (8e-3 / 7e-3 - 1)) < 1e-12, point
 # 64 KiB over a link of 11.9 MB/s, less what the shaper lets through at once.
 assert 0.7 * 65536 / 11.9e6 < point["simulated_seconds"] < 1.5 * 65536 / 11.9e6, point
 assert found["natives"][1]["algorithm"] == "binomial" and found["natives"][1]["samples"] == 3, found["natives"]
+(spread,) = found["samples"]
+assert [spread[f"{which}_seconds"] for which in ("least", "median", "greatest")] == [6e-3, 6.5e-3, 7e-3], spread
 assert found["kept"][0]["per_call_seconds"] == 3e-3, found["kept"]
 assert all(0 < row["star_seconds"] <= row["simulated_seconds"] * 1.001 for row in found["published"]), found["published"]
 with contextlib.redirect_stderr(io.StringIO()) as said:
