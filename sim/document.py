@@ -177,7 +177,7 @@ measurements that others have published.
 {trust()}
 Modelled: posting, completing and copying on a rank's core; eager and rendezvous messages; links, rails and a host's memory,
 shared; progress by the caller or an agent. Not modelled (`sim/replay.h`): noise, caches, window and credits, full
-buffers, adaptive routing, and a native library's own waiting: natives are the algorithms that their sources would choose, as
+buffers, answers that wait behind other bytes of their connection, adaptive routing, and a native library's own waiting: natives are the algorithms that their sources would choose, as
 schedules of ours. Times are simulated unless a table says measured.
 
 ![Simulated time against ranks, to 65,536](pictures/simulation-curves.svg)
