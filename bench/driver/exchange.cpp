@@ -4,8 +4,6 @@
 #include <cstdio>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <numeric>
-#include <random>
 
 #include "bench/statistics.h"
 #include "driver/pattern.h"
@@ -28,15 +26,8 @@ ExchangeDriver::ExchangeDriver(const Config& config, Session& session, std::ostr
     : config_(config), session_(session), out_(out) {
     if (find_host() == nullptr) die("the MPI library was not found");
     complete_host();
-    // Who shares a host: by the lowest rank on it.
-    MPI_Comm node = MPI_COMM_NULL;
-    PMPI_Comm_split_type(session_.control, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    int lowest = session_.rank;
-    PMPI_Allreduce(MPI_IN_PLACE, &lowest, 1, MPI_INT, MPI_MIN, node);
-    PMPI_Comm_free(&node);
-    host_of_.resize(static_cast<std::size_t>(session_.size));
-    PMPI_Allgather(&lowest, 1, MPI_INT, host_of_.data(), 1, MPI_INT, session_.control);
-    for (const int host : host_of_) memory_.near.push_back(host == lowest);
+    const int own_host = session_.host_of[static_cast<std::size_t>(session_.rank)];
+    for (const int host : session_.host_of) memory_.near.push_back(host == own_host);
     for (const Column& column : config_.columns) {
         ExchangeGround ground;
         if (is_ours(column)) {
@@ -88,10 +79,10 @@ void ExchangeDriver::lay_out(const Point& point) {
         double leaves = 0, enters = 0;
         for (std::size_t from = 0; from < size; ++from)
             for (std::size_t to = 0; to < size; ++to) {
-                if (host_of_[from] == host_of_[to]) continue;
+                if (session_.host_of[from] == session_.host_of[to]) continue;
                 const auto bytes = static_cast<double>(matrix[from * size + to]);
-                if (host_of_[from] == static_cast<int>(host)) leaves += bytes;
-                if (host_of_[to] == static_cast<int>(host)) enters += bytes;
+                if (session_.host_of[from] == static_cast<int>(host)) leaves += bytes;
+                if (session_.host_of[to] == static_cast<int>(host)) enters += bytes;
             }
         link_bytes_ = std::max({link_bytes_, leaves, enters});
         int peers = 0;
@@ -120,28 +111,12 @@ std::uint64_t ExchangeDriver::count_wrong_words() const {
     return wrong;
 }
 
-// Seconds from the agreed instant to the last rank's return.
-double ExchangeDriver::timed(const std::function<int()>& what, Series* series) {
-    const double instant = session_.agree_on_start_asleep();
-    session_.await(instant);
-    const double began = now();
-    if (what() != MPI_SUCCESS) die("the call failed");
-    const double ended = now();
-    double mine[2] = {ended - (session_.shared_clock ? instant : began),
-                      session_.shared_clock ? began - instant : 0.0},
-           most[2];
-    session_.meet_asleep();
-    PMPI_Allreduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, session_.control);
-    if (series != nullptr) series->late_samples += most[1] > Session::late_seconds;
-    return most[0];
-}
-
 // counts: the call is one of the series' samples.
 void ExchangeDriver::call(ExchangeWay& way, Series* series, bool counts) {
     prepare();
-    PMPI_Barrier(session_.control);
+    session_.meet();
     const LinkCounters before = session_.links.read();
-    const double seconds = timed([&way] { return way.call(); }, counts ? series : nullptr);
+    const Session::Timed timed = session_.time([&way] { return way.call(); });
     const LinkCounters crossed = session_.links.read() - before;
     std::uint64_t wrong = count_wrong_words(), wrong_all = 0;
     PMPI_Allreduce(&wrong, &wrong_all, 1, MPI_UINT64_T, MPI_SUM, session_.control);
@@ -151,7 +126,8 @@ void ExchangeDriver::call(ExchangeWay& way, Series* series, bool counts) {
     double most[3] = {way.set_up_seconds, static_cast<double>(crossed.tx_bytes),
                       static_cast<double>(crossed.tx_packets)};
     PMPI_Allreduce(MPI_IN_PLACE, most, 3, MPI_DOUBLE, MPI_MAX, session_.control);
-    series->seconds.push_back(seconds);
+    series->seconds.push_back(timed.seconds);
+    series->late_samples += timed.late;
     if (most[0] >= 0) series->set_up_seconds.push_back(most[0]);
     series->tx_bytes += most[1];
     series->tx_packets += most[2];
@@ -161,17 +137,7 @@ void ExchangeDriver::call(ExchangeWay& way, Series* series, bool counts) {
 // decides and plans anew, once.
 bool ExchangeDriver::choose(const Column& column, Series& series, bool& changed) {
     changed = false;
-    if (!series.stopped.empty()) return false;
-    if (!is_ours(column)) return true;
-    if (session_.ours.set_option == nullptr) die("column " + column.name + " needs `thalweg run` around it");
-    if (selected_ == column.option) return true;
-    changed = true;
-    if (session_.ours.set_option("THALWEG_ALLTOALLV", column.option.c_str()) == THALWEG_OK) {
-        selected_ = column.option;
-        return true;
-    }
-    series.stopped = "this Thalweg refuses THALWEG_ALLTOALLV=" + column.option;
-    return false;
+    return series.stopped.empty() && session_.offer(column, exchange_collective, changed, series.stopped);
 }
 
 // What a plan costs: making it, and freeing it. It is called once between, as a plan that is never used might
@@ -179,8 +145,8 @@ bool ExchangeDriver::choose(const Column& column, Series& series, bool& changed)
 void ExchangeDriver::measure_plan(std::size_t index, Series& series) {
     std::string why;
     const auto way = make_exchange_way(config_.columns[index].variant, grounds_[index], why);
-    PMPI_Barrier(session_.control);
-    series.init_seconds.push_back(timed([&way] { return way->make(); }, nullptr));
+    session_.meet();
+    series.init_seconds.push_back(session_.time([&way] { return way->make(); }).seconds);
     thalweg_last_call last;
     if (is_ours(config_.columns[index]) && session_.ours.last_call != nullptr &&
         session_.ours.last_call(&last) != THALWEG_NOT_FOUND) {
@@ -188,7 +154,7 @@ void ExchangeDriver::measure_plan(std::size_t index, Series& series) {
         series.reason = last.reason;
     }
     call(*way, &series, false);
-    series.free_seconds.push_back(timed([&way] { return way->free(); }, nullptr));
+    series.free_seconds.push_back(session_.time([&way] { return way->free(); }).seconds);
 }
 
 void ExchangeDriver::measure_point(const Point& point) {
@@ -213,23 +179,22 @@ void ExchangeDriver::measure_point(const Point& point) {
         if (ways[i]->make() != MPI_SUCCESS) die("a plan of column " + column.name + " cannot be made");
         for (int round = 0; round < warm_up_calls; ++round) call(*ways[i], &series[i], false);
     }
-    std::mt19937 order_seed(static_cast<unsigned>(point.bytes));  // the same order on all ranks
-    std::vector<std::size_t> order(count);
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    for (int sample = 0; sample < point.samples; ++sample) {
-        std::shuffle(order.begin(), order.end(), order_seed);
-        for (const std::size_t i : order) {
-            const Column& column = config_.columns[point.columns[i]];
+    int sample = 0;
+    take_turns(
+        count, point.samples, point.bytes,
+        [&](std::size_t i) {
             bool changed = false;
-            if (!choose(column, series[i], changed)) continue;
+            if (!choose(config_.columns[point.columns[i]], series[i], changed)) return;
             if (changed && !ways[i]->persistent()) call(*ways[i], &series[i], false);
             call(*ways[i], &series[i], true);
             if (ways[i]->persistent() && sample % plan_every == 0) measure_plan(point.columns[i], series[i]);
-        }
-        if (session_.rank == 0)
-            std::fprintf(stderr, "\rbench: %s, %10zu bytes, sample %d of %d, %zu columns   ",
-                         point.pattern.c_str(), point.bytes, sample + 1, point.samples, count);
-    }
+        },
+        [&](int done) {
+            sample = done;
+            if (session_.rank == 0)
+                std::fprintf(stderr, "\rbench: %s, %10zu bytes, sample %d of %d, %zu columns   ",
+                             point.pattern.c_str(), point.bytes, done, point.samples, count);
+        });
     for (std::size_t i = 0; i < count; ++i)
         if (ways[i] != nullptr) ways[i]->free();
     ways.clear();
@@ -251,10 +216,7 @@ void ExchangeDriver::write(const Point& point, const Column& column, const Serie
 
 int ExchangeDriver::run() {
     for (const auto& point : config_.points) measure_point(point);
-    if (wrong_total_ != 0 && session_.rank == 0)
-        std::fprintf(stderr, "thalweg bench: %llu wrong words were received\n",
-                     static_cast<unsigned long long>(wrong_total_));
-    return wrong_total_ == 0 ? 0 : 1;
+    return session_.status_of(wrong_total_);
 }
 
 }  // namespace thalweg::bench

@@ -9,7 +9,6 @@
 
 #include <mpi.h>
 
-#include <functional>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -42,7 +41,6 @@ class ExchangeDriver {
     void lay_out(const Point& point);
     void prepare();
     std::uint64_t count_wrong_words() const;
-    double timed(const std::function<int()>& what, Series* series);
     void call(ExchangeWay& way, Series* series, bool counts);
     bool choose(const Column& column, Series& series, bool& changed);
     void measure_plan(std::size_t index, Series& series);
@@ -55,10 +53,8 @@ class ExchangeDriver {
     std::vector<ExchangeGround> grounds_;  // by column
     std::vector<std::unique_ptr<WindowPool>> pools_;
     ExchangeMemory memory_;
-    std::vector<int> host_of_;  // by rank
-    double link_bytes_ = 0;     // that must cross the busiest link, of either direction
-    int neighbours_ = 0;        // most ranks that one rank sends to, itself left out
-    std::string selected_;      // the option of ours in effect
+    double link_bytes_ = 0;  // that must cross the busiest link, of either direction
+    int neighbours_ = 0;     // most ranks that one rank sends to, itself left out
     std::uint64_t seed_ = 1;
     std::uint64_t wrong_total_ = 0;
 };

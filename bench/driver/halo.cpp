@@ -6,8 +6,6 @@
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <numeric>
-#include <random>
 
 #include "bench/statistics.h"
 
@@ -43,37 +41,7 @@ HaloGrid grid_of(const nlohmann::json& json, int ranks) {
 }
 
 HaloDriver::HaloDriver(const Config& config, Session& session, std::ostream& out)
-    : config_(config), session_(session), out_(out) {
-    MPI_Comm node = MPI_COMM_NULL;
-    PMPI_Comm_split_type(session_.control, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    int lowest = session_.rank;
-    PMPI_Allreduce(MPI_IN_PLACE, &lowest, 1, MPI_INT, MPI_MIN, node);
-    PMPI_Comm_free(&node);
-    host_of_.resize(static_cast<std::size_t>(session_.size));
-    PMPI_Allgather(&lowest, 1, MPI_INT, host_of_.data(), 1, MPI_INT, session_.control);
-    // Hosts by the order of their lowest ranks.
-    std::vector<int> hosts = host_of_;
-    std::sort(hosts.begin(), hosts.end());
-    hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
-    for (int& host : host_of_)
-        host = static_cast<int>(std::lower_bound(hosts.begin(), hosts.end(), host) - hosts.begin());
-}
-
-// Seconds from the agreed instant to the last rank's return.
-double HaloDriver::timed(const std::function<int()>& what, Series* series) {
-    const double instant = session_.agree_on_start_asleep();
-    session_.await(instant);
-    const double began = now();
-    if (what() != MPI_SUCCESS) die("the call failed");
-    const double ended = now();
-    double mine[2] = {ended - (session_.shared_clock ? instant : began),
-                      session_.shared_clock ? began - instant : 0.0},
-           most[2];
-    session_.meet_asleep();
-    PMPI_Allreduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, session_.control);
-    if (series != nullptr) series->late_samples += most[1] > Session::late_seconds;
-    return most[0];
-}
+    : config_(config), session_(session), out_(out) {}
 
 // Seconds of the last rank. counts: the call is one of the series' samples; everywhere: every cell is
 // checked, not only faces and halo.
@@ -81,9 +49,9 @@ double HaloDriver::call(const std::function<int()>& what, const Column& column, 
                         bool everywhere) {
     ++seed_;
     memory_->fill(seed_);
-    PMPI_Barrier(session_.control);
+    session_.meet();
     const LinkCounters before = session_.links.read();
-    const double seconds = timed(what, counts ? &series : nullptr);
+    const auto [seconds, late] = session_.time(what);
     const LinkCounters crossed = session_.links.read() - before;
     std::uint64_t wrong = everywhere ? memory_->count_wrong_anywhere(seed_) : memory_->count_wrong(seed_);
     std::uint64_t wrong_all = 0;
@@ -95,6 +63,7 @@ double HaloDriver::call(const std::function<int()>& what, const Column& column, 
     double most[2] = {static_cast<double>(crossed.tx_bytes), static_cast<double>(crossed.tx_packets)};
     PMPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_DOUBLE, MPI_MAX, session_.control);
     series.seconds.push_back(seconds);
+    series.late_samples += late;
     series.tx_bytes += most[0];
     series.tx_packets += most[1];
     return seconds;
@@ -104,24 +73,7 @@ double HaloDriver::call(const std::function<int()>& what, const Column& column, 
 // plans anew, once.
 bool HaloDriver::choose(const Column& column, Series& series, bool& changed) {
     changed = false;
-    if (!series.stopped.empty()) return false;
-    if (column.native) return true;
-    if (session_.ours.set_option == nullptr) die("column " + column.name + " needs `thalweg run` around it");
-    if (inside_ != column.inside) {
-        // What it decides anew is only how what comes next is copied.
-        const char* const wanted = column.inside.empty() ? nullptr : column.inside.c_str();
-        if (session_.ours.set_option("THALWEG_INSIDE", wanted) != THALWEG_OK)
-            die("this Thalweg refuses THALWEG_INSIDE=" + column.inside);
-        inside_ = column.inside;
-    }
-    if (selected_ == column.option) return true;
-    changed = true;
-    if (session_.ours.set_option("THALWEG_ALLTOALLV", column.option.c_str()) == THALWEG_OK) {
-        selected_ = column.option;
-        return true;
-    }
-    series.stopped = "this Thalweg refuses THALWEG_ALLTOALLV=" + column.option;
-    return false;
+    return series.stopped.empty() && session_.offer(column, "alltoallv", changed, series.stopped);
 }
 
 void HaloDriver::remember(const Column& column, Series& series) const {
@@ -176,7 +128,7 @@ std::unique_ptr<HaloWay> HaloDriver::prepare(const Column& column, Series& serie
     if (session_.rank == 0)
         std::fprintf(stderr, "\rbench: %s, preparing %-40s", memory_->grid().text().c_str(),
                      column.name.c_str());
-    series.make_seconds.push_back(timed([&way] { return way->make(); }, nullptr));
+    series.make_seconds.push_back(session_.time([&way] { return way->make(); }).seconds);
     if (!column.native) {
         call([&way] { return way->call(); }, column, series, false, false);
         if (way->meet() != MPI_SUCCESS) die("the barrier of column " + column.name + " failed");
@@ -189,25 +141,19 @@ std::unique_ptr<HaloWay> HaloDriver::prepare(const Column& column, Series& serie
 }
 
 void HaloDriver::take_turns(const Point& point, const std::function<void(std::size_t)>& sample) {
-    const std::size_t count = point.columns.size();
-    std::mt19937 order_seed(static_cast<unsigned>(point.bytes));  // the same order on all ranks
-    std::vector<std::size_t> order(count);
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    for (int turn = 0; turn < point.samples; ++turn) {
-        std::shuffle(order.begin(), order.end(), order_seed);
-        for (const std::size_t i : order) sample(i);
+    bench::take_turns(point.columns.size(), point.samples, point.bytes, sample, [&](int done) {
         if (session_.rank == 0)
             std::fprintf(stderr, "\rbench: %s, sample %d of %d, %zu columns   ",
-                         memory_->grid().text().c_str(), turn + 1, point.samples, count);
-    }
+                         memory_->grid().text().c_str(), done, point.samples, point.columns.size());
+    });
     if (session_.rank == 0) std::fprintf(stderr, "\n");
 }
 
 void HaloDriver::measure_point(const Point& point) {
     const HaloGrid grid = grid_of(point.halo, session_.size);
-    const auto memory = std::make_unique<HaloMemory>(grid, session_.rank, host_of_);
+    const auto memory = std::make_unique<HaloMemory>(grid, session_.rank, session_.host_of);
     memory_ = memory.get();
-    bytes_ = halo_bytes(grid, host_of_);
+    bytes_ = halo_bytes(grid, session_.host_of);
     copied_bytes_per_s_ =
         copied_per_second(static_cast<std::size_t>(bytes_.most_inside + bytes_.most_outside));
     const std::size_t count = point.columns.size();
@@ -261,10 +207,7 @@ int HaloDriver::run() {
         else
             measure_point(point);
     }
-    if (wrong_ != 0 && session_.rank == 0)
-        std::fprintf(stderr, "thalweg bench: %llu wrong words were received\n",
-                     static_cast<unsigned long long>(wrong_));
-    return wrong_ == 0 ? 0 : 1;
+    return session_.status_of(wrong_);
 }
 
 }  // namespace thalweg::bench

@@ -48,7 +48,6 @@ class HaloDriver {
         std::vector<double> make_seconds;
     };
 
-    double timed(const std::function<int()>& what, Series* series);
     double call(const std::function<int()>& what, const Column& column, Series& series, bool counts,
                 bool everywhere);
     bool choose(const Column& column, Series& series, bool& changed);
@@ -66,11 +65,9 @@ class HaloDriver {
     const Config& config_;
     Session& session_;
     std::ostream& out_;
-    std::vector<int> host_of_;      // by rank, counted from 0
     HaloMemory* memory_ = nullptr;  // of what is being measured
     HaloBytes bytes_;
     double copied_bytes_per_s_ = 0;  // by all ranks together
-    std::string selected_, inside_;  // the options of ours in effect
     std::uint64_t seed_ = 1;
     std::uint64_t wrong_ = 0;
 };

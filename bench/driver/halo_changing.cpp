@@ -49,7 +49,7 @@ bool shape_rails(double times) {
 bool HaloDriver::slow_down(double times) {
     int good = 1;
     PMPI_Barrier(session_.control);
-    if (host_of_[static_cast<std::size_t>(session_.rank)] == 0 && session_.local_rank == 0)
+    if (session_.host_of[static_cast<std::size_t>(session_.rank)] == 0 && session_.local_rank == 0)
         good = shape_rails(times);
     PMPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, session_.control);
     return good != 0;
@@ -66,7 +66,8 @@ void HaloDriver::measure_changing(const Point& point) {
         phase.calls = entry.at("calls");
         phase.late_seconds = entry.value("late_seconds", 0.0);
         phase.slower = entry.value("slower", 1.0);
-        phase.memory = std::make_unique<HaloMemory>(grid_of(entry, session_.size), session_.rank, host_of_);
+        phase.memory =
+            std::make_unique<HaloMemory>(grid_of(entry, session_.size), session_.rank, session_.host_of);
         phase.seconds.resize(count);
         phases.push_back(std::move(phase));
     }

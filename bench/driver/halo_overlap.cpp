@@ -40,9 +40,9 @@ void HaloDriver::measure_overlap(const Point& point) {
     compute.set_amount_per_second(least);
 
     const auto memory =
-        std::make_unique<HaloMemory>(grid_of(point.halo, session_.size), session_.rank, host_of_);
+        std::make_unique<HaloMemory>(grid_of(point.halo, session_.size), session_.rank, session_.host_of);
     memory_ = memory.get();
-    bytes_ = halo_bytes(memory->grid(), host_of_);
+    bytes_ = halo_bytes(memory->grid(), session_.host_of);
     copied_bytes_per_s_ =
         copied_per_second(static_cast<std::size_t>(bytes_.most_inside + bytes_.most_outside));
     const std::size_t count = point.columns.size();

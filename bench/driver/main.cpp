@@ -110,18 +110,14 @@ double Driver::measure(const Column& column, MPI_Comm comm, std::size_t bytes, i
     for (int i = 0; i < calls; ++i)
         case_->prepare(buffers(i), session_.rank, session_.size, config_.root,
                        seed_ + static_cast<std::uint64_t>(i));
-    PMPI_Barrier(session_.control);
+    session_.meet();
     const LinkCounters before = session_.links.read();
-    const double instant = session_.agree_on_start();
-    session_.await(instant);
-    const double begin = now();
-    for (int i = 0; i < calls; ++i)
-        if (case_->call(buffers(i), config_.root, comm, column.native) != MPI_SUCCESS) die("the call failed");
-    const double end = now();
-    double mine[2] = {end - (session_.shared_clock ? instant : begin),
-                      session_.shared_clock ? begin - instant : 0.0},
-           most[2];
-    PMPI_Allreduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, session_.control);
+    const Session::Timed timed = session_.time([&] {
+        int error = MPI_SUCCESS;
+        for (int i = 0; i < calls && error == MPI_SUCCESS; ++i)
+            error = case_->call(buffers(i), config_.root, comm, column.native);
+        return error;
+    });
     const LinkCounters crossed = session_.links.read() - before;
     std::uint64_t wrong = 0, wrong_all = 0;
     for (int i = 0; i < calls; ++i)
@@ -140,9 +136,9 @@ double Driver::measure(const Column& column, MPI_Comm comm, std::size_t bytes, i
         series->sent_by_all += sent_by_all;
         series->counted_calls += calls;
         series->wrong_words += wrong_all;
-        series->late_samples += most[1] > Session::late_seconds;
+        series->late_samples += timed.late;
     }
-    return most[0] / calls;
+    return timed.seconds / calls;
 }
 
 // Every rank comes to the same result: the seconds are the largest of all ranks', and so equal on all.
@@ -256,10 +252,7 @@ int Driver::run() {
             measure_point(point);
         }
     }
-    if (wrong_total_ != 0 && session_.rank == 0)
-        std::fprintf(stderr, "thalweg bench: %llu wrong words were received\n",
-                     static_cast<unsigned long long>(wrong_total_));
-    return wrong_total_ == 0 ? 0 : 1;
+    return session_.status_of(wrong_total_);
 }
 
 }  // namespace

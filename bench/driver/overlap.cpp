@@ -7,9 +7,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <random>
 
 #include "bench/statistics.h"
+#include "driver/series.h"
 
 namespace thalweg::bench {
 namespace {
@@ -112,11 +112,11 @@ OverlapCall OverlapDriver::call(std::size_t column, Compute* compute, double amo
             PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
             ++mine.tests;
         };
-    session_.meet_asleep();
+    session_.meet();
     const ProcessClocks clocks_before = read_process_clocks();
     const double softirq_before = read_softirq_seconds();
     const LinkCounters crossed_before = session_.links.read();
-    const double instant = session_.agree_on_start_asleep();
+    const double instant = session_.agree_on_start();
     session_.await(instant);
     const double began = now();
     begin(column, request);
@@ -147,7 +147,7 @@ OverlapCall OverlapDriver::call(std::size_t column, Compute* compute, double amo
         mine.wrong = static_cast<double>(case_.check(exchange_, seed_));
     }
     // What is still on its way to another rank's host belongs to this call.
-    session_.meet_asleep();
+    session_.meet();
     const LinkCounters crossed = session_.links.read() - crossed_before;
     mine.tx_bytes = static_cast<double>(crossed.tx_bytes);
     mine.crossed = static_cast<double>(crossed.tx_bytes + crossed.rx_bytes);
@@ -289,31 +289,27 @@ void OverlapDriver::measure_point(const Point& point) {
         }
     const double equal_seconds = reference > 0 ? reference : fastest;
     std::vector<OverlapSeries> series(point.columns.size());
-    std::mt19937 order_seed(static_cast<unsigned>(point.bytes));  // the same order on all ranks
-    std::vector<std::size_t> order(point.columns.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    for (int sample = 0; sample < point.samples; ++sample) {
-        std::shuffle(order.begin(), order.end(), order_seed);
-        for (const std::size_t i : order) {
-            const std::size_t index = point.columns[i];
-            const Column& column = config_.columns[index];
-            // The next call of ours would decide and plan anew, once.
-            if (session_.select(column, std::string(case_.operation))) measure_pure(index, nullptr);
-            if (column.way != CallWay::nothing) measure_pure(index, &series[i]);
-            if (column.way == CallWay::alone) continue;
-            if (column.way != CallWay::nothing) measure_own(index, series[i]);
-            for (const auto& compute : computes_) {
-                // Further kinds only tell dilation: ours, the reference, and no traffic.
-                if (compute != computes_[0] && column.native && column.way != CallWay::sockets &&
-                    column.way != CallWay::nothing)
-                    continue;
-                measure_equal(index, compute->kind(), equal_seconds, series[i]);
-            }
+    const auto sample = [&](std::size_t i) {
+        const std::size_t index = point.columns[i];
+        const Column& column = config_.columns[index];
+        // The next call of ours would decide and plan anew, once.
+        if (session_.select(column, std::string(case_.operation))) measure_pure(index, nullptr);
+        if (column.way != CallWay::nothing) measure_pure(index, &series[i]);
+        if (column.way == CallWay::alone) return;
+        if (column.way != CallWay::nothing) measure_own(index, series[i]);
+        for (const auto& compute : computes_) {
+            // Further kinds only tell dilation: ours, the reference, and no traffic.
+            if (compute != computes_[0] && column.native && column.way != CallWay::sockets &&
+                column.way != CallWay::nothing)
+                continue;
+            measure_equal(index, compute->kind(), equal_seconds, series[i]);
         }
+    };
+    take_turns(point.columns.size(), point.samples, point.bytes, sample, [&](int done) {
         if (session_.rank == 0)
-            std::fprintf(stderr, "\rbench: %10zu bytes, sample %d of %d, %zu columns   ", point.bytes,
-                         sample + 1, point.samples, order.size());
-    }
+            std::fprintf(stderr, "\rbench: %10zu bytes, sample %d of %d, %zu columns   ", point.bytes, done,
+                         point.samples, point.columns.size());
+    });
     if (session_.rank != 0) return;
     std::fprintf(stderr, "\n");
     for (std::size_t i = 0; i < series.size(); ++i)
@@ -335,10 +331,7 @@ void OverlapDriver::write(const Point& point, const Column& column, const Overla
 
 int OverlapDriver::run() {
     for (const auto& point : config_.points) measure_point(point);
-    if (wrong_total_ != 0 && session_.rank == 0)
-        std::fprintf(stderr, "thalweg bench: %llu wrong words were received\n",
-                     static_cast<unsigned long long>(wrong_total_));
-    return wrong_total_ == 0 ? 0 : 1;
+    return session_.status_of(wrong_total_);
 }
 
 }  // namespace thalweg::bench

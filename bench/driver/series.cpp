@@ -1,8 +1,23 @@
 #include "driver/series.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <random>
 
 namespace thalweg::bench {
+
+void take_turns(std::size_t columns, int samples, std::uint64_t seed,
+                const std::function<void(std::size_t)>& sample, const std::function<void(int)>& progress) {
+    std::mt19937 shuffler(static_cast<unsigned>(seed));
+    std::vector<std::size_t> order(columns);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    for (int round = 0; round < samples; ++round) {
+        std::shuffle(order.begin(), order.end(), shuffler);
+        for (const std::size_t i : order) sample(i);
+        progress(round + 1);
+    }
+}
 
 nlohmann::json row_of(const std::string& collective, std::uint64_t bytes, const Column& column,
                       const MeasuredSeries& series, bool links) {

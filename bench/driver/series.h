@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -16,6 +17,12 @@ struct MeasuredSeries {
     std::uint64_t wrong_words = 0, late_samples = 0;
     std::string algorithm, reason, stopped;
 };
+
+// Calls `sample` with the place of each of `columns` columns in turn, `samples` times, in an order that is
+// new each time and, for the same seed, the same on all ranks. `progress` is called after each round with the
+// number of rounds that are done.
+void take_turns(std::size_t columns, int samples, std::uint64_t seed,
+                const std::function<void(std::size_t)>& sample, const std::function<void(int)>& progress);
 
 // The row of a column, to which the caller adds what is its own. `links`: the kernel's counters were read.
 nlohmann::json row_of(const std::string& collective, std::uint64_t bytes, const Column& column,

@@ -48,9 +48,17 @@ Session::Session() {
     MPI_Comm node = MPI_COMM_NULL;
     PMPI_Comm_split_type(control, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
     PMPI_Comm_rank(node, &local_rank);
+    int lowest = rank;
+    PMPI_Allreduce(MPI_IN_PLACE, &lowest, 1, MPI_INT, MPI_MIN, node);
     PMPI_Comm_free(&node);
-    int leader = local_rank == 0;
-    PMPI_Allreduce(&leader, &hosts, 1, MPI_INT, MPI_SUM, control);
+    host_of.resize(static_cast<std::size_t>(size));
+    PMPI_Allgather(&lowest, 1, MPI_INT, host_of.data(), 1, MPI_INT, control);
+    std::vector<int> leaders = host_of;
+    std::sort(leaders.begin(), leaders.end());
+    leaders.erase(std::unique(leaders.begin(), leaders.end()), leaders.end());
+    for (int& host : host_of)
+        host = static_cast<int>(std::lower_bound(leaders.begin(), leaders.end(), host) - leaders.begin());
+    hosts = static_cast<int>(leaders.size());
     shared_clock = same_clock(control);
     // All ranks of a shared clock run on this machine, whatever hosts they stand for.
     spins = size <= sysconf(_SC_NPROCESSORS_ONLN);
@@ -81,16 +89,10 @@ void Session::describe(std::ostream& out) const {
     out << line.dump() << std::endl;
 }
 
-double Session::agree_on_start() {
-    PMPI_Barrier(control);
-    // Not by a broadcast, which would leave the entry of the native one in the caches, and no other column's.
-    double instant = rank == 0 ? now() + start_margin_seconds : 0;
-    PMPI_Allreduce(MPI_IN_PLACE, &instant, 1, MPI_DOUBLE, MPI_MAX, control);
-    return instant;
-}
+bool Session::polls() const { return spins || !shared_clock; }
 
-void Session::meet_asleep() {
-    if (spins) {
+void Session::meet() {
+    if (polls()) {
         PMPI_Barrier(control);
         return;
     }
@@ -99,12 +101,16 @@ void Session::meet_asleep() {
     nap_until_complete(request);
 }
 
-double Session::agree_on_start_asleep() {
-    if (spins || !shared_clock) return agree_on_start();
-    meet_asleep();
+// Not by a broadcast, which would leave the entry of the native one in the caches, and no other column's.
+double Session::agree_on_start() {
+    meet();
+    double instant = now() + (polls() ? start_margin_seconds : sleepers_margin_seconds);
+    if (polls()) {
+        PMPI_Allreduce(MPI_IN_PLACE, &instant, 1, MPI_DOUBLE, MPI_MAX, control);
+        return instant;
+    }
     MPI_Request request;
-    double own = now() + sleepers_margin_seconds, instant = 0;
-    PMPI_Iallreduce(&own, &instant, 1, MPI_DOUBLE, MPI_MAX, control, &request);
+    PMPI_Iallreduce(MPI_IN_PLACE, &instant, 1, MPI_DOUBLE, MPI_MAX, control, &request);
     nap_until_complete(request);
     return instant;
 }
@@ -128,17 +134,55 @@ void Session::sleep_until(double instant) {
     }
 }
 
+Session::Timed Session::time(const std::function<int()>& what) {
+    const double instant = agree_on_start();
+    await(instant);
+    const double began = now();
+    if (what() != MPI_SUCCESS) die("the call failed");
+    const double ended = now();
+    double most[2] = {ended - (shared_clock ? instant : began), shared_clock ? began - instant : 0.0};
+    meet();
+    PMPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_DOUBLE, MPI_MAX, control);
+    return {most[0], most[1] > late_seconds};
+}
+
 bool Session::select(const Column& column, const std::string& operation) {
+    bool changed = false;
     std::string why;
+    if (!offer(column, operation, changed, why)) die(why);
+    return changed;
+}
+
+bool Session::offer(const Column& column, const std::string& operation, bool& changed, std::string& why) {
+    changed = false;
     if (!controls_.apply(column.controls, why)) die(why);
-    if (column.native || (selected_ && *selected_ == column.option)) return false;
+    if (column.native) return true;
     if (ours.set_option == nullptr) die("column " + column.name + " needs `thalweg run` around the driver");
+    if (inside_ != column.inside) {
+        // What it decides anew is only how what comes next is copied.
+        const char* const wanted = column.inside.empty() ? nullptr : column.inside.c_str();
+        if (ours.set_option("THALWEG_INSIDE", wanted) != THALWEG_OK)
+            die("this Thalweg refuses THALWEG_INSIDE=" + column.inside);
+        inside_ = column.inside;
+    }
+    if (selected_ && *selected_ == column.option) return true;
     std::string option = "THALWEG_" + operation;
     for (auto& c : option) c = static_cast<char>(std::toupper(c));
-    if (ours.set_option(option.c_str(), column.option.c_str()) != THALWEG_OK)
-        die("Thalweg refused " + option + "=" + column.option);
-    selected_ = column.option;
-    return true;
+    changed = true;
+    if (ours.set_option(option.c_str(), column.option.c_str()) == THALWEG_OK) {
+        selected_ = column.option;
+        return true;
+    }
+    why = "this Thalweg refuses " + option + "=" + column.option;
+    return false;
+}
+
+int Session::status_of(std::uint64_t wrong_words) const {
+    if (wrong_words == 0) return 0;
+    if (rank == 0)
+        std::fprintf(stderr, "thalweg bench: %llu wrong words were received\n",
+                     static_cast<unsigned long long>(wrong_words));
+    return 1;
 }
 
 }  // namespace thalweg::bench
