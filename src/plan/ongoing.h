@@ -65,22 +65,23 @@ class ProgramBuffer {
     void release();
 
     // Of several segments: another run from and to the same memory needs nothing of MPI.
-    bool repeatable() const { return !payload_ && (staged_ == nullptr || all_in_place_); }
-    // After a run, where that is so: lets go of the program's types. Makes MPI calls.
-    void free_types();
+    bool repeatable() const { return !payload_ && held_.empty(); }
     // No driver has the memory now; a later one may have been given the same addresses.
     bool on_host() const;
 
   private:
     Status hold(MPI_Datatype& type);
     Status stage();
+    std::byte* elements_of(const Segment& segment) const;
     template <typename Move>
     Status each_segment(std::uint64_t from, std::uint64_t to, Move move);
 
     Staging no_staging_;
     std::optional<Payload> payload_;  // of one segment
     void* buffer_ = nullptr;
-    std::vector<Segment> segments_;  // of several
+    std::vector<Segment> segments_;  // of several, where they are staged
+    // How their elements lie; null: MPI packs them, or a driver copies them, and their type is held.
+    std::vector<std::shared_ptr<const Layout>> layouts_;
     std::vector<Block> blocks_;
     std::vector<bool> in_place_;  // of several: travels by itself; empty: none does
     bool all_in_place_ = false;

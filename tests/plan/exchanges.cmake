@@ -20,7 +20,7 @@ run(neighbours_pairwise 4 ${inside} "${neighbours};THALWEG_ALLTOALLV=pairwise;TH
 # The same arguments again and again, and others that look like them.
 run(again 3 ${inside_current} "${neighbours};${shm}" again traps)
 run(again_two_hosts 4 ${inside} "${neighbours};${two_hosts};THALWEG_TEST_LEVEL=single" again traps)
-run(again_mpi 2 full "${neighbours}" again)
+run(again_mpi 2 full "${neighbours}" again traps)
 # Persistent ones with puts between hosts.
 run(neighbours_notify 4 ${inside} "${neighbours};${two_hosts};THALWEG_ALLTOALLV=notify;THALWEG_TEST_LEVEL=single" neighbours 12 8)
 run(neighbours_many 6 full "${neighbours};${shm}" neighbours 300 9)

@@ -3,7 +3,7 @@
  * perhaps with the same handle; buffers that were freed and allocated again; more different calls than are
  * kept; a communicator that is freed while a call is pending.
  *
- *     again [traps]   a call like the one before makes no datatype: where messages travel unpacked
+ *     again [traps]   a call like the one before makes no datatype
  */
 #include "set_up_calls.h"
 
