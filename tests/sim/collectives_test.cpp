@@ -114,6 +114,31 @@ TEST(Collectives, MoreRailsAndMorePortsHelpWhereTheWireIsTheLimit) {
     EXPECT_NEAR(seconds("kport_ring:ports=2") / single, 0.55, 0.1);
 }
 
+// From first principles, because no such host was measured: neighbours of one host copy through its memory,
+// neighbours of two hosts all use the one link.
+TEST(Collectives, RanksOfAFullHostShareItsMemoryAndItsLink) {
+    constexpr std::uint64_t block = 256 << 10;
+    for (const char* name : {"dane", "ib2304", "slingshot", "xc40"}) {
+        const SimMachine machine = machine_of(name);
+        const int ranks = machine.cores_per_host;
+        const double copied = static_cast<double>(block) * (ranks - 1);
+        const double one_copies = std::min(machine.copy_rate, machine.host_copy_rate / ranks);
+        const double inside =
+            run(Collective::allgather, "ring", block, mapped(machine, "block", ranks, ranks), machine)
+                .seconds;
+        EXPECT_GE(inside, copied / one_copies) << name;
+        EXPECT_LE(inside, 1.1 * copied / one_copies) << name;
+
+        constexpr int per_host = 24;
+        const double sent = static_cast<double>(block) * per_host * (2 * per_host - 1);
+        const double across = run(Collective::allgather, "ring", block,
+                                  mapped(machine, "cyclic", 2 * per_host, per_host), machine)
+                                  .seconds;
+        EXPECT_GE(across, sent / machine.link_rate) << name;
+        EXPECT_LE(across, 1.1 * sent / machine.link_rate) << name;
+    }
+}
+
 TEST(Collectives, APointThatIsTooDearIsGivenUp) {
     const SimMachine machine = machine_of("ib2304");
     const Topology topology = mapped(machine, "block", 2304, 48);
