@@ -2,6 +2,7 @@
 the machines' numbers."""
 import json
 import statistics
+import textwrap
 
 from tables import MIB, ROOT, rows, size, table, time
 
@@ -60,8 +61,8 @@ not matter; where they do not, the first is too slow for such a machine and the 
             lines) + f"""
 Broadcasts and rings cross few links between switches: their figures depend on routing by at most {100 * (max(worst["others"]) - 1):.0f} %. Halos on
 a Dragonfly do by up to {100 * (max(worst["halo"]) - 1):.0f} %, and an exchange of all pairs by up to {max(worst["pairs"]):.1f} times, as soon as it leaves one
-switch: such figures of `slingshot` on this page are upper bounds. A measured one ([Aurora](#hosts-of-many-ranks-as-others-measured-them))
-lies between both. On the fat trees, which are a few hosts wide here, at most {100 * (max(worst["fat_tree"]) - 1):.0f} % depend on it.
+switch: such figures of `slingshot` on this page are upper bounds. A measured one,
+[Aurora's](#hosts-of-many-ranks-as-others-measured-them), lies between both. On the fat trees, which are a few hosts wide here, at most {100 * (max(worst["fat_tree"]) - 1):.0f} % depend on it.
 """
 
 
@@ -117,12 +118,14 @@ takes {", ".join(map(time, alike(4096)))} at 4 KiB, and {time(alike(1024)[0])} o
     wire = {(row["mpi"], row["bytes"]): row for row in rows("wire")}
     if wire:
         two = next((row for row in far if row["shape"] == "2x1"), None)
+        inferred = "" if two is None else (f" The ring's\n{time(two['measured_seconds'])} are three transfers, though plain programs need "
+                                           "two under MPICH: that Thalweg's messages ask there\nis inferred from the time.")
         text += f"""
-The two hosts' ring misses a message that the model has not: **an answer behind other bytes**. A large message asks first; the receiver's
-answer goes over the connection on which it may itself be sending, and stands behind what the kernel holds already. Rank
-0 sends A and B to rank 1, which sends A back as soon as it has it (`sim/wire.py`, plain programs in the lab, the least of
-eight): three transfers one after another where the library asks, two where it hands everything to the kernel at once. The
-model's answer takes a latency only: it has the second for all.{f" The ring's {time(two['measured_seconds'])} are the three." if two else ""}
+The ring of two hosts is another matter, and not one of chance: **an answer behind other bytes**, which the model has not.
+A large message asks first; the receiver's answer goes over the connection on which it may itself be sending, and stands
+behind what the kernel holds already. Rank 0 sends A and B to rank 1, which sends A back as soon as it has it
+(`sim/wire.py`, plain programs in the lab, the least of eight): three transfers one after another where the library asks,
+two where it hands everything to the kernel at once. The model's answer takes a latency only: it has the second for all.{inferred}
 
 """ + table(["on", "bytes", "A is there", "B is there", "rank 0 may go on", "rank 0 has its answer", "in transfers of one"],
             [[mpi, size(count), *(time(row[f"{what}_seconds"]) for what in ("first", "second", "sent", "answered")),
@@ -260,7 +263,8 @@ def published():
     lines, parts = [], []
     for source in json.loads((ROOT / "sim/published.json").read_text(encoding="utf-8")):
         of_it = [row for row in points if row["name"] == source["name"]]
-        parts.append(f"- **{source['name']}** ({source['from']}), on `{source['machine']}`. Compares {source['compares']}.")
+        parts.append(textwrap.fill(f"- **{source['name']}** ({source['from']}), on `{source['machine']}`. Compares {source['compares']}.",
+                                   118, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False))
         for row in of_it:
             lines.append([source["name"], source["operation"], size(row["bytes"]), row["algorithm"], time(row["measured_seconds"]),
                           time(row["simulated_seconds"]), f"{100 * error(row):+.0f} %", time(row["star_seconds"])])
