@@ -113,7 +113,10 @@ run(unequal_shm 3 ${inside} "${unequal};${shm};THALWEG_ALLTOALLV=pairwise" unequ
 run(unequal_hosts 4 ${inside} "${unequal};${two_hosts};THALWEG_TEST_LEVEL=single;THALWEG_ALLTOALLV=pairwise:chunk_bytes=4K" unequal)
 run(unequal_notify 3 ${inside} "${unequal};${ucx};THALWEG_ALLTOALLV=notify" unequal)
 run(unequal_leader 4 full "${unequal};${two_hosts};THALWEG_TEST_LEVEL=single;THALWEG_ALLTOALLV=node_leader" unequal)
-run(unequal_windows 2 full "${with_persistent};THALWEG_TEST_TAKEN=plans;THALWEG_ALLTOALLV=rma_get" unequal room)
+# Its blocking calls are the library's: Open MPI refuses some of them.
+if(name STREQUAL mpich5)
+  run(unequal_windows 2 full "${with_persistent};THALWEG_TEST_TAKEN=plans;THALWEG_ALLTOALLV=rma_get" unequal room)
+endif()
 run(unequal_trial 3 ${inside} "THALWEG_TOPOLOGY=node:3 core:1;${with_persistent}" unequal room)
 run(unequal_truncated 3 full "${unequal};THALWEG_ALLTOALLV=spread" unequal truncated)
 # The blocking ones, again and again, while one rank alone changes its arguments; and the trial that decides.

@@ -122,6 +122,14 @@ static void with_room(Form form, int stride, int calls) {
     if (stride != 1) MPI_Type_free(&type);
 }
 
+/* Intel MPI tells only the error handler what became of a plan. */
+static int tells_of_plans(void) {
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length;
+    MPI_Get_library_version(version, &length);
+    return strstr(version, "Intel") == NULL;
+}
+
 static void too_small(Form form, int short_by) {
     MPI_Comm comm;
     MPI_Request request = MPI_REQUEST_NULL;
@@ -170,7 +178,7 @@ int main(int argc, char** argv) {
         if (form == persistent && (alltoallv_init == NULL || getenv("THALWEG_TEST_TAKEN") == NULL)) continue;
         for (int stride = 1; stride < 3 && strcmp(part, "truncated") != 0; ++stride)
             with_room(form, stride, form == blocking ? 30 : 5);
-        if (strcmp(part, "room") == 0) continue;
+        if (strcmp(part, "room") == 0 || (form == persistent && !tells_of_plans())) continue;
         too_small(form, 1);
         too_small(form, most);
     }
