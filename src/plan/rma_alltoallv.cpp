@@ -22,6 +22,11 @@ static_assert(named_alike());
 // window, which no other living plan has.
 constexpr int tags_per_plan = 2;
 
+// Windows begin at multiples of this. MPICH 4.0.2 over libucp registers memory from such an address on, and
+// then takes that one for the window's begin: what is put into a window that begins elsewhere lands up to 15
+// bytes too early.
+constexpr std::uintptr_t window_alignment = 16;
+
 struct Extent {
     MPI_Aint begin = 0, end = 0;
 };
@@ -105,10 +110,15 @@ bool expose(const ByteBlocks& blocks, bool gets, Exposed& exposed) try {
     const Extent extent = extent_of(gets ? blocks.send_bytes : blocks.receive_bytes, at);
     exposed.here.resize(at.size());
     exposed.there.resize(at.size());
-    for (std::size_t peer = 0; peer < at.size(); ++peer) exposed.here[peer] = at[peer] - extent.begin;
-    auto* const memory = static_cast<unsigned char*>(gets ? const_cast<void*>(blocks.in) : blocks.out);
-    exposed.bytes = extent.end - extent.begin;
-    if (exposed.bytes > 0) exposed.base = memory + extent.begin;
+    if (extent.end == extent.begin) return true;
+    auto* const first =
+        static_cast<unsigned char*>(gets ? const_cast<void*>(blocks.in) : blocks.out) + extent.begin;
+    // What lies before is in the same page, and nobody reaches for it.
+    const auto before = static_cast<MPI_Aint>(reinterpret_cast<std::uintptr_t>(first) % window_alignment);
+    for (std::size_t peer = 0; peer < at.size(); ++peer)
+        exposed.here[peer] = at[peer] - extent.begin + before;
+    exposed.base = first - before;
+    exposed.bytes = extent.end - extent.begin + before;
     return true;
 } catch (const std::bad_alloc&) {
     return false;
