@@ -1,4 +1,4 @@
-// Setting a communicator up for nonblocking and persistent operations, and letting go of it.
+// Setting a communicator up for nonblocking and persistent operations.
 #include <algorithm>
 #include <mutex>
 #include <new>
@@ -25,11 +25,7 @@ namespace {
 // Two threads of a process may pick the same number for two communicators.
 constexpr int picks = 4;
 
-constinit std::mutex detached_mutex;
-std::vector<std::shared_ptr<NonblockingState>>& detached() {
-    static auto* const list = new std::vector<std::shared_ptr<NonblockingState>>;
-    return *list;
-}
+constinit std::mutex alive_mutex;
 
 }  // namespace
 
@@ -344,13 +340,13 @@ std::shared_ptr<Lane> NonblockingState::make_named_plan_lane(MPI_Comm comm, Carr
 
 NonblockingState::NonblockingState(Communicator& communicator, World& world)
     : world_(world), communicator_(communicator) {
-    const std::lock_guard lock(detached_mutex);
+    const std::lock_guard lock(alive_mutex);
     next_ = alive_;
     alive_ = this;
 }
 
 NonblockingState::~NonblockingState() {
-    const std::lock_guard lock(detached_mutex);
+    const std::lock_guard lock(alive_mutex);
     NonblockingState** link = &alive_;
     while (*link != this) link = &(*link)->next_;
     *link = next_;
@@ -361,7 +357,7 @@ constinit NonblockingState* NonblockingState::alive_ = nullptr;
 bool NonblockingState::close_all() {
     std::vector<std::shared_ptr<Lane>> lanes;
     {
-        const std::lock_guard lock(detached_mutex);
+        const std::lock_guard lock(alive_mutex);
         for (NonblockingState* state = alive_; state != nullptr; state = state->next_) {
             if (state->exchange_lane_ != nullptr && state->exchange_lane_ != state->lane_)
                 lanes.push_back(state->exchange_lane_);
@@ -372,38 +368,6 @@ bool NonblockingState::close_all() {
     bool last = true;
     for (const std::shared_ptr<Lane>& lane : lanes) last &= lane.use_count() == 1;
     return last;
-}
-
-bool close_lanes() {
-    release_detached();
-    const bool no_plans = release_requests();
-    return NonblockingState::close_all() && no_plans;
-}
-
-void detach(MPI_Comm comm) {
-    if (comm == host()->comm_null) return;
-    Communicator* const communicator = Communicator::existing(comm);
-    if (communicator == nullptr) return;
-    Communicator::SelfDriven& self_driven = communicator->self_driven;
-    want_no_set_up(self_driven);
-    self_driven.state.reset();
-    if (self_driven.windows != nullptr) self_driven.windows->close();
-    self_driven.windows.reset();
-}
-
-void detach_later(Communicator::SelfDriven& dead) noexcept {
-    want_no_set_up(dead);
-    if (dead.state == nullptr) return;
-    const std::lock_guard lock(detached_mutex);
-    detached().push_back(std::move(dead.state));
-}
-
-void release_detached() {
-    std::vector<std::shared_ptr<NonblockingState>> dead;
-    {
-        const std::lock_guard lock(detached_mutex);
-        dead.swap(detached());
-    }
 }
 
 }  // namespace thalweg

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "algorithms/option_check.h"
 #include "base/log.h"
 #include "plan/bypass.h"
 #include "plan/host_keys.h"
@@ -42,23 +43,6 @@ constinit std::span<const std::uint64_t> kept_host_keys;
 constexpr int largest_gathered_world = 16384;
 
 constexpr std::size_t largest_table_bytes = 2u << 20;
-
-bool check_option(const Option& option, std::string_view value, std::string& why) {
-    if (option.kind == OptionKind::algorithm) {
-        for (int i = 0; i < collective_count; ++i) {
-            Choice ignored;
-            const auto collective = static_cast<Collective>(i);
-            if (name_of(collective) == option.field)
-                return is_over_windows(collective, value) ||
-                       parse_choice(collective, value, ignored, why) == Status::ok;
-        }
-    }
-    if (option.field == "topology") {
-        int ranks = 0;
-        return Topology::count_ranks(value, ranks, why) == Status::ok;
-    }
-    return true;
-}
 
 std::uint64_t build_digest() {
     std::uint64_t hash = 14695981039346656037u;
