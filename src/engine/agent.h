@@ -124,6 +124,7 @@ class Agent {
     bool spins_ = false;
     std::uint32_t stirs_ = 0;           // looks in a row that found part of a message moving
     std::uint32_t useless_ = 0;         // wake-ups in vain since something moved
+    std::uint32_t unarmed_ = 0;         // times in a row that it could not listen, and nothing moved either
     std::uint64_t quiet_since_ns_ = 0;  // the first look in vain since something moved; 0: none yet
     std::uint64_t spin_checked_ns_ = 0, no_spin_until_ns_ = 0;
     long involuntary_switches_ = 0;

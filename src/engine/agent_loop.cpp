@@ -24,6 +24,9 @@ constexpr std::uint64_t shortest_poll_ns = 20'000;
 constexpr std::uint64_t longest_listen_ns = 100'000'000;
 // A starved execution widens its window after some polls in vain (execution.h).
 constexpr std::uint64_t starved_listen_ns = 1'000'000;
+// Times in a row that a transport cannot be listened to though nothing moves: it is another thread's turn
+// then, one that was rung and has not run yet.
+constexpr std::uint32_t most_unarmed = 2;
 // Between two polls while it spins: a sixteenth of the time already waited, within these.
 constexpr std::uint64_t shortest_spin_ns = 1'000, longest_spin_ns = 20'000;
 // It is in somebody's way where it was switched out against its will this often per check.
@@ -99,6 +102,7 @@ void Agent::loop() {
             useless_ = 0;
             quiet_since_ns_ = 0;
             stirs_ = 0;
+            unarmed_ = 0;
         } else if (!pass.stirred || ++stirs_ >= most_stirs) {
             stirs_ = 0;
             rest(pass, seen);
@@ -219,12 +223,16 @@ bool Agent::listen(const Pass& pass, std::uint32_t seen, std::uint64_t time_ns) 
         const Status armed = transport.arm();
         const int descriptor = transport.wait_descriptor();
         channel->leave_helm();
-        if (armed != Status::ok) return false;
+        if (armed != Status::ok) {
+            if (++unarmed_ > most_unarmed) sleep(SleeperKind::futex, seen, time_ns + shortest_poll_ns);
+            return false;
+        }
         if (channel->watched_) continue;
         channel->watched_ = sleeper(SleeperKind::epoll).watch(descriptor) == Status::ok;
         channel->deaf_ = !channel->watched_;
         if (channel->deaf_) return false;
     }
+    unarmed_ = 0;
     const std::uint64_t longest_ns = pass.starved ? starved_listen_ns : longest_listen_ns;
     return sleep(SleeperKind::epoll, seen, std::min(time_ns + longest_ns, pass.next_ns));
 }

@@ -25,6 +25,10 @@ constexpr std::uint64_t polls_per_drive = 16;
 constexpr std::uint64_t spin_ns = 30'000;
 // The host MPI is driven at least this often by a thread that blocks.
 constexpr long longest_rest_ns = 1'000'000;
+// Times in a row that a transport cannot be listened to though nothing moves: it is another thread's turn
+// then, one that was rung and has not run yet.
+constexpr std::uint32_t most_unarmed = 2;
+constexpr long unarmed_nap_ns = 15'000;
 // What was sent is given this long to leave after all is complete.
 constexpr std::uint64_t longest_linger_ns = 1'000'000'000;
 // A wait came at once if it began so long after its start. So many in a row are a habit, which a few others
@@ -172,8 +176,9 @@ void DrivenChannel::lead(Operation& operation, WaitPolicy policy, WaitStatistics
     Waiter& waiter = channel_->waiter(policy);
     const bool listens = policy == WaitPolicy::sleep && transport.capabilities().wakeup_descriptor;
     std::uint64_t idle_polls = 0, idle_since_ns = 0;
-    std::uint32_t useless = 0, stirs = 0;
+    std::uint32_t useless = 0, stirs = 0, unarmed = 0;
     waiter.begin();
+    Blocked blocked(policy);
     while (operation.pending()) {
         take_helm_soon();
         const Found found = drive();
@@ -184,13 +189,16 @@ void DrivenChannel::lead(Operation& operation, WaitPolicy policy, WaitStatistics
         stirs = 0;
         if (found == Found::progress || found == Found::work) {
             idle_since_ns = 0;
-            useless = 0;
+            useless = unarmed = 0;
             waiter.progressed();
+            blocked.progressed();
             continue;
         }
         if (!operation.pending()) break;
         bool slept = false;
-        if (!listens) {
+        if (blocked.yielded()) {
+            idle_since_ns = 0;
+        } else if (!listens) {
             const std::uint64_t sleeps = statistics.sleeps;
             waiter.idle(transport, statistics);
             slept = statistics.sleeps != sleeps;
@@ -200,6 +208,8 @@ void DrivenChannel::lead(Operation& operation, WaitPolicy policy, WaitStatistics
             sched_yield();
         } else {
             slept = rest(statistics, useless);
+            unarmed = slept ? 0 : unarmed + 1;
+            if (unarmed > most_unarmed) nap(unarmed_nap_ns);
         }
         if (slept || ++idle_polls % polls_per_drive == 0) {
             const Helm helm(*this);  // the transport is used by one thread at a time, for this too

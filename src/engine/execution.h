@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -133,6 +134,28 @@ struct Execution::Impl {
     std::uint32_t idle_ = 0;           // advances without an event
     bool starved_ = false;             // a ready message found no place in the window
     bool truncated_ = false;           // a message found no room
+};
+
+// A thread that is blocked in an operation of ours, as long as it lives. Where several of a process are, they
+// yield instead of sleeping, at first: a host MPI's own wait gives way to threads that ask for its lock and
+// to nobody else (MPICH), so that one thread in it keeps its core from others that sleep in ours.
+class Blocked {
+  public:
+    explicit Blocked(WaitPolicy policy) : sleeps_(policy == WaitPolicy::sleep) {
+        threads_.fetch_add(1, std::memory_order_relaxed);
+    }
+    ~Blocked() { threads_.fetch_sub(1, std::memory_order_relaxed); }
+    Blocked(const Blocked&) = delete;
+    Blocked& operator=(const Blocked&) = delete;
+
+    // After a poll in vain. True: it yielded, and it is time for the next one.
+    bool yielded();
+    void progressed() { idle_since_ns_ = 0; }
+
+  private:
+    static constinit std::atomic<std::uint32_t> threads_;
+    const bool sleeps_;
+    std::uint64_t idle_since_ns_ = 0;  // 0: the last poll found something
 };
 
 }  // namespace thalweg

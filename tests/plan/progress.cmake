@@ -19,6 +19,12 @@ set(small_buffers THALWEG_UCX_TCP_SNDBUF=8K THALWEG_UCX_TCP_RCVBUF=8K)
 run(overlap_late 2 ${one} "${overlap};${ucx};${small_buffers};THALWEG_TEST_LEVEL=single" overlap late)
 run_alone(plan.${name}.overlap.2 plan.${name}.overlap_ucx.2 plan.${name}.overlap_shm.2 plan.${name}.overlap_ucx.3
           plan.${name}.overlap_late.2)
+set(crowded "${chain};THALWEG_SETUP=early;THALWEG_ALLGATHER=ring;THALWEG_ALLREDUCE=recursive_doubling;THALWEG_ALLTOALLV=spread")
+# Threads of all ranks in collectives, four of each, on communicators of their own.
+foreach(transport mpi shm ucx)
+  run(crowded_${transport} 4 ${one} "${crowded};THALWEG_TRANSPORT=${transport}" crowded)
+  run_alone(plan.${name}.crowded_${transport}.4)
+endforeach()
 # Random ones.
 set(soak "${chain};THALWEG_ALLGATHER=ring;THALWEG_ALLREDUCE=recursive_doubling;THALWEG_BARRIER=dissemination;THALWEG_ALLTOALLV=spread")
 run(soak 3 mpi "${soak}" soak 2000)

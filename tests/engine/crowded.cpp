@@ -1,0 +1,164 @@
+// Threads that share a core: one that cannot sleep because another one's turn has come gives it the core.
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/agent.h"
+#include "engine/driven.h"
+#include "schedule/builder.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::uint64_t ms = 1'000'000;
+
+// A network on which nothing happens until it is answered. Its descriptor is readable for a thread that has
+// been rung and has not run yet, and nobody else can sleep on it until then, unless `armed` says so.
+class Rung final : public Transport {
+  public:
+    Rung() {
+        capabilities_.max_message_bytes = 1 << 20;
+        capabilities_.live_operations = 1 << 16;
+        capabilities_.wakeup_descriptor = capabilities_.any_thread = true;
+    }
+    ~Rung() override { close(descriptor_); }
+    const Capabilities& capabilities() const override { return capabilities_; }
+    int rank() const override { return 0; }
+    int size() const override { return 2; }
+    Slot slots() const override { return 8; }
+    Status grow(Slot) override { return Status::ok; }
+    Status post_send(Slot, int, MessageId, const void*, std::size_t, SendMode) override {
+        return Status::unsupported;
+    }
+    Status post_recv(Slot slot, int, MessageId, void*, std::size_t) override {
+        slot_ = slot;
+        return Status::ok;
+    }
+    Status progress(std::span<Slot> done, std::size_t& count) override {
+        polls.fetch_add(1, std::memory_order_relaxed);
+        count = 0;
+        if (!answered.load(std::memory_order_acquire)) return Status::ok;
+        done[count++] = slot_;
+        return Status::ok;
+    }
+    int wait_descriptor() const override { return descriptor_; }
+    Status arm() override { return armed; }
+
+    std::atomic<std::uint64_t> polls{0};
+    std::atomic<bool> answered{false};
+    Status armed = Status::in_progress;
+
+  private:
+    Capabilities capabilities_;
+    Slot slot_ = 0;
+    const int descriptor_ = eventfd(0, EFD_NONBLOCK);
+};
+
+std::shared_ptr<const Schedule> one_message() {
+    Builder builder(0, 2);
+    builder.recv(1, {Buffer::out, 0, 64});
+    return std::make_shared<const Schedule>(std::move(builder).finish());
+}
+
+// Threads that are made from now on share one hardware thread with this one, as long as it lives.
+class OneCore {
+  public:
+    OneCore() {
+        sched_getaffinity(0, sizeof before_, &before_);
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        for (std::size_t i = 0; i < CPU_SETSIZE; ++i)
+            if (CPU_ISSET(i, &before_)) {
+                CPU_SET(i, &one);
+                break;
+            }
+        sched_setaffinity(0, sizeof one, &one);
+    }
+    ~OneCore() { sched_setaffinity(0, sizeof before_, &before_); }
+
+  private:
+    cpu_set_t before_;
+};
+
+// The thread that was rung needs 50 ms of the core. Who polls without giving way polls some ten thousand
+// times in its half of 100 ms; who gives way polls once in a slice of the other's.
+void use_the_core() {
+    timespec used{};
+    do clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    while (used.tv_sec == 0 && static_cast<std::uint64_t>(used.tv_nsec) < 50 * ms);
+}
+constexpr std::uint64_t few_polls = 20'000;
+
+TEST(crowded, a_waiting_thread_gives_way_to_one_that_was_rung) {
+    Rung transport;
+    const OneCore shared;
+    std::vector<std::byte> out(64);
+    DrivenChannel channel(make_channel(transport, {}), nullptr);
+    const auto execution = channel.make(one_message());
+    Operation operation(*execution);
+    WaitStatistics waited;
+    std::thread rung([&] {
+        use_the_core();
+        transport.answered.store(true, std::memory_order_release);
+    });
+    EXPECT_EQ(channel.run(operation, {nullptr, out.data(), {}}, 0, WaitPolicy::sleep, waited), Status::ok);
+    rung.join();
+    EXPECT_LT(waited.polls, few_polls);
+}
+
+TEST(crowded, so_does_the_agent) {
+    Rung transport;
+    const OneCore shared;
+    std::vector<std::byte> out(64);
+    Agent agent{AgentOptions()};
+    DrivenChannel channel(make_channel(transport, {}), &agent);
+    const auto execution = channel.make(one_message());
+    Operation operation(*execution);
+    ASSERT_EQ(channel.start(operation, {nullptr, out.data(), {}}, 0), Status::ok);
+    std::thread rung(use_the_core);
+    rung.join();
+    EXPECT_LT(transport.polls.load(), few_polls);
+    transport.answered.store(true, std::memory_order_release);
+    while (operation.pending()) usleep(1000);
+    EXPECT_EQ(operation.status(), Status::ok);
+}
+
+// One blocked thread: its sleeps until it is answered, 15 ms after all of `others` wait too.
+std::uint64_t sleeps_beside(std::size_t others) {
+    std::vector<std::unique_ptr<Rung>> networks;
+    for (std::size_t i = 0; i <= others; ++i) networks.push_back(std::make_unique<Rung>());
+    std::vector<WaitStatistics> waited(networks.size());
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < networks.size(); ++i) {
+        networks[i]->armed = Status::ok;
+        threads.emplace_back([&, i] {
+            std::vector<std::byte> out(64);
+            DrivenChannel channel(make_channel(*networks[i], {}), nullptr);
+            const auto execution = channel.make(one_message());
+            Operation operation(*execution);
+            EXPECT_EQ(channel.run(operation, {nullptr, out.data(), {}}, 0, WaitPolicy::sleep, waited[i]),
+                      Status::ok);
+        });
+    }
+    for (const auto& network : networks)
+        while (network->polls.load() == 0) usleep(100);
+    usleep(15'000);
+    for (const auto& network : networks) network->answered.store(true, std::memory_order_release);
+    for (std::thread& thread : threads) thread.join();
+    return waited[0].sleeps;
+}
+
+TEST(crowded, threads_that_wait_together_yield_at_first) {
+    const std::uint64_t alone = sleeps_beside(0), together = sleeps_beside(2);
+    EXPECT_GE(alone, 5u);     // of 1 ms each
+    EXPECT_LE(together, 3u);  // before the others came
+}
+
+}  // namespace
+}  // namespace thalweg
