@@ -114,19 +114,24 @@ std::uint64_t digest(int from, int to, std::uint64_t bytes) {
 // What is sent, less what is received: nothing is left over where they are the same messages.
 Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size) {
     const QuietErrors quiet(comm);
-    std::uint64_t sums[3] = {0, 0, 0};
+    std::uint64_t sums[5] = {0, 0, 0, 0, 0};
     for (const Letter& letter : letters.outgoing) {
         if (letter.bytes == 0) continue;
         sums[2] += digest(rank, letter.peer, letter.bytes);
         if (letter.peer == rank) continue;
         sums[0] += letter.bytes;
         ++sums[1];
+        const std::uint64_t size = std::min(letter.bytes / 1024 + 1, std::uint64_t{1} << 24);
+        sums[3] += size;
+        sums[4] += size * size;
     }
     for (const Letter& letter : letters.incoming)
         if (letter.bytes != 0) sums[2] -= digest(letter.peer, rank, letter.bytes);
     agree_on(comm, host()->sum, sums);
     const auto pairs = static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(size - 1);
-    return {pairs == 0 ? 0 : (sums[0] + pairs - 1) / pairs, sums[1], sums[2] == 0};
+    const auto messages = static_cast<double>(sums[1]), all = static_cast<double>(sums[3]);
+    return {pairs == 0 ? 0 : (sums[0] + pairs - 1) / pairs, sums[1],
+            all == 0 ? 1 : messages * static_cast<double>(sums[4]) / (all * all), sums[2] == 0};
 }
 
 namespace {

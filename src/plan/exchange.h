@@ -77,6 +77,8 @@ Status attach(const Letters& letters, void* send, void* receive, bool copied, Pr
 struct Traits {
     std::uint64_t mean_bytes = 0;  // of an ordered pair of different ranks, rounded up
     std::uint64_t messages = 0;    // that have bytes, between different ranks
+    // Mean of the squares of their sizes over the square of the mean: 1 where they are alike.
+    double unevenness = 1;
     // Both ends of every message give it the same bytes, as the standard demands; where they do not, it is
     // false with all but one chance in 2^64.
     bool sizes_agree = false;

@@ -47,6 +47,9 @@ constexpr std::uint64_t assumed_pair_bytes = 48 << 10;
 constexpr std::uint64_t dense_share = 2;
 // Needs nothing that one end of a message alone does not know.
 constexpr char straight_name[] = "spread";
+// Where sizes differ by more (Traits), rounds wait for their largest message. Of messages of which one in ten
+// is three times as large as the others it is 1.25.
+constexpr double even = 1.25;
 
 // How an exchange whose pairs differ runs. Collective where it is persistent: what all messages are like is
 // agreed on, and leaders are told what travels together.
@@ -54,7 +57,7 @@ Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, Ca
                          std::optional<Exchange>& exchange) {
     exchange.emplace();
     const auto ranks = static_cast<std::uint64_t>(state.size());
-    Traits traits{assumed_pair_bytes, 0, false};
+    Traits traits{assumed_pair_bytes, 0};
     if (call.persistent) traits = agree_on_traits(call.comm, shape.letters, state.rank(), state.size());
     shape.decided_bytes = traits.mean_bytes;
     exchange->sizes_agree = traits.sizes_agree;
@@ -66,6 +69,9 @@ Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, Ca
                            straight_name);
         decision.choice = standard_choice(*find_algorithm(call.collective, straight_name));
     }
+    if (decision.choice->algorithm->name == "pairwise" && decision.reason != "asked for" &&
+        traits.unevenness > even)
+        return {std::nullopt, "messages of uneven sizes"};
     if (decision.choice->algorithm->name != "node_leader") return decision;
     const bool sparse = decision.reason != "asked for" && traits.messages * dense_share < ranks * (ranks - 1);
     if (call.persistent && !sparse &&
