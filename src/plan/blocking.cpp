@@ -100,10 +100,6 @@ void BlockingState::fail(Lane& lane) {
 
 void BlockingState::drop_idle() {
     if (own_lane_ != nullptr) own_lane_->drop_idle();
-    const NonblockingState* const attended_by = attended(communicator_);
-    if (attended_by == nullptr) return;
-    for (const std::shared_ptr<Lane>& lane : {attended_by->lane(), attended_by->exchange_lane()})
-        if (lane != nullptr) lane->drop_idle();
 }
 
 bool run_blocking(World& world, const CollectiveCall& call, int& error) {

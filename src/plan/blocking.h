@@ -43,7 +43,7 @@ class BlockingState {
     // An operation on it failed.
     void fail(Lane& lane);
 
-    // Frees what is kept for the next calls.
+    // Frees what is kept for the next calls, but on the lane of nonblocking operations.
     void drop_idle();
 
   private:

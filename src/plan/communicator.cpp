@@ -8,6 +8,7 @@
 #include "model/machine.h"
 #include "plan/blocking.h"
 #include "plan/host_keys.h"
+#include "plan/nonblocking.h"
 #include "plan/quiet_errors.h"
 #include "plan/reserve.h"
 #include "plan/set_up.h"
@@ -380,6 +381,7 @@ Plan Communicator::make_plan(Decision decision, std::uint64_t bytes, int root, s
 void Communicator::relieve_reserve() {
     plans_.drop_transient();
     if (blocking != nullptr) blocking->drop_idle();
+    if (self_driven.state != nullptr) self_driven.state->drop_idle();
     KeptMemory::give_up_idle();
 }
 

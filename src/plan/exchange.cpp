@@ -82,10 +82,10 @@ Status attach(const Letters& letters, void* send, void* receive, bool copied, Pr
 
 void send_in_place(const Letters& letters, int rank, bool copied, Ongoing& ongoing) {
     const auto others = [rank](const std::vector<Letter>& side) {
-        std::vector<bool> marked;
-        marked.reserve(side.size());
-        for (const Letter& letter : side) marked.push_back(letter.peer != rank);
-        return marked;
+        std::vector<int> peers;
+        peers.reserve(side.size());
+        for (const Letter& letter : side) peers.push_back(letter.peer == rank ? -1 : letter.peer);
+        return peers;
     };
     Lane& lane = *ongoing.options().lane;
     const bool lasting = ongoing.options().persistent;

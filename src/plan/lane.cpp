@@ -108,6 +108,7 @@ constinit std::atomic<std::uint64_t> Lane::idle_bytes{0};
 
 // What was kept in the transport goes with it.
 Lane::~Lane() {
+    for (const Kept& kept : kept_) idle_bytes.fetch_sub(kept.bytes, std::memory_order_relaxed);
     kept_.clear();
     drop_idle();
 }
@@ -132,33 +133,54 @@ std::unique_ptr<Run> Lane::take_idle(const RunKey& key) {
     return run;
 }
 
+// Idle runs go first: they are made again without asking anything of the program's datatypes.
 void Lane::keep(std::unique_ptr<Ongoing> ongoing) {
-    std::unique_ptr<Ongoing> dropped;  // outside the lock
+    std::list<Kept> dropped;  // outside the lock, as these
+    std::list<std::unique_ptr<Run>> dropped_runs;
     try {
-        const std::lock_guard lock(mutex_);
-        kept_.push_front(std::move(ongoing));
-        if (kept_.size() > most_kept) {
-            dropped = std::move(kept_.back());
-            kept_.pop_back();
-        }
+        dropped.emplace_back();
     } catch (const std::bad_alloc&) {
-        dropped = std::move(ongoing);  // push_front moved nothing
+        ongoing->leave(*this);
+        return;
     }
-    if (dropped != nullptr) dropped->leave(*this);
+    dropped.front() = {std::move(ongoing), 0};
+    dropped.front().bytes = dropped.front().ongoing->footprint_bytes();
+    {
+        const std::lock_guard lock(mutex_);
+        kept_.splice(kept_.begin(), dropped);
+        idle_bytes.fetch_add(kept_.front().bytes, std::memory_order_relaxed);
+        dropped_runs = trim_idle();
+        while (!kept_.empty() && (kept_.size() > most_kept || is_full())) {
+            idle_bytes.fetch_sub(kept_.back().bytes, std::memory_order_relaxed);
+            dropped.splice(dropped.end(), kept_, std::prev(kept_.end()));
+        }
+    }
+    for (const Kept& each : dropped) each.ongoing->leave(*this);
 }
 
 void Lane::drop_idle() {
-    std::list<std::unique_ptr<Ongoing>> unwanted;
+    std::list<Kept> unwanted;
     {
         const std::lock_guard lock(mutex_);
         unwanted.swap(kept_);
+        for (const Kept& kept : unwanted) idle_bytes.fetch_sub(kept.bytes, std::memory_order_relaxed);
     }
-    for (const std::unique_ptr<Ongoing>& ongoing : unwanted) ongoing->leave(*this);
+    for (const Kept& kept : unwanted) kept.ongoing->leave(*this);
     std::list<std::unique_ptr<Run>> dropped;  // outside the lock
     const std::lock_guard lock(mutex_);
     dropped.swap(idle_);
     for (const std::unique_ptr<Run>& run : dropped)
         idle_bytes.fetch_sub(run->footprint_bytes, std::memory_order_relaxed);
+}
+
+// Pre: mutex_ is held. What is returned is to be destroyed outside it.
+std::list<std::unique_ptr<Run>> Lane::trim_idle() {
+    std::list<std::unique_ptr<Run>> dropped;
+    while (idle_.size() > 1 && (idle_.size() > most_idle || is_full())) {
+        idle_bytes.fetch_sub(idle_.back()->footprint_bytes, std::memory_order_relaxed);
+        dropped.splice(dropped.end(), idle_, std::prev(idle_.end()));
+    }
+    return dropped;
 }
 
 void Lane::give_back(std::unique_ptr<Run> run) {
@@ -167,11 +189,7 @@ void Lane::give_back(std::unique_ptr<Run> run) {
         const std::lock_guard lock(mutex_);
         idle_.push_front(std::move(run));
         idle_bytes.fetch_add(idle_.front()->footprint_bytes, std::memory_order_relaxed);
-        while (idle_.size() > 1 &&
-               (idle_.size() > most_idle || idle_bytes.load(std::memory_order_relaxed) > most_idle_bytes_)) {
-            idle_bytes.fetch_sub(idle_.back()->footprint_bytes, std::memory_order_relaxed);
-            dropped.splice(dropped.end(), idle_, std::prev(idle_.end()));
-        }
+        dropped = trim_idle();
     } catch (const std::bad_alloc&) {
         // push_front moved nothing: the run goes.
     }

@@ -130,15 +130,17 @@ class Lane {
     // Frees the runs that nobody uses, and what was kept. Any thread.
     void drop_idle();
 
-    // What a call that is repeated can use again (Ongoing::retire). Any thread.
+    // What a call that is repeated can use again (Ongoing::retire), if there is room for it: else only its
+    // runs are kept, as those of what has to go for it. Any thread.
     void keep(std::unique_ptr<Ongoing> ongoing);
     // The latest kept that `matches`; null: there is none. By one thread at a time, while others may keep.
     template <typename Matches>
     std::unique_ptr<Ongoing> take_kept(Matches matches) {
         const std::lock_guard lock(mutex_);
         for (auto kept = kept_.begin(); kept != kept_.end(); ++kept) {
-            if (!matches(**kept)) continue;
-            std::unique_ptr<Ongoing> found = std::move(*kept);
+            if (!matches(*kept->ongoing)) continue;
+            std::unique_ptr<Ongoing> found = std::move(kept->ongoing);
+            idle_bytes.fetch_sub(kept->bytes, std::memory_order_relaxed);
             kept_.erase(kept);
             return found;
         }
@@ -160,8 +162,15 @@ class Lane {
     void drive(std::shared_ptr<Channel> channel, Agent* agent, const World& world);
     std::unique_ptr<Run> take_idle(const RunKey& key);
 
-    // Runs that are kept for the next operations: so many on a lane, and so many bytes in the process, but
-    // always the one that was used last.
+    struct Kept {
+        std::unique_ptr<Ongoing> ongoing;
+        std::uint64_t bytes = 0;  // what it counts for
+    };
+    bool is_full() const { return idle_bytes.load(std::memory_order_relaxed) > most_idle_bytes_; }
+    std::list<std::unique_ptr<Run>> trim_idle();
+
+    // Runs and exchanges that are kept for the next operations: so many on a lane, and so many bytes in the
+    // process, but always the run that was used last.
     static constexpr std::size_t most_idle = 32, most_kept = 8;
     static std::atomic<std::uint64_t> idle_bytes;
     std::uint64_t most_idle_bytes_ = 0;
@@ -173,8 +182,8 @@ class Lane {
     std::shared_ptr<Channel> channel_;
     std::unique_ptr<DrivenChannel> driven_;
     std::mutex mutex_;
-    std::list<std::unique_ptr<Run>> idle_;      // the one given back last first
-    std::list<std::unique_ptr<Ongoing>> kept_;  // likewise; they hold no lane
+    std::list<std::unique_ptr<Run>> idle_;  // the one given back last first
+    std::list<Kept> kept_;                  // likewise; they hold no lane
     std::uint32_t operation_ = 0;
     std::atomic<bool> broken_{false};
 };

@@ -59,6 +59,8 @@ class NonblockingState {
     // Links of a host to others that carry messages at the same time.
     std::uint64_t ports() const;
     std::uint32_t generation() const { return generation_; }
+    // Frees what its lanes keep for the next calls.
+    void drop_idle();
     // What the model expects of the native MPI_Alltoallv with pairs of `bytes`, sent one after another; 0:
     // nothing is known of the network.
     double predicted_native_seconds(std::uint64_t bytes) const;

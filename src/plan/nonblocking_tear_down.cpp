@@ -21,6 +21,11 @@ std::vector<std::shared_ptr<NonblockingState>>& detached() {
 
 }  // namespace
 
+void NonblockingState::drop_idle() {
+    for (const std::shared_ptr<Lane>& lane : {lane_, exchange_lane_})
+        if (lane != nullptr) lane->drop_idle();
+}
+
 bool close_lanes() {
     release_detached();
     const bool no_plans = release_requests();

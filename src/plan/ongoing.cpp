@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "plan/failure.h"
+#include "plan/reserve.h"
 #include "transport/mpi/host.h"
 
 namespace thalweg {
@@ -148,6 +149,12 @@ bool Ongoing::repeatable() const {
 
 void Ongoing::retire(std::unique_ptr<Ongoing> ongoing) {
     if (!ongoing->repeatable() || ongoing->options_.lane->broken()) return;
+    if (__builtin_expect(reserve_in_use() != 0, 0)) {
+        const std::shared_ptr<Lane> lane = ongoing->options_.lane;
+        ongoing.reset();
+        lane->drop_idle();
+        return;
+    }
     const std::shared_ptr<Lane> lane = std::move(ongoing->options_.lane);
     lane->keep(std::move(ongoing));
 }
@@ -160,6 +167,14 @@ bool Ongoing::resume(std::shared_ptr<Lane> lane) {
 void Ongoing::leave(Lane& lane) {
     input_.leave(lane);
     buffer_.leave(lane);
+    for (Part& part : parts_) lane.give_back(std::move(part.run));
+    parts_.clear();
+}
+
+std::uint64_t Ongoing::footprint_bytes() const {
+    std::uint64_t bytes = input_.touched_bytes() + buffer_.touched_bytes();
+    for (const Part& part : parts_) bytes += part.run->footprint_bytes;
+    return bytes;
 }
 
 void Ongoing::release() {

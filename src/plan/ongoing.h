@@ -46,10 +46,10 @@ class ProgramBuffer {
     // data(). Throws std::bad_alloc.
     Status attach(void* buffer, std::vector<Segment> segments, std::vector<Block>& blocks,
                   bool copied = false);
-    // After that: the segments that are marked travel from and to the program's memory itself, as messages of
-    // `lane`, as far as it can do that, and are neither loaded nor stored any more. `lasting`: in every run
-    // of a persistent operation. Throws std::bad_alloc.
-    void send_in_place(Lane& lane, const std::vector<bool>& marked, bool lasting);
+    // After that: the segments that have a peer travel from and to the program's memory itself, as messages
+    // of `lane`, as far as it can do that, and are neither loaded nor stored any more; those whose peer is
+    // negative stay as they are. `lasting`: in every run of a persistent operation. Throws std::bad_alloc.
+    void send_in_place(Lane& lane, const std::vector<int>& peers, bool lasting);
     // The lane knows the segments no more. Pre: nothing of this buffer is under way.
     void leave(Lane& lane);
     std::byte* data() const { return data_; }
@@ -68,6 +68,8 @@ class ProgramBuffer {
     bool repeatable() const { return !payload_ && held_.empty(); }
     // No driver has the memory now; a later one may have been given the same addresses.
     bool on_host() const;
+    // Of staging memory that its runs may touch, in bytes: pages that stay while it does.
+    std::uint64_t touched_bytes() const { return staged_ == nullptr ? 0 : bytes_ - untouched_bytes_; }
 
   private:
     Status hold(MPI_Datatype& type);
@@ -93,6 +95,7 @@ class ProgramBuffer {
     std::byte* staged_ = nullptr;
     const void* asked_at_ = nullptr;  // whose memory it is was asked of this address
     std::uint64_t bytes_ = 0;
+    std::uint64_t untouched_bytes_ = 0;  // of what is staged: what is not packed on its way between hosts
 };
 
 struct ExchangeKey;
@@ -155,8 +158,10 @@ class Ongoing {
     static void retire(std::unique_ptr<Ongoing> ongoing);
     // One that was kept, on its lane again. False: its memory is not what it was.
     bool resume(std::shared_ptr<Lane> lane);
-    // One that was kept and is not needed: `lane`, whose it was, forgets its memory.
+    // One that was kept and is not needed: `lane`, whose it was, forgets its memory and has its runs again.
     void leave(Lane& lane);
+    // Memory that goes with it while it is kept, in bytes.
+    std::uint64_t footprint_bytes() const;
 
   private:
     bool repeatable() const;

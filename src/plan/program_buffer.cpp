@@ -132,15 +132,15 @@ std::byte* ProgramBuffer::elements_of(const Segment& segment) const {
                                         static_cast<std::uintptr_t>(segment.displacement));
 }
 
-void ProgramBuffer::send_in_place(Lane& lane, const std::vector<bool>& marked, bool lasting) {
+void ProgramBuffer::send_in_place(Lane& lane, const std::vector<int>& peers, bool lasting) {
     Transport* const transport = lane.own_transport();
     if (transport == nullptr || !transport->capabilities().stand_ins) return;
     if (staged_ == nullptr) {
         // What is one run each is known already; a lasting one may be memory that others have mapped.
         if (!lasting) return;
-        in_place_.assign(marked.size(), false);
-        for (std::size_t i = 0; i < marked.size() && i < blocks_.size(); ++i) {
-            if (!marked[i] || blocks_[i].bytes == 0) continue;
+        in_place_.assign(peers.size(), false);
+        for (std::size_t i = 0; i < peers.size() && i < blocks_.size(); ++i) {
+            if (peers[i] < 0 || blocks_[i].bytes == 0) continue;
             std::byte* const run = data_ + blocks_[i].offset;
             StandIn same{run, blocks_[i].bytes,
                          std::make_shared<const Layout>(Layout::contiguous(blocks_[i].bytes)), run, true};
@@ -152,16 +152,19 @@ void ProgramBuffer::send_in_place(Lane& lane, const std::vector<bool>& marked, b
     }
     if (segments_.empty()) return;
     in_place_.assign(segments_.size(), false);
+    untouched_bytes_ = 0;
     std::uint64_t moved_bytes = 0;
     for (std::size_t i = 0; i < segments_.size(); ++i) {
         const std::uint64_t bytes = blocks_[i].bytes;
-        if (bytes == 0 || !marked[i] || layouts_[i] == nullptr) continue;
+        if (bytes == 0 || peers[i] < 0 || layouts_[i] == nullptr) continue;
         StandIn stand_in{data_ + blocks_[i].offset, bytes, layouts_[i], elements_of(segments_[i]), lasting};
+        const bool one_run = stand_in.run() != nullptr;
         const Status status =
             lane.driven().exclusively([&] { return transport->stand_in(std::move(stand_in)); });
         if (failed(status)) continue;
         in_place_[i] = true;
         moved_bytes += bytes;
+        if (one_run || !transport->crosses(peers[i])) untouched_bytes_ += bytes;
     }
     all_in_place_ = moved_bytes == bytes_;
 }

@@ -20,7 +20,13 @@ run(neighbours_pairwise 4 ${inside} "${neighbours};THALWEG_ALLTOALLV=pairwise;TH
 # The same arguments again and again, and others that look like them.
 run(again 3 ${inside_current} "${neighbours};${shm}" again traps)
 run(again_two_hosts 4 ${inside} "${neighbours};${two_hosts};THALWEG_TEST_LEVEL=single" again traps)
+run(again_threads 3 ${inside} "${neighbours};${shm}" again_threads)
+run(again_threads_two_hosts 4 full "${neighbours};${two_hosts};THALWEG_TEST_LEVEL=single" again_threads)
 run(again_mpi 2 full "${neighbours}" again traps)
+# More buffers in turn than are kept; and staged faces, which THALWEG_PLAN_MEMORY bounds.
+run(turns 4 ${inside} "${neighbours};${two_hosts};THALWEG_TEST_LEVEL=single" turns 20 44)
+run(turns_bounded 4 ${inside} "${neighbours};${two_hosts};THALWEG_TEST_LEVEL=single;THALWEG_PLAN_MEMORY=10M" turns 0 14)
+run(turns_shm 3 full "${neighbours};${shm}" turns 0 4)
 # Persistent ones with puts between hosts.
 run(neighbours_notify 4 ${inside} "${neighbours};${two_hosts};THALWEG_ALLTOALLV=notify;THALWEG_TEST_LEVEL=single" neighbours 12 8)
 run(neighbours_many 6 full "${neighbours};${shm}" neighbours 300 9)
