@@ -44,7 +44,7 @@ bool read_letter(const LetterArrays& side, int index, int peer, std::vector<Lett
     if (count < 0) return false;
     // A type that goes with no elements need not be one.
     if (count == 0) {
-        letters.push_back({peer, {}, 0});
+        letters.push_back({peer, 0, {}, 0});
         return true;
     }
     if (!last.known || last.type != type) {
@@ -60,7 +60,8 @@ bool read_letter(const LetterArrays& side, int index, int peer, std::vector<Lett
     if (__builtin_mul_overflow(static_cast<std::uint64_t>(count), last.size, &bytes) ||
         (side.types == nullptr && __builtin_mul_overflow(place, last.extent, &displacement)))
         return false;
-    letters.push_back({peer, {static_cast<std::uint64_t>(count), displacement, type}, bytes, last.identity});
+    letters.push_back(
+        {peer, 0, {static_cast<std::uint64_t>(count), displacement, type}, bytes, last.identity});
     return true;
 }
 
@@ -97,10 +98,10 @@ void send_in_place(const Letters& letters, int rank, bool copied, Ongoing& ongoi
 namespace {
 
 // Of a message; what differs in any of these differs here (the finalizer of SplitMix64, once per value).
-std::uint64_t digest(int from, int to, std::uint64_t bytes) {
+std::uint64_t digest(int from, int to, int edge, std::uint64_t bytes) {
     std::uint64_t hash = 0;
-    for (const std::uint64_t value :
-         {static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to), bytes}) {
+    for (const std::uint64_t value : {static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to),
+                                      static_cast<std::uint64_t>(edge), bytes}) {
         hash += value + 0x9e3779b97f4a7c15u;
         hash = (hash ^ hash >> 30) * 0xbf58476d1ce4e5b9u;
         hash = (hash ^ hash >> 27) * 0x94d049bb133111ebu;
@@ -117,7 +118,7 @@ Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size
     std::uint64_t sums[5] = {0, 0, 0, 0, 0};
     for (const Letter& letter : letters.outgoing) {
         if (letter.bytes == 0) continue;
-        sums[2] += digest(rank, letter.peer, letter.bytes);
+        sums[2] += digest(rank, letter.peer, letter.edge, letter.bytes);
         if (letter.peer == rank) continue;
         sums[0] += letter.bytes;
         ++sums[1];
@@ -126,7 +127,7 @@ Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size
         sums[4] += size * size;
     }
     for (const Letter& letter : letters.incoming)
-        if (letter.bytes != 0) sums[2] -= digest(letter.peer, rank, letter.bytes);
+        if (letter.bytes != 0) sums[2] -= digest(letter.peer, rank, letter.edge, letter.bytes);
     agree_on(comm, host()->sum, sums);
     const auto pairs = static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(size - 1);
     const auto messages = static_cast<double>(sums[1]), all = static_cast<double>(sums[3]);

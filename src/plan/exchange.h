@@ -17,6 +17,7 @@ namespace thalweg {
 // One message: elements of a type in the program's memory, and who is at its other end.
 struct Letter {
     int peer = 0;
+    int edge = 0;  // how many before it this side has with the same peer, those of no bytes included
     Segment where;
     std::uint64_t bytes = 0;
     std::uint64_t type_identity = 0;  // TypeShape's; of no elements 0

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <unordered_map>
 
 #include "transport/mpi/host.h"
 
@@ -59,6 +60,24 @@ bool read_distributed_graph(MPI_Comm comm, Neighbourhood& found) {
     return true;
 }
 
+// The block whose turn it is among what is received, in the order in which senders number it: of a grid, what
+// a neighbour sends upwards (its block 2d + 1) is what comes from below (block 2d here).
+std::size_t block_in_turn(const Neighbourhood& neighbourhood, std::size_t turn) {
+    return neighbourhood.cartesian ? turn ^ 1 : turn;
+}
+
+void count_edges(Neighbourhood& found) {
+    std::unordered_map<int, int> met;
+    found.destination_edges.reserve(found.destinations.size());
+    for (int peer : found.destinations) found.destination_edges.push_back(met[peer]++);
+    met.clear();
+    found.source_edges.resize(found.sources.size());
+    for (std::size_t turn = 0; turn < found.sources.size(); ++turn) {
+        const std::size_t block = block_in_turn(found, turn);
+        found.source_edges[block] = met[found.sources[block]]++;
+    }
+}
+
 bool read_block(const NeighbourSide& side, int block, int peer, std::vector<Letter>& letters,
                 LetterType& last) {
     if (side.arrays.given()) return read_letter(side.arrays, block, peer, letters, last);
@@ -97,7 +116,10 @@ std::optional<Neighbourhood> find_neighbourhood(MPI_Comm comm) {
                       : kind == MPI_GRAPH      ? read_graph(comm, *found)
                       : kind == MPI_DIST_GRAPH ? read_distributed_graph(comm, *found)
                                                : false;
-    if (!told) found.reset();
+    if (told)
+        count_edges(*found);
+    else
+        found.reset();
     return found;
 }
 
@@ -132,8 +154,6 @@ bool native_blocks_in_order(MPI_Comm comm, bool blocking) {
     return true;
 }
 
-// Incoming messages in the order in which their senders number them: of a grid, what a neighbour sends
-// upwards (its block 2d + 1) is what comes from below (block 2d here).
 bool read_neighbours(const Neighbourhood& neighbourhood, const NeighbourSide& sent,
                      const NeighbourSide& received, Letters& letters) {
     const std::vector<int>& to = neighbourhood.destinations;
@@ -144,12 +164,14 @@ bool read_neighbours(const Neighbourhood& neighbourhood, const NeighbourSide& se
     for (std::size_t block = 0; block < to.size(); ++block) {
         if (to[block] == MPI_PROC_NULL) continue;
         if (!read_block(sent, static_cast<int>(block), to[block], letters.outgoing, last_sent)) return false;
+        letters.outgoing.back().edge = neighbourhood.destination_edges[block];
     }
     for (std::size_t turn = 0; turn < from.size(); ++turn) {
-        const std::size_t block = neighbourhood.cartesian ? turn ^ 1 : turn;
+        const std::size_t block = block_in_turn(neighbourhood, turn);
         if (from[block] == MPI_PROC_NULL) continue;
         if (!read_block(received, static_cast<int>(block), from[block], letters.incoming, last_received))
             return false;
+        letters.incoming.back().edge = neighbourhood.source_edges[block];
     }
     return true;
 }

@@ -18,6 +18,8 @@ namespace thalweg {
 struct Neighbourhood {
     // By the number of the block in the program's buffers; MPI_PROC_NULL beyond a border.
     std::vector<int> sources, destinations;
+    // The same order: which of the edges with that rank it is, counted as above.
+    std::vector<int> source_edges, destination_edges;
     bool cartesian = false;
 };
 

@@ -51,6 +51,14 @@ constexpr char straight_name[] = "spread";
 // is three times as large as the others it is 1.25.
 constexpr double even = 1.25;
 
+// Of a plan whose sizes do not agree: what needs no more than each end of a message knows.
+void go_straight(Decision& decision, Collective collective, const char* what, int rank) {
+    if (rank == 0)
+        THALWEG_LOG_AT(warn, "%s has receives of other sizes than what is sent: it goes by %s", what,
+                       straight_name);
+    decision.choice = standard_choice(*find_algorithm(collective, straight_name));
+}
+
 // How an exchange whose pairs differ runs. Collective where it is persistent: what all messages are like is
 // agreed on, and leaders are told what travels together.
 Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, CallShape& shape,
@@ -63,12 +71,8 @@ Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, Ca
     exchange->sizes_agree = traits.sizes_agree;
     Decision decision = state.decide(call.collective, shape.decided_bytes);
     if (!decision.choice) return decision;
-    if (call.persistent && !traits.sizes_agree) {
-        if (state.rank() == 0)
-            THALWEG_LOG_AT(warn, "an alltoall has receives of other sizes than what is sent: it goes by %s",
-                           straight_name);
-        decision.choice = standard_choice(*find_algorithm(call.collective, straight_name));
-    }
+    if (call.persistent && !traits.sizes_agree)
+        go_straight(decision, call.collective, "an alltoall", state.rank());
     if (decision.choice->algorithm->name == "pairwise" && decision.reason != "asked for" &&
         traits.unevenness > even)
         return {std::nullopt, "messages of uneven sizes"};
@@ -90,12 +94,16 @@ void send_whole(Decision& decision) {
 }
 
 // Neighbours are few, and what they exchange is known at the two ends of each message only: every message
-// goes straight to its rank. `largest_bytes`: as NeighbourSelector::decide().
-Decision decide_neighbours(NonblockingState& state, CallShape& shape, std::optional<Exchange>& exchange,
-                           std::uint64_t largest_bytes) {
+// goes straight to its rank. Collective where it is persistent: whether sizes agree is agreed on.
+Decision decide_neighbours(NonblockingState& state, const CollectiveCall& call, CallShape& shape,
+                           std::optional<Exchange>& exchange) {
     exchange.emplace();
     shape.decided_bytes = assumed_pair_bytes;
-    return state.neighbours().decide(largest_bytes);
+    Decision decision = state.neighbours().decide(NeighbourSelector::unknown);
+    if (decision.choice && call.persistent)
+        exchange->sizes_agree =
+            agree_on_traits(call.comm, shape.letters, state.rank(), state.size()).sizes_agree;
+    return decision;
 }
 
 std::uint64_t largest_of(const Letters& letters) {
@@ -250,8 +258,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     if (windows && call.has_letters()) exchange.emplace();
     Decision decision = windows ? Decision{standard_choice(*find_algorithm(Collective::alltoallv, "spread")),
                                            "in the place of windows"}
-                        : call.neighbours
-                            ? decide_neighbours(state, shape, exchange, NeighbourSelector::unknown)
+                        : call.neighbours    ? decide_neighbours(state, call, shape, exchange)
                         : call.has_letters() ? decide_exchange(state, call, shape, exchange)
                                              : state.decide(call.collective, pieces.bytes, stable);
     if (!decision.choice) return declined_on(reason_of(decision), shape.bytes);
@@ -264,8 +271,10 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
             state.make_plan_lane(call.comm, call.has_letters(), pieces.count, numbers, largest_bytes, why);
         if (plan_or_lane == nullptr) return declined_on(why, shape.bytes);
         // What all of them exchange was agreed on with the lane.
-        if (call.neighbours && !windows) decision = state.neighbours().decide(largest_bytes);
+        if (call.neighbours) decision = state.neighbours().decide(largest_bytes);
         if (!decision.choice) return declined_on(reason_of(decision), shape.bytes);
+        if (call.neighbours && !exchange->sizes_agree)
+            go_straight(decision, call.collective, "a neighbourhood", state.rank());
     }
     if (exchange && !exchange->sizes_agree) send_whole(decision);
     std::shared_ptr<const ExchangeKey> kept_as;
