@@ -28,8 +28,9 @@ struct Traffic {
 };
 
 // The k-th outgoing parcel to a peer meets the k-th incoming one that the peer has from this rank, counted
-// in the order of the lists, without those of no bytes: who means another pairing (two edges between the same
-// ranks, a torus of two) orders `incoming` so. Parcels of `incoming` do not overlap; those of `outgoing` may.
+// in the order of the lists, without those of no bytes (unless `empty_travel`): who means another pairing
+// (two edges between the same ranks, a torus of two) orders `incoming` so. Parcels of `incoming` do not
+// overlap; those of `outgoing` may.
 struct Exchange {
     std::vector<Parcel> outgoing, incoming;
     // Of a rank that sends for its whole host (the lowest rank there), where messages of a host travel
@@ -41,6 +42,9 @@ struct Exchange {
     // Whether both ends of every message are known to give it the same bytes: equal on all ranks. Elsewhere
     // the messages travel as they are, each to a receive that may be for more.
     bool sizes_agree = false;
+    // Whether parcels of no bytes are messages, too: of edges that both ends know of, and of which the other
+    // end may say that it has bytes. Equal on all ranks; not for node_leader.
+    bool empty_travel = false;
 
     bool operator==(const Exchange&) const = default;
 };

@@ -19,8 +19,8 @@ std::uint64_t sum_of(const std::vector<Letter>& letters) {
     return total;
 }
 
-Status attach_side(const std::vector<Letter>& letters, void* memory, bool copied, ProgramBuffer& buffer,
-                   std::vector<Parcel>& parcels) {
+Status attach_side(const std::vector<Letter>& letters, void* memory, bool copied, bool empty_travel,
+                   ProgramBuffer& buffer, std::vector<Parcel>& parcels) {
     std::vector<Segment> segments;
     segments.reserve(letters.size());
     for (const Letter& letter : letters) segments.push_back(letter.where);
@@ -29,7 +29,8 @@ Status attach_side(const std::vector<Letter>& letters, void* memory, bool copied
         return status;
     parcels.reserve(letters.size());
     for (std::size_t i = 0; i < letters.size(); ++i)
-        if (blocks[i].bytes != 0) parcels.push_back({letters[i].peer, blocks[i].offset, blocks[i].bytes});
+        if (blocks[i].bytes != 0 || empty_travel)
+            parcels.push_back({letters[i].peer, blocks[i].offset, blocks[i].bytes});
     return Status::ok;
 }
 
@@ -75,10 +76,11 @@ bool read_letters(const LetterArrays& side, int size, std::vector<Letter>& lette
 
 Status attach(const Letters& letters, void* send, void* receive, bool copied, ProgramBuffer& input,
               ProgramBuffer& output, Exchange& exchange) {
-    Status status = attach_side(letters.incoming, receive, false, output, exchange.incoming);
+    const bool empty = exchange.empty_travel;
+    Status status = attach_side(letters.incoming, receive, false, empty, output, exchange.incoming);
     if (failed(status)) return status;
     const std::vector<Letter>& sent = copied ? letters.incoming : letters.outgoing;
-    return attach_side(sent, copied ? receive : send, copied, input, exchange.outgoing);
+    return attach_side(sent, copied ? receive : send, copied, empty, input, exchange.outgoing);
 }
 
 void send_in_place(const Letters& letters, int rank, bool copied, Ongoing& ongoing) {

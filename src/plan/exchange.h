@@ -25,8 +25,8 @@ struct Letter {
     bool operator==(const Letter&) const = default;
 };
 
-// All messages of one rank. The k-th that has bytes to a peer meets the k-th that the peer has from this
-// rank: Exchange says how other pairings are written.
+// All messages of one rank. The k-th to a peer meets the k-th that the peer has from this rank: Exchange says
+// how other pairings are written.
 struct Letters {
     std::vector<Letter> outgoing, incoming;
 
@@ -68,7 +68,8 @@ bool read_letters(const LetterArrays& side, int size, std::vector<Letter>& lette
 // it is. After attach(). Throws std::bad_alloc.
 void send_in_place(const Letters& letters, int rank, bool copied, Ongoing& ongoing);
 
-// Makes the program's memory what schedules work on, and `exchange` say where each message lies there.
+// Makes the program's memory what schedules work on, and `exchange`, whose `empty_travel` is read, say where
+// each message lies there.
 // `copied`: the input is what the receive buffer holds at every start (MPI_IN_PLACE). Errors: those of
 // ProgramBuffer::attach. Throws std::bad_alloc.
 Status attach(const Letters& letters, void* send, void* receive, bool copied, ProgramBuffer& input,

@@ -94,7 +94,8 @@ void send_whole(Decision& decision) {
 }
 
 // Neighbours are few, and what they exchange is known at the two ends of each message only: every message
-// goes straight to its rank. Collective where it is persistent: whether sizes agree is agreed on.
+// goes straight to its rank, one of no bytes too, unless both ends are known to have none. Collective where
+// it is persistent: whether sizes agree is agreed on.
 Decision decide_neighbours(NonblockingState& state, const CollectiveCall& call, CallShape& shape,
                            std::optional<Exchange>& exchange) {
     exchange.emplace();
@@ -103,6 +104,7 @@ Decision decide_neighbours(NonblockingState& state, const CollectiveCall& call, 
     if (decision.choice && call.persistent)
         exchange->sizes_agree =
             agree_on_traits(call.comm, shape.letters, state.rank(), state.size()).sizes_agree;
+    exchange->empty_travel = !exchange->sizes_agree;
     return decision;
 }
 

@@ -1,6 +1,7 @@
 // Every alltoallv: pairs that are all alike, random sparse ones, several messages of a pair; proved, compared
 // with its claim and run by the oracle.
 #include "algorithms/cases.h"
+#include "algorithms/patterns/parcels.h"
 
 namespace thalweg {
 namespace {
@@ -122,6 +123,23 @@ TEST_P(Alltoallv, RandomSparsePairsOfUpTo40Ranks) {
         }
 }
 
+// Of neighbourhoods, whose edges of no bytes are messages as well.
+TEST_P(Alltoallv, SparsePairsWithMessagesOfNoBytes) {
+    oracle::Random random(6);
+    for (int p = 1; p <= 24; ++p) {
+        Group group(p, 8);
+        randomise(group, random, 3, 3, 17);
+        for (Exchange& exchange : group.exchanges) {
+            exchange.empty_travel = true;
+            for (std::vector<Parcel>* list : {&exchange.outgoing, &exchange.incoming})
+                for (Parcel& parcel : *list)
+                    if (parcel.bytes == 0) parcel.offset = 0;
+        }
+        check_group(GetParam(), group, random_topology(random, p), p % 2);
+        if (HasFatalFailure()) return;
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Choices, Alltoallv, testing::ValuesIn(choices()),
                          [](const auto& info) { return test_name(info.param); });
 
@@ -238,6 +256,35 @@ TEST(AlltoallvSteps, FollowTheRealNeighbours) {
     for (const char* name : {"spread", "pairwise"})
         EXPECT_EQ(build(choice_of(name, Collective::alltoallv), problem, Topology{}).steps().size(), 4u);
     EXPECT_EQ(build(choice_of("notify", Collective::alltoallv), problem, Topology{}).steps().size(), 8u);
+}
+
+// What one end has as no bytes and the other has not does not come to lie in the place of the next.
+TEST(AlltoallvEdges, OfNoBytesKeepTheirPlacesAmongThoseOfAPair) {
+    Exchange exchange;
+    exchange.empty_travel = true;
+    exchange.outgoing = {{1, 0, 0}, {1, 0, 5}, {0, 8, 0}, {0, 8, 3}, {0, 8, 2}};
+    exchange.incoming = {{1, 0, 4}, {1, 4, 0}, {0, 8, 4}, {0, 16, 4}, {0, 24, 0}};
+    Problem problem;
+    problem.size = 2;
+    problem.exchange = &exchange;
+    for (const char* name : {"spread", "pairwise"}) {
+        SCOPED_TRACE(name);
+        const Schedule schedule = build(choice_of(name, Collective::alltoallv), problem, Topology{});
+        std::vector<std::uint64_t> sent, received, copied;
+        for (const Step& step : schedule.steps()) {
+            if (step.kind == StepKind::send) sent.push_back(step.source.bytes);
+            if (step.kind == StepKind::recv) received.push_back(step.target.bytes);
+            if (step.kind != StepKind::copy) continue;
+            EXPECT_EQ(step.target, (Slice{Buffer::out, 16, 3}));
+            copied.push_back(step.source.bytes);
+        }
+        EXPECT_EQ(sent, (std::vector<std::uint64_t>{0, 5}));
+        EXPECT_EQ(received, (std::vector<std::uint64_t>{4, 0}));
+        EXPECT_EQ(copied, (std::vector<std::uint64_t>{3}));
+    }
+    const patterns::OwnMisfit misfit = patterns::own_misfit(exchange, 0);
+    EXPECT_TRUE(misfit.truncated);
+    EXPECT_EQ(misfit.gaps, (std::vector<Slice>{{Buffer::out, 8, 4}, {Buffer::out, 19, 1}}));
 }
 
 // In pieces a rank is at most `ahead` of them further with its sends than with its receives, and no receive

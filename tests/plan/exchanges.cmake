@@ -130,6 +130,17 @@ if(name STREQUAL mpich5)
 endif()
 run(unequal_trial 3 ${inside} "THALWEG_TOPOLOGY=node:3 core:1;${with_persistent}" unequal room)
 run(unequal_truncated 3 full "${unequal};THALWEG_ALLTOALLV=spread" unequal truncated)
+# Neighbours that do not agree on sizes, none included; what asks for puts is told that they do not.
+set(edges "${unequal};THALWEG_SETUP=early")
+run(edges_spread 3 ${inside} "${edges};THALWEG_ALLTOALLV=spread" edges room)
+run(edges_shm 3 ${inside_current} "${edges};${shm};THALWEG_ALLTOALLV=pairwise:chunk_bytes=4K" edges)
+run(edges_hosts 4 ${inside} "${edges};${two_hosts};THALWEG_TEST_LEVEL=single;THALWEG_ALLTOALLV=spread" edges)
+run(edges_notify 4 ${inside} "${edges};${two_hosts};THALWEG_TEST_LEVEL=single;THALWEG_ALLTOALLV=notify" edges)
+run(edges_ucx 3 full "${edges};${ucx};THALWEG_ALLTOALLV=notify" edges)
+# Of a message that is longer than its receive Open MPI writes all, and of one of no bytes Intel MPI says nothing.
+if(name MATCHES "^mpich")
+  run(edges_truncated 3 full "${edges};THALWEG_ALLTOALLV=spread" edges truncated)
+endif()
 # The blocking ones, again and again, while one rank alone changes its arguments; and the trial that decides.
 run(repeated 3 mpi "${alltoalls};THALWEG_ALLTOALLV=spread" repeated)
 run(repeated_ucx 4 mpi "${alltoalls};${ucx};${two_by_two};THALWEG_ALLTOALLV=pairwise;THALWEG_TEST_LEVEL=single" repeated)

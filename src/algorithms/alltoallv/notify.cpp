@@ -65,7 +65,9 @@ Claim claim(const Problem& problem, const Topology& topology, const Choice& choi
     const auto signals = static_cast<std::uint64_t>(parcels.incoming().size());
     if (messages + signals == 0) return {};
     const std::uint64_t turns = messages == 0 ? 0 : patterns::ceil_div(messages, at_a_time(choice, messages));
-    return {1 + turns, ranks * messages, ranks * parcels.sent_bytes(), 0, ranks * signals};
+    const std::uint64_t empty = parcels.empty_messages();
+    return {1 + turns, ranks * (messages - empty), ranks * parcels.sent_bytes(), 0,
+            ranks * (signals + empty)};
 }
 
 Price price(const Problem& problem, const Topology&, const Choice& choice) {

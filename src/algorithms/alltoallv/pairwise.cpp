@@ -76,7 +76,8 @@ Claim claim(const Problem& problem, const Topology& topology, const Choice& choi
     const std::uint64_t rounds = choice.values[chunk_bytes] == 0
                                      ? static_cast<std::uint64_t>(problem.size - 1)
                                      : patterns::ceil_div(messages, choice.values[ahead]);
-    return {rounds, ranks * messages, ranks * parcels.sent_bytes()};
+    const std::uint64_t empty = parcels.empty_messages();
+    return {rounds, ranks * (messages - empty), ranks * parcels.sent_bytes(), 0, ranks * empty};
 }
 
 Price price(const Problem& problem, const Topology&, const Choice& choice) {

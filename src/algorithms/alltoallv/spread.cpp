@@ -3,9 +3,10 @@
 //     size 4, k = 1:  v → v+1   then   v → v+2   then   v → v+3
 //
 // Rounds: ⌈d/k⌉ for the busiest rank, which sends d messages; one with k = 0. Bytes: those of the problem. In
-// step i everybody sends to another rank. Messages without bytes are not sent: the cost follows the real
-// neighbours, not p. Other hosts first as in the hierarchical variant of arXiv 2604.05099: what a host
-// exchanges inside overlaps with what is on the network.
+// step i everybody sends to another rank. Messages without bytes are not sent (unless
+// Exchange::empty_travel): the cost follows the real neighbours, not p. Other hosts first as in the
+// hierarchical variant of arXiv 2604.05099: what a host exchanges inside overlaps with what is on the
+// network.
 #include <algorithm>
 
 #include "algorithms/patterns/group.h"
@@ -49,8 +50,9 @@ Claim claim(const Problem& problem, const Topology& topology, const Choice& choi
     const auto messages = static_cast<std::uint64_t>(parcels.outgoing().size());
     const std::uint64_t ranks = problem.exchange == nullptr ? static_cast<std::uint64_t>(problem.size) : 1;
     if (messages == 0) return {};
-    return {patterns::ceil_div(messages, at_a_time(choice, messages)), ranks * messages,
-            ranks * parcels.sent_bytes()};
+    const std::uint64_t empty = parcels.empty_messages();
+    return {patterns::ceil_div(messages, at_a_time(choice, messages)), ranks * (messages - empty),
+            ranks * parcels.sent_bytes(), 0, ranks * empty};
 }
 
 Price price(const Problem& problem, const Topology&, const Choice& choice) {

@@ -34,15 +34,16 @@ Parcels::Parcels(const Problem& problem, const Topology& topology, bool far_firs
         std::stable_sort(list.begin(), list.end(),
                          [](const Placed& a, const Placed& b) { return a.place < b.place; });
     };
+    const bool empty = problem.exchange != nullptr && problem.exchange->empty_travel;
     for (const Parcel& parcel : outgoing_of(problem)) {
-        if (parcel.bytes == 0) continue;
+        if (parcel.bytes == 0 && !empty) continue;
         if (parcel.peer == problem.rank)
             from_own_.push_back(parcel);
         else
             outgoing_.push_back({place_of(problem.rank, parcel.peer), parcel});
     }
     for (const Parcel& parcel : incoming_of(problem)) {
-        if (parcel.bytes == 0) continue;
+        if (parcel.bytes == 0 && !empty) continue;
         if (parcel.peer == problem.rank)
             to_own_.push_back(parcel);
         else
@@ -57,15 +58,17 @@ void Parcels::copy_own(Builder& builder) const {
     for (std::size_t i = 0; i < both; ++i) {
         const Parcel &from = from_own_[i], &to = to_own_[i];
         const std::uint64_t bytes = std::min(from.bytes, to.bytes);
+        if (bytes == 0) continue;
         builder.copy({Buffer::out, to.offset, bytes}, {Buffer::in, from.offset, bytes});
     }
 }
 
 OwnMisfit own_misfit(const Exchange& exchange, int rank) {
-    const auto own = [rank](const std::vector<Parcel>& parcels) {
+    const auto own = [&exchange, rank](const std::vector<Parcel>& parcels) {
         std::vector<Parcel> found;
-        std::copy_if(parcels.begin(), parcels.end(), std::back_inserter(found),
-                     [rank](const Parcel& parcel) { return parcel.peer == rank && parcel.bytes != 0; });
+        std::copy_if(parcels.begin(), parcels.end(), std::back_inserter(found), [&](const Parcel& parcel) {
+            return parcel.peer == rank && (parcel.bytes != 0 || exchange.empty_travel);
+        });
         return found;
     };
     const std::vector<Parcel> from = own(exchange.outgoing), to = own(exchange.incoming);
@@ -84,6 +87,11 @@ std::uint64_t Parcels::sent_bytes() const {
     std::uint64_t total = 0;
     for (const Placed& message : outgoing_) total += message.parcel.bytes;
     return total;
+}
+
+std::uint64_t Parcels::empty_messages() const {
+    return static_cast<std::uint64_t>(std::count_if(
+        outgoing_.begin(), outgoing_.end(), [](const Placed& message) { return message.parcel.bytes == 0; }));
 }
 
 }  // namespace thalweg::patterns

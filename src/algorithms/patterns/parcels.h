@@ -14,8 +14,9 @@ namespace thalweg::patterns {
 // How far `to` is behind `from` in the ring of ranks: 0 … size-1.
 constexpr int distance(int from, int to, int size) { return to >= from ? to - from : to - from + size; }
 
-// Messages with bytes to and from others. Both ends of a message give it the same place in the order of all
-// messages, so that an exchange in this order settles in the smallest window (engine/window.h).
+// Messages to and from others: those with bytes, and those without where Exchange::empty_travel. Both ends of
+// a message give it the same place in the order of all messages, so that an exchange in this order settles in
+// the smallest window (engine/window.h).
 class Parcels {
   public:
     // By distance; with `far_first`, those that leave the host come before those that stay.
@@ -44,6 +45,8 @@ class Parcels {
     }
 
     std::uint64_t sent_bytes() const;
+    // Of outgoing(), those of no bytes.
+    std::uint64_t empty_messages() const;
 
   private:
     std::vector<Placed> outgoing_, incoming_;

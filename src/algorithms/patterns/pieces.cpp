@@ -28,6 +28,9 @@ Cut cut_of(const Problem& problem, const Parcel& parcel, std::uint64_t alike, co
     return cut(part, pacing.chunk_bytes);
 }
 
+// A message of no bytes that travels is one.
+std::uint64_t pieces_in(const Cut& cut) { return std::max<std::uint64_t>(cut.pieces(), 1); }
+
 // visit(message, its cut) for each; a pair's messages have one place.
 template <typename Visit>
 void each_cut(const Problem& problem, std::span<const Parcels::Placed> messages, const Pacing& pacing,
@@ -45,7 +48,7 @@ std::vector<Piece> pieces_of(const Problem& problem, std::span<const Parcels::Pl
     each_cut(problem, messages, pacing, [&](const Parcels::Placed& message, const Cut& cut) {
         const bool follows = !pieces.empty() && pieces.back().place == message.place;
         std::uint64_t turn = follows ? pieces.back().turn + 1 : 0;
-        for (std::uint64_t i = 0; i < cut.pieces(); ++i)
+        for (std::uint64_t i = 0; i < pieces_in(cut); ++i)
             pieces.push_back(
                 {message.place, turn++, message.parcel.peer, cut.piece(i).offset, cut.piece(i).bytes});
     });
@@ -58,7 +61,7 @@ std::uint64_t count_pieces(const Problem& problem, std::span<const Parcels::Plac
                            const Pacing& pacing) {
     std::uint64_t count = 0;
     each_cut(problem, messages, pacing,
-             [&](const Parcels::Placed&, const Cut& cut) { count += cut.pieces(); });
+             [&](const Parcels::Placed&, const Cut& cut) { count += pieces_in(cut); });
     return count;
 }
 
