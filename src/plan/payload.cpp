@@ -146,6 +146,16 @@ Status Payload::store_opaque(const std::byte* packed, std::uint64_t from, std::u
     return Status::ok;
 }
 
+// MPI unpacks whole elements only: what nothing came for of the last one is written back as it was.
+Status Payload::store_first(const std::byte* packed, std::uint64_t bytes) {
+    const std::uint64_t part = shape_.opaque ? bytes % shape_.size : 0, whole = bytes - part;
+    if (const Status status = store(packed, 0, whole); failed(status) || part == 0) return status;
+    const std::uint64_t index = whole / shape_.size;
+    if (const Status status = pack(index, 1, element_); failed(status)) return status;
+    std::memcpy(element_, packed + whole, part);
+    return unpack(index, 1, element_);
+}
+
 Status Payload::pack(std::uint64_t first, std::uint64_t elements, std::byte* packed) {
     void* const data = at(buffer_, static_cast<std::int64_t>(first) * shape_.extent);
     const std::uint64_t bytes = elements * shape_.size;

@@ -37,6 +37,9 @@ class Payload {
     // in ascending order. Errors: transport_failed (a driver or the MPI library refused).
     Status load(std::byte* packed, std::uint64_t from, std::uint64_t to);
     Status store(const std::byte* packed, std::uint64_t from, std::uint64_t to);
+    // Puts the first `bytes` of the packed form to their places, of an element that ends later only what is
+    // there. Errors: as store().
+    Status store_first(const std::byte* packed, std::uint64_t bytes);
 
   private:
     template <typename Move>

@@ -221,7 +221,7 @@ Status ProgramBuffer::store(std::span<const Slice> gaps, std::span<const Slice> 
         }
         Payload payload(elements, segments_[i].count, segments_[i].type, host()->comm_world);
         const Status status = payload.prepare(no_staging_);
-        return failed(status) ? status : payload.store(packed, 0, end - block.offset);
+        return failed(status) ? status : payload.store_first(packed, end - block.offset);
     });
 }
 
