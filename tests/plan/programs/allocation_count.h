@@ -10,17 +10,20 @@ extern void* __libc_calloc(size_t, size_t);
 extern void* __libc_realloc(void*, size_t);
 
 static int counting = 0;
+static int refusing = 0; /* while it counts: our malloc finds no memory */
 static unsigned long from_us = 0;
 static uintptr_t our_begin = 0, our_end = 0;
 static uintptr_t latest_from_us = 0; /* who asked for memory, as an offset in the object */
 
-static void count(uintptr_t caller) {
-    if (!counting || caller < our_begin || caller >= our_end) return;
+/* Whether it is from us. */
+static int count(uintptr_t caller) {
+    if (!counting || caller < our_begin || caller >= our_end) return 0;
     latest_from_us = caller - our_begin;
     ++from_us;
+    return 1;
 }
 void* malloc(size_t bytes) {
-    count((uintptr_t)__builtin_return_address(0));
+    if (count((uintptr_t)__builtin_return_address(0)) && refusing) return NULL;
     return __libc_malloc(bytes);
 }
 void* calloc(size_t items, size_t bytes) {

@@ -1,6 +1,7 @@
 /* Exchanges that are repeated with more buffers in turn than are kept, or with another one in every call:
  * what was made of their counts is used again, so they take less of the heap than exchanges with counts that
- * are new. And the staged faces of exchanges that are kept stay within THALWEG_PLAN_MEMORY.
+ * are new. What was made of memory of last resort is not kept. And the staged faces of exchanges that are
+ * kept stay within THALWEG_PLAN_MEMORY.
  *
  *     turns LOW HIGH      with eight staged exchanges the process has grown by LOW to HIGH MiB
  */
@@ -54,7 +55,7 @@ static void check_heap(MPI_Comm ring) {
     int* in_turn[buffers];
     unsigned long made = 0, turns = 0, others = 0;
     for (int i = 0; i < buffers; ++i) in_turn[i] = malloc(edges * room * sizeof(int));
-    for (int i = 0; i < 10; ++i) made += exchange(ring, 10 + i, i, to);
+    for (int i = 0; i < 10; ++i) made += exchange(ring, 8 + i, i, to);
     for (int i = 0; i < 2 * buffers; ++i) exchange(ring, 5, i, in_turn[i % buffers]);
     for (int i = 0; i < calls; ++i) turns += exchange(ring, 5, i, in_turn[i % buffers]);
     for (int i = 0; i < calls; ++i) others += exchange(ring, 5, i, to + i);
@@ -64,6 +65,14 @@ static void check_heap(MPI_Comm ring) {
         CHECK(2 * turns / calls < made / 10, "%lu allocations in %d calls", turns, calls);
         CHECK(2 * others / calls < made / 10, "%lu allocations in %d calls", others, calls);
     }
+    /* What a call without memory makes is lent from the reserve: it is not kept, so the next call makes it
+     * anew, and the one after that finds it. */
+    refusing = 1;
+    exchange(ring, 19, 0, to);
+    refusing = 0;
+    const unsigned long anew = exchange(ring, 19, 1, to), found = exchange(ring, 19, 2, to);
+    printf("rank %d: without memory, then %lu allocations, then %lu\n", check_rank, anew, found);
+    if (expect_thalweg()) CHECK(2 * found < anew, "%lu and %lu allocations", anew, found);
     for (int i = 0; i < buffers; ++i) free(in_turn[i]);
 }
 
