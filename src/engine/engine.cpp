@@ -79,10 +79,8 @@ void Execution::Impl::sort_messages() {
 
 void Execution::Impl::expect_unequal() {
     gaps.reserve(recvs_.ids.size());
-    const bool in_parts = std::any_of(steps_.begin(), steps_.end(), [this](const Step& step) {
-        return is_message(step.kind) && std::max(step.source.bytes, step.target.bytes) >= max_message_bytes_;
-    });
-    if (in_parts) moved_.resize(steps_.size());
+    // In one: the receiver cannot tell how many parts a message has that is longer than its receive.
+    moved_.clear();
     unequal = true;
 }
 
@@ -150,15 +148,11 @@ Status Execution::Impl::complete_request(Slot slot, StepId id, std::uint64_t mar
     const Step& step = steps_[id];
     const bool is_send = step.kind == StepKind::send;
     const std::uint64_t bytes = is_send ? step.source.bytes : step.target.bytes;
-    channel->count(is_send, channel->transport().crosses(step.peer),
-                   std::min<std::uint64_t>(bytes, max_message_bytes_));
-    const bool ends = unequal && !is_send && !is_put(id) && ends_here(slot, id);
+    channel->count(is_send, channel->transport().crosses(step.peer), part_of(bytes, 0));
+    if (unequal && !is_send && !is_put(id)) note_received(slot, id);
     if (!moved_.empty() && !is_put(id)) {
-        const std::uint64_t part = std::min<std::uint64_t>(bytes - moved_[id], max_message_bytes_);
-        moved_[id] += part;
-        // Whose receiver may have room for more ends with a part that is not full, if need be of no bytes.
-        const bool goes_on = moved_[id] < bytes || (unequal && part == max_message_bytes_);
-        if (goes_on && !ends)
+        moved_[id] += part_of(bytes, moved_[id]);
+        if (moved_[id] < bytes)
             return post_part(slot, id, mark != 0 ? SendMode::synchronous : SendMode::buffered);
     }
     if (mark != 0) channel->credits().acknowledge(*credit_of_[id], mark);
@@ -177,16 +171,13 @@ Status Execution::Impl::complete_request(Slot slot, StepId id, std::uint64_t mar
     return Status::ok;
 }
 
-// Of a receive whose sender may have had another number of bytes: whether this was all of them.
-bool Execution::Impl::ends_here(Slot slot, StepId id) {
+// Of a receive whose sender may have had another number of bytes.
+void Execution::Impl::note_received(Slot slot, StepId id) {
     const Slice& target = steps_[id].target;
-    const std::uint64_t done = moved_.empty() ? 0 : moved_[id];
-    const std::uint64_t room = std::min<std::uint64_t>(target.bytes - done, max_message_bytes_);
     const std::uint64_t received = channel->transport().received_bytes(slot);
-    if (received > room) truncated_ = true;
-    if (received < room)
-        gaps.push_back({target.buffer, target.offset + done + received, target.bytes - done - received});
-    return received != room;
+    if (received > target.bytes) truncated_ = true;
+    if (received < target.bytes)
+        gaps.push_back({target.buffer, target.offset + received, target.bytes - received});
 }
 
 Status Execution::Impl::post_part(Slot slot, StepId id, SendMode mode) {
@@ -200,10 +191,10 @@ Status Execution::Impl::post_part(Slot slot, StepId id, SendMode mode) {
                                   step.source.bytes, message);
     }
     if (step.kind == StepKind::send) {
-        const std::size_t bytes = std::min<std::uint64_t>(step.source.bytes - done, max_message_bytes_);
+        const std::size_t bytes = part_of(step.source.bytes, done);
         return transport.post_send(slot, step.peer, message, address(step.source) + done, bytes, mode);
     }
-    const std::size_t bytes = std::min<std::uint64_t>(step.target.bytes - done, max_message_bytes_);
+    const std::size_t bytes = part_of(step.target.bytes, done);
     return transport.post_recv(slot, step.peer, message, address(step.target) + done, bytes);
 }
 

@@ -98,7 +98,11 @@ struct Execution::Impl {
     Status issue_messages();
     Status post(StepId step, bool is_send);
     Status post_part(Slot slot, StepId step, SendMode mode);
-    bool ends_here(Slot slot, StepId step);
+    void note_received(Slot slot, StepId step);
+    // What travels at a time of a message of which `done` bytes have.
+    std::size_t part_of(std::uint64_t bytes, std::uint64_t done) const {
+        return moved_.empty() ? bytes : std::min<std::uint64_t>(bytes - done, max_message_bytes_);
+    }
     std::uint64_t run_local(std::uint64_t budget_bytes);
     void release_held();
     void relieve();
@@ -113,7 +117,7 @@ struct Execution::Impl {
     std::vector<StepId> roots_;                // in-degree 0
     std::vector<Credit*> credit_of_;           // by step, sends only
     std::vector<std::uint8_t> last_to_peer_;   // by step, sends only
-    std::vector<std::uint64_t> moved_;         // bytes of a message in parts; empty where none is large
+    std::vector<std::uint64_t> moved_;         // bytes of a message in parts; empty where none has any
     std::unique_ptr<std::byte[]> scratch_;
     std::size_t max_message_bytes_;
     bool reduces_ = false;

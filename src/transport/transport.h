@@ -42,7 +42,7 @@ enum class SendMode : std::uint8_t {
 
 struct Capabilities {
     const char* name = "";              // "mpi", "inproc", … static storage
-    std::size_t max_message_bytes = 0;  // larger messages must be split by the caller
+    std::size_t max_message_bytes = 0;  // larger messages that are not `unequal` must be split by the caller
     // The transport tells this many consecutive operations apart: of the operations that a rank has started
     // and not completed, the numbers must differ by less than this. At least 2; a power of two.
     std::uint32_t live_operations = 2;
@@ -71,9 +71,9 @@ class Transport {
     // out_of_memory; slots() is unchanged.
     virtual Status grow(Slot slots) = 0;
 
-    // Pre: slot is free, 0 <= peer < size, bytes <= max_message_bytes. The memory stays valid and, for a
-    // receive, untouched until the slot is returned by progress(). Errors: transport_failed (the channel is
-    // then unusable).
+    // Pre: slot is free, 0 <= peer < size, bytes <= max_message_bytes unless id.unequal. The memory stays
+    // valid and, for a receive, untouched until the slot is returned by progress(). Errors: transport_failed
+    // (the channel is then unusable).
     virtual Status post_send(Slot slot, int peer, MessageId id, const void* data, std::size_t bytes,
                              SendMode mode) = 0;
     virtual Status post_recv(Slot slot, int peer, MessageId id, void* data, std::size_t bytes) = 0;

@@ -275,6 +275,20 @@ TEST(execute, a_message_shorter_than_its_room_is_taken_for_what_it_is) {
     }
 }
 
+// Larger than what the transport takes at a time, and its receiver could not tell how many parts are to come.
+TEST(execute, a_large_message_longer_than_its_room_leaves_nothing_behind) {
+    GroupOptions options;
+    options.network.max_message_bytes = 4;
+    options.network.eager_bytes = 0;
+    Group group(2, options);
+    Unequal wrong(group, 19, 3), right(group, 19, 19);
+    EXPECT_EQ(wrong.run(0), Status::truncated);
+    EXPECT_EQ(wrong.out[4], 0xEE);
+    EXPECT_EQ(right.run(1), Status::ok);
+    EXPECT_TRUE(right.recv->gaps().empty());
+    EXPECT_EQ(right.out[19], 0x11);
+}
+
 TEST(execute, a_message_longer_than_its_room_ends_its_own_run_only) {
     Group group(2, {});
     Unequal wrong(group, 9, 8), right(group, 8, 8);

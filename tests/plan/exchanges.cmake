@@ -130,6 +130,10 @@ if(name STREQUAL mpich5)
 endif()
 run(unequal_trial 3 ${inside} "THALWEG_TOPOLOGY=node:3 core:1;${with_persistent}" unequal room)
 run(unequal_truncated 3 full "${unequal};THALWEG_ALLTOALLV=spread" unequal truncated)
+# More than an int counts, and than the MPI library is given at a time else.
+if(name MATCHES "^mpich")
+  run(unequal_large 2 full "${unequal};THALWEG_TRANSPORT=mpi;THALWEG_ALLTOALLV=spread" unequal large 2500)
+endif()
 # Neighbours that do not agree on sizes, none included; what asks for puts is told that they do not.
 set(edges "${unequal};THALWEG_SETUP=early")
 run(edges_spread 3 ${inside} "${edges};THALWEG_ALLTOALLV=spread" edges room)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <climits>
 #include <new>
 #include <utility>
 
@@ -41,6 +42,44 @@ bool any_thread_may_call() {
     int initialized = 0, provided = MPI_THREAD_SINGLE;
     if (host()->Initialized(&initialized) != MPI_SUCCESS || !initialized) return false;
     return host()->Query_thread(&provided) == MPI_SUCCESS && provided == MPI_THREAD_MULTIPLE;
+}
+
+// `bytes` bytes as one element, where there are more than an int counts: of `unequal` messages. To be freed;
+// an error of MPI.
+int make_type_of(std::size_t bytes, MPI_Datatype& whole) {
+    const Host& mpi = *host();
+    const std::size_t full = bytes / largest_message_bytes;
+    const int counts[2] = {static_cast<int>(full), static_cast<int>(bytes % largest_message_bytes)};
+    const MPI_Aint places[2] = {0, static_cast<MPI_Aint>(full * largest_message_bytes)};
+    MPI_Datatype types[2] = {mpi.byte, mpi.byte};
+    int error = mpi.Type_contiguous(static_cast<int>(largest_message_bytes), mpi.byte, &types[0]);
+    if (error != MPI_SUCCESS) return error;
+    error = mpi.Type_create_struct(2, counts, places, types, &whole);
+    mpi.Type_free(&types[0]);
+    return error == MPI_SUCCESS ? mpi.Type_commit(&whole) : error;
+}
+
+// post(count, type) with what is `bytes` bytes.
+template <typename Post>
+int post_as(std::size_t bytes, Post post) {
+    if (bytes <= INT_MAX) return post(static_cast<int>(bytes), host()->byte);
+    MPI_Datatype whole;
+    if (const int error = make_type_of(bytes, whole); error != MPI_SUCCESS) return error;
+    const int error = post(1, whole);
+    host()->Type_free(&whole);  // when the request is complete
+    return error;
+}
+
+// Of a message that is no longer than its receive, `most` bytes.
+std::uint64_t bytes_in(const MPI_Status& status, std::size_t most) {
+    if (most > INT_MAX) {
+        MPI_Count received = 0;
+        host()->Get_elements_x(&status, host()->byte, &received);
+        return static_cast<std::uint64_t>(received);
+    }
+    int received = 0;
+    host()->Get_count(&status, host()->byte, &received);
+    return static_cast<std::uint64_t>(received);
 }
 
 // One bit is left to the operation, so that it has two values.
@@ -112,8 +151,9 @@ Status MpiTransport::post_send(Slot slot, int peer, MessageId id, const void* da
     auto* const call = mode == SendMode::synchronous ? host()->Issend : host()->Isend;
     bytes_[slot] = not_a_receive;
     unequal_[slot] = false;
-    const int error = call(data, static_cast<int>(bytes), host()->byte, place_.ranks[peer], tag_of(id),
-                           place_.comm, &request);
+    const int error = post_as(bytes, [&](int count, MPI_Datatype type) {
+        return call(data, count, type, place_.ranks[peer], tag_of(id), place_.comm, &request);
+    });
     return post(slot, error, request);
 }
 
@@ -122,8 +162,9 @@ Status MpiTransport::post_recv(Slot slot, int peer, MessageId id, void* data, st
     bytes_[slot] = bytes;
     unequal_[slot] = id.unequal;
     received_[slot] = bytes;
-    const int error = host()->Irecv(data, static_cast<int>(bytes), host()->byte, place_.ranks[peer],
-                                    tag_of(id), place_.comm, &request);
+    const int error = post_as(bytes, [&](int count, MPI_Datatype type) {
+        return host()->Irecv(data, count, type, place_.ranks[peer], tag_of(id), place_.comm, &request);
+    });
     return post(slot, error, request);
 }
 
@@ -151,9 +192,7 @@ Status MpiTransport::test() {
         const Slot slot = slot_of_[indices_[i]];
         completed_.push_back(slot);
         if (bytes_[slot] == not_a_receive || received_[slot] == too_many_bytes) continue;
-        int received = 0;
-        host()->Get_count(&statuses_[i], host()->byte, &received);
-        received_[slot] = static_cast<std::uint64_t>(received);
+        received_[slot] = bytes_in(statuses_[i], bytes_[slot]);
         if (received_[slot] != bytes_[slot] && !unequal_[slot]) {
             last_error_ = MPI_SUCCESS;
             return Status::mismatch;

@@ -4,6 +4,7 @@
  * communicator goes on.
  *
  *     unequal [room | truncated | both]        both by default
+ *     unequal large MEGABYTES                  one message, with room and without
  *
  * THALWEG_TEST_TAKEN=1: all were taken; =plans: the persistent ones were.
  */
@@ -159,6 +160,40 @@ static void too_small(Form form, int short_by) {
     MPI_Comm_free(&comm);
 }
 
+/* From the first rank to the last: into room for a little more, then into much less. What is behind it in the
+ * communicator's traffic, a small message each time, meets nothing that was left. */
+static void one_large(size_t megabytes) {
+    const int last = check_size - 1, ints = (int)(megabytes << 18) + 3, more = 1000;
+    int *const counts = calloc(4 * (size_t)check_size, sizeof(int)), *const none = counts + 2 * check_size;
+    int* const data = malloc(((size_t)ints + more) * sizeof(int));
+    CHECK(counts != NULL && data != NULL, "no memory for %zu MiB", megabytes);
+    for (int call = 0; call < 4; ++call) {
+        const int sends = call % 2 == 0 ? ints : 5, room_here = call == 2 ? more : sends + more;
+        const int told = call == 2 && check_rank == last;
+        int class = MPI_SUCCESS;
+        counts[last] = check_rank == 0 ? sends : 0;
+        counts[check_size] = check_rank == last ? room_here : 0;
+        if (check_rank == 0)
+            for (int i = 0; i < sends; ++i) data[i] = value_of(0, 1, call, i);
+        if (check_rank == last)
+            for (int i = 0; i < room_here; ++i) data[i] = poison_int;
+        MPI_Error_class(MPI_Alltoallv(data, counts, none, MPI_INT, data, counts + check_size, none, MPI_INT,
+                                      MPI_COMM_WORLD),
+                        &class);
+        CHECK(class == (told ? MPI_ERR_TRUNCATE : MPI_SUCCESS), "%d ints, call %d: error class %d", sends,
+              call, class);
+        expect_taken(blocking);
+        if (check_rank != last || told) continue;
+        for (int i = 0; i < room_here; ++i) {
+            const int right = i < sends ? value_of(0, 1, call, i) : poison_int;
+            if (data[i] != right)
+                FAIL("call %d: of %d ints number %d is %d, not %d", call, sends, i, data[i], right);
+        }
+        ++check_count;
+    }
+    free(counts), free(data);
+}
+
 int main(int argc, char** argv) {
     const char* const level = getenv("THALWEG_TEST_LEVEL");
     check_start(&argc, &argv,
@@ -173,6 +208,12 @@ int main(int argc, char** argv) {
     run(nonblocking, &none, MPI_INT, MPI_COMM_WORLD, &request);
     MPI_Barrier(MPI_COMM_WORLD);
     blocks_free(&none);
+    if (argc > 2) {
+        /* MPICH asks the world's handler for what happens to a request. */
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+        one_large((size_t)atoi(argv[2]));
+        return check_end();
+    }
     for (Form form = blocking; form < forms; ++form) {
         /* Plans of the library are not ours to judge. */
         if (form == persistent && (alltoallv_init == NULL || getenv("THALWEG_TEST_TAKEN") == NULL)) continue;
