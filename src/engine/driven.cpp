@@ -178,7 +178,7 @@ void DrivenChannel::lead(Operation& operation, WaitPolicy policy, WaitStatistics
     std::uint64_t idle_polls = 0, idle_since_ns = 0;
     std::uint32_t useless = 0, stirs = 0, unarmed = 0;
     waiter.begin();
-    Blocked blocked(policy);
+    Blocked blocked(policy, until_ns != forever_ns);
     while (operation.pending()) {
         take_helm_soon();
         const Found found = drive();

@@ -142,23 +142,39 @@ struct Execution::Impl {
 
 // A thread that is blocked in an operation of ours, as long as it lives. Where several of a process are, they
 // yield instead of sleeping, at first: a host MPI's own wait gives way to threads that ask for its lock and
-// to nobody else (MPICH), so that one thread in it keeps its core from others that sleep in ours.
+// to nobody else (MPICH), so that one thread in it keeps its core from others that sleep in ours. Who has
+// waited for long, and sleeps, is no reason for others to yield.
 class Blocked {
   public:
-    explicit Blocked(WaitPolicy policy) : sleeps_(policy == WaitPolicy::sleep) {
-        threads_.fetch_add(1, std::memory_order_relaxed);
+    // in_slices: the wait is one of many short ones that make up a long one, of which none would ever sleep.
+    explicit Blocked(WaitPolicy policy, bool in_slices = false)
+        : may_yield_(policy == WaitPolicy::sleep && !in_slices) {
+        if (may_yield_) join();
     }
-    ~Blocked() { threads_.fetch_sub(1, std::memory_order_relaxed); }
+    ~Blocked() { leave(); }
     Blocked(const Blocked&) = delete;
     Blocked& operator=(const Blocked&) = delete;
 
     // After a poll in vain. True: it yielded, and it is time for the next one.
     bool yielded();
-    void progressed() { idle_since_ns_ = 0; }
+    void progressed() {
+        idle_since_ns_ = 0;
+        if (may_yield_ && !counted_) join();
+    }
 
   private:
-    static constinit std::atomic<std::uint32_t> threads_;
-    const bool sleeps_;
+    void join() {
+        threads_.fetch_add(1, std::memory_order_relaxed);
+        counted_ = true;
+    }
+    void leave() {
+        if (counted_) threads_.fetch_sub(1, std::memory_order_relaxed);
+        counted_ = false;
+    }
+
+    static constinit std::atomic<std::uint32_t> threads_;  // that may yield, and have not waited for long
+    const bool may_yield_;
+    bool counted_ = false;
     std::uint64_t idle_since_ns_ = 0;  // 0: the last poll found something
 };
 

@@ -19,10 +19,14 @@ const char* name_of(WaitPolicy policy) { return policy == WaitPolicy::spin ? "sp
 constinit std::atomic<std::uint32_t> Blocked::threads_{0};
 
 bool Blocked::yielded() {
-    if (!sleeps_ || threads_.load(std::memory_order_relaxed) < 2) return false;
+    if (!counted_) return false;
     const std::uint64_t time_ns = now_ns();
     if (idle_since_ns_ == 0) idle_since_ns_ = time_ns;
-    if (time_ns - idle_since_ns_ > longest_yields_ns) return false;
+    if (time_ns - idle_since_ns_ > longest_yields_ns) {
+        leave();
+        return false;
+    }
+    if (threads_.load(std::memory_order_relaxed) < 2) return false;
     sched_yield();
     return true;
 }

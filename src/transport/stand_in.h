@@ -50,7 +50,8 @@ class StandIns {
     // What `bytes` bytes at `data` are part of. Nothing where they are what they are, or stand for one run of
     // memory, which is what `data` is then.
     StandInPart resolve(void*& data, std::size_t bytes) const {
-        if (all_.empty()) return {};
+        // What has no bytes may begin where another one's memory does.
+        if (bytes == 0 || all_.empty()) return {};
         auto* const first = static_cast<std::byte*>(data);
         auto found = all_.upper_bound(first);
         if (found == all_.begin()) return {};

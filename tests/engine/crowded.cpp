@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "engine/agent.h"
 #include "engine/driven.h"
+#include "engine/execution.h"
 #include "schedule/builder.h"
 
 namespace thalweg {
@@ -158,6 +159,24 @@ TEST(crowded, threads_that_wait_together_yield_at_first) {
     const std::uint64_t alone = sleeps_beside(0), together = sleeps_beside(2);
     EXPECT_GE(alone, 5u);     // of 1 ms each
     EXPECT_LE(together, 3u);  // before the others came
+}
+
+// Two that are blocked yield to each other; one that has waited for long sleeps, and no longer counts until
+// something of its own moves. Slices of a longer wait neither yield nor count.
+TEST(crowded, who_sleeps_is_no_reason_to_yield) {
+    Blocked parked(WaitPolicy::sleep), other(WaitPolicy::sleep);
+    EXPECT_TRUE(parked.yielded());
+    EXPECT_TRUE(other.yielded());
+    const std::uint64_t begin_ns = now_ns();
+    while (parked.yielded()) ASSERT_LT(now_ns(), begin_ns + 10'000 * ms);
+    EXPECT_GT(now_ns(), begin_ns + 10 * ms);
+    other.progressed();
+    EXPECT_FALSE(other.yielded());
+    parked.progressed();
+    EXPECT_TRUE(other.yielded());
+    Blocked slice(WaitPolicy::sleep, true), spinner(WaitPolicy::spin);
+    EXPECT_FALSE(slice.yielded());
+    EXPECT_FALSE(spinner.yielded());
 }
 
 }  // namespace
