@@ -49,8 +49,8 @@ struct Bindings {
     Reducer reducer = {};
 };
 
-// How a thread waits for advance() to say ok. Where ranks exceed cores: a short spin, then sleep; where every
-// rank has a core: spin (with a yield now and then).
+// How a thread waits for advance() to say ok. Where ranks exceed cores: a short spin, then naps and sleep;
+// where every rank has a core: spin (with a yield now and then).
 enum class WaitPolicy : std::uint8_t { spin, sleep };
 const char* name_of(WaitPolicy policy);
 

@@ -133,4 +133,22 @@ static void verify(const unsigned char* data, size_t bytes, unsigned seed, const
     ++check_count;
 }
 
+/* What of this process lies in memory. */
+static inline long resident_kib(void) {
+    char line[256];
+    long kib = -1;
+    FILE* const file = fopen("/proc/self/status", "r");
+    while (kib < 0 && fgets(line, sizeof line, file)) sscanf(line, "VmRSS: %ld", &kib);
+    fclose(file);
+    return kib;
+}
+
+/* Intel MPI tells only the error handler what became of a plan. */
+static inline int tells_of_plans(void) {
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length;
+    MPI_Get_library_version(version, &length);
+    return strstr(version, "Intel") == NULL;
+}
+
 #endif

@@ -129,14 +129,6 @@ static void with_room(const Topology* t, Kind kind, Form form, Shape shape, int 
     if (form == persistent) MPI_Request_free(&request);
 }
 
-/* Intel MPI tells only the error handler what became of a plan. */
-static int tells_of_plans(void) {
-    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length;
-    MPI_Get_library_version(version, &length);
-    return strstr(version, "Intel") == NULL;
-}
-
 /* A ring, two edges from each rank to the next: by the first go none, by the second `ints`. The last rank has
  * room by the first one only, and the others by both. */
 static void none_expected(Form form, int ints) {

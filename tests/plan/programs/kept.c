@@ -5,15 +5,6 @@
 
 enum { communicators = 40, blocks = 1 << 18, bytes = 4 * blocks };
 
-static long resident_kib(void) {
-    char line[256];
-    long kib = -1;
-    FILE* const file = fopen("/proc/self/status", "r");
-    while (kib < 0 && fgets(line, sizeof line, file)) sscanf(line, "VmRSS: %ld", &kib);
-    fclose(file);
-    return kib;
-}
-
 /* No two of the same size, so no run serves another one. Returns what the process has grown by, in MiB. */
 static long reduce_many_sizes(void) {
     enum { sizes = 24, smallest = 1 << 21 };

@@ -76,15 +76,6 @@ static void check_heap(MPI_Comm ring) {
     for (int i = 0; i < buffers; ++i) free(in_turn[i]);
 }
 
-static long resident_kib(void) {
-    char line[256];
-    long kib = -1;
-    FILE* const file = fopen("/proc/self/status", "r");
-    while (kib < 0 && fgets(line, sizeof line, file)) sscanf(line, "VmRSS: %ld", &kib);
-    fclose(file);
-    return kib;
-}
-
 /* Four doubles of every eight, 2 MiB a face, where the receive buffer is another one in every call. */
 static void check_growth(MPI_Comm ring, long low, long high) {
     enum { face = 8 * blocks, all = faces * face + 8 * kept };

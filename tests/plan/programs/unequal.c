@@ -123,14 +123,6 @@ static void with_room(Form form, int stride, int calls) {
     if (stride != 1) MPI_Type_free(&type);
 }
 
-/* Intel MPI tells only the error handler what became of a plan. */
-static int tells_of_plans(void) {
-    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length;
-    MPI_Get_library_version(version, &length);
-    return strstr(version, "Intel") == NULL;
-}
-
 static void too_small(Form form, int short_by) {
     MPI_Comm comm;
     MPI_Request request = MPI_REQUEST_NULL;

@@ -113,46 +113,40 @@ void add_nonblocking(const std::vector<Row>& rows, std::vector<GlancePoint>& poi
         [](const OverlapLine& line) -> const Ratio& { return line.of_blocking; }, true);
 }
 
+std::string subject(const ExchangeLine& line) { return line.pattern + " " + bytes_text(line.bytes); }
+std::string subject(const HaloLine& line) { return extents_text(line.grid.cells) + " cells"; }
+
+// The points of one column of exchanges or halos.
+template <class Line>
+void add_column(const std::vector<Line>& lines, std::string_view column, const char* operation,
+                const char* beside, std::vector<GlancePoint>& points) {
+    for (const Line& line : lines) {
+        if (line.column != column || !line.stopped.empty() || line.of_native.value <= 0) continue;
+        points.push_back({operation,
+                          beside,
+                          line.mpi,
+                          line.shape,
+                          subject(line),
+                          line.of_native,
+                          line.of_limit(),
+                          verdict(line.of_native),
+                          "",
+                          {}});
+    }
+}
+
 void add_exchanges(const std::vector<Row>& rows, std::vector<GlancePoint>& points) {
     const std::vector<ExchangeLine> lines = summarize_exchange(rows);
-    const auto add = [&](const char* operation, std::string_view column) {
-        for (const ExchangeLine& line : lines) {
-            if (line.column != column || !line.stopped.empty() || line.of_native.value <= 0) continue;
-            points.push_back({operation,
-                              "its MPI_Alltoallv",
-                              line.mpi,
-                              line.shape,
-                              line.pattern + " " + bytes_text(line.bytes),
-                              line.of_native,
-                              line.of_limit(),
-                              verdict(line.of_native),
-                              "",
-                              {}});
-        }
-    };
-    add("MPI_Alltoallv, repeated", automatic);
-    add("MPI_Alltoallv_init, started again and again", automatic_plan);
+    const char* const beside = "its MPI_Alltoallv";
+    add_column(lines, automatic, "MPI_Alltoallv, repeated", beside, points);
+    add_column(lines, automatic_plan, "MPI_Alltoallv_init, started again and again", beside, points);
 }
 
 void add_halos(const std::vector<Row>& rows, std::vector<GlancePoint>& points) {
     const std::vector<HaloLine> lines = summarize_halo(rows);
-    const auto add = [&](const char* operation, std::string_view column) {
-        for (const HaloLine& line : lines) {
-            if (line.column != column || !line.stopped.empty() || line.of_native.value <= 0) continue;
-            points.push_back({operation,
-                              "its MPI_Neighbor_alltoallw",
-                              line.mpi,
-                              line.shape,
-                              extents_text(line.grid.cells) + " cells",
-                              line.of_native,
-                              line.of_limit(),
-                              verdict(line.of_native),
-                              "",
-                              {}});
-        }
-    };
-    add("MPI_Neighbor_alltoallw, repeated", automatic);
-    add("MPI_Neighbor_alltoallw_init, started again and again", automatic_plan);
+    const char* const beside = "its MPI_Neighbor_alltoallw";
+    add_column(lines, automatic, "MPI_Neighbor_alltoallw, repeated", beside, points);
+    add_column(lines, automatic_plan, "MPI_Neighbor_alltoallw_init, started again and again", beside, points);
 }
 
 void add_applications(const std::vector<Row>& rows, std::vector<GlancePoint>& points) {
