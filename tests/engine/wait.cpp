@@ -55,10 +55,11 @@ TEST(wait, a_late_peer_is_waited_for_asleep) {
     const double waited = seconds(now_ns() - begin_ns);
     peer.join();
     EXPECT_EQ(received, 5);
-    // 50 ms in sleeps that grow to 1 ms: at least half of the wait was slept, in not too many pieces.
+    // 50 ms in sleeps that grow to 1 ms: at least half of the wait was slept, in not too many pieces. A busy
+    // machine makes each of them longer.
     EXPECT_GT(statistics.slept_seconds, 0.5 * waited);
     EXPECT_LE(statistics.slept_seconds, waited);
-    EXPECT_GE(statistics.sleeps, 10u);
+    EXPECT_GE(statistics.sleeps, 3u);
     EXPECT_LT(statistics.sleeps, 500u);
     EXPECT_GE(statistics.polls, statistics.sleeps);
     EXPECT_EQ(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0), slack_before);
@@ -72,14 +73,18 @@ TEST(wait, sleeps_grow_to_a_millisecond_and_no_further) {
     WaitStatistics statistics;
     waiter->begin();
     double first = 0, shortest_late = 1;
+    int late = 0;
     const std::uint64_t begin_ns = now_ns();
-    while (now_ns() - begin_ns < 60'000'000) {
+    // As long as it takes: a busy machine may give this thread nothing for tens of milliseconds.
+    while (late < 20) {
         const WaitStatistics before = statistics;
         waiter->idle(transport, statistics);
         if (statistics.sleeps == before.sleeps) continue;
         const double slept = statistics.slept_seconds - before.slept_seconds;
         if (first == 0) first = slept;
-        if (now_ns() - begin_ns > 20'000'000) shortest_late = std::min(shortest_late, slept);
+        if (now_ns() - begin_ns < 20'000'000 || statistics.sleeps < 20) continue;
+        shortest_late = std::min(shortest_late, slept);
+        ++late;
     }
     waiter->end();
     // The system may oversleep, so bounds on length hold for the shortest of several.
@@ -95,11 +100,11 @@ TEST(wait, where_cores_are_shared_nobody_yields) {
     WaitStatistics statistics;
     waiter->begin();
     yields = 0;
-    const std::uint64_t begin_ns = now_ns();
-    while (now_ns() - begin_ns < 5'000'000) waiter->idle(group.channel(0)->transport(), statistics);
+    // Until it has slept often: how soon that is depends on what else the machine does. One that polled
+    // without end would run into the test's time limit.
+    while (statistics.sleeps <= 20) waiter->idle(group.channel(0)->transport(), statistics);
     waiter->end();
     EXPECT_EQ(yields, 0);
-    EXPECT_GT(statistics.sleeps, 5u);
 }
 
 // A thread of the program that shares the core gets it back at every poll of a long wait; a wait that is over

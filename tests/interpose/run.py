@@ -10,6 +10,7 @@ library's own. Exit status 0: passed,
 import json
 import os
 import re
+import signal
 import sys
 import tempfile
 
@@ -74,9 +75,17 @@ def case_exit_without_finalize(context):
     expect("wrong" not in run.out, run)
 
 
+def aborted(context, **options):
+    """Intel MPI's launcher writes to helpers that have left, and dies of it (SIGPIPE) in one abort of twenty-five, without us too."""
+    for _ in range(5):
+        run = context.program("abort", 2, **options)
+        if run.code != -signal.SIGPIPE:
+            break
+    return run
+
+
 def case_abort(context):
-    plain = context.program("abort", 2, preload=None)
-    run = context.program("abort", 2, take="all")
+    plain, run = aborted(context, preload=None), aborted(context, take="all")
     expect(run.code == plain.code != 0, run, plain)
     expect(run.seconds < plain.seconds + 10, run.seconds, plain.seconds)
 
