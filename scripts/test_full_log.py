@@ -5,9 +5,10 @@ and several commits brought about stands side by side. Lines of a part have colu
 
     VERDICT  COMMIT[+CHANGES]  UTC  SECONDS s  PART  NOTE
 
-VERDICT is `passed`, `SKIPPED` or `FAILED (exit N)`; CHANGES is a hash of what was not committed. Lines that begin with
-`    | ` are the end of the output of the part above them. Of parts that have not run only the number is kept: a job
-lists its parts before it runs any.
+VERDICT is `passed`, `SKIPPED`, `FAILED (exit N)` or `not run`; CHANGES is a hash of what was not committed. Lines that
+begin with `    | ` are the end of the output of the part above them. A job lists its parts before it runs any, so what
+has not run has a line too. The head has the whole picture: for each job how many parts are in which state, on which
+commits and days they ran, and the names of those that failed.
 """
 import dataclasses
 import datetime
@@ -117,8 +118,6 @@ class Log:
                 self.parts[job] = {}
             elif job and line.startswith("machine: "):
                 self.machines[job] = line.removeprefix("machine: ")
-            elif job and (waiting := re.match(r"not run: (\d+) parts", line)):
-                self.parts[job].update({f"not run {i}": Part(NOT_RUN) for i in range(int(waiting[1]))})
             elif part and line.startswith(EXCERPT.rstrip()):
                 part.excerpt += (line.removeprefix(EXCERPT.rstrip()).removeprefix(" "),)
             elif job and len(columns := re.split(r"\s{2,}", line.strip(), maxsplit=5)) >= 5:
@@ -175,7 +174,8 @@ class Log:
         counts += [f"{number} {what}" for number, what in ((failed, "failed"), (skipped, "skipped"),
                                                            (len(parts) - len(run), "not run")) if number]
         text = f"{verdict}: {', '.join(counts)}; {sum(part.seconds for part in run):.0f} s"
-        return text + ("; " + self._commits(run) if run else "")
+        days = sorted({part.when[:10] for part in run})
+        return text + (f"; {self._commits(run)}; {' to '.join(dict.fromkeys((days[0], days[-1])))}" if run else "")
 
     def _commits(self, run):
         states = {part.state for part in run}
@@ -194,13 +194,14 @@ class Log:
     def write(self):
         lines = ["# The long jobs (scripts/test-full): what became of each part last, and on which commit; `behind` counts",
                  f"# the commits from there to {self.tree.head}. What says `+` had changes that were not committed.", "#"]
-        lines += [f"#   {job:<11} {self.summary(job)}" for job in self.jobs]
+        for job in self.jobs:
+            lines.append(f"#   {job:<11} {self.summary(job)}")
+            lines += [f"#     failed: {name}" for name, part in self.parts.get(job, {}).items()
+                      if part.verdict.startswith("FAILED")]
         for job in self.jobs:
             if self.parts.get(job):
                 lines += ["", f"## {job}: {self.summary(job)}", f"machine: {self.machines.get(job, 'unknown')}"]
-                waiting = [name for name, part in self.parts[job].items() if part.verdict == NOT_RUN]
-                lines += [part.line(name) for name, part in self.parts[job].items() if part.verdict != NOT_RUN]
-                lines += [f"not run: {len(waiting)} parts"] if waiting else []
+                lines += [part.line(name) for name, part in self.parts[job].items()]
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # Whole or not at all: a run may be cut off at any moment.
         draft = self.path.with_suffix(".draft")

@@ -136,11 +136,14 @@ def pieces(checkout):
     expect([checkout.runs(name) for name in ("first", "second")] == [1, 0], "the running part is completed", cut.stdout)
     expect("full        not complete: 1 of 3 passed, 2 not run" in checkout.log(), "the log does not call it passed",
            checkout.log())
+    expect(checkout.line("third")[:2] == ["not run", "-"], "what has not run has a line", checkout.log())
     rest = checkout.full(*one, "full")
     expect(rest.returncode == 1 and [checkout.runs(name) for name in ("first", "second", "third")] == [1, 1, 1],
            "it goes on where it was", rest.stdout)
-    expect("full        FAILED: 1 of 3 passed, 1 failed, 1 skipped" in checkout.log(), "each verdict is counted",
-           checkout.log())
+    head = checkout.log().partition("\n\n")[0]
+    expect("full        FAILED: 1 of 3 passed, 1 failed, 1 skipped" in head, "each verdict is counted", head)
+    expect(f"commit {old} (newest); {checkout.line('first')[2][:10]}" in head, "with the commit and the day", head)
+    expect("failed: second" in head and "failed: first" not in head, "what failed is named", head)
 
     # Another commit begins anew, unless older passes shall count; they keep the name of theirs.
     (checkout.tree / "source").write_text("changed\n")
