@@ -13,12 +13,13 @@ bench/results/test-full.log (test_full_log.py), which is kept with the results.
     test-full --since COMMIT        what passed on COMMIT or later counts as well; the log says which commit it was
     test-full --show                writes the log anew and prints its summary, without running anything
 
+Several runs may go on at a time in one checkout, with different --only: they share the log.
+
 Exit status: 0 all passed or skipped, 1 something failed (the rest still ran), 2 wrong arguments, 3 stopped at --limit,
 or by a signal, with parts left.
 """
 import argparse
 import concurrent.futures
-import fcntl
 import json
 import os
 import pathlib
@@ -56,10 +57,11 @@ class Whole:
 
 def tests_of(folder, output, *filters):
     """ctest's tests, as it lists them."""
-    listing = OUTPUTS / "listing"
+    listing = OUTPUTS / f"listing.{os.getpid()}"
     listing.unlink(missing_ok=True)
     run([CTEST, "--test-dir", folder, "--show-only=json-v1", *filters], listing)
     shown = text_of(listing)
+    listing.unlink()
     try:
         tests = json.loads(shown[shown.index("{"):])["tests"]
     except ValueError:
@@ -218,7 +220,7 @@ class Runner:
         self.processors = options.parallel
         self.begun = time.monotonic()
         self.tree = test_full_log.Tree()
-        self.log = test_full_log.Log(pathlib.Path("bench/results/test-full.log"), JOBS, self.tree)
+        self.log = test_full_log.Log(pathlib.Path("bench/results/test-full.log"), JOBS, self.tree, OUTPUTS / "lock")
         self.lock = threading.Lock()  # of the log, and of what is printed
         self.failed, self.left = [], []
 
@@ -304,13 +306,14 @@ class Runner:
             return
         work = JOBS[name][1]()
         work.only = self.only
-        verdict, parts = self.attempt(name, SET_UP, work.parts)
+        # Of several runs at a time one builds.
+        with test_full_log.alone(OUTPUTS / "building"):
+            verdict, parts = self.attempt(name, SET_UP, work.parts)
         if verdict != "passed":
             if verdict != "SKIPPED":
                 self.failed.append(name)
             return
         self.log.list(name, parts)
-        self.log.write()
         known = self.log.of(name)
         wanted = [part for part in known if self.only.search(part) and not self.done(known[part])]
         print(f"test-full: {name}, {len(wanted)} of {len(known)} parts to run", flush=True)
@@ -369,17 +372,12 @@ def main():
         options.since = test_full_log.git("rev-parse", "--verify", options.since + "^{commit}").strip()
     signal.signal(signal.SIGTERM, cut_off)
     OUTPUTS.mkdir(parents=True, exist_ok=True)
-    lock = open(OUTPUTS / "lock", "w", encoding="utf-8")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        print("test-full: another run keeps the log; waiting for its end", flush=True)
-        fcntl.flock(lock, fcntl.LOCK_EX)
     runner = Runner(options)
     if not options.show:
         for name in options.jobs or JOBS:
             runner.job(name)
-    runner.log.write()
+    with runner.log.change():
+        pass
     for name in JOBS:
         print(f"{name:<11} {runner.log.summary(name)}")
     if runner.failed:

@@ -10,8 +10,10 @@ begin with `    | ` are the end of the output of the part above them. A job list
 has not run has a line too. The head has the whole picture: for each job how many parts are in which state, on which
 commits and days they ran, and the names of those that failed.
 """
+import contextlib
 import dataclasses
 import datetime
+import fcntl
 import hashlib
 import os
 import platform
@@ -95,20 +97,37 @@ class Tree:
                               capture_output=True).returncode == 0
 
 
-class Log:
-    """The parts of each job. A job that was run on another machine starts anew on this one."""
+@contextlib.contextmanager
+def alone(path):
+    """One process at a time, by a file that stands for what it does."""
+    with open(path, "w", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
-    def __init__(self, path, jobs, tree):
-        self.path, self.jobs, self.tree = path, jobs, tree
+
+class Log:
+    """The parts of each job. A job that was run on another machine starts anew on this one. Several runs may keep it at a
+    time: each change is made to what the file says then, under `lock`."""
+
+    def __init__(self, path, jobs, tree, lock):
+        self.path, self.jobs, self.tree, self.lock = path, jobs, tree, lock
         try:
             system = platform.freedesktop_os_release()["PRETTY_NAME"]
         except (OSError, KeyError):
             system = platform.release()
         self.machine = f"{platform.system()} {platform.machine()}, {len(os.sched_getaffinity(0))} cores, {system}"
-        self.parts, self.machines = {}, {}
         self._read()
 
+    @contextlib.contextmanager
+    def change(self):
+        """What is changed inside stands in the file then, beside what others wrote."""
+        with alone(self.lock):
+            self._read()
+            yield
+            self._write()
+
     def _read(self):
+        self.parts, self.machines = {}, {}
         if not self.path.exists():
             return
         job = part = None
@@ -133,13 +152,17 @@ class Log:
 
     def list(self, job, names):
         """The parts that the job has now; what it has no longer is forgotten."""
-        known = self.of(job)
-        self.parts[job] = {name: known.get(name, Part(NOT_RUN)) for name in names}
+        with self.change():
+            known = self.of(job)
+            self.parts[job] = {name: known.get(name, Part(NOT_RUN)) for name in names}
 
     def put(self, job, name, tree, verdict, seconds, note="", excerpt=()):
         """What became of a part on the files that were there before it, `tree`. Where they changed meanwhile, nobody
         knows what it was run on: that is said, and never counts."""
-        known = self.of(job)
+        with self.change():
+            self._put(self.of(job), name, tree, verdict, seconds, note, excerpt)
+
+    def _put(self, known, name, tree, verdict, seconds, note, excerpt):
         before = known.get(name)
         # What passed only after it had failed on the same files says so.
         failures = 0
@@ -153,7 +176,6 @@ class Log:
             state, note = tree.head + "+changing", f"{note}{', ' if note else ''}files changed while it ran"
         known[name] = Part(verdict, state, datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%MZ"),
                            seconds, re.sub(r"\s+", " ", note), tuple(excerpt))
-        self.write()
 
     def summary(self, job):
         """One line: the verdict of all parts together, and the commits that it is of."""
@@ -191,7 +213,7 @@ class Log:
             return f"commit {named(order[0])}"
         return f"{len(order)} commits, {named(order[0])} to {named(order[-1])}"
 
-    def write(self):
+    def _write(self):
         lines = ["# The long jobs (scripts/test-full): what became of each part last, and on which commit; `behind` counts",
                  f"# the commits from there to {self.tree.head}. What says `+` had changes that were not committed.", "#"]
         for job in self.jobs:

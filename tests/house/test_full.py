@@ -200,6 +200,24 @@ def beside(checkout):
     expect("full        passed: 4 of 4 passed" in checkout.log(), "each has a line of its own", checkout.log())
 
 
+def shared(checkout):
+    """Two runs at a time keep one log: each finds the other's lines when it writes its own."""
+    checkout.ctest(["first", "second"], first="for i in $(seq 800); do [ ! -e through ] || break; sleep 0.05; done")
+    (checkout.tree / ".gitignore").open("a").write("/through\n")
+    checkout.commit("Tests")
+    slow = subprocess.Popen([sys.executable, "scripts/test_full.py", "--only", "first", "full"], cwd=checkout.tree,
+                            stdout=subprocess.DEVNULL)
+    for _ in range(2000):
+        if (checkout.tree / "runs").exists() and "first" in (checkout.tree / "runs").read_text():
+            break
+        time.sleep(0.02)
+    checkout.full("--only", "second", "full")
+    expect(slow.poll() is None and checkout.line("second")[0] == "passed", "one ends beside the other", checkout.log())
+    (checkout.tree / "through").touch()
+    expect(slow.wait(timeout=60) == 0 and checkout.line("first")[0] == "passed", "so does the other", checkout.log())
+    expect(checkout.line("second")[0] == "passed", "neither forgets the other's", checkout.log())
+
+
 def scarce(checkout):
     """How long processes waited for a processor is seen, and said where it was most of what they did."""
     sys.path.insert(0, str(checkout.tree / "scripts"))
@@ -264,7 +282,7 @@ def fuzz(checkout):
 
 
 def main(root):
-    for case in (one_piece, pieces, beside, scarce, cut_off, fuzz):
+    for case in (one_piece, pieces, beside, shared, scarce, cut_off, fuzz):
         with tempfile.TemporaryDirectory() as folder:
             case(Checkout(root, pathlib.Path(folder)))
     print("test-full: repeats, goes on, skips, fails and logs as it says")
