@@ -57,6 +57,7 @@ TEST(Columns, ATwinHasTheParametersThatTheSettingsChange) {
     EXPECT_EQ(same_as_ours("openmpi-debian", "bcast", "native pipeline_16K"), "chain:chunk_bytes=16K");
     EXPECT_EQ(same_as_ours("mpich", "bcast", "native tree"), "kary:chunk_bytes=0");
     EXPECT_EQ(same_as_ours("mpich", "bcast", "native flat_pipelined_tree_64K"), "kary:chunk_bytes=64K");
+    EXPECT_EQ(same_as_ours("mpich", "bcast", "native flat_pipelined_chain_16K"), "chain:chunk_bytes=16K");
     EXPECT_EQ(same_as_ours("impi", "bcast", "native shumilin"), "");
     EXPECT_EQ(same_as_ours("mpich", "bcast", "native"), "");
 }
