@@ -1,6 +1,6 @@
 """Reads layers.txt and every #include under src/ and sim/: fails on an arrow that layers.txt does not draw.
 
-Also: <mpi.h> appears only from transport/mpi upward, and engine and transport name no collective operation.
+Also: CONTRIBUTING.md has a row for each room, and for no other, in the order of layers.txt; <mpi.h> appears only from transport/mpi upward, and engine and transport name no collective operation.
 
     layers.py SOURCE_ROOT
 """
@@ -44,6 +44,19 @@ def without_comments(text):
     return re.sub(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/', blank, text, flags=re.DOTALL)
 
 
+def check_rooms(root):
+    """Errors where the rooms of layers.txt, the folders of src/ and the table of CONTRIBUTING.md differ."""
+    rooms = list(read_layers(root / "layers.txt")[0])
+    named = re.findall(r"^\| `(?:src/)?([a-z]+)/` \|", (root / "CONTRIBUTING.md").read_text().partition("| room |")[2],
+                       re.MULTILINE)
+    folders = {path.name for path in (root / "src").iterdir() if path.is_dir()} | {"sim"}
+    errors = [f"layers.txt: there is no room {name}" for name in rooms if name not in folders]
+    errors += [f"layers.txt: the room {name} is missing" for name in sorted(folders - set(rooms))]
+    if named != rooms:
+        errors.append(f"CONTRIBUTING.md: its rooms are {', '.join(named)}; those of layers.txt are {', '.join(rooms)}")
+    return errors
+
+
 def check(root):
     layers, errors = read_layers(root / "layers.txt")
     seen = 0
@@ -80,6 +93,7 @@ def check(root):
 
 
 if __name__ == "__main__":
-    found = check(pathlib.Path(sys.argv[1]))
+    tree = pathlib.Path(sys.argv[1])
+    found = check(tree) + check_rooms(tree)
     print("\n".join(found) or "every arrow points down")
     sys.exit(1 if found else 0)

@@ -58,6 +58,18 @@ class Layers(Tree):
         self.write("layers.txt", "base: engine\nengine: base\n")
         self.assertTrue(layers.read_layers(self.root / "layers.txt")[1])
 
+    def test_rooms_without_a_row(self):
+        self.write("layers.txt", "base:\nengine: base\nsim: base\n")
+        self.write("src/base/a.h", "")
+        self.write("src/engine/a.h", "")
+        rows = "| folder | what |\n| `docs/` | pages |\n\n| room | what |\n|---|---|\n| `src/base/` | options |\n"
+        self.write("CONTRIBUTING.md", rows + "| `src/engine/` | runs |\n| `sim/` | simulates |\n")
+        self.assertEqual(layers.check_rooms(self.root), [])
+        self.write("CONTRIBUTING.md", rows + "| `sim/` | simulates |\n")
+        self.assertIn("CONTRIBUTING.md: its rooms are base, sim", layers.check_rooms(self.root)[0])
+        self.write("src/cellar/a.h", "")
+        self.assertIn("the room cellar is missing", layers.check_rooms(self.root)[0])
+
 
 class Style(Tree):
     def test_objects(self):
