@@ -189,10 +189,10 @@ class Tables:
 
 
 class Fresh(Whole):
-    """`make test` in a bare system; of the last commit, whatever is not committed."""
+    """`make demo` and `make test` in a bare system; of the last commit, whatever is not committed."""
 
     def __init__(self):
-        super().__init__(["scripts/prove-fresh", "test"], r"tests (?:passed|failed)|set-up and build")
+        super().__init__(["scripts/prove-fresh", "demo", "test"], r"tests (?:passed|failed)|set-up and build")
 
     def run(self, part, output):
         if os.geteuid() != 0:
@@ -209,7 +209,7 @@ JOBS = {
              lambda: Sanitized("debug")),
     "tsan": ("the same under ThreadSanitizer", lambda: Sanitized("tsan")),
     "fuzz": ("each harness of tests/fuzz under libFuzzer, for THALWEG_FUZZ_SECONDS (60)", Fuzz),
-    "fresh": ("make test in a bare Debian 12 made for it", Fresh),
+    "fresh": ("make demo and make test in a bare Debian 12 made for it", Fresh),
     "lab-tables": ("the measured tables on the lab (hours, and wants a quiet machine)", Tables),
 }
 
