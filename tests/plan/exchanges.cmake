@@ -8,6 +8,17 @@ run(alltoalls_native 2 mpi "${with_persistent}" alltoalls)
 set(two_by_two "THALWEG_TOPOLOGY=node:2 core:2")
 run(alltoalls_hosts 4 mpi "${alltoalls};${ucx};${two_by_two};THALWEG_ALLTOALLV=node_leader;THALWEG_TEST_LEVEL=single" alltoalls)
 run(alltoalls_ucx 3 mpi "${alltoalls};${ucx};THALWEG_ALLTOALLV=pairwise;THALWEG_TEST_LEVEL=single" alltoalls)
+# Ten thousand starts of a plan: by messages, by puts, and by messages of whole hosts.
+run(alltoalls_starts 3 full "${alltoalls};${ucx};THALWEG_ALLTOALLV=spread;THALWEG_TEST_LEVEL=single" alltoalls 10000)
+run(alltoalls_starts_notify 3 full "${alltoalls};${ucx};THALWEG_ALLTOALLV=notify;THALWEG_TEST_LEVEL=single" alltoalls 10000)
+run(alltoalls_starts_hosts 4 full "${alltoalls};${two_hosts};THALWEG_ALLTOALLV=node_leader;THALWEG_TEST_LEVEL=single" alltoalls 10000)
+# Plans that nobody names, between hosts of one rank: messages that are alike, and messages that are not.
+run(uneven 4 ${inside_current} "${with_persistent};${ucx};THALWEG_TOPOLOGY=node:4 core:1;THALWEG_RATE=100mbit;THALWEG_LATENCY_US=60;THALWEG_TEST_LEVEL=single" uneven)
+# Other memory at the same addresses.
+run(remapped 3 ${inside} "${alltoalls};${ucx};THALWEG_ALLTOALLV=spread;THALWEG_TEST_LEVEL=single" remapped)
+run(remapped_shm 3 ${inside_current} "${alltoalls};${shm};THALWEG_ALLTOALLV=spread" remapped)
+run(remapped_notify 4 ${inside} "${alltoalls};${two_hosts};THALWEG_ALLTOALLV=notify;THALWEG_TEST_LEVEL=single" remapped)
+run(remapped_mpi 3 full "${alltoalls};THALWEG_ALLTOALLV=pairwise" remapped)
 # Neighbourhoods: over MPI, inside the host, and both inside and between hosts.
 set(neighbours "${with_persistent};THALWEG_TEST_TAKEN=1;THALWEG_ALLTOALLV=spread;THALWEG_SETUP=early")
 foreach(ranks 2 3 5)

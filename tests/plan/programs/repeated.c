@@ -1,7 +1,7 @@
-/* MPI_Alltoallv, MPI_Alltoall and MPI_Alltoallw called again and again on one communicator, where one rank
- * alone changes its counts, displacements, types or buffers, or frees memory and gets the same address again:
- * nothing hangs and every byte is right. THALWEG_TEST_TAKEN=1: all were taken; =trial: the first eight were
- * not, the ninth was, and sixteen more ran in both ways in turns.
+/* MPI_Alltoallv, MPI_Alltoall and MPI_Alltoallw, and MPI_Ialltoallv, called again and again on one
+ * communicator, where one rank alone changes its counts, displacements, types or buffers, or frees memory and
+ * gets the same address again: nothing hangs and every byte is right. THALWEG_TEST_TAKEN=1: all were taken;
+ * =trial: the first eight were not, the ninth was, and sixteen more ran in both ways in turns.
  *
  *     repeated [CALLS]        120 by default
  */
@@ -75,7 +75,7 @@ static void expect_taken(int call) {
 
 /* Calls with this rank's memory new each time it is its turn; at the same address where the allocator gives
  * it back. */
-static void alltoallv(int calls) {
+static void alltoallv(int calls, int nonblocking) {
     Blocks from = blocks_new(), to = blocks_new();
     MPI_Datatype one;
     int way[2] = {0, 0};
@@ -97,9 +97,17 @@ static void alltoallv(int calls) {
         MPI_Request beside;
         int token = check_rank == 0 ? call : -1;
         if (call % 3 == 0) MPI_Ibcast(&token, 1, MPI_INT, 0, MPI_COMM_WORLD, &beside);
-        MPI_Alltoallv(from.data, from.counts, from.places, mine ? one : MPI_INT, to.data, to.counts,
-                      to.places, MPI_INT, MPI_COMM_WORLD);
-        expect_taken(call);
+        const MPI_Datatype sent = mine ? one : MPI_INT;
+        if (nonblocking) {
+            MPI_Request request;
+            MPI_Ialltoallv(from.data, from.counts, from.places, sent, to.data, to.counts, to.places, MPI_INT,
+                           MPI_COMM_WORLD, &request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Alltoallv(from.data, from.counts, from.places, sent, to.data, to.counts, to.places, MPI_INT,
+                          MPI_COMM_WORLD);
+            expect_taken(call);
+        }
         if (call % 3 == 0) {
             MPI_Wait(&beside, MPI_STATUS_IGNORE);
             CHECK(token == call, "a broadcast beside");
@@ -159,7 +167,8 @@ int main(int argc, char** argv) {
     check_start(&argc, &argv,
                 level != NULL && strcmp(level, "single") == 0 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE);
     const int calls = argc > 1 ? atoi(argv[1]) : 120;
-    alltoallv(calls);
+    alltoallv(calls, 0);
+    alltoallv(calls, 1);
     alltoallw(calls / 3);
     alltoall(calls / 3);
     return check_end();

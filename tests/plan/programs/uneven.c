@@ -1,0 +1,88 @@
+/* What the ranks of a plan find out about its messages together: whether they are alike enough for rounds.
+ * One rank that sends much more than the others has the plan left to the MPI library, on all ranks alike; one
+ * whose messages are somewhat larger has not, nor has a pattern in which most pairs have nothing. Every byte
+ * of every start is checked either way. Nothing is asked for by name: the ranks are to be on hosts of their
+ * own.
+ */
+#include "check.h"
+
+typedef int AlltoallvInit(const void*, const int*, const int*, MPI_Datatype, void*, const int*, const int*,
+                          MPI_Datatype, MPI_Comm, MPI_Info, MPI_Request*);
+static AlltoallvInit* alltoallv_init;
+
+enum { unit = 64 << 10, starts = 2 };
+
+typedef int Bytes(int from, int to);
+static int alike(int from, int to) { return unit + from * 16 + to; }
+static int one_sends_much_more(int from, int to) {
+    return from == check_size - 1 ? 8 * unit : alike(from, to);
+}
+static int one_receives_much_more(int from, int to) { return to == 1 ? 8 * unit : alike(from, to); }
+static int one_sends_somewhat_more(int from, int to) { return from == 0 ? unit + unit / 2 : alike(from, to); }
+/* Of any messages at all: from each rank to the next two. */
+static int ring(int from, int to) {
+    const int ahead = (to - from + check_size) % check_size;
+    return ahead == 1 || ahead == 2 ? 3 * unit : 0;
+}
+/* The own block crosses nothing, and speaks for nothing. */
+static int large_to_itself(int from, int to) { return from == to ? 16 * unit : alike(from, to); }
+
+static void exchange(Bytes* bytes, int taken, const char* what) {
+    int* const counts = malloc(4 * (size_t)check_size * sizeof(int));
+    int *const sent = counts, *const sent_at = counts + check_size;
+    int *const received = counts + 2 * check_size, *const received_at = counts + 3 * check_size;
+    int send_total = 0, receive_total = 0;
+    for (int peer = 0; peer < check_size; ++peer) {
+        sent[peer] = bytes(check_rank, peer);
+        received[peer] = bytes(peer, check_rank);
+        sent_at[peer] = send_total;
+        received_at[peer] = receive_total;
+        send_total += sent[peer];
+        receive_total += received[peer];
+    }
+    unsigned char *const from = guarded_new((size_t)send_total), *const to =
+                                                                     guarded_new((size_t)receive_total);
+    MPI_Request plan;
+    alltoallv_init(from, sent, sent_at, MPI_BYTE, to, received, received_at, MPI_BYTE, MPI_COMM_WORLD,
+                   MPI_INFO_NULL, &plan);
+    if (expect_thalweg()) {
+        thalweg_last_call call;
+        CHECK(look_last_call(&call) == 0, "%s: nothing is known of the call", what);
+        CHECK(call.accelerated == taken, "%s: %s, %s", what, taken ? "declined" : "taken",
+              taken ? call.reason : call.algorithm);
+        if (taken) CHECK(strncmp(call.algorithm, "pairwise", 8) == 0, "%s: by %s", what, call.algorithm);
+    }
+    for (int start = 0; start < starts; ++start) {
+        memset(to, poison_value, (size_t)receive_total);
+        for (int peer = 0; peer < check_size; ++peer)
+            fill(from + sent_at[peer], (size_t)sent[peer], (unsigned)(start * 4096 + check_rank * 64 + peer));
+        MPI_Start(&plan);
+        MPI_Wait(&plan, MPI_STATUS_IGNORE);
+        for (int peer = 0; peer < check_size; ++peer)
+            verify(to + received_at[peer], (size_t)received[peer],
+                   (unsigned)(start * 4096 + peer * 64 + check_rank), what);
+    }
+    MPI_Request_free(&plan);
+    guarded_free(from, (size_t)send_total);
+    guarded_free(to, (size_t)receive_total);
+    free(counts);
+}
+
+int main(int argc, char** argv) {
+    const char* const level = getenv("THALWEG_TEST_LEVEL");
+    check_start(&argc, &argv,
+                level != NULL && strcmp(level, "single") == 0 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE);
+    *(void**)&alltoallv_init = dlsym(RTLD_DEFAULT, "MPI_Alltoallv_init");
+    if (alltoallv_init == NULL) {
+        if (check_rank == 0) printf("skipped: this MPI has no MPI_Alltoallv_init\n");
+        MPI_Finalize();
+        return 77;
+    }
+    exchange(alike, 1, "messages that are alike");
+    exchange(one_sends_much_more, 0, "one rank that sends much more");
+    exchange(one_receives_much_more, 0, "one rank that receives much more");
+    exchange(one_sends_somewhat_more, 1, "one rank that sends somewhat more");
+    exchange(ring, 1, "a ring");
+    exchange(large_to_itself, 1, "large own blocks");
+    return check_end();
+}
