@@ -37,7 +37,7 @@ class Docs:
             if not tool.is_file():
                 self.help_of[verb] = None
             else:
-                result = subprocess.run([tool, *verb.split(), "--help"], capture_output=True, text=True, timeout=60)
+                result = subprocess.run([tool, *verb.split(), "--help"], capture_output=True, text=True, timeout=280)
                 self.help_of[verb] = result.stdout + result.stderr if result.returncode == 0 else None
         return self.help_of[verb]
 

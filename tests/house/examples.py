@@ -15,7 +15,7 @@ MODES = ("flip", "stale", "swap", "overrun")
 
 def run(words, **variables):
     return subprocess.run([str(word) for word in words], env=dict(os.environ, **variables), text=True,
-                          capture_output=True, stdin=subprocess.DEVNULL, timeout=100)
+                          capture_output=True, stdin=subprocess.DEVNULL, timeout=280)
 
 
 def build(words):

@@ -13,7 +13,7 @@ import tempfile
 
 
 def run(*command, **options):
-    result = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=200, **options)
+    result = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=280, **options)
     if result.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}: exit {result.returncode}\n{result.stdout}{result.stderr}")
     return result.stdout

@@ -18,7 +18,7 @@ MAY_NEED = re.compile(r"^(libc|libm|libdl|libpthread|librt|libgcc_s|ld-linux[\w-
 
 
 def run(*command, **options):
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=60, **options)
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=280, **options)
 
 
 def listed_exports(path):

@@ -58,7 +58,7 @@ if not program.is_file():
 
 
 def asked(command):
-    done = subprocess.run([program, *command], check=True, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([program, *command], check=True, capture_output=True, text=True, timeout=280)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 

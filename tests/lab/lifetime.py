@@ -10,18 +10,18 @@ import tempfile
 import time
 
 from real_lab import (
-    THALWEG, skip, check, equal, lab, good, build, NothingLeft, start_waiting, first_process_of, main,
+    THALWEG, Others, skip, check, equal, lab, good, build, NothingLeft, start_waiting, first_process_of, main,
 )
 
 
 def test_check():
-    start = time.monotonic()
+    others, start = Others(), time.monotonic()
     done = lab("check")
     took = time.monotonic() - start
     good(done)
     equal(len(done.stdout.splitlines()), 1, "lines of `lab check`")
-    took = min([took] + [timed_check() for _ in range(3 if took > 1 else 0)])
-    check(took < 1, f"`lab check` took {took:.2f} s")
+    took = min([took] + [timed_check() for _ in range(5 if took > 1 else 0)])
+    others.in_time(took < 1, f"`lab check` took {took:.2f} s")
 
 
 def timed_check():
@@ -31,11 +31,11 @@ def timed_check():
 
 
 def test_usage():
-    check("--hosts" in good(lab("run", "--help")), "run --help shows the options")
+    check("--hosts" in good(lab("run", "--help", roomy=False)), "run --help shows the options")
     check("exec" in good(lab("--help")), "--help shows the verbs")
     for arguments in (["run", "--hots", "2", "--", "true"], ["run"], ["run", "--", "no-such-program"], ["nonsense"], [],
                       ["exec"], ["run", "--mpi", "mpich", "--mpi-root", "/nowhere", "--", "true"]):
-        done = lab(*arguments)
+        done = subprocess.run([THALWEG, "lab", *arguments], capture_output=True, text=True, timeout=200)
         equal(done.returncode, 2, f"exit status of lab {arguments}")
         check(done.stderr, f"lab {arguments} says why")
         check(not done.stdout, f"lab {arguments} keeps stdout clean")
@@ -54,7 +54,7 @@ def test_statuses():
 def end_and_look(environment, how, *command):
     process = start_waiting(environment, *command)
     how(process)
-    status = process.wait(timeout=30)
+    status = process.wait(timeout=200)
     process.stdout.close()
     return status
 
@@ -76,16 +76,19 @@ def test_signals():
             status = end_and_look(nothing.environment, how, *program)
             check(status in wanted, f"{name}: exit status {status}")
 
+    insisted = []
+
     def twice(process):
         process.send_signal(signal.SIGTERM)
         time.sleep(0.3)
         check(process.poll() is None, "one SIGTERM is passed on, and this program ignores it")
         process.send_signal(signal.SIGTERM)
+        insisted.append(time.monotonic())
 
     with NothingLeft() as nothing:
-        start = time.monotonic()
+        others = Others()
         equal(end_and_look(nothing.environment, twice, *stubborn), 143, "a second SIGTERM insists")
-        check(time.monotonic() - start < 8, "a second SIGTERM ends the lab at once")
+        others.in_time(time.monotonic() - insisted[0] < 8, "a second SIGTERM ends the lab at once")
 
 
 def test_killed(mpi):
@@ -115,7 +118,7 @@ def test_exec():
         check(any(line.split("\t")[0] == first and f"owner {process.pid}" in line for line in good(lab("list")).splitlines()),
               "`lab list` shows it")
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=200)
         process.stdout.close()
 
 
@@ -139,20 +142,20 @@ def test_clean():
         try:
             said = good(lab("clean"))
             check(re.fullmatch(r"removed (1 abandoned lab|\d+ abandoned labs)\n", said), f"clean says {said!r}")
-            check(abandoned.wait(timeout=10) != 0, "the first process of the abandoned lab was ended")
+            check(abandoned.wait(timeout=200) != 0, "the first process of the abandoned lab was ended")
             check(process.poll() is None, "the living lab goes on")
             os.kill(impostor, 0)  # not the first process of a pid namespace: not ours
         finally:
             os.kill(impostor, signal.SIGKILL)
             abandoned.kill()
             process.terminate()
-            process.wait(timeout=30)
+            process.wait(timeout=200)
             process.stdout.close()
 
 
 def appeared(wanted):
-    """The processes that are wanted, as soon as there is one; after 10 s none."""
-    give_up = time.monotonic() + 10
+    """The processes that are wanted, as soon as there is one; after 100 s none."""
+    give_up = time.monotonic() + 100
     found = []
     while not found and time.monotonic() < give_up:
         time.sleep(0.02)
@@ -186,7 +189,7 @@ def test_unprivileged():
         os.chmod(folder, 0o755)
         program = shutil.copy(THALWEG, folder)  # the build folder may be closed to others
         done = subprocess.run([program, "lab", "check"], user=65534, group=65534, extra_groups=[], capture_output=True, text=True,
-                              timeout=30, cwd="/")
+                              timeout=200, cwd="/")
     if done.returncode != 0:
         equal(len(done.stderr.splitlines()), 1, f"one sentence, not {done.stderr!r}")
         check("root" in done.stderr, done.stderr)

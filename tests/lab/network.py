@@ -7,32 +7,41 @@ import sys
 import tempfile
 import time
 
-from real_lab import THALWEG, check, equal, lab, good, NothingLeft, measured, off_by, shell, main
+from real_lab import THALWEG, Others, check, equal, lab, good, NothingLeft, measured, share_of_rate, shell, main
+
+OFF = 0.03  # that a rate may be
 
 
 def test_rate():
+    others = Others()
     for rate in ("100mbit", "50mbit"):
-        for attempt in range(3):  # other users of the machine may spoil one
+        for attempt in range(5):  # other users of the machine may spoil some
             facts = measured("--rate", rate)
-            if off_by(facts) < 0.03:
+            carried, latency_s = share_of_rate(facts), facts["latency_s"]
+            check(carried < 1 + OFF, f"{rate}: {facts['rate_bytes_per_s'] * 8e-6:.1f} Mbit/s payload")
+            check(0 < facts["cpu_s_per_byte"] < 1e-6, f"CPU seconds per byte {facts['cpu_s_per_byte']}")
+            if carried > 1 - OFF and 0 < latency_s < 0.002:
                 break
-        check(off_by(facts) < 0.03, f"{rate}: {facts['rate_bytes_per_s'] * 8e-6:.1f} Mbit/s payload")
-        check(0 < facts["latency_s"] < 0.002, f"latency {facts['latency_s']}")
-        check(0 < facts["cpu_s_per_byte"] < 1e-6, f"CPU seconds per byte {facts['cpu_s_per_byte']}")
+        check(latency_s > 0, f"latency {latency_s}")
+        others.in_time(carried > 1 - OFF, f"{rate}: {facts['rate_bytes_per_s'] * 8e-6:.1f} Mbit/s payload")
+        others.in_time(latency_s < 0.002, f"latency {latency_s}")
 
 
 def test_two_labs():
-    command = [THALWEG, "lab", "run", "--quiet", "--calibrate", "--mpi", "none", "--rate", "50mbit", "--hosts", "2"]
+    command = [THALWEG, "lab", "run", "--quiet", "--calibrate", "--mpi", "none", "--force", "--rate", "50mbit", "--hosts",
+               "2"]
+    others = Others()
     with tempfile.TemporaryDirectory() as folder, NothingLeft() as nothing:
-        for attempt in range(3):
+        for attempt in range(5):
             labs = [subprocess.Popen([*command, "--json", f"{folder}/{i}", "--", "sleep", "1"],
                                      env=nothing.environment) for i in range(2)]
-            statuses = [process.wait(timeout=60) for process in labs]
+            statuses = [process.wait(timeout=200) for process in labs]
             equal(statuses, [0, 0], "exit statuses")
-            worst = max(off_by(json.loads(pathlib.Path(f"{folder}/{i}").read_text(encoding="utf-8"))) for i in range(2))
-            if worst < 0.03:
+            carried = [share_of_rate(json.loads(pathlib.Path(f"{folder}/{i}").read_text(encoding="utf-8"))) for i in range(2)]
+            check(max(carried) < 1 + OFF, f"two labs at once, of the rate of each: {carried}")
+            if min(carried) > 1 - OFF:
                 break
-        check(worst < 0.03, f"two labs at once disturb each other's rate by {100 * worst:.1f} %")
+    others.in_time(min(carried) > 1 - OFF, f"two labs at once disturb each other: of the rate of each, {carried}")
 
 
 def test_overfull():
@@ -47,7 +56,7 @@ def test_overfull():
         environment = {**os.environ, "XDG_CACHE_HOME": cache}
 
         def ends(*options):
-            return lab("run", "--mpi", "none", "--rate", "100mbit", *options, "--", "true", env=environment)
+            return lab("run", "--mpi", "none", "--rate", "100mbit", *options, "--", "true", env=environment, roomy=False)
 
         for options in (["--hosts", "5"], ["--hosts", "3", "--rails", "2"], ["--hosts", "2", "--rate", "241mbit"]):
             done = ends(*options)
@@ -95,7 +104,7 @@ def test_counters():
     receive = ("import socket; s = socket.create_server((\"\", 5999)); c = s.accept()[0]\n"
                "while c.recv(65536): pass\n")
     send = ("import socket, time\n"
-            "for _ in range(500):\n"
+            "for _ in range(10000):\n"
             "  try: c = socket.create_connection((\"node1\", 5999)); break\n"
             "  except OSError: time.sleep(0.01)\n"
             f"c.sendall(bytes({sent})); c.shutdown(1); c.recv(1)\n")
@@ -128,12 +137,12 @@ def test_facts():
 
 
 def test_set_up_time():
-    took = []
-    for _ in range(4):
+    others, took = Others(), []
+    for _ in range(8):
         took.append(measured("--hosts", "8", "--rate", "10mbit", "--force")["set_up_s"])
         if took[-1] <= 1.5:
             return
-    raise AssertionError(f"8 hosts took {min(took):.2f} s")
+    others.in_time(False, f"8 hosts took {min(took):.2f} s")
 
 
 def test_capacity():
@@ -145,10 +154,10 @@ def test_capacity():
         (row,) = rows.values()
         equal(len(row["samples"]), 3, "rounds")
         equal(sorted(row["samples"])[1], row["bytes_per_s"], "the median")
-        start = time.monotonic()
+        others, start = Others(), time.monotonic()
         good(lab("capacity", env=environment))
-        if row["foreign_load"] < 0.15:
-            check(time.monotonic() - start < 2, "the second time it comes from the cache")
+        if row["foreign_load"] < Others.MOST:
+            others.in_time(time.monotonic() - start < 2, "the second time it comes from the cache")
 
 
 if __name__ == "__main__":

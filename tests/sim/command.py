@@ -15,7 +15,7 @@ thalweg = pathlib.Path(sys.argv[1])
 
 
 def run(*words, program=thalweg):
-    return subprocess.run([program, "sim", *words], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([program, "sim", *words], capture_output=True, text=True, timeout=280, check=False)
 
 
 def refused(sentence, *words, status=2):
