@@ -18,8 +18,6 @@ import numpy
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 THALWEG = ROOT / "build/bin/thalweg"
-OUT = ROOT / "demo-output"
-REPORT = OUT / "report.json"
 SIZES = ["64K", "256K", "1M", "4M"]
 HOSTS, PPN, RATE, HOST_RANKS = 4, 2, "100mbit", 2
 
@@ -38,25 +36,25 @@ def venv(mpi):
     return ROOT / f".venv-{mpi}"
 
 
-def compile_program(mpi):
-    program = OUT / f"bcast-{mpi}"
+def compile_program(mpi, out):
+    program = out / f"bcast-{mpi}"
     subprocess.run([venv(mpi) / "bin/mpicc", "-O2", ROOT / "examples/bcast.c", "-o", program], check=True,
                    env=environment(mpi))
     return program
 
 
 class Lab:
-    def __init__(self, mpi):
+    def __init__(self, mpi, out):
         self.mpi = mpi
-        self.facts = {}
+        self.facts, self.file = {}, out / "lab.json"
         self.where = f"an emulated cluster: {HOSTS} hosts x {PPN} ranks, links of {RATE}"
 
     def command(self, program):
         return [THALWEG, "lab", "run", "--hosts", str(HOSTS), "--ppn", str(PPN), "--rate", RATE, "--mpi", self.mpi,
-                "--quiet", "--json", OUT / "lab.json", "--", *program]
+                "--quiet", "--json", self.file, "--", *program]
 
     def after_run(self):
-        self.facts = json.loads((OUT / "lab.json").read_text())
+        self.facts = json.loads(self.file.read_text())
 
     def limit(self, size):
         """Seconds that the wire needs: each byte once over the busiest link, and one hop."""
@@ -103,9 +101,9 @@ class OneHost:
         return f"limit: one copy per receiver at {self.rate / 1e9:.1f} GB/s (measured)"
 
 
-def run_once(place, program, reps, **variables):
+def run_once(place, program, options, **variables):
     """Bytes -> seconds, as the program prints them."""
-    words = [str(word) for word in place.command([*program, "--reps", str(reps), *SIZES])]
+    words = [str(word) for word in place.command([*program, "--reps", str(options.reps), *options.sizes])]
     result = subprocess.run(words, env=environment(place.mpi, **variables), stdin=subprocess.DEVNULL, text=True,
                             capture_output=True, timeout=600)
     if result.returncode != 0:
@@ -115,25 +113,24 @@ def run_once(place, program, reps, **variables):
     return {int(size): float(seconds) for size, seconds in rows}
 
 
-def measure(place, program, rounds, reps):
+def measure(place, program, options):
     """The two ways in turns, so that a disturbance of the machine meets both; medians over the rounds."""
     ways = {"native": [program], "thalweg": [THALWEG, "run", program]}
     seen = {way: [] for way in ways}
-    for turn in range(rounds):
+    for turn in range(options.rounds):
         for way, command in ways.items():
             start = time.monotonic()
-            print(f"  round {turn + 1} of {rounds}, {'with' if way == 'thalweg' else 'without'} Thalweg ... ", end="",
+            print(f"  round {turn + 1} of {options.rounds}, {'with' if way == 'thalweg' else 'without'} Thalweg ... ", end="",
                   flush=True)
-            report = {"THALWEG_REPORT": str(REPORT)} if way == "thalweg" else {}
-            seen[way].append(run_once(place, command, reps, **report))
+            report = {"THALWEG_REPORT": str(options.out / "report.json")} if way == "thalweg" else {}
+            seen[way].append(run_once(place, command, options, **report))
             say(f"{time.monotonic() - start:.0f} s, every byte correct")
     return {way: {size: statistics.median(run[size] for run in runs) for size in runs[0]}
             for way, runs in seen.items()}
 
 
-def how_it_ran(size):
+def how_it_ran(report, size):
     """What Thalweg's own report says of this size: the algorithm, or why it was left to the MPI library."""
-    report = json.loads(REPORT.read_text())
     rows = [row for communicator in report["communicators"] for row in communicator["rows"] if row["bytes_from"] <= size]
     if not rows:
         return ", ".join(["native"] + [unseen["reason"] for unseen in report["unseen"]])
@@ -142,12 +139,12 @@ def how_it_ran(size):
     return most.get("algorithm") or f"native: {most['declined']}"
 
 
-def rows_of(place, medians):
+def rows_of(place, medians, report):
     rows = []
     for size, native in medians["native"].items():
         ours, limit = medians["thalweg"][size], place.limit(size)
         rows.append({"bytes": size, "native_s": native, "thalweg_s": ours, "speed_up": native / ours, "limit_s": limit,
-                     "time_over_limit": ours / limit, "how": how_it_ran(size)})
+                     "time_over_limit": ours / limit, "how": how_it_ran(report, size)})
     return rows
 
 
@@ -158,7 +155,7 @@ def print_table(rows):
             f"{row['speed_up']:>8.2f}x {row['limit_s'] * 1e3:>10.3f} {row['time_over_limit']:>11.2f}  {row['how']}")
 
 
-def plot(rows, place, path):
+def plot(rows, place, labels, path):
     import matplotlib
     matplotlib.use("Agg")
     import matplotlib.pyplot as pyplot
@@ -170,7 +167,7 @@ def plot(rows, place, path):
         axes.plot(sizes, [row[key] * 1e3 for row in rows], style, label=label)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
-    axes.set_xticks(sizes, SIZES)
+    axes.set_xticks(sizes, labels)
     axes.set_xlabel("bytes broadcast")
     axes.set_ylabel("milliseconds, slowest rank")
     axes.set_title("MPI_Bcast on " + place.where.split(":")[0].split(",")[0])
@@ -185,33 +182,36 @@ def main():
     parser.add_argument("--mpi", default="mpich", choices=["mpich", "openmpi", "impi"])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--reps", type=int, default=5, help="timed broadcasts of each size in a round")
+    parser.add_argument("--sizes", nargs="+", default=SIZES, metavar="BYTES", help="of the broadcasts, e.g. 64K 1M")
     parser.add_argument("--one-host", action="store_true", help="do not try the emulated cluster")
-    arguments = parser.parse_args()
-    OUT.mkdir(exist_ok=True)
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "demo-output", metavar="FOLDER",
+                        help="where the plot, the data and the report go")
+    options = parser.parse_args()
+    out, mpi = options.out, options.mpi
+    out.mkdir(exist_ok=True)
     for name in ("bcast.png", "bcast.json", "report.json", "lab.json"):
-        (OUT / name).unlink(missing_ok=True)
-    if not venv(arguments.mpi).is_dir():
-        sys.exit(f"demo: {arguments.mpi} is not installed on this machine; choose another --mpi")
+        (out / name).unlink(missing_ok=True)
+    if not venv(mpi).is_dir():
+        sys.exit(f"demo: {mpi} is not installed on this machine; choose another --mpi")
 
-    program = compile_program(arguments.mpi)
-    say(f"demo: examples/bcast.c, compiled with mpicc of {arguments.mpi}; the same binary runs both ways")
+    program = compile_program(mpi, out)
+    say(f"demo: examples/bcast.c, compiled with mpicc of {mpi}; the same binary runs both ways")
     check = None
-    if not arguments.one_host:
+    if not options.one_host:
         check = subprocess.run([THALWEG, "lab", "check"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
         if check.returncode != 0:
             say("demo: no emulated cluster here: " + (check.stderr.strip().split("\n")[-1] or "lab check failed"))
-    place = Lab(arguments.mpi) if check and check.returncode == 0 else OneHost(arguments.mpi)
+    place = Lab(mpi, out) if check and check.returncode == 0 else OneHost(mpi)
     say(f"demo: on {place.where}")
-    medians = measure(place, program, arguments.rounds, arguments.reps)
-    rows = rows_of(place, medians)
+    medians = measure(place, program, options)
+    rows = rows_of(place, medians, json.loads((out / "report.json").read_text()))
     say("")
     print_table(rows)
     say(place.limit_text())
-    (OUT / "bcast.json").write_text(json.dumps({"where": place.where, "mpi": arguments.mpi, "rows": rows}, indent=2) + "\n")
-    plot(rows, place, OUT / "bcast.png")
+    (out / "bcast.json").write_text(json.dumps({"where": place.where, "mpi": mpi, "rows": rows}, indent=2) + "\n")
+    plot(rows, place, options.sizes, out / "bcast.png")
     for text, name in (("plot", "bcast.png"), ("data", "bcast.json"), ("what Thalweg did", "report.json")):
-        if (OUT / name).is_file():
-            say(f"{text}: {(OUT / name).relative_to(ROOT)}")
+        say(f"{text}: {os.path.relpath(out / name)}")
     return 0
 
 
