@@ -1,8 +1,12 @@
 // Patterns of an alltoallv, and what its rows say about plans.
+#include "model/exchange.h"
+
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <numeric>
 
 #include "bench/columns.h"
@@ -76,6 +80,16 @@ TEST(Patterns, OfAMatrixAreItsColumns) {
         << "%%MatrixMarket matrix coordinate pattern general\n4 4 6\n1 1\n1 3\n2 3\n3 1\n4 2\n4 4\n";
     EXPECT_EQ(pattern(path, 2, 8), (std::vector<std::uint64_t>{0, 16, 8, 0}));
     std::remove(path.c_str());
+}
+
+TEST(Patterns, OfCubesAreTheirFaces) {
+    const int ranks = 8;
+    const auto matrix = pattern(THALWEG_MATRICES "/poisson-4x4x4.mtx", ranks, 10);
+    for (int from = 0; from < ranks; ++from)
+        for (int to = 0; to < ranks; ++to) {
+            const bool share_a_face = std::popcount(static_cast<unsigned>(from ^ to)) == 1;
+            EXPECT_EQ(matrix[static_cast<std::size_t>(from * ranks + to)], share_a_face ? 40u : 0u);
+        }
 }
 
 TEST(Patterns, UnknownOnesAreRefused) {
@@ -204,6 +218,68 @@ TEST(Exchange, PredictionsAreMadeOfOtherCallsThanTheMeasured) {
     // Without a small size nothing is known of what a plan costs.
     rows.erase(rows.begin(), rows.begin() + 2);
     EXPECT_EQ(find("rma_get").foresight, Foresight::unknown);
+}
+
+// By what it ran, and where it ran nothing of ours by the native call.
+TEST(Exchange, AColumnIsPredictedByWhatItRan) {
+    const auto predicted = [](const char* algorithm) {
+        Row init = plan(automatic_plan, 51e-3, 0.4e-3, 0);
+        init.algorithm = algorithm;
+        Row again = row(native_again, 60e-3), native = row(native_default, 60e-3);
+        for (Row* large : {&again, &native, &init})
+            large->bytes = 16384, large->exchange["link_bytes"] = 50e3;
+        for (const auto& line :
+             summarize_exchange({row(native_default, 1e-4), row(native_again, 1e-4), native, again, init}))
+            if (line.column == automatic_plan) return line.predicted_calls;
+        return -1.0;
+    };
+    const ExchangeSeen seen{60e-3, 1e-4, 16384, 50e3, 1e6, 0};
+    EXPECT_DOUBLE_EQ(predicted("node_leader"), forecast_plan("node_leader", seen)->calls);
+    EXPECT_DOUBLE_EQ(predicted("spread"), forecast_plan("spread", seen)->calls);
+    EXPECT_GT(predicted("node_leader"), predicted("spread"));
+    EXPECT_EQ(predicted(""), never);
+}
+
+// What forecast_plan() has of two-sided plans, against all that was measured where it was fitted: hosts of
+// one rank. A call costs `small` calls more than the wire; making and freeing a plan so many of them.
+TEST(Exchange, ForecastsAreWhatTheRowsSay) {
+    std::vector<Row> rows;
+    std::string why;
+    for (const char* mpi : {"mpich", "openmpi", "impi"})
+        ASSERT_TRUE(read_rows({std::string(THALWEG_RESULTS "/alltoallv-") + mpi + "-4x1.jsonl"}, rows, why))
+            << why;
+    std::map<std::string, double> small_seconds;  // by MPI, of the smallest size
+    std::map<std::string, std::uint64_t> smallest;
+    for (const Row& row : rows) {
+        const std::string mpi = row.context.value("mpi_name", "");
+        if (row.column != native_again || row.exchange.value("pattern", "") != "dense") continue;
+        if (smallest.contains(mpi) && smallest[mpi] <= row.bytes) continue;
+        smallest[mpi] = row.bytes;
+        small_seconds[mpi] = median(row.seconds);
+    }
+    std::map<std::string, std::vector<double>> off, inits;
+    for (const Row& row : rows) {
+        const std::string way = row.algorithm.substr(0, row.algorithm.find(':'));
+        if (!row.column.starts_with(automatic_plan) || way.empty() || row.seconds.empty()) continue;
+        const double small = small_seconds.at(row.context.value("mpi_name", ""));
+        const auto forecast = forecast_plan(row.algorithm, {1, small, row.bytes, necessary_link_bytes(row),
+                                                            setting(row, "THALWEG_LAB_RATE_BYTES_PER_S"),
+                                                            setting(row, "THALWEG_LAB_BURST_BYTES")});
+        ASSERT_TRUE(forecast) << row.column;
+        // Whole messages beyond that are announced, and wait for one another.
+        if (row.bytes >= 16 << 10 && row.bytes <= 64 << 10)
+            off[way].push_back((median(row.seconds) - forecast->call_seconds) / small);
+        const auto init = row.exchange["init_seconds"].get<std::vector<double>>(),
+                   free = row.exchange["free_seconds"].get<std::vector<double>>();
+        inits[way].push_back((median(init) + median(free)) / forecast->init_seconds);
+    }
+    for (const char* way : {"spread", "pairwise", "node_leader"}) {
+        SCOPED_TRACE(way);
+        ASSERT_GE(off[way].size(), 9u);
+        EXPECT_NEAR(median(off[way]), 0, 0.35);
+        EXPECT_GT(median(inits[way]), 0.75);
+        EXPECT_LT(median(inits[way]), 1.3);
+    }
 }
 
 TEST(Exchange, OtherLaunchesAreNoBaseline) {

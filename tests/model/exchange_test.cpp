@@ -77,6 +77,25 @@ TEST(ExchangeModel, BundlesWinWhereMessagesAreSmall) {
               0);
 }
 
+// Two hosts of two ranks, 100 bytes for each pair. A host's four messages take turns on its link, or are one;
+// then each rank hands on, or is handed, 200 bytes in two messages inside its host.
+TEST(ExchangeModel, LeadersPayByHandMadeFigures) {
+    const auto all =
+        predict_exchange(std::vector<std::uint64_t>(16, 100), topology("node:2 core:2"), machine());
+    const Picoseconds native = 5 * latency + 400'000, leaders = latency + 400'000 + 2 * latency / 10 + 20'000;
+    EXPECT_EQ(find(all, "native").call, native);
+    EXPECT_EQ(find(all, "node_leader").call, leaders);
+    // Three words and two meetings of two latencies each.
+    EXPECT_EQ(find(all, "node_leader").init, 7 * latency);
+    EXPECT_NEAR(find(all, "node_leader").calls_native,
+                7.0 * static_cast<double>(latency) / static_cast<double>(native - leaders), 1e-9);
+    // One message has nothing to travel with.
+    std::vector<std::uint64_t> single(16);
+    single[0 * 4 + 3] = 100;
+    const auto alone = predict_exchange(single, topology("node:2 core:2"), machine());
+    EXPECT_GT(find(alone, "node_leader").call, find(alone, "notify").call);
+}
+
 TEST(ExchangeModel, NothingIsFasterThanTheLimit) {
     for (const char* text : {"node:1 core:4", "node:4", "node:2 core:2", "node:2 core:1,3", "ranks:0,1,0,1"})
         for (const std::uint64_t size : {1, 1000, 1'000'000}) {
@@ -125,6 +144,19 @@ TEST(PlanForecast, PaysByWhatTheNativeCallTakesBeyondTheWire) {
     EXPECT_NEAR(slow->calls, slow->init_seconds / (2 * wire - slow->call_seconds), 1e-9);
     EXPECT_EQ(forecast_plan("pairwise", seen(wire, 65536))->calls, never);
     EXPECT_EQ(forecast_plan("rma_get", seen(2 * wire, 65536))->calls, never);
+}
+
+// Its init tells leaders what their hosts exchange.
+TEST(PlanForecast, LeadersCostMoreOnceAndPayLater) {
+    const double wire = 3 * 16384 / 1e7 * (1 + 66.0 / 3028);
+    const auto leaders = forecast_plan("node_leader", seen(2 * wire, 16384));
+    const auto spread = forecast_plan("spread", seen(2 * wire, 16384));
+    ASSERT_TRUE(leaders && spread);
+    EXPECT_GT(leaders->init_seconds, spread->init_seconds);
+    EXPECT_GT(leaders->calls, spread->calls);
+    EXPECT_NEAR(leaders->calls, leaders->init_seconds / (2 * wire - leaders->call_seconds), 1e-9);
+    EXPECT_GT(leaders->call_seconds, wire);
+    EXPECT_EQ(forecast_plan("node_leader", seen(wire, 16384))->calls, never);
 }
 
 TEST(PlanForecast, WholeLargeMessagesWaitForOneAnother) {
