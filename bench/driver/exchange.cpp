@@ -12,7 +12,6 @@
 namespace thalweg::bench {
 namespace {
 
-constexpr int warm_up_calls = 2;
 constexpr int set_up_calls = 2;  // a communicator is set up after its first nonblocking collective
 constexpr int plan_every = 2;    // samples: making one is measured in every other sample
 constexpr unsigned char poison = 0xa5;
@@ -169,7 +168,7 @@ void ExchangeDriver::measure_point(const Point& point) {
         if (!choose(column, series[i], changed)) continue;
         ways[i] = make_exchange_way(column.variant, grounds_[index], series[i].stopped);
         if (ways[i] == nullptr) continue;
-        for (int round = 0; is_ours(column) && round < set_up_calls; ++round) {
+        for (int round = 0; is_ours(column) && ways[i]->persistent() && round < set_up_calls; ++round) {
             const auto first = make_exchange_way(column.variant, grounds_[index], series[i].stopped);
             if (first->make() != MPI_SUCCESS) die("a plan cannot be made");
             call(*first, &series[i], false);
@@ -177,7 +176,8 @@ void ExchangeDriver::measure_point(const Point& point) {
             MPI_Barrier(grounds_[index].comm);
         }
         if (ways[i]->make() != MPI_SUCCESS) die("a plan of column " + column.name + " cannot be made");
-        for (int round = 0; round < warm_up_calls; ++round) call(*ways[i], &series[i], false);
+        series[i].untimed_calls = ways[i]->warm_up_calls();
+        for (int round = 0; round < series[i].untimed_calls; ++round) call(*ways[i], &series[i], false);
     }
     int sample = 0;
     take_turns(
@@ -208,6 +208,7 @@ void ExchangeDriver::write(const Point& point, const Column& column, const Serie
     line["exchange"] = {{"pattern", point.pattern},
                         {"link_bytes", link_bytes_},
                         {"neighbours", neighbours_},
+                        {"untimed_calls", series.untimed_calls},
                         {"init_seconds", series.init_seconds},
                         {"free_seconds", series.free_seconds},
                         {"set_up_seconds", series.set_up_seconds}};

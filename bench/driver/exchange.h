@@ -36,6 +36,7 @@ class ExchangeDriver {
   private:
     struct Series : MeasuredSeries {
         std::vector<double> init_seconds, free_seconds, set_up_seconds;
+        int untimed_calls = 0;
     };
 
     void lay_out(const Point& point);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "driver/session.h"
+#include "model/trial.h"
 #include "plan/rma_alltoallv.h"
 
 namespace thalweg::bench {
@@ -12,20 +13,29 @@ namespace {
 
 using AlltoallvInit = decltype(&PMPI_Alltoallv_init);
 
+// On a communicator that has seen no other exchange: what calls are tried with there decides for a thousand.
 class Repeated final : public ExchangeWay {
   public:
     Repeated(const ExchangeGround& ground, bool native) : ground_(ground), native_(native) {}
     bool persistent() const override { return false; }
+    int make() override { return (native_ ? PMPI_Comm_dup : MPI_Comm_dup)(ground_.comm, &comm_); }
+    int free() override { return (native_ ? PMPI_Comm_free : MPI_Comm_free)(&comm_); }
+    // Ours: those before the trial, the trial, and the call that begins with its verdict.
+    int warm_up_calls() const override {
+        return native_ ? ExchangeWay::warm_up_calls()
+                       : static_cast<int>(TrialTurns::calls_before) + 1 + trial_calls + 1;
+    }
     int call() override {
         ExchangeMemory& m = *ground_.memory;
         const auto function = native_ ? PMPI_Alltoallv : MPI_Alltoallv;
         return function(m.in.data(), m.send_bytes.data(), m.send_at.data(), MPI_BYTE, m.out.data(),
-                        m.receive_bytes.data(), m.receive_at.data(), MPI_BYTE, ground_.comm);
+                        m.receive_bytes.data(), m.receive_at.data(), MPI_BYTE, comm_);
     }
 
   private:
     ExchangeGround ground_;
     bool native_;
+    MPI_Comm comm_ = MPI_COMM_NULL;
 };
 
 class Persistent final : public ExchangeWay {

@@ -31,11 +31,13 @@ struct ExchangeGround {
 class ExchangeWay {
   public:
     virtual ~ExchangeWay() = default;
-    // A plan is made, called again and again, and freed; what is not persistent has no plan.
+    // Made, called again and again, and freed; what is not persistent has no plan.
     virtual bool persistent() const { return true; }
     virtual int make() { return MPI_SUCCESS; }
     virtual int call() = 0;
     virtual int free() { return MPI_SUCCESS; }
+    // Calls until one costs what those after it do.
+    virtual int warm_up_calls() const { return 2; }
 
     // Seconds of the last call that went into what a plan does once; negative: this way has no such part.
     double set_up_seconds = -1;

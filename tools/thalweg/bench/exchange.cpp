@@ -13,6 +13,7 @@
 #include "bench/exchange_table.h"
 #include "bench/patterns.h"
 #include "bench/results.h"
+#include "model/trial.h"
 
 namespace thalweg::bench {
 namespace {
@@ -21,6 +22,7 @@ constexpr double large_seconds = 0.05;
 // For predictions and time limits.
 constexpr double launch_seconds = 15, shortest_call_seconds = 8e-3, one_host_bytes_per_s = 1e9;
 constexpr double calls_per_sample = 1.6, slowest_over_predicted = 10;
+constexpr int trial_samples = static_cast<int>(TrialTurns::calls_before) + trial_calls + 2;
 
 // What a library cannot run beside the other columns in one launch; --columns asks for it all the same. Intel
 // MPI 2021.18 crashes where fetches over windows and persistent alltoalls are in one process, whichever came
@@ -126,8 +128,9 @@ bool ExchangeSweep::plan_points(std::vector<PointPlan>& points, double& seconds,
             if (!missing) continue;
             const double call = call_seconds(point.matrix);
             point.samples = call >= large_seconds ? request_.samples_large : request_.samples;
-            seconds += static_cast<double>(columns_.size()) * (call + shortest_call_seconds) *
-                       (calls_per_sample * point.samples + 3);
+            for (const ColumnPlan& column : columns_)
+                seconds += (call + shortest_call_seconds) * (calls_per_sample * point.samples +
+                                                             (column.name == automatic ? trial_samples : 3));
             points.push_back(std::move(point));
         }
     return true;
