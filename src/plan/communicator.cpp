@@ -380,9 +380,11 @@ Plan Communicator::make_plan(Decision decision, std::uint64_t bytes, int root, s
 
 void Communicator::relieve_reserve() {
     plans_.drop_transient();
+    if (!reserve_is_kept()) return;
     if (blocking != nullptr) blocking->drop_idle();
     if (self_driven.state != nullptr) self_driven.state->drop_idle();
     KeptMemory::give_up_idle();
+    reserve_was_relieved();
 }
 
 }  // namespace thalweg

@@ -1,7 +1,6 @@
 #include "plan/ongoing.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <mutex>
 
@@ -17,10 +16,6 @@ namespace {
 
 // Rows are shared by the threads that start and those that complete operations of one communicator.
 constinit std::mutex tally_mutex;
-
-// Bytes of the reserve that others had when all that a lane keeps was given up, queues that have grown and
-// the like: to give up more would not bring them back.
-constinit std::atomic<std::size_t> lent_for_long{0};
 
 }  // namespace
 
@@ -155,14 +150,12 @@ bool Ongoing::repeatable() const {
 void Ongoing::retire(std::unique_ptr<Ongoing> ongoing) {
     if (!ongoing->repeatable() || ongoing->options_.lane->broken()) return;
     const std::shared_ptr<Lane> lane = ongoing->options_.lane;
-    const std::size_t lent = reserve_in_use(), for_long = lent_for_long.load(std::memory_order_relaxed);
-    if (__builtin_expect(lent > for_long, 0)) {
+    if (__builtin_expect(reserve_is_kept(), 0)) {
         ongoing.reset();
         lane->drop_idle();
+        reserve_was_relieved();
+        return;
     }
-    if (__builtin_expect(lent != for_long, 0))
-        lent_for_long.store(reserve_in_use(), std::memory_order_relaxed);
-    if (ongoing == nullptr) return;
     ongoing->options_.lane.reset();
     lane->keep(std::move(ongoing));
 }

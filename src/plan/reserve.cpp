@@ -26,6 +26,7 @@ constinit bool own_is_listed = false;
 constinit Piece* free_pieces = nullptr;
 constinit std::atomic<std::uintptr_t> first_byte{0};  // of what was set aside; 0: not open
 constinit std::atomic<std::size_t> taken{0};
+constinit std::atomic<std::size_t> held_for_long{0};  // of these, by nothing that can be given up
 
 bool within(const void* memory, std::uintptr_t first, std::size_t bytes) {
     return reinterpret_cast<std::uintptr_t>(memory) - first < bytes;
@@ -104,6 +105,14 @@ bool open_reserve() {
 }
 
 std::size_t reserve_in_use() { return taken.load(std::memory_order_relaxed); }
+
+bool reserve_is_kept() {
+    const std::size_t now = reserve_in_use(), for_long = held_for_long.load(std::memory_order_relaxed);
+    if (now < for_long) held_for_long.store(now, std::memory_order_relaxed);
+    return now > for_long;
+}
+
+void reserve_was_relieved() { held_for_long.store(reserve_in_use(), std::memory_order_relaxed); }
 
 }  // namespace thalweg
 

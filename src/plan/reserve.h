@@ -22,4 +22,11 @@ bool open_reserve();
 // Bytes of it that are taken, their book-keeping included. Lock-free.
 std::size_t reserve_in_use();
 
+// Whether more of it is taken than was left when everything that is kept between calls was given up last.
+// Queues that have grown and the like hold some for long: to give up more would not bring it back, and every
+// call would have to make anew what it could have used again. Lock-free.
+bool reserve_is_kept();
+// Everything that is kept has been given up.
+void reserve_was_relieved();
+
 }  // namespace thalweg
