@@ -10,12 +10,11 @@
 #include "base/clock.h"
 #include "engine/agent.h"
 #include "engine/channel.h"
+#include "engine/waiters/timer_slack.h"
 
 namespace thalweg {
 namespace {
 
-// A timer is late by its slack, 50 us unless told otherwise: longer than our shortest sleep.
-constexpr unsigned long slack_ns = 1'000;
 // While another thread holds the helm it polls for us.
 constexpr std::uint64_t contended_ns = 50'000;
 // Between two polls of a transport that cannot wake us.
@@ -71,7 +70,7 @@ void* Agent::enter(void* self) {
 
 void Agent::settle_in() {
     pthread_setname_np(pthread_self(), "thalweg-agent");
-    prctl(PR_SET_TIMERSLACK, slack_ns, 0, 0, 0);
+    prctl(PR_SET_TIMERSLACK, TimerSlack::low_ns, 0, 0, 0);
     bool bound = true;
     if (options_.hardware_thread >= 0) {
         cpu_set_t mask;

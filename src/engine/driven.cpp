@@ -13,6 +13,7 @@
 #include "engine/agent.h"
 #include "engine/execution.h"
 #include "engine/waiters/relax.h"
+#include "engine/waiters/timer_slack.h"
 
 namespace thalweg {
 namespace {
@@ -21,8 +22,9 @@ namespace {
 constexpr int pauses_for_helm = 200;
 // As in wait() of engine.h: idle polls between two calls of drive_host().
 constexpr std::uint64_t polls_per_drive = 16;
-// Before a leader sleeps on a descriptor: about the cost of two sleeps.
-constexpr std::uint64_t spin_ns = 30'000;
+// Before a leader sleeps on a descriptor: about the cost of a sleep. It polls meanwhile, and does not yield
+// (waiters/timed.cpp): what it waits for wakes it.
+constexpr std::uint64_t spin_ns = 5'000;
 // The host MPI is driven at least this often by a thread that blocks.
 constexpr long longest_rest_ns = 1'000'000;
 // Times in a row that a transport cannot be listened to though nothing moves: it is another thread's turn
@@ -177,6 +179,7 @@ void DrivenChannel::lead(Operation& operation, WaitPolicy policy, WaitStatistics
     const bool listens = policy == WaitPolicy::sleep && transport.capabilities().wakeup_descriptor;
     std::uint64_t idle_polls = 0, idle_since_ns = 0;
     std::uint32_t useless = 0, stirs = 0, unarmed = 0;
+    TimerSlack slack;
     waiter.begin();
     Blocked blocked(policy, until_ns != forever_ns);
     while (operation.pending()) {
@@ -205,8 +208,9 @@ void DrivenChannel::lead(Operation& operation, WaitPolicy policy, WaitStatistics
         } else if (idle_since_ns == 0) {
             idle_since_ns = now_ns();
         } else if (now_ns() - idle_since_ns < spin_ns) {
-            sched_yield();
+            relax();
         } else {
+            slack.lower();
             slept = rest(statistics, useless);
             unarmed = slept ? 0 : unarmed + 1;
             if (unarmed > most_unarmed) nap(unarmed_nap_ns);

@@ -5,27 +5,27 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <thread>
 
 #include "base/clock.h"
 #include "engine/group.h"
 #include "engine/waiters/waiter.h"
+#include "engine/yields.h"
 #include "schedule/builder.h"
 
-namespace {
-std::atomic<int> yields{0};
-}  // namespace
+std::atomic<int> thalweg::test::yields{0};
 
 // In the place of the C library's, for all of this program: counts.
 extern "C" int sched_yield() noexcept {
-    ++yields;
+    ++thalweg::test::yields;
     return static_cast<int>(syscall(SYS_sched_yield));
 }
 
 namespace thalweg {
 namespace {
+
+using test::yields;
 
 std::shared_ptr<const Schedule> one_byte(int rank) {
     Builder builder(rank, 2);

@@ -1,10 +1,10 @@
-#include <sys/prctl.h>
 #include <time.h>
 
 #include <algorithm>
 
 #include "base/clock.h"
 #include "engine/waiters/relax.h"
+#include "engine/waiters/timer_slack.h"
 #include "engine/waiters/waiter.h"
 
 namespace thalweg {
@@ -34,8 +34,6 @@ constexpr std::uint64_t sleeps_per_gap = 8;
 constexpr std::uint64_t waited_per_sleep = 4;
 // Moving average of the distance of events: weight 1/4 for the newest.
 constexpr std::uint64_t average_over = 4;
-// The default slack of 50 us would be longer than our shortest sleep.
-constexpr unsigned long slack_ns = 1'000;
 
 class TimedWaiter final : public Waiter {
   public:
@@ -58,7 +56,7 @@ class TimedWaiter final : public Waiter {
             relax();
             return;
         }
-        lower_slack();
+        slack_.lower();
         const std::uint64_t wanted_ns =
             std::max(std::min(gap_ns_, 4 * waited_ns) / sleeps_per_gap, waited_ns / waited_per_sleep);
         const std::uint64_t sleep_ns =
@@ -69,24 +67,12 @@ class TimedWaiter final : public Waiter {
         statistics.slept_seconds += seconds(now_ns() - time_ns);
     }
 
-    void end() override {
-        if (slack_before_ns_ == 0) return;
-        prctl(PR_SET_TIMERSLACK, slack_before_ns_, 0, 0, 0);
-        slack_before_ns_ = 0;
-    }
+    void end() override { slack_.restore(); }
 
   private:
-    // The slack belongs to the thread, hence to the application: ours lasts from the first sleep to end().
-    void lower_slack() {
-        if (slack_before_ns_ != 0) return;
-        const int before_ns = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
-        slack_before_ns_ = before_ns > 0 ? static_cast<unsigned long>(before_ns) : slack_ns;
-        prctl(PR_SET_TIMERSLACK, slack_ns, 0, 0, 0);
-    }
-
     std::uint64_t last_event_ns_ = 0;  // or the beginning of the wait; 0: no idle poll yet
     std::uint64_t gap_ns_ = 0;
-    unsigned long slack_before_ns_ = 0;  // 0: not lowered
+    TimerSlack slack_;
 };
 
 }  // namespace
