@@ -122,18 +122,22 @@ std::vector<Candidate> tuned_candidates(Collective collective, const Problem& pr
 // 8 hosts whose ranks sleep while they wait, the circulant broadcast of 256 KiB was predicted 12 % cheaper
 // than the chain and took 16 % longer. What a full host's memory takes longer than the network does not
 // count: every candidate pays it.
-Candidate cheapest_candidate(Collective collective, const Problem& problem, const Topology& topology,
-                             const Machine& machine) {
+RobustCandidate robust_candidate(Collective collective, const Problem& problem, const Topology& topology,
+                                 const Machine& machine) {
     const std::vector<Candidate> candidates = tuned_candidates(collective, problem, topology, machine);
     const Picoseconds copies = copy_limit(collective, problem.bytes, topology, machine);
     const Picoseconds wire = wire_limit(collective, problem.bytes, topology, machine);
     const Picoseconds paid = copies > wire ? copies - wire : 0;
     const Candidate* best = &candidates.front();
+    const Candidate* cheapest = best;
     for (const Candidate& candidate : candidates) {
         const Picoseconds own = best->predicted - std::min(paid, best->predicted);
         if (candidate.predicted < best->predicted - own / 4) best = &candidate;
+        if (candidate.predicted < cheapest->predicted) cheapest = &candidate;
     }
-    return *best;
+    RobustCandidate taken{*best, std::nullopt};
+    if (cheapest->predicted < best->predicted) taken.cheapest = cheapest->choice;
+    return taken;
 }
 
 std::vector<Candidate> all_candidates(Collective collective, const Problem& problem, const Topology& topology,

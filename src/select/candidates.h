@@ -8,11 +8,17 @@
 
 namespace thalweg {
 
+// A candidate, and the cheapest by predict() where that is another one, which is less robust.
+struct RobustCandidate {
+    Candidate candidate;
+    std::optional<Choice> cheapest;
+};
+
 // The cheapest by predict(), or a more robust one within a quarter of it, among the pipelines that reach the
 // wire's rate between hosts, each combined with several ways inside a host where hosts have more than one
 // rank. Ports are those of the machine. Pre: two hosts or more; a byte or more, except for a barrier.
-Candidate cheapest_candidate(Collective collective, const Problem& problem, const Topology& topology,
-                             const Machine& machine);
+RobustCandidate robust_candidate(Collective collective, const Problem& problem, const Topology& topology,
+                                 const Machine& machine);
 
 // Those, every algorithm in its standard form, and `also`: each once, cheapest prediction first, refused ones
 // last. Schedules are played where the group sends few messages.

@@ -12,6 +12,7 @@ namespace thalweg {
 namespace {
 
 constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
+constexpr std::string_view by_model = "cost model: ";  // so begins the reason of its decisions
 
 // Where no table speaks, smaller messages are the native library's: they are bound by its latency, which no
 // schedule of ours can undercut. Overlapped ones hide their latency, as long as they are worth waking
@@ -104,8 +105,9 @@ struct Selector::Impl {
         if (topology.nodes() <= 1) return {std::nullopt, "one host"};
         if (topology.size() == 2 && !selection.overlapped) return {std::nullopt, "two ranks"};
         if (bytes < small()) return {std::nullopt, "small message"};
-        Candidate best = cheapest_candidate(collective, problem(rounded(bytes)), topology, selection.machine);
-        return {best.choice, "cost model: " + time_text(best.predicted)};
+        const Candidate best =
+            robust_candidate(collective, problem(rounded(bytes)), topology, selection.machine).candidate;
+        return {best.choice, std::string(by_model) + time_text(best.predicted)};
     }
 
     // The steps of decide(), each with a number of its own; rows and rounded sizes likewise.
@@ -192,6 +194,11 @@ Explanation explain(Collective collective, std::uint64_t bytes, const Topology& 
     explanation.decision = decide(collective, bytes, topology, selection);
     Problem problem;
     problem.size = topology.size();
+    if (std::string& reason = explanation.decision.reason; reason.starts_with(by_model)) {
+        problem.bytes = rounded(bytes);
+        if (const auto cheapest = robust_candidate(collective, problem, topology, selection.machine).cheapest)
+            reason += ", which stands a late rank better than the cheapest predicted, " + to_text(*cheapest);
+    }
     problem.bytes = bytes;
     explanation.limit = wire_limit(collective, bytes, topology, selection.machine);
     explanation.candidates =

@@ -74,6 +74,40 @@ TEST(Decide, PipelinesWithinTheTargetsOnTheLabs) {
     }
 }
 
+TEST(Decide, AReasonNamesWhatIsCheaperAndStandsALateRankWorse) {
+    const Selection fast{Machine::from_options(2, 12e9), "mpich", {}, {}};  // no table speaks
+    const std::string_view words = ", which stands a late rank better than the cheapest predicted, ";
+    int robust = 0, cheapest = 0;
+    for (const char* hosts : {"node:8 core:1", "node:32 core:2"})
+        for (const std::uint64_t bytes : {64u << 10, 4u << 20}) {
+            const Explanation explanation = explain(Collective::bcast, bytes, topology_of(hosts), fast);
+            ASSERT_TRUE(explanation.decision.choice) << hosts << " " << bytes;
+            const std::string& reason = explanation.decision.reason;
+            const auto told = reason.find(words);
+            if (told == std::string::npos) {
+                ++cheapest;
+                continue;
+            }
+            ++robust;
+            Picoseconds own = 0, named = 0;
+            for (const Candidate& candidate : explanation.candidates) {
+                if (candidate.chosen) own = candidate.predicted;
+                if (to_text(candidate.choice) == reason.substr(told + words.size()))
+                    named = candidate.predicted;
+            }
+            EXPECT_GT(named, 0u) << reason;
+            EXPECT_LT(named, own) << reason;
+        }
+    EXPECT_GT(robust, 0);
+    EXPECT_GT(cheapest, 0);
+    // A demand is no decision of the model.
+    Selection asked = fast;
+    asked.forced = decide(Collective::bcast, 4 << 20, topology_of("node:8 core:1"), fast).choice;
+    ASSERT_TRUE(asked.forced);
+    EXPECT_EQ(explain(Collective::bcast, 4 << 20, topology_of("node:8 core:1"), asked).decision.reason,
+              "asked for");
+}
+
 TEST(Decide, ChunksFollowLatencyTimesRate) {
     const auto chunk = [](double latency_us, double rate) {
         Selection selection{Machine::from_options(latency_us, rate), "", {}, {}};
