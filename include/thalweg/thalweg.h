@@ -49,6 +49,9 @@ typedef struct thalweg_last_call {
     uint64_t bytes;      /* size of the collective by its definition in the standard */
     char algorithm[128]; /* "chain:chunk_bytes=64K", or empty when declined */
     char reason[128];    /* why it was chosen or declined, one short phrase */
+    char transport[16];  /* what carried it: "mpi", "ucx", "shm", "shm and ucx", "windows"; or empty */
+    char waits[8];       /* how a thread waits for it: "spin", "naps" between polls, "sleep" until something
+                            arrives; or empty when declined */
 } thalweg_last_call;
 
 /* Fills `call`. Returns THALWEG_OK; THALWEG_NOT_FOUND: the calling thread has made no such call;

@@ -60,6 +60,8 @@ int thalweg_get_last_call(thalweg_last_call* call) {
     if (last.accelerated) {
         std::memcpy(call->algorithm, last.algorithm, sizeof call->algorithm);
         std::memcpy(call->reason, last.chosen_because, sizeof call->reason);
+        std::snprintf(call->transport, sizeof call->transport, "%s", last.transport);
+        std::snprintf(call->waits, sizeof call->waits, "%s", last.waits);
     } else {
         std::snprintf(call->reason, sizeof call->reason, "%s", text_of(last.reason));
     }

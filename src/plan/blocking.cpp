@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "algorithms/most_steps.h"
+#include "engine/channel.h"
 #include "plan/datatype.h"
 #include "plan/declining.h"
 #include "plan/failure.h"
@@ -169,7 +170,8 @@ bool run_blocking(World& world, const CollectiveCall& call, int& error) {
         error = raise(call.comm, what(call.kind), status, MPI_SUCCESS);
         return true;
     }
-    note_accelerated(to_text(*decision->choice), decision->reason, shape.bytes);
+    note_accelerated(to_text(*decision->choice), decision->reason, shape.bytes,
+                     lane->driven().channel()->transport().capabilities(), state.policy());
     ongoing->run();
     error = ongoing->finish();
     if (__builtin_expect(reserve_in_use() != 0, 0)) {

@@ -13,6 +13,7 @@
 #include "plan/pieces.h"
 #include "plan/reserve.h"
 #include "transport/mpi/host.h"
+#include "transport/mpi/mpi_transport.h"
 
 namespace thalweg {
 
@@ -81,7 +82,8 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
     if (payload.refused_by_native()) return decline(Reason::invalid);
     if (!failed(status)) status = payload.prepare(state->memory().staging);
     if (!failed(status)) {
-        note_accelerated(plan->algorithm, plan->reason, bytes);
+        note_accelerated(plan->algorithm, plan->reason, bytes, state->mpi_transport()->capabilities(),
+                         state->policy());
         ++plan->tally->calls;
         plan->tally->bytes += bytes;
         plan->tally->staged_calls += payload.direct() == nullptr;

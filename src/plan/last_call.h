@@ -15,6 +15,8 @@ struct LastCall {
     std::uint64_t bytes = 0;
     char algorithm[128] = "";  // when accelerated
     char chosen_because[128] = "";
+    const char* transport = "";  // likewise, static storage: what carried it, and how a thread waits for it
+    const char* waits = "";
 };
 
 // Initial-exec: a preloaded object's thread-local storage is in place from the start, and reading it is no
@@ -29,7 +31,8 @@ inline void note_declined(Reason reason, std::uint64_t bytes) {
     last_call.bytes = bytes;
 }
 
-// A call that ran `algorithm`; longer texts are cut.
-void note_accelerated(std::string_view algorithm, std::string_view chosen_because, std::uint64_t bytes);
+// A call that ran `algorithm` over `transport`; longer texts are cut.
+void note_accelerated(std::string_view algorithm, std::string_view chosen_because, std::uint64_t bytes,
+                      const Capabilities& transport, WaitPolicy policy);
 
 }  // namespace thalweg

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "base/clock.h"
+#include "engine/channel.h"
 #include "plan/attendance.h"
 #include "plan/blocking_exchange.h"
 #include "plan/bypass.h"
@@ -120,6 +121,8 @@ std::optional<RmaOptions> windows_for(const World& world, const CollectiveCall& 
     return rma_options(world.windows_wanted());
 }
 
+const Capabilities& carrier_of(Lane& lane) { return lane.driven().channel()->transport().capabilities(); }
+
 // Null, on all ranks: windows cannot be used for it.
 std::unique_ptr<Ongoing> offer_windows(const CollectiveCall& call, const CallShape& shape,
                                        Communicator& communicator, World& world, const RmaOptions& options,
@@ -129,8 +132,9 @@ std::unique_ptr<Ongoing> offer_windows(const CollectiveCall& call, const CallSha
     const std::string name(name_of(options.way));
     const auto account = open_account(nullptr, communicator, call, name, 0, began_ns);
     account->set_shortcoming(shortcoming_of(options.way));
-    ongoing->options().account = account;
-    note_accelerated(name, "asked for", shape.bytes);
+    Ongoing::Options& kept = ongoing->options();
+    kept.account = account;
+    note_accelerated(name, "asked for", shape.bytes, carrier_of(*kept.lane), kept.policy);
     return ongoing;
 }
 
@@ -282,7 +286,8 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     std::shared_ptr<const ExchangeKey> kept_as;
     if (const ExchangeView view{call, shape, *decision.choice, state.generation()}; view.repeatable()) {
         if (std::unique_ptr<Ongoing> kept = take_kept(lane, view)) {
-            note_accelerated(to_text(*decision.choice), decision.reason, shape.bytes);
+            note_accelerated(to_text(*decision.choice), decision.reason, shape.bytes,
+                             carrier_of(*plan_or_lane), state.policy());
             if (!call.blocking) kept->start();
             return kept;
         }
@@ -305,7 +310,8 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         ongoing->options().account = open_account(&state, communicator, call, to_text(*decision.choice),
                                                   shape.decided_bytes, began_ns);
     ongoing->options().kept_as = std::move(kept_as);
-    note_accelerated(to_text(*decision.choice), decision.reason, shape.bytes);
+    note_accelerated(to_text(*decision.choice), decision.reason, shape.bytes, carrier_of(*plan_or_lane),
+                     state.policy());
     if (!call.persistent && !call.blocking) ongoing->start();
     return ongoing;
 }

@@ -43,7 +43,7 @@ class Composite final : public Transport {
     explicit Composite(CompositeParts parts) : parts_(std::move(parts)) {
         const Capabilities& inside = parts_.inside->capabilities();
         const Capabilities& between = parts_.between->capabilities();
-        capabilities_.name = "composite";
+        capabilities_.name = "shm and ucx";
         capabilities_.max_message_bytes = std::min(inside.max_message_bytes, between.max_message_bytes);
         capabilities_.live_operations = std::min(inside.live_operations, between.live_operations);
         capabilities_.wakeup_descriptor = inside.wakeup_descriptor && between.wakeup_descriptor;

@@ -43,12 +43,20 @@ int main(int argc, char** argv) {
     set_option("THALWEG_BCAST", "linear");
     for (int i = 0; i < 5; ++i) {
         broadcast(most_bytes, i % 2 ? twin : MPI_COMM_WORLD);
-        CHECK(last(THALWEG_OK).accelerated == (check_size > 1), "native: %s", last_reason());
+        const thalweg_last_call call = last(THALWEG_OK);
+        CHECK(call.accelerated == (check_size > 1), "native: %s", last_reason());
+        if (!call.accelerated) continue;
+        CHECK(strcmp(call.transport, "mpi") == 0, "over \"%s\"", call.transport);
+        CHECK(strcmp(call.waits, "spin") == 0 || strcmp(call.waits, "naps") == 0, "waits: \"%s\"",
+              call.waits);
     }
     set_option("THALWEG_BCAST", "native");
     for (int i = 0; i < 3; ++i) {
         broadcast(most_bytes, MPI_COMM_WORLD);
-        CHECK(!last(THALWEG_OK).accelerated, "accelerated although the native library was asked for");
+        const thalweg_last_call call = last(THALWEG_OK);
+        CHECK(!call.accelerated, "accelerated although the native library was asked for");
+        CHECK(call.transport[0] == 0 && call.waits[0] == 0, "over \"%s\", waits: \"%s\"", call.transport,
+              call.waits);
     }
     set_option("THALWEG_BCAST", NULL);
     unseen(MPI_COMM_WORLD);
