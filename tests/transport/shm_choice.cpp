@@ -1,0 +1,185 @@
+// Which protocol carries a message inside a host, as the loads of both ends and what was measured say.
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "transport/shm/choice.h"
+
+namespace thalweg::shm {
+namespace {
+
+constexpr Reach everything{true, true, false};
+constexpr std::uint64_t mega = 1u << 20;
+
+TEST(Choice, WhatDoesNotWorkIsNotTaken) {
+    const CopyRates rates;
+    for (int bits = 0; bits < 8; ++bits) {
+        const Reach reach{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0};
+        for (const Protocol* forced : protocols) {
+            Chooser chooser;
+            const Decision decision = chooser.choose(mega, reach, {}, {}, rates, forced);
+            EXPECT_TRUE(decision.protocol->usable(reach));
+            if (forced->usable(reach)) {
+                EXPECT_EQ(decision.protocol, forced);
+            }
+            EXPECT_LE(decision.receivers_share, mega);
+        }
+    }
+    Chooser chooser;
+    EXPECT_EQ(chooser.choose(mega, {}, {}, {}, rates, nullptr).protocol, &eager);
+}
+
+TEST(Choice, BothCopyWhenBothAreFreeAndTheShareFollowsTheLoad) {
+    const CopyRates rates;
+    Chooser idle;
+    const Decision even = idle.choose(8 * mega, everything, {}, {}, rates, nullptr);
+    EXPECT_EQ(even.protocol, &coop);
+    EXPECT_EQ(even.receivers_share, 4 * mega);
+    Chooser loaded;
+    const Decision uneven = loaded.choose(8 * mega, everything, {2 * mega, 0}, {}, rates, nullptr);
+    EXPECT_EQ(uneven.protocol, &coop);
+    EXPECT_EQ(uneven.receivers_share, 3 * mega);
+}
+
+TEST(Choice, TheSideWithLessToDoCopies) {
+    const CopyRates rates;
+    Chooser receiver, sender;
+    EXPECT_EQ(receiver.choose(mega, everything, {}, {64 * mega, 0}, rates, nullptr).protocol, &cma_get);
+    EXPECT_EQ(sender.choose(mega, everything, {64 * mega, 0}, {}, rates, nullptr).protocol, &cma_put);
+}
+
+TEST(Choice, BehindTheWireOneSideCopies) {
+    const CopyRates rates;
+    Chooser chooser;
+    EXPECT_EQ(chooser.choose(8 * mega, everything, {}, {}, rates, nullptr).protocol, &coop);
+    const Load busy{0, 1'000'000'000};
+    // Decided again after a few messages, and back when the wire is free.
+    const Protocol* now = &coop;
+    int messages = 0;
+    while (now == &coop && ++messages < 20)
+        now = chooser.choose(8 * mega, everything, busy, {}, rates, nullptr).protocol;
+    EXPECT_EQ(now, &cma_get);
+    EXPECT_LE(messages, static_cast<int>(Chooser::settle));
+    messages = 0;
+    while (now != &coop && ++messages < 20)
+        now = chooser.choose(8 * mega, everything, {}, {}, rates, nullptr).protocol;
+    EXPECT_EQ(now, &coop);
+    EXPECT_EQ(chooser.account(Chooser::class_of(8 * mega)).switches, 2u);
+}
+
+TEST(Choice, SmallDifferencesDoNotMakeItFlap) {
+    const CopyRates rates;
+    Chooser chooser;
+    // One side has a little more to do than the other, now this, now that.
+    for (int i = 0; i < 1000; ++i) {
+        const Load more{mega / 20, 0};
+        chooser.choose(100 * 1024, everything, i % 2 ? more : Load{}, i % 2 ? Load{} : more, rates, nullptr);
+    }
+    EXPECT_LE(chooser.account(Chooser::class_of(100 * 1024)).switches, 1u);
+}
+
+// Messages of 8 MiB of which a protocol's take so many times what is expected of it. How many it carried.
+std::array<int, protocols.size()> carry(Chooser& chooser, const CopyRates& rates, int messages,
+                                        const std::array<double, protocols.size()>& slower) {
+    std::array<int, protocols.size()> counts{};
+    for (int i = 0; i < messages; ++i) {
+        const Decision decision = chooser.choose(8 * mega, everything, {}, {}, rates, nullptr);
+        const std::uint32_t number = number_of(*decision.protocol);
+        ++counts[number];
+        chooser.measured(8 * mega, *decision.protocol, decision.expected_s,
+                         decision.expected_s * slower[number]);
+    }
+    return counts;
+}
+
+TEST(Choice, WhatTurnsOutSlowIsLeftAndTriedAgainMuchLater) {
+    const CopyRates rates;
+    Chooser chooser;
+    std::array<double, protocols.size()> slower{1, 1, 1, 1, 1};
+    slower[number_of(coop)] = 5;
+    EXPECT_LE(carry(chooser, rates, 100, slower)[number_of(coop)], 10);
+    EXPECT_EQ(chooser.account(Chooser::class_of(8 * mega)).switches, 1u);
+    const int again = carry(chooser, rates, 1000, slower)[number_of(coop)];
+    EXPECT_GE(again, 1);
+    EXPECT_LE(again, 10);
+    // It has become fast: what was tried now and then shows it.
+    slower.fill(1);
+    EXPECT_GT(carry(chooser, rates, 4000, slower)[number_of(coop)], 2000);
+}
+
+// Nothing is taken for slow because it was never used; and what that costs gets less and less.
+TEST(Choice, WhatIsNotInUseIsTriedNowAndThen) {
+    const CopyRates rates;
+    Chooser chooser, fixed(false);
+    std::array<double, protocols.size()> slower{1, 1, 1, 1, 1};
+    const auto first = carry(chooser, rates, 100, slower), later = carry(chooser, rates, 10'000, slower);
+    for (const Protocol* protocol : {&eager, &cma_get, &cma_put}) {
+        EXPECT_GE(first[number_of(*protocol)], 1) << protocol->name;
+        EXPECT_GE(later[number_of(*protocol)], 10) << protocol->name;
+    }
+    EXPECT_LE(10'000 - later[number_of(coop)], 100);
+    EXPECT_EQ(chooser.account(Chooser::class_of(8 * mega)).switches, 0u);
+    EXPECT_EQ(carry(fixed, rates, 1000, slower)[number_of(coop)], 1000);
+}
+
+TEST(Choice, WhatIsFoundToBeFasterIsTaken) {
+    const CopyRates rates;
+    Chooser chooser;
+    std::array<double, protocols.size()> slower{1, 1, 1, 1, 1};
+    slower[number_of(eager)] = 0.2;
+    slower[number_of(coop)] = slower[number_of(cma_get)] = slower[number_of(cma_put)] = 2;
+    carry(chooser, rates, 60, slower);
+    EXPECT_GT(carry(chooser, rates, 100, slower)[number_of(eager)], 90);
+}
+
+// Two cores for many processes: both sides' work counts, and not who of them is free.
+TEST(Choice, WhereCoresAreScarceTheLeastWorkIsTaken) {
+    const double second = 1;
+    CopyRates rates;
+    for (const auto& [protocol, bytes_per_s] : {std::pair{&cma_get, 1e9}, {&cma_put, 1e9}, {&coop, 0.9e9}})
+        for (int i = 0; i < 100; ++i)
+            rates.measured(*protocol, Chooser::class_of(8 * mega),
+                           static_cast<std::size_t>(bytes_per_s * second), second, second);
+    Chooser free;
+    EXPECT_EQ(rates.scarcity(), 0);
+    EXPECT_EQ(free.choose(8 * mega, everything, {}, {}, rates, nullptr).protocol, &coop);
+    // They have a core for a tenth of the time that they take: what each copy costs is the same as before.
+    for (int i = 0; i < 100; ++i)
+        rates.measured(eager, Chooser::class_of(8 * mega), std::size_t{1'400'000'000}, 10 * second, second);
+    EXPECT_NEAR(rates.scarcity(), 0.9, 0.01);
+    EXPECT_NEAR(rates.bytes_per_s(cma_get, Chooser::class_of(mega)), 1e9, 1e6);
+    Chooser crowded;
+    EXPECT_EQ(crowded.choose(8 * mega, everything, {}, {}, rates, nullptr).protocol, &eager);
+}
+
+// In the midst of what was chosen something else is asked for: afterwards the choice goes on where it was,
+// and what the other way took is not held against anybody.
+TEST(Choice, WhatIsAskedForTeachesNothing) {
+    const CopyRates rates;
+    Chooser undisturbed, disturbed;
+    const Load busy{16 * mega, 0};
+    for (int i = 0; i < 100; ++i) {
+        const Load mine = i % 20 < 10 ? Load{} : busy;
+        if (i % 3 == 0)
+            for (const Protocol* asked : protocols) {
+                if (!asked->usable(everything)) continue;
+                const Decision decision = disturbed.choose(8 * mega, everything, {}, busy, rates, asked);
+                EXPECT_EQ(decision.protocol, asked);
+                EXPECT_EQ(disturbed.account(Chooser::class_of(8 * mega)).because, Because::asked_for);
+                disturbed.measured(8 * mega, *asked, decision.expected_s, 10);
+            }
+        const Decision wanted = undisturbed.choose(8 * mega, everything, mine, {}, rates, nullptr);
+        const Decision got = disturbed.choose(8 * mega, everything, mine, {}, rates, nullptr);
+        ASSERT_EQ(got.protocol, wanted.protocol) << i;
+        EXPECT_EQ(got.receivers_share, wanted.receivers_share);
+        undisturbed.measured(8 * mega, *wanted.protocol, wanted.expected_s, 2 * wanted.expected_s);
+        disturbed.measured(8 * mega, *got.protocol, got.expected_s, 2 * got.expected_s);
+    }
+    const auto& account = disturbed.account(Chooser::class_of(8 * mega));
+    EXPECT_GT(account.switches, 0u);
+    EXPECT_EQ(account.switches, undisturbed.account(Chooser::class_of(8 * mega)).switches);
+    EXPECT_NE(account.because, Because::asked_for);
+}
+
+}  // namespace
+}  // namespace thalweg::shm
