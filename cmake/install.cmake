@@ -7,6 +7,8 @@
 include(CMakePackageConfigHelpers)
 
 install(FILES include/thalweg/thalweg.h DESTINATION include/thalweg)
+# What `thalweg bench plot` draws with.
+install(FILES bench/plot.py DESTINATION share/thalweg/bench)
 install(FILES README.md LICENSE CHANGELOG.md DESTINATION share/doc/thalweg)
 
 configure_file(cmake/thalweg.pc.in ${PROJECT_BINARY_DIR}/thalweg.pc @ONLY)

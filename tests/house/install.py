@@ -1,5 +1,6 @@
 """Installs the build tree into an empty folder, moves it elsewhere, and lets a small program use it through CMake
-and through pkg-config: it must build, run without Thalweg, and find the installed object when that is preloaded.
+and through pkg-config: it must build, run without Thalweg, and find the installed object when that is preloaded. The
+installed command must draw.
 
     install.py SOURCE_ROOT BUILD_ROOT CMAKE CC NINJA
 """
@@ -34,6 +35,17 @@ def with_pkg_config(cc, source, prefix, folder):
     return folder / "consumer"
 
 
+def draws(prefix, source, picture):
+    """The script that `bench plot` draws with is installed, and the command finds it beside itself."""
+    script = prefix / "share/thalweg/bench/plot.py"
+    assert script.read_text() == (source / "bench/plot.py").read_text(), f"{script} is not bench/plot.py"
+    # Python and matplotlib are the system's there; here, those of the project.
+    environment = dict(os.environ, PATH=f"{source / '.venv/bin'}:{os.environ['PATH']}")
+    run(prefix / "bin/thalweg", "bench", "plot", "--out", picture, source / "bench/results/small-mpich.jsonl",
+        source / "bench/results/onehost-mpich.jsonl", env=environment)
+    assert picture.read_bytes().startswith(b"\x89PNG"), "no picture"
+
+
 def main(source, build, cmake, cc, ninja):
     header = (source / "include/thalweg/thalweg.h").read_text()
     version = ".".join(re.search(rf"#define THALWEG_VERSION_{part} (\d+)", header).group(1)
@@ -63,6 +75,7 @@ def main(source, build, cmake, cc, ninja):
                 assert found == version, f"{name} says {found}, the header {version}"
         if (prefix / "bin/thalweg").exists():
             assert version in run(prefix / "bin/thalweg", "--version")
+            draws(prefix, source, folder / "drawn.png")
         print(f"version {version}: {len(programs)} consumers, {len(installed)} preload objects")
 
 

@@ -1,0 +1,88 @@
+"""`thalweg bench plot` draws what result files hold: a picture with the columns, the limit, and what was measured where in
+its title; and says in one sentence why it draws nothing.
+
+    plot.py THALWEG SOURCE_ROOT
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+thalweg, root = sys.argv[1], pathlib.Path(sys.argv[2])
+if not (root / ".venv/bin/python").exists():
+    print("skipped: .venv has no Python")
+    sys.exit(77)
+
+
+def expect(condition, *what):
+    if not condition:
+        sys.exit("FAILED: " + " ".join(str(each) for each in what))
+
+
+def plot(out, *files):
+    ended = subprocess.run([thalweg, "bench", "plot", "--out", str(out), *map(str, files)], capture_output=True,
+                           text=True, timeout=200)
+    ended.about = f"{files}: exit status {ended.returncode}\n{ended.stdout}{ended.stderr}"
+    return ended
+
+
+def row(column, size, seconds, **more):
+    settings = {"THALWEG_LAB_RATE_BYTES_PER_S": "1.2e7", "THALWEG_LAB_BURST_BYTES": "16384", "THALWEG_LAB_LATENCY_S": "1e-6"}
+    return {"context": {"mpi_name": "mpich", "shape": "4x2", "rate": "100mbit", "hosts": 4, "ranks": 8,
+                        "settings": settings},
+            "collective": "bcast", "column": column, "phase": "decide", "launch": 1, "bytes": size, "seconds": seconds,
+            "back_to_back_seconds": [], "wrong_words": 0, "late_samples": 0, "algorithm": "", "reason": "",
+            "tx_bytes": -1, "tx_packets": -1, **more}
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(each) + "\n" for each in rows))
+    return path
+
+
+def texts(path):
+    """What is written in an SVG: its texts are outlines, and each stands in a comment before them."""
+    return path.read_text(encoding="utf-8")
+
+
+with tempfile.TemporaryDirectory(prefix="tw") as name:
+    folder = pathlib.Path(name)
+    rows = [row(column, size, [slower * size * 1e-7] * 3) for size in (1 << 16, 1 << 20)
+            for column, slower in (("native", 3), ("native scatter_ring", 2), ("thalweg", 1), ("thalweg binomial", 2))]
+    rows.append({**row("native binomial", 1 << 20, []), "stopped": "left out: 3x at 4 MiB"})
+    broadcasts = write(folder / "bcast.jsonl", rows)
+
+    ended = plot(folder / "bcast.png", broadcasts)
+    expect(ended.returncode == 0 and str(folder / "bcast.png") in ended.stdout, ended.about)
+    picture = (folder / "bcast.png").read_bytes()
+    wide, high = (int.from_bytes(picture[at:at + 4], "big") for at in (16, 20))
+    expect(picture[:8] == b"\x89PNG\r\n\x1a\n" and wide > 400 and high > 300, "no picture:", picture[:24])
+
+    # The same as a drawing, whose words can be read; and files of the other kinds.
+    results = root / "bench/results"
+    for files, words in (
+            ([broadcasts], ["thalweg", "native default", "line-rate limit", "time / limit", "1 MiB",
+                            "MPICH, 4 hosts x 2 ranks, 100 Mbit/s"]),
+            ([results / "overlap-mpich-2x1.jsonl"], ["thalweg", "sockets", "native MPI_Test", "hidden (OSU), %",
+                                                     "MPI_Iallgather, MPICH, 2 hosts x 1 rank, 100 Mbit/s"]),
+            ([results / "alltoallv-mpich-4x1.jsonl"], ["thalweg init", "rma_fence", "pays at once (1.1)",
+                                                       "MPICH, 4 hosts x 1 rank, 100 Mbit/s, dense"]),
+            ([results / "halo-mpich-4x1.jsonl"], ["native", "isend", "thalweg init", "the largest limit",
+                                                  "MPICH, 4 hosts x 1 rank, 100 Mbit/s"])):
+        out = folder / "drawn.svg"
+        ended = plot(out, *files)
+        expect(ended.returncode == 0, ended.about)
+        drawn = texts(out)
+        for word in words:
+            expect(f"<!-- {word} -->" in drawn, files, "has no", word)
+
+    empty, short = write(folder / "empty.jsonl", []), write(folder / "small.jsonl", [row("native", 8, [1e-6], phase="small")])
+    for files, why in (([empty], f"no results in {empty}"), ([short], "the files hold no rows to draw"),
+                       ([folder / "none.jsonl"], "none.jsonl does not exist"),
+                       ([broadcasts, results / "halo-mpich-4x1.jsonl"], "draw files of")):
+        out = folder / "nothing.png"
+        ended = plot(out, *files)
+        expect(ended.returncode != 0 and not out.exists(), ended.about)
+        expect(ended.stderr.count("\n") == 1 and why in ended.stderr, "not one sentence:", ended.about)
+print("pictures have their columns, limits and titles")

@@ -1,0 +1,125 @@
+#include "bench/show.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <string_view>
+
+#include "bench/apps_table.h"
+#include "bench/document.h"
+#include "bench/exchange_table.h"
+#include "bench/halo_overlap.h"
+#include "bench/halo_pairs.h"
+#include "bench/halo_table.h"
+#include "bench/overlap_table.h"
+#include "bench/results.h"
+#include "bench/rings.h"
+#include "bench/small.h"
+#include "bench/table.h"
+#include "bench/waiters.h"
+
+namespace thalweg::bench {
+namespace {
+
+// The rows of files that were named, so that they must be there. False, and said why, where one cannot be
+// read.
+bool read_named(const std::vector<std::string>& files, std::vector<Row>& rows) {
+    std::string why;
+    for (const std::string& file : files)
+        if (!std::filesystem::exists(file)) why = file + " does not exist";
+    if (why.empty() && read_rows(files, rows, why) && rows.empty()) why = "no results in " + files.front();
+    if (!why.empty()) fmt::print(stderr, "thalweg bench: {}\n", why);
+    return why.empty();
+}
+
+}  // namespace
+
+int show_table(const std::vector<std::string>& files, bool markdown, bool columns) {
+    std::vector<Row> rows;
+    if (!read_named(files, rows)) return 2;
+    if (columns) fmt::print("{}\n", format_columns(rows));
+    const auto hidden = summarize_overlap(rows);
+    std::string others = format_small(rows, markdown) + format_waiters(rows, markdown);
+    if (!hidden.empty())
+        others += format_hidden(hidden, markdown) + "\n" + format_cost(hidden, markdown) + "\n" +
+                  format_targets(judge(hidden), markdown);
+    others += format_rings(rows, markdown) + format_windows(compare_windows(rows), markdown);
+    others += format_exchange(summarize_exchange(rows), markdown);
+    const auto halos = summarize_halo(rows);
+    if (!halos.empty())
+        others += format_halo_points(halos, markdown) + "\n" + format_halo(halos, markdown) + "\n" +
+                  format_halo_judgements(judge_halo(halos), markdown);
+    others += format_pairs(compare_pairs(rows), markdown);
+    others += format_halo_hidden(summarize_halo_hidden(rows), markdown);
+    const auto apps = summarize_apps(rows);
+    if (!apps.empty())
+        others += format_app_figures(apps, markdown) + "\n" + format_app_versions(apps, markdown);
+    const auto lines = summarize(rows);
+    fmt::print("{}", others);
+    if (!others.empty() && lines.empty()) return 0;
+    std::string_view collective;  // each has a table of its own
+    for (std::size_t begin = 0, end = 0; begin < lines.size(); begin = end) {
+        while (end < lines.size() && lines[end].collective == lines[begin].collective) ++end;
+        if (!collective.empty()) fmt::print("\n");
+        collective = lines[begin].collective;
+        if (collective != "bcast") fmt::print("{}\n\n", collective);
+        fmt::print("{}", format_table({lines.begin() + static_cast<std::ptrdiff_t>(begin),
+                                       lines.begin() + static_cast<std::ptrdiff_t>(end)},
+                                      markdown));
+    }
+    std::vector<double> gains;
+    int undecided = 0, slower = 0;
+    for (const auto& line : lines) {
+        if (line.against_default.value > 0) gains.push_back(1 / line.against_default.value);
+        undecided += line.decision == Verdict::undecided;
+        slower += line.decision == Verdict::slower;
+    }
+    fmt::print(
+        "\n{} points, geometric mean of native default / Thalweg {:.2f}, {} slower than the best native, "
+        "{} undecided\n",
+        lines.size(), geometric_mean(gains), slower, undecided);
+    return 0;
+}
+
+int write_document(const std::vector<std::string>& files, const std::string& page) {
+    std::vector<Row> rows;
+    if (!read_named(files, rows)) return 2;
+    const std::string text = document(rows);
+    std::FILE* file = page == "-" ? stdout : std::fopen(page.c_str(), "w");
+    if (file == nullptr) {
+        fmt::print(stderr, "thalweg bench: {} cannot be written\n", page);
+        return 1;
+    }
+    std::fputs(text.c_str(), file);
+    return file == stdout || std::fclose(file) == 0 ? 0 : 1;
+}
+
+// By a Python script with matplotlib: a well-kept library, and not on anybody's hot path.
+int draw(const std::vector<std::string>& files, const std::string& out) {
+    namespace fs = std::filesystem;
+    std::vector<Row> rows;
+    if (!read_named(files, rows)) return 2;
+    const fs::path binary = fs::read_symlink("/proc/self/exe").parent_path();
+    fs::path script, python = "python3";
+    for (const fs::path& root : {binary / "../..", binary / "../share/thalweg"}) {
+        if (fs::exists(root / "bench/plot.py")) script = fs::canonical(root / "bench/plot.py");
+        if (fs::exists(root / ".venv/bin/python")) python = fs::canonical(root) / ".venv/bin/python";
+    }
+    if (script.empty()) {
+        fmt::print(stderr, "thalweg bench: the plotting script bench/plot.py is not installed\n");
+        return 1;
+    }
+    std::vector<std::string> words{python.string(), script.string(), "--out", out};
+    words.insert(words.end(), files.begin(), files.end());
+    std::vector<char*> arguments;
+    for (auto& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    execvp(arguments[0], arguments.data());
+    fmt::print(stderr, "thalweg bench: {} cannot be started; install Python 3 with matplotlib\n",
+               python.string());
+    return 1;
+}
+
+}  // namespace thalweg::bench
