@@ -146,12 +146,7 @@ void ExchangeDriver::measure_plan(std::size_t index, Series& series) {
     const auto way = make_exchange_way(config_.columns[index].variant, grounds_[index], why);
     session_.meet();
     series.init_seconds.push_back(session_.time([&way] { return way->make(); }).seconds);
-    thalweg_last_call last;
-    if (is_ours(config_.columns[index]) && session_.ours.last_call != nullptr &&
-        session_.ours.last_call(&last) != THALWEG_NOT_FOUND) {
-        series.algorithm = last.accelerated != 0 ? last.algorithm : "";
-        series.reason = last.reason;
-    }
+    if (is_ours(config_.columns[index])) session_.ours.tell(series.ran);
     call(*way, &series, false);
     series.free_seconds.push_back(session_.time([&way] { return way->free(); }).seconds);
 }

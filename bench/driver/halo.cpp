@@ -77,11 +77,7 @@ bool HaloDriver::choose(const Column& column, Series& series, bool& changed) {
 }
 
 void HaloDriver::remember(const Column& column, Series& series) const {
-    thalweg_last_call last;
-    if (column.native || session_.ours.last_call == nullptr) return;
-    if (session_.ours.last_call(&last) == THALWEG_NOT_FOUND) return;
-    series.algorithm = last.accelerated != 0 ? last.algorithm : "";
-    series.reason = last.reason;
+    if (!column.native) session_.ours.tell(series.ran);
 }
 
 // What all ranks together copy from memory to memory while all of them do nothing else, `bytes` each time:

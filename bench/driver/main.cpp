@@ -27,6 +27,7 @@
 #include "driver/nonblocking.h"
 #include "driver/ours.h"
 #include "driver/overlap.h"
+#include "driver/series.h"
 #include "driver/session.h"
 #include "driver/small.h"
 
@@ -43,7 +44,7 @@ struct Series {
     std::uint64_t sent_by_all = 0;  // bytes that all hosts together sent
     long counted_calls = 0;
     std::uint64_t wrong_words = 0, late_samples = 0;
-    std::string algorithm, reason;
+    Ran ran;
     std::string stopped;  // why it dropped out of a race
 };
 
@@ -172,13 +173,7 @@ void Driver::measure_point(const Point& point) {
             if (into == nullptr) continue;
             const double seconds = measure(column, comms_[index], point.bytes, 1, into);
             into->seconds.push_back(seconds);
-            if (!column.native && session_.ours.last_call != nullptr) {
-                thalweg_last_call last;
-                if (session_.ours.last_call(&last) != THALWEG_NOT_FOUND) {
-                    into->algorithm = last.algorithm;
-                    into->reason = last.reason;
-                }
-            }
+            if (!column.native) session_.ours.tell(into->ran);
             // Far fewer of these are needed: what differs from single calls differs by much.
             if (point.back_to_back > 0 && sample % back_to_back_every == 0)
                 into->back_to_back.push_back(measure(column, comms_[index], point.bytes, calls, into));
@@ -229,17 +224,13 @@ void Driver::write(const Point& point, const Column& column, const Series& serie
     line["back_to_back_calls"] = point.back_to_back;
     line["wrong_words"] = series.wrong_words;
     line["late_samples"] = series.late_samples;
-    line["algorithm"] = series.algorithm;
-    line["reason"] = series.reason;
+    add_to(line, series.ran);
     if (!series.stopped.empty()) line["stopped"] = series.stopped;
     if (session_.links.present()) {
         const double calls = static_cast<double>(series.counted_calls);
-        line["all_hosts_tx_bytes"] = static_cast<double>(series.sent_by_all) / calls;
-        line["busiest_host_per_call"] = {
-            {"tx_bytes", static_cast<double>(series.busiest.tx_bytes) / calls},
-            {"rx_bytes", static_cast<double>(series.busiest.rx_bytes) / calls},
-            {"tx_packets", static_cast<double>(series.busiest.tx_packets) / calls},
-            {"rx_packets", static_cast<double>(series.busiest.rx_packets) / calls}};
+        line["all_tx_bytes"] = static_cast<double>(series.sent_by_all) / calls;
+        line["tx_bytes"] = static_cast<double>(series.busiest.tx_bytes) / calls;
+        line["tx_packets"] = static_cast<double>(series.busiest.tx_packets) / calls;
     }
     *out_ << line.dump() << std::endl;
 }

@@ -21,6 +21,12 @@ inline std::int64_t now_ns() {
     return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
 }
 
+// What became of a column's last call; of native ones nothing is known, and all is empty.
+struct Ran {
+    std::string algorithm, reason;   // what ran, empty where the call was left to the MPI; why
+    std::string transport, waiting;  // what carried it, and how its threads waited (thalweg.h)
+};
+
 // Our functions, when the preload object is here.
 struct Ours {
     decltype(&thalweg_set_option) set_option = nullptr;
@@ -28,6 +34,12 @@ struct Ours {
     Ours() {
         set_option = reinterpret_cast<decltype(set_option)>(dlsym(RTLD_DEFAULT, "thalweg_set_option"));
         last_call = reinterpret_cast<decltype(last_call)>(dlsym(RTLD_DEFAULT, "thalweg_get_last_call"));
+    }
+    // What became of the calling thread's last call; unchanged where nothing is known of it.
+    void tell(Ran& ran) const {
+        thalweg_last_call last{};
+        if (last_call == nullptr || last_call(&last) == THALWEG_NOT_FOUND) return;
+        ran = {last.algorithm, last.reason, last.transport, last.waits};
     }
 };
 

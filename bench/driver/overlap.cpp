@@ -202,13 +202,7 @@ double OverlapDriver::measure_pure(std::size_t column, OverlapSeries* series) {
     series->last_pure = each;
     series->here.push_back(each[static_cast<std::size_t>(session_.rank)]);
     series->tx_bytes += tx_bytes;
-    const Column& what = config_.columns[column];
-    thalweg_last_call seen;
-    if (!what.native && session_.ours.last_call != nullptr &&
-        session_.ours.last_call(&seen) != THALWEG_NOT_FOUND) {
-        series->algorithm = seen.accelerated != 0 ? seen.algorithm : "";
-        series->reason = seen.reason;
-    }
+    if (!config_.columns[column].native) session_.ours.tell(series->ran);
     return last;
 }
 
@@ -324,8 +318,7 @@ void OverlapDriver::write(const Point& point, const Column& column, const Overla
     line["bytes"] = point.bytes;
     line["column"] = column.name;
     if (session_.links.present() && !series.pure.empty())
-        line["busiest_host_per_call"] = {
-            {"tx_bytes", series.tx_bytes / static_cast<double>(series.pure.size())}, {"tx_packets", -1}};
+        line["tx_bytes"] = series.tx_bytes / static_cast<double>(series.pure.size());
     out_ << line.dump() << std::endl;
 }
 

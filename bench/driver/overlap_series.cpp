@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "driver/series.h"
 #include "driver/session.h"
 
 namespace thalweg::bench {
@@ -35,27 +36,27 @@ nlohmann::json OverlapSeries::to_json(const std::string& compute, double equal_s
                        {"lost", part.lost / samples},      {"softirq_seconds", part.softirq / samples}};
         if (part.crossed > 0) kinds[kind]["crossed_meanwhile"] = part.crossed_in_compute / part.crossed;
     }
-    return {{"seconds", rounded(pure)},
-            {"back_to_back_seconds", nlohmann::json::array()},
-            {"wrong_words", wrong_words},
-            {"late_samples", late_samples},
-            {"algorithm", algorithm},
-            {"reason", reason},
-            {"overlap",
-             {{"compute", compute},
-              {"pure_mean", rounded(pure_mean)},
-              {"total", rounded(own_total)},
-              {"computed", rounded(own_compute)},
-              {"visible", rounded(own_visible)},
-              {"worst_pure", rounded(worst_pure)},
-              {"worst_computed", rounded(worst_compute)},
-              {"worst_total", rounded(worst_total)},
-              {"tests", tests / samples},
-              {"agent_cpu_seconds", agent_cpu / samples},
-              {"agent_wake_ups", agent_wakes / samples},
-              {"other_cpu_seconds", other_cpu / samples},
-              {"other_wake_ups", other_wakes / samples},
-              {"equal", kinds}}}};
+    nlohmann::json row{{"seconds", rounded(pure)},
+                       {"back_to_back_seconds", nlohmann::json::array()},
+                       {"wrong_words", wrong_words},
+                       {"late_samples", late_samples},
+                       {"overlap",
+                        {{"compute", compute},
+                         {"pure_mean", rounded(pure_mean)},
+                         {"total", rounded(own_total)},
+                         {"computed", rounded(own_compute)},
+                         {"visible", rounded(own_visible)},
+                         {"worst_pure", rounded(worst_pure)},
+                         {"worst_computed", rounded(worst_compute)},
+                         {"worst_total", rounded(worst_total)},
+                         {"tests", tests / samples},
+                         {"agent_cpu_seconds", agent_cpu / samples},
+                         {"agent_wake_ups", agent_wakes / samples},
+                         {"other_cpu_seconds", other_cpu / samples},
+                         {"other_wake_ups", other_wakes / samples},
+                         {"equal", kinds}}}};
+    add_to(row, ran);
+    return row;
 }
 
 }  // namespace thalweg::bench

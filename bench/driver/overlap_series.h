@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "driver/ours.h"
+
 namespace thalweg::bench {
 
 // What one rank saw of one call. Only doubles: it travels as such.
@@ -37,7 +39,7 @@ struct OverlapSeries {
     std::vector<double> last_pure;  // by rank
     double agent_cpu = 0, agent_wakes = 0, other_cpu = 0, other_wakes = 0, tests = 0, tx_bytes = 0;
     std::uint64_t wrong_words = 0, late_samples = 0;
-    std::string algorithm, reason;
+    Ran ran;
 
     // Wrong words and late starts of all ranks of one call.
     void note(const std::vector<OverlapCall>& calls);

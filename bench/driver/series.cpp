@@ -7,6 +7,13 @@
 
 namespace thalweg::bench {
 
+void add_to(nlohmann::json& row, const Ran& ran) {
+    row["algorithm"] = ran.algorithm;
+    row["reason"] = ran.reason;
+    if (!ran.transport.empty()) row["transport"] = ran.transport;
+    if (!ran.waiting.empty()) row["waiting"] = ran.waiting;
+}
+
 void take_turns(std::size_t columns, int samples, std::uint64_t seed,
                 const std::function<void(std::size_t)>& sample, const std::function<void(int)>& progress) {
     std::mt19937 shuffler(static_cast<unsigned>(seed));
@@ -28,14 +35,13 @@ nlohmann::json row_of(const std::string& collective, std::uint64_t bytes, const 
                        {"seconds", series.seconds},
                        {"back_to_back_seconds", nlohmann::json::array()},
                        {"wrong_words", series.wrong_words},
-                       {"late_samples", series.late_samples},
-                       {"algorithm", series.algorithm},
-                       {"reason", series.reason}};
+                       {"late_samples", series.late_samples}};
+    add_to(row, series.ran);
     if (!series.stopped.empty()) row["stopped"] = series.stopped;
     if (links && !series.seconds.empty()) {
         const auto calls = static_cast<double>(series.seconds.size());
-        row["busiest_host_per_call"] = {{"tx_bytes", series.tx_bytes / calls},
-                                        {"tx_packets", series.tx_packets / calls}};
+        row["tx_bytes"] = series.tx_bytes / calls;
+        row["tx_packets"] = series.tx_packets / calls;
     }
     return row;
 }

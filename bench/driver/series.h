@@ -8,14 +8,19 @@
 #include <vector>
 
 #include "driver/config.h"
+#include "driver/ours.h"
 
 namespace thalweg::bench {
+
+// Writes it into a result row.
+void add_to(nlohmann::json& row, const Ran& ran);
 
 struct MeasuredSeries {
     std::vector<double> seconds;          // of each timed call, the last rank's
     double tx_bytes = 0, tx_packets = 0;  // busiest host, all timed calls added up
     std::uint64_t wrong_words = 0, late_samples = 0;
-    std::string algorithm, reason, stopped;
+    Ran ran;
+    std::string stopped;
 };
 
 // Calls `sample` with the place of each of `columns` columns in turn, `samples` times, in an order that is

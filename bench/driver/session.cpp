@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "bench/recorded.h"
+
 namespace thalweg::bench {
 namespace {
 
@@ -81,10 +83,7 @@ void Session::describe(std::ostream& out) const {
     for (char** entry = environ; *entry != nullptr; ++entry) {
         const std::string text = *entry;
         if (!text.starts_with("THALWEG")) continue;
-        const std::string value = text.substr(text.find('=') + 1);
-        // Of a file only its name: where it lies says nothing to others.
-        line["settings"][text.substr(0, text.find('='))] =
-            value.starts_with('/') ? value.substr(value.rfind('/') + 1) : value;
+        line["settings"][text.substr(0, text.find('='))] = recorded_value(text.substr(text.find('=') + 1));
     }
     out << line.dump() << std::endl;
 }

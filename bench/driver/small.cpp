@@ -7,6 +7,7 @@
 #include <random>
 
 #include "driver/pattern.h"
+#include "driver/series.h"
 
 namespace thalweg::bench {
 namespace {
@@ -146,11 +147,7 @@ void measure_small(const Case& what, std::size_t bytes, int calls, MPI_Comm comm
         for (const std::size_t i : order) {
             SmallColumn& column = columns[i];
             blocks.run(column, now, column.result, segment[i]);
-            thalweg_last_call last;
-            if (!column.native && ours.last_call != nullptr && ours.last_call(&last) != THALWEG_NOT_FOUND) {
-                column.result.algorithm = last.algorithm;
-                column.result.reason = last.reason;
-            }
+            if (!column.native) ours.tell(column.result.ran);
         }
         done += now;
         segment_calls += now;
@@ -177,23 +174,23 @@ void measure_small(const Case& what, std::size_t bytes, int calls, MPI_Comm comm
 
 nlohmann::json to_json(const SmallResult& result) {
     const auto ns = [&result](double fraction) { return result.all.quantile(fraction); };
-    return {{"seconds", result.segment_medians},
-            {"back_to_back_seconds", nlohmann::json::array()},
-            {"wrong_words", result.wrong_words},
-            {"late_samples", 0},
-            {"algorithm", result.algorithm},
-            {"reason", result.reason},
-            {"calls",
-             {{"count", result.all.count()},
-              {"checked", result.checked_calls},
-              {"clock_ns", result.clock_ns},
-              {"clock_step_ns", result.clock_step_ns},
-              {"last_ns", Histogram::last_ns},
-              {"min_ns", ns(0)},
-              {"p10_ns", ns(0.1)},
-              {"median_ns", ns(0.5)},
-              {"p90_ns", ns(0.9)},
-              {"p99_ns", ns(0.99)}}}};
+    nlohmann::json row{{"seconds", result.segment_medians},
+                       {"back_to_back_seconds", nlohmann::json::array()},
+                       {"wrong_words", result.wrong_words},
+                       {"late_samples", 0},
+                       {"calls",
+                        {{"count", result.all.count()},
+                         {"checked", result.checked_calls},
+                         {"clock_ns", result.clock_ns},
+                         {"clock_step_ns", result.clock_step_ns},
+                         {"last_ns", Histogram::last_ns},
+                         {"min_ns", ns(0)},
+                         {"p10_ns", ns(0.1)},
+                         {"median_ns", ns(0.5)},
+                         {"p90_ns", ns(0.9)},
+                         {"p99_ns", ns(0.99)}}}};
+    add_to(row, result.ran);
+    return row;
 }
 
 }  // namespace thalweg::bench

@@ -40,7 +40,7 @@ struct SmallResult {
     std::vector<double> segment_medians;  // seconds, of equal parts of the run in time: how much it drifts
     std::uint64_t wrong_words = 0;        // of all ranks
     std::uint64_t checked_calls = 0;      // byte by byte
-    std::string algorithm, reason;
+    Ran ran;
     std::int64_t clock_ns = 0;       // what two readings of the clock cost
     std::int64_t clock_step_ns = 0;  // the smallest difference of two readings that is not 0
 };

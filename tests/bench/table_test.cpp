@@ -84,6 +84,41 @@ TEST(Results, RowsSurviveTheFile) {
     EXPECT_TRUE(rows[1].calls.is_null());
 }
 
+TEST(Results, WhatWasDecidedSaysItsLimitAndOldRowsAreRead) {
+    TemporaryFile file;
+    std::string why;
+    Row ours = row("thalweg", "decide", 7, {3, 3, 3});
+    ours.context["transport"] = "mpi";
+    ours.context["waiting"] = "naps";
+    ASSERT_TRUE(append_rows(file.path, {ours, row("thalweg", "screen", 7, {3})}, why)) << why;
+    std::ifstream lines(file.path);
+    std::string text;
+    std::getline(lines, text);
+    const auto decided = nlohmann::json::parse(text);
+    EXPECT_DOUBLE_EQ(decided.at("limit_s"), 1.5);
+    EXPECT_DOUBLE_EQ(decided.at("time_over_limit"), 2);
+    EXPECT_EQ(decided.at("context").at("waiting"), "naps");
+    std::getline(lines, text);
+    EXPECT_FALSE(nlohmann::json::parse(text).contains("limit_s"));
+    std::vector<Row> rows;
+    ASSERT_TRUE(read_rows({file.path}, rows, why)) << why;
+    EXPECT_EQ(rows[0].context.at("transport"), "mpi");
+    // Rows of before say nothing of either, nor of all links together.
+    auto old = decided;
+    for (const char* key : {"limit_s", "time_over_limit", "all_tx_bytes"}) old.erase(key);
+    for (const char* key : {"transport", "waiting"}) old["context"].erase(key);
+    EXPECT_EQ(row_of(old).seconds, ours.seconds);
+    EXPECT_EQ(row_of(old).all_tx_bytes, -1);
+}
+
+TEST(Document, SaysWhatCarriedTheCallsWhereRowsDo) {
+    std::vector<Row> rows{row("native", "decide", 1, {6, 6, 6}), row("thalweg", "decide", 1, {2, 2, 2})};
+    EXPECT_EQ(document(rows).find("went over"), std::string::npos);
+    rows[1].context["transport"] = "mpi";
+    rows[1].context["waiting"] = "naps";
+    EXPECT_NE(document(rows).find("Thalweg's calls went over mpi (naps)."), std::string::npos);
+}
+
 TEST(Results, AMalformedLineIsNamed) {
     TemporaryFile file;
     std::ofstream(file.path) << "{\"context\": {}}\n";

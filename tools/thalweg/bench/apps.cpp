@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "bench/apps_table.h"
+#include "bench/resume.h"
 #include "common/report.h"
 
 namespace thalweg::bench {
@@ -67,12 +68,9 @@ class AppsBench {
 };
 
 bool AppsBench::has(const AppCase& app, const std::string& side, int round) const {
-    const nlohmann::json context = session_context(request_.shape);
     for (const auto& row : rows_)
         if (row.phase == apps_phase && row.collective == app.app && row.column.starts_with(side + "/") &&
-            row.app.value("round", -1) == round && row.context.value("shape", "") == context["shape"] &&
-            row.context.value("mpi_name", "") == context["mpi_name"] &&
-            row.context.value("rate", "") == context["rate"] &&
+            row.app.value("round", -1) == round && measured_here(row, request_.shape) &&
             row.app.at("parameters").value("slowdown", 0.0) == app.slowdown)
             return true;
     return false;
@@ -102,7 +100,7 @@ bool AppsBench::launch(const AppCase& app, const std::string& side, int round, s
     if (facts_json.is_object()) {
         context["hosts"] = facts_json.at("hosts");
         context["ranks"] = facts_json.at("ranks");
-        if (facts_json.contains("settings")) context["settings"] = facts_json["settings"];
+        if (facts_json.contains("settings")) context["settings"].update(facts_json["settings"]);
         context["settings"]["THALWEG_LAB_WAITING"] = facts_json.at("waiting");
         context["settings"]["THALWEG_LAB_RATE_BYTES_PER_S"] = facts_json.at("rate_bytes_per_s");
         context["settings"]["THALWEG_LAB_LATENCY_S"] = facts_json.at("latency_s");
@@ -166,9 +164,7 @@ int AppsBench::run() {
     }
     std::vector<Row> here;
     for (const auto& row : rows_)
-        if (row.context.value("mpi_name", "") == request_.shape.mpi &&
-            row.context.value("shape", "") == request_.shape.text())
-            here.push_back(row);
+        if (measured_here(row, request_.shape)) here.push_back(row);
     const auto lines = summarize_apps(here);
     fmt::print("{}\n{}", format_app_figures(lines, false), format_app_versions(lines, false));
     return 0;

@@ -104,17 +104,21 @@ std::string join(const std::set<std::string>& values) {
 
 // Where these rows come from, in one paragraph.
 std::string provenance(const std::vector<Row>& rows) {
-    std::set<std::string> commits, libraries, waiting, days;
+    std::set<std::string> commits, libraries, waiting, days, carried;
     for (const auto& row : rows) {
         commits.insert(row.context.value("commit", ""));
         libraries.insert(row.context.value("mpi", ""));
         days.insert(row.context.value("date", "").substr(0, 10));
         const auto settings = row.context.find("settings");
         if (settings != row.context.end()) waiting.insert(settings->value("THALWEG_LAB_WAITING", ""));
+        if (row.context.contains("transport"))
+            carried.insert(
+                fmt::format("{} ({})", row.context.value("transport", ""), row.context.value("waiting", "")));
     }
     waiting.erase("");
-    return fmt::format("{}; commit {}; {}. How the native library waits: {}.\n\n", join(libraries),
-                       join(commits), join(days), waiting.empty() ? "as it does by itself" : join(waiting));
+    return fmt::format("{}; commit {}; {}. How the native library waits: {}.{}\n\n", join(libraries),
+                       join(commits), join(days), waiting.empty() ? "as it does by itself" : join(waiting),
+                       carried.empty() ? "" : fmt::format(" Thalweg's calls went over {}.", join(carried)));
 }
 
 std::string summary(const std::vector<Summary>& lines) {

@@ -13,6 +13,7 @@
 #include "bench/exchange_table.h"
 #include "bench/patterns.h"
 #include "bench/results.h"
+#include "bench/resume.h"
 #include "model/trial.h"
 
 namespace thalweg::bench {
@@ -88,9 +89,7 @@ bool ExchangeSweep::read_request(std::string& why) {
 }
 
 bool ExchangeSweep::here(const Row& row) const {
-    return row.phase == exchange_phase && row.context.value("mpi_name", "") == request_.shape.mpi &&
-           row.context.value("shape", "") == request_.shape.text() &&
-           row.context.value("rate", "") == (request_.shape.hosts > 0 ? request_.shape.rate : "");
+    return row.phase == exchange_phase && measured_here(row, request_.shape);
 }
 
 // What the wire or the memory needs, with ranks in blocks, before anything was measured.

@@ -12,6 +12,7 @@
 #include "bench/halo_pairs.h"
 #include "bench/halo_table.h"
 #include "bench/results.h"
+#include "bench/resume.h"
 
 namespace thalweg::bench {
 namespace {
@@ -84,9 +85,7 @@ bool HaloSweep::read_request(std::string& why) {
 }
 
 bool HaloSweep::here(const Row& row) const {
-    return row.phase == request_.phase && row.context.value("mpi_name", "") == request_.shape.mpi &&
-           row.context.value("shape", "") == request_.shape.text() &&
-           row.context.value("rate", "") == (request_.shape.hosts > 0 ? request_.shape.rate : "");
+    return row.phase == request_.phase && measured_here(row, request_.shape);
 }
 
 int HaloSweep::launches_of(const nlohmann::json& what, const std::string& column) const {

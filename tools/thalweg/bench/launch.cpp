@@ -12,6 +12,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "bench/resume.h"
+
 namespace thalweg::bench {
 namespace {
 
@@ -141,9 +143,7 @@ nlohmann::json configuration(const Launch& launch) {
                           {"columns", nlohmann::json::array()},
                           {"computes", launch.computes},
                           {"phase", launch.phase}};
-    std::vector<std::size_t> all;
     for (const auto& column : launch.columns) {
-        all.push_back(all.size());
         config["columns"].push_back({{"name", column.name},
                                      {"native", column.native},
                                      {"controls", column.controls},
@@ -155,6 +155,10 @@ nlohmann::json configuration(const Launch& launch) {
     }
     config["points"] = nlohmann::json::array();
     for (const auto& point : launch.points) {
+        std::vector<std::size_t> columns;
+        for (std::size_t i = 0; i < launch.columns.size(); ++i)
+            if (point.columns.empty() || point.columns.count(launch.columns[i].name) != 0)
+                columns.push_back(i);
         config["points"].push_back({{"bytes", point.bytes},
                                     {"samples", point.samples},
                                     {"back_to_back", point.back_to_back},
@@ -162,7 +166,7 @@ nlohmann::json configuration(const Launch& launch) {
                                     {"best_seconds", point.best_seconds},
                                     {"warm_up_bytes", point.warm_up_bytes},
                                     {"small_calls", point.small_calls},
-                                    {"columns", all}});
+                                    {"columns", columns}});
         if (!point.halo.is_null()) config["points"].back()["halo"] = point.halo;
         if (point.matrix.empty()) continue;
         config["points"].back()["pattern"] = point.pattern;
@@ -192,12 +196,15 @@ std::vector<std::string> lab_run(const Shape& shape) {
 }
 
 nlohmann::json session_context(const Shape& shape) {
-    return {{"commit", source_commit()},
-            {"date", now_text()},
-            {"shape", shape.text()},
-            {"mpi_name", shape.mpi},
-            {"rate", shape.hosts > 0 ? shape.rate : ""},
-            {"rails", shape.rails}};
+    nlohmann::json context{{"commit", source_commit()},
+                           {"date", now_text()},
+                           {"shape", shape.text()},
+                           {"mpi_name", shape.mpi},
+                           {"rate", shape.hosts > 0 ? shape.rate : ""},
+                           {"rails", shape.rails}};
+    if (const nlohmann::json settings = steering_settings(); !settings.empty())
+        context["settings"] = settings;
+    return context;
 }
 
 bool run_launch(const Launch& launch, std::vector<Row>& rows, std::string& why) {
@@ -216,37 +223,19 @@ bool run_launch(const Launch& launch, std::vector<Row>& rows, std::string& why) 
         static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
     std::ifstream file(out);
     for (std::string text; std::getline(file, text);) {
-        const auto line = nlohmann::json::parse(text, nullptr, false);
+        auto line = nlohmann::json::parse(text, nullptr, false);
         if (line.is_discarded()) continue;  // the driver died in the middle of this one
         if (line.at("kind") == "launch") {
             for (const char* key : {"mpi", "ranks", "hosts", "shared_clock", "settings"})
                 if (line.contains(key)) context[key] = line[key];
             continue;
         }
-        Row row;
-        row.context = context;
-        row.collective = line.at("collective");
-        row.column = line.at("column");
-        row.phase = launch.phase;
-        row.launch = number;
-        row.bytes = line.at("bytes");
-        row.seconds = line.at("seconds").get<std::vector<double>>();
-        row.back_to_back = line.at("back_to_back_seconds").get<std::vector<double>>();
-        row.wrong_words = line.at("wrong_words");
-        row.late_samples = line.at("late_samples");
-        row.algorithm = line.at("algorithm");
-        row.reason = line.at("reason");
-        row.stopped = line.value("stopped", "");
-        if (line.contains("calls")) row.calls = line["calls"];
-        if (line.contains("overlap")) row.overlap = line["overlap"];
-        if (line.contains("exchange")) row.exchange = line["exchange"];
-        if (line.contains("halo")) row.halo = line["halo"];
-        if (line.contains("busiest_host_per_call")) {
-            row.tx_bytes = line["busiest_host_per_call"].at("tx_bytes");
-            row.tx_packets = line["busiest_host_per_call"].at("tx_packets");
-            row.all_tx_bytes = line.value("all_hosts_tx_bytes", -1.0);
-        }
-        rows.push_back(std::move(row));
+        line["context"] = context;
+        for (const char* key : {"transport", "waiting"})  // of this column
+            if (line.contains(key)) line["context"][key] = line[key];
+        line["phase"] = launch.phase;
+        line["launch"] = number;
+        rows.push_back(row_of(line));
     }
     fs::remove_all(folder);
     if (ended.timed_out)

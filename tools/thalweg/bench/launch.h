@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct PointPlan {
     std::string pattern = {};         // of alltoallv: what the matrix is called
     std::vector<std::uint64_t> matrix = {};  // bytes from rank i to rank j at i * ranks + j
     nlohmann::json halo = {};                // of a halo exchange: the grid (bench/halo.h)
+    std::set<std::string> columns = {};      // only these of the launch; none: all
 };
 
 // Everything one launch needs. All columns of a launch are interleaved.
@@ -42,7 +44,7 @@ struct Launch {
     double timeout_seconds = 0;              // after which the launch is ended; 0: never
 };
 
-// What all rows of a session with this shape carry: commit, date, shape, rate.
+// What all rows of a session with this shape carry: commit, date, shape, rate, and what steers Thalweg.
 nlohmann::json session_context(const Shape& shape);
 
 // `thalweg lab run` on this shape, up to where further options, "--" and the program follow.

@@ -13,6 +13,7 @@
 #include "bench/columns.h"
 #include "bench/overlap_table.h"
 #include "bench/results.h"
+#include "bench/resume.h"
 #include "bench/table.h"
 
 namespace thalweg::bench {
@@ -85,9 +86,7 @@ bool OverlapSweep::record(const std::vector<Row>& rows) {
 
 bool OverlapSweep::here(const Row& row) const {
     return row.phase == overlap_phase && row.collective == request_.collective &&
-           row.context.value("mpi_name", "") == request_.shape.mpi &&
-           row.context.value("shape", "") == request_.shape.text() &&
-           row.context.value("rate", "") == (request_.shape.hosts > 0 ? request_.shape.rate : "");
+           measured_here(row, request_.shape);
 }
 
 // What the wire or the memory needs, before anything was measured.

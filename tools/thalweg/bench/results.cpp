@@ -2,7 +2,22 @@
 
 #include <fstream>
 
+#include "bench/statistics.h"
+#include "bench/table.h"
+
 namespace thalweg::bench {
+
+namespace {
+
+// What only some phases have: absent, and null, elsewhere.
+struct Part {
+    const char* name;
+    nlohmann::json Row::*value;
+};
+constexpr Part parts[] = {{"calls", &Row::calls}, {"overlap", &Row::overlap}, {"exchange", &Row::exchange},
+                          {"halo", &Row::halo},   {"waiter", &Row::waiter},   {"app", &Row::app}};
+
+}  // namespace
 
 bool append_rows(const std::string& path, const std::vector<Row>& rows, std::string& why) {
     std::ofstream file(path, std::ios::app);
@@ -23,17 +38,41 @@ bool append_rows(const std::string& path, const std::vector<Row>& rows, std::str
                             {"tx_packets", row.tx_packets},
                             {"all_tx_bytes", row.all_tx_bytes}};
         if (!row.stopped.empty()) line["stopped"] = row.stopped;
-        if (!row.calls.is_null()) line["calls"] = row.calls;
-        if (!row.overlap.is_null()) line["overlap"] = row.overlap;
-        if (!row.exchange.is_null()) line["exchange"] = row.exchange;
-        if (!row.halo.is_null()) line["halo"] = row.halo;
-        if (!row.waiter.is_null()) line["waiter"] = row.waiter;
-        if (!row.app.is_null()) line["app"] = row.app;
+        for (const Part& part : parts)
+            if (!(row.*part.value).is_null()) line[part.name] = row.*part.value;
+        if (const double limit = limit_seconds(row);
+            row.phase == "decide" && limit > 0 && !row.seconds.empty()) {
+            line["limit_s"] = limit;
+            line["time_over_limit"] = median(row.seconds) / limit;
+        }
         file << line.dump() << '\n';
     }
     file.flush();
     if (!file) why = "results cannot be written to " + path;
     return static_cast<bool>(file);
+}
+
+Row row_of(const nlohmann::json& line) {
+    Row row;
+    row.context = line.at("context");
+    row.collective = line.at("collective");
+    row.column = line.at("column");
+    row.phase = line.at("phase");
+    row.launch = line.at("launch");
+    row.bytes = line.at("bytes");
+    row.seconds = line.at("seconds").get<std::vector<double>>();
+    row.back_to_back = line.at("back_to_back_seconds").get<std::vector<double>>();
+    row.wrong_words = line.at("wrong_words");
+    row.late_samples = line.at("late_samples");
+    row.algorithm = line.at("algorithm");
+    row.reason = line.at("reason");
+    row.stopped = line.value("stopped", "");
+    for (const Part& part : parts)
+        if (line.contains(part.name)) row.*part.value = line[part.name];
+    row.tx_bytes = line.value("tx_bytes", -1.0);
+    row.tx_packets = line.value("tx_packets", -1.0);
+    row.all_tx_bytes = line.value("all_tx_bytes", -1.0);
+    return row;
 }
 
 bool read_rows(const std::vector<std::string>& paths, std::vector<Row>& rows, std::string& why) {
@@ -43,31 +82,7 @@ bool read_rows(const std::vector<std::string>& paths, std::vector<Row>& rows, st
         for (int number = 1; std::getline(file, text); ++number) {
             if (text.empty()) continue;
             try {
-                const auto line = nlohmann::json::parse(text);
-                Row row;
-                row.context = line.at("context");
-                row.collective = line.at("collective");
-                row.column = line.at("column");
-                row.phase = line.at("phase");
-                row.launch = line.at("launch");
-                row.bytes = line.at("bytes");
-                row.seconds = line.at("seconds").get<std::vector<double>>();
-                row.back_to_back = line.at("back_to_back_seconds").get<std::vector<double>>();
-                row.wrong_words = line.at("wrong_words");
-                row.late_samples = line.at("late_samples");
-                row.algorithm = line.at("algorithm");
-                row.reason = line.at("reason");
-                row.stopped = line.value("stopped", "");
-                if (line.contains("calls")) row.calls = line["calls"];
-                if (line.contains("overlap")) row.overlap = line["overlap"];
-                if (line.contains("exchange")) row.exchange = line["exchange"];
-                if (line.contains("halo")) row.halo = line["halo"];
-                if (line.contains("waiter")) row.waiter = line["waiter"];
-                if (line.contains("app")) row.app = line["app"];
-                row.tx_bytes = line.at("tx_bytes");
-                row.tx_packets = line.at("tx_packets");
-                row.all_tx_bytes = line.value("all_tx_bytes", -1.0);
-                rows.push_back(std::move(row));
+                rows.push_back(row_of(nlohmann::json::parse(text)));
             } catch (const std::exception& error) {
                 why = path + " line " + std::to_string(number) + " is not a result row: " + error.what();
                 return false;

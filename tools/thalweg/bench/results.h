@@ -10,8 +10,9 @@ namespace thalweg::bench {
 
 // One measured (point, column) of one launch.
 struct Row {
-    nlohmann::json
-        context;  // commit, date, mpi, shape, rates, capacity, settings: equal for rows of one session
+    // commit, date, mpi, shape, rates, capacity, settings: equal for rows of one session. Of columns of ours
+    // also transport and waiting (thalweg.h); rows from before 2026-11-23 lack them.
+    nlohmann::json context;
     std::string collective, column,
         phase;  // "screen", "decide", "rings", "small", "overlap", "waiters", "exchange", "halo", "apps"
     std::uint64_t launch = 0;  // rows that share it were interleaved
@@ -32,7 +33,12 @@ struct Row {
     double all_tx_bytes = -1;               // per call, all hosts together
 };
 
-// Appends; false with one sentence in `why` when the file cannot be written.
+// The row that a line of a file, or one of the driver's with a context, holds. Throws nlohmann's exceptions
+// where it is none.
+Row row_of(const nlohmann::json& line);
+
+// Appends; what was decided also says limit_s and time_over_limit where a link limits it. False with one
+// sentence in `why` when the file cannot be written.
 bool append_rows(const std::string& path, const std::vector<Row>& rows, std::string& why);
 // Rows of all files in order; a file that does not exist has none. Malformed lines end the reading with
 // `why`.

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "base/text.h"
 #include "bench/columns.h"
 #include "bench/race.h"
 #include "bench/results.h"
+#include "bench/resume.h"
 #include "bench/rings.h"
 #include "bench/small.h"
 #include "bench/table.h"
@@ -30,24 +30,6 @@ constexpr std::uint64_t race_warm_up_bytes = 256u << 10;
 
 // For predictions before anything is measured: a good call on one host, and to bring up a lab and an MPI.
 constexpr double one_host_bytes_per_s = 1e9, one_host_call_s = 5e-3, launch_s = 8;
-
-// Rows that are already in the file for this shape, so that an interrupted sweep goes on where it stopped.
-class Done {
-  public:
-    Done(const std::vector<Row>& rows, const std::string& collective, const Shape& shape) {
-        for (const auto& row : rows)
-            if (row.collective == collective && row.context.value("mpi_name", "") == shape.mpi &&
-                row.context.value("shape", "") == shape.text() &&
-                row.context.value("rate", "") == (shape.hosts > 0 ? shape.rate : ""))
-                seen_.insert({row.phase, row.column, row.bytes});
-    }
-    bool has(const std::string& phase, const std::string& column, std::uint64_t bytes) const {
-        return seen_.count({phase, column, bytes}) != 0;
-    }
-
-  private:
-    std::set<std::tuple<std::string, std::string, std::uint64_t>> seen_;
-};
 
 class Sweep {
   public:
@@ -78,10 +60,7 @@ class Sweep {
 std::vector<Row> Sweep::rows_here() const {
     std::vector<Row> here;
     for (const auto& row : rows_)
-        if (row.collective == request_.collective &&
-            row.context.value("mpi_name", "") == request_.shape.mpi &&
-            row.context.value("shape", "") == request_.shape.text())
-            here.push_back(row);
+        if (row.collective == request_.collective && measured_here(row, request_.shape)) here.push_back(row);
     return here;
 }
 
@@ -90,8 +69,7 @@ std::vector<const Row*> Sweep::screened(std::uint64_t bytes) const {
     std::vector<const Row*> rows;
     for (const auto& row : rows_)
         if (row.phase == "screen" && row.bytes == bytes && row.collective == request_.collective &&
-            row.context.value("mpi_name", "") == request_.shape.mpi &&
-            row.context.value("shape", "") == request_.shape.text())
+            measured_here(row, request_.shape))
             rows.push_back(&row);
     return rows;
 }
@@ -124,17 +102,12 @@ int Sweep::samples_at(std::uint64_t bytes) const {
 void Sweep::predict(const std::vector<std::uint64_t>& sizes) const {
     const Done done(rows_, request_.collective, request_.shape);
     const auto columns = all_columns(request_.shape.mpi, request_.collective, request_.ours);
-    std::map<std::string, std::pair<std::string, int>> launches;  // by environment: first column, how many
-    for (const auto& column : columns)
-        ++launches.try_emplace(column.environment, column.name, 0).first->second.second;
     double screening = 0, deciding = 0;
     for (const auto bytes : sizes) {
-        int left = 0, starts = 0;
-        for (const auto& [environment, first] : launches) {
-            if (done.has("screen", first.first, bytes)) continue;
-            left += first.second;
-            ++starts;
-        }
+        std::set<std::string> launches;  // environments
+        const auto missing = done.missing("screen", columns, bytes);
+        for (const auto& column : missing) launches.insert(column.environment);
+        const int left = static_cast<int>(missing.size()), starts = static_cast<int>(launches.size());
         const double call = good_call_seconds(bytes);
         const int always = std::min(left, 3);
         if (left > 0)
@@ -147,7 +120,9 @@ void Sweep::predict(const std::vector<std::uint64_t>& sizes) const {
         const int samples =
             (large ? request_.decide_samples_large : request_.decide_samples) * (request_.again ? 3 : 1);
         const int calls = warm_up_calls + samples + samples / back_to_back_per_call * (large ? 2 : 4);
-        const int paired_apart = launches.size() > 1 ? static_cast<int>(natives_to_decide) : 0;
+        const bool apart = std::any_of(columns.begin(), columns.end(),
+                                       [](const auto& column) { return !column.environment.empty(); });
+        const int paired_apart = apart ? static_cast<int>(natives_to_decide) : 0;
         deciding += predicted_decide_seconds(decided_columns + paired_apart, calls, call) +
                     launch_s * (1 + paired_apart);
     }
@@ -220,6 +195,7 @@ bool Sweep::leave_out(std::uint64_t bytes, std::vector<ColumnPlan>& columns) {
 }
 
 // One launch for everything that can be switched within it, one more for each native that needs its own.
+// Columns that came to be after a screen are screened beside those that are always measured.
 bool Sweep::screen_together(const std::vector<std::uint64_t>& sizes) {
     const Done done(rows_, request_.collective, request_.shape);
     std::map<std::string, std::vector<ColumnPlan>> by_environment;
@@ -228,13 +204,22 @@ bool Sweep::screen_together(const std::vector<std::uint64_t>& sizes) {
     bool good = true;
     for (auto& [environment, columns] : by_environment) {
         std::vector<PointPlan> points;
-        for (const auto bytes : sizes)
-            if (!done.has("screen", columns[0].name, bytes))
-                points.push_back({bytes, samples_at(bytes), 0, true, best_screened(bytes),
-                                  request_.shape.hosts > 0 ? race_warm_up_bytes : 0, 0});
+        for (const auto bytes : sizes) {
+            std::vector<ColumnPlan> missing = done.missing("screen", columns, bytes);
+            if (sizes.size() == 1 && !missing.empty() && !leave_out(sizes[0], missing)) return false;
+            if (missing.empty()) continue;
+            points.push_back({bytes, samples_at(bytes), 0, true, best_screened(bytes),
+                              request_.shape.hosts > 0 ? race_warm_up_bytes : 0, 0});
+            for (const auto& column : missing) points.back().columns.insert(column.name);
+            for (const auto& column : columns)
+                if (always_measured(column.name)) points.back().columns.insert(column.name);
+        }
         if (points.empty()) continue;
-        if (sizes.size() == 1 && !leave_out(sizes[0], columns)) return false;
-        if (columns.empty()) continue;
+        std::erase_if(columns, [&points](const ColumnPlan& column) {
+            return std::none_of(points.begin(), points.end(), [&column](const PointPlan& point) {
+                return point.columns.count(column.name) != 0;
+            });
+        });
         fmt::print(stderr, "bench: screening {} column(s) on {} under {}{}\n", columns.size(),
                    request_.shape.text(), request_.shape.mpi,
                    environment.empty() ? "" : " with " + environment);

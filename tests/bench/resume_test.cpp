@@ -1,0 +1,94 @@
+// An interrupted run goes on where it was cut off; what was measured otherwise is measured again.
+#include "bench/resume.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace thalweg::bench {
+namespace {
+
+Shape shape() {
+    Shape made;
+    made.mpi = "mpich";
+    made.hosts = 4, made.ppn = 2;
+    return made;
+}
+
+Row row(const char* phase, const char* column, std::uint64_t bytes) {
+    Row made;
+    made.context = {
+        {"mpi_name", "mpich"},
+        {"shape", "4x2"},
+        {"rate", "100mbit"},
+        {"settings", {{"THALWEG_LAB_RATE_BYTES_PER_S", "1e6"}, {"THALWEG_MPI_LIBRARY", "libmpi.so"}}}};
+    made.collective = "bcast";
+    made.phase = phase;
+    made.column = column;
+    made.bytes = bytes;
+    return made;
+}
+
+const nlohmann::json nothing = nlohmann::json::object();
+
+TEST(Resume, WhatTheFileHasIsDoneAndTheRestIsMissing) {
+    const std::vector<ColumnPlan> columns = all_columns("mpich", "bcast", {});
+    std::vector<Row> rows;
+    for (const auto& column : columns) rows.push_back(row("screen", column.name.c_str(), 65536));
+    rows.pop_back();  // cut off here
+    const Done done(rows, "bcast", shape(), nothing);
+    EXPECT_TRUE(done.has("screen", "native", 65536));
+    EXPECT_FALSE(done.has("screen", "native", 262144));
+    EXPECT_FALSE(done.has("decide", "native", 65536));
+    const auto missing = done.missing("screen", columns, 65536);
+    ASSERT_EQ(missing.size(), 1u);
+    EXPECT_EQ(missing[0].name, columns.back().name);
+    EXPECT_EQ(done.missing("screen", columns, 262144).size(), columns.size());
+}
+
+TEST(Resume, RowsOfAnotherShapeMpiRateOrNumberOfLinksAreNotHere) {
+    const Row measured = row("screen", "native", 65536);
+    EXPECT_TRUE(measured_here(measured, shape(), nothing));
+    Shape other = shape();
+    other.ppn = 1;
+    EXPECT_FALSE(measured_here(measured, other, nothing));
+    other = shape(), other.mpi = "openmpi";
+    EXPECT_FALSE(measured_here(measured, other, nothing));
+    other = shape(), other.rate = "50mbit";
+    EXPECT_FALSE(measured_here(measured, other, nothing));
+    other = shape(), other.rails = 2;
+    EXPECT_FALSE(measured_here(measured, other, nothing));
+}
+
+TEST(Resume, ARowWhoseSettingsChangedIsMeasuredAgain) {
+    Row measured = row("screen", "thalweg", 65536);
+    EXPECT_FALSE(measured_here(measured, shape(), {{"THALWEG_AGENT", "off"}}));
+    measured.context["settings"]["THALWEG_AGENT"] = "off";
+    EXPECT_TRUE(measured_here(measured, shape(), {{"THALWEG_AGENT", "off"}}));
+    EXPECT_FALSE(measured_here(measured, shape(), {{"THALWEG_AGENT", "sleep"}}));
+    EXPECT_FALSE(measured_here(measured, shape(), nothing));
+    EXPECT_FALSE(Done({measured}, "bcast", shape(), nothing).has("screen", "thalweg", 65536));
+}
+
+TEST(Resume, WhatAColumnSetsIsPartOfItAndNotOfTheRun) {
+    Row measured = row("overlap", "thalweg agent=off", 65536);
+    measured.context["environment"] = "THALWEG_AGENT=off THALWEG_INSIDE=coop";
+    measured.context["settings"]["THALWEG_AGENT"] = "off";
+    measured.context["settings"]["THALWEG_INSIDE"] = "coop";
+    EXPECT_TRUE(measured_here(measured, shape(), nothing));
+    EXPECT_FALSE(measured_here(measured, shape(), {{"THALWEG_WAIT", "spin"}}));
+}
+
+TEST(Resume, OptionsOfTheEnvironmentSteerButWhereFilesLieDoesNot) {
+    ASSERT_EQ(setenv("THALWEG_WAIT", "spin", 1), 0);
+    ASSERT_EQ(setenv("THALWEG_TUNING", "/somewhere/table.json", 1), 0);
+    ASSERT_EQ(setenv("THALWEG_REPORT", "-", 1), 0);
+    ASSERT_EQ(setenv("THALWEG_NO_SUCH_OPTION", "1", 1), 0);
+    const auto settings = steering_settings();
+    for (const char* name : {"THALWEG_WAIT", "THALWEG_TUNING", "THALWEG_REPORT", "THALWEG_NO_SUCH_OPTION"})
+        unsetenv(name);
+    EXPECT_EQ(settings, (nlohmann::json{{"THALWEG_WAIT", "spin"}, {"THALWEG_TUNING", "table.json"}}));
+}
+
+}  // namespace
+}  // namespace thalweg::bench

@@ -1,0 +1,75 @@
+#include "bench/resume.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <sstream>
+#include <string_view>
+
+#include "base/options.h"
+#include "bench/recorded.h"
+
+namespace thalweg::bench {
+namespace {
+
+// Where files lie and what is told of a run: nothing that is measured depends on it.
+bool steers(std::string_view variable) {
+    for (const char* other : {"THALWEG_LOG", "THALWEG_REPORT", "THALWEG_HOME", "THALWEG_MPI_LIBRARY"})
+        if (variable == other) return false;
+    return find_option(variable) != nullptr;
+}
+
+// The variables that a row's own column sets: "THALWEG_AGENT=sleep THALWEG_INSIDE=coop".
+std::set<std::string> set_by_column(const Row& row) {
+    std::set<std::string> names;
+    std::istringstream words(row.context.value("environment", ""));
+    for (std::string word; words >> word;) names.insert(word.substr(0, word.find('=')));
+    return names;
+}
+
+}  // namespace
+
+nlohmann::json steering_settings() {
+    nlohmann::json settings = nlohmann::json::object();
+    for (const Option& option : options()) {
+        const std::string variable(option.variable);
+        const char* const set = std::getenv(variable.c_str());
+        if (set != nullptr && steers(variable)) settings[variable] = recorded_value(set);
+    }
+    return settings;
+}
+
+bool measured_here(const Row& row, const Shape& shape, const nlohmann::json& settings) {
+    if (row.context.value("mpi_name", "") != shape.mpi || row.context.value("shape", "") != shape.text() ||
+        row.context.value("rate", "") != (shape.hosts > 0 ? shape.rate : "") ||
+        row.context.value("rails", 1) != shape.rails)
+        return false;
+    const std::set<std::string> own = set_by_column(row);
+    nlohmann::json then = nlohmann::json::object(), now = settings;
+    if (row.context.contains("settings"))
+        for (const auto& [name, value] : row.context["settings"].items())
+            if (steers(name)) then[name] = value;
+    for (const std::string& name : own) then.erase(name), now.erase(name);
+    return then == now;
+}
+
+Done::Done(const std::vector<Row>& rows, const std::string& collective, const Shape& shape,
+           const nlohmann::json& settings) {
+    for (const auto& row : rows)
+        if (row.collective == collective && measured_here(row, shape, settings))
+            seen_.insert({row.phase, row.column, row.bytes});
+}
+
+bool Done::has(const std::string& phase, const std::string& column, std::uint64_t bytes) const {
+    return seen_.count({phase, column, bytes}) != 0;
+}
+
+std::vector<ColumnPlan> Done::missing(const std::string& phase, const std::vector<ColumnPlan>& columns,
+                                      std::uint64_t bytes) const {
+    std::vector<ColumnPlan> missing;
+    std::copy_if(columns.begin(), columns.end(), std::back_inserter(missing),
+                 [&](const ColumnPlan& column) { return !has(phase, column.name, bytes); });
+    return missing;
+}
+
+}  // namespace thalweg::bench
