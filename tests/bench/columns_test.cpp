@@ -57,9 +57,23 @@ TEST(Columns, ATwinHasTheParametersThatTheSettingsChange) {
     EXPECT_EQ(same_as_ours("openmpi-debian", "bcast", "native pipeline_16K"), "chain:chunk_bytes=16K");
     EXPECT_EQ(same_as_ours("mpich", "bcast", "native tree"), "kary:chunk_bytes=0");
     EXPECT_EQ(same_as_ours("mpich", "bcast", "native flat_pipelined_tree_64K"), "kary:chunk_bytes=64K");
+    EXPECT_EQ(same_as_ours("openmpi", "bcast", "native chain_whole"), "chain:chunk_bytes=0");
     EXPECT_EQ(same_as_ours("mpich", "bcast", "native flat_pipelined_chain_16K"), "chain:chunk_bytes=16K");
     EXPECT_EQ(same_as_ours("impi", "bcast", "native shumilin"), "");
     EXPECT_EQ(same_as_ours("mpich", "bcast", "native"), "");
+}
+
+TEST(Columns, WhatOnlyADefaultRunsIsAScheduleOfOursAndNoNativeColumn) {
+    const auto twins = twins_of_default("openmpi", "bcast");
+    ASSERT_EQ(twins.size(), 1u);
+    EXPECT_EQ(twins[0], "node_leader(intra=linear,inter=kary:fanout=3:chunk_bytes=64K)");
+    int ours = 0;
+    for (const auto& column : all_columns("openmpi", "bcast", {})) {
+        EXPECT_NE(column.name, "native ");
+        ours += !column.native && canonical(column.option) == twins[0];
+    }
+    EXPECT_EQ(ours, 1);
+    EXPECT_TRUE(twins_of_default("mpich", "bcast").empty());
 }
 
 }  // namespace

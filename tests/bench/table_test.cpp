@@ -222,6 +222,28 @@ TEST(Table, TheTwinIsTheScheduleWhoseTrafficIsTheDefaults) {
     EXPECT_EQ(summarize(rows)[0].twin, "");
 }
 
+// Open MPI on 4 hosts of 2 ranks at 1 MiB: HAN, which no control but its priority asks for.
+TEST(Table, ADefaultThatNoControlAsksForHasItsTwinByTraffic) {
+    std::vector<Row> rows{counted(row("native", "screen", 1, {262.7}), 3296721, 3376414),
+                          counted(row("native basic_linear", "screen", 1, {525}), 6584000, 6720000),
+                          counted(row("thalweg", "screen", 1, {89.6}), 1100000, 3290000),
+                          counted(row("thalweg node_leader(intra=linear,inter=kary:fanout=3:chunk_bytes=64K)",
+                                      "screen", 1, {250}),
+                                  3240000, 3310000)};
+    for (Row& each : rows) each.context["mpi_name"] = "openmpi";
+    auto lines = summarize(rows);
+    ASSERT_EQ(lines.size(), 1u);
+    EXPECT_EQ(lines[0].twin, "node_leader(intra=linear,inter=kary:fanout=3:chunk_bytes=64K)");
+    EXPECT_DOUBLE_EQ(lines[0].twin_seconds, 250);
+    // The chain's bytes are not those of a root that sends to every host.
+    rows[3] = counted(rows[3], 1120000, 3310000);
+    EXPECT_EQ(summarize(rows)[0].twin, "");
+    // A library whose default can always be asked for has none.
+    rows[3] = counted(rows[3], 3240000, 3310000);
+    for (Row& each : rows) each.context["mpi_name"] = "mpich";
+    EXPECT_EQ(summarize(rows)[0].twin, "");
+}
+
 TEST(Table, PiecesOfAnotherSizeAreNoTwinThoughTheBytesAreTheSame) {
     const auto lines = summarize(counted_alike(
         {row("native", "screen", 1, {260}), row("native pipelined_tree", "screen", 1, {100}),

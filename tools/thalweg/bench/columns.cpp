@@ -53,6 +53,7 @@ const std::vector<NativeRow>& native_rows() {
     static const std::vector<NativeRow> rows{
 #define NATIVE(mpi, collective, name, how, settings, twin, changed) \
     {#mpi, #collective, name, #how, settings, twin, changed},
+#include "bench/defaults.def"
 #include "bench/natives.def"
 #undef NATIVE
     };
@@ -87,7 +88,7 @@ std::vector<ColumnPlan> all_columns(std::string_view mpi, std::string_view colle
     columns.push_back({std::string(native_again), true, nlohmann::json::object(), "", ""});
     columns.push_back({std::string(automatic), false, nlohmann::json::object(), "auto", ""});
     for (const auto& row : native_rows()) {
-        if (row.mpi != family(mpi) || row.collective != collective) continue;
+        if (row.mpi != family(mpi) || row.collective != collective || row.how == "default") continue;
         ColumnPlan column{"native " + std::string(row.name), true, nlohmann::json::object(), "", ""};
         if (row.how == "cvar") {
             column.controls = parse_controls(row.settings);
@@ -259,6 +260,14 @@ std::string_view asynchronous_remark(std::string_view mpi) {
     for (const auto& row : asynchronous_rows)
         if (row.mpi == family(mpi)) return row.remark;
     return "";
+}
+
+std::vector<std::string> twins_of_default(std::string_view mpi, std::string_view collective) {
+    std::vector<std::string> twins;
+    for (const auto& row : native_rows())
+        if (row.mpi == family(mpi) && row.collective == collective && row.how == "default")
+            twins.push_back(twin_of(row));
+    return twins;
 }
 
 std::string same_as_ours(std::string_view mpi, std::string_view collective, std::string_view name) {

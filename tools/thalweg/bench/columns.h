@@ -14,6 +14,9 @@ struct NativeRow {
 };
 const std::vector<NativeRow>& native_rows();
 
+// What natives of this MPI are that only its default runs, as choices of ours: rows whose `how` is default.
+std::vector<std::string> twins_of_default(std::string_view mpi, std::string_view collective);
+
 // The same algorithm as a choice of ours, with the parameters that the row's settings change; empty where the
 // row names no twin.
 std::string twin_of(const NativeRow& row);

@@ -37,7 +37,8 @@ can be told to use, measured in turns with Thalweg in one launch. **speed-up** i
 waiting** splits it where the native default's algorithm exists as a schedule of ours: that schedule on our engine /
 Thalweg's choice, times native / that schedule. What the default ran is told by its traffic: a native algorithm and a
 schedule of ours whose bytes on the busiest link and on all links agree with the default's within 4 %, and of several
-the native that is nearest in time; *no twin*: none was measured. **A/A** is native against itself: what this machine
+the native that is nearest in time (the schedule alone where no control asks for what the default runs, Open MPI's HAN);
+*no twin*: none was measured. **A/A** is native against itself: what this machine
 can resolve. *Not slower*: the ratio of medians is at most 1.03, or its 95 % interval includes 1.00 and ends at or below
 1.10; *slower*: the interval lies above 1.00; *undecided*: anything else. **link bytes**: the kernel's interface
 counters against what the schedule says must cross. *screened*: only the first look was taken, with few samples.

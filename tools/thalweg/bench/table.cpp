@@ -44,7 +44,8 @@ struct Alike {
 // An MPI chooses by rules of its own, and may run one algorithm under several settings, or under a setting
 // another one than its name says (by hosts, say). What ran is seen on the links: only a native and a schedule
 // of ours whose traffic is the default's can be what it ran. Pieces of other sizes are the same bytes, so
-// that the native must take a similar time too, and the nearest of several counts.
+// that the native must take a similar time too, and the nearest of several counts. Where no control asks for
+// what the default runs, the schedule alone must do.
 Alike alike_default(const std::vector<const Row*>& point) {
     const Row* the_default = nullptr;
     for (const Row* row : point)  // the screen's, which stands beside all others
@@ -66,6 +67,12 @@ Alike alike_default(const std::vector<const Row*>& point) {
                 same_traffic(*ours, *the_default))
                 nearest = distance, alike = {native, ours, choice};
     }
+    if (alike.ours != nullptr) return alike;
+    for (const std::string& choice :
+         twins_of_default(the_default->context.value("mpi_name", ""), the_default->collective))
+        for (const Row* ours : point)
+            if (runs_choice(*ours, choice) && !ours->seconds.empty() && same_traffic(*ours, *the_default))
+                alike = {the_default, ours, choice};
     return alike;
 }
 
