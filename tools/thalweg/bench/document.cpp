@@ -267,7 +267,9 @@ std::string document(const std::vector<Row>& rows) {
             "on a "
             "Cray XC40 (arXiv 1603.06809, abstract). A ring without contention gains nothing from the trim, "
             "because the rank that must receive every block still does; what is gained here comes from links "
-            "and cores that carry less.\n\n" +
+            "and cores that carry less. It can lose time though it sends less: a rank that kept many blocks "
+            "from the scatter hands all of them to its neighbour at once, before the blocks that the ranks "
+            "behind that one wait for ([simulation](simulation.md#the-trimmed-ring-arxiv-160306809)).\n\n" +
             provenance(rings) + table;
     text += blocking_section(blocking_of);
     text += overlap_section(overlap_of);
