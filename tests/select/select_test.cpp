@@ -302,6 +302,26 @@ TEST(Decide, LargePlannedAlltoallsTravelInPieces) {
     EXPECT_EQ(at("node:4 core:1", 1 << 20), "spread");
 }
 
+// Blocking calls run over the MPI library's own messages, where whole blocks were faster under Intel MPI, and
+// by leaders from 16 KiB on: its own algorithms send twice the bytes between hosts of two ranks.
+TEST(Decide, BlockingAllgathersUnderIntelMpiGoInWholeBlocks) {
+    Selection selection{Machine::from_options(60, 11.95e6), "impi", {}, {}};
+    const auto at = [&](const char* hosts, std::uint64_t bytes) {
+        const Decision decision = decide(Collective::allgather, bytes, topology_of(hosts), selection);
+        return decision.choice ? to_text(*decision.choice) : "native";
+    };
+    EXPECT_EQ(at("node:4 core:2", 16383), "native");
+    EXPECT_EQ(at("node:4 core:2", 16384), "node_leader(intra=linear,inter=ring)");
+    EXPECT_EQ(at("node:4 core:2", 1 << 20), "node_leader(intra=linear,inter=ring)");
+    // What something advances meanwhile runs over libucp under all of them.
+    selection.overlapped = true;
+    EXPECT_EQ(at("node:4 core:2", 1 << 20), "node_leader(intra=linear,inter=ring:chunk_bytes=64K)");
+    selection.overlapped = false;
+    selection.family = "mpich";
+    EXPECT_EQ(at("node:4 core:2", 16384), "native");
+    EXPECT_EQ(at("node:4 core:2", 1 << 20), "node_leader(intra=linear,inter=ring:chunk_bytes=64K)");
+}
+
 TEST(Neighbours, TablesSpeakElseEverythingGoesStraight) {
     Selection selection{Machine::from_options(60, 11.95e6), "mpich", {}, {}};
     const auto at = [&](const char* hosts, std::uint64_t bytes) {
