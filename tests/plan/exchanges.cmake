@@ -14,6 +14,10 @@ run(alltoalls_starts_notify 3 full "${alltoalls};${ucx};THALWEG_ALLTOALLV=notify
 run(alltoalls_starts_hosts 4 full "${alltoalls};${two_hosts};THALWEG_ALLTOALLV=node_leader;THALWEG_TEST_LEVEL=single" alltoalls 10000)
 # Plans that nobody names, between hosts of one rank: messages that are alike, and messages that are not.
 run(uneven 4 ${inside_current} "${with_persistent};${ucx};THALWEG_TOPOLOGY=node:4 core:1;THALWEG_RATE=100mbit;THALWEG_LATENCY_US=60;THALWEG_TEST_LEVEL=single" uneven)
+# Blocks that lie more than 2 GiB apart, in untouched addresses.
+run(far 3 ${inside_current} "${alltoalls};${ucx};THALWEG_ALLTOALLV=spread;THALWEG_TEST_LEVEL=single" far)
+run(far_shm 3 full "${alltoalls};${shm};THALWEG_ALLTOALLV=spread" far)
+run(far_mpi 3 full "${alltoalls};THALWEG_ALLTOALLV=pairwise:chunk_bytes=8K" far)
 # Other memory at the same addresses.
 run(remapped 3 ${inside} "${alltoalls};${ucx};THALWEG_ALLTOALLV=spread;THALWEG_TEST_LEVEL=single" remapped)
 run(remapped_shm 3 ${inside_current} "${alltoalls};${shm};THALWEG_ALLTOALLV=spread" remapped)

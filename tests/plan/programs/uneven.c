@@ -3,7 +3,12 @@
  * whose messages are somewhat larger has not, nor has a pattern in which most pairs have nothing. Every byte
  * of every start is checked either way. Nothing is asked for by name: the ranks are to be on hosts of their
  * own.
+ *
+ * The blocking calls before the first plan are the library's, and timed: after how many starts that plan has
+ * paid for itself follows from them.
  */
+#include <math.h>
+
 #include "check.h"
 
 typedef int AlltoallvInit(const void*, const int*, const int*, MPI_Datatype, void*, const int*, const int*,
@@ -68,6 +73,41 @@ static void exchange(Bytes* bytes, int taken, const char* what) {
     free(counts);
 }
 
+/* Fewer than before any is tried as a schedule; of the last three the time is kept. */
+static void call_natively(void) {
+    enum { calls = 7 };
+    int* const ones = malloc(2 * (size_t)check_size * sizeof(int));
+    int* const places = ones + check_size;
+    unsigned char *const from = guarded_new((size_t)check_size * unit), *const to = guarded_new(
+                                                                            (size_t)check_size * unit);
+    for (int peer = 0; peer < check_size; ++peer) ones[peer] = unit, places[peer] = peer * unit;
+    for (int call = 0; call < calls; ++call) {
+        MPI_Alltoallv(from, ones, places, MPI_BYTE, to, ones, places, MPI_BYTE, MPI_COMM_WORLD);
+        if (expect_thalweg()) CHECK(!was_accelerated(), "blocking call %d was taken", call);
+    }
+    guarded_free(from, (size_t)check_size * unit);
+    guarded_free(to, (size_t)check_size * unit);
+    free(ones);
+}
+
+/* Of the first plan: N* is what its figures say, with what the native calls took. */
+static void check_break_even(void) {
+    thalweg_plan_stats stats;
+    int (*plan_stats)(size_t, thalweg_plan_stats*);
+    *(void**)&plan_stats = dlsym(RTLD_DEFAULT, "thalweg_get_plan_stats");
+    CHECK(plan_stats != NULL && plan_stats(0, &stats) == THALWEG_OK, "nothing is known of the first plan");
+    CHECK(stats.starts == starts && stats.init_seconds > 0 && stats.plan_seconds > 0,
+          "its figures: %d starts", (int)stats.starts);
+    CHECK(stats.once_measured == 1 && stats.once_seconds > 0, "the native calls were not measured");
+    const double gain = stats.once_seconds - stats.plan_seconds;
+    const double calls = gain > 0 ? stats.init_seconds / gain : INFINITY;
+    CHECK(stats.break_even == calls || fabs(stats.break_even - calls) <= 1e-6 * calls,
+          "N* is %g, not %g: init %g, once %g, plan %g", stats.break_even, calls, stats.init_seconds,
+          stats.once_seconds, stats.plan_seconds);
+    CHECK(stats.break_even_low <= stats.break_even && stats.break_even <= stats.break_even_high,
+          "N* %g is not in [%g, %g]", stats.break_even, stats.break_even_low, stats.break_even_high);
+}
+
 int main(int argc, char** argv) {
     const char* const level = getenv("THALWEG_TEST_LEVEL");
     check_start(&argc, &argv,
@@ -78,7 +118,9 @@ int main(int argc, char** argv) {
         MPI_Finalize();
         return 77;
     }
+    call_natively();
     exchange(alike, 1, "messages that are alike");
+    if (expect_thalweg()) check_break_even();
     exchange(one_sends_much_more, 0, "one rank that sends much more");
     exchange(one_receives_much_more, 0, "one rank that receives much more");
     exchange(one_sends_somewhat_more, 1, "one rank that sends somewhat more");
