@@ -3,23 +3,20 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
-#include <time.h>
 
 #include <atomic>
 #include <chrono>
 #include <thread>
 
+#include "../cpu_time.h"
+
 namespace thalweg::bench {
 namespace {
 
+using test::thread_cpu_seconds;
+
 constexpr double worked_seconds = 0.05;
 constexpr int sleeps = 20;
-
-double thread_cpu_seconds() {
-    timespec used{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
-}
 
 void work() {
     const double begin = thread_cpu_seconds();

@@ -15,6 +15,7 @@ namespace {
 using test::agent_threads;
 using test::AgentGroup;
 using test::AgentGroupOptions;
+using test::comes_to_rest;
 using test::in_time;
 using test::RingRun;
 using namespace std::chrono_literals;
@@ -40,7 +41,7 @@ TEST(agent, lives_from_the_first_operation_that_outlasts_its_call_to_stop) {
     group.agent(0).stop();
     group.agent(1).stop();
     EXPECT_FALSE(group.agent(0).running());
-    EXPECT_TRUE(agent_threads().empty());
+    EXPECT_TRUE(in_time([] { return agent_threads().empty(); }));  // the kernel may show it a moment longer
     // It may be had again.
     ASSERT_EQ(first.start(1), Status::ok);
     ASSERT_EQ(second.start(1), Status::ok);
@@ -69,13 +70,9 @@ TEST(agent, idle_it_is_never_woken) {
         ASSERT_TRUE(in_time([&] { return !first.operation.pending() && !second.operation.pending(); }));
         const auto threads = agent_threads();
         ASSERT_GE(threads.size(), 1u);
-        // The last operation has just ended: it looks once more, and lies down.
-        std::this_thread::sleep_for(50ms);
         for (const std::string& thread : threads) {
-            const long before = test::switches_of(thread);
-            ASSERT_GT(before, 0);
-            std::this_thread::sleep_for(500ms);
-            EXPECT_EQ(test::switches_of(thread), before);
+            ASSERT_GT(test::switches_of(thread), 0);
+            EXPECT_TRUE(comes_to_rest([&] { return test::switches_of(thread); }));
         }
     }
 }
@@ -87,12 +84,9 @@ TEST(agent, waiting_for_a_late_peer_it_sleeps) {
     AgentGroup group(options);
     RingRun first(group.channel(0), 0, 2, 1, 100), second(group.channel(1), 1, 2, 1, 100);
     ASSERT_EQ(first.start(0), Status::ok);
-    std::this_thread::sleep_for(20ms);
-    const auto threads = agent_threads();
-    ASSERT_EQ(threads.size(), 1u);
-    const long before = test::switches_of(threads[0]);
-    std::this_thread::sleep_for(500ms);
-    EXPECT_LE(test::switches_of(threads[0]) - before, 8) << "ten safety looks a second";
+    ASSERT_TRUE(in_time([] { return agent_threads().size() == 1; }));
+    const std::string thread = agent_threads()[0];
+    EXPECT_TRUE(comes_to_rest([&] { return test::switches_of(thread); }, 16)) << "ten safety looks a second";
     ASSERT_EQ(second.start(0), Status::ok);
     ASSERT_TRUE(in_time([&] { return !first.operation.pending() && !second.operation.pending(); }));
     EXPECT_TRUE(first.right());
@@ -184,12 +178,13 @@ TEST(agent, a_failure_ends_every_operation_of_the_channel) {
 TEST(agent, is_absent_in_a_forked_child) {
     AgentGroup group({});
     RingRun first(group.channel(0), 0, 2, 3, 100), second(group.channel(1), 1, 2, 3, 100);
+    // Made here: at the moment of the fork the agent may be at the helm, and in the child it never leaves it.
+    RingRun own(group.channel(0), 0, 2, 3, 100);
     ASSERT_EQ(first.start(0), Status::ok);
     ASSERT_TRUE(in_time([] { return agent_threads().size() == 1; }));
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-        RingRun own(group.channel(0), 0, 2, 3, 100);
         WaitStatistics statistics;
         const bool absent =
             agent_threads().empty() && group.agent(0).start() == Status::unsupported &&
@@ -226,9 +221,7 @@ TEST(agent, does_not_spin_where_it_would_steal) {
     });
     ASSERT_EQ(first.start(0), Status::ok);
     EXPECT_TRUE(in_time([&] { return group.agent(0).statistics().yielded > 0; }));
-    const double before = group.agent(0).statistics().cpu_seconds;
-    std::this_thread::sleep_for(300ms);
-    EXPECT_LT(group.agent(0).statistics().cpu_seconds - before, 0.06);
+    EXPECT_TRUE(comes_to_rest([&] { return group.agent(0).statistics().cpu_seconds; }, 0.2));
     ASSERT_EQ(second.start(0), Status::ok);
     EXPECT_TRUE(in_time([&] { return !first.operation.pending() && !second.operation.pending(); }));
     ends = true;
@@ -279,7 +272,10 @@ TEST(agent, stopped_it_leaves_the_rest_to_the_owners) {
 // that rank 0's reduction takes.
 TEST(agent, the_end_of_a_process_does_not_wait_for_it_for_ever) {
     AgentGroup group({});
-    std::mutex held;
+    struct Lock {
+        std::mutex held;
+        std::atomic<bool> wanted{false};
+    } lock;
     Builder sends(1, 2), reduces(0, 2);
     sends.send(0, {Buffer::in, 0, 8});
     const Slice arrived = reduces.scratch(8);
@@ -292,19 +288,20 @@ TEST(agent, the_end_of_a_process_does_not_wait_for_it_for_ever) {
     Operation first_run(*first), second_run(*second);
     std::uint64_t in = 7, out = 0;
     Bindings bindings{nullptr, &out, {}};
-    bindings.reducer.combine = [](const void*, const void*, void*, std::size_t, void* lock) {
-        const std::lock_guard waits(*static_cast<std::mutex*>(lock));
+    bindings.reducer.combine = [](const void*, const void*, void*, std::size_t, void* context) {
+        Lock& lock = *static_cast<Lock*>(context);
+        lock.wanted = true;
+        const std::lock_guard waits(lock.held);
     };
-    bindings.reducer.context = &held;
+    bindings.reducer.context = &lock;
     bindings.reducer.element_bytes = 8;
-    held.lock();
+    lock.held.lock();
     ASSERT_EQ(group.channel(0).start(first_run, bindings, 0), Status::ok);
     ASSERT_EQ(group.channel(1).start(second_run, {&in, nullptr, {}}, 0), Status::ok);
-    ASSERT_TRUE(in_time([&] { return !second_run.pending(); }));
-    std::this_thread::sleep_for(20ms);
+    ASSERT_TRUE(in_time([&] { return !second_run.pending() && lock.wanted; }));
     EXPECT_FALSE(group.agent(0).stop_within(20'000'000));
-    held.unlock();
-    EXPECT_TRUE(group.agent(0).stop_within(10'000'000'000));
+    lock.held.unlock();
+    EXPECT_TRUE(group.agent(0).stop_within(100'000'000'000));
     EXPECT_FALSE(group.agent(0).running());
     // It had been told to stop: the rest is its owner's.
     WaitStatistics statistics;

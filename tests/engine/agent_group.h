@@ -53,12 +53,12 @@ inline long switches_of(const std::string& thread) {
            std::atol(status_of(thread, "nonvoluntary_ctxt_switches").c_str());
 }
 
-// Waits without a call of ours; false: it took longer than ten seconds.
+// Waits without a call of ours; false: it took so long that it is not for want of a core.
 template <class Condition>
 bool in_time(Condition condition) {
     const std::uint64_t begin = now_ns();
     while (!condition()) {
-        if (seconds(now_ns() - begin) > 10) return false;
+        if (seconds(now_ns() - begin) > 100) return false;
         std::this_thread::sleep_for(200us);
     }
     return true;
@@ -124,6 +124,19 @@ struct AgentGroupOptions {
     AgentOptions agent;
     bool with_agent = true;
 };
+
+// The counter stands still, or nearly, for half a second, sooner or later: a thread that has nothing more to
+// do may have had no core yet to find that out, and may come to it in the middle of the first half second.
+template <class Counter>
+bool comes_to_rest(Counter counter, double most_per_second = 0) {
+    return in_time([&] {
+        const auto before = counter();
+        const std::uint64_t begin = now_ns();
+        std::this_thread::sleep_for(500ms);
+        const auto moved = static_cast<double>(counter() - before);
+        return moved <= most_per_second * seconds(now_ns() - begin);
+    });
+}
 
 class AgentGroup {
   public:

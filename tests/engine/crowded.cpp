@@ -5,16 +5,18 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include "base/clock.h"
+#include "cpu_time.h"
 #include "engine/agent.h"
 #include "engine/driven.h"
 #include "engine/execution.h"
+#include "engine/system_calls.h"
 #include "engine/waiters/timer_slack.h"
-#include "engine/yields.h"
 #include "schedule/builder.h"
 
 namespace thalweg {
@@ -47,21 +49,20 @@ class Rung final : public Transport {
     Status progress(std::span<Slot> done, std::size_t& count) override {
         polls.fetch_add(1, std::memory_order_relaxed);
         count = 0;
-        if (!answered.load(std::memory_order_acquire)) return Status::ok;
+        if (!answers()) return Status::ok;
         done[count++] = slot_;
         return Status::ok;
     }
     int wait_descriptor() const override { return descriptor_; }
     Status arm() override {
         slack_ns = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
-        if (++arms == answers_after) answered.store(true, std::memory_order_release);
         return armed;
     }
 
     std::atomic<std::uint64_t> polls{0};
-    std::atomic<int> arms{0}, slack_ns{0};
-    int answers_after = -1;  // times that it was armed
+    std::atomic<int> slack_ns{0};
     std::atomic<bool> answered{false};
+    std::function<bool()> answers = [this] { return answered.load(std::memory_order_acquire); };
     Status armed = Status::in_progress;
 
   private:
@@ -99,9 +100,8 @@ class OneCore {
 // The thread that was rung needs 50 ms of the core. Who polls without giving way polls some ten thousand
 // times in its half of 100 ms; who gives way polls once in a slice of the other's.
 void use_the_core() {
-    timespec used{};
-    do clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    while (used.tv_sec == 0 && static_cast<std::uint64_t>(used.tv_nsec) < 50 * ms);
+    while (test::thread_cpu_seconds() < 0.05) {
+    }
 }
 constexpr std::uint64_t few_polls = 20'000;
 
@@ -145,60 +145,55 @@ TEST(crowded, so_does_the_agent) {
 TEST(crowded, a_thread_that_can_listen_never_yields) {
     Rung transport;
     transport.armed = Status::ok;
-    transport.answers_after = 20;
     std::vector<std::byte> out(64);
     DrivenChannel channel(make_channel(transport, {}), nullptr);
     const auto execution = channel.make(one_message());
     Operation operation(*execution);
     WaitStatistics waited;
+    transport.answers = [&] { return waited.sleeps >= 20; };
     const int slack_before_ns = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
-    test::yields = 0;
+    test::system_calls.forget();
     EXPECT_EQ(channel.run(operation, {nullptr, out.data(), {}}, 0, WaitPolicy::sleep, waited), Status::ok);
-    EXPECT_EQ(test::yields, 0);
+    EXPECT_EQ(test::system_calls.yields, 0);
     EXPECT_GE(waited.sleeps, 20u);
     EXPECT_EQ(transport.slack_ns, static_cast<int>(TimerSlack::low_ns));
     EXPECT_EQ(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0), slack_before_ns);
 }
 
-// One blocked thread: its sleeps until it is answered, 15 ms after all of `others` wait too.
-std::uint64_t sleeps_beside(std::size_t others) {
-    std::vector<std::unique_ptr<Rung>> networks;
-    for (std::size_t i = 0; i <= others; ++i) networks.push_back(std::make_unique<Rung>());
-    std::vector<WaitStatistics> waited(networks.size());
-    std::vector<std::thread> threads;
-    for (std::size_t i = 0; i < networks.size(); ++i) {
-        networks[i]->armed = Status::ok;
-        threads.emplace_back([&, i] {
-            std::vector<std::byte> out(64);
-            DrivenChannel channel(make_channel(*networks[i], {}), nullptr);
-            const auto execution = channel.make(one_message());
-            Operation operation(*execution);
-            EXPECT_EQ(channel.run(operation, {nullptr, out.data(), {}}, 0, WaitPolicy::sleep, waited[i]),
-                      Status::ok);
-        });
-    }
-    for (const auto& network : networks)
-        while (network->polls.load() == 0) usleep(100);
-    usleep(15'000);
-    for (const auto& network : networks) network->answered.store(true, std::memory_order_release);
-    for (std::thread& thread : threads) thread.join();
-    return waited[0].sleeps;
+// This thread is blocked until it has polled in vain so often and slept so often.
+void blocked_for(std::uint64_t polls, std::uint64_t sleeps) {
+    Rung network;
+    WaitStatistics waited;
+    network.armed = Status::ok;
+    network.answers = [&] { return network.polls.load() > polls && waited.sleeps >= sleeps; };
+    std::vector<std::byte> out(64);
+    DrivenChannel channel(make_channel(network, {}), nullptr);
+    const auto execution = channel.make(one_message());
+    Operation operation(*execution);
+    test::system_calls.forget();
+    EXPECT_EQ(channel.run(operation, {nullptr, out.data(), {}}, 0, WaitPolicy::sleep, waited), Status::ok);
+    EXPECT_EQ(waited.sleeps, sleeps);
 }
 
+// After the first poll in vain; how long others wait together is the next test's.
 TEST(crowded, threads_that_wait_together_yield_at_first) {
-    const std::uint64_t alone = sleeps_beside(0), together = sleeps_beside(2);
-    EXPECT_GE(alone, 5u);     // of 1 ms each
-    EXPECT_LE(together, 3u);  // before the others came
+    blocked_for(1, 0);
+    EXPECT_EQ(test::system_calls.yields, 0) << "alone";
+    blocked_for(1, 5);  // alone it soon sleeps
+    const Blocked other(WaitPolicy::sleep);
+    blocked_for(1, 0);
+    EXPECT_EQ(test::system_calls.yields, 1) << "together";
 }
 
 // Two that are blocked yield to each other; one that has waited for long sleeps, and no longer counts until
 // something of its own moves. Slices of a longer wait neither yield nor count.
 TEST(crowded, who_sleeps_is_no_reason_to_yield) {
     Blocked parked(WaitPolicy::sleep), other(WaitPolicy::sleep);
+    EXPECT_TRUE(other.yielded());
     const std::uint64_t begin_ns = now_ns();
     EXPECT_TRUE(parked.yielded());
-    EXPECT_TRUE(other.yielded());
-    while (parked.yielded()) ASSERT_LT(now_ns(), begin_ns + 10'000 * ms);
+    while (parked.yielded()) {
+    }
     EXPECT_GT(now_ns(), begin_ns + 10 * ms);
     other.progressed();
     EXPECT_FALSE(other.yielded());

@@ -17,6 +17,7 @@ namespace {
 constexpr std::uint64_t ms = 1'000'000;
 constexpr std::size_t crossing_bytes = 1 << 20, near_bytes = 64;
 constexpr int far_peer = 1, near_peer = 2;
+constexpr int enough_arms = 20;
 
 // From the far peer a message comes every 20 ms, and packets all the time; from the near one when it is told.
 class TwoKinds final : public Transport {
@@ -75,7 +76,9 @@ class TwoKinds final : public Transport {
         return Status::ok;
     }
 
+    // Once the thread that waits has listened to its host often enough.
     void near_speaks() const {
+        while (inside_arms <= enough_arms) usleep(100);
         const std::uint64_t one = 1;
         EXPECT_EQ(write(near_, &one, sizeof one), static_cast<ssize_t>(sizeof one));
     }
@@ -101,7 +104,7 @@ std::shared_ptr<const Schedule> both_kinds() {
 // Packets that are always there wake nobody who knows when the next message comes; it listens to its host
 // instead of sleeping blindly.
 void expect_heard(TwoKinds& transport) {
-    EXPECT_GT(transport.inside_arms.load(), 10);
+    EXPECT_GT(transport.inside_arms.load(), enough_arms);
     // Listening to packets, it would be woken without a pause: some ten thousand times.
     EXPECT_LT(transport.arms.load(), 5000);
 }
@@ -113,10 +116,7 @@ TEST(inside, a_waiting_thread_hears_its_host_while_it_ignores_packets) {
     const auto execution = channel.make(both_kinds());
     Operation operation(*execution);
     WaitStatistics waited;
-    std::thread neighbour([&] {
-        usleep(50'000);
-        transport.near_speaks();
-    });
+    std::thread neighbour([&] { transport.near_speaks(); });
     EXPECT_EQ(channel.run(operation, {nullptr, out.data(), {}}, 0, WaitPolicy::sleep, waited), Status::ok);
     neighbour.join();
     expect_heard(transport);
@@ -131,7 +131,6 @@ TEST(inside, so_does_the_agent) {
         const auto execution = channel.make(both_kinds());
         Operation operation(*execution);
         ASSERT_EQ(channel.start(operation, {nullptr, out.data(), {}}, 0), Status::ok);
-        usleep(50'000);
         transport.near_speaks();
         while (operation.pending()) usleep(1000);
         EXPECT_EQ(operation.status(), Status::ok);

