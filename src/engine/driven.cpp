@@ -68,6 +68,8 @@ void DrivenChannel::take_helm_soon() {
     for (int pauses = 0; !take_helm(); ++pauses) {
         if (pauses < pauses_for_helm)
             relax();
+        else if (orphaned())
+            return;  // whoever held it at the fork is not in this process
         else
             sched_yield();
     }

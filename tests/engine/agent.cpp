@@ -178,13 +178,13 @@ TEST(agent, a_failure_ends_every_operation_of_the_channel) {
 TEST(agent, is_absent_in_a_forked_child) {
     AgentGroup group({});
     RingRun first(group.channel(0), 0, 2, 3, 100), second(group.channel(1), 1, 2, 3, 100);
-    // Made here: at the moment of the fork the agent may be at the helm, and in the child it never leaves it.
-    RingRun own(group.channel(0), 0, 2, 3, 100);
     ASSERT_EQ(first.start(0), Status::ok);
     ASSERT_TRUE(in_time([] { return agent_threads().size() == 1; }));
-    const pid_t child = fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
+    // Somebody drives while the process forks, and nobody in the child lets go of the helm.
+    const pid_t child = group.channel(0).exclusively([&] {
+        const pid_t forked = fork();
+        if (forked != 0) return forked;
+        RingRun own(group.channel(0), 0, 2, 3, 100);
         WaitStatistics statistics;
         const bool absent =
             agent_threads().empty() && group.agent(0).start() == Status::unsupported &&
@@ -192,7 +192,8 @@ TEST(agent, is_absent_in_a_forked_child) {
             first.driven.wait(first.operation, WaitPolicy::sleep, statistics) == Status::unsupported;
         group.agent(0).stop();  // returns at once
         _exit(absent ? 0 : 1);
-    }
+    });
+    ASSERT_GE(child, 0);
     int status = -1;
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
