@@ -24,7 +24,7 @@ def expect(condition, *what):
         sys.exit("FAILED: " + " ".join(str(each) for each in what))
 
 
-def launch(program, *options, again=2, **variables):
+def launch(program, *options, **variables):
     """The finished process; with Thalweg in front where the case asks for it, which must then have been there."""
     report = folder / "report.json"
     report.unlink(missing_ok=True)
@@ -34,12 +34,9 @@ def launch(program, *options, again=2, **variables):
     command = [*start, "env", *(f"{k}={v}" for k, v in variables.items()), *inner,
                *(str(option) for option in options)]
     try:
-        result = subprocess.run(command, capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL)
+        result = subprocess.run(command, capture_output=True, text=True, timeout=280, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired as late:
         sys.exit(f"FAILED: no end after {late.timeout:g} s: {command}\n{late.stdout}\n{late.stderr}")
-    # Open MPI 5's launcher says so now and then where another one starts beside it: nothing of ours has run.
-    if again and "listener thread failed to start" in result.stderr:
-        return launch(program, *options, again=again - 1, **variables)
     result.about = f"{' '.join(command)}\nexit status {result.returncode}\n{result.stdout}{result.stderr}"
     if wrapper == "thalweg" and result.returncode == 0:
         expect(report.is_file(), "Thalweg wrote no report, so it was not there:", result.about)
@@ -114,17 +111,27 @@ def case_matrix_market():
     expect(lines[0]["parameters"]["nonzeros"] == 2 * len(entries) - wide * high, lines[0])
 
 
+def within(times, most, problem, *options):
+    """Every version of a problem takes what was stated at least, and in one of many tries no more than some times that; a
+    busy machine oversleeps. times: what a line of the program took, and what was stated."""
+    late = {"all"}
+    for _ in range(10):
+        found = {line["version"]: times(line) for line in passes(problem, 1, *once, *options)}
+        for version, (took, stated) in found.items():
+            expect(took >= stated * 0.999 - 1e-6, version, "took", took, "where", stated, "was stated")
+        slow = {version for version, (took, stated) in found.items() if took > most * stated}
+        late = slow if "all" in late else late & slow
+        if not late:
+            return
+    expect(False, "too slow each time:", late, found)
+
+
 def case_slowdown():
-    keys, slowdown, sort_passes = 2000, 2e-5, 2
-    for line in passes(sort, 1, *once, "--keys", keys, "--slowdown", slowdown):
-        window = line["samples"][0]["windows"][0]
-        stated = sort_passes * slowdown * keys / ranks
-        expect(stated - 1e-6 <= window <= 3 * stated, "slept", window, "where", stated, "was stated:", line)
-    lines = passes(gradient, 1, *once, "--n", 300, "--steps", 4, "--slowdown", 1e-6)
-    for line in lines:
-        products = 5  # one per step, and the residual's
-        stated = products * 1e-6 * line["parameters"]["nonzeros"] / ranks
-        expect(stated * 0.999 <= line["samples"][0]["compute"] <= 5 * stated, "stated", stated, line)
+    keys, slowdown, sort_passes, products = 2000, 2e-5, 2, 5  # a product per step, and the residual's
+    within(lambda line: (line["samples"][0]["windows"][0], sort_passes * slowdown * keys / ranks), 3,
+           sort, "--keys", keys, "--slowdown", slowdown)
+    within(lambda line: (line["samples"][0]["compute"], products * 1e-6 * line["parameters"]["nonzeros"] / ranks), 5,
+           gradient, "--n", 300, "--steps", products - 1, "--slowdown", 1e-6)
 
 
 def case_damage():

@@ -26,7 +26,7 @@ def bench(out, *words, **more):
     # A column's name may hold a comma; then it is not given to choose by.
     result = subprocess.run([thalweg, "bench", "alltoallv", "--mpi", mpi, "--hosts", "0", "--ppn", str(RANKS),
                              "--samples", str(SAMPLES), "--out", out, *words], capture_output=True, text=True,
-                            env={**os.environ, "OMPI_MCA_osc": "^ucx", **more}, timeout=110)
+                            env={**os.environ, "OMPI_MCA_osc": "^ucx", **more}, timeout=280)
     result.about = f"{words}\nexit status {result.returncode}\n{result.stdout}{result.stderr}"
     return result
 

@@ -30,7 +30,7 @@ def expect(condition, *what):
 def bench(out, *words, **more):
     result = subprocess.run([thalweg, "bench", "halo", "--mpi", mpi, "--hosts", "0", "--ppn", str(RANKS),
                              "--samples", str(SAMPLES), "--samples-large", str(SAMPLES), "--out", out, *words],
-                            capture_output=True, text=True, env={**os.environ, **more}, timeout=110)
+                            capture_output=True, text=True, env={**os.environ, **more}, timeout=280)
     result.about = f"{words}\nexit status {result.returncode}\n{result.stdout}{result.stderr}"
     return result
 

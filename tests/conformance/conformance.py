@@ -39,7 +39,7 @@ class Run:
         return f"{ended}: {' '.join(self.command)}\n--- stdout\n{self.out[-4000:]}\n--- stderr\n{self.err[-4000:]}"
 
 
-def run(command, environment=None, limit=100, folder=None):
+def run(command, environment=None, limit=280, folder=None):
     """Runs a command in a session of its own and leaves none of it behind. limit: seconds."""
     command = [str(word) for word in command]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -77,7 +77,7 @@ class Mpi:
         if "missing" in self.__dict__:
             raise Skipped(self.missing)
 
-    def launch(self, ranks, program, thalweg=True, limit=100, saboteur=None, **settings):
+    def launch(self, ranks, program, thalweg=True, limit=280, saboteur=None, **settings):
         """mpiexec -n RANKS [thalweg run] PROGRAM…; settings: THALWEG_ variables without their prefix."""
         variables = {f"THALWEG_{name}": str(value) for name, value in settings.items()}
         if saboteur:

@@ -40,7 +40,8 @@ def benchmark(mpi, hosts, ppn, logs, settings):
         if settings.get("REPORT"):
             variables["THALWEG_REPORT"] = f"{folder}/report.json"
         os.mkdir(f"{folder}/counters")
-        ended = run([mpi.thalweg, "lab", "run", "--hosts", hosts, "--ppn", ppn, "--rate", "100mbit", "--mpi", mpi.lab,
+        ended = run([mpi.thalweg, "lab", "run", "--hosts", hosts, "--ppn", ppn, "--rate", "100mbit", "--force",
+                     "--mpi", mpi.lab,
                      "--", "sh", "-c", WITH_COUNTERS, f"{folder}/counters", mpi.thalweg, "run", program, "Bcast",
                      "-npmin", hosts * ppn, "-iter", 5, "-iter_policy", "off", "-time", 60,
                      "-msglog", f"{logs[0]}:{logs[1]}"],

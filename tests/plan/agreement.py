@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 share, command = sys.argv[1], sys.argv[2:]
-SECONDS = 30  # a job that waits for a rank that never comes
+SECONDS = 100  # a job that waits for a rank that never comes
 ENDED = "MPI failed on this rank alone"
 
 
@@ -22,7 +22,7 @@ def run(fault):
         said, _ = job.communicate(timeout=SECONDS)
     except subprocess.TimeoutExpired:
         job.terminate()
-        said, _ = job.communicate(timeout=10)
+        said, _ = job.communicate(timeout=30)
         sys.exit(f"agreement.py: {fault}: no end after {SECONDS} s: {said[-2000:]}")
     return job.returncode, said
 

@@ -81,7 +81,7 @@ add_test(NAME plan.${name}.report_of_halo
 add_test(NAME plan.${name}.killed_halo
          COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/ended.py ${MPI_MPIEXEC} -n 4 env ${preload}
                  THALWEG_ALLTOALLV=spread ${two_hosts} $<TARGET_FILE:plan_halo_${name}> k)
-set_tests_properties(plan.${name}.report_of_halo plan.${name}.killed_halo PROPERTIES LABELS ${inside} TIMEOUT 120
+set_tests_properties(plan.${name}.report_of_halo plan.${name}.killed_halo PROPERTIES LABELS ${inside} TIMEOUT 300
                      PROCESSORS 2 ENVIRONMENT "${plan_environment}")
 # Puts with ready and done signals, where the transport has them; over the MPI library the same steps are messages.
 run(alltoalls_notify 3 mpi "${alltoalls};THALWEG_ALLTOALLV=notify" alltoalls)
@@ -91,7 +91,7 @@ add_test(NAME plan.${name}.steady_notify.3
          COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/report.py ${CMAKE_CURRENT_BINARY_DIR} puts
                  ${MPI_MPIEXEC} -n 3 env ${with_persistent} ${ucx} THALWEG_ALLTOALLV=notify THALWEG_TEST_LEVEL=single
                  $<TARGET_FILE:plan_steady_${name}>)
-set_tests_properties(plan.${name}.steady_notify.3 PROPERTIES LABELS ${inside_current} TIMEOUT 120 SKIP_RETURN_CODE 77 PROCESSORS 2
+set_tests_properties(plan.${name}.steady_notify.3 PROPERTIES LABELS ${inside_current} TIMEOUT 300 SKIP_RETURN_CODE 77 PROCESSORS 2
                      ENVIRONMENT "${plan_environment}")
 run(steady_hosts 4 mpi "${with_persistent};${two_by_two};THALWEG_ALLTOALLV=node_leader" steady)
 # Over windows, where that is asked for: for one library, the others in the full run. With one thread the two-sided
@@ -102,7 +102,7 @@ macro(run_windows way case ranks label settings)
                                 ${CMAKE_CURRENT_BINARY_DIR} windows ${MPI_MPIEXEC} -n ${ranks} env
                                 ${with_persistent} THALWEG_ALLTOALLV=${way} ${settings}
                                 $<TARGET_FILE:plan_windows_${name}> ${ARGN})
-  set_tests_properties(${test} PROPERTIES LABELS ${label} TIMEOUT 120 SKIP_RETURN_CODE 77 PROCESSORS 2
+  set_tests_properties(${test} PROPERTIES LABELS ${label} TIMEOUT 300 SKIP_RETURN_CODE 77 PROCESSORS 2
                        ENVIRONMENT "${plan_environment}")
 endmacro()
 # Under the library whose fences are the shortest where ranks share cores.

@@ -13,6 +13,8 @@ import sys
 import tempfile
 import time
 
+from jobs import left_behind, shared
+
 MOMENTS = 3.0  # seconds after the ranks were there
 LIMIT = 10.0  # seconds from the kill to the end of the job
 
@@ -92,14 +94,14 @@ def once(draw, program, command, log):
 
 
 def main(seed, times, program, *command):
-    draw = random.Random(int(seed))
+    draw, before = random.Random(int(seed)), shared()
     for _ in range(int(times)):
         with tempfile.TemporaryFile("w+", errors="replace") as log:
             trouble = once(draw, program, command, log)
             if trouble:
                 log.seek(0)
                 sys.exit(f"killed.py: {trouble}\n{log.read()[-4000:]}")
-    left = [name for name in os.listdir("/dev/shm") if "thalweg" in name]
+    left = left_behind(before)
     if left:
         sys.exit(f"killed.py: left in /dev/shm: {left}")
 

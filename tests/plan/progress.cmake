@@ -63,9 +63,9 @@ foreach(transport mpi ucx shm)
   add_test(NAME plan.${name}.killed_at_random_${transport}
            COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/killed.py 1 10 $<TARGET_FILE:plan_soak_${name}>
                    ${MPI_MPIEXEC} -n 3 env ${preload} ${settings} $<TARGET_FILE:plan_soak_${name}> 100000000)
-  set_tests_properties(plan.${name}.killed_${transport} PROPERTIES LABELS ${killed} TIMEOUT 60 PROCESSORS 2
+  set_tests_properties(plan.${name}.killed_${transport} PROPERTIES LABELS ${killed} TIMEOUT 300 PROCESSORS 2
                        ENVIRONMENT "${plan_environment}")
-  set_tests_properties(plan.${name}.killed_at_random_${transport} PROPERTIES LABELS full TIMEOUT 600 PROCESSORS 2
+  set_tests_properties(plan.${name}.killed_at_random_${transport} PROPERTIES LABELS full TIMEOUT 3000 PROCESSORS 2
                        ENVIRONMENT "${plan_environment}")
 endforeach()
 run(nonblocking_early 2 mpi "${chain};THALWEG_SETUP=early" nonblocking)

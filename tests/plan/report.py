@@ -27,7 +27,7 @@ path = os.path.join(folder, f"report-{os.getpid()}.json")
 def run(target, *variables):
     at = command.index("env") + 1
     return subprocess.run(command[:at] + [f"THALWEG_REPORT={target}", *variables] + command[at:], capture_output=True,
-                          text=True, errors="replace", timeout=100)
+                          text=True, errors="replace", timeout=280)
 
 
 def check(condition, what):
@@ -49,7 +49,7 @@ def check_spawned():
     end = next(i for i in range(at + 1, len(command)) if "=" not in command[i])
     # Of the launcher's environment, because that is what spawned processes get.
     variables = dict(word.split("=", 1) for word in command[at + 1:end])
-    result = subprocess.run(command[:at] + command[end:], capture_output=True, text=True, errors="replace", timeout=100,
+    result = subprocess.run(command[:at] + command[end:], capture_output=True, text=True, errors="replace", timeout=280,
                             env={**os.environ, **variables, "THALWEG_REPORT": path})
     check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
     parent = load(path)

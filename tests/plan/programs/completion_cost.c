@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
     char byte = 0, sent = 0;
     MPI_Irecv(&byte, 1, MPI_BYTE, check_rank, 1, MPI_COMM_WORLD, &request);
     double ours = 0, native = 0, added = 1e9;
-    for (int attempt = 0; attempt < 5; ++attempt) { /* a busy machine can only make it look worse */
+    for (int attempt = 0; attempt < 20; ++attempt) { /* a busy machine can only make it look worse */
         measure(&request, &ours, &native);
         if (ours - native < added) added = ours - native;
         if (added <= 20) break;

@@ -7,7 +7,7 @@
 
 #include "check.h"
 
-enum { bytes = 60000, patience_s = 30 };
+enum { bytes = 60000, patience_s = 200 };
 
 static MPI_Comm parent, made;
 static volatile int inside;

@@ -9,7 +9,7 @@
 
 #include "check.h"
 
-enum { threads = 4, most_bytes = 32768, most_attempts = 4, turns = 3 };
+enum { threads = 4, most_bytes = 32768, most_attempts = 10, turns = 3 };
 
 static const char* const variables[] = {"THALWEG_BCAST", "THALWEG_ALLGATHER", "THALWEG_ALLREDUCE",
                                         "THALWEG_ALLTOALLV"};

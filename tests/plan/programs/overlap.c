@@ -9,7 +9,6 @@
  *   fork       children: without the thread, and gone at once; the parent's operations go on
  */
 #include <dirent.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,12 +38,8 @@ static void compute(double span) {
 }
 
 /* The least of several rounds, because the machine has other things to do: what is hidden in none of them is
- * not hidden. */
-static void overlap(int computes) {
-    enum { bytes = 4 << 20 };
-    unsigned char* const own = guarded_new(bytes);
-    unsigned char* const all = guarded_new((size_t)bytes * (size_t)check_size);
-    fill(own, bytes, (unsigned)check_rank);
+ * not hidden. Returns whether it was. */
+static int is_hidden(unsigned char* own, unsigned char* all, int bytes, int computes) {
     const double pure = pure_time(own, all, bytes);
     double least = 1e9;
     for (int round = 0; round < rounds; ++round) {
@@ -68,7 +63,18 @@ static void overlap(int computes) {
     if (check_rank == 0)
         printf("%d steps: %.3f ms, of which %.3f ms remain after the %s\n", check_size - 1, 1e3 * pure,
                1e3 * least, computes ? "computation" : "sleep");
-    if (!computes) CHECK(least < 0.2 * pure, "%.3f of %.3f ms were not hidden", 1e3 * least, 1e3 * pure);
+    return least < 0.2 * pure;
+}
+
+static void overlap(int computes) {
+    enum { bytes = 4 << 20, attempts = 5 };
+    unsigned char* const own = guarded_new(bytes);
+    unsigned char* const all = guarded_new((size_t)bytes * (size_t)check_size);
+    fill(own, bytes, (unsigned)check_rank);
+    int hidden = 0;
+    for (int attempt = 0; !hidden && attempt < (computes ? 1 : attempts); ++attempt)
+        hidden = is_hidden(own, all, bytes, computes);
+    if (!computes) CHECK(hidden, "more than a fifth was hidden in none of %d attempts", (int)attempts);
     guarded_free(own, bytes);
     guarded_free(all, (size_t)bytes * (size_t)check_size);
 }
@@ -112,32 +118,40 @@ static void one_broadcast(unsigned seed) {
 static void idle(void) {
     for (unsigned round = 0; round < 20; ++round) one_broadcast(round);
     MPI_Barrier(MPI_COMM_WORLD);
-    usleep(1300000); /* what was sent may need its ear for a second */
-    const long before = turns_of_agent();
-    sleep(1);
-    const long after = turns_of_agent();
-    CHECK(before > 0, "there is no agent");
-    CHECK(after == before, "%ld wake-ups in an idle second", after - before);
+    CHECK(turns_of_agent() > 0, "there is no agent");
+    /* What was sent may need its ear for a second, and on a busy machine it may not have had a core since. */
+    long woken = 1;
+    for (int second = 0; woken != 0 && second < 30; ++second) {
+        const long before = turns_of_agent();
+        sleep(1);
+        woken = turns_of_agent() - before;
+    }
+    CHECK(woken == 0, "%ld wake-ups in an idle second", woken);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
 /* With socket buffers of a few kilobytes (the caller's setting) the last chunk lies in libucp's when the
- * root's part is over. */
+ * root's part is over. The root sleeps for longer where the others were not done when it came back: a busy
+ * machine is late at times, and what does not leave never is in time. */
 static void late(void) {
-    enum { bytes = 600000 };
+    enum { bytes = 600000, longest_s = 30 };
     unsigned char* const data = guarded_new(bytes);
+    double sleeps_s = 1.5;
     for (unsigned round = 0; round < 5; ++round) {
         MPI_Request request;
         if (check_rank == 0) fill(data, bytes, round);
         MPI_Barrier(MPI_COMM_WORLD);
         if (check_rank != 0) usleep(100000);
-        const double began = seconds_now();
         MPI_Ibcast(data, bytes, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
-        if (check_rank == 0) usleep(1500000);
+        if (check_rank == 0) usleep((useconds_t)(1e6 * sleeps_s));
+        const double returned = seconds_now();
         MPI_Wait(&request, MPI_STATUS_IGNORE);
-        const double took = seconds_now() - began;
-        if (check_rank != 0) CHECK(took < 1.2, "%.3f s for a broadcast whose root sleeps", took);
         verify(data, bytes, round, "a broadcast");
+        if (done_before_return(seconds_now(), returned)) continue;
+        CHECK(sleeps_s < longest_s, "a broadcast was not over while its root slept for %.1f s", sleeps_s);
+        sleeps_s *= 2;
+        --round;
+        if (check_rank != 0) memset(data, poison_value, bytes);
     }
     guarded_free(data, bytes);
 }
@@ -186,7 +200,7 @@ static void killed(void) {
         MPI_Request request;
         MPI_Iallgather(own, bytes, MPI_BYTE, all, bytes, MPI_BYTE, MPI_COMM_WORLD, &request);
         CHECK(was_accelerated(), "%s", last_reason());
-        if (round == dies_at && check_rank == check_size - 1) raise(SIGKILL);
+        if (round == dies_at && check_rank == check_size - 1) die();
         usleep(20000);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
