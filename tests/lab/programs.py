@@ -40,7 +40,12 @@ def test_program(mpi):
         equal(facts["PLAIN_VARIABLE"], ["too"], "any other variable")
         equal(facts["THALWEG_LAB_HOSTS"], ["2"], "the lab's facts")
         check(float(facts["THALWEG_LAB_RATE_BYTES_PER_S"][0]) > 1e6, "the lab's rate")
-        equal(lab(*options, f"./hosts-{mpi}", "exit", "3", cwd=folder, env=environment).returncode, 3, "exit status")
+        # Intel MPI's launcher has lost the status (255) once in some hundred launches, on busy cores; not three times on end.
+        for _ in range(3):
+            ended = lab(*options, f"./hosts-{mpi}", "exit", "3", cwd=folder, env=environment)
+            if ended.returncode != 255:
+                break
+        equal(ended.returncode, 3, f"exit status; {ended.stderr}")
 
 
 def test_many_starts(mpi):
