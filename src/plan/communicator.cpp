@@ -274,8 +274,7 @@ bool Communicator::make_transport(const RankMap& places) try {
     mpi_transport_ = transport.get();
     transport_ = std::move(transport);
 #if defined(THALWEG_SABOTEUR)
-    if (const auto sabotage = saboteur_options_from_environment(); transport_ && sabotage)
-        transport_ = make_saboteur(std::move(transport_), *sabotage);
+    transport_ = sabotaged(std::move(transport_));
 #endif
     if (transport_ != nullptr) channel_ = make_channel(*transport_, limits);
     world_.channels.fetch_add(1, std::memory_order_relaxed);

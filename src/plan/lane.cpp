@@ -9,6 +9,9 @@
 #include "plan/ongoing.h"
 #include "transport/composite/composite.h"
 #include "transport/mpi/mpi_transport.h"
+#if defined(THALWEG_SABOTEUR)
+#include "transport/saboteur/saboteur.h"
+#endif
 #include "transport/shm/shm.h"
 #include "transport/ucx/ucx.h"
 
@@ -95,6 +98,9 @@ void Lane::make_channels(const World& world, Agent* agent) {
     Limits limits;
     limits.in_flight = static_cast<std::uint32_t>(world.settings().in_flight);
     limits.credit_bytes = world.settings().credit_bytes;
+#if defined(THALWEG_SABOTEUR)
+    transport_ = sabotaged(std::move(transport_));
+#endif
     drive(make_channel(*transport_, limits), agent, world);
 }
 

@@ -20,8 +20,9 @@ class Saboteur final : public Transport {
           options_(options),
           capabilities_(inner.capabilities()),
           receives_(inner.slots()) {
-        // What peers put does not pass here, so it could not be damaged.
-        capabilities_.one_sided = false;
+        // What peers put, and what is left in the memory of another, does not pass here, so it could not be
+        // damaged.
+        capabilities_.one_sided = capabilities_.stand_ins = false;
     }
 
     const Capabilities& capabilities() const override { return capabilities_; }
@@ -69,6 +70,9 @@ class Saboteur final : public Transport {
     void drive_host() override { inner_.drive_host(); }
     int wait_descriptor() const override { return inner_.wait_descriptor(); }
     Status arm() override { return inner_.arm(); }
+    bool crosses(int peer) const override { return inner_.crosses(peer); }
+    int inside_descriptor() const override { return inner_.inside_descriptor(); }
+    Status arm_inside() override { return inner_.arm_inside(); }
 
   private:
     struct Receive {
@@ -174,6 +178,11 @@ std::optional<SaboteurOptions> saboteur_options_from_environment() {
 std::unique_ptr<Transport> make_saboteur(std::unique_ptr<Transport> inner, const SaboteurOptions& options) {
     Transport& reference = *inner;
     return std::make_unique<Saboteur>(std::move(inner), reference, options);
+}
+
+std::unique_ptr<Transport> sabotaged(std::unique_ptr<Transport> inner) {
+    const auto options = saboteur_options_from_environment();
+    return options && inner ? make_saboteur(std::move(inner), *options) : std::move(inner);
 }
 
 std::unique_ptr<Transport> make_saboteur(Transport& inner, const SaboteurOptions& options) {

@@ -1,5 +1,5 @@
 // A transport that damages messages, to test the tests: every suite must fail under every mode. Never part of
-// a product build (CMake option THALWEG_SABOTEUR).
+// a product: tests link it, and the preload objects that tests/conformance makes beside the product's.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,8 @@ std::optional<SaboteurOptions> parse_saboteur(std::string_view text);
 
 // Damages what `inner` receives on its way to the engine; takes `inner` over. Allocates freely.
 std::unique_ptr<Transport> make_saboteur(std::unique_ptr<Transport> inner, const SaboteurOptions& options);
+// The same as the environment asks, which may be for nothing; null stays null.
+std::unique_ptr<Transport> sabotaged(std::unique_ptr<Transport> inner);
 // The same over a transport of the caller's, which must outlive it.
 std::unique_ptr<Transport> make_saboteur(Transport& inner, const SaboteurOptions& options);
 
