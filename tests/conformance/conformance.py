@@ -3,6 +3,7 @@
 CMake writes one JSON file per MPI library (CMakeLists.txt). Exit status 77 means skipped, with the reason printed.
 """
 
+import glob
 import json
 import os
 import pathlib
@@ -94,6 +95,41 @@ class Mpi:
         done = run([*words, "-o", output], {**self.environment, **(environment or {})})
         expect(done.code == 0, "does not compile:", done)
         return output
+
+
+def needs_lab(mpi):
+    works = run([mpi.thalweg, "lab", "check"])
+    if works.code != 0:
+        raise Skipped(works.err.strip() or works.out.strip())
+
+
+# A file of each rank: bytes received and sent by its host, and the segments that it sent again, before and after.
+WITH_COUNTERS = ('f=$0/$(hostname).$$; count() { cat /sys/class/net/rail0/statistics/rx_bytes '
+                 '/sys/class/net/rail0/statistics/tx_bytes; grep "^Tcp: [0-9]" /proc/net/snmp | cut -d" " -f13; }; '
+                 'count >$f; "$@"; status=$?; count >>$f; exit $status')
+SEGMENT = 1514  # bytes on the wire of a full one
+
+
+def in_lab(mpi, hosts, ppn, program, variables):
+    """Under `thalweg run` on the hosts of a lab: the run, [(received, sent)] bytes of each host by the kernel's counters, and
+    how many bytes were sent again."""
+    with tempfile.TemporaryDirectory(prefix="tw") as folder:
+        ended = run([mpi.thalweg, "lab", "run", "--hosts", hosts, "--ppn", ppn, "--rate", "100mbit", "--force", "--mpi",
+                     mpi.lab, "--", "sh", "-c", WITH_COUNTERS, folder, mpi.thalweg, "run", *program],
+                    {**variables, "THALWEG_MPI_ROOTS": mpi.root}, limit=400)
+        expect(ended.code == 0, ended)
+        moved, again = [], 0
+        for host in range(hosts):
+            counters = []
+            for path in glob.glob(f"{folder}/node{host}.*"):
+                with open(path, encoding="utf-8") as file:
+                    counters.append([int(word) for word in file.read().split()])
+            expect(len(counters) == ppn, f"counters of node{host}:", counters)
+            expect(all(len(c) == 6 for c in counters), f"counters of node{host}:", counters)
+            received, sent, repeated = (max(c[3 + i] for c in counters) - min(c[i] for c in counters) for i in range(3))
+            moved.append((received, sent))
+            again += repeated * SEGMENT
+    return ended, moved, again
 
 
 def read_report(path):

@@ -12,22 +12,14 @@ IMB's own check of data is a compile-time option that this binary was built with
 tests.
 """
 
-import glob
-import os
 import re
 import tempfile
 
-from conformance import Mpi, Skipped, algorithms_of, expect, main, read_report, run
+from conformance import Mpi, Skipped, algorithms_of, expect, in_lab, main, needs_lab, read_report
 
 # What one byte of payload may become on the wire: headers, acknowledgements, start-up, IMB's barriers.
 OVERHEAD = (1.0, 1.12)
 NEXT_TO_NOTHING = 0.10
-SEGMENT = 1514  # bytes on the wire of a full one
-
-# A file of each rank: bytes received and sent by its host, and the segments that it sent again, before and after.
-WITH_COUNTERS = ('f=$0/$(hostname).$$; count() { cat /sys/class/net/rail0/statistics/rx_bytes '
-                 '/sys/class/net/rail0/statistics/tx_bytes; grep "^Tcp: [0-9]" /proc/net/snmp | cut -d" " -f13; }; '
-                 'count >$f; "$@"; status=$?; count >>$f; exit $status')
 
 
 def benchmark(mpi, hosts, ppn, logs, settings):
@@ -39,27 +31,10 @@ def benchmark(mpi, hosts, ppn, logs, settings):
         variables = {f"THALWEG_{name}": value for name, value in settings.items()}
         if settings.get("REPORT"):
             variables["THALWEG_REPORT"] = f"{folder}/report.json"
-        os.mkdir(f"{folder}/counters")
-        ended = run([mpi.thalweg, "lab", "run", "--hosts", hosts, "--ppn", ppn, "--rate", "100mbit", "--force",
-                     "--mpi", mpi.lab,
-                     "--", "sh", "-c", WITH_COUNTERS, f"{folder}/counters", mpi.thalweg, "run", program, "Bcast",
-                     "-npmin", hosts * ppn, "-iter", 5, "-iter_policy", "off", "-time", 60,
-                     "-msglog", f"{logs[0]}:{logs[1]}"],
-                    {**variables, "THALWEG_MPI_ROOTS": mpi.root}, limit=240)
-        expect(ended.code == 0, ended)
+        ended, moved, again = in_lab(mpi, hosts, ppn, [program, "Bcast", "-npmin", hosts * ppn, "-iter", 5, "-iter_policy",
+                                                       "off", "-time", 60, "-msglog", f"{logs[0]}:{logs[1]}"], variables)
         sizes = [int(size) for size in re.findall(r"^ +(\d+) +\d+ +[\d.]+ +[\d.]+ +[\d.]+ *$", ended.out, re.M)]
         expect(sizes == [0] + [1 << log for log in range(logs[0], logs[1] + 1)], "sizes:", sizes, ended)
-        moved, again = [], 0
-        for host in range(hosts):
-            counters = []
-            for path in glob.glob(f"{folder}/counters/node{host}.*"):
-                with open(path, encoding="utf-8") as file:
-                    counters.append([int(word) for word in file.read().split()])
-            expect(len(counters) == ppn, f"counters of node{host}:", counters)
-            expect(all(len(c) == 6 for c in counters), f"counters of node{host}:", counters)
-            received, sent, repeated = (max(c[3 + i] for c in counters) - min(c[i] for c in counters) for i in range(3))
-            moved.append((received, sent))
-            again += repeated * SEGMENT
         report = read_report(f"{folder}/report.json") if settings.get("REPORT") else None
     return ended, moved, again, report
 
@@ -75,9 +50,7 @@ def is_chain(moved, payload, again):
 
 def test(path, hosts, ppn, low, high, *algorithms):
     mpi = Mpi(path)
-    works = run([mpi.thalweg, "lab", "check"])
-    if works.code != 0:
-        raise Skipped(works.err.strip() or works.out.strip())
+    needs_lab(mpi)
     hosts, ppn, logs = int(hosts), int(ppn), (int(low), int(high))
     payload = None
     for algorithm in algorithms:
