@@ -4,6 +4,8 @@
     report.py FOLDER mpi|ucx COMMAND…  COMMAND runs programs/counted.c, whose operations the MPI library or libucp carries
     report.py FOLDER spawned COMMAND…  COMMAND runs programs/spawned.c: parent and children report side by side
     report.py FOLDER halo COMMAND…      COMMAND runs programs/halo.c on two hosts of two ranks; phases are added here
+    report.py FOLDER misspelt COMMAND…  COMMAND runs programs/one_host.c: a setting that does not exist is said, once
+    report.py FOLDER wait COMMAND…      COMMAND runs programs/reported.c: who shares one core sleeps, others spin
     report.py FOLDER one_host COMMAND…  COMMAND runs programs/one_host.c: what was handed on unseen is said, not counted
     report.py FOLDER puts COMMAND…      COMMAND runs programs/steady.c with notify over a transport that has puts
     report.py FOLDER windows COMMAND…  COMMAND runs programs/windows.c with the way that THALWEG_ALLTOALLV names
@@ -17,17 +19,17 @@ import subprocess
 import sys
 
 folder, command = sys.argv[1], sys.argv[2:]
-CASES = ("spawned", "one_host", "windows", "puts", "mpi", "ucx", "shm", "halo")
+CASES = ("spawned", "one_host", "windows", "puts", "mpi", "ucx", "shm", "halo", "misspelt", "wait")
 case = command[0] if command[0] in CASES else ""
 spawned, one_host = case == "spawned", case == "one_host"
 command = command[case != "":]
 path = os.path.join(folder, f"report-{os.getpid()}.json")
 
 
-def run(target, *variables):
+def run(target, *variables, before=()):
     at = command.index("env") + 1
-    return subprocess.run(command[:at] + [f"THALWEG_REPORT={target}", *variables] + command[at:], capture_output=True,
-                          text=True, errors="replace", timeout=280)
+    return subprocess.run([*before, *command[:at], f"THALWEG_REPORT={target}", *variables, *command[at:]],
+                          capture_output=True, text=True, errors="replace", timeout=280)
 
 
 def check(condition, what):
@@ -107,6 +109,30 @@ def check_one_host():
     table = run("-").stderr
     check("native: one host: handed on unseen" in table, f"the table: {table}")
     print("ok")
+
+
+def check_misspelt():
+    result = run(path, "THALWEG_BCSAT=linear", "THALWEG_TEST_SOMETHING=1")
+    check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
+    load(path)
+    said = [line for line in result.stderr.splitlines() if "is not an option" in line]
+    check(len(said) == 1 and "THALWEG_BCSAT is not an option; maybe THALWEG_BCAST?" in said[0], f"said: {said}")
+    print("ok")
+
+
+def check_wait():
+    """Ranks that share a core sleep while they wait, those with one each spin, and both as they are told."""
+    mine = sorted(os.sched_getaffinity(0))
+    one, two = (["taskset", "-c", ",".join(map(str, mine[:cores]))] for cores in (1, 2))
+    tried = [(one, (), "sleep"), (one, ("THALWEG_WAIT=spin",), "spin"), (two, ("THALWEG_WAIT=sleep",), "sleep")]
+    if len(mine) > 1:
+        tried.append((two, (), "spin"))
+    for before, variables, wanted in tried:
+        result = run(path, *variables, before=before)
+        check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
+        world = next(c for c in load(path)["communicators"] if c["name"] == "MPI_COMM_WORLD")
+        check(world["wait"] == wanted, f"{before} {variables}: {world['wait']}, not {wanted}")
+    print(f"ok: {len(tried)} ways")
 
 
 def check_puts():
@@ -192,6 +218,12 @@ if case in ("mpi", "ucx", "shm"):
     sys.exit()
 if spawned:
     check_spawned()
+    sys.exit()
+if case == "misspelt":
+    check_misspelt()
+    sys.exit()
+if case == "wait":
+    check_wait()
     sys.exit()
 if case == "puts":
     check_puts()

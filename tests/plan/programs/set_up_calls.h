@@ -1,6 +1,6 @@
 /* Traps on the MPI library's calls of set-up: between set_traps() and lift_traps() whoever calls one of them,
  * in whatever way it found its address, ends the program with a sentence. On x86-64; elsewhere nothing is
- * watched. */
+ * watched. A program that makes some of these calls itself names the others, as TRAPPED. */
 #ifndef SET_UP_CALLS_H
 #define SET_UP_CALLS_H
 
@@ -12,14 +12,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static const char* const trapped_names[] = {
-    "Comm_create",    "Comm_split",      "Comm_dup",      "Comm_create_group",
-    "Group_incl",     "Win_create",      "Win_free",      "Allreduce",
-    "Allgather",      "Allgatherv",      "Alltoall",      "Alltoallv",
-    "Bcast",          "Barrier",         "Send_init",     "Type_contiguous",
-    "Type_commit",    "Type_free",       "Comm_set_attr", "Comm_create_keyval",
-    "Grequest_start", "Comm_get_parent", "Iallreduce",    "Ibcast",
-    "Ibarrier"};
+#ifndef TRAPPED
+#define TRAPPED                                                                                           \
+    "Comm_create", "Comm_split", "Comm_dup", "Comm_create_group", "Group_incl", "Win_create", "Win_free", \
+        "Allreduce", "Allgather", "Allgatherv", "Alltoall", "Alltoallv", "Bcast", "Barrier", "Send_init", \
+        "Type_contiguous", "Type_commit", "Type_free", "Comm_set_attr", "Comm_create_keyval",             \
+        "Grequest_start", "Comm_get_parent", "Iallreduce", "Ibcast", "Ibarrier"
+#endif
+static const char* const trapped_names[] = {TRAPPED};
 enum { trapped_count = sizeof trapped_names / sizeof *trapped_names };
 static unsigned char* trapped_at[trapped_count];
 static unsigned char trapped_byte[trapped_count];

@@ -1,0 +1,63 @@
+# What is the program's own, and how programs end: with and without Thalweg alike. Included by plan_mpi(), whose run() and
+# settings it uses.
+set(beside "${with_persistent};${chain};THALWEG_ALLGATHER=ring;THALWEG_BARRIER=dissemination;THALWEG_ALLTOALLV=spread")
+
+# same(case ranks label "ends"|"" settings program argument…)
+macro(same case ranks label how settings program)
+  add_test(NAME plan.${name}.${case}.${ranks}
+           COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/same.py ${how} ${MPI_MPIEXEC} -n ${ranks} env
+                   ${settings} $<TARGET_FILE:plan_${program}_${name}> ${ARGN})
+  set_tests_properties(plan.${name}.${case}.${ranks} PROPERTIES LABELS ${label} TIMEOUT 300 SKIP_RETURN_CODE 77 PROCESSORS 2
+                       ENVIRONMENT "${plan_environment}")
+endmacro()
+
+# Every thread level; below `multiple` nothing of MPI is called from the agent.
+foreach(level single funneled serialized multiple)
+  set(over ${shm})
+  set(label ${inside})
+  if(level STREQUAL multiple)
+    set(over THALWEG_TRANSPORT=mpi)
+    set(label ${inside_current})
+  endif()
+  same(private_space_${level} 3 ${label} "" "${beside};${over}" private_space ${level})
+endforeach()
+same(private_space_ucx 3 ${inside} "" "${beside};${ucx}" private_space serialized)
+
+foreach(transport mpi shm ucx)
+  set(over ${beside} THALWEG_TRANSPORT=mpi)
+  set(label ${one})
+  if("${transport}" STREQUAL "shm")
+    set(over ${beside} ${shm})
+    set(label ${current})
+  elseif("${transport}" STREQUAL "ucx")
+    set(over ${beside} ${ucx} THALWEG_TEST_LEVEL=single)
+  endif()
+  same(ends_unfreed_${transport} 3 ${label} "" "${over}" teardown unfreed)
+  same(ends_children_${transport} 2 ${label} "" "${over}" teardown children)
+  foreach(way exit pending abort)
+    same(ends_${way}_${transport} 3 ${label} ends "${over}" teardown ${way})
+  endforeach()
+endforeach()
+
+# Sessions and nothing else; MPICH 5.0.2 fails in MPI_Comm_create_from_group where others start beside it.
+run(session_only 2 ${current} "LD_PRELOAD=$<TARGET_FILE:thalweg-${family}-sessions>:$<TARGET_FILE:thalweg-${family}>;${chain};THALWEG_ALLGATHER=ring;${ucx}" session_only)
+run_alone(plan.${name}.session_only.2)
+
+# The small typed broadcasts of a dense solver on rows and columns, on pretended hosts because on one nobody looks.
+run(grid 4 ${current} "THALWEG_TOPOLOGY=node:4 core:1" grid 3000)
+run(grid_full 4 full "THALWEG_TOPOLOGY=node:4 core:1" grid 160000)
+
+# A setting that does not exist; and how ranks wait that share a core.
+foreach(case misspelt wait)
+  set(program one_host)
+  set(asked THALWEG_BCAST_MIN_BYTES=1)
+  if("${case}" STREQUAL "wait")
+    set(program reported)
+    set(asked THALWEG_BCAST=chain:chunk_bytes=64K)
+  endif()
+  add_test(NAME plan.${name}.report_of_${case}
+           COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/report.py ${CMAKE_CURRENT_BINARY_DIR} ${case}
+                   ${MPI_MPIEXEC} -n 2 env ${preload} ${asked} $<TARGET_FILE:plan_${program}_${name}>)
+  set_tests_properties(plan.${name}.report_of_${case} PROPERTIES LABELS ${current} TIMEOUT 300 PROCESSORS 2
+                       ENVIRONMENT "${plan_environment}")
+endforeach()
