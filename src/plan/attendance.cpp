@@ -4,8 +4,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <iterator>
 #include <mutex>
 #include <new>
 #include <vector>
@@ -48,6 +50,8 @@ bool has_unmatched = false;
 MPI_Request unmatched;
 // Addresses of more are too much for the memory of every rank.
 constexpr int most_processes = 4096;
+// Whose names rank 0 gives while a carrier is agreed on.
+constexpr std::uint64_t ucx_names = 1, shm_names = 2;
 
 AgentOptions place_of(AgentSetting wanted, const World& world) {
     std::vector<HardwareThread> threads;
@@ -209,28 +213,50 @@ void Attendance::agree(const World& world) {
     is_present.store(true, std::memory_order_release);
 }
 
-Carrier Attendance::agree_on_carrier(MPI_Comm comm, const World& world, const RankMap* places,
-                                     const Topology& topology) {
+bool Attendance::name_channels(Carrier carrier, std::span<ChannelName> names) {
+    for (ChannelName& name : names) {
+        if (carrier == Carrier::shm)
+            name = shm()->name_channel();
+        else if (failed(ucx()->name_channel(name)))
+            return false;
+    }
+    return true;
+}
+
+Carrier Attendance::agree_on_carrier(MPI_Comm comm, bool leads, const World& world, const RankMap* places,
+                                     const Topology& topology, Told& told) {
     const Host& mpi = *host();
     const int size = topology.size();
     const bool shares_hosts = tries_shm && size > topology.nodes();
     UcxPort* const port = tries_ucx ? Ports::open_ucx(world, rails) : nullptr;
     ShmPort* const shm = shares_hosts ? Ports::open_shm(world) : nullptr;
-    // [no memory, no libucp, addresses lacking, no memory of hosts, addresses of that lacking, no way]
-    std::uint64_t any[6] = {
+    const bool asked = world.settings().transport == TransportSetting::shm;
+    // [no memory, no libucp, addresses lacking, no memory of hosts, addresses of that lacking, no way; of
+    // rank 0: whose names it gives, the names; whatever]
+    std::uint64_t any[7 + 2 * std::size(Told{}.names) + std::size(Told{}.most)] = {
         places == nullptr || !make_agent(world),
         port == nullptr || (places != nullptr && !Ports::has_room_for(*port, *places, size)),
         port != nullptr && places != nullptr && !Ports::knows_all(*port, *places, size), shm == nullptr,
         shm != nullptr && places != nullptr && !Ports::knows_neighbours(comm, *shm, *places, topology)};
-    agree_on(comm, mpi.bor, any);
+    // Whichever carries them in all likelihood.
+    const bool by_shm = asked && shm != nullptr && topology.nodes() == 1;
+    if (leads && (by_shm || port != nullptr) &&
+        name_channels(by_shm ? Carrier::shm : Carrier::ucx, told.names)) {
+        any[6] = by_shm ? shm_names : ucx_names;
+        for (std::size_t i = 0; i < std::size(told.names); ++i) {
+            any[7 + 2 * i] = told.names[i].root;
+            any[8 + 2 * i] = told.names[i].counter;
+        }
+    }
+    std::copy(std::begin(told.most), std::end(told.most), std::end(any) - std::size(told.most));
+    agree_on(comm, mpi.max, any);
     if (any[0] != 0) return Carrier::none;
     const bool exchanges = any[1] == 0 && any[2] != 0, meets = any[3] == 0 && any[4] != 0;
     if (exchanges) any[1] = !Ports::exchange_addresses(comm, *port, *places, size);
-    const bool asked = world.settings().transport == TransportSetting::shm;
     if (exchanges && any[1] == 0)
         any[5] = !Ports::reaches_others(comm, *port, *places, topology, !asked || shm == nullptr);
     if (meets) any[3] = !Ports::meet_neighbours(comm, *shm, *places, topology);
-    if (exchanges || meets) agree_on(comm, mpi.bor, any);
+    if (exchanges || meets) agree_on(comm, mpi.max, any);
     if (any[5] != 0) {
         any[1] = 1;
         Ports::forgo_ucx("libucp finds no way to another rank from one of the ranks");
@@ -244,9 +270,16 @@ Carrier Attendance::agree_on_carrier(MPI_Comm comm, const World& world, const Ra
             info, "messages inside the host do not go through its memory: %s",
             shm == nullptr ? Ports::account().why_not_shm.c_str() : "it is out of reach for a rank");
     // Where nobody asked for the memory of hosts it joins libucp and never takes its place.
-    if (asked && any[3] == 0 && topology.nodes() == 1) return Carrier::shm;
-    if (any[1] == 0) return any[3] == 0 ? Carrier::composite : Carrier::ucx;
-    return any_thread_may_call ? Carrier::mpi : Carrier::none;
+    const Carrier carrier = asked && any[3] == 0 && topology.nodes() == 1 ? Carrier::shm
+                            : any[1] != 0 ? (any_thread_may_call ? Carrier::mpi : Carrier::none)
+                            : any[3] == 0 ? Carrier::composite
+                                          : Carrier::ucx;
+    told.named = any[6] == (carrier == Carrier::shm ? shm_names : ucx_names);
+    for (std::size_t i = 0; i < std::size(told.names); ++i)
+        told.names[i] = {static_cast<std::uint32_t>(any[7 + 2 * i]),
+                         static_cast<std::uint32_t>(any[8 + 2 * i])};
+    std::copy(std::end(any) - std::size(told.most), std::end(any), std::begin(told.most));
+    return carrier;
 }
 
 bool Attendance::ends_late() {

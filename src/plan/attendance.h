@@ -6,12 +6,14 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "base/status.h"
 #include "plan/ports.h"
 #include "plan/statistics.h"
 #include "plan/world.h"
+#include "transport/channel_name.h"
 #include "transport/mpi/rank_map.h"
 #include "transport/shm/shm.h"
 
@@ -47,12 +49,21 @@ class Attendance {
     static bool present();
     static Reason refusal();
 
+    // Names for channels, which rank 0 of their group gives. False: it has not so many left.
+    static bool name_channels(Carrier carrier, std::span<ChannelName> names);
+    // What ranks tell one another while they agree on their carrier. Of rank 0: names for two lanes. `most`,
+    // whatever that is: of all ranks the largest.
+    struct Told {
+        ChannelName names[2];
+        bool named = false;  // by that carrier; equal on all ranks
+        std::uint64_t most[4] = {};
+    };
     // What carries the operations of `comm`, whose ranks are `places` of the world (null: this rank lacks
     // memory) and live as `topology` says. Starts what it takes where that has not been done, and tells the
     // ranks each other's addresses. Collective, with the same answer everywhere. none: nothing of ours can be
-    // used, and MPI not by the agent's thread.
-    static Carrier agree_on_carrier(MPI_Comm comm, const World& world, const RankMap* places,
-                                    const Topology& topology);
+    // used, and MPI not by the agent's thread. `leads`: this is rank 0 of `comm`.
+    static Carrier agree_on_carrier(MPI_Comm comm, bool leads, const World& world, const RankMap* places,
+                                    const Topology& topology, Told& told);
 
     // Null until a communicator's carrier is ucx or composite; shm or composite.
     static UcxPort* ucx();

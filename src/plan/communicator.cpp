@@ -183,15 +183,11 @@ void Communicator::survey(MPI_Comm comm) {
     bool all = true;
     bool ready = !failed(world_.locate(comm, all));
     if (!all) return go_native(Reason::foreign);
-    std::unique_ptr<std::uint64_t[]> keys;
-    if (world_.single_host()) {
-        ready = ready && place(nullptr);
-    } else if (!host_keys().empty()) {
-        keys = keys_by_world(comm, world_, size_);
-        ready = ready && keys != nullptr && place(keys.get());
+    if (world_.single_host() || !host_keys().empty()) {
+        ready = ready && place_by_world(comm);
     } else {
         const std::uint64_t mine = world_.host_key();
-        keys.reset(new (std::nothrow) std::uint64_t[size_]);
+        const std::unique_ptr<std::uint64_t[]> keys(new (std::nothrow) std::uint64_t[size_]);
         std::uint64_t trouble[1] = {keys == nullptr};
         agree_on(comm, mpi.max, trouble);
         if (trouble[0] != 0) return go_native(Reason::setup_failed);
@@ -202,8 +198,30 @@ void Communicator::survey(MPI_Comm comm) {
     std::uint64_t trouble[1] = {!ready};
     agree_on(comm, mpi.max, trouble);
     if (trouble[0] != 0) return go_native(Reason::setup_failed);
+    settle_survey();
+}
+
+bool Communicator::survey_alone(MPI_Comm comm, bool& good) {
+    bool all = true;
+    if (phase_ != Phase::counting || (!world_.single_host() && host_keys().empty())) return false;
+    const QuietErrors quiet(comm);
+    good = !failed(world_.locate(comm, all));
+    if (!all) return false;
+    good = good && place_by_world(comm);
+    return true;
+}
+
+void Communicator::settle_survey() {
     record_->nodes = topology_.nodes();
     phase_ = Phase::surveyed;
+}
+
+// By what is known of the world: all on one host, or the keys of their hosts. Local. False: no memory, or MPI
+// refused.
+bool Communicator::place_by_world(MPI_Comm comm) {
+    if (world_.single_host()) return place(nullptr);
+    const std::unique_ptr<std::uint64_t[]> keys = keys_by_world(comm, world_, size_);
+    return keys != nullptr && place(keys.get());
 }
 
 // Where the ranks are, by the keys of their hosts or all on one, and what follows. False: no memory.

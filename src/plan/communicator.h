@@ -83,6 +83,11 @@ class Communicator {
     // Finds out where the ranks are, where that has not been done. Collective. False: native for good,
     // reason() says why.
     bool survey_now(MPI_Comm comm);
+    // The same where it takes no message but an agreement that every rank has succeeded, which the caller
+    // makes with something else: `good` says whether this one has, and after the agreement that all have
+    // comes settle_survey(). False, on all ranks: nothing was done, or nothing is left to be done.
+    bool survey_alone(MPI_Comm comm, bool& good);
+    void settle_survey();
     const Topology& topology() const { return topology_; }
     // Makes the channel where there is none. Collective, after gains(). False: native for good, reason() says
     // why.
@@ -128,6 +133,7 @@ class Communicator {
     Communicator(MPI_Comm comm, World& world);
     void survey(MPI_Comm comm);
     bool place(const std::uint64_t* keys);
+    bool place_by_world(MPI_Comm comm);
     Plan make_plan(Decision decision, std::uint64_t bytes, int root, std::uint64_t decided_bytes);
     void open_channel(MPI_Comm comm);
     enum class Opened : std::uint8_t { yes, taken, no };

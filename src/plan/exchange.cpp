@@ -112,12 +112,12 @@ std::uint64_t digest(int from, int to, int edge, std::uint64_t bytes) {
     return hash;
 }
 
-}  // namespace
+// What one rank says of its messages: bytes, messages, digests, sizes and their squares in KiB. What is sent,
+// less what is received: of the digests nothing is left over where they are the same messages.
+constexpr int trait_words = 5;
 
-// What is sent, less what is received: nothing is left over where they are the same messages.
-Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size) {
-    const QuietErrors quiet(comm);
-    std::uint64_t sums[5] = {0, 0, 0, 0, 0};
+void sum_up(const Letters& letters, int rank, std::uint64_t* sums) {
+    std::fill_n(sums, trait_words, 0);
     for (const Letter& letter : letters.outgoing) {
         if (letter.bytes == 0) continue;
         sums[2] += digest(rank, letter.peer, letter.edge, letter.bytes);
@@ -130,11 +130,55 @@ Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size
     }
     for (const Letter& letter : letters.incoming)
         if (letter.bytes != 0) sums[2] -= digest(letter.peer, rank, letter.edge, letter.bytes);
-    agree_on(comm, host()->sum, sums);
+}
+
+Traits traits_of(const std::uint64_t* sums, int size) {
     const auto pairs = static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(size - 1);
     const auto messages = static_cast<double>(sums[1]), all = static_cast<double>(sums[3]);
     return {pairs == 0 ? 0 : (sums[0] + pairs - 1) / pairs, sums[1],
             all == 0 ? 1 : messages * static_cast<double>(sums[4]) / (all * all), sums[2] == 0};
+}
+
+}  // namespace
+
+Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size,
+                       std::optional<ChannelName>* name) {
+    const QuietErrors quiet(comm);
+    // And of rank 0: whether there is a name, its parts.
+    std::uint64_t sums[trait_words + 3] = {};
+    sum_up(letters, rank, sums);
+    if (rank == 0 && name != nullptr && *name) {
+        sums[trait_words] = 1;
+        sums[trait_words + 1] = (*name)->root;
+        sums[trait_words + 2] = (*name)->counter;
+    }
+    agree_on(comm, host()->sum, sums);
+    if (name != nullptr && sums[trait_words] != 0)
+        *name = {static_cast<std::uint32_t>(sums[trait_words + 1]),
+                 static_cast<std::uint32_t>(sums[trait_words + 2])};
+    return traits_of(sums, size);
+}
+
+TraitsToCome::TraitsToCome(MPI_Comm comm, const Letters& letters, int rank, int size)
+    : comm_(comm), size_(size) {
+    const QuietErrors quiet(comm);
+    const Host& mpi = *host();
+    sum_up(letters, rank, own_);
+    demand(mpi.Iallreduce(own_, all_, trait_words, mpi.uint64, mpi.sum, comm, &request_));
+    pending_ = true;
+}
+
+TraitsToCome::~TraitsToCome() {
+    if (!pending_) return;
+    const QuietErrors quiet(comm_);
+    (void)complete(request_);
+}
+
+Traits TraitsToCome::take() {
+    const QuietErrors quiet(comm_);
+    pending_ = false;
+    demand(complete(request_));
+    return traits_of(all_, size_);
 }
 
 namespace {

@@ -5,12 +5,14 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "algorithms/exchange.h"
 #include "base/status.h"
 #include "plan/ongoing.h"
 #include "topology/topology.h"
+#include "transport/channel_name.h"
 
 namespace thalweg {
 
@@ -85,8 +87,30 @@ struct Traits {
     // false with all but one chance in 2^64.
     bool sizes_agree = false;
 };
-// Collective: one small allreduce. Throws AgreementFailed (set_up.h).
-Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size);
+// Collective: one small allreduce. `name`, where it is not null: what rank 0 has there is there on all ranks
+// afterwards. Throws AgreementFailed (set_up.h).
+Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size,
+                       std::optional<ChannelName>* name = nullptr);
+
+// The same in two parts, between which the ranks may do other things on `comm`, all of them the same; without
+// a name.
+class TraitsToCome {
+  public:
+    // Collective. Throws AgreementFailed.
+    TraitsToCome(MPI_Comm comm, const Letters& letters, int rank, int size);
+    ~TraitsToCome();  // waits, where nobody has taken them
+    TraitsToCome(const TraitsToCome&) = delete;
+    TraitsToCome& operator=(const TraitsToCome&) = delete;
+    // Once. Throws AgreementFailed.
+    Traits take();
+
+  private:
+    MPI_Comm comm_;
+    int size_;
+    bool pending_ = false;
+    MPI_Request request_;
+    std::uint64_t own_[5], all_[5];
+};
 
 // Tells the leader of every host what its ranks exchange with other hosts: Exchange::crossing. Collective.
 // False, on all ranks alike: some lack memory, or MPI failed. Throws AgreementFailed.

@@ -30,14 +30,14 @@ void want_set_up(Communicator::SelfDriven& self_driven) {
     Bypass::hold();  // a broadcast may be where it is met
 }
 
-// Collective over `comm`.
-void set_up(MPI_Comm comm, Communicator& communicator) {
+// Collective over `comm`. for_plan: as NonblockingState::set_up().
+void set_up(MPI_Comm comm, Communicator& communicator, bool for_plan = false) {
     Communicator::SelfDriven& self_driven = communicator.self_driven;
     if (self_driven.state != nullptr || self_driven.refused) return;
     want_no_set_up(self_driven);
     release_detached();
     Reason why = Reason::setup_failed;
-    self_driven.state = NonblockingState::set_up(comm, communicator, *World::get(), why);
+    self_driven.state = NonblockingState::set_up(comm, communicator, *World::get(), for_plan, why);
     if (self_driven.state == nullptr) self_driven.refused = why;
 }
 
@@ -60,14 +60,32 @@ void go_straight(Decision& decision, Collective collective, const char* what, in
     decision.choice = standard_choice(*find_algorithm(collective, straight_name));
 }
 
+// What the ranks know of a persistent exchange before it is planned: with the set-up on the way to them, or
+// still to be agreed on; and the name of its lane, where rank 0 has given one.
+struct Forethought {
+    std::optional<TraitsToCome> coming;
+    std::optional<ChannelName> name;
+
+    // Collective.
+    Traits traits(NonblockingState& state, const CollectiveCall& call, const CallShape& shape) {
+        if (coming) {
+            name = state.name_first_plan();
+            return coming->take();
+        }
+        // Others may turn out to be the native library's, and names are few.
+        if (call.neighbours) name = state.name_plan();
+        return agree_on_traits(call.comm, shape.letters, state.rank(), state.size(), &name);
+    }
+};
+
 // How an exchange whose pairs differ runs. Collective where it is persistent: what all messages are like is
 // agreed on, and leaders are told what travels together.
 Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, CallShape& shape,
-                         std::optional<Exchange>& exchange) {
+                         std::optional<Exchange>& exchange, Forethought& forethought) {
     exchange.emplace();
     const auto ranks = static_cast<std::uint64_t>(state.size());
     Traits traits{assumed_pair_bytes, 0};
-    if (call.persistent) traits = agree_on_traits(call.comm, shape.letters, state.rank(), state.size());
+    if (call.persistent) traits = forethought.traits(state, call, shape);
     shape.decided_bytes = traits.mean_bytes;
     exchange->sizes_agree = traits.sizes_agree;
     Decision decision = state.decide(call.collective, shape.decided_bytes);
@@ -98,13 +116,12 @@ void send_whole(Decision& decision) {
 // goes straight to its rank, one of no bytes too, unless both ends are known to have none. Collective where
 // it is persistent: whether sizes agree is agreed on.
 Decision decide_neighbours(NonblockingState& state, const CollectiveCall& call, CallShape& shape,
-                           std::optional<Exchange>& exchange) {
+                           std::optional<Exchange>& exchange, Forethought& forethought) {
     exchange.emplace();
     shape.decided_bytes = assumed_pair_bytes;
     Decision decision = state.neighbours().decide(NeighbourSelector::unknown);
     if (decision.choice && call.persistent)
-        exchange->sizes_agree =
-            agree_on_traits(call.comm, shape.letters, state.rank(), state.size()).sizes_agree;
+        exchange->sizes_agree = forethought.traits(state, call, shape).sizes_agree;
     exchange->empty_travel = !exchange->sizes_agree;
     return decision;
 }
@@ -243,18 +260,30 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         if (auto ongoing = offer_windows(call, shape, communicator, world, *windows, began_ns))
             return ongoing;
     if (keeps_order(world, call, shape, self_driven)) return declined_on(Reason::order, shape.bytes);
+    Forethought forethought;
     if (call.persistent || call.blocking) {
-        set_up(call.comm, communicator);
+        const bool for_plan = call.persistent && call.has_letters() && self_driven.state == nullptr;
+        if (for_plan)
+            forethought.coming.emplace(call.comm, shape.letters, communicator.rank(), communicator.size());
+        set_up(call.comm, communicator, for_plan);
         if (self_driven.refused) return declined_on(*self_driven.refused, shape.bytes);
     } else if (self_driven.state == nullptr) {
         want_set_up(self_driven);
         return declined_on(Reason::not_set_up, shape.bytes);
     }
     NonblockingState& state = *self_driven.state;
-    if (keeps_blocks(world, call, state)) return declined_on(Reason::blocks, shape.bytes);
+    // Where no plan has been made of it, the ranks have still to agree on the set-up. `state` may be gone.
+    const auto not_planned = [&](Reason reason) {
+        if (!state.confirm(call.comm)) {
+            self_driven.refused = Reason::setup_failed;
+            self_driven.state.reset();
+        }
+        return declined_on(reason, shape.bytes);
+    };
+    if (keeps_blocks(world, call, state)) return not_planned(Reason::blocks);
     std::shared_ptr<Lane> lane = call.has_letters() ? state.exchange_lane() : state.lane();
     // A plan is made by all ranks or by none: in there they agree on whether the lane is broken.
-    if (lane->broken() && !call.persistent) {
+    if (!call.persistent && lane->broken()) {
         error = raise(call.comm, "a nonblocking collective", Status::transport_failed, lane->native_error());
         return nullptr;
     }
@@ -264,18 +293,18 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     if (windows && call.has_letters()) exchange.emplace();
     Decision decision = windows ? Decision{standard_choice(*find_algorithm(Collective::alltoallv, "spread")),
                                            "in the place of windows"}
-                        : call.neighbours    ? decide_neighbours(state, call, shape, exchange)
-                        : call.has_letters() ? decide_exchange(state, call, shape, exchange)
+                        : call.neighbours    ? decide_neighbours(state, call, shape, exchange, forethought)
+                        : call.has_letters() ? decide_exchange(state, call, shape, exchange, forethought)
                                              : state.decide(call.collective, pieces.bytes, stable);
-    if (!decision.choice) return declined_on(reason_of(decision), shape.bytes);
+    if (!decision.choice) return not_planned(reason_of(decision));
     std::shared_ptr<Lane> plan_or_lane = lane;
     std::vector<std::uint32_t> numbers;
     if (call.persistent) {
         Reason why = Reason::setup_failed;
         std::uint64_t largest_bytes = largest_of(shape.letters);
-        plan_or_lane =
-            state.make_plan_lane(call.comm, call.has_letters(), pieces.count, numbers, largest_bytes, why);
-        if (plan_or_lane == nullptr) return declined_on(why, shape.bytes);
+        plan_or_lane = state.make_plan_lane(call.comm, call.has_letters(), forethought.name, pieces.count,
+                                            numbers, largest_bytes, why);
+        if (plan_or_lane == nullptr) return not_planned(why);
         // What all of them exchange was agreed on with the lane.
         if (call.neighbours) decision = state.neighbours().decide(largest_bytes);
         if (!decision.choice) return declined_on(reason_of(decision), shape.bytes);

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "plan/attendance.h"
 #include "plan/collective_call.h"
@@ -30,9 +31,13 @@ namespace thalweg {
 // What a communicator has for operations that progress by themselves.
 class NonblockingState {
   public:
-    // Collective over `comm`, by all of its ranks or by none. Null, on all of them, with `why`.
+    // Collective over `comm`, by all of its ranks or by none. Null, on all of them, with `why`. for_plan: the
+    // next that the ranks do on `comm` is make_plan_lane(), in which they find out whether all could be set
+    // up, or confirm(). Until then this rank may have no lanes.
     static std::shared_ptr<NonblockingState> set_up(MPI_Comm comm, Communicator& communicator, World& world,
-                                                    Reason& why);
+                                                    bool for_plan, Reason& why);
+    // Collective where that is still open. False, on all ranks: some could not be set up.
+    bool confirm(MPI_Comm comm);
 
     ~NonblockingState();
     NonblockingState(const NonblockingState&) = delete;
@@ -68,12 +73,16 @@ class NonblockingState {
     // How messages between neighbours travel; as decide().
     const NeighbourSelector& neighbours();
 
+    // A name for the lane of an exchange's plan, to be handed out with something else; nothing on other ranks
+    // than 0, and where lanes have no names. first: what all ranks know since the set-up, if anything; once.
+    std::optional<ChannelName> name_plan() const;
+    std::optional<ChannelName> name_first_plan() { return std::exchange(first_plan_, std::nullopt); }
     // A lane of its own for a persistent operation of `parts` schedules, which keep `numbers`; for an
     // exchange, as exchange_lane(). Collective: `largest_bytes` becomes the largest that any rank says. Null,
-    // on all ranks, with `why`.
-    std::shared_ptr<Lane> make_plan_lane(MPI_Comm comm, bool exchange, std::size_t parts,
-                                         std::vector<std::uint32_t>& numbers, std::uint64_t& largest_bytes,
-                                         Reason& why);
+    // on all ranks, with `why`. `name`: what name_plan() gave on rank 0, known to all ranks, or nothing.
+    std::shared_ptr<Lane> make_plan_lane(MPI_Comm comm, bool exchange, std::optional<ChannelName> name,
+                                         std::size_t parts, std::vector<std::uint32_t>& numbers,
+                                         std::uint64_t& largest_bytes, Reason& why);
 
   private:
     NonblockingState(Communicator& communicator, World& world);
@@ -82,9 +91,10 @@ class NonblockingState {
     // Those of `state`, which is null where this rank lacks memory. Collective, with an answer of each rank's
     // own. Where nobody asked for the memory inside hosts it carries exchanges only, so there
     // are two then.
-    static bool make_lanes(MPI_Comm comm, Carrier carrier, World& world, Communicator& communicator,
-                           NonblockingState* state, Reason& why);
-    std::shared_ptr<Lane> make_named_plan_lane(MPI_Comm comm, Carrier carrier, std::size_t parts,
+    static bool make_lanes(MPI_Comm comm, Carrier carrier, Attendance::Told told, World& world,
+                           Communicator& communicator, NonblockingState* state, Reason& why);
+    std::shared_ptr<Lane> make_named_plan_lane(MPI_Comm comm, Carrier carrier,
+                                               std::optional<ChannelName> known, std::size_t parts,
                                                std::vector<std::uint32_t>& numbers,
                                                std::uint64_t& largest_bytes, Reason& why);
 
@@ -102,6 +112,8 @@ class NonblockingState {
     bool natively_in_order_[2] = {true, true};  // of nonblocking calls, of blocking ones
     std::optional<NeighbourSelector> neighbours_;
     std::uint32_t neighbours_generation_ = 0;
+    bool confirmed_ = true, opened_ = true;  // all ranks are known to have lanes; this one has
+    std::optional<ChannelName> first_plan_;
     std::shared_ptr<Lane> lane_, exchange_lane_;
     struct PlanNumbers;
     std::shared_ptr<PlanNumbers> plans_;

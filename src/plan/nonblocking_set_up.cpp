@@ -69,23 +69,12 @@ std::shared_ptr<LaneNumber> claim_number(MPI_Comm comm, World& world, bool leads
     return nullptr;
 }
 
-// Names that rank 0 gave. Collective. False, on all ranks: it has not so many left; on one: MPI failed there.
-template <std::size_t count>
-static bool agree_on_names(MPI_Comm comm, Carrier carrier, bool leads, ChannelName (&names)[count]) {
-    std::uint64_t words[1 + 2 * count] = {leads};  // [they are given, the parts of each]
-    for (std::size_t i = 0; leads && i < count; ++i) {
-        ChannelName given;
-        if (carrier == Carrier::shm)
-            given = Attendance::shm()->name_channel();
-        else if (failed(Attendance::ucx()->name_channel(given)))
-            words[0] = 0;
-        words[1 + 2 * i] = given.root;
-        words[2 + 2 * i] = given.counter;
-    }
-    if (hand_out_words(words, 1 + 2 * count, 0, comm) != MPI_SUCCESS) return false;
-    for (std::size_t i = 0; i < count; ++i)
-        names[i] = {static_cast<std::uint32_t>(words[1 + 2 * i]),
-                    static_cast<std::uint32_t>(words[2 + 2 * i])};
+// A name that rank 0 gave. Collective. False, on all ranks: it has none left; on one: MPI failed there.
+static bool agree_on_name(MPI_Comm comm, Carrier carrier, bool leads, ChannelName& name) {
+    std::uint64_t words[3] = {leads && Attendance::name_channels(carrier, {&name, 1}), name.root,
+                              name.counter};
+    if (hand_out_words(words, 3, 0, comm) != MPI_SUCCESS) return false;
+    name = {static_cast<std::uint32_t>(words[1]), static_cast<std::uint32_t>(words[2])};
     return words[0] != 0;
 }
 
@@ -102,64 +91,86 @@ static std::shared_ptr<Lane> make_mpi_lane(MPI_Comm comm, World& world, const Co
     }
 }
 
-bool NonblockingState::make_lanes(MPI_Comm comm, Carrier carrier, World& world, Communicator& communicator,
-                                  NonblockingState* state, Reason& why) {
+bool NonblockingState::make_lanes(MPI_Comm comm, Carrier carrier, Attendance::Told told, World& world,
+                                  Communicator& communicator, NonblockingState* state, Reason& why) {
     const bool apart =
         carrier == Carrier::composite && world.settings().transport == TransportSetting::automatic;
     const Carrier calls = apart ? Carrier::ucx : carrier;
     communicator.record().carrier = apart ? "ucx, exchanges over shm and ucx" : name_of(carrier);
+    if (state != nullptr) state->carrier_ = calls, state->exchange_carrier_ = carrier;
     std::shared_ptr<Lane> lane, exchange_lane;
     if (carrier == Carrier::mpi) {
         lane = make_mpi_lane(comm, world, communicator, state == nullptr ? nullptr : &state->places_, why);
         exchange_lane = lane;
     } else {
-        ChannelName names[2];
-        const bool named = agree_on_names(comm, carrier, communicator.rank() == 0, names);
+        const bool leads = communicator.rank() == 0;
+        ChannelName names[2] = {told.names[0], told.names[1]};
+        bool named = told.named;
+        // Rank 0 could not tell the carrier then, or has no more names.
+        if (!named) {
+            named = agree_on_name(comm, carrier, leads, names[0]);
+            if (apart) named = agree_on_name(comm, carrier, leads, names[1]) && named;
+        }
         why = named ? Reason::setup_failed : Reason::too_many;
         const auto open = [&](Carrier over, ChannelName name) {
             return Lane::over_ports(world, over, name, communicator.rank(), state->topology_, state->places_);
         };
         if (named && state != nullptr) lane = open(calls, names[0]);
         exchange_lane = apart && lane != nullptr ? open(carrier, names[1]) : lane;
+        if (told.named && !apart && state != nullptr) state->first_plan_ = names[1];
     }
     if (lane == nullptr || exchange_lane == nullptr || state == nullptr) return false;
     state->lane_ = std::move(lane);
     state->exchange_lane_ = std::move(exchange_lane);
-    state->carrier_ = calls;
-    state->exchange_carrier_ = carrier;
     return true;
 }
 
 std::shared_ptr<NonblockingState> NonblockingState::set_up(MPI_Comm comm, Communicator& communicator,
-                                                           World& world, Reason& why) {
+                                                           World& world, bool for_plan, Reason& why) {
     QuietErrors quiet(comm);
-    if (!communicator.survey_now(comm)) {
+    bool placed = true;
+    const bool surveys = communicator.survey_alone(comm, placed);
+    if (!surveys && !communicator.survey_now(comm)) {
         why = communicator.reason();
         return nullptr;
     }
     std::shared_ptr<NonblockingState> state(new (std::nothrow) NonblockingState(communicator, world));
     RankMap places;
     bool all = false;
-    const bool ready = state != nullptr && !failed(world.locate(comm, all, &places)) && all;
+    const bool ready = placed && state != nullptr && !failed(world.locate(comm, all, &places)) && all;
     if (ready) state->take_over(std::move(places));
     NonblockingState* const able = ready ? state.get() : nullptr;
-    const Carrier carrier = Attendance::agree_on_carrier(
-        comm, world, able == nullptr ? nullptr : &able->places_, communicator.topology());
-    if (carrier == Carrier::none) {
+    const Network known = world.network();
+    Attendance::Told told = {{},
+                             false,
+                             {known.latency_ns, known.bytes_per_second, !native_blocks_in_order(comm, false),
+                              !native_blocks_in_order(comm, true)}};
+    const Carrier carrier = Attendance::agree_on_carrier(comm, communicator.rank() == 0, world,
+                                                         able == nullptr ? nullptr : &able->places_,
+                                                         communicator.topology(), told);
+    // Where a rank is not able there is none.
+    if (carrier == Carrier::none || able == nullptr) {
         why = Reason::unattended;
         return nullptr;
     }
-    const bool opened = make_lanes(comm, carrier, world, communicator, able, why);
-    const Network known = world.network();
-    std::uint64_t most[5] = {!opened, known.latency_ns, known.bytes_per_second,
-                             !native_blocks_in_order(comm, false), !native_blocks_in_order(comm, true)};
-    agree_on(comm, host()->max, most);
-    if (most[0] != 0 || !ready) return nullptr;
-    state->natively_in_order_[false] = most[3] == 0;
-    state->natively_in_order_[true] = most[4] == 0;
-    state->network_ = {most[1], most[2]};
+    if (surveys) communicator.settle_survey();
+    state->network_ = {told.most[0], told.most[1]};
+    state->natively_in_order_[false] = told.most[2] == 0;
+    state->natively_in_order_[true] = told.most[3] == 0;
+    state->opened_ = make_lanes(comm, carrier, told, world, communicator, able, why);
+    state->confirmed_ = false;
+    if ((!for_plan || carrier == Carrier::mpi) && !state->confirm(comm)) return nullptr;
     state->learn_network(comm);
     return state;
+}
+
+bool NonblockingState::confirm(MPI_Comm comm) {
+    if (confirmed_) return true;
+    const QuietErrors quiet(comm);
+    std::uint64_t trouble[1] = {!opened_};
+    agree_on(comm, host()->max, trouble);
+    confirmed_ = true;
+    return trouble[0] == 0;
 }
 
 void NonblockingState::take_over(RankMap places) {
@@ -237,13 +248,21 @@ double NonblockingState::predicted_native_seconds(std::uint64_t bytes) const {
                                communicator_.selection(Collective::alltoallv, network_, true).machine));
 }
 
-std::shared_ptr<Lane> NonblockingState::make_plan_lane(MPI_Comm comm, bool exchange, std::size_t parts,
+std::optional<ChannelName> NonblockingState::name_plan() const {
+    ChannelName name;
+    if (rank_ != 0 || carrier_ == Carrier::mpi || !Attendance::name_channels(exchange_carrier_, {&name, 1}))
+        return std::nullopt;
+    return name;
+}
+
+std::shared_ptr<Lane> NonblockingState::make_plan_lane(MPI_Comm comm, bool exchange,
+                                                       std::optional<ChannelName> name, std::size_t parts,
                                                        std::vector<std::uint32_t>& numbers,
                                                        std::uint64_t& largest_bytes, Reason& why) {
     QuietErrors quiet(comm);
     const Host& mpi = *host();
     if (carrier_ != Carrier::mpi)
-        return make_named_plan_lane(comm, exchange ? exchange_carrier_ : carrier_, parts, numbers,
+        return make_named_plan_lane(comm, exchange ? exchange_carrier_ : carrier_, name, parts, numbers,
                                     largest_bytes, why);
     if (plans_->lane == nullptr) {
         plans_->lane = claim_number(comm, world_, rank_ == 0, true, why);
@@ -315,24 +334,27 @@ std::shared_ptr<Lane> NonblockingState::make_plan_lane(MPI_Comm comm, bool excha
 
 // A channel of its own for each, so that its numbers are nobody else's.
 std::shared_ptr<Lane> NonblockingState::make_named_plan_lane(MPI_Comm comm, Carrier carrier,
+                                                             std::optional<ChannelName> known,
                                                              std::size_t parts,
                                                              std::vector<std::uint32_t>& numbers,
                                                              std::uint64_t& largest_bytes, Reason& why) {
-    ChannelName names[1];
-    const bool named = agree_on_names(comm, carrier, rank_ == 0, names);
+    ChannelName name = known.value_or(ChannelName{});
+    const bool named = known || agree_on_name(comm, carrier, rank_ == 0, name);
     why = named ? Reason::setup_failed : Reason::too_many;
     std::shared_ptr<Lane> lane;
-    if (named) lane = Lane::over_ports(world_, carrier, names[0], rank_, topology_, places_);
+    if (named) lane = Lane::over_ports(world_, carrier, name, rank_, topology_, places_);
     try {
         for (std::uint32_t part = 0; part < parts; ++part) numbers.push_back(part);
     } catch (const std::bad_alloc&) {
         lane.reset();
     }
     // [trouble, the communicator's lanes are broken, the largest message]
-    std::uint64_t most[4] = {lane == nullptr || lane->live_operations() <= parts, lane_->broken(),
-                             exchange_lane_->broken(), largest_bytes};
+    std::uint64_t most[4] = {lane == nullptr || lane->live_operations() <= parts || !opened_,
+                             lane_ != nullptr && lane_->broken(),
+                             exchange_lane_ != nullptr && exchange_lane_->broken(), largest_bytes};
     agree_on(comm, host()->max, most);
     largest_bytes = most[3];
+    confirmed_ |= most[0] == 0;
     if (most[1] != 0) lane_->fail();
     if (most[2] != 0) exchange_lane_->fail();
     return most[0] != 0 || most[1] != 0 || most[2] != 0 ? nullptr : lane;

@@ -14,6 +14,8 @@ bool sleeps() {
     return world != nullptr && world->sleeps();
 }
 
+}  // namespace
+
 // With naps between its tests.
 int complete(MPI_Request& request) {
     const Host& mpi = *host();
@@ -24,8 +26,6 @@ int complete(MPI_Request& request) {
         began_ns = pause_between(began_ns);
     }
 }
-
-}  // namespace
 
 int combine_words(const std::uint64_t* own, std::uint64_t* all, int count, MPI_Op operation, MPI_Comm comm) {
     const Host& mpi = *host();

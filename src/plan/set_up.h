@@ -32,6 +32,9 @@ inline void demand(int error) {
 int combine_words(const std::uint64_t* own, std::uint64_t* all, int count, MPI_Op operation, MPI_Comm comm);
 int hand_out_words(std::uint64_t* words, int count, int root, MPI_Comm comm);
 
+// Completes a nonblocking call of MPI, as a caller of the above waits. MPI's error code.
+int complete(MPI_Request& request);
+
 // Each rank's values combined: the largest, or all bits. Throws AgreementFailed.
 template <int count>
 void agree_on(MPI_Comm comm, MPI_Op operation, std::uint64_t (&values)[count]) {
