@@ -45,7 +45,8 @@ void ShmPort::Impl::fetch(Request& receive, const Frame& request, shm::RemotePla
     if (receive.place.shared) receive.mapped = receive.channel->view(*receive.place.shared, receive.bytes);
     const shm::Header& theirs = peer.segment.header();
     const shm::Load mine{copies_left(), segment_.header().wire_ns.load(std::memory_order_relaxed)};
-    const shm::Load others{theirs.copy_bytes.load(std::memory_order_relaxed),
+    // What it was sent it will copy itself, more or less: it may not have decided yet.
+    const shm::Load others{std::max(theirs.copy_bytes.load(std::memory_order_relaxed), peer.announced_bytes),
                            theirs.wire_ns.load(std::memory_order_relaxed)};
     const shm::Decision decision =
         peer.chooser.choose(receive.bytes, reach(peer, receive), mine, others, rates_, forced_);
@@ -65,6 +66,49 @@ void ShmPort::Impl::fetch(Request& receive, const Frame& request, shm::RemotePla
         write_place(peer, frame, receive);
     }
     if (receive.until != 0) queue(receive);
+}
+
+// Until the next poll: what this process sends in the same exchange, which its peer will copy, is posted
+// after its receives, and bears upon who copies what.
+void ShmPort::Impl::postpone(Request& receive, Request& early) {
+    receive.met = &early;
+    receive.next_job = nullptr;
+    (last_met_ == nullptr ? first_met_ : last_met_->next_job) = &receive;
+    last_met_ = &receive;
+    stir();
+}
+
+void ShmPort::Impl::fetch_postponed() {
+    while (first_met_ != nullptr) {
+        Request& receive = *first_met_;
+        Request& early = *receive.met;
+        first_met_ = receive.next_job;
+        if (first_met_ == nullptr) last_met_ = nullptr;
+        receive.met = nullptr;
+        Frame frame;
+        frame.address = early.remote;
+        frame.cookie = early.acknowledge;
+        frame.arena = early.remote_request;
+        if (early.recalled)
+            fail(receive, Status::transport_failed);
+        else
+            fetch(receive, frame, std::move(early.place));
+        requests_.free(early);
+    }
+}
+
+// Pre: nothing is copied for it yet.
+void ShmPort::Impl::forget(Request& receive) {
+    posted_.remove(receive);
+    if (receive.met != nullptr) {
+        Request** link = &first_met_;
+        Request* before = nullptr;
+        for (; *link != &receive; link = &(*link)->next_job) before = *link;
+        *link = receive.next_job;
+        if (last_met_ == &receive) last_met_ = before;
+        requests_.free(*receive.met);
+    }
+    requests_.free(receive);
 }
 
 // The receiver has decided what the sender, this process, shall copy.
@@ -87,6 +131,7 @@ bool ShmPort::Impl::take_answer(Peer& peer, const Frame& frame, const std::byte*
         return true;
     }
     if (frame.bytes >= send->bytes) return false;
+    settle(*send);
     send->protocol = protocol;
     send->remote = frame.address;
     send->place = std::move(place);
@@ -303,7 +348,14 @@ void ShmPort::Impl::copied(Request& request) {
     if (!request.awaits_peer) finish(request);
 }
 
+void ShmPort::Impl::settle(Request& send) {
+    if (!send.announced) return;
+    send.announced = false;
+    if (!send.peer->dead) send.peer->announced_bytes -= send.bytes;
+}
+
 void ShmPort::Impl::finish(Request& request) {
+    settle(request);
     if (request.kind == Request::Kind::receive && request.protocol != nullptr) {
         Peer& peer = *request.peer;
         const double taken_s = seconds(now_ns() - request.decided_ns);
@@ -318,6 +370,7 @@ void ShmPort::Impl::finish(Request& request) {
 }
 
 void ShmPort::Impl::fail(Request& request, Status status) {
+    settle(request);
     if (request.channel != nullptr) {
         if (status == Status::mismatch)
             request.channel->fail(status);

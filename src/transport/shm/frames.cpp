@@ -333,6 +333,8 @@ void ShmPort::Impl::send(shm::Channel& channel, Slot slot, Peer& peer, const Key
         return;
     }
     frame.kind = FrameKind::request;
+    request.announced = true;
+    peer.announced_bytes += bytes;
     const auto inside = static_cast<std::size_t>(request.data - segment_.arena());
     if (request.data >= segment_.arena() && inside < segment_.arena_bytes()) frame.arena = inside + 1;
     write_place(peer, frame, request, channel.shared_place_of(data, bytes));
@@ -369,11 +371,8 @@ void ShmPort::Impl::receive(shm::Channel& channel, Slot slot, Peer& peer, const 
     } else if (peer.dead || early->recalled) {
         fail(receive, Status::transport_failed);
     } else {
-        Frame frame;
-        frame.address = early->remote;
-        frame.cookie = cookie;
-        frame.arena = early->remote_request;
-        fetch(receive, frame, std::move(early->place));
+        postpone(receive, *early);
+        return;
     }
     requests_.free(*early);
 }

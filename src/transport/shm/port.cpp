@@ -141,8 +141,7 @@ bool ShmPort::Impl::withdraw(Channel& channel) {
     for (Request& request : requests_) {
         if (request.kind == Request::Kind::none || request.channel != &channel) continue;
         if (request.kind == Request::Kind::receive && request.protocol == nullptr) {
-            posted_.remove(request);
-            requests_.free(request);
+            forget(request);
             continue;
         }
         if (request.kind == Request::Kind::receive && request.awaits_peer && !request.peer->dead) {
@@ -188,6 +187,7 @@ void ShmPort::Impl::close(Channel& channel) {
 }
 
 bool ShmPort::Impl::poll(bool woken) {
+    fetch_postponed();
     bool moved = listen();
     if (waiting_frames_ != 0) {
         for (const auto& [process, peer] : peers_)
@@ -221,6 +221,7 @@ void ShmPort::Impl::mourn(Peer& peer, const char* reason) {
     if (peer.dead) return;
     peer.dead = true;
     peer.reason = reason;
+    peer.announced_bytes = 0;
     waiting_frames_ -= peer.outgoing.size();
     peer.outgoing.clear();
     for (Request& request : requests_) {
@@ -229,15 +230,17 @@ void ShmPort::Impl::mourn(Peer& peer, const char* reason) {
         if (!wants || request.peer != &peer) continue;
         if (request.channel != nullptr) request.channel->lose(&peer, -1);
         if (request.copying) continue;  // the queue finds that it is dead
-        if (request.kind == Request::Kind::receive && request.protocol == nullptr) posted_.remove(request);
-        requests_.free(request);
+        if (request.kind == Request::Kind::receive && request.protocol == nullptr)
+            forget(request);
+        else
+            requests_.free(request);
     }
 }
 
 Status ShmPort::Impl::arm(Channel& channel) {
     if (rung_ != 0) silence_failed();
     // While another channel's bell rings the descriptor is readable and nobody can sleep on it.
-    if (channel.has_news() || rung_ != 0) return Status::in_progress;
+    if (channel.has_news() || rung_ != 0 || first_met_ != nullptr) return Status::in_progress;
     for (const std::uint64_t unread : unread_)
         if (unread != 0) return Status::in_progress;
     for (const Request* job = first_job_; job != nullptr; job = job->next_job)

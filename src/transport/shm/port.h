@@ -59,6 +59,7 @@ struct Peer {
     std::deque<Outgoing> outgoing;
     bool dead = false;
     const char* reason = "copying from or to its memory failed";
+    std::uint64_t announced_bytes = 0;  // of our large messages that it has not said to be done with
     Chooser chooser;
     ShmAccount account;
 };
@@ -171,6 +172,11 @@ class ShmPort::Impl {
     void acknowledge(shm::Peer& peer, std::uint64_t cookie);
     // Large messages (copies.cpp).
     void fetch(shm::Request& receive, const shm::Frame& frame, shm::RemotePlace place);
+    void postpone(shm::Request& receive, shm::Request& early);
+    void fetch_postponed();
+    void forget(shm::Request& receive);
+    // Of a send: what the peer was told of it is not its to copy any more, or is counted elsewhere.
+    static void settle(shm::Request& send);
     shm::Reach reach(const shm::Peer& peer, const shm::Request& receive) const;
     void queue(shm::Request& request);
     void unqueue(shm::Request& request);
@@ -214,6 +220,9 @@ class ShmPort::Impl {
     std::uint32_t jobs_ = 0;
     std::atomic<std::uint64_t> copies_left_{0};
     std::uint64_t waiting_frames_ = 0;  // of all peers
+    // Receives that have met early messages which lie at their senders, and about which the next poll
+    // decides; through Request::next_job.
+    shm::Request *first_met_ = nullptr, *last_met_ = nullptr;
 
     std::map<std::size_t, std::size_t> free_;  // stretches of the arena: where, how much
     std::map<std::size_t, std::size_t> used_;

@@ -42,6 +42,7 @@ struct Request {
     bool blocked = false;           // in there, and the ring had no room
     bool recalled = false;          // a send that was withdrawn; early: by its sender
     bool unequal = false;           // a receive that another number of bytes may come for
+    bool announced = false;         // a send, which the peer may have to copy: in its announced_bytes
     std::uint64_t acknowledge = 0;  // early: the sender's request, which wants to know; 0: it does not
     std::uint32_t index = 0, generation = 1;
     Channel* channel = nullptr;  // null: nobody wants to know any more
@@ -83,7 +84,8 @@ struct Request {
     }
 
     Request* next = nullptr;      // in a chain of Matches, or in the list of free ones
-    Request* next_job = nullptr;  // in the queue of copies
+    Request* next_job = nullptr;  // in the queue of copies, or among receives that have met early messages
+    Request* met = nullptr;       // of a receive: that message
 };
 
 // All requests of a port; addresses never change.

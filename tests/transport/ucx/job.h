@@ -132,6 +132,7 @@ using Case = void (*)(Job& job, const Arguments& arguments);
     CASE(shuffle)       \
     CASE(nonsense)      \
     CASE(mix)           \
+    CASE(even)          \
     CASE(both_ways)     \
     CASE(faces)         \
     CASE(recalled)      \

@@ -47,6 +47,37 @@ UCX_CASE(mix) {
     job.barrier();
 }
 
+// Who gives as much as he gets has no copies to share: each copies what he gets, whoever comes first, though
+// at the moment of the choice nobody has begun. Rank 0 comes late every other time, and finds the message
+// there.
+UCX_CASE(even) {
+    Node node(job);
+    const auto channel = node.channel({0, 0});
+    const int peer = 1 - job.rank();
+    for (std::uint32_t operation = 0; operation < 40; ++operation) {
+        Bytes received(large);
+        const Bytes sent = pattern(large, operation * 2 + static_cast<std::uint32_t>(job.rank()));
+        if (operation % 2 == 0) job.barrier();
+        const auto post = [&] {
+            REQUIRE(channel->post_recv(0, peer, {operation, 0}, received.data(), large) == Status::ok);
+            REQUIRE(channel->post_send(1, peer, {operation, 0}, sent.data(), large, SendMode::buffered) ==
+                    Status::ok);
+        };
+        if (job.rank() == 1 || operation % 2 != 0) post();
+        if (operation % 2 == 0) job.barrier();
+        if (job.rank() == 0 && operation % 2 == 0) {
+            Slot none[2];
+            std::size_t count = 0;
+            REQUIRE(channel->progress(none, count) == Status::ok && count == 0);
+            post();
+        }
+        finish(*channel, 2);
+        REQUIRE(is_pattern(received, operation * 2 + static_cast<std::uint32_t>(peer)));
+    }
+    REQUIRE(messages_by(account_of(node, peer), "coop") == 0);
+    job.barrier();
+}
+
 // Protocols are asked for one after the other in mid-run, and then none: each runs from the next message on,
 // all bytes are right, and no change of what is asked for counts as one of what is chosen.
 UCX_CASE(steered) {
