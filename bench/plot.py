@@ -120,7 +120,7 @@ def read_halo(paths):
     def place(row):
         halo = row["halo"]
         point = ("x".join(map(str, halo["cells"])) + (", corners" if halo["corners"] else "") +
-                 (", round" if halo["periodic"] else ""))
+                 (", round" if halo["periodic"] else "") + (", upwind" if halo.get("upwind") else ""))
         return panel_of(row)[1:], point
     return newest(paths, "halo", place)
 

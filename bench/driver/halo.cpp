@@ -34,6 +34,7 @@ HaloGrid grid_of(const nlohmann::json& json, int ranks) {
     grid.cells = json.at("cells").get<std::vector<int>>();
     grid.corners = json.value("corners", false);
     grid.periodic = json.value("periodic", false);
+    grid.upwind = json.value("upwind", false);
     if (const std::string why = refuse(grid); !why.empty()) die(why);
     if (grid.size() != ranks)
         die("a grid of " + extents_text(grid.ranks) + " is not for " + std::to_string(ranks) + " ranks");

@@ -27,10 +27,11 @@ Offsets offsets_of(int direction, int dimensions) {
     return offsets;
 }
 
-bool exchanged(const Offsets& offsets, bool corners) {
+bool exchanged(const Offsets& offsets, const HaloGrid& grid) {
     const auto moves =
         offsets.size() - static_cast<std::size_t>(std::count(offsets.begin(), offsets.end(), 0));
-    return moves == 1 || (corners && moves > 1);
+    if (grid.upwind && std::count(offsets.begin(), offsets.end(), -1) != 0) return false;
+    return moves == 1 || (grid.corners && moves > 1);
 }
 
 // -1: beyond a border.
@@ -77,11 +78,14 @@ bool is_strided(const HaloGrid& grid, const HaloBox& box) {
 
 int HaloGrid::size() const { return std::accumulate(ranks.begin(), ranks.end(), 1, std::multiplies<int>()); }
 
-int HaloGrid::points() const { return corners ? directions(dimensions()) : 2 * dimensions() + 1; }
+int HaloGrid::points() const {
+    if (upwind) return corners ? 1 << dimensions() : dimensions() + 1;
+    return corners ? directions(dimensions()) : 2 * dimensions() + 1;
+}
 
 std::string HaloGrid::text() const {
     return extents_text(ranks) + " ranks of " + extents_text(cells) + " cells, " + std::to_string(points()) +
-           " points" + (periodic ? ", periodic" : "");
+           " points" + (upwind ? ", upwind" : "") + (periodic ? ", periodic" : "");
 }
 
 std::string refuse(const HaloGrid& grid) {
@@ -117,7 +121,7 @@ HaloPart halo_part(const HaloGrid& grid, int rank) {
     };
     for (int direction = 0; direction < directions(grid.dimensions()); ++direction) {
         const Offsets offsets = offsets_of(direction, grid.dimensions());
-        if (!exchanged(offsets, grid.corners)) continue;
+        if (!exchanged(offsets, grid)) continue;
         add(part.outgoing, neighbour(grid, rank, offsets, 1), direction, box_of(grid, offsets, false));
         add(part.incoming, neighbour(grid, rank, offsets, -1), direction, box_of(grid, offsets, true));
     }

@@ -21,11 +21,12 @@ struct HaloGrid {
     std::vector<int> cells;  // of one rank, per dimension, without the halo
     bool corners = false;    // exchanged with all 3^d - 1 neighbours (27 points), else with 2 d (7 points)
     bool periodic = false;   // goes round in every dimension
+    bool upwind = false;     // only what goes up in some dimension and down in none: half of the neighbours
     std::uint64_t cell_bytes = 8;
 
     int dimensions() const { return static_cast<int>(ranks.size()); }
     int size() const;          // ranks
-    int points() const;        // of the stencil: 7, 27; in four dimensions 9, 81
+    int points() const;        // of the stencil: 7, 27; in four dimensions 9, 81; upwind 4, 8, 5, 16
     std::string text() const;  // "4x4x2 ranks of 64x64x64 cells, 7 points"
 };
 

@@ -54,7 +54,7 @@ def check_choices(folder):
     expect(ended.returncode == 0 and "fixed pairs" in ended.stdout, ended.about)
     for row in rows(f"{folder}/changing.jsonl"):
         phases = row["halo"]["phases"]
-        expect(row["wrong_words"] == 0 and len(row["seconds"]) == SAMPLES and len(phases) == 4, row, ended.about)
+        expect(row["wrong_words"] == 0 and len(row["seconds"]) == SAMPLES and len(phases) == 6, row, ended.about)
         expect(abs(sum(phase["seconds"][0] for phase in phases) - row["seconds"][0]) < 1e-6, row)
     before = len(rows(f"{folder}/changing.jsonl"))
     again = bench(f"{folder}/changing.jsonl", "--changing", "--rounds", "1", "--calls", "2")

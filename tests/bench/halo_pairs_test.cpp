@@ -109,18 +109,21 @@ TEST(HaloPairs, PhasesOfARun) {
         shape.ppn = ppn;
         const auto run = changing_run(shape, 5, 0.002);
         std::set<std::string> names;
+        int upwind = 0;
         std::set<std::vector<int>> grids, cells;
         for (const auto& phase : run.at("phases")) {
             const HaloGrid grid = halo_grid(phase);
             EXPECT_EQ(refuse(grid), "");
             EXPECT_EQ(grid.size(), std::max(1, hosts) * ppn);
             EXPECT_EQ(phase.at("calls"), 5);
+            upwind += grid.upwind;
             names.insert(phase.at("name").get<std::string>());
             grids.insert(grid.ranks);
             cells.insert(grid.cells);
         }
         EXPECT_EQ(names.count("slow link"), hosts > 1 ? 1u : 0u);
         EXPECT_EQ(names.count("late rank"), 1u);
+        EXPECT_EQ(upwind, 1);
         EXPECT_GE(grids.size(), 2u);
         EXPECT_GE(cells.size(), 3u);
     }

@@ -33,6 +33,11 @@ std::vector<HaloGrid> grids() {
             all.push_back(make({1, 1, 1}, {1, 1, 1}, corners, periodic));
             all.push_back(make({2, 1, 2, 3}, {2, 3, 1, 2}, corners, periodic));
         }
+    const std::size_t both_ways = all.size();
+    for (std::size_t i = 0; i < both_ways; ++i) {
+        all.push_back(all[i]);
+        all.back().upwind = true;
+    }
     return all;
 }
 
@@ -96,18 +101,35 @@ TEST(Halo, NothingArrivesTwiceAndNothingIsMissing) {
             HaloBox whole;
             for (std::size_t d = 0; d < grid.cells.size(); ++d) whole.count[d] = grid.cells[d] + 2;
             for (const Cell& cell : cells_of(whole)) {
-                int outside = 0;
+                int outside = 0, above = 0;
                 bool beyond = false;
                 const Cell global = place(grid, rank, cell);
                 for (std::size_t d = 0; d < grid.cells.size(); ++d) {
                     outside += cell[d] == 0 || cell[d] == grid.cells[d] + 1;
+                    above += cell[d] == grid.cells[d] + 1;
                     beyond |= global[d] < 0 || global[d] >= grid.ranks[d] * grid.cells[d];
                 }
-                const bool wanted = !beyond && (outside == 1 || (grid.corners && outside > 1));
+                // What goes up arrives from below.
+                const bool wanted = !beyond && (outside == 1 || (grid.corners && outside > 1)) &&
+                                    !(grid.upwind && above != 0);
                 EXPECT_EQ(arrivals[cell], wanted ? 1 : 0) << grid.text() << ", rank " << rank;
             }
         }
     }
+}
+
+TEST(Halo, UpwindGoesOneWay) {
+    HaloGrid grid = make({2, 2}, {3, 5}, false, false);
+    grid.upwind = true;
+    EXPECT_EQ(grid.points(), 3);
+    EXPECT_EQ(grid.text(), "2x2 ranks of 3x5 cells, 3 points, upwind");
+    EXPECT_EQ(halo_part(grid, 0).outgoing.size(), 2u);
+    EXPECT_EQ(halo_part(grid, 0).incoming.size(), 0u);
+    EXPECT_EQ(halo_part(grid, 3).outgoing.size(), 0u);
+    EXPECT_EQ(halo_part(grid, 3).incoming.size(), 2u);
+    grid.corners = true;
+    EXPECT_EQ(grid.points(), 4);
+    EXPECT_EQ(halo_part(grid, 0).outgoing.size(), 3u);
 }
 
 TEST(Halo, BytesOfFacesInsideHostsAndBetweenThem) {

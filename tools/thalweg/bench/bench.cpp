@@ -168,6 +168,7 @@ CLI::App* add_halo(CLI::App& app, HaloRequest& request) {
     verb->add_option("--points", request.points,
                      "of the stencil: 7 or 27 in three dimensions, 9 or 81 in four (default: faces only)");
     verb->add_flag("--periodic", request.periodic, "the grid goes round in every dimension");
+    verb->add_flag("--upwind", request.upwind, "what goes down in some dimension stays: 4 or 8 points");
     verb->add_option("--styles", request.styles, "only these columns, comma-separated")->delimiter(',');
     verb->add_option("--ours", request.ours,
                      "algorithms whose plans are measured besides, like pairwise (repeatable)")

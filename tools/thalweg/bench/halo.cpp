@@ -206,6 +206,7 @@ bool read_grids(const HaloRequest& request, int ranks, std::vector<HaloGrid>& gr
     }
     grid.ranks = request.grid == "auto" ? even_grid(ranks, request.dims) : parse_extents(request.grid);
     grid.periodic = request.periodic;
+    grid.upwind = request.upwind;
     if (grid.ranks.size() != static_cast<std::size_t>(request.dims)) {
         why = fmt::format("--grid {}: give {} numbers like {}, or auto", request.grid, request.dims,
                           extents_text(even_grid(ranks, request.dims)));
@@ -219,8 +220,8 @@ bool read_grids(const HaloRequest& request, int ranks, std::vector<HaloGrid>& gr
     grid.corners = true;
     const int all = grid.points();
     if (request.points != 0 && request.points != faces && request.points != all) {
-        why = fmt::format("--points {}: in {} dimensions there are {} and {}", request.points, request.dims,
-                          faces, all);
+        why = fmt::format("--points {}: {}in {} dimensions there are {} and {}", request.points,
+                          grid.upwind ? "upwind " : "", request.dims, faces, all);
         return false;
     }
     grid.corners = request.points == all && all != faces;
@@ -239,8 +240,11 @@ bool read_grids(const HaloRequest& request, int ranks, std::vector<HaloGrid>& gr
 }
 
 nlohmann::json to_json(const HaloGrid& grid) {
-    return {
-        {"grid", grid.ranks}, {"cells", grid.cells}, {"corners", grid.corners}, {"periodic", grid.periodic}};
+    return {{"grid", grid.ranks},
+            {"cells", grid.cells},
+            {"corners", grid.corners},
+            {"periodic", grid.periodic},
+            {"upwind", grid.upwind}};
 }
 
 HaloGrid halo_grid(const nlohmann::json& json) {
@@ -249,6 +253,7 @@ HaloGrid halo_grid(const nlohmann::json& json) {
     grid.cells = json.at("cells").get<std::vector<int>>();
     grid.corners = json.at("corners");
     grid.periodic = json.at("periodic");
+    grid.upwind = json.value("upwind", false);
     return grid;
 }
 
@@ -266,10 +271,14 @@ nlohmann::json changing_run(const Shape& shape, int calls, double late_seconds) 
     };
     nlohmann::json phases = nlohmann::json::array();
     phases.push_back(phase("copies", {1024, 4, 256}));
+    phases.push_back(phase("small faces", {16, 4, 256}));
     if (hosts > 1) phases.push_back(phase("wire", {64, 64, 256}));
     phases.push_back(phase("both", {512, 32, 256}));
     phases.push_back(phase("late rank", {1024, 4, 256}));
     phases.back()["late_seconds"] = late_seconds;
+    grid.upwind = true;
+    phases.push_back(phase("upwind", {1024, 4, 256}));
+    grid.upwind = false;
     grid.ranks = {hosts * shape.ppn, 1, 1};
     phases.push_back(phase("other grid", {16, 128, 256}));
     if (hosts > 1) {

@@ -21,7 +21,7 @@ struct HaloRequest {
     std::string grid = "auto";             // of ranks: "4x2x1"; auto: as even as can be
     std::vector<std::string> cells{"64"};  // of one rank: "64" in every dimension, or "128x128x16"
     int dims = 3, points = 0;              // points of the stencil; 0: faces only
-    bool periodic = false;
+    bool periodic = false, upwind = false;
     std::vector<std::string> styles;  // only these columns; empty: all
     std::vector<std::string> ours;    // algorithms whose plans are measured besides
     // Settings with which Thalweg's columns are measured once more, in launches of their own.
@@ -40,14 +40,14 @@ struct HaloRequest {
 
 // The phases of a run whose mix changes, for the driver: {"phases": [{"name", "calls", a grid, …}]}. Grids
 // and cells are such that now copies take longest, now the wire, and neither where a rank is late or a link
-// slow.
+// slow; once they go one way only, so that of two ranks one has nothing to copy but what the other gets.
 nlohmann::json changing_run(const Shape& shape, int calls, double late_seconds);
 
 // The grids of a request for so many ranks, one for each of `cells`. False with one sentence in `why`.
 bool read_grids(const HaloRequest& request, int ranks, std::vector<HaloGrid>& grids, std::string& why);
 
 // A grid in a result row and in the driver's configuration, and back: {"grid": [2,2,2], "cells": [64,64,64],
-// "corners": false, "periodic": false}. Throws where it is malformed.
+// "corners": false, "periodic": false, "upwind": false}. Throws where it is malformed.
 nlohmann::json to_json(const HaloGrid& grid);
 HaloGrid halo_grid(const nlohmann::json& json);
 

@@ -80,7 +80,7 @@ HaloLine line_of(const Row& row, const std::vector<const Row*>& rows) {
 
 auto point_of(const HaloLine& line) {
     return std::make_tuple(line.mpi, line.shape, line.rate, line.grid.ranks, line.grid.corners,
-                           line.grid.periodic, line.grid.cells);
+                           line.grid.periodic, line.grid.upwind, line.grid.cells);
 }
 
 }  // namespace
@@ -195,14 +195,16 @@ std::string format_halo_points(const std::vector<HaloLine>& lines, bool markdown
     for (const auto& line : lines) {
         if (last != nullptr && point_of(*last) == point_of(line)) continue;
         last = &line;
-        cells.push_back(
-            {line.mpi, line.shape, extents_text(line.grid.ranks) + (line.grid.periodic ? " round" : ""),
-             extents_text(line.grid.cells), fmt::format("{}", line.grid.points()),
-             bytes_text(whole(line.largest_bytes)), bytes_text(whole(line.link_bytes)),
-             bytes_text(whole(line.inside_bytes)), bytes_text(whole(line.packed_bytes)),
-             fmt::format("{:.1f} GB", line.copied_bytes_per_s / 1e9), time_text(line.limits.wire_s),
-             time_text(line.limits.copies_s), time_text(line.limits.cpu_s), std::string(mix_of(line.limits)),
-             line.noise > 0 ? fmt::format("{:.2f}", line.noise) : "-"});
+        cells.push_back({line.mpi, line.shape,
+                         extents_text(line.grid.ranks) + (line.grid.periodic ? " round" : "") +
+                             (line.grid.upwind ? " upwind" : ""),
+                         extents_text(line.grid.cells), fmt::format("{}", line.grid.points()),
+                         bytes_text(whole(line.largest_bytes)), bytes_text(whole(line.link_bytes)),
+                         bytes_text(whole(line.inside_bytes)), bytes_text(whole(line.packed_bytes)),
+                         fmt::format("{:.1f} GB", line.copied_bytes_per_s / 1e9),
+                         time_text(line.limits.wire_s), time_text(line.limits.copies_s),
+                         time_text(line.limits.cpu_s), std::string(mix_of(line.limits)),
+                         line.noise > 0 ? fmt::format("{:.2f}", line.noise) : "-"});
     }
     return format_cells(cells, markdown);
 }
