@@ -355,8 +355,8 @@ std::shared_ptr<Lane> NonblockingState::make_named_plan_lane(MPI_Comm comm, Carr
     agree_on(comm, host()->max, most);
     largest_bytes = most[3];
     confirmed_ |= most[0] == 0;
-    if (most[1] != 0) lane_->fail();
-    if (most[2] != 0) exchange_lane_->fail();
+    if (most[1] != 0 && lane_ != nullptr) lane_->fail();
+    if (most[2] != 0 && exchange_lane_ != nullptr) exchange_lane_->fail();
     return most[0] != 0 || most[1] != 0 || most[2] != 0 ? nullptr : lane;
 }
 
