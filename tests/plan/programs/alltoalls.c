@@ -307,9 +307,7 @@ static void nothing(Form form) {
 }
 
 int main(int argc, char** argv) {
-    const char* const level = getenv("THALWEG_TEST_LEVEL");
-    check_start(&argc, &argv,
-                level != NULL && strcmp(level, "single") == 0 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE);
+    check_start(&argc, &argv, wanted_level());
     *(void**)&alltoall_init = dlsym(RTLD_DEFAULT, "MPI_Alltoall_init");
     *(void**)&alltoallv_init = dlsym(RTLD_DEFAULT, "MPI_Alltoallv_init");
     *(void**)&alltoallv_init_c = dlsym(RTLD_DEFAULT, "MPI_Alltoallv_init_c");

@@ -328,10 +328,9 @@ static void threads(void) {
 
 int main(int argc, char** argv) {
     const int forced = argc > 1 && strcmp(argv[1], "forced") == 0;
-    const char* const level = getenv("THALWEG_TEST_LEVEL");
     const int rounding = argc > 2 && strcmp(argv[1], "floats") == 0;
-    const int many = (forced || rounding) && (level == NULL || strcmp(level, "single") != 0);
-    check_start(&argc, &argv, many ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);
+    const int level = forced || rounding ? wanted_level() : MPI_THREAD_SINGLE;
+    check_start(&argc, &argv, level);
     if (rounding) {
         floats(argv[2]);
     } else if (!forced) {
@@ -351,7 +350,7 @@ int main(int argc, char** argv) {
         beside_a_lane();
         tested_between();
         large_counts();
-        if (many) threads();
+        if (level == MPI_THREAD_MULTIPLE) threads();
     }
     return check_end();
 }

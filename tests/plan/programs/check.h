@@ -44,20 +44,40 @@ static int expect_thalweg(void) {
     return text == NULL || strcmp(text, "native") != 0;
 }
 
+/* What cannot run here; after MPI_Init, the same on all ranks. */
+#define SKIP(...)                \
+    do {                         \
+        if (check_rank == 0) {   \
+            printf("skipped: "); \
+            printf(__VA_ARGS__); \
+            printf("\n");        \
+        }                        \
+        MPI_Finalize();          \
+        exit(77);                \
+    } while (0)
+
+/* The level for check_start: THALWEG_TEST_LEVEL=single asks for the lowest, anything else for the highest. */
+static inline int wanted_level(void) {
+    const char* const text = getenv("THALWEG_TEST_LEVEL");
+    return text != NULL && strcmp(text, "single") == 0 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE;
+}
+
 static void check_start(int* argc, char*** argv, int thread_level) {
     int provided = 0;
     MPI_Init_thread(argc, argv, thread_level, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &check_size);
-    if (provided < thread_level) {
-        if (check_rank == 0)
-            printf("skipped: this MPI gives thread level %d, not %d\n", provided, thread_level);
-        MPI_Finalize();
-        exit(77);
-    }
+    if (provided < thread_level) SKIP("this MPI gives thread level %d, not %d", provided, thread_level);
     *(void**)&look_last_call = dlsym(RTLD_DEFAULT, "thalweg_get_last_call");
     *(void**)&look_set_option = dlsym(RTLD_DEFAULT, "thalweg_set_option");
     if (expect_thalweg()) CHECK(look_last_call && look_set_option, "the preload object is not here");
+}
+
+/* A function of MPI that not all libraries have. */
+static inline void* find_or_skip(const char* name) {
+    void* const function = dlsym(RTLD_DEFAULT, name);
+    if (function == NULL) SKIP("this MPI has no %s", name);
+    return function;
 }
 
 static int check_end(void) {

@@ -295,9 +295,7 @@ static void beside_each_other(void) {
 }
 
 int main(int argc, char** argv) {
-    const char* const level = getenv("THALWEG_TEST_LEVEL");
-    check_start(&argc, &argv,
-                level != NULL && strcmp(level, "single") == 0 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE);
+    check_start(&argc, &argv, wanted_level());
     *(void**)&allgather_init = dlsym(RTLD_DEFAULT, "MPI_Allgather_init");
     *(void**)&allgatherv_init = dlsym(RTLD_DEFAULT, "MPI_Allgatherv_init");
     *(void**)&allreduce_init = dlsym(RTLD_DEFAULT, "MPI_Allreduce_init");

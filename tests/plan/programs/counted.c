@@ -10,9 +10,7 @@ static void add(void* in, void* inout, int* count, MPI_Datatype* type) {
 
 int main(int argc, char** argv) {
     enum { bytes = 100000 };
-    const char* const level = getenv("THALWEG_TEST_LEVEL");
-    check_start(&argc, &argv,
-                level != NULL && strcmp(level, "single") == 0 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE);
+    check_start(&argc, &argv, wanted_level());
     unsigned char* const data = guarded_new(bytes);
     unsigned char* const all = guarded_new((size_t)bytes * (size_t)check_size);
     MPI_Request request;

@@ -6,17 +6,17 @@
 
 #include "check.h"
 
-typedef int AlltoallvC(const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, const MPI_Count*,
-                       const MPI_Aint*, MPI_Datatype, MPI_Comm);
-typedef int IalltoallvC(const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, const MPI_Count*,
-                        const MPI_Aint*, MPI_Datatype, MPI_Comm, MPI_Request*);
-typedef int AlltoallvInit(const void*, const int*, const int*, MPI_Datatype, void*, const int*, const int*,
-                          MPI_Datatype, MPI_Comm, MPI_Info, MPI_Request*);
-typedef int AlltoallvInitC(const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*,
-                           const MPI_Count*, const MPI_Aint*, MPI_Datatype, MPI_Comm, MPI_Info, MPI_Request*);
+/* Of either width: counts and places that are ints, or MPI_Counts and MPI_Aints. */
+#define OPERANDS(Count, Place)                                                                              \
+    const void*, const Count*, const Place*, MPI_Datatype, void*, const Count*, const Place*, MPI_Datatype, \
+        MPI_Comm
+typedef int AlltoallvInit(OPERANDS(int, int), MPI_Info, MPI_Request*);
+typedef int AlltoallvC(OPERANDS(MPI_Count, MPI_Aint));
+typedef int IalltoallvC(OPERANDS(MPI_Count, MPI_Aint), MPI_Request*);
+typedef int AlltoallvInitC(OPERANDS(MPI_Count, MPI_Aint), MPI_Info, MPI_Request*);
+static AlltoallvInit* alltoallv_init;
 static AlltoallvC* alltoallv_c;
 static IalltoallvC* ialltoallv_c;
-static AlltoallvInit* alltoallv_init;
 static AlltoallvInitC* alltoallv_init_c;
 
 /* Bytes of a block, and from one block's beginning to the next one's. */
@@ -24,9 +24,9 @@ enum { block = 20000 };
 static const size_t apart = (size_t)3 << 30;
 enum { extent = 1 << 20, most_ranks = 8 };
 
-typedef enum { blocking, nonblocking, persistent, blocking_c, nonblocking_c, persistent_c, forms } Form;
-static const char* const form_names[] = {"blocking",       "nonblocking",       "persistent",
-                                         "blocking, wide", "nonblocking, wide", "persistent, wide"};
+typedef enum { blocking, nonblocking, persistent, ways } Way;
+static const char* const form_names[2][ways] = {{"blocking", "nonblocking", "persistent"},
+                                                {"blocking, wide", "nonblocking, wide", "persistent, wide"}};
 
 static unsigned char *from, *to;
 static MPI_Datatype bytes_of_a_block;
@@ -34,14 +34,25 @@ static MPI_Datatype bytes_of_a_block;
 /* Blocks of the last rank come first. */
 static size_t place(int peer) { return (size_t)(check_size - 1 - peer) * apart + (size_t)peer * extent; }
 
-static int is_here(Form form) {
-    if (form == persistent) return alltoallv_init != NULL;
-    if (form == blocking_c) return alltoallv_c != NULL;
-    if (form == nonblocking_c) return ialltoallv_c != NULL;
-    return form != persistent_c || alltoallv_init_c != NULL;
+static int is_here(Way way, int wide) {
+    if (way == blocking) return !wide || alltoallv_c != NULL;
+    if (way == nonblocking) return !wide || ialltoallv_c != NULL;
+    return wide ? alltoallv_init_c != NULL : alltoallv_init != NULL;
 }
 
-static void exchange(Form form, int round) {
+/* By the functions of one width. */
+#define BEGIN(call, icall, init, counts, places, type)                                                   \
+    do {                                                                                                 \
+        if (way == blocking) call(from, counts, places, type, to, counts, places, type, MPI_COMM_WORLD); \
+        if (way == nonblocking)                                                                          \
+            icall(from, counts, places, type, to, counts, places, type, MPI_COMM_WORLD, &request);       \
+        if (way == persistent)                                                                           \
+            init(from, counts, places, type, to, counts, places, type, MPI_COMM_WORLD, MPI_INFO_NULL,    \
+                 &request);                                                                              \
+    } while (0)
+
+static void exchange(Way way, int wide, int round) {
+    const char* const name = form_names[wide][way];
     int counts[most_ranks], places[most_ranks];
     MPI_Count large[most_ranks];
     MPI_Aint far[most_ranks];
@@ -53,36 +64,25 @@ static void exchange(Form form, int round) {
         fill(from + place(peer), block, (unsigned)(round * 4096 + check_rank * 64 + peer));
         memset(to + place(peer), poison_value, block + 64);
     }
-    const MPI_Datatype type = bytes_of_a_block;
-    if (form == blocking) MPI_Alltoallv(from, counts, places, type, to, counts, places, type, MPI_COMM_WORLD);
-    if (form == nonblocking)
-        MPI_Ialltoallv(from, counts, places, type, to, counts, places, type, MPI_COMM_WORLD, &request);
-    if (form == persistent)
-        alltoallv_init(from, counts, places, type, to, counts, places, type, MPI_COMM_WORLD, MPI_INFO_NULL,
-                       &request);
-    if (form == blocking_c) alltoallv_c(from, large, far, MPI_BYTE, to, large, far, MPI_BYTE, MPI_COMM_WORLD);
-    if (form == nonblocking_c)
-        ialltoallv_c(from, large, far, MPI_BYTE, to, large, far, MPI_BYTE, MPI_COMM_WORLD, &request);
-    if (form == persistent_c)
-        alltoallv_init_c(from, large, far, MPI_BYTE, to, large, far, MPI_BYTE, MPI_COMM_WORLD, MPI_INFO_NULL,
-                         &request);
+    if (wide)
+        BEGIN(alltoallv_c, ialltoallv_c, alltoallv_init_c, large, far, MPI_BYTE);
+    else
+        BEGIN(MPI_Alltoallv, MPI_Ialltoallv, alltoallv_init, counts, places, bytes_of_a_block);
     if (getenv("THALWEG_TEST_TAKEN") != NULL && expect_thalweg())
-        CHECK(was_accelerated(), "%s: %s", form_names[form], last_reason());
-    if (form == persistent || form == persistent_c) MPI_Start(&request);
+        CHECK(was_accelerated(), "%s: %s", name, last_reason());
+    if (way == persistent) MPI_Start(&request);
     if (request != MPI_REQUEST_NULL) MPI_Wait(&request, MPI_STATUS_IGNORE);
-    if (form == persistent || form == persistent_c) MPI_Request_free(&request);
+    if (way == persistent) MPI_Request_free(&request);
     for (int peer = 0; peer < check_size; ++peer) {
-        verify(to + place(peer), block, (unsigned)(round * 4096 + peer * 64 + check_rank), form_names[form]);
+        verify(to + place(peer), block, (unsigned)(round * 4096 + peer * 64 + check_rank), name);
         for (int i = 0; i < 64; ++i)
             CHECK(to[place(peer) + block + (size_t)i] == poison_value,
-                  "%s: byte %d behind a block was written", form_names[form], i);
+                  "%s: byte %d behind a block was written", name, i);
     }
 }
 
 int main(int argc, char** argv) {
-    const char* const level = getenv("THALWEG_TEST_LEVEL");
-    check_start(&argc, &argv,
-                level != NULL && strcmp(level, "single") == 0 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE);
+    check_start(&argc, &argv, wanted_level());
     *(void**)&alltoallv_c = dlsym(RTLD_DEFAULT, "MPI_Alltoallv_c");
     *(void**)&ialltoallv_c = dlsym(RTLD_DEFAULT, "MPI_Ialltoallv_c");
     *(void**)&alltoallv_init = dlsym(RTLD_DEFAULT, "MPI_Alltoallv_init");
@@ -92,12 +92,8 @@ int main(int argc, char** argv) {
     from = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
     to = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
     CHECK(check_size <= most_ranks, "too many ranks");
-    if (from == MAP_FAILED || to == MAP_FAILED) {
-        /* The same on all ranks of a host that lets nobody have addresses without memory. */
-        if (check_rank == 0) printf("skipped: no addresses for buffers of %zu bytes\n", bytes);
-        MPI_Finalize();
-        return 77;
-    }
+    /* The same on all ranks of a host that lets nobody have addresses without memory. */
+    if (from == MAP_FAILED || to == MAP_FAILED) SKIP("no addresses for buffers of %zu bytes", bytes);
     MPI_Datatype whole;
     MPI_Type_contiguous(block, MPI_BYTE, &whole);
     MPI_Type_create_resized(whole, 0, extent, &bytes_of_a_block);
@@ -109,8 +105,9 @@ int main(int argc, char** argv) {
     MPI_Ialltoallv(from, none, none, MPI_BYTE, to, none, none, MPI_BYTE, MPI_COMM_WORLD, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Barrier(MPI_COMM_WORLD);
-    for (Form form = blocking; form < forms; ++form)
-        for (int round = 0; is_here(form) && round < 3; ++round) exchange(form, (int)form * 8 + round);
+    for (int form = 0; form < 2 * ways; ++form)
+        for (int round = 0; is_here((Way)(form % ways), form / ways) && round < 3; ++round)
+            exchange((Way)(form % ways), form / ways, form * 8 + round);
     const long kib = resident_kib();
     CHECK(kib < 1 << 20, "%ld KiB are in memory: what lies between blocks was touched", kib);
     MPI_Type_free(&bytes_of_a_block);

@@ -203,9 +203,7 @@ static void trial(Halo* halo) {
 }
 
 int main(int argc, char** argv) {
-    const char* const level = getenv("THALWEG_TEST_LEVEL");
-    const int single = level != NULL && strcmp(level, "single") == 0;
-    check_start(&argc, &argv, single ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE);
+    check_start(&argc, &argv, wanted_level());
     *(void**)&alltoallw_init = dlsym(RTLD_DEFAULT, "MPI_Neighbor_alltoallw_init");
     const Shape medium = {48, 1024, 16}, small = {4, 16, 8};
     MPI_Comm comms[2] = {make_grid(0), make_grid(1)};

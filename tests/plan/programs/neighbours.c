@@ -191,9 +191,7 @@ static void exchange(const Topology* t, Kind kind, Form form, int same) {
 }
 
 int main(int argc, char** argv) {
-    const char* const level = getenv("THALWEG_TEST_LEVEL");
-    const int single = level != NULL && strcmp(level, "single") == 0;
-    check_start(&argc, &argv, single ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE);
+    check_start(&argc, &argv, wanted_level());
     const int topologies = argc > 1 ? atoi(argv[1]) : 20;
     if (argc > 2) random_state = (unsigned)atoi(argv[2]);
     *(void**)&allgather_init = dlsym(RTLD_DEFAULT, "MPI_Neighbor_allgather_init");

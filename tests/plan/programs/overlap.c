@@ -207,9 +207,7 @@ static void killed(void) {
 }
 
 int main(int argc, char** argv) {
-    const char* const level = getenv("THALWEG_TEST_LEVEL");
-    const int wanted =
-        level != NULL && strcmp(level, "single") == 0 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE;
+    const int wanted = wanted_level();
     check_start(&argc, &argv, wanted);
     int before = -1, after = -1;
     MPI_Query_thread(&before);

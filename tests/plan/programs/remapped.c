@@ -54,9 +54,7 @@ static void run(Form form, int round, const unsigned char* from, unsigned char* 
 }
 
 int main(int argc, char** argv) {
-    const char* const level = getenv("THALWEG_TEST_LEVEL");
-    check_start(&argc, &argv,
-                level != NULL && strcmp(level, "single") == 0 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE);
+    check_start(&argc, &argv, wanted_level());
     *(void**)&alltoallv_init = dlsym(RTLD_DEFAULT, "MPI_Alltoallv_init");
     const size_t bytes = (size_t)check_size * block;
     int* const counts = malloc((size_t)check_size * sizeof(int));

@@ -163,9 +163,7 @@ static void alltoall(int calls) {
 }
 
 int main(int argc, char** argv) {
-    const char* const level = getenv("THALWEG_TEST_LEVEL");
-    check_start(&argc, &argv,
-                level != NULL && strcmp(level, "single") == 0 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE);
+    check_start(&argc, &argv, wanted_level());
     const int calls = argc > 1 ? atoi(argv[1]) : 120;
     alltoallv(calls, 0);
     alltoallv(calls, 1);

@@ -144,9 +144,7 @@ static void native_before(unsigned seed) {
 }
 
 int main(int argc, char** argv) {
-    const char* const level = getenv("THALWEG_TEST_LEVEL");
-    check_start(&argc, &argv,
-                level != NULL && strcmp(level, "single") == 0 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE);
+    check_start(&argc, &argv, wanted_level());
     const char* const operation = getenv("THALWEG_TEST_OPERATION");
     gathers = operation != NULL && strcmp(operation, "allgather") == 0;
     data[0] = guarded_new(bytes);

@@ -275,9 +275,7 @@ static int run_layout(const Topology* t, unsigned seed, int large) {
 
 int main(int argc, char** argv) {
     static const char* const protocols[] = {"auto", "eager", "cma_get", "cma_put", "coop", "auto"};
-    const char* const level = getenv("THALWEG_TEST_LEVEL");
-    const int single = level != NULL && strcmp(level, "single") == 0;
-    check_start(&argc, &argv, single ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE);
+    check_start(&argc, &argv, wanted_level());
     const int wanted = argc > 1 ? atoi(argv[1]) : 300;
     if (argc > 2) random_state = (unsigned)atoi(argv[2]);
     own_state = random_state * 48271u + (unsigned)check_rank;

@@ -232,11 +232,9 @@ static int time_left(double until) {
 }
 
 int main(int argc, char** argv) {
-    const char* const level = getenv("THALWEG_TEST_LEVEL");
     const int count = argc > 1 ? atoi(argv[1]) : 1000;
     const unsigned seed = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
-    check_start(&argc, &argv,
-                level != NULL && strcmp(level, "single") == 0 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE);
+    check_start(&argc, &argv, wanted_level());
     shared_state = 0x9e3779b97f4a7c15ull * (seed + 1);
     own_state = shared_state + 77 * ((uint64_t)check_rank + 1);
     for (int i = 0; i < slots; ++i) requests[i] = MPI_REQUEST_NULL;

@@ -91,10 +91,8 @@ static void children(void) {
 }
 
 int main(int argc, char** argv) {
-    const char* const level = getenv("THALWEG_TEST_LEVEL");
     const char* const way = argc > 1 ? argv[1] : "unfreed";
-    check_start(&argc, &argv,
-                level != NULL && strcmp(level, "single") == 0 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE);
+    check_start(&argc, &argv, wanted_level());
     own = guarded_new(bytes);
     all = guarded_new((size_t)bytes * (size_t)check_size);
     MPI_Request request;

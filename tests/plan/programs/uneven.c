@@ -109,15 +109,8 @@ static void check_break_even(void) {
 }
 
 int main(int argc, char** argv) {
-    const char* const level = getenv("THALWEG_TEST_LEVEL");
-    check_start(&argc, &argv,
-                level != NULL && strcmp(level, "single") == 0 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE);
-    *(void**)&alltoallv_init = dlsym(RTLD_DEFAULT, "MPI_Alltoallv_init");
-    if (alltoallv_init == NULL) {
-        if (check_rank == 0) printf("skipped: this MPI has no MPI_Alltoallv_init\n");
-        MPI_Finalize();
-        return 77;
-    }
+    check_start(&argc, &argv, wanted_level());
+    *(void**)&alltoallv_init = find_or_skip("MPI_Alltoallv_init");
     call_natively();
     exchange(alike, 1, "messages that are alike");
     if (expect_thalweg()) check_break_even();
