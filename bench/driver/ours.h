@@ -38,7 +38,7 @@ struct Ours {
     // What became of the calling thread's last call; unchanged where nothing is known of it.
     void tell(Ran& ran) const {
         thalweg_last_call last{};
-        if (last_call == nullptr || last_call(&last) == THALWEG_NOT_FOUND) return;
+        if (last_call == nullptr || last_call(&last, sizeof last) == THALWEG_NOT_FOUND) return;
         ran = {last.algorithm, last.reason, last.transport, last.waits};
     }
 };

@@ -6,6 +6,11 @@
  * negative = error.
  *
  * The functions live in the preload object. A program that may also run without it looks them up with dlsym.
+ *
+ * Structures are the caller's and may grow at their end, so functions that fill one are given its size, as in
+ * thalweg_get_last_call(&call, sizeof call). A program made with an older header than the object gets the
+ * fields that it knows, and nothing behind them is written; in one made with a newer header the fields that
+ * the object does not know are 0.
  */
 #ifndef THALWEG_H
 #define THALWEG_H
@@ -54,10 +59,12 @@ typedef struct thalweg_last_call {
                             arrives; or empty when declined */
 } thalweg_last_call;
 
-/* Fills `call`. Returns THALWEG_OK; THALWEG_NOT_FOUND: the calling thread has made no such call;
- * THALWEG_DECLINED: nor has it, but broadcasts go to the native MPI without being looked at, and `reason`
- * says why (on one host, unless THALWEG_BCAST asks for an algorithm); everything else is 0. */
-int thalweg_get_last_call(thalweg_last_call* call);
+/* Fills `call`, of `size` bytes: sizeof *call. Returns THALWEG_OK; THALWEG_NOT_FOUND: the calling thread has
+ * made no such call; THALWEG_DECLINED: nor has it, but broadcasts go to the native MPI without being looked
+ * at, and `reason` says why (on one host, unless THALWEG_BCAST asks for an algorithm); everything else is 0;
+ * THALWEG_ERR_ARGUMENT: `call` is null, or smaller than up to `reason`. Otherwise than with THALWEG_OK and
+ * THALWEG_DECLINED nothing is written. */
+int thalweg_get_last_call(thalweg_last_call* call, size_t size);
 
 /* What one persistent operation of this process has cost and gained so far: after how many starts the plan
  * has paid for itself, N* = init / (once - plan). Times are this process's own. */
@@ -74,10 +81,12 @@ typedef struct thalweg_plan_stats {
     double break_even_low, break_even_high; /* its 95 % interval, as far as the samples tell */
 } thalweg_plan_stats;
 
-/* Fills `stats` for the plan with this number: plans count from 0 in the order in which this process made
- * them, freed ones too, native ones not. Takes milliseconds. Returns THALWEG_OK; THALWEG_NOT_FOUND: there is
- * no such plan (the first 1024 are kept); THALWEG_ERR_ARGUMENT; THALWEG_ERR_MEMORY. */
-int thalweg_get_plan_stats(size_t plan, thalweg_plan_stats* stats);
+/* Fills `stats`, of `size` bytes (sizeof *stats), for the plan with this number: plans count from 0 in the
+ * order in which this process made them, freed ones too, native ones not. Takes milliseconds. Returns
+ * THALWEG_OK; THALWEG_NOT_FOUND: there is no such plan (the first 1024 are kept); THALWEG_ERR_ARGUMENT:
+ * `stats` is null, or smaller than up to `break_even_high`; THALWEG_ERR_MEMORY. Otherwise than with
+ * THALWEG_OK nothing is written. */
+int thalweg_get_plan_stats(size_t plan, thalweg_plan_stats* stats, size_t size);
 
 #ifdef __cplusplus
 }

@@ -220,7 +220,7 @@ static void add_up(struct sums* sums, MPI_Comm comm, int nonblocking, int same) 
         MPI_Allreduce(sums->own, sums->sum, sums->count, MPI_DOUBLE, MPI_SUM, comm);
     }
     thalweg_last_call last;
-    const int known = look_last_call != NULL && look_last_call(&last) == 0;
+    const int known = look_last_call != NULL && look_last_call(&last, sizeof last) == 0;
     if (nonblocking) MPI_Wait(&request, MPI_STATUS_IGNORE);
     if (sums->first[0] == 0) memcpy(sums->first, sums->sum, bytes);
     for (int i = 0; i < sums->count; i += 997) {

@@ -34,7 +34,7 @@ static unsigned long check_count = 0;
         if (!(condition)) FAIL(__VA_ARGS__); \
     } while (0)
 
-static int (*look_last_call)(thalweg_last_call*);
+static int (*look_last_call)(thalweg_last_call*, size_t);
 static int (*look_set_option)(const char*, const char*);
 
 /* THALWEG_TEST_EXPECT=native: run without the preload object, or with all declined, as a check of the program
@@ -99,12 +99,12 @@ static void set_option(const char* name, const char* value) {
 /* What became of the last broadcast: 1 accelerated, 0 native. */
 static int was_accelerated(void) {
     thalweg_last_call call;
-    if (look_last_call == NULL || look_last_call(&call) != 0) return 0;
+    if (look_last_call == NULL || look_last_call(&call, sizeof call) != 0) return 0;
     return call.accelerated;
 }
 static const char* last_reason(void) {
     static _Thread_local thalweg_last_call call;
-    if (look_last_call == NULL || look_last_call(&call) != 0) return "";
+    if (look_last_call == NULL || look_last_call(&call, sizeof call) != 0) return "";
     return call.reason;
 }
 

@@ -1,5 +1,7 @@
 /* All ranks on one host and nothing asked for: broadcasts go to the native library without being looked at,
  * on every communicator and at every size, until an algorithm is asked for, and again afterwards. */
+#include <stddef.h>
+
 #include "check.h"
 
 enum { most_bytes = 300000 };
@@ -18,9 +20,30 @@ static void broadcast(size_t bytes, MPI_Comm comm) {
 static thalweg_last_call last(int expected) {
     thalweg_last_call call;
     memset(&call, 0xff, sizeof call);
-    const int code = look_last_call(&call);
+    const int code = look_last_call(&call, sizeof call);
     CHECK(code == expected, "thalweg_get_last_call returned %d, not %d: %s", code, expected, call.reason);
     return call;
+}
+
+/* Programs made with other headers: of an older one, whose structure ended with `reason`, nothing behind it
+ * is written; of a newer one, what is not known here is 0; and nothing at all of one that is shorter than
+ * any, or where nothing is known. */
+static void of_other_headers(int expected) {
+    enum { first = offsetof(thalweg_last_call, transport), more = sizeof(thalweg_last_call) + 40 };
+    const thalweg_last_call known = last(expected);
+    unsigned char* const older = guarded_new(first);
+    CHECK(look_last_call((thalweg_last_call*)older, first) == expected, "an older structure is refused");
+    CHECK(memcmp(older, &known, first) == 0, "an older structure got something else");
+    guarded_free(older, first);
+    unsigned char* const newer = guarded_new(more);
+    CHECK(look_last_call((thalweg_last_call*)newer, more) == expected, "a newer structure is refused");
+    CHECK(memcmp(newer, &known, sizeof known) == 0, "a newer structure got something else");
+    for (size_t i = sizeof known; i < more; ++i) CHECK(newer[i] == 0, "unknown byte %zu was left", i);
+    memset(newer, poison_value, more);
+    CHECK(look_last_call((thalweg_last_call*)newer, first - 1) == THALWEG_ERR_ARGUMENT, "no room, and taken");
+    CHECK(look_last_call(NULL, more) == THALWEG_ERR_ARGUMENT, "null is taken");
+    for (size_t i = 0; i < more; ++i) CHECK(newer[i] == poison_value, "byte %zu of a refused one", i);
+    guarded_free(newer, more);
 }
 
 static void unseen(MPI_Comm comm) {
@@ -40,6 +63,7 @@ int main(int argc, char** argv) {
     MPI_Comm_dup(MPI_COMM_WORLD, &twin);
     unseen(MPI_COMM_WORLD);
     unseen(twin);
+    of_other_headers(THALWEG_DECLINED);
     set_option("THALWEG_BCAST", "linear");
     for (int i = 0; i < 5; ++i) {
         broadcast(most_bytes, i % 2 ? twin : MPI_COMM_WORLD);
@@ -50,6 +74,7 @@ int main(int argc, char** argv) {
         CHECK(strcmp(call.waits, "spin") == 0 || strcmp(call.waits, "naps") == 0, "waits: \"%s\"",
               call.waits);
     }
+    of_other_headers(THALWEG_OK);
     set_option("THALWEG_BCAST", "native");
     for (int i = 0; i < 3; ++i) {
         broadcast(most_bytes, MPI_COMM_WORLD);

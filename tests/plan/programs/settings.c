@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
         MPI_Bcast(data, 200000, MPI_BYTE, root, MPI_COMM_WORLD);
         verify(data, 200000, round, want);
         thalweg_last_call call = {0};
-        const int code = look_last_call ? look_last_call(&call) : THALWEG_NOT_FOUND;
+        const int code = look_last_call ? look_last_call(&call, sizeof call) : THALWEG_NOT_FOUND;
         if (strcmp(want, "native") == 0)
             CHECK(code == THALWEG_NOT_FOUND || !call.accelerated, "accelerated by %s", call.algorithm);
         else if (strcmp(want, "any") != 0)

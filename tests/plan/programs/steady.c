@@ -12,7 +12,7 @@ enum { most = 4000 };
 int main(int argc, char** argv) {
     check_start(&argc, &argv, wanted_level());
     AlltoallvInit* alltoallv_init;
-    int (*plan_stats)(size_t, thalweg_plan_stats*);
+    int (*plan_stats)(size_t, thalweg_plan_stats*, size_t);
     *(void**)&alltoallv_init = find_or_skip("MPI_Alltoallv_init");
     *(void**)&plan_stats = dlsym(RTLD_DEFAULT, "thalweg_get_plan_stats");
     CHECK(plan_stats != NULL, "no thalweg_get_plan_stats");
@@ -23,12 +23,12 @@ int main(int argc, char** argv) {
         places[peer] = peer * most;
     }
     thalweg_plan_stats stats;
-    CHECK(plan_stats(0, &stats) == THALWEG_NOT_FOUND, "a plan before the first");
+    CHECK(plan_stats(0, &stats, sizeof stats) == THALWEG_NOT_FOUND, "a plan before the first");
     MPI_Request plan;
     alltoallv_init(from, counts, places, MPI_BYTE, to, counts, places, MPI_BYTE, MPI_COMM_WORLD,
                    MPI_INFO_NULL, &plan);
     CHECK(was_accelerated(), "a plan was declined: %s", last_reason());
-    CHECK(plan_stats(0, &stats) == THALWEG_OK && stats.starts == 0 && stats.init_seconds > 0,
+    CHECK(plan_stats(0, &stats, sizeof stats) == THALWEG_OK && stats.starts == 0 && stats.init_seconds > 0,
           "a plan that was not started");
     CHECK(stats.break_even != stats.break_even, "a break-even of a plan that was not started: %g",
           stats.break_even);
@@ -62,10 +62,18 @@ int main(int argc, char** argv) {
     CHECK(taken == 0, "%lu allocations in %d starts, one of them at +0x%lx of the preload object", taken,
           starts - first, (unsigned long)taken_by);
     MPI_Request_free(&plan);
-    CHECK(plan_stats(0, &stats) == THALWEG_OK, "a freed plan's figures");
+    CHECK(plan_stats(0, &stats, sizeof stats) == THALWEG_OK, "a freed plan's figures");
     CHECK(stats.starts == starts && stats.plan_seconds > 0, "%d starts", (int)stats.starts);
     CHECK(strcmp(stats.operation, "alltoallv_init") == 0, "operation %s", stats.operation);
-    CHECK(plan_stats(1, &stats) == THALWEG_NOT_FOUND, "a second plan");
-    CHECK(plan_stats(0, NULL) == THALWEG_ERR_ARGUMENT, "no room for figures");
+    CHECK(plan_stats(1, &stats, sizeof stats) == THALWEG_NOT_FOUND, "a second plan");
+    /* Of a program made with a newer header, and of one that was never right. */
+    enum { more = sizeof stats + 24 };
+    unsigned char* const newer = guarded_new(more);
+    CHECK(plan_stats(0, (thalweg_plan_stats*)newer, sizeof stats - 1) == THALWEG_ERR_ARGUMENT, "no room");
+    CHECK(newer[0] == poison_value, "a refused structure was written");
+    CHECK(plan_stats(0, (thalweg_plan_stats*)newer, more) == THALWEG_OK, "a newer structure is refused");
+    for (size_t i = sizeof stats; i < more; ++i) CHECK(newer[i] == 0, "unknown byte %zu was left", i);
+    guarded_free(newer, more);
+    CHECK(plan_stats(0, NULL, sizeof stats) == THALWEG_ERR_ARGUMENT, "no room for figures");
     return check_end();
 }

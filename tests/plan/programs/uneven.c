@@ -52,7 +52,7 @@ static void exchange(Bytes* bytes, int taken, const char* what) {
                    MPI_INFO_NULL, &plan);
     if (expect_thalweg()) {
         thalweg_last_call call;
-        CHECK(look_last_call(&call) == 0, "%s: nothing is known of the call", what);
+        CHECK(look_last_call(&call, sizeof call) == 0, "%s: nothing is known of the call", what);
         CHECK(call.accelerated == taken, "%s: %s, %s", what, taken ? "declined" : "taken",
               taken ? call.reason : call.algorithm);
         if (taken) CHECK(strncmp(call.algorithm, "pairwise", 8) == 0, "%s: by %s", what, call.algorithm);
@@ -93,9 +93,10 @@ static void call_natively(void) {
 /* Of the first plan: N* is what its figures say, with what the native calls took. */
 static void check_break_even(void) {
     thalweg_plan_stats stats;
-    int (*plan_stats)(size_t, thalweg_plan_stats*);
+    int (*plan_stats)(size_t, thalweg_plan_stats*, size_t);
     *(void**)&plan_stats = dlsym(RTLD_DEFAULT, "thalweg_get_plan_stats");
-    CHECK(plan_stats != NULL && plan_stats(0, &stats) == THALWEG_OK, "nothing is known of the first plan");
+    CHECK(plan_stats != NULL && plan_stats(0, &stats, sizeof stats) == THALWEG_OK,
+          "nothing is known of the first plan");
     CHECK(stats.starts == starts && stats.init_seconds > 0 && stats.plan_seconds > 0,
           "its figures: %d starts", (int)stats.starts);
     CHECK(stats.once_measured == 1 && stats.once_seconds > 0, "the native calls were not measured");
