@@ -73,11 +73,12 @@ typedef struct thalweg_plan_stats {
     char algorithm[128]; /* "spread" */
     uint64_t starts;     /* completed ones */
     double init_seconds; /* the _init call */
-    double
-        plan_seconds; /* a start and its completion: the time inside those calls, the median; 0: no start */
-    double once_seconds; /* the native blocking call that does the same; 0: not known */
-    int once_measured;   /* 1: measured on this communicator (blocking calls that ran natively); 0: a model */
-    double break_even;   /* N*, not rounded; infinity: the plan never pays; NaN: not known */
+    /* Medians, of an even number of samples the mean of the two in the middle. A start and its completion,
+     * the time inside those calls, of the latest 64 without the first; 0: no start. The native blocking call
+     * that does the same; 0: not known. */
+    double plan_seconds, once_seconds;
+    int once_measured; /* 1: measured on this communicator (blocking calls that ran natively); 0: a model */
+    double break_even; /* N*, not rounded; infinity: the plan never pays; NaN: not known */
     double break_even_low, break_even_high; /* its 95 % interval, as far as the samples tell */
 } thalweg_plan_stats;
 

@@ -6,17 +6,12 @@
 #include <random>
 #include <vector>
 
+#include "model/median.h"
+
 namespace thalweg {
 namespace {
 
 constexpr double low_tail = 0.025, high_tail = 0.975;
-
-double median(std::vector<double>& values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    if (values.size() % 2 != 0) return *middle;
-    return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
 
 // The value at a share of the sorted ones, never between two of them: one may be infinite.
 double at_share(const std::vector<double>& sorted, double share) {
@@ -34,12 +29,12 @@ BreakEven break_even(std::span<const double> init, std::span<const double> once,
                      int resamples) {
     BreakEven result;
     if (init.empty() || once.empty() || plan.empty()) return result;
-    const auto median_of = [](std::span<const double> from) {
+    const auto median = [](std::span<const double> from) {
         std::vector<double> copy(from.begin(), from.end());
-        return median(copy);
+        return median_of(copy);
     };
-    result.gain_seconds = median_of(once) - median_of(plan);
-    result.calls = break_even(median_of(init), median_of(once), median_of(plan));
+    result.gain_seconds = median(once) - median(plan);
+    result.calls = break_even(median(init), median(once), median(plan));
 
     std::mt19937_64 random(12345);
     std::vector<double> drawn, calls, gains;
@@ -47,7 +42,7 @@ BreakEven break_even(std::span<const double> init, std::span<const double> once,
         std::uniform_int_distribution<std::size_t> any(0, from.size() - 1);
         drawn.resize(from.size());
         for (double& value : drawn) value = from[any(random)];
-        return median(drawn);
+        return median_of(drawn);
     };
     for (int i = 0; i < std::max(resamples, 1); ++i) {
         const double cost = draw(init), without = draw(once), with = draw(plan);

@@ -23,7 +23,7 @@ inline constexpr double immediate_payoff = 1.1;
 double break_even(double init_seconds, double once_seconds, double plan_seconds);
 
 struct BreakEven {
-    double calls = never;              // N* of the medians
+    double calls = never;              // N* of the medians (median.h)
     double low = never, high = never;  // its 95 % interval; high is `never` where that cannot be ruled out
     double gain_seconds = 0;           // T_once - T_plan of the medians; negative: each call loses
     double gain_low = 0, gain_high = 0;

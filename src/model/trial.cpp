@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "model/median.h"
+
 namespace thalweg {
 namespace {
 
@@ -26,11 +28,7 @@ struct Times {
     std::size_t count = 0;
 
     void add(double value) { seconds[count++] = value; }
-    double median() {
-        const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(count / 2);
-        std::nth_element(seconds.begin(), middle, seconds.begin() + static_cast<std::ptrdiff_t>(count));
-        return *middle;
-    }
+    double median() { return median_of({seconds.data(), count}); }
 };
 
 // What both ways take for the calls of a phase that have their like in the other way.

@@ -5,6 +5,7 @@
 #include <cinttypes>
 #include <cmath>
 
+#include "model/median.h"
 #include "plan/report_text.h"
 
 namespace thalweg {
@@ -17,13 +18,6 @@ constinit std::mutex plans_mutex;
 std::vector<std::shared_ptr<PlanAccount>>& plans() {
     static auto* const list = new std::vector<std::shared_ptr<PlanAccount>>;
     return *list;
-}
-
-double median(std::vector<double> samples) {
-    if (samples.empty()) return 0;
-    const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
-    std::nth_element(samples.begin(), middle, samples.end());
-    return *middle;
 }
 
 const char* text_of(PlanAccount::Once once) {
@@ -105,11 +99,11 @@ PlanAccount::Figures PlanAccount::figures() const {
         once = {model_once_seconds_};
         figures.once = Once::model;
     }
-    figures.init_seconds = init_seconds_;
-    figures.plan_seconds = median(runs);
-    figures.once_seconds = median(once);
     if (figures.once != Once::unknown && !runs.empty())
         figures.even = break_even({&init_seconds_, 1}, once, runs);
+    figures.init_seconds = init_seconds_;
+    figures.plan_seconds = median_of(runs);
+    figures.once_seconds = median_of(once);
     return figures;
 }
 
