@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "engine/agent.h"
 #include "engine/execution.h"
+#include "engine/waiters/between_polls.h"
 #include "engine/waiters/relax.h"
 #include "engine/waiters/timer_slack.h"
 
@@ -22,15 +23,11 @@ namespace {
 constexpr int pauses_for_helm = 200;
 // As in wait() of engine.h: idle polls between two calls of drive_host().
 constexpr std::uint64_t polls_per_drive = 16;
-// Before a leader sleeps on a descriptor: about the cost of a sleep. It polls meanwhile, and does not yield
-// (waiters/timed.cpp): what it waits for wakes it.
-constexpr std::uint64_t spin_ns = 5'000;
 // The host MPI is driven at least this often by a thread that blocks.
 constexpr long longest_rest_ns = 1'000'000;
 // Times in a row that a transport cannot be listened to though nothing moves: it is another thread's turn
 // then, one that was rung and has not run yet.
 constexpr std::uint32_t most_unarmed = 2;
-constexpr long unarmed_nap_ns = 15'000;
 // What was sent is given this long to leave after all is complete.
 constexpr std::uint64_t longest_linger_ns = 1'000'000'000;
 // A wait came at once if it began so long after its start. So many in a row are a habit, which a few others
@@ -209,13 +206,15 @@ void DrivenChannel::lead(Operation& operation, WaitPolicy policy, WaitStatistics
             slept = statistics.sleeps != sleeps;
         } else if (idle_since_ns == 0) {
             idle_since_ns = now_ns();
-        } else if (now_ns() - idle_since_ns < spin_ns) {
+        } else if (now_ns() - idle_since_ns < polling_ns) {
+            // About the cost of a sleep on the descriptor. No yield (waiters/timed.cpp): what it waits for
+            // wakes it.
             relax();
         } else {
             slack.lower();
             slept = rest(statistics, useless);
             unarmed = slept ? 0 : unarmed + 1;
-            if (unarmed > most_unarmed) nap(unarmed_nap_ns);
+            if (unarmed > most_unarmed) nap(static_cast<long>(nap_ns));
         }
         if (slept || ++idle_polls % polls_per_drive == 0) {
             const Helm helm(*this);  // the transport is used by one thread at a time, for this too

@@ -1,7 +1,5 @@
 #include "plan/attendance.h"
 
-#include <sched.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -135,29 +133,25 @@ void match_unmatched() {
     const Host& mpi = *host();
     int done = 0;
     if (mpi.Send(nullptr, 0, mpi.byte, 0, Attendance::unmatched_tag, self_comm) != MPI_SUCCESS) return;
-    while (mpi.Test(&unmatched, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) sched_yield();
+    std::uint64_t began_ns = 0;
+    while (mpi.Test(&unmatched, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done)
+        began_ns = pause_between(began_ns);
     has_unmatched = false;
 }
 
 // Until all ranks have come here: each of them has then got everything that it waited for, and no process
 // closes its endpoints before the others have what it sent.
 void meet_for_the_last_time() {
-    constexpr std::uint64_t spins_ns = 100'000;
     const Host& mpi = *host();
     const QuietErrors quiet(mpi.comm_world);
     MPI_Request request;
     int done = 0;
     if (mpi.Ibarrier(mpi.comm_world, &request) != MPI_SUCCESS) return;
-    const std::uint64_t began_ns = now_ns();
+    std::uint64_t began_ns = 0;
     while (mpi.Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
         if (UcxPort* const port = Ports::ucx()) port->poll();
         if (ShmPort* const port = Ports::shm()) port->poll();
-        if (now_ns() - began_ns < spins_ns) {
-            sched_yield();
-        } else {
-            const timespec span{0, 100'000};
-            clock_nanosleep(CLOCK_MONOTONIC, 0, &span, nullptr);
-        }
+        began_ns = pause_between(began_ns);
     }
 }
 

@@ -1,13 +1,12 @@
 #include "plan/calibrate.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <bit>
 #include <memory>
 #include <new>
 
 #include "base/clock.h"
+#include "engine/waiters/between_polls.h"
 #include "model/repeated_timing.h"
 #include "plan/set_up.h"
 #include "transport/mpi/host.h"
@@ -39,8 +38,12 @@ std::uint64_t rounded(std::uint64_t value) {
 // The two ends of the link. Both run the same protocol; each returns false when MPI fails.
 class Link {
   public:
-    Link(const MpiTransport& channel, int peer)
-        : mpi_(*host()), comm_(channel.comm()), peer_(channel.place_of(peer)), tag_(channel.spare_tag()) {}
+    Link(const MpiTransport& channel, int peer, WaitPolicy policy)
+        : mpi_(*host()),
+          comm_(channel.comm()),
+          peer_(channel.place_of(peer)),
+          tag_(channel.spare_tag()),
+          policy_(policy) {}
 
     bool send(void* data, std::size_t bytes) { return begin(true, data, bytes) && finish(); }
     bool receive(void* data, std::size_t bytes) { return begin(false, data, bytes) && finish(); }
@@ -99,7 +102,7 @@ class Link {
             return false;
         if (completed == MPI_UNDEFINED) completed = 0;
         // The other end may wait for this core.
-        if (completed == 0) sched_yield();
+        waits_since_ns_ = completed == 0 ? pause_between_polls(policy_, waits_since_ns_) : 0;
         std::sort(indices, indices + completed);
         for (int i = completed; i-- > 0;) requests_[indices[i]] = requests_[--active_];
         return true;
@@ -114,12 +117,13 @@ class Link {
     MPI_Comm comm_;
     int peer_;
     int tag_;
+    WaitPolicy policy_;
+    std::uint64_t waits_since_ns_ = 0;  // for what comes next; 0: it was not polled for yet
     int active_ = 0;
     MPI_Request requests_[parts];
 };
 
-bool measure_as_sender(const MpiTransport& channel, int peer, std::byte* data, Network& network) {
-    Link link(channel, peer);
+bool measure_as_sender(Link link, std::byte* data, Network& network) {
     if (!link.ping(network.latency_ns)) return false;
     for (const std::size_t part_bytes : {small_part_bytes, large_part_bytes}) {
         Verdict verdict{};
@@ -135,8 +139,7 @@ bool measure_as_sender(const MpiTransport& channel, int peer, std::byte* data, N
     return true;
 }
 
-bool measure_as_receiver(const MpiTransport& channel, int peer, std::byte* data) {
-    Link link(channel, peer);
+bool measure_as_receiver(Link link, std::byte* data) {
     if (!link.pong()) return false;
     for (const std::size_t part_bytes : {small_part_bytes, large_part_bytes}) {
         RepeatedTiming timing;
@@ -154,23 +157,24 @@ bool measure_as_receiver(const MpiTransport& channel, int peer, std::byte* data)
 
 }  // namespace
 
-Network measure_network(MPI_Comm comm, const MpiTransport& channel, const Topology& topology) {
+Network measure_network(MPI_Comm comm, const MpiTransport& channel, const Topology& topology,
+                        WaitPolicy policy) {
     const int rank = channel.rank();
-    const Host& mpi = *host();
     const int sender = topology.ranks_on(0)[0], receiver = topology.ranks_on(1)[0];
     Network network;
     const bool takes_part = rank == sender || rank == receiver;
     std::unique_ptr<std::byte[]> data;
     if (takes_part) data.reset(new (std::nothrow) std::byte[parts * large_part_bytes]);
-    std::uint64_t missing[1] = {takes_part && data == nullptr}, any[1] = {0};
-    demand(mpi.Allreduce(missing, any, 1, mpi.uint64, mpi.max, comm));
-    if (any[0] != 0) return {};
+    std::uint64_t missing[1] = {takes_part && data == nullptr};
+    agree_on(comm, host()->max, missing);
+    if (missing[0] != 0) return {};
     bool measured = true;
-    if (rank == sender) measured = measure_as_sender(channel, receiver, data.get(), network);
-    if (rank == receiver) measured = measure_as_receiver(channel, sender, data.get());
+    if (rank == sender) measured = measure_as_sender({channel, receiver, policy}, data.get(), network);
+    if (rank == receiver) measured = measure_as_receiver({channel, sender, policy}, data.get());
     std::uint64_t values[2] = {measured ? rounded(network.latency_ns) : 0,
                                measured ? rounded(network.bytes_per_second) : 0};
-    demand(mpi.Bcast(values, 2, mpi.uint64, sender, comm));
+    // The ranks that wait here leave their cores to the two that measure.
+    demand(hand_out_words(values, 2, sender, comm));
     return {values[0], values[1]};
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "engine/engine.h"
 #include "topology/topology.h"
 
 namespace thalweg {
@@ -24,7 +25,9 @@ struct Network {
 // that too short to time: two that agree, or three of which the median counts. Collective over `comm`,
 // whose ranks are those of `channel`, on which nothing was started yet; every rank gets the same answer.
 // Values are rounded to three significant bits, so that small differences between two runs choose the same
-// schedule. Unknown when MPI failed or nothing could be timed. Takes about the time of the streams.
-Network measure_network(MPI_Comm comm, const MpiTransport& channel, const Topology& topology);
+// schedule. Both ends wait by `policy`, and the latency has what that adds. Unknown when MPI failed or
+// nothing could be timed. Takes about the time of the streams.
+Network measure_network(MPI_Comm comm, const MpiTransport& channel, const Topology& topology,
+                        WaitPolicy policy);
 
 }  // namespace thalweg

@@ -1,5 +1,6 @@
 #include "plan/communicator.h"
 
+#include <algorithm>
 #include <new>
 #include <span>
 
@@ -125,8 +126,9 @@ Selection Communicator::selection(Collective collective, const Network& network,
     selection.machine = Machine::from_options(
         settings.latency_us > 0 ? settings.latency_us : static_cast<double>(network.latency_ns) / 1e3,
         settings.rate > 0 ? settings.rate : static_cast<double>(network.bytes_per_second));
-    // Measured while both ends polled; a rank that sleeps sees a message this much later.
-    if (settings.latency_us <= 0 && sleeps) selection.machine.inter.latency += sleeping_hop;
+    // The two that measured slept as well, unless the network answered before they would have.
+    if (settings.latency_us <= 0 && sleeps)
+        selection.machine.inter.latency = std::max(selection.machine.inter.latency, sleeping_hop);
     selection.family = family_of(host()->library_version);
     selection.forced = world_.steering().wishes[static_cast<std::size_t>(collective)].forced;
     selection.table = world_.table();
@@ -265,9 +267,8 @@ void Communicator::open_channel(MPI_Comm comm) {
         close_channel();
         return go_native(Reason::setup_failed);
     }
-    const bool sleeps = world_.sleeps();
-    policy_ = sleeps ? WaitPolicy::sleep : WaitPolicy::spin;
-    record_->sleeps = sleeps;
+    policy_ = world_.policy();
+    record_->sleeps = sleeps();
     phase_ = Phase::ready;
     learn_network(comm);
 }
@@ -318,7 +319,7 @@ Communicator::Opened Communicator::agree_on_opened(MPI_Comm comm, bool taken, bo
 void Communicator::learn_network(MPI_Comm comm) {
     const Settings& settings = world_.settings();
     if (topology_.nodes() < 2 || (settings.rate > 0 && settings.latency_us > 0)) return;
-    if (!network_.known()) network_ = measure_network(comm, *mpi_transport_, topology_);
+    if (!network_.known()) network_ = measure_network(comm, *mpi_transport_, topology_, policy_);
     if (!network_.known()) return;
     world_.learn(network_);
     if (rank_ == 0)

@@ -1,10 +1,10 @@
 #include "plan/kept_memory.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <mutex>
 #include <vector>
+
+#include "engine/waiters/between_polls.h"
 
 namespace thalweg {
 namespace {
@@ -38,7 +38,8 @@ void KeptMemory::give_up_idle() { trim(0, ~std::uint64_t{0}); }
 
 // Only a trim that has just taken it holds it against its owner, and that is short.
 KeptMemory::InUse::InUse(KeptMemory& memory) : memory_(memory) {
-    while (!memory_.try_enter()) sched_yield();
+    std::uint64_t began_ns = 0;
+    while (!memory_.try_enter()) began_ns = pause_between_polls(WaitPolicy::sleep, began_ns);
 }
 
 KeptMemory::InUse::~InUse() {

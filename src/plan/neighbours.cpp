@@ -1,11 +1,10 @@
 #include "plan/neighbours.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <unordered_map>
 
+#include "plan/set_up.h"
 #include "transport/mpi/host.h"
 
 namespace thalweg {
@@ -100,10 +99,7 @@ bool exchange_words(const std::uint64_t* sent, std::uint64_t* received, MPI_Comm
     MPI_Request request;
     if (mpi.Ineighbor_alltoall(sent, 1, mpi.uint64, received, 1, mpi.uint64, comm, &request) != MPI_SUCCESS)
         return false;
-    int done = 0;
-    MPI_Status status;
-    while (mpi.Test(&request, &done, &status) == MPI_SUCCESS && done == 0) sched_yield();
-    return done != 0;
+    return complete(request) == MPI_SUCCESS;
 }
 
 }  // namespace

@@ -178,9 +178,8 @@ void NonblockingState::take_over(RankMap places) {
     size_ = communicator_.size();
     topology_ = communicator_.topology();
     places_ = std::move(places);
-    const bool sleeps = world_.sleeps();
-    policy_ = sleeps ? WaitPolicy::sleep : WaitPolicy::spin;
-    communicator_.record().sleeps = sleeps;
+    policy_ = world_.policy();
+    communicator_.record().sleeps = world_.sleeps();
     plans_ = std::make_shared<PlanNumbers>();
 }
 
@@ -200,7 +199,7 @@ void NonblockingState::learn_network(MPI_Comm comm) {
     std::uint64_t trouble[1] = {channel == nullptr};
     agree_on(comm, host()->max, trouble);
     if (trouble[0] != 0) return;
-    network_ = measure_network(comm, *channel, topology_);
+    network_ = measure_network(comm, *channel, topology_, world_.policy());
     if (network_.known()) world_.learn(network_);
 }
 

@@ -1,14 +1,12 @@
 #include "plan/requests.h"
 
-#include <sched.h>
-#include <time.h>
-
 #include <algorithm>
 #include <mutex>
 #include <new>
 #include <vector>
 
 #include "base/clock.h"
+#include "engine/waiters/between_polls.h"
 #include "plan/attendance.h"
 #include "plan/tickets.h"
 #include "transport/mpi/host.h"
@@ -43,7 +41,9 @@ int ignore_cancel(void*, int) { return MPI_SUCCESS; }
 void finish(Ticket& ticket) {
     TicketState expected = TicketState::active;
     if (!ticket.state.compare_exchange_strong(expected, TicketState::finishing, std::memory_order_acquire)) {
-        while (ticket.state.load(std::memory_order_acquire) == TicketState::finishing) sched_yield();
+        std::uint64_t began_ns = 0;
+        while (ticket.state.load(std::memory_order_acquire) == TicketState::finishing)
+            began_ns = pause_between(began_ns);
         return;
     }
     const Host& mpi = *host();
@@ -176,17 +176,11 @@ bool help(RequestList requests, int count) {
 }
 
 std::uint64_t pause_between(std::uint64_t began_ns) {
-    constexpr std::uint64_t yields_ns = 50'000, longest_ns = 200'000;
-    const std::uint64_t time_ns = now_ns();
-    if (began_ns == 0) return time_ns;
-    const std::uint64_t waited_ns = time_ns - began_ns;
-    if (waited_ns < yields_ns) {
-        sched_yield();
-    } else {
-        const timespec span{0, static_cast<long>(std::min(waited_ns / 16, longest_ns))};
-        clock_nanosleep(CLOCK_MONOTONIC, 0, &span, nullptr);
-    }
-    return began_ns;
+    constexpr std::uint64_t yields_ns = 50'000;
+    const World* const world = World::get();
+    const bool naps =
+        (world != nullptr && world->sleeps()) || (began_ns != 0 && now_ns() - began_ns >= yields_ns);
+    return pause_between_polls(naps ? WaitPolicy::sleep : WaitPolicy::spin, began_ns);
 }
 
 // A Fortran binding that calls the C function asks twice: the second time the operation is active.

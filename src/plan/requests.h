@@ -49,7 +49,8 @@ bool wait_for(RequestList requests, int count, bool again = false);
 // Drives ours for a poll and completes those that are done. True: some of ours are pending and none is done,
 // so that a native call for any of them would wait in vain.
 bool help(RequestList requests, int count);
-// Passes a short time in which ours may progress: the first call of a wait says 0 and gets its beginning.
+// Passes a short time in which ours, or another thread, may progress: the first call of a wait says 0 and
+// gets its beginning. Where ranks sleep (World::sleeps) no core is yielded.
 std::uint64_t pause_between(std::uint64_t began_ns);
 
 // After the native MPI_Start or MPI_Startall.

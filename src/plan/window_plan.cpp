@@ -1,6 +1,5 @@
 #include "plan/window_plan.h"
 
-#include <sched.h>
 #include <time.h>
 
 #include <array>
@@ -12,6 +11,7 @@
 #include "base/log.h"
 #include "plan/attendance.h"
 #include "plan/quiet_errors.h"
+#include "plan/requests.h"
 #include "plan/set_up.h"
 #include "schedule/builder.h"
 
@@ -87,7 +87,7 @@ class WindowTransport final : public Transport {
     // Completes the older ones of the communicator first: all ranks started them in this order. Whoever waits
     // for those finds them done.
     int complete_in_order() {
-        for (;;) {
+        for (std::uint64_t began_ns = 0;;) {
             WindowTransport* oldest = nullptr;
             {
                 const std::lock_guard lock(ground_->mutex_);
@@ -99,7 +99,7 @@ class WindowTransport final : public Transport {
                     oldest->claimed_ = true;
             }
             if (oldest == nullptr) {
-                sched_yield();
+                began_ns = pause_between(began_ns);
                 continue;
             }
             const int error = oldest->plan_->wait();
@@ -165,7 +165,7 @@ std::unique_ptr<Ongoing> bind_memory(const CollectiveCall& call, const CallShape
     Ongoing::Options options;
     options.record = communicator.shared_record();
     options.tally = &communicator.record().accelerated(std::string(name), size_class(shape.bytes), call.kind);
-    options.policy = world.sleeps() ? WaitPolicy::sleep : WaitPolicy::spin;
+    options.policy = world.policy();
     options.bytes = shape.total;
     options.persistent = options.numbered = options.stores = true;
     auto ongoing = std::make_unique<Ongoing>(std::move(options));

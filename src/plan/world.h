@@ -16,6 +16,7 @@
 #include "algorithms/over_windows.h"
 #include "base/options.h"
 #include "base/status.h"
+#include "engine/engine.h"
 #include "plan/calibrate.h"
 #include "plan/channel_pool.h"
 #include "plan/selector_cache.h"
@@ -75,6 +76,7 @@ class World {
     bool sleeps() const {
         return settings_.wait == WaitSetting::sleep || (settings_.wait == WaitSetting::automatic && crowded_);
     }
+    WaitPolicy policy() const { return sleeps() ? WaitPolicy::sleep : WaitPolicy::spin; }
     // Other ranks may run on this rank's hardware threads, for all that the ranks have told each other.
     bool shares_cores() const { return shares_cores_; }
     // The user's tuning table as JSON, empty when there is none. Equal on all ranks.

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "engine/group.h"
 #include "engine/system_calls.h"
+#include "engine/waiters/between_polls.h"
 #include "engine/waiters/waiter.h"
 #include "schedule/builder.h"
 
@@ -130,6 +131,35 @@ TEST(wait, copies_are_not_slept_through) {
     EXPECT_GT(statistics.polls, 100u);
     EXPECT_EQ(statistics.sleeps, 0u);
     EXPECT_TRUE(in == out);
+}
+
+// Waits for what is no operation of ours: as often as it takes until the calls are there, on any machine.
+TEST(wait, between_polls_a_sleeper_naps_and_never_yields) {
+    const int slack_before = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+    std::uint64_t shortest_ns = 0;
+    // The first nap of a wait is that short unless the thread lost its core just before.
+    for (int tries = 0; tries < 100 && shortest_ns != 15'000u; ++tries) {
+        system_calls.forget();
+        std::uint64_t began_ns = pause_between_polls(WaitPolicy::sleep, 0);
+        EXPECT_EQ(system_calls.naps, 0u);
+        while (system_calls.naps == 0) began_ns = pause_between_polls(WaitPolicy::sleep, began_ns);
+        shortest_ns = system_calls.longest_nap_ns;
+    }
+    EXPECT_EQ(shortest_ns, 15'000u);
+    std::uint64_t began_ns = now_ns();
+    while (system_calls.longest_nap_ns < 200'000) began_ns = pause_between_polls(WaitPolicy::sleep, began_ns);
+    const std::uint64_t before = system_calls.naps;
+    while (system_calls.naps < before + 20) began_ns = pause_between_polls(WaitPolicy::sleep, began_ns);
+    EXPECT_EQ(system_calls.longest_nap_ns, 200'000u);
+    EXPECT_EQ(system_calls.yields, 0);
+    EXPECT_EQ(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0), slack_before);
+}
+
+TEST(wait, between_polls_a_spinner_yields_and_never_naps) {
+    system_calls.forget();
+    std::uint64_t began_ns = 0;
+    while (system_calls.yields < 100) began_ns = pause_between_polls(WaitPolicy::spin, began_ns);
+    EXPECT_EQ(system_calls.naps, 0u);
 }
 
 TEST(wait, spinning_never_sleeps) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "engine/waiters/between_polls.h"
 #include "engine/waiters/relax.h"
 #include "engine/waiters/timer_slack.h"
 #include "engine/waiters/waiter.h"
@@ -10,15 +11,13 @@
 namespace thalweg {
 namespace {
 
-// Where ranks exceed cores, time spent spinning is taken from the rank we wait for. Some polls cost less than
-// a sleep; then naps.
-constexpr std::uint64_t spin_ns = 5'000;
+// Where ranks exceed cores, time spent spinning is taken from the rank we wait for. Some polls (polling_ns)
+// cost less than a sleep; then naps (nap_ns).
 // Never a yield: it gives up the rest of the slice, and since Linux 6.18 a whole one more, so that whatever
 // else wants the core, of idle priority too, keeps it for 1 to 3 ms. A sleeper has its core back when it
 // wakes. (A build of idle priority beside 4 hosts of 2 ranks on 2 cores, 64 KiB, Intel MPI: 4.6 ms in
 // naps, 6.8 in yields; with nothing beside 4.49 and 4.47. Naps of 5 us: 4.65, as each costs the others about
 // as much.)
-constexpr std::uint64_t nap_ns = 15'000;
 // Longer sleeps only when the pieces of a pipeline on a slow link have stopped coming. On 4 hosts of 2 ranks
 // that shared 2 cores, at 100 Mbit/s a piece of 12 KiB each ms, waits that slept longer after 30 us took 2 to
 // 5 % longer (64 KiB, Open MPI and Intel MPI), because every rank of the chain added its lateness.
@@ -52,7 +51,7 @@ class TimedWaiter final : public Waiter {
         const std::uint64_t time_ns = now_ns();
         if (last_event_ns_ == 0) last_event_ns_ = time_ns;
         const std::uint64_t waited_ns = time_ns - last_event_ns_;
-        if (waited_ns < spin_ns) {
+        if (waited_ns < polling_ns) {
             relax();
             return;
         }

@@ -1,0 +1,22 @@
+// Waits that are no operation's: for a request of the MPI library, or for another thread's few instructions.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/engine.h"
+
+namespace thalweg {
+
+// What every wait that polls does: it polls for so long, and naps for so long between polls where cores are
+// shared (timed.cpp says why).
+inline constexpr std::uint64_t polling_ns = 5'000;
+inline constexpr std::uint64_t nap_ns = 15'000;
+
+// Passes the time from a poll that found nothing to the next one: at most 200 us, and a sixteenth of what was
+// waited so far where that is longer than a nap. By WaitPolicy::sleep it naps and never yields, by spin it
+// yields and never naps. `began_ns`: 0 after the first poll of a wait, or of one in which something has come;
+// else what the call before returned. Makes no system call in the first 5 us. Allocates nothing; leaves the
+// thread's timer slack as it was.
+std::uint64_t pause_between_polls(WaitPolicy policy, std::uint64_t began_ns);
+
+}  // namespace thalweg
