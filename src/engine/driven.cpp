@@ -1,11 +1,6 @@
 #include "engine/driven.h"
 
-#include <linux/futex.h>
-#include <poll.h>
 #include <sched.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -14,35 +9,18 @@
 #include "engine/execution.h"
 #include "engine/waiters/between_polls.h"
 #include "engine/waiters/relax.h"
-#include "engine/waiters/timer_slack.h"
 
 namespace thalweg {
 namespace {
 
 // A poll lasts about a microsecond; one that takes longer has lost its core, and gets it sooner if we yield.
 constexpr int pauses_for_helm = 200;
-// As in wait() of engine.h: idle polls between two calls of drive_host().
-constexpr std::uint64_t polls_per_drive = 16;
-// The host MPI is driven at least this often by a thread that blocks.
-constexpr long longest_rest_ns = 1'000'000;
-// Times in a row that a transport cannot be listened to though nothing moves: it is another thread's turn
-// then, one that was rung and has not run yet.
-constexpr std::uint32_t most_unarmed = 2;
 // What was sent is given this long to leave after all is complete.
 constexpr std::uint64_t longest_linger_ns = 1'000'000'000;
 // A wait came at once if it began so long after its start. So many in a row are a habit, which a few others
 // end.
 constexpr std::uint64_t at_once_ns = 50'000;
 constexpr std::uint32_t habit = 4, longest_habit = 16;
-// Between two looks of the destructor at whether the agent has let go.
-constexpr long detach_nap_ns = 20'000;
-
-bool is_over(std::uint64_t until_ns) { return until_ns != DrivenChannel::forever_ns && now_ns() >= until_ns; }
-
-void nap(long ns) {
-    const timespec span{0, ns};
-    clock_nanosleep(CLOCK_MONOTONIC, 0, &span, nullptr);
-}
 
 }  // namespace
 
@@ -55,7 +33,9 @@ DrivenChannel::~DrivenChannel() {
     if (orphaned()) return;
     closing_.store(true, std::memory_order_seq_cst);
     if (listed_.load(std::memory_order_acquire) != unlisted) agent_->let_go(*this);
-    while (listed_.load(std::memory_order_acquire) != unlisted) nap(detach_nap_ns);
+    std::uint64_t began_ns = 0;  // for the agent to let go
+    while (listed_.load(std::memory_order_acquire) != unlisted)
+        began_ns = pause_between_polls(WaitPolicy::sleep, began_ns);
     take_helm_soon();  // whoever completed the last operation may still be in drive()
 }
 
@@ -148,126 +128,6 @@ Status DrivenChannel::run(Operation& operation, const Bindings& bindings, std::u
                           WaitPolicy policy, WaitStatistics& statistics) {
     const Status status = post(operation, bindings, number);
     return status != Status::ok ? status : wait(operation, policy, statistics);
-}
-
-Status DrivenChannel::wait(Operation& operation, WaitPolicy policy, WaitStatistics& statistics,
-                           std::uint64_t until_ns) {
-    if (orphaned()) return Status::unsupported;
-    note_wait();
-    while (operation.pending()) {
-        if (is_over(until_ns)) return Status::in_progress;
-        if (lead_.exchange(true, std::memory_order_seq_cst)) {
-            follow(operation, statistics);
-            continue;
-        }
-        lead(operation, policy, statistics, until_ns);
-        lead_.store(false, std::memory_order_seq_cst);
-        wake_followers();
-        // The agent looked at lead_ before it slept without us; it looks again when it is rung.
-        if (agent_ == nullptr || !busy()) continue;
-        due_ns_.store(0, std::memory_order_relaxed);
-        agent_->want(*this);
-    }
-    return operation.status();
-}
-
-void DrivenChannel::lead(Operation& operation, WaitPolicy policy, WaitStatistics& statistics,
-                         std::uint64_t until_ns) {
-    Transport& transport = channel_->transport();
-    Waiter& waiter = channel_->waiter(policy);
-    const bool listens = policy == WaitPolicy::sleep && transport.capabilities().wakeup_descriptor;
-    std::uint64_t idle_polls = 0, idle_since_ns = 0;
-    std::uint32_t useless = 0, stirs = 0, unarmed = 0;
-    TimerSlack slack;
-    waiter.begin();
-    Blocked blocked(policy, until_ns != forever_ns);
-    while (operation.pending()) {
-        take_helm_soon();
-        const Found found = drive();
-        leave_helm();
-        ++statistics.polls;
-        if (is_over(until_ns)) break;
-        if (found == Found::stirred && ++stirs < most_stirs) continue;
-        stirs = 0;
-        if (found == Found::progress || found == Found::work) {
-            idle_since_ns = 0;
-            useless = unarmed = 0;
-            waiter.progressed();
-            blocked.progressed();
-            continue;
-        }
-        if (!operation.pending()) break;
-        bool slept = false;
-        if (blocked.yielded()) {
-            idle_since_ns = 0;
-        } else if (!listens) {
-            const std::uint64_t sleeps = statistics.sleeps;
-            waiter.idle(transport, statistics);
-            slept = statistics.sleeps != sleeps;
-        } else if (idle_since_ns == 0) {
-            idle_since_ns = now_ns();
-        } else if (now_ns() - idle_since_ns < polling_ns) {
-            // About the cost of a sleep on the descriptor. No yield (waiters/timed.cpp): what it waits for
-            // wakes it.
-            relax();
-        } else {
-            slack.lower();
-            slept = rest(statistics, useless);
-            unarmed = slept ? 0 : unarmed + 1;
-            if (unarmed > most_unarmed) nap(static_cast<long>(nap_ns));
-        }
-        if (slept || ++idle_polls % polls_per_drive == 0) {
-            const Helm helm(*this);  // the transport is used by one thread at a time, for this too
-            transport.drive_host();
-        }
-    }
-    waiter.end();
-}
-
-bool DrivenChannel::rest(WaitStatistics& statistics, std::uint32_t& useless) {
-    const std::uint64_t time_ns = now_ns();
-    take_helm_soon();
-    Transport& transport = channel_->transport();
-    const std::uint64_t merge_ns = useless < useless_before_merge ? 0 : merged(span_ns(time_ns));
-    // Deaf to packets, not to the ranks of this host: what they ask for is done at once.
-    const bool merges = merge_ns != 0;
-    const int descriptor = merges ? transport.inside_descriptor() : transport.wait_descriptor();
-    const bool naps = merges && descriptor < 0;
-    const bool armed = naps || (merges ? transport.arm_inside() : transport.arm()) == Status::ok;
-    leave_helm();
-    if (!armed) return false;
-    if (naps) {
-        nap(static_cast<long>(merge_ns));
-    } else {
-        pollfd listened{descriptor, POLLIN, 0};
-        const timespec span{0, merges ? static_cast<long>(merge_ns) : longest_rest_ns};
-        if (ppoll(&listened, 1, &span, nullptr) > 0 && !merges) ++useless;
-    }
-    ++statistics.sleeps;
-    statistics.slept_seconds += seconds(now_ns() - time_ns);
-    return true;
-}
-
-// Sleeps until something completes, the lead is free, or 1 ms is over. The leader counts completions_ up and
-// then reads followers_; a follower counts followers_ up and then reads completions_ (the kernel compares it
-// with `seen`): one of them sees the other's.
-void DrivenChannel::follow(const Operation& operation, WaitStatistics& statistics) {
-    const std::uint32_t seen = completions_.load(std::memory_order_seq_cst);
-    followers_.fetch_add(1, std::memory_order_seq_cst);
-    if (operation.pending() && led()) {
-        const std::uint64_t time_ns = now_ns();
-        const timespec span{0, longest_rest_ns};
-        syscall(SYS_futex, &completions_, FUTEX_WAIT_PRIVATE, seen, &span, nullptr, 0);
-        ++statistics.sleeps;
-        statistics.slept_seconds += seconds(now_ns() - time_ns);
-    }
-    followers_.fetch_sub(1, std::memory_order_seq_cst);
-}
-
-void DrivenChannel::wake_followers() {
-    completions_.fetch_add(1, std::memory_order_seq_cst);
-    if (followers_.load(std::memory_order_seq_cst) != 0)
-        syscall(SYS_futex, &completions_, FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0);
 }
 
 // The queue is newest first, and was filled by threads that MPI orders where order matters.
