@@ -1,0 +1,53 @@
+// Which algorithm runs between neighbours.
+#include "select/neighbours.h"
+
+#include "algorithms/cases.h"
+#include "select/table.h"
+
+namespace thalweg {
+namespace {
+
+TEST(Neighbours, TablesSpeakElseEverythingGoesStraight) {
+    Selection selection{Machine::from_options(60, 11.95e6), "mpich", {}, {}};
+    const auto at = [&](const char* hosts, std::uint64_t bytes) {
+        const Decision decision = NeighbourSelector(topology_of(hosts), selection).decide(bytes);
+        return decision.choice ? to_text(*decision.choice) : "native";
+    };
+    // What the built-in tables know of links of 100 Gbit/s.
+    selection.machine = Machine::from_options(2, 12e9);
+    EXPECT_EQ(at("node:4 core:2", NeighbourSelector::unknown), "spread");
+    EXPECT_EQ(at("node:1 core:4", NeighbourSelector::unknown), "native");
+    EXPECT_EQ(at("node:1 core:1", NeighbourSelector::unknown), "native");
+    selection.table =
+        R"({"collective": "alltoallv", "rows": [
+            {"calls": "neighbours", "hosts": [2, null], "bytes": [0, 4095], "choice": "native"},
+            {"calls": "neighbours", "hosts": [2, null], "choice": "pairwise:ahead=3"},
+            {"calls": "overlapped", "choice": "pairwise"}]})";
+    std::string why;
+    ASSERT_EQ(check_table(selection.table, why), Status::ok) << why;
+    EXPECT_EQ(at("node:4 core:2", 4095), "native");
+    EXPECT_EQ(at("node:4 core:2", 4096), "pairwise:ahead=3");
+    EXPECT_EQ(at("node:4 core:2", NeighbourSelector::unknown), "pairwise:ahead=3");
+    EXPECT_EQ(at("node:1 core:4", 4096), "native");
+    // Its other rows are not for neighbours, nor these for others.
+    selection.overlapped = true;
+    EXPECT_EQ(to_text(*decide(Collective::alltoallv, 4096, topology_of("node:4 core:2"), selection).choice),
+              "pairwise");
+}
+
+TEST(Neighbours, WhatWasAskedForRunsWhereItNeedsNoLeader) {
+    Selection selection{Machine::from_options(60, 11.95e6), "mpich", {}, {}};
+    const auto asked = [&](const char* text) {
+        selection.forced = choice_of(text, Collective::alltoallv);
+        const Decision decision =
+            NeighbourSelector(topology_of("node:4 core:2"), selection).decide(NeighbourSelector::unknown);
+        EXPECT_EQ(decision.reason, "asked for");
+        return to_text(*decision.choice);
+    };
+    EXPECT_EQ(asked("pairwise:chunk_bytes=4K"), "pairwise:chunk_bytes=4K");
+    EXPECT_EQ(asked("notify"), "notify");
+    EXPECT_EQ(asked("node_leader"), "spread");
+}
+
+}  // namespace
+}  // namespace thalweg

@@ -1,0 +1,185 @@
+// Tuning tables: made-up ones, whose rows decide or whose faults are named, and what the built-in ones say.
+#include "select/table.h"
+
+#include "select/broadcast_at.h"
+
+namespace thalweg {
+namespace {
+
+std::string table_of(const std::string& rows, const std::string& more = "") {
+    return R"({"collective":"bcast","machine":"test","date":"2025-01-01","method":"made up","commit":"0",)" +
+           more + R"("rows":[)" + rows + "]}";
+}
+
+TEST(Decide, LeavesOneHostAloneUnlessATableSpeaksForIt) {
+    const auto row = [](const std::string& hosts, const std::string& choice) {
+        return table_of(R"({"hosts":[)" + hosts + R"(],"bytes":[1048576,null],"choice":")" + choice + "\"}");
+    };
+    EXPECT_TRUE(native_on_one_host(Collective::bcast, ""));
+    EXPECT_TRUE(native_on_one_host(Collective::bcast, row("2,null", "linear")));
+    EXPECT_TRUE(native_on_one_host(Collective::bcast, row("1,1", "native")));
+    EXPECT_TRUE(native_on_one_host(Collective::bcast, "not a table"));
+    EXPECT_FALSE(native_on_one_host(Collective::bcast, row("1,1", "linear")));
+    EXPECT_FALSE(native_on_one_host(Collective::bcast, row("0,null", "chain:chunk_bytes=8K")));
+    // It says what every selector of one host would: the smallest message that ours would run is none.
+    for (const char* hosts : {"node:1 core:1", "node:1 core:2", "node:1 core:48"})
+        EXPECT_EQ(Selector(Collective::bcast, topology_of(hosts), {}).native_below(), ~std::uint64_t{0})
+            << hosts;
+}
+
+TEST(Decide, TheFirstRowThatFitsDecides) {
+    Selection selection;
+    selection.family = "mpich";
+    selection.table = table_of(R"(
+        {"family":"openmpi","choice":"linear"},
+        {"hosts":[2,4],"ppn":[1,1],"bytes":[1024,4095],"choice":"binomial"},
+        {"hosts":[2,4],"ppn":[1,1],"bytes":[4096,null],"choice":"circulant:chunk_bytes=8K"},
+        {"hosts":[1,1],"choice":"native"},
+        {"hosts":[6,6],"bytes":[0,8388608],"choice":"native"})");
+    std::string why;
+    ASSERT_EQ(check_table(selection.table, why), Status::ok) << why;
+    const auto text = [&](const char* hosts, std::uint64_t bytes) {
+        const Decision decision = broadcast_at(hosts, bytes, selection);
+        return decision.choice ? to_text(*decision.choice) : "native: " + decision.reason;
+    };
+    EXPECT_EQ(text("node:4 core:1", 1023), "native: small message");
+    EXPECT_EQ(text("node:4 core:1", 1024), "binomial");
+    EXPECT_EQ(text("node:4 core:1", 4095), "binomial");
+    EXPECT_EQ(text("node:4 core:1", 4096), "circulant:chunk_bytes=8K");
+    EXPECT_EQ(text("node:4 core:2", 4096), "native: small message");
+    EXPECT_EQ(text("node:6 core:2", 8 << 20), "native: tuning table");
+    EXPECT_NE(text("node:6 core:2", (8 << 20) + 1).find("node_leader"), std::string::npos);
+    EXPECT_EQ(Selector(Collective::bcast, topology_of("node:4 core:1"), selection).native_below(), 1024u);
+    EXPECT_EQ(Selector(Collective::bcast, topology_of("node:6 core:2"), selection).native_below(),
+              (8u << 20) + 1);
+    selection.family = "openmpi";
+    EXPECT_EQ(text("node:1 core:4", 5), "linear");
+}
+
+TEST(Decide, RowsMaySpeakForBlockingOrOverlappedCalls) {
+    Selection selection;
+    selection.table = table_of(R"(
+        {"calls":"blocking","hosts":[2,9],"bytes":[100,199],"choice":"linear"},
+        {"calls":"overlapped","bytes":[50,299],"choice":"binomial"},
+        {"calls":"overlapped","hosts":[1,1],"choice":"binomial"})");
+    std::string why;
+    ASSERT_EQ(check_table(selection.table, why), Status::ok) << why;
+    const auto text = [&](std::uint64_t bytes) {
+        const Decision decision = broadcast_at("node:4 core:1", bytes, selection);
+        return decision.choice ? to_text(*decision.choice) : "native";
+    };
+    EXPECT_EQ(text(100), "linear");
+    EXPECT_EQ(text(200), "native");
+    EXPECT_TRUE(native_on_one_host(Collective::bcast, selection.table));
+    EXPECT_EQ(smallest_taken(Collective::bcast, selection.table), 100u);
+    EXPECT_EQ(smallest_taken(Collective::barrier, ""), ~std::uint64_t{0});
+    selection.overlapped = true;
+    EXPECT_EQ(text(100), "binomial");
+    EXPECT_EQ(text(200), "binomial");
+}
+
+TEST(Decide, ATableSpeaksOnlyForItsMachines) {
+    Selection selection{Machine::from_options(60, 125e6), "", {}, {}};
+    const std::string row = R"({"choice":"linear"})";
+    selection.table = table_of(row, R"("latency_us":[10,100],"rate_mbit":[500,2000],)");
+    EXPECT_EQ(broadcast_at("node:4 core:1", 1 << 20, selection).reason, "tuning table");
+    selection.table = table_of(row, R"("latency_us":[10,100],"rate_mbit":[10000,null],)");
+    EXPECT_NE(broadcast_at("node:4 core:1", 1 << 20, selection).reason, "tuning table");
+    selection.table = table_of(row, R"("latency_us":[0,10],)");
+    EXPECT_NE(broadcast_at("node:4 core:1", 1 << 20, selection).reason, "tuning table");
+}
+
+TEST(Table, FaultsAreNamed) {
+    const auto fault = [](const std::string& json) {
+        std::string why;
+        EXPECT_EQ(check_table(json, why), Status::invalid_argument) << json;
+        return why;
+    };
+    EXPECT_NE(fault("").find("JSON object"), std::string::npos);
+    EXPECT_NE(fault("[]").find("JSON object"), std::string::npos);
+    EXPECT_NE(fault("{").find("JSON object"), std::string::npos);
+    EXPECT_NE(fault(R"({"rows":[]})").find("\"collective\""), std::string::npos);
+    EXPECT_NE(fault(R"({"collective":"bcast"})").find("\"rows\""), std::string::npos);
+    EXPECT_NE(fault(table_of(R"({"choice":"linear"},{"choice":"chian"})")).find("row 2"), std::string::npos);
+    EXPECT_NE(fault(table_of(R"({"choice":"chian"})")).find("did you mean \"chain\""), std::string::npos);
+    EXPECT_NE(fault(table_of(R"({"hosts":[1,2]})")).find("\"choice\""), std::string::npos);
+    EXPECT_NE(fault(table_of(R"({"choice":"linear","bytes":[5,2]})")).find("low <= high"), std::string::npos);
+    EXPECT_NE(fault(table_of(R"({"choice":"linear","bytes":5})")).find("[low, high]"), std::string::npos);
+    EXPECT_NE(fault(table_of(R"({"choice":"linear","bytes":[-1,5]})")).find("[low, high]"),
+              std::string::npos);
+    EXPECT_NE(fault(table_of(R"({"choice":"linear","nodes":[1,5]})")).find("unknown field"),
+              std::string::npos);
+    EXPECT_NE(fault(table_of(R"({"choice":7})")).find("text in quotes"), std::string::npos);
+    EXPECT_NE(fault(table_of(R"({"choice":"linear","calls":"all"})")).find("overlapped"), std::string::npos);
+    EXPECT_NE(fault(table_of("7")).find("not an object"), std::string::npos);
+}
+
+TEST(Table, TheBuiltInOnesAreValid) {
+    EXPECT_FALSE(built_in_tables().empty());
+    for (std::string_view json : built_in_tables()) {
+        TuningTable table;
+        std::string why;
+        EXPECT_EQ(parse_table(json, table, why), Status::ok) << why;
+        EXPECT_FALSE(table.machine.empty());
+        EXPECT_FALSE(table.method.empty());
+        if (!table.rows.empty()) {
+            EXPECT_FALSE(table.date.empty());
+            EXPECT_FALSE(table.commit.empty());
+        }
+    }
+}
+
+// Where messages of a host travel together, small ones are worth a plan; between single ranks they are not.
+TEST(Decide, SmallPlannedAlltoallsNeedCompany) {
+    Selection overlapped{Machine::from_options(60, 11.95e6), "mpich", {}, {}};
+    overlapped.overlapped = true;
+    const auto choice_at = [&](const char* hosts, std::uint64_t bytes) {
+        return decide(Collective::alltoallv, bytes, topology_of(hosts), overlapped).choice.has_value();
+    };
+    EXPECT_FALSE(choice_at("node:4 core:1", 8191));
+    EXPECT_TRUE(choice_at("node:4 core:1", 8192));
+    EXPECT_FALSE(choice_at("node:4 core:2", 2047));
+    EXPECT_TRUE(choice_at("node:4 core:2", 2048));
+    EXPECT_EQ(Selector(Collective::alltoallv, topology_of("node:4 core:1"), overlapped).native_below(),
+              8192u);
+}
+
+// As measured: up to four ranks of a host, and nothing is known of faster links.
+TEST(Decide, LargePlannedAlltoallsTravelInPieces) {
+    Selection overlapped{Machine::from_options(60, 11.95e6), "mpich", {}, {}};
+    overlapped.overlapped = true;
+    const auto at = [&](const char* hosts, std::uint64_t bytes) {
+        return to_text(*decide(Collective::alltoallv, bytes, topology_of(hosts), overlapped).choice);
+    };
+    EXPECT_EQ(at("node:4 core:1", 65535), "spread");
+    EXPECT_EQ(at("node:4 core:1", 65536), "pairwise:chunk_bytes=32K");
+    EXPECT_EQ(at("node:8 core:1", 4 << 20), "pairwise:chunk_bytes=32K");
+    EXPECT_EQ(at("node:4 core:2", 32768), "pairwise");
+    EXPECT_EQ(at("node:3 core:3", 65536), "pairwise:chunk_bytes=32K");
+    EXPECT_EQ(at("node:2 core:1", 1 << 20), "spread");
+    overlapped.machine = Machine::from_options(2, 12e9);
+    EXPECT_EQ(at("node:4 core:1", 1 << 20), "spread");
+}
+
+// Blocking calls run over the MPI library's own messages, where whole blocks were faster under Intel MPI, and
+// by leaders from 16 KiB on: its own algorithms send twice the bytes between hosts of two ranks.
+TEST(Decide, BlockingAllgathersUnderIntelMpiGoInWholeBlocks) {
+    Selection selection{Machine::from_options(60, 11.95e6), "impi", {}, {}};
+    const auto at = [&](const char* hosts, std::uint64_t bytes) {
+        const Decision decision = decide(Collective::allgather, bytes, topology_of(hosts), selection);
+        return decision.choice ? to_text(*decision.choice) : "native";
+    };
+    EXPECT_EQ(at("node:4 core:2", 16383), "native");
+    EXPECT_EQ(at("node:4 core:2", 16384), "node_leader(intra=linear,inter=ring)");
+    EXPECT_EQ(at("node:4 core:2", 1 << 20), "node_leader(intra=linear,inter=ring)");
+    // What something advances meanwhile runs over libucp under all of them.
+    selection.overlapped = true;
+    EXPECT_EQ(at("node:4 core:2", 1 << 20), "node_leader(intra=linear,inter=ring:chunk_bytes=64K)");
+    selection.overlapped = false;
+    selection.family = "mpich";
+    EXPECT_EQ(at("node:4 core:2", 16384), "native");
+    EXPECT_EQ(at("node:4 core:2", 1 << 20), "node_leader(intra=linear,inter=ring:chunk_bytes=64K)");
+}
+
+}  // namespace
+}  // namespace thalweg
