@@ -163,4 +163,5 @@ endif()
 # The blocking ones, again and again, while one rank alone changes its arguments; and the trial that decides.
 run(repeated 3 mpi "${alltoalls};THALWEG_ALLTOALLV=spread" repeated)
 run(repeated_ucx 4 mpi "${alltoalls};${ucx};${two_by_two};THALWEG_ALLTOALLV=pairwise;THALWEG_TEST_LEVEL=single" repeated)
+run(repeated_notify 4 mpi "${alltoalls};${ucx};${two_by_two};THALWEG_ALLTOALLV=notify;THALWEG_TEST_LEVEL=single" repeated)
 run(repeated_trial 3 mpi "THALWEG_TOPOLOGY=node:3 core:1;THALWEG_TEST_TAKEN=trial;${with_persistent}" repeated 200)
