@@ -110,11 +110,12 @@ void Lane::drive(std::shared_ptr<Channel> channel, Agent* agent, const World& wo
     driven_ = std::make_unique<DrivenChannel>(channel_, agent);
 }
 
-constinit std::atomic<std::uint64_t> Lane::idle_bytes{0};
+constinit std::atomic<std::uint64_t> Lane::IdleBytes::all_{0};
+std::uint64_t Lane::footprint_of(const Run& run) { return run.footprint_bytes; }
+std::uint64_t Lane::footprint_of(const Ongoing& ongoing) { return ongoing.footprint_bytes(); }
 
 // What was kept in the transport goes with it.
 Lane::~Lane() {
-    for (const Kept& kept : kept_) idle_bytes.fetch_sub(kept.bytes, std::memory_order_relaxed);
     kept_.clear();
     drop_idle();
 }
@@ -131,74 +132,68 @@ void Lane::fail() {
 std::unique_ptr<Run> Lane::take_idle(const RunKey& key) {
     const std::lock_guard lock(mutex_);
     const auto found =
-        std::find_if(idle_.begin(), idle_.end(), [&](const auto& run) { return run->key == key; });
+        std::find_if(idle_.begin(), idle_.end(), [&](const auto& idle) { return idle.thing->key == key; });
     if (found == idle_.end()) return nullptr;
-    std::unique_ptr<Run> run = std::move(*found);
+    std::unique_ptr<Run> run = std::move(found->thing);
     idle_.erase(found);
-    idle_bytes.fetch_sub(run->footprint_bytes, std::memory_order_relaxed);
     return run;
 }
 
 // Idle runs go first: they are made again without asking anything of the program's datatypes.
 void Lane::keep(std::unique_ptr<Ongoing> ongoing) {
-    std::list<Kept> dropped;  // outside the lock, as these
-    std::list<std::unique_ptr<Run>> dropped_runs;
+    std::list<Idle<Ongoing>> dropped;  // outside the lock, as these
+    std::list<Idle<Run>> dropped_runs;
+    Ongoing& kept = *ongoing;
     try {
-        dropped.emplace_back();
+        dropped.emplace_back(std::move(ongoing));
     } catch (const std::bad_alloc&) {
-        ongoing->leave(*this);
+        kept.leave(*this);
         return;
     }
-    dropped.front() = {std::move(ongoing), 0};
-    dropped.front().bytes = dropped.front().ongoing->footprint_bytes();
     {
         const std::lock_guard lock(mutex_);
         kept_.splice(kept_.begin(), dropped);
-        idle_bytes.fetch_add(kept_.front().bytes, std::memory_order_relaxed);
         dropped_runs = trim_idle();
         while (!kept_.empty() && (kept_.size() > most_kept || is_full())) {
-            idle_bytes.fetch_sub(kept_.back().bytes, std::memory_order_relaxed);
+            kept_.back().bytes.forget();
             dropped.splice(dropped.end(), kept_, std::prev(kept_.end()));
         }
     }
-    for (const Kept& each : dropped) each.ongoing->leave(*this);
+    for (const Idle<Ongoing>& each : dropped) each.thing->leave(*this);
 }
 
 void Lane::drop_idle() {
-    std::list<Kept> unwanted;
+    std::list<Idle<Ongoing>> unwanted;
     {
         const std::lock_guard lock(mutex_);
         unwanted.swap(kept_);
-        for (const Kept& kept : unwanted) idle_bytes.fetch_sub(kept.bytes, std::memory_order_relaxed);
     }
-    for (const Kept& kept : unwanted) kept.ongoing->leave(*this);
-    std::list<std::unique_ptr<Run>> dropped;  // outside the lock
+    for (const Idle<Ongoing>& kept : unwanted) kept.thing->leave(*this);
+    std::list<Idle<Run>> dropped;  // outside the lock
     const std::lock_guard lock(mutex_);
     dropped.swap(idle_);
-    for (const std::unique_ptr<Run>& run : dropped)
-        idle_bytes.fetch_sub(run->footprint_bytes, std::memory_order_relaxed);
 }
 
 // Pre: mutex_ is held. What is returned is to be destroyed outside it.
-std::list<std::unique_ptr<Run>> Lane::trim_idle() {
-    std::list<std::unique_ptr<Run>> dropped;
+std::list<Lane::Idle<Run>> Lane::trim_idle() {
+    std::list<Idle<Run>> dropped;
     while (idle_.size() > 1 && (idle_.size() > most_idle || is_full())) {
-        idle_bytes.fetch_sub(idle_.back()->footprint_bytes, std::memory_order_relaxed);
+        idle_.back().bytes.forget();
         dropped.splice(dropped.end(), idle_, std::prev(idle_.end()));
     }
     return dropped;
 }
 
 void Lane::give_back(std::unique_ptr<Run> run) {
-    std::list<std::unique_ptr<Run>> dropped;  // outside the lock
+    std::list<Idle<Run>> given, dropped;  // outside the lock
     try {
-        const std::lock_guard lock(mutex_);
-        idle_.push_front(std::move(run));
-        idle_bytes.fetch_add(idle_.front()->footprint_bytes, std::memory_order_relaxed);
-        dropped = trim_idle();
+        given.emplace_back(std::move(run));
     } catch (const std::bad_alloc&) {
-        // push_front moved nothing: the run goes.
+        return;  // the run goes
     }
+    const std::lock_guard lock(mutex_);
+    idle_.splice(idle_.begin(), given);
+    dropped = trim_idle();
 }
 
 }  // namespace thalweg

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "algorithms/patterns/parcels.h"
@@ -138,9 +139,8 @@ class Lane {
     std::unique_ptr<Ongoing> take_kept(Matches matches) {
         const std::lock_guard lock(mutex_);
         for (auto kept = kept_.begin(); kept != kept_.end(); ++kept) {
-            if (!matches(*kept->ongoing)) continue;
-            std::unique_ptr<Ongoing> found = std::move(kept->ongoing);
-            idle_bytes.fetch_sub(kept->bytes, std::memory_order_relaxed);
+            if (!matches(*kept->thing)) continue;
+            std::unique_ptr<Ongoing> found = std::move(kept->thing);
             kept_.erase(kept);
             return found;
         }
@@ -162,17 +162,37 @@ class Lane {
     void drive(std::shared_ptr<Channel> channel, Agent* agent, const World& world);
     std::unique_ptr<Run> take_idle(const RunKey& key);
 
-    struct Kept {
-        std::unique_ptr<Ongoing> ongoing;
-        std::uint64_t bytes = 0;  // what it counts for
+    // So many bytes of the process that are kept for later, counted as long as this lives.
+    class IdleBytes {
+      public:
+        explicit IdleBytes(std::uint64_t bytes) : bytes_(bytes) {
+            all_.fetch_add(bytes, std::memory_order_relaxed);
+        }
+        ~IdleBytes() { forget(); }
+        IdleBytes(const IdleBytes&) = delete;
+        IdleBytes& operator=(const IdleBytes&) = delete;
+        // They are to go, though they have not yet.
+        void forget() { all_.fetch_sub(std::exchange(bytes_, 0), std::memory_order_relaxed); }
+        static std::uint64_t all() { return all_.load(std::memory_order_relaxed); }
+
+      private:
+        static std::atomic<std::uint64_t> all_;
+        std::uint64_t bytes_;
     };
-    bool is_full() const { return idle_bytes.load(std::memory_order_relaxed) > most_idle_bytes_; }
-    std::list<std::unique_ptr<Run>> trim_idle();
+    template <typename Thing>
+    struct Idle {
+        explicit Idle(std::unique_ptr<Thing> kept) : thing(std::move(kept)), bytes(footprint_of(*thing)) {}
+        std::unique_ptr<Thing> thing;
+        IdleBytes bytes;
+    };
+    static std::uint64_t footprint_of(const Run& run);
+    static std::uint64_t footprint_of(const Ongoing& ongoing);
+    bool is_full() const { return IdleBytes::all() > most_idle_bytes_; }
+    std::list<Idle<Run>> trim_idle();
 
     // Runs and exchanges that are kept for the next operations: so many on a lane, and so many bytes in the
     // process, but always the run that was used last.
     static constexpr std::size_t most_idle = 32, most_kept = 8;
-    static std::atomic<std::uint64_t> idle_bytes;
     std::uint64_t most_idle_bytes_ = 0;
 
     std::shared_ptr<LaneNumber> number_;    // over MPI
@@ -182,8 +202,8 @@ class Lane {
     std::shared_ptr<Channel> channel_;
     std::unique_ptr<DrivenChannel> driven_;
     std::mutex mutex_;
-    std::list<std::unique_ptr<Run>> idle_;  // the one given back last first
-    std::list<Kept> kept_;                  // likewise; they hold no lane
+    std::list<Idle<Run>> idle_;      // the one given back last first
+    std::list<Idle<Ongoing>> kept_;  // likewise; they hold no lane
     std::uint32_t operation_ = 0;
     std::atomic<bool> broken_{false};
 };

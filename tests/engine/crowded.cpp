@@ -15,6 +15,7 @@
 #include "engine/agent.h"
 #include "engine/driven.h"
 #include "engine/execution.h"
+#include "engine/receiving.h"
 #include "engine/system_calls.h"
 #include "engine/waiters/timer_slack.h"
 #include "schedule/builder.h"
@@ -26,22 +27,10 @@ constexpr std::uint64_t ms = 1'000'000;
 
 // A network on which nothing happens until it is answered. Its descriptor is readable for a thread that has
 // been rung and has not run yet, and nobody else can sleep on it until then, unless `armed` says so.
-class Rung final : public Transport {
+class Rung final : public test::Receiving {
   public:
-    Rung() {
-        capabilities_.max_message_bytes = 1 << 20;
-        capabilities_.live_operations = 1 << 16;
-        capabilities_.wakeup_descriptor = capabilities_.any_thread = true;
-    }
+    Rung() : Receiving(2) {}
     ~Rung() override { close(descriptor_); }
-    const Capabilities& capabilities() const override { return capabilities_; }
-    int rank() const override { return 0; }
-    int size() const override { return 2; }
-    Slot slots() const override { return 8; }
-    Status grow(Slot) override { return Status::ok; }
-    Status post_send(Slot, int, MessageId, const void*, std::size_t, SendMode) override {
-        return Status::unsupported;
-    }
     Status post_recv(Slot slot, int, MessageId, void*, std::size_t) override {
         slot_ = slot;
         return Status::ok;
@@ -66,7 +55,6 @@ class Rung final : public Transport {
     Status armed = Status::in_progress;
 
   private:
-    Capabilities capabilities_;
     Slot slot_ = 0;
     const int descriptor_ = eventfd(0, EFD_NONBLOCK);
 };

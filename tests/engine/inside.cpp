@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "engine/agent.h"
 #include "engine/driven.h"
+#include "engine/receiving.h"
 #include "schedule/builder.h"
 
 namespace thalweg {
@@ -20,26 +21,15 @@ constexpr int far_peer = 1, near_peer = 2;
 constexpr int enough_arms = 20;
 
 // From the far peer a message comes every 20 ms, and packets all the time; from the near one when it is told.
-class TwoKinds final : public Transport {
+class TwoKinds final : public test::Receiving {
   public:
-    TwoKinds() {
-        capabilities_.max_message_bytes = 1 << 30;
-        capabilities_.live_operations = 1 << 16;
-        capabilities_.wakeup_descriptor = capabilities_.any_thread = true;
+    TwoKinds() : Receiving(3) {
         const std::uint64_t one = 1;
         EXPECT_EQ(write(packets_, &one, sizeof one), static_cast<ssize_t>(sizeof one));
     }
     ~TwoKinds() override {
         close(packets_);
         close(near_);
-    }
-    const Capabilities& capabilities() const override { return capabilities_; }
-    int rank() const override { return 0; }
-    int size() const override { return 3; }
-    Slot slots() const override { return 64; }
-    Status grow(Slot) override { return Status::ok; }
-    Status post_send(Slot, int, MessageId, const void*, std::size_t, SendMode) override {
-        return Status::unsupported;
     }
     Status post_recv(Slot slot, int peer, MessageId, void*, std::size_t) override {
         (peer == far_peer ? far_slots_ : near_slots_).push_back(slot);
@@ -85,7 +75,6 @@ class TwoKinds final : public Transport {
     std::atomic<int> arms{0}, inside_arms{0};
 
   private:
-    Capabilities capabilities_;
     const int packets_ = eventfd(0, EFD_NONBLOCK), near_ = eventfd(0, EFD_NONBLOCK);
     std::vector<Slot> far_slots_, near_slots_;
     std::vector<std::uint64_t> ready_;
