@@ -182,12 +182,13 @@ static inline long resident_kib(void) {
     return kib;
 }
 
-/* Intel MPI tells only the error handler what became of a plan. */
-static inline int tells_of_plans(void) {
+static inline int is_intel_mpi(void) {
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length;
     MPI_Get_library_version(version, &length);
-    return strstr(version, "Intel") == NULL;
+    return strstr(version, "Intel") != NULL;
 }
+/* Intel MPI tells only the error handler what became of a plan. */
+static inline int tells_of_plans(void) { return !is_intel_mpi(); }
 
 #endif
