@@ -274,13 +274,14 @@ void ShmPort::Impl::take_the_ring(Request& job) {
     count_copies(-static_cast<std::int64_t>(job.until - job.done));
     job.copying = false;
     job.expected_s = 0;  // says nothing about a protocol
-    if (job.protocol->push != nullptr) {
+    // Of a share the sender has heard, and copies the rest.
+    if (job.until != job.bytes) {
         job.left_over = job.until;
         job.until = job.done;
         if (!job.awaits_peer) ask_for_rest(job);
         return;
     }
-    // The sender has not heard of it yet.
+    // Of the whole message it has not heard yet.
     Frame frame;
     frame.kind = FrameKind::answer;
     frame.other = job.remote_request;
