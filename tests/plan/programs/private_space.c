@@ -24,12 +24,12 @@ static int deleted(MPI_Comm comm, int key, void* value, void* state) {
     return MPI_SUCCESS;
 }
 
+/* -1: it is not told. */
 static int largest_tag(MPI_Comm comm) {
     int* tag = NULL;
     int found = 0;
     MPI_Comm_get_attr(comm, MPI_TAG_UB, &tag, &found);
-    CHECK(found && *tag >= 32767, "no MPI_TAG_UB");
-    return *tag;
+    return found ? *tag : -1;
 }
 
 /* One of each kind of collective; the neighbours are those of a ring. */
@@ -118,8 +118,9 @@ int main(int argc, char** argv) {
     MPI_Cart_create(comm, 1, &check_size, &periodic, 0, &ring);
     const int made = copies;
     const int most = largest_tag(MPI_COMM_WORLD);
-    if (check_rank == 0) printf("the largest tag is %d\n", most);
-    CHECK(largest_tag(comm) == most, "another MPI_TAG_UB on a part of the world");
+    CHECK(most >= 32767, "MPI_TAG_UB is %d", most);
+    /* The standard has it on the world alone: what a part says is the library's choice, and stays it. */
+    if (check_rank == 0) printf("the largest tag is %d, on a part %d\n", most, largest_tag(comm));
     for (int round = 0; round < rounds; ++round) {
         receive_anything(comm, ring, round, most);
         /* Blocking calls set a communicator up; from then on what does not block can be ours. */
