@@ -3,8 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 namespace thalweg::bench {
 namespace {
+
+// The medians of resamples, each sorted: what the intervals are made of.
+double resampled(const std::vector<double>& from, std::mt19937_64& random) {
+    std::uniform_int_distribution<std::size_t> any(0, from.size() - 1);
+    std::vector<double> drawn;
+    for (std::size_t i = 0; i < from.size(); ++i) drawn.push_back(from[any(random)]);
+    return median(drawn);
+}
 
 TEST(Statistics, MedianAndPercentilesOfKnownValues) {
     EXPECT_DOUBLE_EQ(median({3, 1, 2}), 2);
@@ -21,6 +31,35 @@ TEST(Statistics, RatioOfEqualSeriesIncludesOne) {
     EXPECT_LE(ratio.interval.low, 1);
     EXPECT_GE(ratio.interval.high, 1);
     EXPECT_EQ(verdict(ratio), Verdict::not_slower);
+}
+
+TEST(Statistics, IntervalsAreThoseOfSortedResamples) {
+    constexpr int resamples = 50;
+    std::mt19937_64 values(7);
+    const auto some = [&values](std::size_t count, std::uint64_t different) {
+        std::vector<double> made;
+        for (std::size_t i = 0; i < count; ++i)
+            made.push_back(1 + 0.1 * static_cast<double>(values() % different));
+        return made;
+    };
+    for (std::size_t count = 1; count <= 12; ++count) {
+        const std::vector<double> ours = some(count, 5), theirs = some(13 - count, 1000),
+                                  paired = some(count, 30);
+        std::mt19937_64 random(12345), again(12345);
+        std::vector<double> ratios, medians, pairs;
+        for (std::size_t i = 0; i < count; ++i) pairs.push_back(ours[i] / paired[i]);
+        for (int i = 0; i < resamples; ++i) {
+            const double numerator = resampled(ours, random);
+            ratios.push_back(numerator / resampled(theirs, random));
+            medians.push_back(resampled(pairs, again));
+        }
+        const Ratio ratio = ratio_of_medians(ours, theirs, resamples);
+        EXPECT_EQ(ratio.interval.low, percentile(ratios, 0.025));
+        EXPECT_EQ(ratio.interval.high, percentile(ratios, 0.975));
+        const Ratio of_pairs = median_of_ratios(ours, paired, resamples);
+        EXPECT_EQ(of_pairs.interval.low, percentile(medians, 0.025));
+        EXPECT_EQ(of_pairs.interval.high, percentile(medians, 0.975));
+    }
 }
 
 TEST(Statistics, AClearLossIsSlowerAndAWideIntervalIsUndecided) {
