@@ -1,9 +1,10 @@
 """File length, line length, stray whitespace and .clang-format, over the tracked files.
 
 Files about 400 lines: longer ones are listed, from 600 on it is an error. Lines that differ from .clang-format are
-counted and listed; `make format` mends them.
+counted and listed; `make format` mends them. They are looked for in what the last commit changed and what is not
+committed: the formatter takes a third of a minute over everything.
 
-    style.py SOURCE_ROOT
+    style.py SOURCE_ROOT [everything]
 """
 import pathlib
 import shutil
@@ -18,6 +19,12 @@ TEXT = CODE | {".py", ".def", ".cmake", ".txt", ".sh", ".f", ".f90"}
 def tracked(root):
     listed = subprocess.run(["git", "-C", root, "ls-files", "-z"], capture_output=True, check=True).stdout
     return [root / name for name in listed.decode().split("\0") if name and (root / name).is_file()]
+
+
+def changed(root):
+    """The tracked files that the last commit or the working tree changed."""
+    compared = subprocess.run(["git", "-C", root, "diff", "--name-only", "-z", "HEAD~1"], capture_output=True, check=False)
+    return {str(root / name) for name in compared.stdout.decode().split("\0")}
 
 
 def check_text(path, root):
@@ -46,7 +53,7 @@ def formatter(root):
     return str(own) if own.is_file() else shutil.which("clang-format")
 
 
-def check(root):
+def check(root, everything=False):
     errors, remarks = [], []
     files = tracked(root)
     for path in files:
@@ -56,6 +63,9 @@ def check(root):
             remarks += noted
     tool = formatter(root)
     code = [str(path) for path in files if path.suffix in CODE]
+    if not everything:
+        touched = changed(root)
+        code = [name for name in code if name in touched]
     if tool and code:
         result = subprocess.run([tool, "--dry-run", *code], capture_output=True, text=True, cwd=root)
         differing = sorted({line.split(":")[0] for line in result.stderr.splitlines() if "-Wclang-format" in line})
@@ -68,7 +78,7 @@ if __name__ == "__main__":
     if not (pathlib.Path(sys.argv[1]) / ".git").exists():
         print("no git checkout: cannot tell which files are the project's")
         sys.exit(77)
-    wrong, noted = check(pathlib.Path(sys.argv[1]).resolve())
+    wrong, noted = check(pathlib.Path(sys.argv[1]).resolve(), "everything" in sys.argv[2:])
     for line in noted:
         print("remark:", line)
     for line in wrong:
