@@ -1,0 +1,46 @@
+"""sim/plot.py draws what `thalweg sim` prints, curves and a timeline, and says in one sentence why it draws nothing.
+
+    plot.py THALWEG_SIM SOURCE_ROOT
+"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sim, root = sys.argv[1], pathlib.Path(sys.argv[2])
+python = root / ".venv/bin/python"
+if not python.exists():
+    print("skipped: .venv has no Python")
+    sys.exit(77)
+
+
+def plot(out, path):
+    return subprocess.run([python, root / "sim/plot.py", "--out", out, path], capture_output=True, text=True, timeout=200, check=False)
+
+
+def simulated(*words):
+    return subprocess.run([sim, *words, "--quiet"], capture_output=True, text=True, timeout=100, check=True).stdout
+
+
+def drawn(out, path, *texts):
+    """What is written in an SVG: its texts are outlines, and each stands in a comment before them."""
+    done = plot(out, path)
+    picture = out.read_text(encoding="utf-8") if done.returncode == 0 else ""
+    missing = [text for text in texts if f"<!-- {text}" not in picture]
+    if missing or f"plot: {out}" not in done.stdout:
+        sys.exit(f"FAILED: {missing} in {path}: {done}")
+
+
+with tempfile.TemporaryDirectory() as name:
+    folder = pathlib.Path(name)
+    curve, trace, empty = folder / "curve.jsonl", folder / "trace.json", folder / "empty"
+    curve.write_text(simulated("bcast", "--machine", "dane", "--ranks", "112,448", "--bytes", "64K", "--json"), encoding="utf-8")
+    drawn(folder / "curve.svg", curve, "ranks", "auto", "mpich", "openmpi")
+    simulated("bcast", "--machine", "lab-100", "--ranks", "4", "--per-host", "1", "--bytes", "64K", "--algorithm",
+              "chain:chunk_bytes=16K", "--trace", str(trace))
+    drawn(folder / "trace.svg", trace, "send", "recv")
+    empty.write_text("", encoding="utf-8")
+    refused = plot(folder / "none.png", empty)
+    if refused.returncode == 0 or "holds nothing to draw" not in refused.stderr or (folder / "none.png").exists():
+        sys.exit(f"FAILED: {refused}")
+print("curves and a timeline are drawn")
