@@ -107,7 +107,7 @@ Schedule write_rank(const Request& request, const App& app, const std::vector<Ch
 
 void run_row(const Request& request, const Topology& topology, AppRow& row) {
     const int per_host = topology.max_ranks_per_node();
-    const SimMachine& machine = request.machine;
+    const SimMachine machine = request.machine.under(request.family);
     const double sweep = request.sweep_rate > 0
                              ? request.sweep_rate
                              : std::min(machine.copy_rate, machine.host_copy_rate / per_host);
@@ -128,6 +128,7 @@ void run_row(const Request& request, const Topology& topology, AppRow& row) {
         ReplayOptions options;
         options.progress = row.calls == Calls::agent ? Progress::agent : Progress::caller;
         if (row.native) options.copies = native_model(request.family)->copies;
+        options.credits = !row.native;
         options.trace_path = request.trace_path;
         PointResult result;
         result.outcome = replay(schedules, programs, topology, machine, options);

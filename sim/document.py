@@ -176,14 +176,16 @@ measurements that others have published.
 
 {trust()}
 Modelled: posting, completing and copying on a rank's core; eager and rendezvous messages; links, rails and a host's memory,
-shared; progress by the caller or an agent. Not modelled (`sim/replay.h`): noise, caches, window and credits, full
-buffers, answers that wait behind other bytes of their connection, adaptive routing, and a native library's own waiting: natives are the algorithms that their sources would choose, as
-schedules of ours. Times are simulated unless a table says measured.
+shared; progress by the caller or an agent; where kernels send (`lab-100`, `lab-50`, `gbe8`): turns of connections, full
+sockets, answers that wait behind other bytes of their connection, and the engine's credits. Not modelled (`sim/replay.h`):
+noise, caches, the engine's window, TCP's congestion control, adaptive routing, and a native library's own waiting: natives are
+the algorithms that their sources would choose, as schedules of ours. Times are simulated unless a table says measured.
 
 ![Simulated time against ranks, to 65,536](pictures/simulation-curves.svg)
 
 A timeline, as `--trace` writes it for Perfetto: a broadcast of 1 MiB down a chain of four hosts of the lab, in pieces of
-128 KiB. The last rank has its first piece when the root has sent three of eight.
+128 KiB. The root's socket takes all eight at once; the third, the fifth and the seventh are synchronous, by its credits: they
+ask first, and the next ones overtake them.
 
 ![Timeline of a broadcast among four ranks](pictures/simulation-timeline.svg)
 

@@ -110,28 +110,35 @@ def missed(far):
     def alike(count):
         """One exchange under three names, where a host has one rank: minima."""
         return sorted(samples["alltoallv", "4x1", count, name, "openmpi"]["least_seconds"] for name in ("node_leader", "spread", "pairwise"))
+    alike_times = alike(4096)
     text += f"""
 {inside} of {len(far)} simulated times lie among the samples: there the minimum of 15 to 20 is a lucky one. Whose turn it is on two cores
-decides about microseconds, and TCP about who of several connections gets a link: the same exchange under three names
-takes {", ".join(map(time, alike(4096)))} at 4 KiB, and {time(alike(1024)[0])} or more at 1 KiB.
+decides about microseconds: the same exchange under three names takes {", ".join(map(time, alike_times))} at 4 KiB,
+and {time(alike(1024)[0])} or more at 1 KiB.
 """
-    wire = {(row["mpi"], row["bytes"]): row for row in rows("wire")}
-    if wire:
-        two = next((row for row in far if row["shape"] == "2x1"), None)
-        inferred = "" if two is None else (f" The ring's\n{time(two['measured_seconds'])} are three transfers, though plain programs need "
-                                           "two under MPICH: that Thalweg's messages ask there\nis inferred from the time.")
-        text += f"""
-The ring of two hosts is another matter, and not one of chance: **an answer behind other bytes**, which the model has not.
-A large message asks first; the receiver's answer goes over the connection on which it may itself be sending, and stands
-behind what the kernel holds already. Rank 0 sends A and B to rank 1, which sends A back as soon as it has it
-(`sim/wire.py`, plain programs in the lab, the least of eight): three transfers one after another where the library asks,
-two where it hands everything to the kernel at once. The model's answer takes a latency only: it has the second for all.{inferred}
+    return text
+
+
+def kernels():
+    """What hosts whose kernels send do to messages, and how it was seen."""
+    wire = [row for row in rows("wire") if row["bytes"] >= 1 << 17]
+    return f"""**Where kernels send**, what happens between two hosts is more than a rate:
+
+- A connection hands a segment of up to 64 KiB to its host's link, and stands behind the other connections with the next.
+  Messages up to that size go in the order in which they were sent, and do not share the link.
+- A socket takes a MiB at once. A send is over then, and whoever waits for it goes on.
+- A large message that asks first waits for an answer, and the answer goes over the connection on which its sender may itself
+  be sending: behind what the kernel holds already. Rank 0 sends A and B to rank 1, which sends A back as soon as it has it
+  (`sim/wire.py`, plain programs in the lab, the least of eight): three transfers one after another where the library asks,
+  two where it hands everything to the kernel at once. MPICH and Intel MPI do not ask, Open MPI does from 64 KiB on.
+- Under those Thalweg's own messages ask: the ones that are sent synchronously, by its credits. What follows to the same peer
+  overtakes them. In a ring of two hosts, messages of 128 to 384 KiB, that makes two transfers three; with
+  `THALWEG_CREDIT_BYTES=1G` it does not. How credits stand depends on what had been sent before, so each of 15 simulated
+  operations (`--samples`) begins with another past, and the least counts, as of the measured ones.
 
 """ + table(["on", "bytes", "A is there", "B is there", "rank 0 may go on", "rank 0 has its answer", "in transfers of one"],
-            [[mpi, size(count), *(time(row[f"{what}_seconds"]) for what in ("first", "second", "sent", "answered")),
-              f"{2 * row['answered_seconds'] / row['second_seconds']:.1f}"]
-             for (mpi, count), row in wire.items() if count >= 1 << 17])
-    return text
+            [[row["mpi"], size(row["bytes"]), *(time(row[f"{what}_seconds"]) for what in ("first", "second", "sent", "answered")),
+              f"{2 * row['answered_seconds'] / row['second_seconds']:.1f}"] for row in wire]) + "\n"
 
 
 def lab():
@@ -158,16 +165,16 @@ Targets, for points of at least 15 samples: from 1 MiB a median error of at most
 of two columns): {verdict(not far)}: {len(far)} of {len(small)} points are farther off, {len(wide)} more are within that spread. Farther off are
 {"; ".join(f"{row['algorithm']}, {size(row['bytes'])}, {row['shape']} on {row['mpi']} ({100 * error(row):+.0f} %)" for row in far)}.
 
-{missed(far)}
-"""
+{missed(far) if far else ""}
+{kernels()}"""
     text += table(head, [["15 samples or more, from 1 MiB", *summary(large)],
                          ["15 samples or more, below 1 MiB", *summary(small)],
                          ["3 to 14 samples, from 1 MiB", *summary([r for r in few if r["bytes"] >= MIB])],
                          ["3 to 14 samples, below 1 MiB", *summary([r for r in few if r["bytes"] < MIB])]])
     text += """
 By operation, shape and size, points of at least 3 samples; the last columns name the point that is farthest off. What
-the simulation does not know shows there: TCP's own unfairness between connections, the order in which a socket's
-buffers empty, and Open MPI's rendezvous, which asks for every large piece by itself.
+the simulation does not know shows there: TCP's congestion control, by which connections' shares of a link differ from one
+time to the next, and Open MPI's rendezvous, which asks for every large piece by itself.
 
 The lab's hosts have one to three ranks. What 24, 48 or 112 ranks of a host do to one another stands on two numbers per
 machine, the copies of one core and of a whole host; it is checked by [what others have
@@ -198,12 +205,10 @@ def rings_at_once(points):
         return ""
     turn, once = (100 * statistics.median(column) for column in zip(*errors))
     return f"""
-**Why MPICH's ring is simulated too fast.** The model lets a blocking send wait until its bytes have left, one after
-another, which is right for an adapter that fetches them. Over TCP a send returns when the kernel has the bytes, and it takes
-hundreds of KiB at once (`rank 0 may go on`, above), so that the scatter's sends share the link from the beginning. With no
-send waiting for another the error of {len(errors)} points up to 4 MiB falls from {turn:.0f} % to {once:.0f} % in the median. At 16 MiB, where
-messages are larger than what a socket holds, they do wait. Trees, whose messages are whole, are right in turn from 4 MiB on.
-How much a socket takes is the kernel's affair of the moment, and no number of the machine.
+**MPICH's ring.** Its sends are blocking: each waits until the kernel has its bytes (**in turn**); with none waiting for another
+it would be **at once**. Up to 4 MiB a socket takes most of them, and both are off by {turn:.0f} and {once:.0f} % in the median of {len(errors)} points; at
+16 MiB only the first is right. Trees of 256 KiB and 1 MiB are simulated too slow: what the first of two children is sent has
+a lead there that the model's turns do not give it.
 
 """ + table(["hosts x ranks", "bytes", "measured", "in turn", "at once"], lines) + "\n"
 

@@ -118,6 +118,12 @@ const char* name_of(Fabric fabric) {
     return names[static_cast<std::size_t>(fabric)];
 }
 
+SimMachine SimMachine::under(std::string_view mpi) const {
+    SimMachine machine = *this;
+    if (mpi == "mpich") machine.inter_eager = inter_eager_mpich;
+    return machine;
+}
+
 Status parse_machine(std::string_view json, SimMachine& machine, std::string& why) {
     Json object;
     why.clear();
@@ -151,7 +157,11 @@ Status parse_machine(std::string_view json, SimMachine& machine, std::string& wh
     read.inter_latency = reader.positive("inter_latency_us", micro);
     read.kernel_bytes = reader.number("kernel_bytes");
     read.kernel_rate = reader.number("kernel_GBps", giga);
+    if (reader.has("socket_bytes")) read.socket_bytes = reader.number("socket_bytes");
     read.inter_eager = static_cast<std::uint64_t>(reader.number("inter_eager_bytes"));
+    read.inter_eager_mpich = reader.has("inter_eager_mpich_bytes")
+                                 ? static_cast<std::uint64_t>(reader.number("inter_eager_mpich_bytes"))
+                                 : read.inter_eager;
     read.network_moves_bytes = reader.count("network_moves_bytes", 0, 1) != 0;
     read.intra_latency = reader.positive("intra_latency_us", micro);
     read.intra_eager = static_cast<std::uint64_t>(reader.number("intra_eager_bytes"));

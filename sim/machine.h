@@ -41,8 +41,10 @@ struct SimMachine {
     // Bytes of a message that the hosts' kernels handle after the link did, at most, and at what rate; 0:
     // none. What a shaper let through at once has not queued in them.
     double kernel_bytes = 0, kernel_rate = 0;
-    std::uint64_t inter_eager = 0;    // bytes up to which a message does not wait for its receive
-    bool network_moves_bytes = true;  // a transfer in flight needs no processor
+    double socket_bytes = 0;              // of one connection that the kernel takes before they leave
+    std::uint64_t inter_eager = 0;        // bytes up to which a message does not wait for its receive
+    std::uint64_t inter_eager_mpich = 0;  // the same under MPICH
+    bool network_moves_bytes = true;      // a transfer in flight needs no processor
 
     double intra_latency = 0;       // the same inside a host
     std::uint64_t intra_eager = 0;  // bytes up to which a message inside a host is copied twice, by both ends
@@ -61,6 +63,12 @@ struct SimMachine {
     double register_seconds = 0, register_rate = 0;
 
     double agent_wake_seconds = 0;  // from an event to the first instruction of an agent that slept
+
+    // Kernels send here: in segments of kernel_bytes, by turns of the connections that have some.
+    bool kernel_sends() const { return fabric == Fabric::star && kernel_bytes > 0; }
+
+    // As it is under this MPI library.
+    SimMachine under(std::string_view mpi) const;
 
     // What production would have measured or been told of this machine.
     Machine model() const;

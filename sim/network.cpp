@@ -16,6 +16,9 @@ void at(double date, std::function<void()> action) {
 
 namespace {
 
+// Of a notice on the wire: the frame of a TCP packet (docs/lab.md), and nothing in it.
+constexpr double notice_bytes = 66;
+
 // Every end of a transfer shares the links anew among all that are under way. Where many messages cross
 // hosts, those that end at nearly the same time end together, at most 5 % of the shortest one's least time
 // too early.
@@ -34,19 +37,25 @@ double grain_of(const Matching& matching, const Topology& topology, const SimMac
 
 }  // namespace
 
-Network::Network(const SimMachine& machine, const Matching& matching, const Topology& topology,
-                 std::function<void(MessageId, double)> left)
+Network::Network(const SimMachine& machine, const Matching& matching, const Topology& topology, Events events)
     : machine_(machine),
       matching_(matching),
       topology_(topology),
-      left_(std::move(left)),
-      platform_(machine, topology.nodes(), grain_of(matching, topology, machine)),
+      events_(std::move(events)),
+      segment_(machine.kernel_sends() ? machine.kernel_bytes : 0),
+      platform_(machine, topology.nodes(), grain_of(matching, topology, machine), in_segments()),
       next_(matching.messages.size(), none),
       rail_(matching.messages.size(), 0),
       channels_(std::size_t{matching.pairs} * machine.rails),
       out_(static_cast<std::size_t>(topology.nodes()) * machine.rails),
       in_(out_.size()),
       frozen_(static_cast<std::size_t>(topology.size()), 0) {
+    for (const Matched& m : matching.messages)
+        for (unsigned rail = 0; rail < machine.rails; ++rail) {
+            Channel& channel = channels_[m.pair * machine.rails + rail];
+            channel.from = m.from;
+            channel.to = m.to;
+        }
     for (Link& link : out_) link.tokens = machine.burst_bytes;
     for (Link& link : in_) link.tokens = machine.burst_bytes;
     s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) {
@@ -67,11 +76,55 @@ void Network::queue(MessageId m) {
             rail = other;
     rail_[m] = static_cast<std::uint8_t>(rail);
     out_[link_of(message.from, rail)].queued += static_cast<double>(message.bytes);
-    const std::uint32_t id = message.pair * machine_.rails + rail;
+    append(message.pair * machine_.rails + rail, m);
+    if (!in_segments()) return;
+    Channel& channel = channels_[message.pair * machine_.rails + rail];
+    channel.given += bytes_of(m);
+    channel.untaken.emplace_back(m, channel.given);
+    take(channel);
+}
+
+// A socket takes so many bytes that have not left.
+void Network::take(Channel& channel) {
+    while (!channel.untaken.empty()) {
+        const auto [m, given] = channel.untaken.front();
+        if (given - channel.gone > machine_.socket_bytes && channel.gone < given) return;
+        channel.untaken.erase(channel.untaken.begin());
+        events_.taken(m);
+    }
+}
+
+void Network::append(std::uint32_t id, MessageId m) {
     Channel& channel = channels_[id];
     (channel.head == none ? channel.head : next_[channel.tail]) = m;
     channel.tail = m;
     if (!channel.busy) start(id);
+}
+
+void Network::notify(std::int32_t from, std::int32_t to, std::function<void(double)> sent) {
+    const auto key = [](std::int32_t a, std::int32_t b) {
+        return static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) << 32 |
+               static_cast<std::uint32_t>(b);
+    };
+    if (channel_of_.empty())
+        for (std::uint32_t id = 0; id < channels_.size(); id += machine_.rails)
+            channel_of_.emplace(key(channels_[id].from, channels_[id].to), id);
+    const auto found = channel_of_.try_emplace(key(from, to), static_cast<std::uint32_t>(channels_.size()));
+    if (found.second) {
+        channels_.emplace_back();
+        channels_.back().from = from;
+        channels_.back().to = to;
+    }
+    const auto m = static_cast<MessageId>(next_.size());
+    notices_.push_back(std::move(sent));
+    next_.push_back(none);
+    rail_.push_back(0);
+    out_[link_of(from, 0)].queued += notice_bytes;
+    append(found.first->second, m);
+}
+
+double Network::bytes_of(MessageId m) const {
+    return m < matching_.messages.size() ? static_cast<double>(matching_.messages[m].bytes) : notice_bytes;
 }
 
 // Gives the first message of a channel to its link, or puts the channel in the link's queue.
@@ -80,12 +133,15 @@ void Network::start(std::uint32_t id) {
     channel.busy = channel.head != none;
     if (!channel.busy) return;
     const MessageId m = channel.head;
-    const Matched& message = matching_.messages[m];
-    if (frozen_[static_cast<std::size_t>(message.from)] || frozen_[static_cast<std::size_t>(message.to)]) {
+    if (frozen_[static_cast<std::size_t>(channel.from)] || frozen_[static_cast<std::size_t>(channel.to)]) {
         channel.busy = false;  // thaw() looks again
         return;
     }
-    Link& link = out_[link_of(message.from, rail_[m])];
+    Link& link = out_[link_of(channel.from, rail_[m])];
+    if (in_segments()) {
+        link.waiting.push_back(id);
+        return send_segment(link);
+    }
     if (machine_.flows_per_link != 0 && link.active >= machine_.flows_per_link) {
         link.waiting.push_back(id);
         return;
@@ -118,6 +174,70 @@ void Network::launch(std::uint32_t id, MessageId m) {
         platform_.end(topology_.node_of(message.to), rail));  // both ends known: it starts
 }
 
+// A host's link sends one segment after another, each at the link's rate. Where its receiver's link has
+// others as well, it is in a queue there for longer, and its own link goes on with the next pair's.
+void Network::send_segment(Link& out) {
+    while (!out.sending && !out.waiting.empty()) {
+        const std::uint32_t id = out.waiting.front();
+        out.waiting.pop_front();
+        const Channel& channel = channels_[id];
+        const unsigned rail = rail_[channel.head];
+        Link& in = in_[link_of(channel.to, rail)];
+        const double bytes = std::min(segment_, bytes_of(channel.head) - channel.sent);
+        ++out.active;
+        ++in.active;
+        const double left = bytes - through_at_once(out, in, bytes);
+        const double taken = std::max(left / machine_.link_rate, machine_.message_gap);
+        if (taken > 0) {
+            out.sending = true;
+            at(now() + taken, [this, &out] {
+                out.sending = false;
+                if (--out.active == 0) out.idle_since = now();
+                send_segment(out);
+            });
+        } else if (--out.active == 0) {
+            out.idle_since = now();
+        }
+        if (left < 1) {
+            end_segment(id, bytes, 0);
+            continue;
+        }
+        s4u::CommPtr activity = s4u::Comm::sendto_init();
+        activity->set_payload_size(static_cast<std::uint64_t>(left));
+        const FlowId flow = keep(activity, [this, id, bytes, left] { end_segment(id, bytes, left); });
+        channels_[id].flow = flow;
+        activity->set_data(reinterpret_cast<void*>(static_cast<std::uintptr_t>(flow) + 1));
+        activity->set_source(platform_.end(topology_.node_of(channel.from), rail));
+        activity->set_destination(platform_.end(topology_.node_of(channel.to), rail));
+    }
+}
+
+void Network::end_segment(std::uint32_t id, double bytes, double shaped) {
+    Channel& channel = channels_[id];
+    const MessageId m = channel.head;
+    const unsigned rail = rail_[m];
+    Link &out = out_[link_of(channel.from, rail)], &in = in_[link_of(channel.to, rail)];
+    channel.flow = none;
+    channel.sent += bytes;
+    channel.shaped += shaped;
+    channel.gone += bytes;
+    out.queued -= bytes;
+    if (--in.active == 0) in.idle_since = now();
+    if (bytes_of(m) - channel.sent >= 1) {
+        take(channel);
+        return start(id);
+    }
+    const double waited = channel.shaped, before = channel.there + waited / machine_.link_rate;
+    channel.sent = channel.shaped = 0;
+    channel.head = next_[m];
+    if (m < matching_.messages.size())
+        channel.there = events_.left(m, waited, before);
+    else
+        std::exchange(notices_[m - matching_.messages.size()], nullptr)(before);
+    take(channel);
+    start(id);
+}
+
 void Network::end(std::uint32_t id, MessageId m, double shaped) {
     const Matched& message = matching_.messages[m];
     Channel& channel = channels_[id];
@@ -134,7 +254,7 @@ void Network::end(std::uint32_t id, MessageId m, double shaped) {
         start(next);
     }
     start(id);
-    left_(m, shaped);
+    events_.left(m, shaped, 0);
 }
 
 // A shaper fills its bucket while the link is idle, and lets that much pass unshaped. Both ends shape.
@@ -195,8 +315,7 @@ void Network::thaw(int rank) {
     for (const std::uint32_t id : channels_of_[static_cast<std::size_t>(rank)]) {
         const Channel& channel = channels_[id];
         if (channel.head == none) continue;
-        const Matched& message = matching_.messages[channel.head];
-        if (frozen_[static_cast<std::size_t>(message.from)] || frozen_[static_cast<std::size_t>(message.to)])
+        if (frozen_[static_cast<std::size_t>(channel.from)] || frozen_[static_cast<std::size_t>(channel.to)])
             continue;
         if (channel.flow != none)
             flows_[channel.flow].activity->resume();

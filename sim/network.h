@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sim/matching.h"
@@ -20,14 +22,30 @@ class Network {
   public:
     using MessageId = std::uint32_t;
 
-    // `left(m, shaped)`: the last byte of message m has left its sender; so many of its bytes waited for the
-    // link's shaper, all of them where there is none. The references must outlive the network.
-    Network(const SimMachine& machine, const Matching& matching, const Topology& topology,
-            std::function<void(MessageId, double)> left);
+    struct Events {
+        // The last byte of message m has left its sender; `shaped` of its bytes waited for the link's shaper,
+        // all of them where there is none; what went before it on its way is there at `before`. Returns when
+        // it is.
+        std::function<double(MessageId, double shaped, double before)> left;
+        // In segments only: its sender's kernel has all of message m.
+        std::function<void(MessageId)> taken;
+    };
+
+    // The references must outlive the network.
+    Network(const SimMachine& machine, const Matching& matching, const Topology& topology, Events events);
 
     // Message m is ready to leave. Messages of a pair that use the same rail leave in the order of these
     // calls.
     void queue(MessageId m);
+
+    // Whether kernels send here: in segments of the machine's kernel_bytes, by turns of the pairs that have
+    // some.
+    bool in_segments() const { return segment_ > 0; }
+
+    // A notice from one rank to another (a frame), behind what `queue` has been given for
+    // this pair. `sent(before)` runs when it leaves its host; what went before it is there at `before`. Pre:
+    // in_segments().
+    void notify(std::int32_t from, std::int32_t to, std::function<void(double)> sent);
 
     // Nothing of `rank` moves until it is thawed. A transfer moves while neither end is frozen.
     void freeze(int rank);
@@ -38,9 +56,14 @@ class Network {
 
     // Messages of one pair over one rail, one at a time.
     struct Channel {
-        MessageId head = none, tail = none;
-        bool busy = false;  // the head has been given to its link, or stands in a queue
+        std::int32_t from = 0, to = 0;
+        MessageId head = none, tail = none;  // numbers behind the messages' are notices
+        bool busy = false;                   // the head has been given to its link, or stands in a queue
         FlowId flow = none;
+        double sent = 0, shaped = 0;                        // of the head, by segments
+        double there = 0;                                   // when the last one is at its receiver
+        double given = 0, gone = 0;                         // bytes since the beginning
+        std::vector<std::pair<MessageId, double>> untaken;  // and `given` behind it
     };
 
     // One direction of one rail of one host.
@@ -51,6 +74,7 @@ class Network {
         double tokens = 0;                  // bytes that the shaper lets through at once
         double queued = 0;                  // bytes given to it and not sent
         std::deque<std::uint32_t> waiting;  // channels, where it works on few messages at a time
+        bool sending = false;               // a segment
     };
 
     struct Flow {
@@ -59,6 +83,11 @@ class Network {
     };
 
     std::size_t link_of(std::int32_t rank, unsigned rail) const;
+    double bytes_of(MessageId m) const;
+    void append(std::uint32_t channel, MessageId m);
+    void take(Channel& channel);
+    void send_segment(Link& out);
+    void end_segment(std::uint32_t channel, double bytes, double shaped);
     void start(std::uint32_t channel);
     void launch(std::uint32_t channel, MessageId m);
     void end(std::uint32_t channel, MessageId m, double shaped);
@@ -70,13 +99,16 @@ class Network {
     const SimMachine& machine_;
     const Matching& matching_;
     const Topology& topology_;
-    std::function<void(MessageId, double)> left_;
+    Events events_;
+    double segment_;  // bytes; 0: messages as a whole
     Platform platform_;
-    std::vector<MessageId> next_;                          // per message: the one behind it in its channel
-    std::vector<std::uint8_t> rail_;                       // per message
-    std::vector<Channel> channels_;                        // [pair * rails + rail]
-    std::vector<Link> out_, in_;                           // [host * rails + rail]
-    std::vector<std::uint8_t> frozen_;                     // per rank
+    std::vector<MessageId> next_;                       // per message: the one behind it in its channel
+    std::vector<std::uint8_t> rail_;                    // per message
+    std::deque<Channel> channels_;                      // [pair * rails + rail], then notices' own
+    std::vector<std::function<void(double)>> notices_;  // [number - messages]
+    std::unordered_map<std::uint64_t, std::uint32_t> channel_of_;  // by sender and receiver; of notices
+    std::vector<Link> out_, in_;                                   // [host * rails + rail]
+    std::vector<std::uint8_t> frozen_;                             // per rank
     std::vector<std::vector<std::uint32_t>> channels_of_;  // per rank, only while something can freeze
     std::vector<Flow> flows_;
     std::vector<FlowId> free_flows_;

@@ -36,7 +36,8 @@ unsigned ceil_div(unsigned a, unsigned b) { return (a + b - 1) / b; }
 
 }  // namespace
 
-Platform::Platform(const SimMachine& machine, int hosts, double grain) : engine_(make_engine()) {
+Platform::Platform(const SimMachine& machine, int hosts, double grain, bool by_turns)
+    : engine_(make_engine()), by_turns_(by_turns) {
     s4u::Engine::set_config(fmt::format("surf/precision:{:g}", grain));
     root_ = s4u::create_full_zone("machine");
     for (unsigned rail = 0; rail < machine.rails; ++rail) add_rail(machine, rail, hosts);
@@ -61,7 +62,9 @@ void Platform::add_rail(const SimMachine& machine, unsigned rail, int hosts) {
         for (unsigned i = 0; i < count; ++i) {
             const std::string name = prefix + std::to_string(i);
             auto* host = zone->create_host(name, host_speed)->seal();
-            auto* up = zone->create_link(name + "-up", machine.link_rate)->set_latency(0)->seal();
+            auto* up = zone->create_link(name + "-up", machine.link_rate)->set_latency(0);
+            if (by_turns_) up->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE);
+            up->seal();
             auto* down = zone->create_link(name + "-down", machine.link_rate)->set_latency(0)->seal();
             std::vector<s4u::LinkInRoute> out{s4u::LinkInRoute(up)};
             if (bounded) out.emplace_back(bound(zone, name));

@@ -14,8 +14,9 @@ namespace thalweg::sim {
 class Platform {
   public:
     // Builds the first `hosts` hosts of the machine, once per rail, and as much of the fabric as they need.
-    // Transfers that end within `grain` seconds end together. Throws what SimGrid throws.
-    Platform(const SimMachine& machine, int hosts, double grain);
+    // Transfers that end within `grain` seconds end together. `by_turns`: the caller sees to it that a host
+    // of a star sends one transfer at a time; its link only bounds them. Throws what SimGrid throws.
+    Platform(const SimMachine& machine, int hosts, double grain, bool by_turns);
 
     // The end of rail `rail` at host `host`.
     simgrid::s4u::Host* end(int host, unsigned rail) const {
@@ -26,6 +27,7 @@ class Platform {
     void add_rail(const SimMachine& machine, unsigned rail, int hosts);
 
     simgrid::s4u::Engine* engine_;
+    bool by_turns_;
     simgrid::s4u::NetZone* root_ = nullptr;
     std::vector<std::vector<simgrid::s4u::Host*>> ends_;  // [rail][host]
 };

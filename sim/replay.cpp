@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <optional>
 
+#include "sim/credits.h"
 #include "sim/dependencies.h"
 #include "sim/matching.h"
 #include "sim/memory.h"
@@ -16,6 +18,9 @@ namespace {
 
 // Copies and reductions of fewer bytes take their time alone: they share no memory worth mentioning.
 constexpr std::uint64_t small_copy_bytes = 4096;
+
+// Of the same kind, that had gone over the same channel: enough for its credits to swing as they go on doing.
+constexpr unsigned operations_before = 3;
 
 constexpr double nanoseconds_per_second = 1e9;
 
@@ -30,12 +35,16 @@ class Replay {
           options_(options),
           matching_(std::move(matching)),
           dependencies_(schedules, matching_.first),
-          network_(machine, matching_, topology, [this](std::uint32_t m, double shaped) { left(m, shaped); }),
+          network_(machine, matching_, topology,
+                   {[this](std::uint32_t m, double shaped, double before) { return left(m, shaped, before); },
+                    [this](std::uint32_t m) { taken(m); }}),
           memory_(topology.nodes(), machine.host_copy_rate),
           cores_(1, machine.shared_cores * nanoseconds_per_second),
           ranks_(schedules.size()),
           posted_(matching_.messages.size(), 0),
           here_(matching_.messages.size(), 0) {
+        if (options.credits && network_.in_segments())
+            credits_.emplace(matching_, operations_before, options.history);
         if (!options.trace_path.empty()) spans_.resize(matching_.message.size());
     }
 
@@ -49,8 +58,11 @@ class Replay {
   private:
     const Matched& message(std::uint32_t m) const { return matching_.messages[m]; }
     bool inside(const Matched& m) const { return topology_.node_of(m.from) == topology_.node_of(m.to); }
-    bool eager(const Matched& m) const {
-        return m.bytes <= (inside(m) ? machine_.intra_eager : machine_.inter_eager);
+    // Not preceded by a question.
+    bool eager(std::uint32_t index) const {
+        const Matched& m = message(index);
+        if (inside(m)) return m.bytes <= machine_.intra_eager;
+        return m.bytes <= machine_.inter_eager && (!credits_ || !credits_->synchronous(index));
     }
     double latency(const Matched& m) const {
         return inside(m) ? machine_.intra_latency : machine_.inter_latency;
@@ -154,10 +166,16 @@ class Replay {
         if (task.work == Work::take_eager && m.bytes > small_copy_bytes) {
             // Out of a buffer that is still in some cache, into memory that the host's ranks share.
             return occupy(r, machine_.complete_seconds, [this, r, task] {
-                copy(r, message(task.index).bytes, machine_.copy_rate, [this, task] { perform(task); });
+                copy(r, came_last(message(task.index)), machine_.copy_rate, [this, task] { perform(task); });
             });
         }
         occupy(r, seconds_for(task, m), [this, task] { perform(task); });
+    }
+
+    // What of a message its receiver did not copy while the rest was on its way.
+    std::uint64_t came_last(const Matched& m) const {
+        if (inside(m) || !network_.in_segments()) return m.bytes;
+        return std::min(m.bytes, static_cast<std::uint64_t>(machine_.kernel_bytes));
     }
 
     template <class Then>
@@ -172,7 +190,7 @@ class Replay {
         const double copied = static_cast<double>(m.bytes) / machine_.copy_rate;
         switch (task.work) {
             case Work::post_send:
-                return machine_.post_seconds + (inside(m) && eager(m) ? copied : 0);
+                return machine_.post_seconds + (inside(m) && eager(task.index) ? copied : 0);
             case Work::post_recv:
             case Work::start_large:
                 return machine_.post_seconds;
@@ -193,12 +211,14 @@ class Replay {
         const Matched& m = message(index);
         switch (task.work) {
             case Work::post_send:
-                if (!eager(m)) return at(now() + latency(m), [this, index] { arrived(index); });
+                if (!admitted(index)) return;
+                if (!eager(index)) return notify(m, m.from, m.to, [this, index] { arrived(index); });
                 if (inside(m))
                     at(now() + latency(m), [this, index] { arrived(index); });
                 else
                     network_.queue(index);
-                return complete(static_cast<std::size_t>(m.from), m.send);
+                if (inside(m) || !network_.in_segments()) complete(static_cast<std::size_t>(m.from), m.send);
+                return;
             case Work::post_recv:
                 posted_[index] = 1;
                 if (here_[index] != 0) take(index);
@@ -208,8 +228,8 @@ class Replay {
                 if (machine_.network_moves_bytes)
                     at(now() + latency(m), [this, index] { network_.queue(index); });
                 else
-                    at(now() + latency(m),
-                       [this, index] { give(message(index).from, Work::start_large, index); });
+                    notify(m, m.to, m.from,
+                           [this, index] { give(message(index).from, Work::start_large, index); });
                 return;
             case Work::start_large:
                 return network_.queue(index);
@@ -217,10 +237,37 @@ class Replay {
             case Work::finish_recv:
                 return complete(static_cast<std::size_t>(m.to), m.recv);
             case Work::finish_send:
+                if (credits_ && credits_->synchronous(index))
+                    for (const std::uint32_t held : credits_->acknowledge(index))
+                        give(m.from, Work::post_send, held);
                 return complete(static_cast<std::size_t>(m.from), m.send);
             default:
                 return;
         }
+    }
+
+    // False: its sender waits for its receiver's acknowledgement first.
+    bool admitted(std::uint32_t index) {
+        const Matched& m = message(index);
+        return !credits_ || inside(m) || credits_->post(index, m.send == oldest_send(m.from));
+    }
+    StepId oldest_send(std::int32_t rank) {
+        Rank& of = ranks_[static_cast<std::size_t>(rank)];
+        const auto& steps = schedules_[static_cast<std::size_t>(rank)].steps();
+        const GlobalStep first = matching_.first[static_cast<std::size_t>(rank)];
+        while (of.oldest_send < steps.size() && (steps[of.oldest_send].kind != StepKind::send ||
+                                                 dependencies_.is_complete(first + of.oldest_send)))
+            ++of.oldest_send;
+        return of.oldest_send;
+    }
+
+    // Tells one end of a message something from the other. Between hosts whose kernels send, that stands
+    // behind other bytes of the connection.
+    template <class Then>
+    void notify(const Matched& m, std::int32_t from, std::int32_t to, Then then) {
+        const double way = latency(m);
+        if (inside(m) || !network_.in_segments()) return at(now() + way, then);
+        network_.notify(from, to, [way, then](double before) { at(std::max(now() + way, before), then); });
     }
 
     // An eager message, or the announcement of a large one, is at its receiver.
@@ -230,20 +277,29 @@ class Replay {
     }
     void take(std::uint32_t index) {
         const Matched& m = message(index);
-        give(m.to, eager(m) ? Work::take_eager : Work::answer, index);
+        give(m.to, eager(index) ? Work::take_eager : Work::answer, index);
     }
 
-    // The last byte is on the wire.
-    void left(std::uint32_t index, double shaped) {
+    // The last byte is on the wire. Returns when the message is there.
+    double left(std::uint32_t index, double shaped, double before) {
         const Matched& m = message(index);
         double tail = latency(m);
         if (machine_.kernel_bytes > 0) tail += std::min(shaped, machine_.kernel_bytes) / machine_.kernel_rate;
-        if (eager(m)) return at(now() + tail, [this, index] { arrived(index); });
-        at(now() + tail, [this, index] { give(message(index).to, Work::finish_recv, index); });
+        const double there = std::max(now() + tail, before);
+        if (eager(index)) {
+            at(there, [this, index] { arrived(index); });
+            return there;
+        }
+        at(there, [this, index] { give(message(index).to, Work::finish_recv, index); });
+        if (network_.in_segments()) return there;
         // Fetched by the receiver: its notice comes back. Pushed: the sender saw it go.
         const double notice = machine_.network_moves_bytes ? 2 * latency(m) : 0;
         at(now() + notice, [this, index] { give(message(index).from, Work::finish_send, index); });
+        return there;
     }
+
+    // The sender's kernel has all of it.
+    void taken(std::uint32_t index) { give(message(index).from, Work::finish_send, index); }
 
     void fetched(std::uint32_t index) {
         const Matched& m = message(index);
@@ -333,6 +389,7 @@ class Replay {
     Matching matching_;
     Dependencies dependencies_;
     Network network_;
+    std::optional<Credits> credits_;  // where synchronous messages matter
     Memory memory_;
     Memory cores_;  // of all hosts, where they share them: nanoseconds of work instead of bytes
     std::vector<Rank> ranks_;

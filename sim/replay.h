@@ -6,9 +6,10 @@
 // links shared by max-min fairness, one transfer at a time per pair of ranks and rail; the link's message
 // rate and the number of messages it works on at once; memory shared by the host's copies; several rails;
 // progress by the caller or by an agent; cores that hosts share, where the cluster is an emulated one. Of an
-// eager message inside a host only the second copy shares the memory: the first ends in a cache. Not
-// modelled: noise, the engine's window and credits, buffers that run full, adaptive routing, caches
-// otherwise.
+// eager message inside a host only the second copy shares the memory: the first ends in a cache. Where
+// kernels send (SimMachine::kernel_sends): connections that take turns on a host's link, sockets that are
+// full, announcements and answers behind other bytes of their connection, the engine's credits. Not modelled:
+// noise, the engine's window, congestion control, adaptive routing, caches otherwise.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +38,12 @@ enum class Copies : std::uint8_t {
 struct ReplayOptions {
     Progress progress = Progress::caller;
     Copies copies = Copies::behind_messages;
+    // Messages are sent as Thalweg's engine does over an MPI library: some synchronously, by its credits.
+    // Matters where kernels move the bytes.
+    bool credits = false;
+    // What had gone over the same channel before operations of the same kind did, drawn from this; 0:
+    // nothing.
+    std::uint64_t history = 0;
     // Every rank starts the operation, computes for so long, then waits. 0: a blocking call.
     double compute_seconds = 0;
     std::string trace_path;  // Chrome/Perfetto JSON of every step; empty: none

@@ -60,7 +60,7 @@ void describe(CLI::App& app, Text& text, Request& request) {
         "vector)");
     app.add_option("--mapping", request.mapping, "of ranks to hosts: block, cyclic, permuted or ragged")
         ->default_val("block");
-    app.add_option("--seed", request.seed, "of the permuted mapping")
+    app.add_option("--seed", request.seed, "of the permuted mapping, and of samples")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
     app.add_option(
@@ -79,6 +79,12 @@ void describe(CLI::App& app, Text& text, Request& request) {
         "switches, and routing around them, can matter at most");
     app.add_option("--repeat", request.repeat,
                    "operations in a row without a barrier; times are per operation")
+        ->check(CLI::Range(1, 1024))
+        ->capture_default_str();
+    app.add_option("--samples", request.samples,
+                   "the least time of so many operations, as of measured ones: what had been sent on their "
+                   "communicator before, which decides how credits stand, is another for each (matters where "
+                   "kernels send)")
         ->check(CLI::Range(1, 1024))
         ->capture_default_str();
     app.add_flag("--in-turn", request.in_turn,
@@ -161,7 +167,8 @@ std::string read_limits(const Request& request) {
 
 // Options that the question has no place for.
 std::string read_kind(const CLI::App& app, const Request& request) {
-    constexpr const char* of_schedules[] = {"--algorithm", "--overlap", "--in-turn", "--trace", "--cost"};
+    constexpr const char* of_schedules[] = {"--algorithm", "--overlap", "--in-turn",
+                                            "--trace",     "--cost",    "--samples"};
     for (const char* option : of_schedules)
         if (app.count(option) > 0 && (!request.app.empty() || request.rma))
             return std::string(option) + " is not of " + (request.rma ? "--rma" : "app");

@@ -28,6 +28,7 @@ struct Request {
     // "auto": Thalweg's choice; "mpich", "openmpi": the model of a native default; else a choice's text.
     std::vector<std::string> columns;
     unsigned repeat = 1;
+    unsigned samples = 1;
     std::string family;  // the native MPI that auto leaves calls to
     std::string table;   // JSON of a tuning table; empty: none
     bool overlap = false, in_turn = false, json = false, cost = false, quiet = false;

@@ -29,6 +29,7 @@ struct Row {
     double limit_seconds = 0;      // what the wire needs whatever the algorithm
     double predicted_seconds = 0;  // by the cost model's closed forms
     PointResult result;
+    std::vector<double> samples;  // seconds, ascending; empty: one operation was simulated
     std::optional<Hidden> hidden;
 };
 

@@ -56,6 +56,7 @@ refused("no rank has room for more than 1 TiB", "allgather", "--ranks", "4096", 
 refused("no rank has room for more than 1 TiB", "bcast", "--ranks", "4", "--bytes", "2048G")
 refused("--bytes is not of barrier", "barrier", "--ranks", "4", "--bytes", "8")
 refused("--trace is not of app", "app", "cg", "--ranks", "8", "--bytes", "8K", "--trace", "t.json")
+refused("--samples is not of app", "app", "cg", "--ranks", "8", "--bytes", "8K", "--samples", "3")
 refused("--overlap is not of --rma", "alltoallv", "--rma", "--ranks", "8", "--bytes", "8K", "--overlap")
 refused("--sweep is of app", "bcast", "--ranks", "8", "--bytes", "8K", "--sweep", "1GB/s")
 refused("--mpi lam is not valid: expected mpich", "bcast", "--ranks", "8", "--bytes", "8", "--mpi", "lam")
@@ -109,6 +110,13 @@ ragged = run("bcast", "--machine", "xc40", "--ranks", "30", "--per-host", "8", "
 lines = [json.loads(line) for line in ragged.stdout.splitlines()]
 assert ragged.returncode == 0 and all(row["simulated"] and row["hosts"] == 5 for row in lines), ragged
 assert "nobody to talk to" in run("bcast", "--ranks", "1", "--bytes", "8").stdout
+# Samples: the least counts, the same again, and what they differ by is what was sent before them.
+ask = ("bcast", "--machine", "lab-100", "--ranks", "5", "--per-host", "1", "--bytes", "256K", "--algorithm", "scatter_ring", "--json")
+once, again, (sampled,) = run(*ask), run(*ask, "--samples", "9"), [json.loads(run(*ask, "--samples", "9").stdout)]
+assert json.loads(again.stdout) == sampled and "samples" not in json.loads(once.stdout), (once, again)
+assert len(sampled["samples"]) == 9 and sampled["samples"] == sorted(sampled["samples"]), sampled
+assert sampled["seconds"] == sampled["samples"][0] < sampled["samples"][-1], sampled
+assert json.loads(run(*ask, "--samples", "9", "--seed", "2").stdout)["samples"] != sampled["samples"]
 # A timeline: a slice for every step, opened and closed.
 with tempfile.TemporaryDirectory() as folder:
     path = pathlib.Path(folder, "t.json")

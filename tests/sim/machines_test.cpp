@@ -41,6 +41,16 @@ TEST(Machines, AreReadAndGiveTheModelWhatProductionWouldMeasure) {
         EXPECT_TRUE(names.contains(name)) << name;
 }
 
+TEST(Machines, WhatALibraryAsksIsItsOwn) {
+    SimMachine lab, dane;
+    std::string why;
+    ASSERT_EQ(find_machine("lab-100", lab, why), Status::ok) << why;
+    ASSERT_EQ(find_machine("dane", dane, why), Status::ok) << why;
+    EXPECT_EQ(lab.under("openmpi").inter_eager, 65536u);
+    EXPECT_GE(lab.under("mpich").inter_eager, 1u << 20);
+    EXPECT_EQ(dane.under("mpich").inter_eager, dane.inter_eager);
+}
+
 TEST(Machines, ANumberWithoutItsSourceIsRefused) {
     SimMachine machine;
     std::string why;

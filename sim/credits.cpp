@@ -1,0 +1,70 @@
+#include "sim/credits.h"
+
+#include <random>
+
+#include "engine/engine.h"
+
+namespace thalweg::sim {
+
+Credits::Credits(const Matching& matching, unsigned before, std::uint64_t seed)
+    : matching_(matching),
+      ledger_(Limits{}.credit_bytes),
+      accounts_(matching.pairs),
+      marks_(matching.messages.size(), 0),
+      held_(matching.pairs) {
+    for (std::uint32_t pair = 0; pair < matching.pairs; ++pair)
+        accounts_[pair] = ledger_.account(static_cast<int>(pair));
+    if (seed != 0) {
+        std::mt19937_64 random(seed);
+        for (Credit* credit : accounts_)
+            credit->posted = credit->acknowledged = random() % (Limits{}.credit_bytes / 4);
+    }
+    for (unsigned i = 0; i < before; ++i) one_operation();
+}
+
+void Credits::one_operation() {
+    const auto settle = [this](Credit& credit) {
+        while (credit.pending > 0) ledger_.acknowledge(credit, credit.synchronous);
+    };
+    for (MessageId m = 0; m < marks_.size(); ++m) {
+        Credit& credit = account(m);
+        Admission admission = admit(m, false);
+        if (admission == Admission::hold) {
+            settle(credit);
+            admission = admit(m, false);
+        }
+        ledger_.post(credit, cost(m), admission == Admission::synchronous);
+    }
+    for (Credit* credit : accounts_) settle(*credit);
+}
+
+std::uint64_t Credits::cost(MessageId m) const {
+    return matching_.messages[m].bytes + message_overhead_bytes;
+}
+
+Admission Credits::admit(MessageId m, bool oldest) {
+    const bool last = m + 1 == marks_.size() || matching_.messages[m + 1].pair != matching_.messages[m].pair;
+    return ledger_.admit(account(m), cost(m), last, oldest);
+}
+
+bool Credits::post(MessageId m, bool oldest) {
+    const Admission admission = admit(m, oldest);
+    if (admission == Admission::hold) {
+        held_[matching_.messages[m].pair].push_back(m);
+        return false;
+    }
+    const bool synchronous = admission == Admission::synchronous;
+    const std::uint64_t mark = ledger_.post(account(m), cost(m), synchronous);
+    if (synchronous) marks_[m] = mark;
+    return true;
+}
+
+std::vector<Credits::MessageId> Credits::acknowledge(MessageId m) {
+    ledger_.acknowledge(account(m), marks_[m]);
+    std::deque<MessageId>& held = held_[matching_.messages[m].pair];
+    std::vector<MessageId> again(held.begin(), held.end());
+    held.clear();
+    return again;
+}
+
+}  // namespace thalweg::sim

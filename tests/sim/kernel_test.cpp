@@ -1,0 +1,102 @@
+// Hosts whose kernels send: turns of connections, sockets, answers behind other bytes, synchronous messages.
+#include "replayed.h"
+
+namespace thalweg::sim {
+namespace {
+
+constexpr std::uint64_t piece = 100'000;
+
+// Segments of 100,000 bytes, which are handled at once when they are there.
+SimMachine kernel_machine() {
+    SimMachine machine = round_machine();
+    machine.kernel_bytes = static_cast<double>(piece);
+    machine.kernel_rate = 1e15;
+    machine.socket_bytes = 1e9;
+    machine.network_moves_bytes = false;
+    return machine;
+}
+
+constexpr double way = 10e-6, near = 2e-6;
+
+TEST(Kernel, ConnectionsOfALinkTakeTurnsBySegments) {
+    // Rank 1 sends one segment to rank 0, then three to rank 2. A link that both share at once needs twice as
+    // long for the one.
+    const auto two = group(3, [](int rank, Builder& builder) {
+        if (rank == 0) builder.recv(1, out(0, piece));
+        if (rank == 1) builder.send(0, out(0, piece)), builder.send(2, out(0, 3 * piece));
+        if (rank == 2) builder.recv(1, out(0, 3 * piece));
+    });
+    const Outcome turns = replayed(two, "node:3", kernel_machine());
+    EXPECT_NEAR(turns.root_seconds, 0.1e-3 + way, near);
+    EXPECT_NEAR(turns.seconds, 0.4e-3 + way, near);
+    EXPECT_NEAR(replayed(two, "node:3").root_seconds, 0.2e-3 + way, near);
+    // The other way round the one waits for a segment of the three, and no more.
+    const auto behind = group(3, [](int rank, Builder& builder) {
+        if (rank == 0) builder.recv(1, out(0, piece));
+        if (rank == 1) builder.send(2, out(0, 3 * piece)), builder.send(0, out(0, piece));
+        if (rank == 2) builder.recv(1, out(0, 3 * piece));
+    });
+    EXPECT_NEAR(replayed(behind, "node:3", kernel_machine()).root_seconds, 0.2e-3 + way, near);
+}
+
+TEST(Kernel, ALinkGoesOnWhileASegmentWaitsAtItsReceiver) {
+    // Ranks 1 and 2 fill the link of rank 0; rank 1 has a segment for rank 3 too.
+    const auto three = group(4, [](int rank, Builder& builder) {
+        if (rank == 0) builder.recv(1, out(0, piece)), builder.recv(2, out(piece, piece));
+        if (rank == 1) builder.send(0, out(0, piece)), builder.send(3, out(0, piece));
+        if (rank == 2) builder.send(0, out(0, piece));
+        if (rank == 3) builder.recv(1, out(0, piece));
+    });
+    EXPECT_NEAR(replayed(three, "node:4", kernel_machine()).seconds, 0.2e-3 + way, near);
+}
+
+TEST(Kernel, ASendIsOverWhenTheSocketHasIt) {
+    SimMachine machine = kernel_machine();
+    machine.inter_eager = 4 * mega;
+    EXPECT_NEAR(replayed(stream(1, 4 * mega), "node:2", machine).root_seconds, 0, near);
+    machine.socket_bytes = static_cast<double>(mega);
+    EXPECT_NEAR(replayed(stream(1, 4 * mega), "node:2", machine).root_seconds, 3e-3, near);
+    EXPECT_NEAR(replayed(stream(1, 4 * mega), "node:2", machine).seconds, 4e-3 + way, near);
+}
+
+// Rank 0 sends A and B to rank 1, which sends A back.
+std::vector<Schedule> there_and_back(std::uint64_t bytes) {
+    return group(2, [=](int rank, Builder& builder) {
+        const Slice a = out(0, bytes), b = out(bytes, bytes);
+        if (rank == 0) builder.send(1, a), builder.send(1, b), builder.recv(1, {Buffer::scratch, 0, bytes});
+        if (rank == 1) builder.recv(0, a), builder.recv(0, b), builder.send(0, a);
+    });
+}
+
+TEST(Kernel, AnAnswerStandsBehindOtherBytesOfItsConnection) {
+    // Rank 1 asks when it has A; by then all of B is in the socket that the answer has to leave through.
+    constexpr double questions = 100e-6;
+    SimMachine machine = kernel_machine();
+    EXPECT_NEAR(replayed(there_and_back(mega), "node:2", machine).seconds, 2e-3 + way, questions);
+    machine.inter_eager = 0;
+    EXPECT_NEAR(replayed(there_and_back(mega), "node:2", machine).seconds, 3e-3 + way, questions);
+    machine.kernel_bytes = 0;
+    EXPECT_NEAR(replayed(there_and_back(mega), "node:2", machine).seconds, 2e-3 + way, questions);
+}
+
+TEST(Kernel, WhatAsksByCreditsIsOvertaken) {
+    // With 128 KiB each A is what the engine makes synchronous in every operation, and B goes before it; with
+    // 512 KiB both are.
+    constexpr std::uint64_t less = 1 << 17, more = 1 << 19;
+    constexpr double one = less * 1e-9, large = more * 1e-9, questions = 100e-6;
+    SimMachine machine = kernel_machine();
+    ReplayOptions options;
+    EXPECT_NEAR(replayed(there_and_back(less), "node:2", machine, options).seconds, 2 * one, questions);
+    options.credits = true;
+    EXPECT_NEAR(replayed(there_and_back(less), "node:2", machine, options).seconds, 3 * one, questions);
+    for (options.history = 1; options.history < 9; ++options.history)
+        EXPECT_NEAR(replayed(there_and_back(less), "node:2", machine, options).seconds, 3 * one, questions);
+    machine.kernel_bytes = 0;
+    EXPECT_NEAR(replayed(there_and_back(less), "node:2", machine, options).seconds, 2 * one, questions);
+    // More is under way than a peer may owe: the third waits, and everything arrives.
+    machine = kernel_machine();
+    EXPECT_NEAR(replayed(stream(6, more), "node:2", machine, options).seconds, 6 * large, 6 * questions);
+}
+
+}  // namespace
+}  // namespace thalweg::sim
