@@ -184,8 +184,8 @@ class Definition {
         make();
     }
 
-    std::uint64_t in_bytes(int rank) const { return in_bytes_of(collective_, problem(rank)); }
-    std::uint64_t out_bytes(int rank) const { return out_bytes_of(collective_, problem(rank)); }
+    std::uint64_t in_bytes(int rank) const { return in_bytes_[static_cast<std::size_t>(rank)]; }
+    std::uint64_t out_bytes(int rank) const { return out_bytes_[static_cast<std::size_t>(rank)]; }
     bool synchronises() const { return collective_ == Collective::barrier; }
 
     // Writes what `rank` holds before the first step: its data, and elsewhere in `out` what is certainly
@@ -310,9 +310,13 @@ class Definition {
         return any.element_bytes == 4 ? Operation::add_floats : Operation::add_bytes;
     }
 
-    // For a broadcast the message, for a reduction the result.
+    // How long the buffers are; for a broadcast the message, for a reduction the result.
     void make() {
         const Problem& any = problems_.front();
+        for (const Problem& mine : problems_) {
+            in_bytes_.push_back(in_bytes_of(collective_, mine));
+            out_bytes_.push_back(out_bytes_of(collective_, mine));
+        }
         if (collective_ == Collective::bcast) {
             message_.resize(any.bytes);
             for (std::uint64_t i = 0; i < any.bytes; ++i) message_[i] = operand(0, i);
@@ -383,6 +387,7 @@ class Definition {
     Collective collective_;
     std::uint64_t seed_;
     std::vector<Problem> problems_;
+    std::vector<std::uint64_t> in_bytes_, out_bytes_;  // by rank
     std::vector<std::uint8_t> message_;
     mutable std::vector<std::uint8_t> first_;
 };
