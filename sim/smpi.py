@@ -62,8 +62,8 @@ def rows(program, folder):
         theirs = run("smpirun", "-np", ranks, "-platform", folder / "platform.xml", "-hostfile", folder / "hosts",
                      *(f"--cfg={setting}" for setting in settings), "--log=root.thresh:error", folder / "program", what,
                      size)
-        ours = run(program, collective, "--machine", folder / "star.json", "--ranks", ranks, "--bytes", size,
-                   "--algorithm", choice, "--in-turn", "--json", "--quiet")
+        ours = run(program, collective, "--machine", folder / "star.json", "--ranks", ranks,
+                   *(("--bytes", size) if collective != "barrier" else ()), "--algorithm", choice, "--in-turn", "--json", "--quiet")
         yield {"what": f"{what}, {choice}" if algorithm else what, "ranks": ranks, "bytes": size,
                "smpi_seconds": float(theirs.split()[-1]), "ours_seconds": json.loads(ours)["seconds"]}
 
