@@ -7,32 +7,6 @@
 
 namespace thalweg::apps {
 
-void CommonOptions::add_to(CLI::App& app, const std::string& unit) {
-    app.add_option(
-           "--version", version_names,
-           "what to run, in turns: blocking, waited (nonblocking, but waited for at once), nonblocking, "
-           "manual (nonblocking with MPI_Test between pieces of the work)")
-        ->delimiter(',')
-        ->capture_default_str();
-    app.add_option("--pieces", pieces,
-                   "pieces of the work in the manual version; several make several versions")
-        ->delimiter(',')
-        ->check(CLI::Range(1, 1000000))
-        ->capture_default_str();
-    app.add_option("--slowdown", slowdown,
-                   "seconds to sleep, outside MPI, for each " + unit + "; stands for slower computing")
-        ->check(CLI::Range(0.0, 3600.0))
-        ->capture_default_str();
-    app.add_option("--repeat", repeat, "timed runs of each version")
-        ->check(CLI::Range(1, 100000))
-        ->capture_default_str();
-    app.add_option("--warm-up", warm_up, "runs of each version before, not timed but checked")
-        ->check(CLI::Range(0, 100000))
-        ->capture_default_str();
-    app.add_option("--json", json, "file to which one JSON line per version is added");
-    app.add_flag("--damage", damage, "change one result before it is checked: the check must fail");
-}
-
 void Job::agree(const std::string& why) const {
     int length = static_cast<int>(why.size());
     MPI_Bcast(&length, 1, MPI_INT, 0, comm);
@@ -78,7 +52,7 @@ bool run_versions(const Job& job, const CommonOptions& options, std::size_t stag
     return report.correct();
 }
 
-int run_program(int argc, char** argv, CLI::App& app, CommonOptions& options,
+int run_program(int argc, char** argv, CommandLine& command_line, CommonOptions& options,
                 const std::function<bool(const Job&)>& work) {
     MPI_Init(&argc, &argv);
     sharpen_sleep();
@@ -88,24 +62,25 @@ int run_program(int argc, char** argv, CLI::App& app, CommonOptions& options,
     MPI_Comm_size(job.comm, &job.ranks);
     int status = 0;
     try {
-        app.parse(argc, argv);
-        std::string why;
-        if (!parse_versions(options.version_names, options.pieces, options.versions, why))
-            throw BadInput(why);
-        if (job.rank == 0 && !options.json.empty()) append_to(options.json, "", why);
-        job.agree(why);
-        status = work(job) ? 0 : 1;
-    } catch (const CLI::CallForHelp&) {
-        if (job.rank == 0) fmt::print("{}", app.help());
-    } catch (const CLI::ParseError& error) {
-        if (job.rank == 0) fmt::print(stderr, "{}: {}\n", app.get_name(), error.what());
-        status = 2;
+        const CommandLine::Answer answer = command_line.parse(argc, argv);
+        if (answer.kind == CommandLine::Answer::Kind::mistake) throw BadInput(answer.text);
+        if (answer.kind == CommandLine::Answer::Kind::help) {
+            if (job.rank == 0) fmt::print("{}", answer.text);
+        } else {
+            std::string why;
+            if (!parse_versions(options.version_names, options.pieces, options.versions, why))
+                throw BadInput(why);
+            if (job.rank == 0 && !options.json.empty()) append_to(options.json, "", why);
+            job.agree(why);
+            status = work(job) ? 0 : 1;
+        }
     } catch (const BadInput& error) {
-        if (job.rank == 0) fmt::print(stderr, "{}: {}\n", app.get_name(), error.what());
+        if (job.rank == 0) fmt::print(stderr, "{}: {}\n", command_line.name(), error.what());
         status = 2;
     } catch (const std::bad_alloc&) {
         // This rank alone knows, and the others may be waiting for it.
-        fmt::print(stderr, "{}: rank {} has not enough memory for this problem\n", app.get_name(), job.rank);
+        fmt::print(stderr, "{}: rank {} has not enough memory for this problem\n", command_line.name(),
+                   job.rank);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     MPI_Comm_free(&job.comm);

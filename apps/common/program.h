@@ -3,35 +3,19 @@
 
 #include <mpi.h>
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "common/hidden_allgather.h"
+#include "common/options.h"
 #include "common/report.h"
-#include "common/version.h"
 
 namespace thalweg::apps {
 
 // Bad input: known to all ranks alike, and told by rank 0.
 struct BadInput : std::runtime_error {
     using std::runtime_error::runtime_error;
-};
-
-struct CommonOptions {
-    std::vector<std::string> version_names{"blocking", "waited", "nonblocking", "manual"};
-    std::vector<int> pieces{64};
-    double slowdown = 0;  // seconds of sleep per unit of work
-    int repeat = 3, warm_up = 1;
-    std::string json;
-    bool damage = false;
-
-    std::vector<Version> versions;  // made of the names and pieces
-
-    // unit: what one unit of work is, for the help text.
-    void add_to(CLI::App& app, const std::string& unit);
 };
 
 struct Job {
@@ -52,7 +36,7 @@ bool run_versions(const Job& job, const CommonOptions& options, std::size_t stag
 
 // The whole of main: MPI_Init, options, work, MPI_Finalize. work returns whether all was right. Exit status:
 // 0 right, 1 wrong, 2 bad input.
-int run_program(int argc, char** argv, CLI::App& app, CommonOptions& options,
+int run_program(int argc, char** argv, CommandLine& command_line, CommonOptions& options,
                 const std::function<bool(const Job&)>& work);
 
 }  // namespace thalweg::apps

@@ -14,23 +14,17 @@
 
 #include "common/program.h"
 #include "conjugate_gradient/matrix.h"
+#include "conjugate_gradient/options.h"
 #include "conjugate_gradient/solve.h"
 
 namespace thalweg::apps {
 namespace {
 
-struct Options {
-    CommonOptions common;
-    std::string nas_class, file;
-    std::vector<std::int64_t> n;
-    int nonzeros = 7, segments = 2, steps = 25, outer = 0;
-    double shift = 10, tolerance = default_tolerance;
-};
-
 class Solver {
   public:
     // Collective. `rows` are this rank's.
-    Solver(const Job& job, const Options& options, Method method, Partition partition, const Rows& rows)
+    Solver(const Job& job, const GradientOptions& options, Method method, Partition partition,
+           const Rows& rows)
         : job_(job), options_(options), method_(method), partition_(partition) {
         whole_ = split(rows, partition, job.rank, 1);
         cut_ = split(rows, partition, job.rank, options.segments);
@@ -165,7 +159,7 @@ class Solver {
     }
 
     const Job& job_;
-    const Options& options_;
+    const GradientOptions& options_;
     Method method_;
     Partition partition_;
     SplitRows whole_, cut_;  // for the blocking version, and for the others
@@ -214,7 +208,7 @@ Solution serial_solution(const Job& job, const Rows& matrix, const Method& metho
     return {facts[0], facts[1], facts[2], std::move(own)};
 }
 
-bool solve(const Job& job, const Options& options, NasProblem problem) {
+bool solve(const Job& job, const GradientOptions& options, NasProblem problem) {
     Method method{options.outer > 0 ? options.outer : problem.outer, options.steps, problem.shift};
     std::vector<Entry> entries;
     if (!options.file.empty()) {
@@ -265,7 +259,7 @@ bool solve(const Job& job, const Options& options, NasProblem problem) {
         [&](Version version, Books& books) { solver.run(version, books); }, [&] { return solver.check(); });
 }
 
-bool solve_all(const Job& job, const Options& options) {
+bool solve_all(const Job& job, const GradientOptions& options) {
     NasProblem problem;
     if (!options.nas_class.empty()) {
         if (!find_nas_class(options.nas_class, problem))
@@ -286,39 +280,11 @@ bool solve_all(const Job& job, const Options& options) {
 
 int main(int argc, char** argv) {
     using namespace thalweg::apps;
-    CLI::App app{
+    CommandLine command_line{
         "The smallest eigenvalue of a sparse matrix by conjugate gradients, checked against a serial solve",
         "conjugate-gradient"};
-    Options options;
-    auto* nas =
-        app.add_option("--class", options.nas_class, "a problem of the NAS benchmark CG: S, W, A, B or C");
-    auto* file =
-        app.add_option("--matrix", options.file, "a Matrix Market file: square, symmetric, definite");
-    auto* n =
-        app.add_option("--n", options.n,
-                       "rows of a random matrix like NAS CG's; several make several problems")
-            ->delimiter(',')
-            ->check(CLI::Range(std::int64_t{1}, std::int64_t{std::numeric_limits<std::int32_t>::max()}));
-    nas->excludes(file)->excludes(n);
-    file->excludes(n);
-    app.add_option("--nonzeros", options.nonzeros, "of each random vector the matrix is made of; with --n")
-        ->check(CLI::Range(1, 1000))
-        ->capture_default_str();
-    app.add_option("--shift", options.shift, "of the diagonal; with --n")->capture_default_str();
-    app.add_option("--segments", options.segments,
-                   "the vector is gathered in so many, but in one when blocking")
-        ->check(CLI::Range(1, 1000))
-        ->capture_default_str();
-    app.add_option("--steps", options.steps, "of the conjugate gradient in each solve")
-        ->check(CLI::Range(1, 1000000))
-        ->capture_default_str();
-    app.add_option("--outer", options.outer, "solves; 0: as many as the class has, otherwise 1")
-        ->check(CLI::Range(0, 1000000))
-        ->capture_default_str();
-    app.add_option("--tolerance", options.tolerance, "how far from the serial solve a result may be")
-        ->check(CLI::Range(0.0, 1.0))
-        ->capture_default_str();
-    options.common.add_to(app, "nonzero that is multiplied");
-    return run_program(argc, argv, app, options.common,
+    GradientOptions options;
+    options.add_to(command_line.app());
+    return run_program(argc, argv, command_line, options.common,
                        [&](const Job& job) { return solve_all(job, options); });
 }

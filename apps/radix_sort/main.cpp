@@ -13,17 +13,10 @@
 #include "common/program.h"
 #include "radix_sort/digits.h"
 #include "radix_sort/keys.h"
+#include "radix_sort/options.h"
 
 namespace thalweg::apps {
 namespace {
-
-struct Options {
-    CommonOptions common;
-    std::vector<std::uint64_t> keys{1u << 18};
-    std::vector<std::string> inputs{"random"};
-    int key_bits = 32, digit_bits = 16;
-    std::uint64_t seed = 1, serial_bytes = 16u << 20;
-};
 
 template <class Key>
 MPI_Datatype type_of() {
@@ -33,7 +26,7 @@ MPI_Datatype type_of() {
 template <class Key>
 class Sort {
   public:
-    Sort(const Job& job, const Options& options, std::uint64_t count, Input input)
+    Sort(const Job& job, const SortOptions& options, std::uint64_t count, Input input)
         : job_(job),
           options_(options),
           input_(input),
@@ -131,7 +124,7 @@ class Sort {
     }
 
     const Job& job_;
-    const Options& options_;
+    const SortOptions& options_;
     Input input_;
     Partition partition_;
     std::vector<Key> original_, keys_, sorted_;
@@ -139,7 +132,7 @@ class Sort {
 };
 
 template <class Key>
-bool sort(const Job& job, const Options& options, std::uint64_t count, const std::string& input_name) {
+bool sort(const Job& job, const SortOptions& options, std::uint64_t count, const std::string& input_name) {
     Input input;
     if (!parse_input(input_name, input))
         throw BadInput("there is no input " + input_name + "; there are " + all_inputs());
@@ -177,31 +170,11 @@ bool sort(const Job& job, const Options& options, std::uint64_t count, const std
 
 int main(int argc, char** argv) {
     using namespace thalweg::apps;
-    CLI::App app{"Sorts integers that are spread over the ranks, by radix, and checks the result",
-                 "radix-sort"};
-    Options options;
-    app.add_option("--keys", options.keys, "how many keys in all; several make several sorts")
-        ->delimiter(',')
-        ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 46))
-        ->transform(CLI::AsSizeValue(false))
-        ->capture_default_str();
-    app.add_option("--input", options.inputs, "what they are like: " + all_inputs())
-        ->delimiter(',')
-        ->capture_default_str();
-    app.add_option("--key-bits", options.key_bits, "bits of a key")
-        ->check(CLI::IsMember({32, 64}))
-        ->capture_default_str();
-    app.add_option("--digit-bits", options.digit_bits, "bits sorted by in one pass")
-        ->check(CLI::Range(1, 24))
-        ->capture_default_str();
-    app.add_option("--seed", options.seed, "of the input")->capture_default_str();
-    app.add_option("--serial-bytes", options.serial_bytes,
-                   "up to so many bytes of keys are also compared with a serial sort on rank 0")
-        ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 31))
-        ->transform(CLI::AsSizeValue(false))
-        ->capture_default_str();
-    options.common.add_to(app, "key of the local sort");
-    return run_program(argc, argv, app, options.common, [&](const Job& job) {
+    CommandLine command_line{"Sorts integers that are spread over the ranks, by radix, and checks the result",
+                             "radix-sort"};
+    SortOptions options;
+    options.add_to(command_line.app());
+    return run_program(argc, argv, command_line, options.common, [&](const Job& job) {
         bool right = true;
         for (const auto& input : options.inputs)
             for (const std::uint64_t count : options.keys)
