@@ -13,11 +13,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <thalweg/thalweg.h>
 #include <time.h>
+#include <unistd.h>
 
 static int check_rank = -1, check_size = 0;
 static unsigned long check_count = 0;
+
+/* Until the launcher has read what was said, 2 s at most: MPICH's ends a job at the first MPI_Abort and drops
+ * what still lies in the ranks' pipes. */
+static inline void wait_until_read(int descriptor) {
+    const struct timespec pause = {0, 1000000};
+    int left = 0;
+    for (int i = 0; i < 2000 && ioctl(descriptor, FIONREAD, &left) == 0 && left > 0; ++i)
+        nanosleep(&pause, NULL);
+}
 
 #define FAIL(...)                                                            \
     do {                                                                     \
@@ -25,6 +36,7 @@ static unsigned long check_count = 0;
         fprintf(stderr, __VA_ARGS__);                                        \
         fprintf(stderr, "\n");                                               \
         fflush(stderr);                                                      \
+        wait_until_read(STDERR_FILENO);                                      \
         MPI_Abort(MPI_COMM_WORLD, 1);                                        \
         _Exit(1);                                                            \
     } while (0)
