@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <new>
-#include <span>
 
 #include "algorithms/most_steps.h"
 #include "base/log.h"
 #include "model/machine.h"
 #include "plan/blocking.h"
-#include "plan/host_keys.h"
 #include "plan/nonblocking.h"
 #include "plan/quiet_errors.h"
 #include "plan/reserve.h"
@@ -35,18 +33,6 @@ std::string family_of(const char* library_version) {
     if (version.find("Open MPI") != version.npos) return "openmpi";
     if (version.find("Intel(R) MPI") != version.npos) return "impi";
     return "mpich";
-}
-
-// The hosts of the ranks, from what MPI_Init gathered. Local. Null: no memory, or MPI refused.
-std::unique_ptr<std::uint64_t[]> keys_by_world(MPI_Comm comm, const World& world, int size) {
-    RankMap places;
-    bool all = false;
-    if (failed(world.locate(comm, all, &places)) || !all) return nullptr;
-    const std::span<const std::uint64_t> of_world = host_keys();
-    std::unique_ptr<std::uint64_t[]> keys(new (std::nothrow) std::uint64_t[size]);
-    for (int rank = 0; keys != nullptr && rank < size; ++rank)
-        keys[rank] = of_world[static_cast<std::size_t>(places[rank])];
-    return keys;
 }
 
 }  // namespace
@@ -175,65 +161,6 @@ Communicator::Outcome Communicator::prepare(MPI_Comm comm, std::uint64_t bytes, 
         return Outcome::decline;
     }
     return Outcome::go;
-}
-
-// Finds out where the ranks are. Whether some are outside the world all see alike and without a message; what
-// one rank alone may lack (memory, MPI's good will) is agreed on.
-void Communicator::survey(MPI_Comm comm) {
-    const Host& mpi = *host();
-    QuietErrors quiet(comm);
-    bool all = true;
-    bool ready = !failed(world_.locate(comm, all));
-    if (!all) return go_native(Reason::foreign);
-    if (world_.single_host() || !host_keys().empty()) {
-        ready = ready && place_by_world(comm);
-    } else {
-        const std::uint64_t mine = world_.host_key();
-        const std::unique_ptr<std::uint64_t[]> keys(new (std::nothrow) std::uint64_t[size_]);
-        std::uint64_t trouble[1] = {keys == nullptr};
-        agree_on(comm, mpi.max, trouble);
-        if (trouble[0] != 0) return go_native(Reason::setup_failed);
-        const bool known =
-            mpi.Allgather(&mine, 1, mpi.uint64, keys.get(), 1, mpi.uint64, comm) == MPI_SUCCESS;
-        ready = ready && known && place(keys.get());
-    }
-    std::uint64_t trouble[1] = {!ready};
-    agree_on(comm, mpi.max, trouble);
-    if (trouble[0] != 0) return go_native(Reason::setup_failed);
-    settle_survey();
-}
-
-bool Communicator::survey_alone(MPI_Comm comm, bool& good) {
-    bool all = true;
-    if (phase_ != Phase::counting || (!world_.single_host() && host_keys().empty())) return false;
-    const QuietErrors quiet(comm);
-    good = !failed(world_.locate(comm, all));
-    if (!all) return false;
-    good = good && place_by_world(comm);
-    return true;
-}
-
-void Communicator::settle_survey() {
-    record_->nodes = topology_.nodes();
-    phase_ = Phase::surveyed;
-}
-
-// By what is known of the world: all on one host, or the keys of their hosts. Local. False: no memory, or MPI
-// refused.
-bool Communicator::place_by_world(MPI_Comm comm) {
-    if (world_.single_host()) return place(nullptr);
-    const std::unique_ptr<std::uint64_t[]> keys = keys_by_world(comm, world_, size_);
-    return keys != nullptr && place(keys.get());
-}
-
-// Where the ranks are, by the keys of their hosts or all on one, and what follows. False: no memory.
-bool Communicator::place(const std::uint64_t* keys) try {
-    topology_ = keys == nullptr ? Topology::single_node(size_)
-                                : Topology::from_table({keys, static_cast<std::size_t>(size_)});
-    make_selector();
-    return true;
-} catch (const std::bad_alloc&) {
-    return false;
 }
 
 // Makes the channel, on all ranks or on none, with a number of the world's pool. Where none is left the
