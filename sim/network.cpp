@@ -163,15 +163,20 @@ void Network::launch(std::uint32_t id, MessageId m) {
     const auto bytes = static_cast<double>(message.bytes);
     const double left = bytes - through_at_once(out, in, bytes);
     if (left < 1) return end(id, m, 0);
-    // Its rate is bounded by the platform: SimGrid's own bound has no effect on transfers between hosts.
+    begin_flow(id, rail, left, [this, id, m, left] { end(id, m, left); });
+}
+
+// Of a channel's head, over SimGrid. Its rate is bounded by the platform: SimGrid's own bound has no effect
+// on transfers between hosts.
+void Network::begin_flow(std::uint32_t id, unsigned rail, double bytes, std::function<void()> done) {
+    Channel& channel = channels_[id];
     s4u::CommPtr activity = s4u::Comm::sendto_init();
-    activity->set_payload_size(static_cast<std::uint64_t>(left));
-    const FlowId flow = keep(activity, [this, id, m, left] { end(id, m, left); });
-    channels_[id].flow = flow;
-    activity->set_data(reinterpret_cast<void*>(static_cast<std::uintptr_t>(flow) + 1));
-    activity->set_source(platform_.end(topology_.node_of(message.from), rail));
-    activity->set_destination(
-        platform_.end(topology_.node_of(message.to), rail));  // both ends known: it starts
+    activity->set_payload_size(static_cast<std::uint64_t>(bytes));
+    channel.flow = keep(activity, std::move(done));
+    activity->set_data(reinterpret_cast<void*>(static_cast<std::uintptr_t>(channel.flow) + 1));
+    activity->set_source(platform_.end(topology_.node_of(channel.from), rail));
+    // Both ends known: it starts.
+    activity->set_destination(platform_.end(topology_.node_of(channel.to), rail));
 }
 
 // A host's link sends one segment after another, each at the link's rate. Where its receiver's link has
@@ -202,13 +207,7 @@ void Network::send_segment(Link& out) {
             end_segment(id, bytes, 0);
             continue;
         }
-        s4u::CommPtr activity = s4u::Comm::sendto_init();
-        activity->set_payload_size(static_cast<std::uint64_t>(left));
-        const FlowId flow = keep(activity, [this, id, bytes, left] { end_segment(id, bytes, left); });
-        channels_[id].flow = flow;
-        activity->set_data(reinterpret_cast<void*>(static_cast<std::uintptr_t>(flow) + 1));
-        activity->set_source(platform_.end(topology_.node_of(channel.from), rail));
-        activity->set_destination(platform_.end(topology_.node_of(channel.to), rail));
+        begin_flow(id, rail, left, [this, id, bytes, left] { end_segment(id, bytes, left); });
     }
 }
 

@@ -90,6 +90,7 @@ class Network {
     void end_segment(std::uint32_t channel, double bytes, double shaped);
     void start(std::uint32_t channel);
     void launch(std::uint32_t channel, MessageId m);
+    void begin_flow(std::uint32_t channel, unsigned rail, double bytes, std::function<void()> done);
     void end(std::uint32_t channel, MessageId m, double shaped);
     double through_at_once(Link& out, Link& in, double bytes);
     // The place of an activity that starts; its number + 1 is the activity's user data.
