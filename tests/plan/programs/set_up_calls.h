@@ -63,7 +63,7 @@ static void lift_traps(void) {
 
 /* That a trap springs at all. */
 static void check_traps(void) {
-    int sprung = 0;
+    volatile int sprung = 0; /* kept over siglongjmp */
     set_traps();
     trap_controls = 1;
     if (sigsetjmp(trap_control, 1) == 0)
