@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "engine/agent.h"
 #include "plan/keyvals.h"
+#include "plan/neighbours.h"
 #include "plan/nonblocking.h"
 #include "plan/ports.h"
 #include "plan/quiet_errors.h"
@@ -98,9 +99,11 @@ bool wants_ucx(const World& world) {
     return !world.single_host() || setting == TransportSetting::ucx;
 }
 
-// Only where it was asked for: collectives that wait for the wire were faster without (decision 36).
-bool wants_shm(const World& world) {
-    return world.settings().transport == TransportSetting::shm && world.size() <= most_processes;
+// Where nobody asked for it, it joins libucp in exchanges between neighbours (decision 89).
+bool wants_shm(const World& world, bool beside_ucx) {
+    const TransportSetting asked = world.settings().transport;
+    return world.size() <= most_processes && (asked == TransportSetting::shm ||
+                                              (asked == TransportSetting::automatic && beside_ucx));
 }
 
 // Of the devices that could be rails. No two ranks without memory are alike.
@@ -199,7 +202,7 @@ void Attendance::agree(const World& world) {
     }
     any_thread_may_call = any[2] == 0;
     tries_ucx = wanted;
-    tries_shm = wants_shm(world);
+    tries_shm = wants_shm(world, wanted);
     // Exchanges over windows are taken on request though nobody else would advance them.
     if (!any_thread_may_call && !tries_ucx && !tries_shm && world.windows_wanted().empty()) return;
     if ((any[3] & any[4]) == 0 && devices.size() > 1 && devices.size() <= ucx_most_rails)
@@ -221,10 +224,11 @@ Carrier Attendance::agree_on_carrier(MPI_Comm comm, bool leads, const World& wor
                                      const Topology& topology, Told& told) {
     const Host& mpi = *host();
     const int size = topology.size();
-    const bool shares_hosts = tries_shm && size > topology.nodes();
+    const bool asked = world.settings().transport == TransportSetting::shm;
+    const bool shares_hosts =
+        tries_shm && size > topology.nodes() && (asked || (topology.nodes() > 1 && has_neighbours(comm)));
     UcxPort* const port = tries_ucx ? Ports::open_ucx(world, rails) : nullptr;
     ShmPort* const shm = shares_hosts ? Ports::open_shm(world) : nullptr;
-    const bool asked = world.settings().transport == TransportSetting::shm;
     // [no memory, no libucp, addresses lacking, no memory of hosts, addresses of that lacking, no way; of
     // rank 0: whose names it gives, the names; whatever]
     std::uint64_t any[7 + 2 * std::size(Told{}.names) + std::size(Told{}.most)] = {

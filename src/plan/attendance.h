@@ -61,7 +61,8 @@ class Attendance {
     // What carries the operations of `comm`, whose ranks are `places` of the world (null: this rank lacks
     // memory) and live as `topology` says. Starts what it takes where that has not been done, and tells the
     // ranks each other's addresses. Collective, with the same answer everywhere. none: nothing of ours can be
-    // used, and MPI not by the agent's thread. `leads`: this is rank 0 of `comm`.
+    // used, and MPI not by the agent's thread. composite, unless it was asked for: `comm` has a topology.
+    // `leads`: this is rank 0 of `comm`.
     static Carrier agree_on_carrier(MPI_Comm comm, bool leads, const World& world, const RankMap* places,
                                     const Topology& topology, Told& told);
 

@@ -104,6 +104,11 @@ bool exchange_words(const std::uint64_t* sent, std::uint64_t* received, MPI_Comm
 
 }  // namespace
 
+bool has_neighbours(MPI_Comm comm) {
+    int kind = MPI_UNDEFINED;
+    return host()->Topo_test(comm, &kind) == MPI_SUCCESS && kind != MPI_UNDEFINED;
+}
+
 std::optional<Neighbourhood> find_neighbourhood(MPI_Comm comm) {
     int kind = MPI_UNDEFINED;
     if (host()->Topo_test(comm, &kind) != MPI_SUCCESS) return std::nullopt;

@@ -23,6 +23,9 @@ struct Neighbourhood {
     bool cartesian = false;
 };
 
+// Whether `comm` has a topology. Local, equal on all ranks.
+bool has_neighbours(MPI_Comm comm);
+
 // Local; some microseconds. Null: `comm` has no topology, or MPI does not tell. Throws std::bad_alloc.
 std::optional<Neighbourhood> find_neighbourhood(MPI_Comm comm);
 

@@ -73,10 +73,13 @@ set(halo "${with_persistent};THALWEG_TEST_TAKEN=1;THALWEG_ALLTOALLV=spread")
 run(halo 3 ${inside_current} "${halo}" halo csl)
 run(halo_shm 4 ${inside} "${halo};${shm}" halo cslg)
 run(halo_two_hosts 4 ${inside_current} "${halo};${two_hosts};THALWEG_TEST_LEVEL=single" halo cswlgd)
+# Nothing is asked for: exchanges between neighbours go through the memory of their host.
+string(REPLACE "THALWEG_TRANSPORT=shm;" "" two_hosts_auto "${two_hosts}")
+run(halo_auto 4 ${inside} "${halo};${two_hosts_auto};THALWEG_TEST_LEVEL=single" halo cslg)
 run(halo_trial 4 ${inside} "${with_persistent};THALWEG_TOPOLOGY=node:4 core:1;THALWEG_TEST_TAKEN=trial" halo t)
 add_test(NAME plan.${name}.report_of_halo
          COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/report.py ${CMAKE_CURRENT_BINARY_DIR} halo
-                 ${MPI_MPIEXEC} -n 4 env ${with_persistent} THALWEG_ALLTOALLV=spread ${two_hosts}
+                 ${MPI_MPIEXEC} -n 4 env ${with_persistent} THALWEG_ALLTOALLV=spread ${two_hosts_auto}
                  $<TARGET_FILE:plan_halo_${name}>)
 add_test(NAME plan.${name}.killed_halo
          COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/ended.py ${MPI_MPIEXEC} -n 4 env ${preload}
