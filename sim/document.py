@@ -72,7 +72,8 @@ def speed():
                       f"{cost['build_seconds'] + cost['replay_seconds']:.1f} s", f"{most} s", f"{cost['peak_bytes'] / MIB:.0f} MiB"])
     return """## What simulating takes
 
-Processor seconds of one core, once, and memory at its highest; the limit of memory is 16 GiB.
+Processor seconds of one core, once, and memory at its highest; the limit of memory is 16 GiB. The core: one of two virtual
+ones of an AMD EPYC whose other guests slow it down by up to a half.
 
 """ + table(["what", "machine", "ranks", "messages", "took", "target", "peak"], lines)
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "sim/network.h"
+#include "sim/clock.h"
 
 namespace thalweg::sim {
 

@@ -1,18 +1,10 @@
 #include "sim/network.h"
 
 #include <algorithm>
-#include <simgrid/kernel/Timer.hpp>
+#include <cmath>
 #include <utility>
 
 namespace thalweg::sim {
-
-namespace s4u = simgrid::s4u;
-
-double now() { return s4u::Engine::get_clock(); }
-
-void at(double date, std::function<void()> action) {
-    simgrid::kernel::timer::Timer::set(date, std::move(action));
-}
 
 namespace {
 
@@ -35,15 +27,28 @@ double grain_of(const Matching& matching, const Topology& topology, const SimMac
     return std::max(finest, part * static_cast<double>(shortest) / machine.link_rate);
 }
 
+// Whether the solver is ours: where so many transfers may be under way at once that SimGrid's takes most of
+// the time.
+bool ours(Shares shares, const Topology& topology, const SimMachine& machine) {
+    constexpr double many = 4096;
+    if (shares != Shares::by_size) return shares == Shares::ours;
+    if (machine.flows_per_link == 0) return false;
+    return static_cast<double>(topology.nodes()) * machine.rails * machine.flows_per_link >= many;
+}
+
 }  // namespace
 
-Network::Network(const SimMachine& machine, const Matching& matching, const Topology& topology, Events events)
+Network::Network(const SimMachine& machine, const Matching& matching, const Topology& topology, Shares shares,
+                 Events events)
     : machine_(machine),
       matching_(matching),
       topology_(topology),
       events_(std::move(events)),
       segment_(machine.kernel_sends() ? machine.kernel_bytes : 0),
-      platform_(machine, topology.nodes(), grain_of(matching, topology, machine), in_segments()),
+      grain_(grain_of(matching, topology, machine)),
+      platform_(machine, topology.nodes(), grain_, in_segments()),
+      flows_(ours(shares, topology, machine) ? shared_flows(platform_, topology.nodes(), grain_)
+                                             : simgrid_flows(platform_)),
       next_(matching.messages.size(), none),
       rail_(matching.messages.size(), 0),
       channels_(std::size_t{matching.pairs} * machine.rails),
@@ -58,10 +63,6 @@ Network::Network(const SimMachine& machine, const Matching& matching, const Topo
         }
     for (Link& link : out_) link.tokens = machine.burst_bytes;
     for (Link& link : in_) link.tokens = machine.burst_bytes;
-    s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) {
-        const auto id = static_cast<FlowId>(reinterpret_cast<std::uintptr_t>(activity.get_data<void>()) - 1);
-        flow_ended(id);
-    });
 }
 
 std::size_t Network::link_of(std::int32_t rank, unsigned rail) const {
@@ -166,17 +167,11 @@ void Network::launch(std::uint32_t id, MessageId m) {
     begin_flow(id, rail, left, [this, id, m, left] { end(id, m, left); });
 }
 
-// Of a channel's head, over SimGrid. Its rate is bounded by the platform: SimGrid's own bound has no effect
-// on transfers between hosts.
+// Of a channel's head.
 void Network::begin_flow(std::uint32_t id, unsigned rail, double bytes, std::function<void()> done) {
     Channel& channel = channels_[id];
-    s4u::CommPtr activity = s4u::Comm::sendto_init();
-    activity->set_payload_size(static_cast<std::uint64_t>(bytes));
-    channel.flow = keep(activity, std::move(done));
-    activity->set_data(reinterpret_cast<void*>(static_cast<std::uintptr_t>(channel.flow) + 1));
-    activity->set_source(platform_.end(topology_.node_of(channel.from), rail));
-    // Both ends known: it starts.
-    activity->set_destination(platform_.end(topology_.node_of(channel.to), rail));
+    channel.flow = flows_->begin(topology_.node_of(channel.from), topology_.node_of(channel.to), rail,
+                                 std::floor(bytes), std::move(done));
 }
 
 // A host's link sends one segment after another, each at the link's rate. Where its receiver's link has
@@ -270,28 +265,6 @@ double Network::through_at_once(Link& out, Link& in, double bytes) {
     return through;
 }
 
-Network::FlowId Network::keep(s4u::ActivityPtr activity, std::function<void()> done) {
-    FlowId id = none;
-    if (free_flows_.empty()) {
-        id = static_cast<FlowId>(flows_.size());
-        flows_.emplace_back();
-    } else {
-        id = free_flows_.back();
-        free_flows_.pop_back();
-    }
-    flows_[id] = {std::move(activity), std::move(done)};
-    return id;
-}
-
-void Network::flow_ended(FlowId id) {
-    ended_.clear();
-    ended_.push_back(std::move(flows_[id].activity));
-    const std::function<void()> done = std::move(flows_[id].done);
-    flows_[id] = {};
-    free_flows_.push_back(id);
-    done();
-}
-
 void Network::freeze(int rank) {
     if (channels_of_.empty()) {
         channels_of_.resize(frozen_.size());
@@ -305,7 +278,7 @@ void Network::freeze(int rank) {
     }
     frozen_[static_cast<std::size_t>(rank)] = 1;
     for (const std::uint32_t id : channels_of_[static_cast<std::size_t>(rank)])
-        if (channels_[id].flow != none) flows_[channels_[id].flow].activity->suspend();
+        if (channels_[id].flow != none) flows_->suspend(channels_[id].flow);
 }
 
 void Network::thaw(int rank) {
@@ -317,7 +290,7 @@ void Network::thaw(int rank) {
         if (frozen_[static_cast<std::size_t>(channel.from)] || frozen_[static_cast<std::size_t>(channel.to)])
             continue;
         if (channel.flow != none)
-            flows_[channel.flow].activity->resume();
+            flows_->resume(channel.flow);
         else if (!channel.busy)
             start(id);
     }

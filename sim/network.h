@@ -1,22 +1,22 @@
-// Transfers between hosts: who may use a link next, and SimGrid's flows underneath. Private to the replay.
+// Transfers between hosts: who may use a link next, and flows underneath. Private to the replay.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "sim/clock.h"
+#include "sim/flows.h"
 #include "sim/matching.h"
 #include "sim/platform.h"
+#include "sim/replay.h"
 #include "topology/topology.h"
 
 namespace thalweg::sim {
-
-// Runs `action` at `date`, seconds of the simulated clock; now or later.
-void at(double date, std::function<void()> action);
-double now();
 
 class Network {
   public:
@@ -32,7 +32,8 @@ class Network {
     };
 
     // The references must outlive the network.
-    Network(const SimMachine& machine, const Matching& matching, const Topology& topology, Events events);
+    Network(const SimMachine& machine, const Matching& matching, const Topology& topology, Shares shares,
+            Events events);
 
     // Message m is ready to leave. Messages of a pair that use the same rail leave in the order of these
     // calls.
@@ -52,14 +53,12 @@ class Network {
     void thaw(int rank);
 
   private:
-    using FlowId = std::uint32_t;
-
     // Messages of one pair over one rail, one at a time.
     struct Channel {
         std::int32_t from = 0, to = 0;
         MessageId head = none, tail = none;  // numbers behind the messages' are notices
         bool busy = false;                   // the head has been given to its link, or stands in a queue
-        FlowId flow = none;
+        Flows::Id flow = none;
         double sent = 0, shaped = 0;                        // of the head, by segments
         double there = 0;                                   // when the last one is at its receiver
         double given = 0, gone = 0;                         // bytes since the beginning
@@ -77,11 +76,6 @@ class Network {
         bool sending = false;               // a segment
     };
 
-    struct Flow {
-        simgrid::s4u::ActivityPtr activity;
-        std::function<void()> done;
-    };
-
     std::size_t link_of(std::int32_t rank, unsigned rail) const;
     double bytes_of(MessageId m) const;
     void append(std::uint32_t channel, MessageId m);
@@ -93,16 +87,15 @@ class Network {
     void begin_flow(std::uint32_t channel, unsigned rail, double bytes, std::function<void()> done);
     void end(std::uint32_t channel, MessageId m, double shaped);
     double through_at_once(Link& out, Link& in, double bytes);
-    // The place of an activity that starts; its number + 1 is the activity's user data.
-    FlowId keep(simgrid::s4u::ActivityPtr activity, std::function<void()> done);
-    void flow_ended(FlowId id);
 
     const SimMachine& machine_;
     const Matching& matching_;
     const Topology& topology_;
     Events events_;
     double segment_;  // bytes; 0: messages as a whole
+    double grain_;    // seconds: what ends within it ends together
     Platform platform_;
+    std::unique_ptr<Flows> flows_;
     std::vector<MessageId> next_;                       // per message: the one behind it in its channel
     std::vector<std::uint8_t> rail_;                    // per message
     std::deque<Channel> channels_;                      // [pair * rails + rail], then notices' own
@@ -111,9 +104,6 @@ class Network {
     std::vector<Link> out_, in_;                                   // [host * rails + rail]
     std::vector<std::uint8_t> frozen_;                             // per rank
     std::vector<std::vector<std::uint32_t>> channels_of_;  // per rank, only while something can freeze
-    std::vector<Flow> flows_;
-    std::vector<FlowId> free_flows_;
-    std::vector<simgrid::s4u::ActivityPtr> ended_;  // kept until SimGrid has let go of them
 };
 
 }  // namespace thalweg::sim

@@ -35,7 +35,7 @@ class Replay {
           options_(options),
           matching_(std::move(matching)),
           dependencies_(schedules, matching_.first),
-          network_(machine, matching_, topology,
+          network_(machine, matching_, topology, options.shares,
                    {[this](std::uint32_t m, double shaped, double before) { return left(m, shaped, before); },
                     [this](std::uint32_t m) { taken(m); }}),
           memory_(topology.nodes(), machine.host_copy_rate),

@@ -35,7 +35,12 @@ enum class Copies : std::uint8_t {
     before_network    // as libraries whose progress looks at the network only when the host has nothing
 };
 
+// Who shares links among the transfers that are under way. by_size: SimGrid's solver or, where thousands may
+// be, a quicker one of ours.
+enum class Shares : std::uint8_t { by_size, simgrid, ours };
+
 struct ReplayOptions {
+    Shares shares = Shares::by_size;
     Progress progress = Progress::caller;
     Copies copies = Copies::behind_messages;
     // Messages are sent as Thalweg's engine does over an MPI library: some synchronously, by its credits.
