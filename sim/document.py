@@ -73,7 +73,7 @@ def speed():
     return """## What simulating takes
 
 Processor seconds of one core, once, and memory at its highest; the limit of memory is 16 GiB. The core: one of two virtual
-ones of an AMD EPYC whose other guests slow it down by up to a half.
+ones of an AMD EPYC, whose pace varies: the last line took 10 to 15 s, and 125 to 209 s by SimGrid's own solver.
 
 """ + table(["what", "machine", "ranks", "messages", "took", "target", "peak"], lines)
 
