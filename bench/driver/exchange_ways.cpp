@@ -22,8 +22,7 @@ class Repeated final : public ExchangeWay {
     int free() override { return (native_ ? PMPI_Comm_free : MPI_Comm_free)(&comm_); }
     // Ours: those before the trial, the trial, and the call that begins with its verdict.
     int warm_up_calls() const override {
-        return native_ ? ExchangeWay::warm_up_calls()
-                       : static_cast<int>(TrialTurns::calls_before) + 1 + trial_calls + 1;
+        return native_ ? ExchangeWay::warm_up_calls() : TrialTurns::calls_until_verdict;
     }
     int call() override {
         ExchangeMemory& m = *ground_.memory;

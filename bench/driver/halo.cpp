@@ -12,7 +12,6 @@
 namespace thalweg::bench {
 namespace {
 
-constexpr int warm_up_calls = 2;
 constexpr int copy_rounds = 5;
 constexpr double copy_seconds = 0.2;               // of one round
 constexpr std::size_t copied_at_once = 64u << 10;  // between two looks at the clock, about
@@ -130,6 +129,7 @@ std::unique_ptr<HaloWay> HaloDriver::prepare(const Column& column, Series& serie
         call([&way] { return way->call(); }, column, series, false, false);
         if (way->meet() != MPI_SUCCESS) die("the barrier of column " + column.name + " failed");
     }
+    const int warm_up_calls = way->warm_up_calls();
     for (int round = 0; round < warm_up_calls; ++round)
         call([&way] { return way->call(); }, column, series, false,
              round + 1 == warm_up_calls && memory_->bytes() <= checked_each_bytes);

@@ -23,6 +23,8 @@ class HaloWay {
     virtual int start() { return MPI_SUCCESS; }
     virtual int finish() { return MPI_SUCCESS; }
     virtual int free() = 0;
+    // Calls until one costs what those after it do.
+    virtual int warm_up_calls() const { return 2; }
     // A blocking collective through Thalweg on what was made: the moment at which it sets up.
     virtual int meet() { return MPI_SUCCESS; }
 };

@@ -54,6 +54,8 @@ class TrialTurns {
     };
     // Calls before anything is set up, half of them timed: a program that makes a few pays nothing.
     static constexpr std::uint64_t calls_before = 8;
+    // From the first call to the one that begins with the first verdict, it included.
+    static constexpr int calls_until_verdict = static_cast<int>(calls_before) + 1 + trial_calls + 1;
     // And between two trials, at least: sizes and networks change.
     static constexpr std::uint64_t calls_between = 1000;
 

@@ -102,8 +102,8 @@ bool wants_ucx(const World& world) {
 // Where nobody asked for it, it joins libucp in exchanges between neighbours (decision 89).
 bool wants_shm(const World& world, bool beside_ucx) {
     const TransportSetting asked = world.settings().transport;
-    return world.size() <= most_processes && (asked == TransportSetting::shm ||
-                                              (asked == TransportSetting::automatic && beside_ucx));
+    return world.size() <= most_processes &&
+           (asked == TransportSetting::shm || (asked == TransportSetting::automatic && beside_ucx));
 }
 
 // Of the devices that could be rails. No two ranks without memory are alike.

@@ -50,6 +50,7 @@ HaloLine line_of(const Row& row, const std::vector<const Row*>& rows) {
     line.column = row.column;
     line.grid = halo_grid(row.halo);
     line.samples = row.seconds.size();
+    line.late_samples = row.late_samples;
     line.wrong_words = row.wrong_words;
     line.stopped = row.stopped;
     line.seconds = median(row.seconds);
@@ -213,7 +214,7 @@ std::string format_halo(const std::vector<HaloLine>& lines, bool markdown) {
     if (lines.empty()) return "";
     std::vector<std::vector<std::string>> cells{
         {"hosts x ranks", "cells", "points", "column", "time", "time/limit", "of native", "without overlap",
-         "saved", "ceiling", "of ceiling", "made in", "link bytes", "samples", "ran"}};
+         "saved", "ceiling", "of ceiling", "made in", "link bytes", "samples", "late", "ran"}};
     for (const auto& line : lines) {
         std::vector<std::string> row{line.shape, extents_text(line.grid.cells),
                                      fmt::format("{}", line.grid.points()), line.column};
@@ -239,7 +240,7 @@ std::string format_halo(const std::vector<HaloLine>& lines, bool markdown) {
                  line.ceiling() > least_ceiling ? percent(line.saved() / line.ceiling()) : "-",
                  time_text(line.make_seconds),
                  crosses ? fmt::format("{:.2f} x", line.tx_bytes / line.link_bytes) : "-",
-                 fmt::format("{}", line.samples), line.ran})
+                 fmt::format("{}", line.samples), fmt::format("{}", line.late_samples), line.ran})
             row.push_back(std::move(text));
         cells.push_back(std::move(row));
     }
@@ -271,8 +272,10 @@ every strided byte between them, once at either end, takes to be copied by all r
 in the same run); **CPU** those copies and the kernel's work for the wire, over all cores of the machine. The **limit**
 is the largest of the three; *balanced*: wire and copies differ by less than 1.5 times. **Without overlap** are the same
 messages in two parts, those inside the host first, and when they are done the others (*parted*); **saved** is what a
-column saves of that, the **ceiling** 1 - limit / that. **Made in**: communicator, datatypes and plan, once. Columns in
-brackets ran in a launch of their own with these settings, beside its native column.
+column saves of that, the **ceiling** 1 - limit / that. **Made in**: communicator, datatypes and plan, once. **Late**:
+samples in which a rank began half a millisecond or more behind the instant from which all are timed, because others
+used its core; that is part of the time of every column. Columns in brackets ran in a launch of their own with these
+settings, beside its native column.
 
 )";
 

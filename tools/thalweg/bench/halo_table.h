@@ -17,7 +17,7 @@ namespace thalweg::bench {
 struct HaloLine {
     std::string mpi, shape, rate, column;
     HaloGrid grid;
-    std::uint64_t samples = 0, wrong_words = 0;
+    std::uint64_t samples = 0, late_samples = 0, wrong_words = 0;
     std::string ran;      // of ours: what it ran, or "native" with the reason
     std::string stopped;  // why there is nothing else
     double seconds = 0;   // the median call
