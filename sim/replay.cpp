@@ -1,28 +1,19 @@
 #include "sim/replay.h"
 
 #include <algorithm>
-#include <cmath>
 #include <exception>
-#include <optional>
 
-#include "sim/credits.h"
+#include "sim/clock.h"
+#include "sim/cores.h"
 #include "sim/dependencies.h"
 #include "sim/matching.h"
-#include "sim/memory.h"
 #include "sim/network.h"
+#include "sim/protocol.h"
 #include "sim/rank.h"
 #include "sim/trace.h"
 
 namespace thalweg::sim {
 namespace {
-
-// Copies and reductions of fewer bytes take their time alone: they share no memory worth mentioning.
-constexpr std::uint64_t small_copy_bytes = 4096;
-
-// Of the same kind, that had gone over the same channel: enough for its credits to swing as they go on doing.
-constexpr unsigned operations_before = 3;
-
-constexpr double nanoseconds_per_second = 1e9;
 
 class Replay {
   public:
@@ -38,13 +29,11 @@ class Replay {
           network_(machine, matching_, topology, options.shares,
                    {[this](std::uint32_t m, double shaped, double before) { return left(m, shaped, before); },
                     [this](std::uint32_t m) { taken(m); }}),
-          memory_(topology.nodes(), machine.host_copy_rate),
-          cores_(1, machine.shared_cores * nanoseconds_per_second),
+          protocol_(machine, matching_, topology, network_.in_segments(), options.credits, options.history),
           ranks_(schedules.size()),
+          cores_(machine, topology, ranks_, [this](std::size_t r) { work(r); }),
           posted_(matching_.messages.size(), 0),
           here_(matching_.messages.size(), 0) {
-        if (options.credits && network_.in_segments())
-            credits_.emplace(matching_, operations_before, options.history);
         if (!options.trace_path.empty()) spans_.resize(matching_.message.size());
     }
 
@@ -57,16 +46,9 @@ class Replay {
 
   private:
     const Matched& message(std::uint32_t m) const { return matching_.messages[m]; }
-    bool inside(const Matched& m) const { return topology_.node_of(m.from) == topology_.node_of(m.to); }
-    // Not preceded by a question.
-    bool eager(std::uint32_t index) const {
-        const Matched& m = message(index);
-        if (inside(m)) return m.bytes <= machine_.intra_eager;
-        return m.bytes <= machine_.inter_eager && (!credits_ || !credits_->synchronous(index));
-    }
-    double latency(const Matched& m) const {
-        return inside(m) ? machine_.intra_latency : machine_.inter_latency;
-    }
+    bool inside(const Matched& m) const { return protocol_.inside(m); }
+    bool eager(std::uint32_t m) const { return protocol_.eager(m); }
+    double latency(const Matched& m) const { return protocol_.latency(m); }
 
     // --- a rank's core ---------------------------------------------------------------------------------
 
@@ -111,7 +93,8 @@ class Replay {
             if (options_.progress == Progress::caller) return;
             if (rank.asleep && !rank.idle()) {
                 rank.asleep = false;
-                if (machine_.agent_wake_seconds > 0) return occupy(r, machine_.agent_wake_seconds, [] {});
+                if (machine_.agent_wake_seconds > 0)
+                    return cores_.occupy(r, machine_.agent_wake_seconds, [] {});
             }
         }
         rank.looping = true;
@@ -135,73 +118,23 @@ class Replay {
         return ranks_[r].act == programs_[r].size() || programs_[r][ranks_[r].act].kind == ActKind::wait;
     }
 
-    // The core is busy for so long, and then does `then` at once.
-    template <class Then>
-    void occupy(std::size_t r, double seconds, Then then) {
-        if (seconds <= 0) return then();
-        ranks_[r].busy = true;
-        const auto done = [this, r, then] { release(r, then); };
-        if (machine_.shared_cores == 0) return at(now() + seconds, done);
-        const auto nanoseconds = static_cast<std::uint64_t>(std::llround(seconds * nanoseconds_per_second));
-        cores_.move(0, nanoseconds, nanoseconds_per_second, done);
-    }
-    template <class Then>
-    void release(std::size_t r, Then then) {
-        ranks_[r].busy = false;
-        ranks_[r].looping = true;  // what `then` adds to this rank is done by the call below
-        then();
-        ranks_[r].looping = false;
-        work(r);
-    }
-
     void begin(std::size_t r, Task task) {
         if (task.work == Work::local) {
             const Step& step = schedules_[r].steps()[task.index];
             const double rate = step.kind == StepKind::reduce ? machine_.reduce_rate : machine_.copy_rate;
-            return copy(r, step.source.bytes, rate, [this, r, task] { complete(r, task.index); });
+            return cores_.copy(r, step.source.bytes, rate, [this, r, task] { complete(r, task.index); });
         }
         const Matched& m = message(task.index);
         if (task.work == Work::copy_large)
-            return copy(r, m.bytes, machine_.copy_rate, [this, task] { fetched(task.index); });
+            return cores_.copy(r, m.bytes, machine_.copy_rate, [this, task] { fetched(task.index); });
         if (task.work == Work::take_eager && m.bytes > small_copy_bytes) {
             // Out of a buffer that is still in some cache, into memory that the host's ranks share.
-            return occupy(r, machine_.complete_seconds, [this, r, task] {
-                copy(r, came_last(message(task.index)), machine_.copy_rate, [this, task] { perform(task); });
+            return cores_.occupy(r, machine_.complete_seconds, [this, r, task] {
+                cores_.copy(r, protocol_.came_last(message(task.index)), machine_.copy_rate,
+                            [this, task] { perform(task); });
             });
         }
-        occupy(r, seconds_for(task, m), [this, task] { perform(task); });
-    }
-
-    // What of a message its receiver did not copy while the rest was on its way.
-    std::uint64_t came_last(const Matched& m) const {
-        if (inside(m) || !network_.in_segments()) return m.bytes;
-        return std::min(m.bytes, static_cast<std::uint64_t>(machine_.kernel_bytes));
-    }
-
-    template <class Then>
-    void copy(std::size_t r, std::uint64_t bytes, double rate, Then then) {
-        if (bytes <= small_copy_bytes) return occupy(r, static_cast<double>(bytes) / rate, then);
-        ranks_[r].busy = true;
-        memory_.move(topology_.node_of(static_cast<int>(r)), bytes, rate,
-                     [this, r, then] { release(r, then); });
-    }
-
-    double seconds_for(Task task, const Matched& m) const {
-        const double copied = static_cast<double>(m.bytes) / machine_.copy_rate;
-        switch (task.work) {
-            case Work::post_send:
-                return machine_.post_seconds + (inside(m) && eager(task.index) ? copied : 0);
-            case Work::post_recv:
-            case Work::start_large:
-                return machine_.post_seconds;
-            case Work::take_eager:
-                return machine_.complete_seconds + copied;
-            case Work::answer:
-            case Work::finish_recv:
-                return machine_.complete_seconds;
-            default:
-                return 0;
-        }
+        cores_.occupy(r, protocol_.seconds_for(task), [this, task] { perform(task); });
     }
 
     // --- messages --------------------------------------------------------------------------------------
@@ -237,9 +170,7 @@ class Replay {
             case Work::finish_recv:
                 return complete(static_cast<std::size_t>(m.to), m.recv);
             case Work::finish_send:
-                if (credits_ && credits_->synchronous(index))
-                    for (const std::uint32_t held : credits_->acknowledge(index))
-                        give(m.from, Work::post_send, held);
+                for (const std::uint32_t held : protocol_.sent(index)) give(m.from, Work::post_send, held);
                 return complete(static_cast<std::size_t>(m.from), m.send);
             default:
                 return;
@@ -249,7 +180,7 @@ class Replay {
     // False: its sender waits for its receiver's acknowledgement first.
     bool admitted(std::uint32_t index) {
         const Matched& m = message(index);
-        return !credits_ || inside(m) || credits_->post(index, m.send == oldest_send(m.from));
+        return !protocol_.counted(index) || protocol_.post(index, m.send == oldest_send(m.from));
     }
     StepId oldest_send(std::int32_t rank) {
         Rank& of = ranks_[static_cast<std::size_t>(rank)];
@@ -389,10 +320,9 @@ class Replay {
     Matching matching_;
     Dependencies dependencies_;
     Network network_;
-    std::optional<Credits> credits_;  // where synchronous messages matter
-    Memory memory_;
-    Memory cores_;  // of all hosts, where they share them: nanoseconds of work instead of bytes
+    Protocol protocol_;
     std::vector<Rank> ranks_;
+    Cores cores_;
     std::vector<std::uint8_t> posted_,
         here_;                 // per message: its receive is posted; it, or its announcement, came
     std::vector<Span> spans_;  // per step; empty: nobody asks

@@ -3,10 +3,23 @@
 // right answer.
 #pragma once
 
+#include <algorithm>
+#include <cstring>
+#include <random>
+
 #include "engine/group.h"
 #include "schedule/builder.h"
 
 namespace thalweg::test {
+
+// Eight bytes of every number: ranks that share cores would spend most of a test on drawing each
+// byte by itself.
+inline void draw(Bytes& data, std::mt19937_64& random) {
+    for (std::size_t at = 0; at < data.size(); at += sizeof(std::uint64_t)) {
+        const std::uint64_t number = random();
+        std::memcpy(data.data() + at, &number, std::min(sizeof number, data.size() - at));
+    }
+}
 
 struct RandomGroup {
     int size = 0;
@@ -74,7 +87,7 @@ struct RandomGroup {
         std::mt19937_64 random(seed);
         auto bytes = [&](std::uint64_t count) {
             Bytes data(count);
-            for (auto& byte : data) byte = static_cast<std::uint8_t>(random());
+            draw(data, random);
             return data;
         };
         Memory memory;

@@ -2,6 +2,7 @@
 entry of probe/entry.cpp counted on each rank.
 """
 
+import functools
 import glob
 import json
 import os
@@ -41,6 +42,12 @@ class Run:
         return f"exit status {self.code}\n--- stdout\n{self.out}\n--- stderr\n{self.err}\n--- {self.reports}"
 
 
+@functools.cache
+def exported_by(library):
+    listing = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True)
+    return {line.rpartition(" ")[2].partition("@")[0] for line in listing.stdout.splitlines()}
+
+
 class Context:
     def __init__(self, path):
         with open(path) as file:
@@ -48,8 +55,7 @@ class Context:
 
     def exported(self, symbol):
         """Whether the MPI library exports a name, asked of the file, not of a process that we are in."""
-        listing = subprocess.run(["nm", "-D", "--defined-only", self.library], capture_output=True, text=True)
-        return re.search(rf" {symbol}$", listing.stdout, re.M) is not None
+        return symbol in exported_by(self.library)
 
     def objects(self):
         """What `thalweg run` would preload for this library."""

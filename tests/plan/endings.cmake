@@ -47,6 +47,7 @@ run_alone(plan.${name}.session_only.2)
 
 # The small typed broadcasts of a dense solver on rows and columns, on pretended hosts because on one nobody looks.
 run(grid 4 ${current} "THALWEG_TOPOLOGY=node:4 core:1" grid 3000)
+leave_cores(plan.${name}.grid.4)
 run(grid_full 4 full "THALWEG_TOPOLOGY=node:4 core:1" grid 160000)
 
 # A setting that does not exist; and how ranks wait that share a core.

@@ -121,7 +121,7 @@ static const char* last_reason(void) {
 }
 
 /* A byte that depends on where it is and on what message it belongs to. */
-static unsigned char pattern(uint64_t index, unsigned seed) {
+static inline unsigned char pattern(uint64_t index, unsigned seed) {
     uint64_t x = (index + 1) * 0x9e3779b97f4a7c15ull + seed * 0xbf58476d1ce4e5b9ull;
     x ^= x >> 29;
     return (unsigned char)(x * 0x94d049bb133111ebull >> 56);

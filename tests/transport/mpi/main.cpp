@@ -140,7 +140,7 @@ std::shared_ptr<const Schedule> star(const World& world, int root, std::uint64_t
 Bytes noise(std::size_t bytes, std::uint64_t seed) {
     std::mt19937_64 random(seed);
     Bytes data(bytes);
-    for (auto& byte : data) byte = static_cast<std::uint8_t>(random());
+    test::draw(data, random);
     return data;
 }
 

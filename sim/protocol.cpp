@@ -1,0 +1,54 @@
+#include "sim/protocol.h"
+
+#include <algorithm>
+
+namespace thalweg::sim {
+namespace {
+
+// Of the same kind, that had gone over the same channel: enough for its credits to swing as they go on doing.
+constexpr unsigned operations_before = 3;
+
+}  // namespace
+
+Protocol::Protocol(const SimMachine& machine, const Matching& matching, const Topology& topology,
+                   bool segments, bool credits, std::uint64_t history)
+    : machine_(machine), matching_(matching), topology_(topology), segments_(segments) {
+    if (credits && segments) credits_.emplace(matching, operations_before, history);
+}
+
+bool Protocol::eager(MessageId index) const {
+    const Matched& m = matching_.messages[index];
+    if (inside(m)) return m.bytes <= machine_.intra_eager;
+    return m.bytes <= machine_.inter_eager && (!credits_ || !credits_->synchronous(index));
+}
+
+std::vector<Protocol::MessageId> Protocol::sent(MessageId index) {
+    if (!credits_ || !credits_->synchronous(index)) return {};
+    return credits_->acknowledge(index);
+}
+
+double Protocol::seconds_for(Task task) const {
+    const Matched& m = matching_.messages[task.index];
+    const double copied = static_cast<double>(m.bytes) / machine_.copy_rate;
+    switch (task.work) {
+        case Work::post_send:
+            return machine_.post_seconds + (inside(m) && eager(task.index) ? copied : 0);
+        case Work::post_recv:
+        case Work::start_large:
+            return machine_.post_seconds;
+        case Work::take_eager:
+            return machine_.complete_seconds + copied;
+        case Work::answer:
+        case Work::finish_recv:
+            return machine_.complete_seconds;
+        default:
+            return 0;
+    }
+}
+
+std::uint64_t Protocol::came_last(const Matched& m) const {
+    if (inside(m) || !segments_) return m.bytes;
+    return std::min(m.bytes, static_cast<std::uint64_t>(machine_.kernel_bytes));
+}
+
+}  // namespace thalweg::sim
