@@ -107,14 +107,12 @@ def missed(far):
                       *(time(of_it[f"{which}_seconds"]) for which in ("least", "median", "greatest")), time(row["simulated_seconds"])])
     text = "Why they are:\n\n" + table(["what", "bytes", "hosts x ranks", "on", "samples", "least", "median", "greatest", "simulated"],
                                        lines)
-    def alike(count):
-        """One exchange under three names, where a host has one rank: minima."""
-        return sorted(samples["alltoallv", "4x1", count, name, "openmpi"]["least_seconds"] for name in ("node_leader", "spread", "pairwise"))
-    alike_times = alike(4096)
+    def least(name, count):
+        return time(samples["alltoallv", "4x1", count, name, "openmpi"]["least_seconds"])
     text += f"""
 {inside} of {len(far)} simulated times lie among the samples: there the minimum of 15 to 20 is a lucky one. Whose turn it is on two cores
-decides about microseconds: the same exchange under three names takes {", ".join(map(time, alike_times))} at 4 KiB,
-and {time(alike(1024)[0])} or more at 1 KiB.
+decides about microseconds: node_leader sends what spread sends and copies it once more, and yet takes {least("node_leader", 4096)} at 4 KiB
+where spread takes {least("spread", 4096)}; and at 1 KiB it takes {least("node_leader", 1024)}.
 """
     return text
 
