@@ -11,6 +11,7 @@ Credits::Credits(const Matching& matching, unsigned before, std::uint64_t seed)
       ledger_(Limits{}.credit_bytes),
       accounts_(matching.pairs),
       marks_(matching.messages.size(), 0),
+      turns_(matching.messages.size(), Turn::early),
       held_(matching.pairs) {
     for (std::uint32_t pair = 0; pair < matching.pairs; ++pair)
         accounts_[pair] = ledger_.account(static_cast<int>(pair));
@@ -19,7 +20,22 @@ Credits::Credits(const Matching& matching, unsigned before, std::uint64_t seed)
         for (Credit* credit : accounts_)
             credit->posted = credit->acknowledged = random() % (Limits{}.credit_bytes / 4);
     }
+    take_turns();
     for (unsigned i = 0; i < before; ++i) one_operation();
+}
+
+// As the engine gives them out (Execution::Impl::sort_messages).
+void Credits::take_turns() {
+    const auto& messages = matching_.messages;
+    for (MessageId begin = 0, end = 0; begin < messages.size(); begin = end) {
+        bool bytes = false;
+        for (; end < messages.size() && messages[end].pair == messages[begin].pair; ++end)
+            bytes |= messages[end].bytes != 0;
+        const bool confirmed = bytes && messages[end - 1].bytes == 0;
+        if (!confirmed) turns_[end - 1] = Turn::last;
+        for (MessageId m = begin; confirmed && m < end; ++m)
+            if (messages[m].bytes != 0) turns_[m] = Turn::confirmed;
+    }
 }
 
 void Credits::one_operation() {
@@ -43,8 +59,7 @@ std::uint64_t Credits::cost(MessageId m) const {
 }
 
 Admission Credits::admit(MessageId m, bool oldest) {
-    const bool last = m + 1 == marks_.size() || matching_.messages[m + 1].pair != matching_.messages[m].pair;
-    return ledger_.admit(account(m), cost(m), last, oldest);
+    return ledger_.admit(account(m), cost(m), turns_[m], oldest);
 }
 
 bool Credits::post(MessageId m, bool oldest) {

@@ -33,12 +33,14 @@ class Credits {
     Admission admit(MessageId m, bool oldest);
     Credit& account(MessageId m) { return *accounts_[matching_.messages[m].pair]; }
     std::uint64_t cost(MessageId m) const;
+    void take_turns();
     void one_operation();
 
     const Matching& matching_;
     CreditLedger ledger_;
     std::vector<Credit*> accounts_;            // per pair
     std::vector<std::uint64_t> marks_;         // per message; 0: buffered
+    std::vector<Turn> turns_;                  // per message
     std::vector<std::deque<MessageId>> held_;  // per pair
 };
 

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "engine/execution.h"
+#include "schedule/receipts.h"
 
 namespace thalweg {
 namespace {
@@ -14,6 +15,11 @@ constexpr Slot completions_per_poll = 64;
 
 std::shared_ptr<Channel> make_channel(Transport& transport, const Limits& limits) {
     return std::make_shared<Channel>(transport, limits);
+}
+
+std::shared_ptr<const Schedule> suited_to(const Channel& channel, std::shared_ptr<const Schedule> schedule) {
+    if (!channel.transport().capabilities().overtakes) return schedule;
+    return std::make_shared<const Schedule>(with_receipts(*schedule));
 }
 
 Channel::Channel(Transport& transport, const Limits& limits)

@@ -17,6 +17,7 @@ class Channel {
     Channel(Transport& transport, const Limits& limits);
 
     Transport& transport() { return transport_; }
+    const Transport& transport() const { return transport_; }
     CreditLedger& credits() { return credits_; }
     const Limits& limits() const { return limits_; }
     Status failure() const { return failure_; }

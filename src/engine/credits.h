@@ -2,8 +2,8 @@
 //
 // No message carries credits. A *synchronous* send completes only after its receiver has matched it; as
 // messages of a pair are matched in their order, its completion acknowledges everything posted to that peer
-// before it. So one message in about credit_bytes / 4 is made synchronous, and a message that would exceed
-// the credit is held until the synchronous one before it completes.
+// before it. So one message in about credit_bytes / 4 is made synchronous, preferably one of no bytes, and a
+// message that would exceed the credit is held until the synchronous one before it completes.
 //
 // Bound: posted - acknowledged <= credit_bytes, or one message alone where that message is larger. The oldest
 // incomplete send of an execution is never held (window.h needs that); it is then synchronous, so each
@@ -29,6 +29,12 @@ struct Credit {
 
 enum class Admission : std::uint8_t { buffered, synchronous, hold };
 
+// When it is a message's turn to be synchronous: when more than the credit divided by this has gone since the
+// latest one. The last message of an operation to a peer would make the operation wait for that peer's
+// arrival, so an earlier one is made synchronous where there is a choice. One that is confirmed, by a message
+// of no bytes behind it (schedule/receipts.h), leaves it to that one.
+enum class Turn : std::uint8_t { confirmed = 1, last = 2, early = 4 };
+
 class CreditLedger {
   public:
     explicit CreditLedger(std::uint64_t credit_bytes) : credit_bytes_(credit_bytes) {}
@@ -37,15 +43,14 @@ class CreditLedger {
     // peer.
     Credit* account(int peer);
 
-    // How a message of `cost` bytes may be posted now. The last message of an operation to a peer would make
-    // the operation wait for that peer's arrival, so an earlier one is made synchronous where there is a
-    // choice.
-    Admission admit(const Credit& credit, std::uint64_t cost, bool last_to_peer, bool oldest) const {
+    // How a message of `cost` bytes may be posted now.
+    Admission admit(const Credit& credit, std::uint64_t cost, Turn turn, bool oldest) const {
         const std::uint64_t since = credit.posted - credit.synchronous + cost;
         if (credit.pending != 0 && credit.owed() + cost > credit_bytes_) {
             return oldest ? Admission::synchronous : Admission::hold;
         }
-        return since > credit_bytes_ / (last_to_peer ? 2 : 4) ? Admission::synchronous : Admission::buffered;
+        return since > credit_bytes_ / static_cast<std::uint64_t>(turn) ? Admission::synchronous
+                                                                        : Admission::buffered;
     }
 
     // Returns the mark that acknowledge() wants back when a synchronous message is complete.

@@ -26,7 +26,7 @@ Execution::Impl::Impl(std::shared_ptr<const Schedule> the_schedule, std::shared_
       steps_(schedule->steps()),
       predecessors_(steps_.size()),
       credit_of_(steps_.size()),
-      last_to_peer_(steps_.size()),
+      turns_(steps_.size(), Turn::early),
       scratch_(new std::byte[schedule->scratch_bytes()]),
       max_message_bytes_(channel->transport().capabilities().max_message_bytes),
       waiting_for_(steps_.size()),
@@ -58,14 +58,19 @@ void Execution::Impl::link_successors() {
 }
 
 void Execution::Impl::sort_messages() {
-    std::unordered_map<int, StepId> last_to;
+    struct To {
+        StepId last = 0;
+        bool bytes = false;  // some message has any
+    };
+    std::unordered_map<int, To> to;
     bool in_parts = false;
     for (StepId id = 0; id < steps_.size(); ++id) {
         const Step& step = steps_[id];
         if (step.kind == StepKind::send) {
             sends_.ids.push_back(id);
             credit_of_[id] = channel->credits().account(step.peer);
-            last_to[step.peer] = id;
+            to[step.peer].last = id;
+            to[step.peer].bytes |= step.source.bytes != 0;
             in_parts |= step.source.bytes > max_message_bytes_;
         } else if (step.kind == StepKind::recv) {
             recvs_.ids.push_back(id);
@@ -73,7 +78,12 @@ void Execution::Impl::sort_messages() {
         }
         reduces_ |= step.kind == StepKind::reduce;
     }
-    for (const auto& [peer, id] : last_to) last_to_peer_[id] = 1;
+    for (const StepId id : sends_.ids) {
+        const To& peer = to[steps_[id].peer];
+        const bool confirmed = peer.bytes && steps_[peer.last].source.bytes == 0;
+        if (confirmed && steps_[id].source.bytes != 0) turns_[id] = Turn::confirmed;
+        if (!confirmed && id == peer.last) turns_[id] = Turn::last;
+    }
     if (in_parts) moved_.resize(steps_.size());
 }
 
@@ -209,7 +219,7 @@ Status Execution::Impl::post(StepId id, bool is_send) {
         Credit& credit = *credit_of_[id];
         const std::uint64_t cost = steps_[id].source.bytes + message_overhead_bytes;
         const Admission admission =
-            channel->credits().admit(credit, cost, last_to_peer_[id] != 0, id == oldest_of(sends_));
+            channel->credits().admit(credit, cost, turns_[id], id == oldest_of(sends_));
         ready_sends_.erase(id);
         if (admission == Admission::hold) {
             held_sends_.insert(id);

@@ -65,6 +65,11 @@ struct WaitStatistics {
 class Channel;
 std::shared_ptr<Channel> make_channel(Transport& transport, const Limits& limits);
 
+// The schedule as it shall run on the channel: with receipts (schedule/receipts.h) where synchronous
+// messages are overtaken. Not for one whose ends may give a message different sizes (expect_unequal). All
+// ranks do the same. Throws std::bad_alloc.
+std::shared_ptr<const Schedule> suited_to(const Channel& channel, std::shared_ptr<const Schedule> schedule);
+
 // Where a direct send (step.h) puts: `offset` bytes into memory of the receiver that this rank has attached.
 struct Aim {
     Target target = 0;

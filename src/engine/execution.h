@@ -116,7 +116,7 @@ struct Execution::Impl {
     std::vector<StepId> next_;                 // next_[next_begin_[s] … next_begin_[s+1])
     std::vector<StepId> roots_;                // in-degree 0
     std::vector<Credit*> credit_of_;           // by step, sends only
-    std::vector<std::uint8_t> last_to_peer_;   // by step, sends only
+    std::vector<Turn> turns_;                  // by step, sends only
     std::vector<std::uint64_t> moved_;         // bytes of a message in parts; empty where none has any
     std::unique_ptr<std::byte[]> scratch_;
     std::size_t max_message_bytes_;

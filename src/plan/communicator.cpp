@@ -312,8 +312,9 @@ Plan Communicator::make_plan(Decision decision, std::uint64_t bytes, int root, s
         made.tally = &record_->declined(made.native_reason, size_class(bytes));
     } else {
         made.algorithm = to_text(*decision.choice);
-        auto schedule = std::make_shared<const Schedule>(
-            decision.choice->algorithm->build(problem, topology_, *decision.choice));
+        auto schedule =
+            suited_to(*channel_, std::make_shared<const Schedule>(decision.choice->algorithm->build(
+                                     problem, topology_, *decision.choice)));
         // A step with its dependencies and the engine's book-keeping for it is about 128 bytes.
         made.footprint_bytes = schedule->scratch_bytes() + 128 * schedule->steps().size();
         made.execution = std::make_unique<Execution>(std::move(schedule), channel_);

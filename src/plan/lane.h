@@ -74,7 +74,9 @@ struct RunKey {
 struct Run {
     Run(const RunKey& made_for, std::shared_ptr<const Schedule> made, std::shared_ptr<Channel> channel)
         : key(made_for),
-          schedule(std::move(made)),
+          schedule(made_for.exchange && !made_for.exchange->sizes_agree
+                       ? std::move(made)
+                       : suited_to(*channel, std::move(made))),
           footprint_bytes(schedule->scratch_bytes() + 128 * schedule->steps().size()),
           execution(schedule, std::move(channel)),
           operation(execution) {

@@ -52,6 +52,9 @@ struct Capabilities {
     bool one_sided = false;   // expose, attach and post_put work
     bool stand_ins = false;   // stand_in() works
     int rails = 1;            // links between hosts that it uses side by side
+    // A large synchronous message asks its receiver first, and what is sent behind it overtakes it. Of all
+    // ranks alike.
+    bool overtakes = false;
 };
 
 // Memory that this rank has exposed; memory of a peer that this rank has attached. Numbers of one channel.

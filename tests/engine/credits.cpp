@@ -70,6 +70,36 @@ TEST(credits, a_sleeping_peer_bounds_what_it_is_sent) {
     sleep_through(5000, 1 << 10);  // every message is larger than the credit
 }
 
+// Where a large synchronous message asks, and those behind it overtake it, messages of no bytes ask.
+TEST(credits, what_would_be_overtaken_does_not_ask) {
+    for (const bool receipts : {true, false})
+        for (const std::uint64_t bytes : {64u << 10, 128u << 10, 384u << 10}) {
+            GroupOptions options;
+            options.network.eager_bytes = 1 << 20;
+            options.network.overtakes = true;
+            Group group(2, options);
+            std::vector<std::unique_ptr<Execution>> executions;
+            for (int rank : {0, 1}) {
+                Builder builder(rank, 2);
+                for (std::uint64_t i = 0; i < 2; ++i)
+                    rank == 0 ? builder.send(1, {Buffer::out, i * bytes, bytes})
+                              : builder.recv(0, {Buffer::out, i * bytes, bytes});
+                auto schedule = std::make_shared<const Schedule>(std::move(builder).finish());
+                if (receipts) schedule = suited_to(*group.channel(rank), std::move(schedule));
+                executions.push_back(std::make_unique<Execution>(std::move(schedule), group.channel(rank)));
+            }
+            Bytes sent(2 * bytes), received(2 * bytes);
+            for (std::uint32_t operation = 0; operation < 50; ++operation) {
+                ASSERT_EQ(executions[0]->start({nullptr, sent.data(), {}}, operation), Status::ok);
+                ASSERT_EQ(executions[1]->start({nullptr, received.data(), {}}, operation), Status::ok);
+                ASSERT_EQ(group.run({executions[0].get(), executions[1].get()}), "");
+            }
+            EXPECT_GT(group.channel(0)->credits().acknowledgements(), 0u);
+            EXPECT_LE(group.channel(0)->credits().largest_owed(), options.limits.credit_bytes + bytes);
+            EXPECT_EQ(group.network().synchronous_bytes(0) == 0, receipts) << bytes;
+        }
+}
+
 TEST(credits, small_operations_are_seldom_synchronous) {
     CreditLedger ledger(1 << 20);
     Credit& credit = *ledger.account(3);
@@ -77,7 +107,7 @@ TEST(credits, small_operations_are_seldom_synchronous) {
     constexpr int messages = 100000;
     for (int i = 0; i < messages; ++i) {
         const std::uint64_t cost = 8 + message_overhead_bytes;
-        const Admission admission = ledger.admit(credit, cost, true, true);
+        const Admission admission = ledger.admit(credit, cost, Turn::last, true);
         ASSERT_NE(admission, Admission::hold);
         const std::uint64_t mark = ledger.post(credit, cost, admission == Admission::synchronous);
         if (admission != Admission::synchronous) continue;
@@ -94,22 +124,27 @@ TEST(credits, the_last_message_to_a_peer_is_spared) {
     CreditLedger ledger(1 << 20);
     Credit& credit = *ledger.account(0);
     ledger.post(credit, (1 << 20) / 3, false);
-    EXPECT_EQ(ledger.admit(credit, 1000, true, true), Admission::buffered);
-    EXPECT_EQ(ledger.admit(credit, 1000, false, true), Admission::synchronous);
+    EXPECT_EQ(ledger.admit(credit, 1000, Turn::last, true), Admission::buffered);
+    EXPECT_EQ(ledger.admit(credit, 1000, Turn::early, true), Admission::synchronous);
+    ledger.post(credit, (1 << 20) / 3, false);
+    EXPECT_EQ(ledger.admit(credit, 1000, Turn::last, true), Admission::synchronous);
+    EXPECT_EQ(ledger.admit(credit, 1000, Turn::confirmed, true), Admission::buffered);
+    EXPECT_EQ(ledger.admit(credit, 1 << 20, Turn::confirmed, true), Admission::synchronous);
 }
 
 TEST(credits, a_message_without_room_waits_for_the_acknowledgement) {
     CreditLedger ledger(1000);
     Credit& credit = *ledger.account(0);
     EXPECT_EQ(ledger.account(0), &credit);
-    EXPECT_EQ(ledger.admit(credit, 900, false, false), Admission::synchronous);
+    EXPECT_EQ(ledger.admit(credit, 900, Turn::early, false), Admission::synchronous);
     const std::uint64_t mark = ledger.post(credit, 900, true);
-    EXPECT_EQ(ledger.admit(credit, 200, false, false), Admission::hold);
-    EXPECT_EQ(ledger.admit(credit, 200, false, true), Admission::synchronous) << "the oldest is never held";
-    EXPECT_EQ(ledger.admit(credit, 100, false, false), Admission::buffered);
+    EXPECT_EQ(ledger.admit(credit, 200, Turn::early, false), Admission::hold);
+    EXPECT_EQ(ledger.admit(credit, 200, Turn::early, true), Admission::synchronous)
+        << "the oldest is never held";
+    EXPECT_EQ(ledger.admit(credit, 100, Turn::early, false), Admission::buffered);
     ledger.acknowledge(credit, mark);
     EXPECT_EQ(credit.owed(), 0u);
-    EXPECT_NE(ledger.admit(credit, 200, false, false), Admission::hold);
+    EXPECT_NE(ledger.admit(credit, 200, Turn::early, false), Admission::hold);
 }
 
 }  // namespace

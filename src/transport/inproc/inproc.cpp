@@ -42,6 +42,7 @@ class Endpoint final : public Transport {
         capabilities_.max_message_bytes = options.max_message_bytes;
         capabilities_.live_operations = options.live_operations;
         capabilities_.any_thread = true;
+        capabilities_.overtakes = options.overtakes;
         if (options.wakeup_descriptor) descriptor_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         capabilities_.wakeup_descriptor = descriptor_ >= 0;
         reserve();
@@ -67,6 +68,7 @@ class Endpoint final : public Transport {
 
     Status post_send(Slot slot, int peer, MessageId id, const void* data, std::size_t bytes,
                      SendMode mode) override {
+        if (mode == SendMode::synchronous) synchronous_bytes_ += bytes;
         Message message{this, slot, reduced(id), data, bytes, 0, nullptr};
         const bool eager =
             mode == SendMode::buffered && bytes <= options_.eager_bytes && options_.eager_bytes != 0;
@@ -128,6 +130,8 @@ class Endpoint final : public Transport {
         const std::lock_guard lock(mutex_);
         return largest_unexpected_bytes_;
     }
+
+    std::uint64_t synchronous_bytes() const { return synchronous_bytes_; }
 
   private:
     void reserve() {
@@ -215,6 +219,7 @@ class Endpoint final : public Transport {
     std::vector<std::uint64_t> received_;  // by slot
     std::uint64_t unexpected_bytes_ = 0;
     std::uint64_t largest_unexpected_bytes_ = 0;
+    std::uint64_t synchronous_bytes_ = 0;
 };
 
 }  // namespace
@@ -239,6 +244,10 @@ std::uint64_t InprocNetwork::unexpected_bytes(int rank) const {
 
 std::uint64_t InprocNetwork::largest_unexpected_bytes(int rank) const {
     return impl_->endpoints[rank]->largest_unexpected_bytes();
+}
+
+std::uint64_t InprocNetwork::synchronous_bytes(int rank) const {
+    return impl_->endpoints[rank]->synchronous_bytes();
 }
 
 }  // namespace thalweg

@@ -21,6 +21,7 @@ struct InprocOptions {
     // Buffered sends of at most this many bytes are copied and complete at once; the receiver then holds the
     // copy until it receives. 0: every send is synchronous, the strictest network that schedules must run on.
     std::size_t eager_bytes = 0;
+    bool overtakes = false;  // says so; messages stay in their order all the same
     // Every message becomes visible after a random number of its receiver's polls below this; completions are
     // returned in random order. 0: no delay.
     std::uint32_t delay_polls = 0;
@@ -39,6 +40,8 @@ class InprocNetwork {
     // Bytes in copies of eager messages that `rank` has not received, now and at most so far.
     std::uint64_t unexpected_bytes(int rank) const;
     std::uint64_t largest_unexpected_bytes(int rank) const;
+    // Of the synchronous messages that `rank` has sent.
+    std::uint64_t synchronous_bytes(int rank) const;
 
   private:
     struct Impl;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <climits>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -43,6 +44,10 @@ bool any_thread_may_call() {
     if (host()->Initialized(&initialized) != MPI_SUCCESS || !initialized) return false;
     return host()->Query_thread(&provided) == MPI_SUCCESS && provided == MPI_THREAD_MULTIPLE;
 }
+
+// MPICH sends by rendezvous what is synchronous and large (4.0.2 beyond 16 KiB, 5.0.2 beyond 32), whatever it
+// does with other messages. Intel MPI sends it at once, and Open MPI's large messages all ask.
+bool asks_first() { return std::strncmp(host()->library_version, "MPICH", 5) == 0; }
 
 // `bytes` bytes as one element, where there are more than an int counts: of `unequal` messages. To be freed;
 // an error of MPI.
@@ -111,6 +116,7 @@ MpiTransport::MpiTransport(MpiPlace place, unsigned operation_bits, Slot slots)
     capabilities_.max_message_bytes = largest_message_bytes;
     capabilities_.live_operations = 1u << operation_bits;
     capabilities_.any_thread = any_thread_may_call();
+    capabilities_.overtakes = asks_first();
     if (grow(slots) != Status::ok) throw std::bad_alloc();
 }
 
