@@ -185,8 +185,8 @@ the algorithms that their sources would choose, as schedules of ours. Times are 
 ![Simulated time against ranks, to 65,536](pictures/simulation-curves.svg)
 
 A timeline, as `--trace` writes it for Perfetto: a broadcast of 1 MiB down a chain of four hosts of the lab, in pieces of
-128 KiB. The root's socket takes all eight at once; the third, the fifth and the seventh are synchronous, by its credits: they
-ask first, and the next ones overtake them.
+128 KiB. The root's socket takes what its credit allows at once. Behind every second piece stands a message of no bytes, which asks in
+its place where the credits want it ([receipts](decisions/0088-receipts-ask-in-the-place-of-large-messages.md)).
 
 ![Timeline of a broadcast among four ranks](pictures/simulation-timeline.svg)
 

@@ -129,10 +129,11 @@ def kernels():
   be sending: behind what the kernel holds already. Rank 0 sends A and B to rank 1, which sends A back as soon as it has it
   (`sim/wire.py`, plain programs in the lab, the least of eight): three transfers one after another where the library asks,
   two where it hands everything to the kernel at once. MPICH and Intel MPI do not ask, Open MPI does from 64 KiB on.
-- Under those Thalweg's own messages ask: the ones that are sent synchronously, by its credits. What follows to the same peer
-  overtakes them. In a ring of two hosts, messages of 128 to 384 KiB, that makes two transfers three; with
-  `THALWEG_CREDIT_BYTES=1G` it does not. How credits stand depends on what had been sent before, so each of 15 simulated
-  operations (`--samples`) begins with another past, and the least counts, as of the measured ones.
+- Under those some of Thalweg's own messages ask, by its credits, and under MPICH what follows to the same peer overtakes a
+  large one that asks: in a ring of two hosts, messages of 128 to 384 KiB, that made two transfers three. Therefore messages of
+  no bytes ask, behind those ([receipts](decisions/0088-receipts-ask-in-the-place-of-large-messages.md)); Intel MPI lets
+  nothing overtake, and is simulated alike. How credits stand depends on what had been sent before, so each of 15
+  simulated operations (`--samples`) begins with another past, and the least counts, as of the measured ones.
 
 """ + table(["on", "bytes", "A is there", "B is there", "rank 0 may go on", "rank 0 has its answer", "in transfers of one"],
             [[row["mpi"], size(row["bytes"]), *(time(row[f"{what}_seconds"]) for what in ("first", "second", "sent", "answered")),

@@ -120,7 +120,10 @@ const char* name_of(Fabric fabric) {
 
 SimMachine SimMachine::under(std::string_view mpi) const {
     SimMachine machine = *this;
-    if (mpi == "mpich") machine.inter_eager = inter_eager_mpich;
+    if (mpi == "mpich") {
+        machine.inter_eager = inter_eager_mpich;
+        machine.receipts = true;
+    }
     return machine;
 }
 

@@ -67,6 +67,9 @@ struct SimMachine {
     // Kernels send here: in segments of kernel_bytes, by turns of the connections that have some.
     bool kernel_sends() const { return fabric == Fabric::star && kernel_bytes > 0; }
 
+    // Synchronous messages are overtaken: Thalweg adds receipts to its schedules (schedule/receipts.h).
+    bool receipts = false;
+
     // As it is under this MPI library.
     SimMachine under(std::string_view mpi) const;
 

@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "schedule/receipts.h"
 #include "sim/halo.h"
 #include "sim/variants.h"
 
@@ -46,6 +47,7 @@ PointResult run_here(const Point& point, const Topology& topology, const SimMach
     problem.size = topology.size();
     problem.bytes = point.bytes;
     const std::array<int, 3> grid = grid_of(topology.size());
+    const bool receipts = machine.receipts && machine.kernel_sends() && point.options.credits;
     for (problem.rank = 0; problem.rank < problem.size; ++problem.rank) {
         Exchange faces;
         if (point.halo) {
@@ -54,6 +56,7 @@ PointResult run_here(const Point& point, const Topology& topology, const SimMach
         }
         schedules.push_back(build(point.choice, problem, topology));
         problem.exchange = nullptr;
+        if (receipts) schedules.back() = with_receipts(schedules.back());
         if (point.in_turn) schedules.back() = in_turn(schedules.back());
         if (point.repeat > 1) schedules.back() = repeated(schedules.back(), point.repeat);
         const Schedule& made = schedules.back();
