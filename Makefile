@@ -12,7 +12,7 @@ build:   ## build into build/ (build/bin/thalweg, build/lib/libthalweg-*.so)
 setup:   ## only install what building and testing need
 	@scripts/setup
 
-test:    ## set up, build, run every test once (half an hour on 2 cores, installs included)
+test:    ## set up, build, run every test once (25 minutes on 2 cores, installs included)
 	@scripts/test
 
 test-full: ## the long jobs too: sanitizers, soaks, lab tables, a fresh machine; goes on where it was cut off
