@@ -187,14 +187,14 @@ def plot(rows, place, labels, path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--mpi", default="mpich", choices=["mpich", "openmpi", "impi"])
-    parser.add_argument("--rounds", type=int, default=0, help="launches of each way (default: 3 in the cluster, 9 on one host)")
+    parser.add_argument("--rounds", type=int, help="launches of each way (default: 3 in the cluster, 9 on one host)")
     parser.add_argument("--reps", type=int, default=5, help="timed broadcasts of each size in a round")
     parser.add_argument("--sizes", nargs="+", default=SIZES, metavar="BYTES", help="of the broadcasts, e.g. 64K 1M")
     parser.add_argument("--one-host", action="store_true", help="do not try the emulated cluster")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "demo-output", metavar="FOLDER",
                         help="where the plot, the data and the report go")
     options = parser.parse_args()
-    if options.rounds < 0 or options.reps < 1:
+    if (options.rounds is not None and options.rounds < 1) or options.reps < 1:
         parser.error("--rounds and --reps are numbers of at least 1")
     out, mpi = options.out, options.mpi
     out.mkdir(exist_ok=True)

@@ -28,13 +28,10 @@ Credits::Credits(const Matching& matching, unsigned before, std::uint64_t seed)
 void Credits::take_turns() {
     const auto& messages = matching_.messages;
     for (MessageId begin = 0, end = 0; begin < messages.size(); begin = end) {
-        bool bytes = false;
+        Turns turns;
         for (; end < messages.size() && messages[end].pair == messages[begin].pair; ++end)
-            bytes |= messages[end].bytes != 0;
-        const bool confirmed = bytes && messages[end - 1].bytes == 0;
-        if (!confirmed) turns_[end - 1] = Turn::last;
-        for (MessageId m = begin; confirmed && m < end; ++m)
-            if (messages[m].bytes != 0) turns_[m] = Turn::confirmed;
+            turns.add(messages[end].bytes);
+        for (MessageId m = begin; m < end; ++m) turns_[m] = turns.of(messages[m].bytes, m + 1 == end);
     }
 }
 

@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/places.h"
+
 namespace thalweg::sim {
 namespace {
 
@@ -20,7 +22,7 @@ class SimgridFlows final : public Flows {
     Id begin(int from, int to, unsigned rail, double bytes, std::function<void()> done) override {
         s4u::CommPtr activity = s4u::Comm::sendto_init();
         activity->set_payload_size(static_cast<std::uint64_t>(bytes));
-        const Id id = keep(activity, std::move(done));
+        const Id id = flows_.keep({activity, std::move(done)});  // + 1 is the activity's user data
         activity->set_data(reinterpret_cast<void*>(static_cast<std::uintptr_t>(id) + 1));
         activity->set_source(platform_.end(from, rail));
         activity->set_destination(platform_.end(to, rail));  // both ends known: it starts
@@ -35,32 +37,15 @@ class SimgridFlows final : public Flows {
         std::function<void()> done;
     };
 
-    // The place of an activity that starts; its number + 1 is the activity's user data.
-    Id keep(s4u::ActivityPtr activity, std::function<void()> done) {
-        Id id = 0;
-        if (free_.empty()) {
-            id = static_cast<Id>(flows_.size());
-            flows_.emplace_back();
-        } else {
-            id = free_.back();
-            free_.pop_back();
-        }
-        flows_[id] = {std::move(activity), std::move(done)};
-        return id;
-    }
-
     void ended(Id id) {
         ended_.clear();
-        ended_.push_back(std::move(flows_[id].activity));
-        const std::function<void()> done = std::move(flows_[id].done);
-        flows_[id] = {};
-        free_.push_back(id);
-        done();
+        Flow flow = flows_.take(id);
+        ended_.push_back(std::move(flow.activity));
+        flow.done();
     }
 
     const Platform& platform_;
-    std::vector<Flow> flows_;
-    std::vector<Id> free_;
+    Places<Flow> flows_;
     std::vector<s4u::ActivityPtr> ended_;  // kept until SimGrid has let go of them
 };
 

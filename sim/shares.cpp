@@ -14,6 +14,7 @@
 
 #include "sim/clock.h"
 #include "sim/flows.h"
+#include "sim/places.h"
 
 namespace thalweg::sim {
 namespace {
@@ -28,15 +29,7 @@ class SharedFlows final : public Flows {
         : platform_(platform), hosts_(static_cast<std::uint64_t>(hosts)), grain_(grain) {}
 
     Id begin(int from, int to, unsigned rail, double bytes, std::function<void()> done) override {
-        Id id = 0;
-        if (free_.empty()) {
-            id = static_cast<Id>(flows_.size());
-            flows_.emplace_back();
-        } else {
-            id = free_.back();
-            free_.pop_back();
-        }
-        flows_[id] = {bundle_of(from, to, rail), bytes, std::move(done)};
+        const Id id = flows_.keep({bundle_of(from, to, rail), bytes, std::move(done)});
         join(id);
         return id;
     }
@@ -211,9 +204,8 @@ class SharedFlows final : public Flows {
         for (const Index b : fewer) left(b);
         std::sort(ended.begin(), ended.end());
         for (const auto& [date, id] : ended) {
-            const std::function<void()> done = std::exchange(flows_[id].done, nullptr);
-            free_.push_back(id);
-            done();
+            const Flow flow = flows_.take(id);
+            flow.done();
         }
     }
 
@@ -285,8 +277,7 @@ class SharedFlows final : public Flows {
     std::unordered_map<const s4u::Link*, Index> link_at_;
     std::vector<Bundle> bundles_;
     std::vector<Link> links_;
-    std::vector<Flow> flows_;
-    std::vector<Id> free_;
+    Places<Flow> flows_;
     std::vector<Index> active_;   // bundles of which something is under way
     std::vector<Index> changed_;  // bundles, since shares were made
     std::uint64_t settled_ = 0;   // how often they were: what ended before is over

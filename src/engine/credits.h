@@ -35,6 +35,23 @@ enum class Admission : std::uint8_t { buffered, synchronous, hold };
 // of no bytes behind it (schedule/receipts.h), leaves it to that one.
 enum class Turn : std::uint8_t { confirmed = 1, last = 2, early = 4 };
 
+// The messages of one operation to one peer, in their order: what turn each of them has.
+class Turns {
+  public:
+    void add(std::uint64_t bytes) {
+        has_bytes_ |= bytes != 0;
+        ends_empty_ = bytes == 0;
+    }
+    // Of a message of `bytes` bytes, when all have been added.
+    Turn of(std::uint64_t bytes, bool last) const {
+        if (has_bytes_ && ends_empty_) return bytes != 0 ? Turn::confirmed : Turn::early;
+        return last ? Turn::last : Turn::early;
+    }
+
+  private:
+    bool has_bytes_ = false, ends_empty_ = false;
+};
+
 class CreditLedger {
   public:
     explicit CreditLedger(std::uint64_t credit_bytes) : credit_bytes_(credit_bytes) {}

@@ -60,7 +60,7 @@ void Execution::Impl::link_successors() {
 void Execution::Impl::sort_messages() {
     struct To {
         StepId last = 0;
-        bool bytes = false;  // some message has any
+        Turns turns;
     };
     std::unordered_map<int, To> to;
     bool in_parts = false;
@@ -69,8 +69,9 @@ void Execution::Impl::sort_messages() {
         if (step.kind == StepKind::send) {
             sends_.ids.push_back(id);
             credit_of_[id] = channel->credits().account(step.peer);
-            to[step.peer].last = id;
-            to[step.peer].bytes |= step.source.bytes != 0;
+            To& peer = to[step.peer];
+            peer.last = id;
+            peer.turns.add(step.source.bytes);
             in_parts |= step.source.bytes > max_message_bytes_;
         } else if (step.kind == StepKind::recv) {
             recvs_.ids.push_back(id);
@@ -80,9 +81,7 @@ void Execution::Impl::sort_messages() {
     }
     for (const StepId id : sends_.ids) {
         const To& peer = to[steps_[id].peer];
-        const bool confirmed = peer.bytes && steps_[peer.last].source.bytes == 0;
-        if (confirmed && steps_[id].source.bytes != 0) turns_[id] = Turn::confirmed;
-        if (!confirmed && id == peer.last) turns_[id] = Turn::last;
+        turns_[id] = peer.turns.of(steps_[id].source.bytes, id == peer.last);
     }
     if (in_parts) moved_.resize(steps_.size());
 }

@@ -34,7 +34,9 @@ void sleep_through(std::uint64_t bytes, std::uint64_t credit_bytes) {
     Execution recv(one_message(1, bytes), group.channel(1));
     int completed = 0, synchronous = 0;
     for (int polls = 0; polls < 100 * operations && completed < operations; ++polls) {
-        if (!send.running()) ASSERT_EQ(send.start({nullptr, sent.data(), {}}, completed), Status::ok);
+        if (!send.running()) {
+            ASSERT_EQ(send.start({nullptr, sent.data(), {}}, completed), Status::ok);
+        }
         if (send.advance() == Status::ok) ++completed;
     }
     ASSERT_LT(completed, operations) << "never blocked";
@@ -45,8 +47,9 @@ void sleep_through(std::uint64_t bytes, std::uint64_t credit_bytes) {
     EXPECT_GE((completed + 1) * (bytes + message_overhead_bytes), credit_bytes / 4);
     // Now the peer wakes up; everything flows, and the bound still holds.
     for (int received_count = 0; received_count < operations;) {
-        if (!recv.running())
+        if (!recv.running()) {
             ASSERT_EQ(recv.start({nullptr, received.data(), {}}, received_count), Status::ok);
+        }
         if (recv.advance() == Status::ok) ++received_count;
         if (!send.running() && completed < operations) {
             ASSERT_EQ(send.start({nullptr, sent.data(), {}}, completed), Status::ok);
