@@ -67,6 +67,26 @@ TEST(Choice, BehindTheWireOneSideCopies) {
     EXPECT_EQ(chooser.account(Chooser::class_of(8 * mega)).switches, 2u);
 }
 
+// Though something else is a little better than what is in use, by less than the margin of a change.
+TEST(Choice, BehindTheWireOneSideCopiesWhateverIsMeasuredBest) {
+    const CopyRates rates;
+    Chooser chooser;
+    std::array<double, protocols.size()> slower{1, 1, 1, 1, 1};
+    slower[number_of(coop)] = 2.05;
+    slower[number_of(cma_put)] = slower[number_of(eager)] = 3;
+    const Protocol* now = nullptr;
+    // Until coop, which was in use first, costs more than cma_get, and is in use still.
+    for (int i = 0; i < 4; ++i) {
+        const Decision decision = chooser.choose(8 * mega, everything, {}, {}, rates, nullptr);
+        now = decision.protocol;
+        chooser.measured(8 * mega, *now, decision.expected_s, decision.expected_s * slower[number_of(*now)]);
+    }
+    ASSERT_EQ(now, &coop);
+    const Load busy{0, 1'000'000'000};
+    for (int i = 0; i < 4; ++i)
+        EXPECT_NE(chooser.choose(8 * mega, everything, busy, {}, rates, nullptr).protocol, &coop);
+}
+
 TEST(Choice, SmallDifferencesDoNotMakeItFlap) {
     const CopyRates rates;
     Chooser chooser;

@@ -146,8 +146,8 @@ Decision Chooser::choose(std::uint64_t bytes, const Reach& reach, const Load& re
             modelled = i;
     }
     const bool wire_bound = wire_s >= longest_alone_s && usable > 1;
-    if (wire_bound && protocols[best] == &coop) {
-        costs[best] = infinity;
+    if (wire_bound) {  // whether it is the best or only in use: then the margin of a change would keep it
+        costs[number_of(coop)] = infinity;
         best = static_cast<std::size_t>(std::min_element(costs.begin(), costs.end()) - costs.begin());
     }
     std::size_t taken = best;
