@@ -46,6 +46,32 @@ TEST(Resume, WhatTheFileHasIsDoneAndTheRestIsMissing) {
     EXPECT_EQ(done.missing("screen", columns, 262144).size(), columns.size());
 }
 
+// Columns that came to the list later are screened beside old pairs, and may be faster than what has them.
+TEST(Resume, ADecisionEndsWhereALaterScreenFindsAFasterNative) {
+    const auto timed = [](const char* phase, const char* column, double seconds, std::uint64_t launch) {
+        Row made = row(phase, column, 65536);
+        made.seconds = {seconds, seconds, seconds};
+        made.launch = launch;
+        return made;
+    };
+    std::vector<Row> rows{timed("screen", "native", 3, 1), timed("screen", "native quick", 1, 1),
+                          timed("decide", "native", 3, 2), timed("decide", "native ring", 2, 2),
+                          timed("decide", "thalweg", 1, 2)};
+    const auto decided = [&](std::uint64_t bytes) {
+        return Done(rows, "bcast", shape(), nothing).decided(bytes);
+    };
+    EXPECT_TRUE(decided(65536));  // what was known then was judged then
+    EXPECT_FALSE(decided(262144));
+    rows.push_back(timed("screen", "native slow", 2.5, 3));
+    rows.push_back(timed("screen", "thalweg chain", 0.5, 3));
+    rows.push_back(timed("screen", "native (A/A)", 1.5, 3));
+    EXPECT_TRUE(decided(65536));
+    rows.push_back(timed("screen", "native chain", 1.9, 3));
+    EXPECT_FALSE(decided(65536));
+    rows.push_back(timed("decide", "native chain", 1.9, 4));
+    EXPECT_TRUE(decided(65536));
+}
+
 TEST(Resume, RowsOfAnotherShapeMpiRateOrNumberOfLinksAreNotHere) {
     const Row measured = row("screen", "native", 65536);
     EXPECT_TRUE(measured_here(measured, shape(), nothing));

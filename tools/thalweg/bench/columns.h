@@ -52,6 +52,8 @@ inline constexpr std::string_view agent_prefix = "thalweg agent=";       // then
 
 // These three get every sample, however slow they are: what is decided is decided between them.
 bool always_measured(std::string_view column);
+// The MPI library's own: its default, that again, or what it was told to use.
+inline bool is_native(std::string_view column) { return column.starts_with("native"); }
 
 // `ours` are choice texts to measure besides the automatic one and the twins of this MPI's algorithms. The
 // first three are always default, A/A, automatic; the last ones are `ours`.

@@ -7,7 +7,9 @@
 #include <string_view>
 
 #include "base/options.h"
+#include "bench/columns.h"
 #include "bench/recorded.h"
+#include "bench/statistics.h"
 
 namespace thalweg::bench {
 namespace {
@@ -55,13 +57,32 @@ bool measured_here(const Row& row, const Shape& shape, const nlohmann::json& set
 
 Done::Done(const std::vector<Row>& rows, const std::string& collective, const Shape& shape,
            const nlohmann::json& settings) {
-    for (const auto& row : rows)
-        if (row.collective == collective && measured_here(row, shape, settings))
-            seen_.insert({row.phase, row.column, row.bytes});
+    for (const auto& row : rows) {
+        if (row.collective != collective || !measured_here(row, shape, settings)) continue;
+        seen_.insert({row.phase, row.column, row.bytes});
+        if (!is_native(row.column) || row.column == native_again || row.seconds.empty()) continue;
+        Natives& natives = natives_[row.bytes];
+        const double seconds = median(row.seconds);
+        if (row.phase == "screen") natives.screened.push_back({row.column, row.launch, seconds});
+        if (row.phase != "decide") continue;
+        natives.decided_at = std::max(natives.decided_at, row.launch);
+        if (natives.best_decided <= 0 || seconds < natives.best_decided) natives.best_decided = seconds;
+    }
 }
 
 bool Done::has(const std::string& phase, const std::string& column, std::uint64_t bytes) const {
     return seen_.count({phase, column, bytes}) != 0;
+}
+
+bool Done::decided(std::uint64_t bytes) const {
+    if (!has("decide", std::string(automatic), bytes)) return false;
+    const auto found = natives_.find(bytes);
+    if (found == natives_.end()) return true;
+    const Natives& natives = found->second;
+    return std::none_of(natives.screened.begin(), natives.screened.end(), [&](const auto& each) {
+        return each.launch > natives.decided_at && each.seconds < natives.best_decided &&
+               !has("decide", each.column, bytes);
+    });
 }
 
 std::vector<ColumnPlan> Done::missing(const std::string& phase, const std::vector<ColumnPlan>& columns,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -27,11 +28,25 @@ class Done {
     Done(const std::vector<Row>& rows, const std::string& collective, const Shape& shape,
          const nlohmann::json& settings = steering_settings());
     bool has(const std::string& phase, const std::string& column, std::uint64_t bytes) const;
+    // Whether the point has its pairs, and nothing that was screened later asks for new ones: a native column
+    // without pairs that was faster there than every native that has them.
+    bool decided(std::uint64_t bytes) const;
     // Of `columns`, those that have no row there, in their order.
     std::vector<ColumnPlan> missing(const std::string& phase, const std::vector<ColumnPlan>& columns,
                                     std::uint64_t bytes) const;
 
   private:
+    struct Natives {
+        std::uint64_t decided_at = 0;  // the newest launch of pairs
+        double best_decided = 0;       // seconds, the median
+        struct Screened {
+            std::string column;
+            std::uint64_t launch = 0;
+            double seconds = 0;
+        };
+        std::vector<Screened> screened;
+    };
+    std::map<std::uint64_t, Natives> natives_;  // by bytes
     std::set<std::tuple<std::string, std::string, std::uint64_t>> seen_;
 };
 

@@ -114,8 +114,7 @@ void Sweep::predict(const std::vector<std::uint64_t>& sizes) const {
             screening +=
                 predicted_screen_seconds({bytes, left, always, samples_at(bytes), call}) +
                 launch_s * starts / (bytes >= left_out_from_bytes ? 1.0 : static_cast<double>(sizes.size()));
-        if (request_.screen_only || (done.has("decide", std::string(automatic), bytes) && !request_.again))
-            continue;
+        if (request_.screen_only || (done.decided(bytes) && !request_.again)) continue;
         const bool large = bytes >= large_bytes;
         const int samples =
             (large ? request_.decide_samples_large : request_.decide_samples) * (request_.again ? 3 : 1);
@@ -251,7 +250,7 @@ bool Sweep::decide(const std::vector<std::uint64_t>& sizes) {
     const Done done(rows_, request_.collective, request_.shape);
     bool good = true;
     for (const auto bytes : sizes) {
-        if (done.has("decide", std::string(automatic), bytes) && !request_.again) continue;
+        if (done.decided(bytes) && !request_.again) continue;
         const int samples = bytes >= large_bytes ? request_.decide_samples_large : request_.decide_samples;
         PointPlan point;
         point.bytes = bytes;

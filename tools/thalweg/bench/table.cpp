@@ -19,8 +19,6 @@ namespace {
 
 using Key = std::tuple<std::string, std::string, std::string, std::string, std::uint64_t>;
 
-bool is_native(const std::string& column) { return column.starts_with("native"); }
-
 bool runs_choice(const Row& row, const std::string& choice) {
     return row.column.starts_with(ours_prefix) &&
            canonical(std::string_view(row.column).substr(ours_prefix.size())) == choice;
