@@ -45,8 +45,11 @@ def main(root):
     for row, kept in zip(rows, data["rows"]):
         figures = [float(figure.rstrip("x")) for figure in row[1:6]]
         expect(all(figure > 0 for figure in figures), "times and ratios", row)
-        expect(abs(figures[2] - figures[0] / figures[1]) < 0.01 + 0.01 * figures[2], "the ratio of the two times", row)
-        expect(row[6] == kept["how"] and abs(kept["native_s"] * 1e3 - figures[0]) < 1e-3, "the data are the table's", row)
+        # The table rounds to a microsecond, which is several percent of the least times: the ratio is that of the data.
+        ratio = kept["native_s"] / kept["thalweg_s"]
+        expect(abs(figures[2] - ratio) < 0.006, "the ratio of the two times", (row, ratio))
+        shown = all(abs(kept[key] * 1e3 - figure) < 1e-3 for key, figure in zip(("native_s", "thalweg_s"), figures))
+        expect(row[6] == kept["how"] and shown, "the data are the table's", row)
         # One host: a broadcast is the library's, and it says so.
         expect(row[6].startswith("native"), "how it ran", row)
     expect(report["ranks"] == 2 and report["unseen"], "Thalweg was there", report)
