@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "schedule/receipts.h"
 #include "select/select.h"
 #include "sim/apps.h"
 #include "sim/json_line.h"
@@ -78,7 +79,7 @@ Chosen choices_of(const Request& request, const App& app, const Topology& topolo
 
 // One rank's schedule and program of all iterations.
 Schedule write_rank(const Request& request, const App& app, const std::vector<Choice>& choices, int rank,
-                    const Topology& topology, Calls calls, Program& program) {
+                    const Topology& topology, Calls calls, bool receipts, Program& program) {
     Succession row;
     std::vector<std::pair<StepId, StepId>> steps(app.calls.size());
     for (unsigned iteration = 0; iteration < request.repeat; ++iteration)
@@ -95,7 +96,8 @@ Schedule write_rank(const Request& request, const App& app, const std::vector<Ch
                     faces = faces_of_call(call, rank, topology.size(), request.seed);
                     problem.exchange = &faces;
                 }
-                std::tie(begin, end) = row.append(build(choices[phase.call], problem, topology));
+                Schedule made = build(choices[phase.call], problem, topology);
+                std::tie(begin, end) = row.append(receipts ? with_receipts(made) : made);
             }
             if (phase.kind != ActKind::wait || calls != Calls::blocking)
                 program.push_back({phase.kind, begin, end, phase.seconds});
@@ -120,15 +122,16 @@ void run_row(const Request& request, const Topology& topology, AppRow& row) {
         return;
     }
     row.result = in_child(request.most_seconds, request.most_memory, [&] {
-        std::vector<Schedule> schedules;
-        std::vector<Program> programs(static_cast<std::size_t>(row.ranks));
-        for (int rank = 0; rank < row.ranks; ++rank)
-            schedules.push_back(write_rank(request, app, chosen.of_call, rank, topology, row.calls,
-                                           programs[static_cast<std::size_t>(rank)]));
         ReplayOptions options;
         options.progress = row.calls == Calls::agent ? Progress::agent : Progress::caller;
         if (row.native) options.copies = native_model(request.family)->copies;
         options.credits = !row.native;
+        std::vector<Schedule> schedules;
+        std::vector<Program> programs(static_cast<std::size_t>(row.ranks));
+        for (int rank = 0; rank < row.ranks; ++rank)
+            schedules.push_back(write_rank(request, app, chosen.of_call, rank, topology, row.calls,
+                                           machine.adds_receipts(options.credits),
+                                           programs[static_cast<std::size_t>(rank)]));
         options.trace_path = request.trace_path;
         PointResult result;
         result.outcome = replay(schedules, programs, topology, machine, options);

@@ -131,9 +131,10 @@ def kernels():
   two where it hands everything to the kernel at once. MPICH and Intel MPI do not ask, Open MPI does from 64 KiB on.
 - Under those some of Thalweg's own messages ask, by its credits, and under MPICH what follows to the same peer overtakes a
   large one that asks: in a ring of two hosts, messages of 128 to 384 KiB, that made two transfers three. Therefore messages of
-  no bytes ask, behind those ([receipts](decisions/0088-receipts-ask-in-the-place-of-large-messages.md)); Intel MPI lets
-  nothing overtake, and is simulated alike. How credits stand depends on what had been sent before, so each of 15
-  simulated operations (`--samples`) begins with another past, and the least counts, as of the measured ones.
+  no bytes ask, behind those ([receipts](decisions/0088-receipts-ask-in-the-place-of-large-messages.md)). Under Intel MPI a
+  message that asks goes at once as well, so nothing overtakes it, and no receipts are sent.
+  How credits stand depends on what had been sent before, so each of 15 simulated operations (`--samples`) begins with
+  another past, and the least counts, as of the measured ones.
 
 """ + table(["on", "bytes", "A is there", "B is there", "rank 0 may go on", "rank 0 has its answer", "in transfers of one"],
             [[row["mpi"], size(row["bytes"]), *(time(row[f"{what}_seconds"]) for what in ("first", "second", "sent", "answered")),

@@ -120,10 +120,9 @@ const char* name_of(Fabric fabric) {
 
 SimMachine SimMachine::under(std::string_view mpi) const {
     SimMachine machine = *this;
-    if (mpi == "mpich") {
-        machine.inter_eager = inter_eager_mpich;
-        machine.receipts = true;
-    }
+    if (mpi == "mpich" || mpi == "impi") machine.inter_eager = inter_eager_mpich;
+    machine.receipts = mpi == "mpich";
+    machine.synchronous_asks = mpi != "impi";
     return machine;
 }
 

@@ -43,7 +43,7 @@ struct SimMachine {
     double kernel_bytes = 0, kernel_rate = 0;
     double socket_bytes = 0;              // of one connection that the kernel takes before they leave
     std::uint64_t inter_eager = 0;        // bytes up to which a message does not wait for its receive
-    std::uint64_t inter_eager_mpich = 0;  // the same under MPICH
+    std::uint64_t inter_eager_mpich = 0;  // the same under MPICH and Intel MPI
     bool network_moves_bytes = true;      // a transfer in flight needs no processor
 
     double intra_latency = 0;       // the same inside a host
@@ -69,8 +69,14 @@ struct SimMachine {
 
     // Synchronous messages are overtaken: Thalweg adds receipts to its schedules (schedule/receipts.h).
     bool receipts = false;
+    // Of a run in which the engine's credits count.
+    bool adds_receipts(bool credits) const { return receipts && credits && kernel_sends(); }
 
-    // As it is under this MPI library.
+    // A synchronous message asks its receiver before it goes; else it goes at once, and is answered when it
+    // has been received: taken to be so of Intel MPI, under which nothing is overtaken.
+    bool synchronous_asks = true;
+
+    // As it is under this MPI library: "mpich", "openmpi", "impi" or "mvapich".
     SimMachine under(std::string_view mpi) const;
 
     // What production would have measured or been told of this machine.

@@ -47,7 +47,7 @@ PointResult run_here(const Point& point, const Topology& topology, const SimMach
     problem.size = topology.size();
     problem.bytes = point.bytes;
     const std::array<int, 3> grid = grid_of(topology.size());
-    const bool receipts = machine.receipts && machine.kernel_sends() && point.options.credits;
+    const bool receipts = machine.adds_receipts(point.options.credits);
     for (problem.rank = 0; problem.rank < problem.size; ++problem.rank) {
         Exchange faces;
         if (point.halo) {

@@ -19,11 +19,11 @@ Protocol::Protocol(const SimMachine& machine, const Matching& matching, const To
 bool Protocol::eager(MessageId index) const {
     const Matched& m = matching_.messages[index];
     if (inside(m)) return m.bytes <= machine_.intra_eager;
-    return m.bytes <= machine_.inter_eager && (!credits_ || !credits_->synchronous(index));
+    return m.bytes <= machine_.inter_eager && (!machine_.synchronous_asks || !synchronous(index));
 }
 
 std::vector<Protocol::MessageId> Protocol::sent(MessageId index) {
-    if (!credits_ || !credits_->synchronous(index)) return {};
+    if (!synchronous(index)) return {};
     return credits_->acknowledge(index);
 }
 

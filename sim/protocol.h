@@ -27,6 +27,11 @@ class Protocol {
     bool inside(const Matched& m) const { return topology_.node_of(m.from) == topology_.node_of(m.to); }
     // Not preceded by a question.
     bool eager(MessageId index) const;
+    // Eager, and not sent before its receiver has answered.
+    bool answered(MessageId index) const {
+        return synchronous(index) && !machine_.synchronous_asks &&
+               matching_.messages[index].bytes <= machine_.inter_eager;
+    }
     double latency(const Matched& m) const {
         return inside(m) ? machine_.intra_latency : machine_.inter_latency;
     }
@@ -44,6 +49,8 @@ class Protocol {
     std::uint64_t came_last(const Matched& m) const;
 
   private:
+    bool synchronous(MessageId index) const { return counted(index) && credits_->synchronous(index); }
+
     const SimMachine& machine_;
     const Matching& matching_;
     const Topology& topology_;

@@ -167,6 +167,8 @@ class Replay {
             case Work::start_large:
                 return network_.queue(index);
             case Work::take_eager:
+                if (protocol_.answered(index)) notify(m, m.to, m.from, [this, index] { sent(index); });
+                return complete(static_cast<std::size_t>(m.to), m.recv);
             case Work::finish_recv:
                 return complete(static_cast<std::size_t>(m.to), m.recv);
             case Work::finish_send:
@@ -230,7 +232,10 @@ class Replay {
     }
 
     // The sender's kernel has all of it.
-    void taken(std::uint32_t index) { give(message(index).from, Work::finish_send, index); }
+    void taken(std::uint32_t index) {
+        if (!protocol_.answered(index)) sent(index);
+    }
+    void sent(std::uint32_t index) { give(message(index).from, Work::finish_send, index); }
 
     void fetched(std::uint32_t index) {
         const Matched& m = message(index);

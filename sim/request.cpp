@@ -18,6 +18,9 @@ namespace {
 
 constexpr int exit_ok = 0, exit_usage = 2;
 
+// A library whose way with messages is known, and whose defaults are not published.
+constexpr std::string_view unmodelled = "impi";
+
 int mistake(const std::string& sentence) {
     fmt::print(stderr, "thalweg sim: {}\n", sentence);
     return exit_usage;
@@ -67,8 +70,9 @@ void describe(CLI::App& app, Text& text, Request& request) {
         "--algorithm", request.columns,
         "a column: auto (what Thalweg would choose), mpich, openmpi or, of faces, mvapich (models of their "
         "defaults), or an algorithm with its parameters; may be repeated (default: auto, mpich and openmpi)");
-    app.add_option("--mpi", request.family,
-                   "the MPI that Thalweg leaves calls to: mpich, openmpi or, of faces, mvapich")
+    app.add_option(
+           "--mpi", request.family,
+           "the MPI under Thalweg: mpich, openmpi, impi (no model of its defaults) or, of faces, mvapich")
         ->default_val("mpich");
     app.add_option("--rate", text.rate, "payload rate of a link instead of the machine's: 100mbit, 12GB/s");
     app.add_option("--rails", text.rails, "links per host instead of the machine's")
@@ -193,6 +197,9 @@ std::string read_columns(Request& request) {
         Choice choice;
         std::string why;
         if (column == "auto") continue;
+        if (column == unmodelled)
+            return "--algorithm " + column + ": no model of its defaults; --mpi " + column +
+                   " simulates Thalweg over it";
         if (native_model(column) == nullptr) {
             if (failed(parse_choice(request.collective, column, choice, why)))
                 return request.halo ? "halo is an alltoallv of few pairs: " + why : why;
@@ -201,10 +208,14 @@ std::string read_columns(Request& request) {
             return "--algorithm " + column + ": no model of its " + std::string(name_of(request.collective));
         }
     }
-    if (native_model(request.family) == nullptr)
-        return "--mpi " + request.family + " is not valid: expected mpich, openmpi or mvapich";
+    if (native_model(request.family) == nullptr && request.family != unmodelled)
+        return "--mpi " + request.family + " is not valid: expected mpich, openmpi, impi or mvapich";
+    if (request.family == unmodelled && (request.rma || !request.app.empty()))
+        return "--mpi " + request.family + ": no model of its defaults, which " +
+               (request.rma ? "--rma" : "app") + " compares with";
     const bool faces = request.halo || request.app == "stencil" || request.app == "amr";
-    if (!faces && native_choice(request.family, request.collective, 8, Topology::single_node(2)).empty())
+    if (!faces && request.family != unmodelled &&
+        native_choice(request.family, request.collective, 8, Topology::single_node(2)).empty())
         return "--mpi " + request.family + ": no model of its " +
                (request.app.empty() ? std::string(name_of(request.collective)) : request.app);
     if (!request.trace_path.empty() &&

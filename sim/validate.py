@@ -127,8 +127,7 @@ def middle(rates):
 
 
 def mpi_of(key):
-    """Intel MPI hands its messages to the kernel as MPICH does (sim/wire.py)."""
-    return ["--mpi", "openmpi" if key[-1] == "openmpi" else "mpich"]
+    return ["--mpi", key[-1]]
 
 
 def question(key, rate):
@@ -175,7 +174,7 @@ def native_rows(program, results):
         row = simulated(program, question(key, rate), memory)
         # The same messages, none of them waiting for the send before it.
         waits = mpi == "mpich" and collective != "alltoallv"
-        at_once = simulated(program, question((*key[:4], row["algorithm"]), rate), memory) if waits else row
+        at_once = simulated(program, question((*key[:4], row["algorithm"], mpi), rate), memory) if waits else row
         yield {"collective": collective, "shape": shape, "rate": nominal, "bytes": size, "mpi": mpi,
                "samples": point["samples"], "measured_seconds": point["seconds"], "link_rate": rate,
                "algorithm": row["algorithm"],

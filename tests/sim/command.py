@@ -34,6 +34,12 @@ refused("--rate fast is not valid", "bcast", "--rate", "fast", "--ranks", "8", "
 refused("--trace shows one operation", "bcast", "--ranks", "8", "--bytes", "8", "--trace", "t.json")
 refused("cannot read the tuning table", "bcast", "--ranks", "8", "--bytes", "8", "--tuning", "/nowhere.json")
 assert run("bcast", "--algorithm", "chian", "--ranks", "8", "--bytes", "8").returncode == 2
+refused("--algorithm impi: no model of its defaults; --mpi impi simulates Thalweg over it", "bcast", "--ranks", "8",
+        "--bytes", "8", "--algorithm", "impi")
+refused("--mpi impi: no model of its defaults, which app compares with", "app", "stencil", "--mpi", "impi", "--ranks", "8",
+        "--bytes", "8K")
+refused("--mpi impi: no model of its defaults, which --rma compares with", "alltoallv", "--rma", "--mpi", "impi", "--ranks",
+        "8", "--bytes", "8K")
 refused("which program?", "app", "--ranks", "8", "--bytes", "8K")
 refused("which program?", "app", "weather", "--ranks", "8", "--bytes", "8K")
 refused("is not expected behind bcast", "bcast", "stencil", "--ranks", "8", "--bytes", "8K")

@@ -98,5 +98,22 @@ TEST(Kernel, WhatAsksByCreditsIsOvertaken) {
     EXPECT_NEAR(replayed(stream(6, more), "node:2", machine, options).seconds, 6 * large, 6 * questions);
 }
 
+TEST(Kernel, WhereSynchronousMessagesGoAtOnceNothingOvertakesThem) {
+    constexpr std::uint64_t less = 1 << 17, more = 1 << 19;
+    constexpr double one = less * 1e-9, large = more * 1e-9, questions = 100e-6;
+    SimMachine machine = kernel_machine();
+    machine.synchronous_asks = false;
+    ReplayOptions options;
+    options.credits = true;
+    EXPECT_NEAR(replayed(there_and_back(less), "node:2", machine, options).seconds, 2 * one, questions);
+    // Its sender goes on when the answer is there, which follows the bytes.
+    EXPECT_NEAR(replayed(stream(1, more), "node:2", machine, options).root_seconds, large + 2 * way, near);
+    EXPECT_NEAR(replayed(stream(1, more), "node:2", machine).root_seconds, 0, near);
+    EXPECT_NEAR(replayed(stream(6, more), "node:2", machine, options).seconds, 6 * large, 6 * questions);
+    // What is too large to go at once asks all the same.
+    machine.inter_eager = less - 1;
+    EXPECT_NEAR(replayed(there_and_back(less), "node:2", machine, options).seconds, 3 * one, questions);
+}
+
 }  // namespace
 }  // namespace thalweg::sim

@@ -49,6 +49,14 @@ TEST(Machines, WhatALibraryAsksIsItsOwn) {
     EXPECT_EQ(lab.under("openmpi").inter_eager, 65536u);
     EXPECT_GE(lab.under("mpich").inter_eager, 1u << 20);
     EXPECT_EQ(dane.under("mpich").inter_eager, dane.inter_eager);
+    // Intel MPI hands its messages to the kernel as MPICH does, and lets nothing overtake.
+    EXPECT_EQ(lab.under("impi").inter_eager, lab.under("mpich").inter_eager);
+    EXPECT_TRUE(lab.under("mpich").adds_receipts(true));
+    EXPECT_FALSE(lab.under("mpich").adds_receipts(false));
+    EXPECT_FALSE(dane.under("mpich").adds_receipts(true));  // no kernel sends there
+    for (const char* mpi : {"openmpi", "impi"}) EXPECT_FALSE(lab.under(mpi).adds_receipts(true)) << mpi;
+    EXPECT_TRUE(lab.under("openmpi").synchronous_asks);
+    EXPECT_FALSE(lab.under("impi").synchronous_asks);
 }
 
 TEST(Machines, ANumberWithoutItsSourceIsRefused) {
