@@ -184,15 +184,18 @@ static void verify(const unsigned char* data, size_t bytes, unsigned seed, const
     ++check_count;
 }
 
-/* What of this process lies in memory. */
-static inline long resident_kib(void) {
+/* A line of /proc/self/status, by the format it is read with. */
+static inline long status_kib(const char* format) {
     char line[256];
     long kib = -1;
     FILE* const file = fopen("/proc/self/status", "r");
-    while (kib < 0 && fgets(line, sizeof line, file)) sscanf(line, "VmRSS: %ld", &kib);
+    while (kib < 0 && fgets(line, sizeof line, file)) sscanf(line, format, &kib);
     fclose(file);
     return kib;
 }
+/* What of this process lies in memory; and without what it shares with others. */
+static inline long resident_kib(void) { return status_kib("VmRSS: %ld"); }
+static inline long private_kib(void) { return status_kib("RssAnon: %ld"); }
 
 static inline int is_intel_mpi(void) {
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
