@@ -291,7 +291,7 @@ int thalweg_entry_collective(const ThalwegCall* call, int* error) {
 void thalweg_entry_completions_intercepted(int all) { Attendance::set_completions_intercepted(all != 0); }
 
 void thalweg_entry_meeting(MPI_Comm comm) try {
-    if (__builtin_expect(set_ups_wanted.load(std::memory_order_relaxed) != 0, 0)) meet(comm);
+    if (__builtin_expect(meetings_wanted.load(std::memory_order_relaxed) != 0, 0)) meet(comm);
 } catch (const AgreementFailed& failure) {
     give_up_on(comm, failure);
 } catch (const std::bad_alloc&) {

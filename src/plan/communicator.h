@@ -12,6 +12,7 @@
 #include "engine/engine.h"
 #include "plan/exchange_trial.h"
 #include "plan/kept_memory.h"
+#include "plan/neighbour_sizes.h"
 #include "plan/statistics.h"
 #include "plan/world.h"
 #include "select/select.h"
@@ -105,13 +106,14 @@ class Communicator {
     Selection selection(Collective collective, const Network& network, bool sleeps) const;
 
     // For operations that progress by themselves: asked for by the first of them, which declines; then set
-    // up, or refused for good, in the next collective that may. Equal on all ranks.
+    // up, or refused for good, in the next collective that may. Equal on all ranks, but for `sizes`.
     struct SelfDriven {
-        bool wanted = false;
+        bool wanted = false;  // a meeting, in which it is set up or its ranks tell one another their sizes
         std::shared_ptr<NonblockingState> state;  // null until then, and where refused
         std::optional<Reason> refused;
         std::shared_ptr<const Neighbourhood> neighbourhood;  // once it was asked for
-        std::shared_ptr<WindowGround> windows;               // once a plan over windows was
+        NeighbourSizes sizes;
+        std::shared_ptr<WindowGround> windows;  // once a plan over windows was
         // A floating-point reduction came before the set-up: they stay native (THALWEG_FLOAT_ORDER).
         bool native_order = false;
     };

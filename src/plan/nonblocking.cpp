@@ -23,10 +23,10 @@ namespace thalweg {
 
 namespace {
 
-void want_set_up(Communicator::SelfDriven& self_driven) {
+void want_meeting(Communicator::SelfDriven& self_driven) {
     if (self_driven.wanted) return;
     self_driven.wanted = true;
-    set_ups_wanted.fetch_add(1, std::memory_order_relaxed);
+    meetings_wanted.fetch_add(1, std::memory_order_relaxed);
     Bypass::hold();  // a broadcast may be where it is met
 }
 
@@ -34,7 +34,7 @@ void want_set_up(Communicator::SelfDriven& self_driven) {
 void set_up(MPI_Comm comm, Communicator& communicator, bool for_plan = false) {
     Communicator::SelfDriven& self_driven = communicator.self_driven;
     if (self_driven.state != nullptr || self_driven.refused) return;
-    want_no_set_up(self_driven);
+    want_no_meeting(self_driven);
     release_detached();
     Reason why = Reason::setup_failed;
     self_driven.state = NonblockingState::set_up(comm, communicator, *World::get(), for_plan, why);
@@ -119,7 +119,9 @@ Decision decide_neighbours(NonblockingState& state, const CollectiveCall& call, 
                            std::optional<Exchange>& exchange, Forethought& forethought) {
     exchange.emplace();
     shape.decided_bytes = assumed_pair_bytes;
-    Decision decision = state.neighbours().decide(NeighbourSelector::unknown);
+    const bool told = !call.persistent && !call.blocking;
+    Decision decision =
+        state.neighbours().decide(told ? state.neighbour_bytes() : NeighbourSelector::unknown);
     if (decision.choice && call.persistent)
         exchange->sizes_agree = forethought.traits(state, call, shape).sizes_agree;
     exchange->empty_travel = !exchange->sizes_agree;
@@ -203,12 +205,12 @@ bool look_at_neighbours(const CollectiveCall& call, Communicator& communicator, 
     return true;
 }
 
-constinit std::atomic<int> set_ups_wanted{0};
+constinit std::atomic<int> meetings_wanted{0};
 
-void want_no_set_up(Communicator::SelfDriven& self_driven) noexcept {
+void want_no_meeting(Communicator::SelfDriven& self_driven) noexcept {
     if (!self_driven.wanted) return;
     self_driven.wanted = false;
-    set_ups_wanted.fetch_sub(1, std::memory_order_relaxed);
+    meetings_wanted.fetch_sub(1, std::memory_order_relaxed);
     Bypass::let_go();
 }
 
@@ -244,11 +246,14 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     Communicator::SelfDriven& self_driven = communicator.self_driven;
     if (self_driven.refused && !windows) return declined_on(*self_driven.refused, 0);
     CallShape shape;
+    const bool notes_sizes = call.neighbours && !call.persistent && !call.blocking;
+    if (notes_sizes && self_driven.sizes.count()) want_meeting(self_driven);
     if (call.neighbours) {
         if (!look_at_neighbours(call, communicator, shape)) return declined_on(Reason::invalid, 0);
     } else if (const auto why = look_at(call, communicator.rank(), communicator.size(), shape)) {
         return declined_on(*why, shape.bytes);
     }
+    if (notes_sizes) self_driven.sizes.note(largest_of(shape.letters));
     if (const auto why = steered_away(world, call.collective, shape.bytes))
         return declined_on(*why, shape.bytes);
 
@@ -268,7 +273,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         set_up(call.comm, communicator, for_plan);
         if (self_driven.refused) return declined_on(*self_driven.refused, shape.bytes);
     } else if (self_driven.state == nullptr) {
-        want_set_up(self_driven);
+        want_meeting(self_driven);
         return declined_on(Reason::not_set_up, shape.bytes);
     }
     NonblockingState& state = *self_driven.state;
@@ -348,7 +353,13 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
 void meet(MPI_Comm comm) {
     if (!Attendance::present() || comm == host()->comm_null) return;
     Communicator* const communicator = Communicator::existing(comm);
-    if (communicator != nullptr && communicator->self_driven.wanted) set_up(comm, *communicator);
+    if (communicator == nullptr || !communicator->self_driven.wanted) return;
+    Communicator::SelfDriven& self_driven = communicator->self_driven;
+    want_no_meeting(self_driven);
+    if (self_driven.state == nullptr)
+        set_up(comm, *communicator);
+    else
+        self_driven.state->agree_on_neighbour_bytes(comm, self_driven.sizes.take());
 }
 
 // Ranks that have the communicator would wait for one that has not. Nobody can be asked where only the

@@ -72,6 +72,10 @@ class NonblockingState {
 
     // How messages between neighbours travel; as decide().
     const NeighbourSelector& neighbours();
+    // What decides that in nonblocking calls, for neighbours(): the largest message of all ranks as they last
+    // agreed on it, or unknown. Collective: `largest` is this rank's since then; all 0 leave it as it is.
+    std::uint64_t neighbour_bytes() const { return neighbour_bytes_; }
+    void agree_on_neighbour_bytes(MPI_Comm comm, std::uint64_t largest);
 
     // A name for the lane of an exchange's plan, to be handed out with something else; nothing on other ranks
     // than 0, and where lanes have no names. first: what all ranks know since the set-up, if anything; once.
@@ -112,6 +116,7 @@ class NonblockingState {
     bool natively_in_order_[2] = {true, true};  // of nonblocking calls, of blocking ones
     std::optional<NeighbourSelector> neighbours_;
     std::uint32_t neighbours_generation_ = 0;
+    std::uint64_t neighbour_bytes_ = NeighbourSelector::unknown;
     bool confirmed_ = true, opened_ = true;  // all ranks are known to have lanes; this one has
     std::optional<ChannelName> first_plan_;
     std::shared_ptr<Lane> lane_, exchange_lane_;
@@ -130,10 +135,11 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error);
 // and on average. False: what the native library judges. Throws std::bad_alloc.
 bool look_at_neighbours(const CollectiveCall& call, Communicator& communicator, CallShape& shape);
 
-// How many communicators of this process wait for a collective that may set them up.
-extern constinit std::atomic<int> set_ups_wanted;
-void want_no_set_up(Communicator::SelfDriven& self_driven) noexcept;
-// In a blocking collective on `comm`, before anything of it happens: sets it up where it waits for that.
+// How many communicators of this process wait for a collective in which their ranks may agree.
+extern constinit std::atomic<int> meetings_wanted;
+void want_no_meeting(Communicator::SelfDriven& self_driven) noexcept;
+// In a blocking collective on `comm`, before anything of it happens: sets it up, or lets its ranks agree on
+// what their neighbours exchange, where it waits for that.
 void meet(MPI_Comm comm);
 // After `comm` was created, in the collective call that did: THALWEG_SETUP=early. Throws AgreementFailed.
 void set_up_early(MPI_Comm comm);

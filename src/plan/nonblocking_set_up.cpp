@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/log.h"
-#include "model/cost.h"
 #include "plan/attendance.h"
 #include "plan/neighbours.h"
 #include "plan/nonblocking.h"
@@ -144,7 +143,7 @@ std::shared_ptr<NonblockingState> NonblockingState::set_up(MPI_Comm comm, Commun
     Attendance::Told told = {{},
                              false,
                              {known.latency_ns, known.bytes_per_second, !native_blocks_in_order(comm, false),
-                              !native_blocks_in_order(comm, true)}};
+                              !native_blocks_in_order(comm, true), communicator.self_driven.sizes.take()}};
     const Carrier carrier = Attendance::agree_on_carrier(comm, communicator.rank() == 0, world,
                                                          able == nullptr ? nullptr : &able->places_,
                                                          communicator.topology(), told);
@@ -157,6 +156,7 @@ std::shared_ptr<NonblockingState> NonblockingState::set_up(MPI_Comm comm, Commun
     state->network_ = {told.most[0], told.most[1]};
     state->natively_in_order_[false] = told.most[2] == 0;
     state->natively_in_order_[true] = told.most[3] == 0;
+    if (told.most[4] != 0) state->neighbour_bytes_ = told.most[4];
     state->opened_ = make_lanes(comm, carrier, told, world, communicator, able, why);
     state->confirmed_ = false;
     if ((!for_plan || carrier == Carrier::mpi) && !state->confirm(comm)) return nullptr;
@@ -201,50 +201,6 @@ void NonblockingState::learn_network(MPI_Comm comm) {
     if (trouble[0] != 0) return;
     network_ = measure_network(comm, *channel, topology_, world_.policy());
     if (network_.known()) world_.learn(network_);
-}
-
-std::uint64_t NonblockingState::ports() const {
-    const bool over_ucx = carrier_ == Carrier::ucx || carrier_ == Carrier::composite;
-    return over_ucx ? Attendance::ucx()->rails() : 1;
-}
-
-Decision NonblockingState::decide(Collective collective, std::uint64_t bytes, bool stable) {
-    const std::uint32_t generation = world_.generation();
-    if (generation != generation_) {
-        decided_ = {};
-        stable_.reset();
-        generation_ = generation;
-    }
-    std::optional<Decisions>& decided = stable ? stable_ : decided_[static_cast<std::size_t>(collective)];
-    if (!decided) {
-        Selection selection = communicator_.selection(collective, stable ? Network{} : network_, !stable);
-        selection.machine.inter.ports = stable ? 1 : ports();
-        selection.overlapped = true;
-        decided.emplace(std::make_shared<const Selector>(collective, topology_, selection));
-    }
-    return decided->of(bytes);
-}
-
-const NeighbourSelector& NonblockingState::neighbours() {
-    const std::uint32_t generation = world_.generation();
-    if (!neighbours_ || neighbours_generation_ != generation) {
-        Selection selection = communicator_.selection(Collective::alltoallv, network_, true);
-        selection.machine.inter.ports = ports();
-        neighbours_.emplace(topology_, selection);
-        neighbours_generation_ = generation;
-    }
-    return *neighbours_;
-}
-
-double NonblockingState::predicted_native_seconds(std::uint64_t bytes) const {
-    if (!network_.known() || bytes == 0) return 0;
-    Problem problem;
-    problem.size = size_;
-    problem.bytes = bytes;
-    const Choice pairwise = standard_choice(*find_algorithm(Collective::alltoallv, "pairwise"));
-    return 1e-12 * static_cast<double>(
-                       predict(pairwise, problem, topology_,
-                               communicator_.selection(Collective::alltoallv, network_, true).machine));
 }
 
 std::optional<ChannelName> NonblockingState::name_plan() const {

@@ -37,14 +37,14 @@ void detach(MPI_Comm comm) {
     Communicator* const communicator = Communicator::existing(comm);
     if (communicator == nullptr) return;
     Communicator::SelfDriven& self_driven = communicator->self_driven;
-    want_no_set_up(self_driven);
+    want_no_meeting(self_driven);
     self_driven.state.reset();
     if (self_driven.windows != nullptr) self_driven.windows->close();
     self_driven.windows.reset();
 }
 
 void detach_later(Communicator::SelfDriven& dead) noexcept {
-    want_no_set_up(dead);
+    want_no_meeting(dead);
     if (dead.state == nullptr) return;
     const std::lock_guard lock(detached_mutex);
     detached().push_back(std::move(dead.state));

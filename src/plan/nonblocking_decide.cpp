@@ -1,0 +1,65 @@
+// By what the operations of a communicator run that progress by themselves.
+#include <memory>
+
+#include "model/cost.h"
+#include "plan/attendance.h"
+#include "plan/nonblocking.h"
+#include "plan/quiet_errors.h"
+#include "plan/set_up.h"
+#include "transport/mpi/host.h"
+#include "transport/ucx/ucx.h"
+
+namespace thalweg {
+
+std::uint64_t NonblockingState::ports() const {
+    const bool over_ucx = carrier_ == Carrier::ucx || carrier_ == Carrier::composite;
+    return over_ucx ? Attendance::ucx()->rails() : 1;
+}
+
+Decision NonblockingState::decide(Collective collective, std::uint64_t bytes, bool stable) {
+    const std::uint32_t generation = world_.generation();
+    if (generation != generation_) {
+        decided_ = {};
+        stable_.reset();
+        generation_ = generation;
+    }
+    std::optional<Decisions>& decided = stable ? stable_ : decided_[static_cast<std::size_t>(collective)];
+    if (!decided) {
+        Selection selection = communicator_.selection(collective, stable ? Network{} : network_, !stable);
+        selection.machine.inter.ports = stable ? 1 : ports();
+        selection.overlapped = true;
+        decided.emplace(std::make_shared<const Selector>(collective, topology_, selection));
+    }
+    return decided->of(bytes);
+}
+
+const NeighbourSelector& NonblockingState::neighbours() {
+    const std::uint32_t generation = world_.generation();
+    if (!neighbours_ || neighbours_generation_ != generation) {
+        Selection selection = communicator_.selection(Collective::alltoallv, network_, true);
+        selection.machine.inter.ports = ports();
+        neighbours_.emplace(topology_, selection);
+        neighbours_generation_ = generation;
+    }
+    return *neighbours_;
+}
+
+void NonblockingState::agree_on_neighbour_bytes(MPI_Comm comm, std::uint64_t largest) {
+    const QuietErrors quiet(comm);
+    std::uint64_t most[1] = {largest};
+    agree_on(comm, host()->max, most);
+    if (most[0] != 0) neighbour_bytes_ = most[0];
+}
+
+double NonblockingState::predicted_native_seconds(std::uint64_t bytes) const {
+    if (!network_.known() || bytes == 0) return 0;
+    Problem problem;
+    problem.size = size_;
+    problem.bytes = bytes;
+    const Choice pairwise = standard_choice(*find_algorithm(Collective::alltoallv, "pairwise"));
+    return 1e-12 * static_cast<double>(
+                       predict(pairwise, problem, topology_,
+                               communicator_.selection(Collective::alltoallv, network_, true).machine));
+}
+
+}  // namespace thalweg
