@@ -1,6 +1,9 @@
 /* A persistent alltoallv that is started, tested and waited for many times with other data each time: what
  * thalweg_get_plan_stats says of it, that nothing is set up between a start and its completion, and that
- * Thalweg takes no memory from the heap meanwhile, on whichever thread. */
+ * Thalweg takes no memory from the heap meanwhile, on whichever thread.
+ *
+ *     steady [allocating]     it may: over a transport that is made for tests
+ */
 #include "allocation_count.h"
 #include "set_up_calls.h"
 
@@ -11,6 +14,7 @@ enum { most = 4000 };
 
 int main(int argc, char** argv) {
     check_start(&argc, &argv, wanted_level());
+    const int may_allocate = argc > 1;
     AlltoallvInit* alltoallv_init;
     int (*plan_stats)(size_t, thalweg_plan_stats*, size_t);
     *(void**)&alltoallv_init = find_or_skip("MPI_Alltoallv_init");
@@ -59,8 +63,9 @@ int main(int argc, char** argv) {
             verify(to + places[peer], (size_t)counts[peer], (unsigned)(round * 64 + peer), "a start");
     }
     lift_traps();
-    CHECK(taken == 0, "%lu allocations in %d starts, one of them at +0x%lx of the preload object", taken,
-          starts - first, (unsigned long)taken_by);
+    CHECK(may_allocate || taken == 0,
+          "%lu allocations in %d starts, one of them at +0x%lx of the preload object", taken, starts - first,
+          (unsigned long)taken_by);
     MPI_Request_free(&plan);
     CHECK(plan_stats(0, &stats, sizeof stats) == THALWEG_OK, "a freed plan's figures");
     CHECK(stats.starts == starts && stats.plan_seconds > 0, "%d starts", (int)stats.starts);
