@@ -41,14 +41,20 @@ foreach(transport mpi shm ucx)
   endforeach()
 endforeach()
 
-# Sessions and nothing else; MPICH 5.0.2 fails in MPI_Comm_create_from_group where others start beside it.
-run(session_only 2 ${current} "LD_PRELOAD=$<TARGET_FILE:thalweg-${family}-sessions>:$<TARGET_FILE:thalweg-${family}>;${chain};THALWEG_ALLGATHER=ring;${ucx}" session_only)
-run_alone(plan.${name}.session_only.2)
+# Sessions and nothing else; MPICH 5.0.2 fails in MPI_Comm_create_from_group where others start beside it, and MPICH 4.0.2
+# in MPI_Session_init where there is no MPI_Init, without Thalweg too.
+if(NOT name STREQUAL mpich4)
+  run(session_only 2 ${current} "LD_PRELOAD=$<TARGET_FILE:thalweg-${family}-sessions>:$<TARGET_FILE:thalweg-${family}>;${chain};THALWEG_ALLGATHER=ring;${ucx}" session_only)
+  run_alone(plan.${name}.session_only.2)
+endif()
 
-# The small typed broadcasts of a dense solver on rows and columns, on pretended hosts because on one nobody looks.
-run(grid 4 ${current} "THALWEG_TOPOLOGY=node:4 core:1" grid 3000)
-leave_cores(plan.${name}.grid.4)
-run(grid_full 4 full "THALWEG_TOPOLOGY=node:4 core:1" grid 160000)
+# The small typed broadcasts of a dense solver on rows and columns, on pretended hosts because on one nobody looks. Of
+# each call MPICH 4.0.2 keeps 55 bytes, without Thalweg too.
+if(NOT name STREQUAL mpich4)
+  run(grid 4 ${current} "THALWEG_TOPOLOGY=node:4 core:1" grid 3000)
+  leave_cores(plan.${name}.grid.4)
+  run(grid_full 4 full "THALWEG_TOPOLOGY=node:4 core:1" grid 160000)
+endif()
 
 # A setting that does not exist; and how ranks wait that share a core.
 foreach(case misspelt wait)
