@@ -247,7 +247,9 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     if (self_driven.refused && !windows) return declined_on(*self_driven.refused, 0);
     CallShape shape;
     const bool notes_sizes = call.neighbours && !call.persistent && !call.blocking;
-    if (notes_sizes && self_driven.sizes.count()) want_meeting(self_driven);
+    if (notes_sizes && self_driven.sizes.count() && self_driven.state != nullptr &&
+        self_driven.state->neighbours().by_size())
+        want_meeting(self_driven);
     if (call.neighbours) {
         if (!look_at_neighbours(call, communicator, shape)) return declined_on(Reason::invalid, 0);
     } else if (const auto why = look_at(call, communicator.rank(), communicator.size(), shape)) {

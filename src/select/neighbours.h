@@ -23,6 +23,8 @@ class NeighbourSelector {
     // `largest_bytes`: of all messages of all ranks, equal on all of them. Rows that leave small messages to
     // the native MPI do not speak for unknown ones.
     Decision decide(std::uint64_t largest_bytes) const;
+    // Whether that may depend on the size: elsewhere nobody need find it out.
+    bool by_size() const { return !rows_.empty(); }
 
   private:
     Topology topology_;

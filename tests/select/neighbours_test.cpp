@@ -16,6 +16,7 @@ TEST(Neighbours, TablesSpeakElseEverythingGoesStraight) {
     // What the built-in tables know of links of 100 Gbit/s.
     selection.machine = Machine::from_options(2, 12e9);
     EXPECT_EQ(at("node:4 core:2", NeighbourSelector::unknown), "spread");
+    EXPECT_FALSE(NeighbourSelector(topology_of("node:4 core:2"), selection).by_size());
     EXPECT_EQ(at("node:1 core:4", NeighbourSelector::unknown), "native");
     EXPECT_EQ(at("node:1 core:1", NeighbourSelector::unknown), "native");
     selection.table =
@@ -25,6 +26,7 @@ TEST(Neighbours, TablesSpeakElseEverythingGoesStraight) {
             {"calls": "overlapped", "choice": "pairwise"}]})";
     std::string why;
     ASSERT_EQ(check_table(selection.table, why), Status::ok) << why;
+    EXPECT_TRUE(NeighbourSelector(topology_of("node:4 core:2"), selection).by_size());
     EXPECT_EQ(at("node:4 core:2", 4095), "native");
     EXPECT_EQ(at("node:4 core:2", 4096), "pairwise:ahead=3");
     EXPECT_EQ(at("node:4 core:2", NeighbourSelector::unknown), "pairwise:ahead=3");
