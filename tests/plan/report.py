@@ -93,8 +93,9 @@ def check_halo():
     result = run(path)
     check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
     peers = load(path)["agent"]["inside_hosts"]["peers"]
-    # Starts of a plan with faces of 64 KiB out of a shared window.
-    check(sum(peer["bytes"].get("direct", 0) for peer in peers) > 0, f"out of a shared window: {peers}")
+    # Starts of a plan with faces of 64 KiB out of a shared window. A library without plans is not given their object.
+    plans = any("-persistent" in word for word in command)
+    check(not plans or sum(peer["bytes"].get("direct", 0) for peer in peers) > 0, f"out of a shared window: {peers}")
     print("ok")
 
 
