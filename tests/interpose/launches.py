@@ -57,17 +57,19 @@ class Context:
         """Whether the MPI library exports a name, asked of the file, not of a process that we are in."""
         return symbol in exported_by(self.library)
 
-    def objects(self):
-        """What `thalweg run` would preload for this library."""
-        chosen = [self.probe]
+    def objects(self, core=None):
+        """What `thalweg run` would preload for this library, of the objects beside `core`: the recording ones, if none."""
+        core = core or self.probe
+        chosen = [core]
         for part, symbol in (("bigcount", "MPI_Bcast_c"), ("persistent", "MPI_Bcast_init"),
                              ("status", "MPI_Request_get_status_all"), ("sessions", "MPI_Session_init")):
             if self.exported(symbol):
-                chosen.insert(0, self.probe.replace(".so", f"-{part}.so"))
+                chosen.insert(0, core.replace(".so", f"-{part}.so"))
         return ":".join(chosen)
 
-    def launch(self, *groups, timeout=240):
-        """groups: (ranks, command, preload or None, {environment}) of one job each after another (MPMD)."""
+    def launch(self, *groups, inherited=None, timeout=240):
+        """groups: (ranks, command, preload or None, {environment}) of one job each after another (MPMD); inherited: what
+        is preloaded into the launcher itself."""
         with tempfile.TemporaryDirectory(prefix="interpose-") as folder:
             command = list(self.mpiexec)
             for index, (ranks, program, preload, variables) in enumerate(groups):
@@ -77,6 +79,8 @@ class Context:
                 command += [f"LD_PRELOAD={preload}"] if preload else []
                 command += program
             environment = dict(os.environ, **self.environment)
+            if inherited:
+                environment["LD_PRELOAD"] = inherited
             start = time.monotonic()
             try:
                 result = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment,

@@ -240,6 +240,40 @@ def case_plugin(context):
     expect(run.out.count("tool: init 1") == 2, "a tool in front:", run)
 
 
+def case_handle(context):
+    """MPI found on a handle of its library, as Julia finds it, which passes us by: all of it, or only MPI_Init and
+    MPI_Finalize, where the program is linked with a library of its own that calls MPI as usual."""
+    program = [context.programs["loader"], context.programs["plugin"]]
+    plain = context.launch((3, program, None, {}))
+    if plain.code != 0:
+        raise Skipped("this library does not work behind RTLD_LOCAL: " + plain.err[-300:])
+    for everything in ({}, {"PLUGIN_HANDLE_ALL": "1"}):
+        passes_by = {"PLUGIN_HANDLE": context.library, **everything}
+        for take in ("none", "all"):
+            run = context.launch((3, program, context.objects(), dict(passes_by, PROBE_TAKE=take)))
+            expect(run.code == 0 and run.out == plain.out, take, everything, run)
+            expect(run.count("initialized") == [], "an MPI_Init was seen:", take, everything, run)
+            expect(not everything or run.reports == [], "took part:", take, run)
+        run = context.launch((3, program, context.objects(context.product), dict(passes_by, THALWEG_BCAST="chain")))
+        expect(run.code == 0 and run.out == plain.out, "the product", everything, run)
+
+
+def case_launcher(context):
+    """A launcher that inherits LD_PRELOAD, and hands it to its helpers and to the ranks: the preload of a site, or of
+    a user who exports it in front of mpiexec."""
+    plain = context.program("bcast", 3, preload=None)
+    program = [context.programs["program"], "bcast"]
+    product = context.objects(context.product)
+    for preload, variables in ((context.objects(), {"PROBE_TAKE": "all"}), (product, {"THALWEG_BCAST": "chain"})):
+        run = context.launch((3, program, None, variables), inherited=preload)
+        expect(run.code == 0 and same(run.out, plain.out), "with it in the launcher:", preload, run)
+        expect("thalweg" not in run.err, "somebody had to say something:", preload, run)
+        expect(preload == product or run.count("taken") == run.count("seen") != [], "nothing taken:", run)
+    # And where there is no MPI to find.
+    run = context.launch((2, ["true"], None, {}), inherited=context.objects())
+    expect(run.code == 0 and run.err == "" and run.reports == [], "programs without MPI:", run)
+
+
 def case_wrong_family(context):
     """The preload object of another ABI: one sentence, and MPI as it was."""
     plain = context.program("bcast", 2, preload=None)
