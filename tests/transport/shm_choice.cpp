@@ -164,12 +164,32 @@ TEST(Choice, WhereCoresAreScarceTheLeastWorkIsTaken) {
     EXPECT_EQ(rates.scarcity(), 0);
     EXPECT_EQ(free.choose(8 * mega, everything, {}, {}, rates, nullptr).protocol, &coop);
     // They have a core for a tenth of the time that they take: what each copy costs is the same as before.
-    for (int i = 0; i < 100; ++i)
-        rates.measured(eager, Chooser::class_of(8 * mega), std::size_t{1'400'000'000}, 10 * second, second);
+    for (int i = 0; i < 1000; ++i)
+        rates.measured(eager, Chooser::class_of(8 * mega), std::size_t{4'000'000'000}, 10 * second, second);
     EXPECT_NEAR(rates.scarcity(), 0.9, 0.01);
     EXPECT_NEAR(rates.bytes_per_s(cma_get, Chooser::class_of(mega)), 1e9, 1e6);
     Chooser crowded;
     EXPECT_EQ(crowded.choose(8 * mega, everything, {}, {}, rates, nullptr).protocol, &eager);
+}
+
+// A message that is longer than the ring wakes its writer and its reader ring by ring.
+TEST(Choice, ARingTakesTwoCopiesAndWakeUps) {
+    CopyRates rates;
+    rates.measured(eager, 0, std::size_t{8'000'000'000}, 1, 1);
+    EXPECT_NEAR(rates.bytes_per_s(eager, 0), 4e9, 1e6);
+    rates.measured_out_of_ring(0, std::size_t{2'000'000'000}, 1);
+    EXPECT_NEAR(rates.bytes_per_s(eager, 0), 1.6e9, 1e6);
+    // Where cores are scarce, and its two copies are half as much work as the one by the system.
+    CopyRates crowded;
+    for (const int size_class : {Chooser::class_of(100 * 1024), Chooser::class_of(8 * mega)}) {
+        for (const Protocol* protocol : {&cma_get, &cma_put})
+            crowded.measured(*protocol, size_class, std::size_t{3'000'000'000}, 10, 1);
+        crowded.measured(eager, size_class, std::size_t{9'000'000'000}, 10, 1);
+        crowded.measured_out_of_ring(size_class, std::size_t{9'000'000'000}, 1);
+    }
+    Chooser chooser;
+    EXPECT_EQ(chooser.choose(100 * 1024, everything, {}, {}, crowded, nullptr).protocol, &eager);
+    EXPECT_NE(chooser.choose(8 * mega, everything, {}, {}, crowded, nullptr).protocol, &eager);
 }
 
 // In the midst of what was chosen something else is asked for: afterwards the choice goes on where it was,

@@ -6,13 +6,18 @@
 namespace thalweg::shm {
 namespace {
 
-// Until a sleeping sender has heard what it shall copy.
-constexpr double answer_s = 20e-6;
+// Until a sleeping process has heard: a sender what it shall copy, the writer of a full ring that there is
+// room, its reader that there is more. What is longer than a ring makes both sleep, ring by ring.
+constexpr double wake_up_s = 20e-6;
 constexpr double weight = 0.125;         // of a new measurement, where there are enough before it
 constexpr double weight_of_trial = 0.5;  // which are few and far between
 constexpr double largest_surprise = 4;   // a copy that was disturbed says little about its rate
 constexpr double smallest_correction = 0.25, largest_correction = 16;
 constexpr double least_scarcity = 0.1;  // less is the clock's and the system's own doing
+constexpr double full_scarcity = 0.4;   // about where there is always somebody who waits for a core
+// Whoever loses its core in the midst of a chunk loses it for dozens of chunks: only many of them tell how
+// often.
+constexpr double weight_of_chunk = 1.0 / 128;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 // Only says which is preferred before anything has been measured.
 constexpr std::array<double, protocols.size()> first_rates{4e9, 3e9, 3e9, 3e9, 1.5e9};
@@ -30,8 +35,13 @@ Candidate candidate(const Protocol& protocol, std::uint64_t bytes, const Load& r
     const auto pulled = static_cast<double>(receiver.copy_bytes + found.share);
     const auto pushed = static_cast<double>(sender.copy_bytes + bytes - found.share);
     if (found.share != 0) found.copies_s = pulled / rate;
-    if (found.share != bytes) found.copies_s = std::max(found.copies_s, answer_s + pushed / rate);
+    if (found.share != bytes) found.copies_s = std::max(found.copies_s, wake_up_s + pushed / rate);
     found.work_s = static_cast<double>(bytes) / rate;
+    if (&protocol == &eager) {
+        const double asleep_s = static_cast<double>(bytes / ring_bytes) * 2 * wake_up_s;
+        found.copies_s += asleep_s;
+        found.work_s += asleep_s;
+    }
     return found;
 }
 
@@ -61,28 +71,48 @@ int size_class_of(std::uint64_t bytes) {
     return found;
 }
 
-double CopyRates::bytes_per_s(const Protocol& protocol, int size_class) const {
-    const std::uint32_t number = number_of(protocol);
+template <typename RateOf>
+double CopyRates::nearest(int size_class, RateOf rate_of) {
     for (int distance = 0; distance < size_classes; ++distance)
         for (const int near : {size_class - distance, size_class + distance}) {
             if (near < 0 || near >= size_classes) continue;
-            const double rate = rates_[static_cast<std::size_t>(near)][number].bytes_per_s;
+            const double rate = rate_of(static_cast<std::size_t>(near)).bytes_per_s;
             if (rate > 0) return rate;
         }
-    return first_rates[number];
+    return 0;
+}
+
+double CopyRates::bytes_per_s(const Protocol& protocol, int size_class) const {
+    const std::uint32_t number = number_of(protocol);
+    const double rate = nearest(size_class, [&](std::size_t near) { return rates_[near][number]; });
+    if (rate == 0) return first_rates[number];
+    if (&protocol != &eager) return rate;
+    const double out = nearest(size_class, [&](std::size_t near) { return out_of_ring_[near]; });
+    return out == 0 ? rate / 2 : rate * out / (rate + out);
+}
+
+void CopyRates::Rate::measured(double seen) {
+    if (bytes_per_s == 0)
+        bytes_per_s = seen;
+    else
+        bytes_per_s = averaged(
+            bytes_per_s, std::clamp(seen, bytes_per_s / largest_surprise, bytes_per_s * largest_surprise),
+            weight);
 }
 
 void CopyRates::measured(const Protocol& protocol, int size_class, std::size_t bytes, double seconds,
                          double core_seconds) {
     if (core_seconds <= 0 || seconds <= 0) return;
-    double& rate = rates_[static_cast<std::size_t>(size_class)][number_of(protocol)].bytes_per_s;
-    const double seen = static_cast<double>(bytes) / core_seconds;
-    if (rate == 0)
-        rate = seen;
-    else
-        rate = averaged(rate, std::clamp(seen, rate / largest_surprise, rate * largest_surprise), weight);
-    seconds_ = averaged(seconds_, seconds, weight);
-    core_seconds_ = averaged(core_seconds_, std::min(core_seconds, seconds), weight);
+    rates_[static_cast<std::size_t>(size_class)][number_of(protocol)].measured(static_cast<double>(bytes) /
+                                                                               core_seconds);
+    const double share = std::max(weight_of_chunk, 1.0 / ++chunks_);
+    seconds_ = averaged(seconds_, seconds, share);
+    core_seconds_ = averaged(core_seconds_, std::min(core_seconds, seconds), share);
+}
+
+void CopyRates::measured_out_of_ring(int size_class, std::size_t bytes, double seconds) {
+    if (seconds > 0)
+        out_of_ring_[static_cast<std::size_t>(size_class)].measured(static_cast<double>(bytes) / seconds);
 }
 
 double CopyRates::scarcity() const {
@@ -123,7 +153,7 @@ Decision Chooser::choose(std::uint64_t bytes, const Reach& reach, const Load& re
     std::array<double, protocols.size()> costs;
     costs.fill(infinity);
     const int size_class = class_of(bytes);
-    const double scarcity = rates.scarcity();
+    const double scarcity = std::min(1.0, rates.scarcity() / full_scarcity);
     std::size_t best = protocols.size(), modelled = protocols.size();
     int usable = 0;
     double longest_alone_s = 0;
@@ -136,8 +166,9 @@ Decision Chooser::choose(std::uint64_t bytes, const Reach& reach, const Load& re
         // better to do, because it stirs two processes for what is hidden anyway.
         if (&protocol == &coop && ((!shared && sizes.current != &coop) || bytes < least_shared)) continue;
         ++usable;
-        // Where others wait for the cores, the time of a message is mostly theirs, whatever its protocol;
-        // what a protocol does to all is the work that it makes.
+        // Where others wait for the cores, the time of a message is mostly theirs, whatever its protocol, and
+        // less of it theirs the more processes work on it; what a protocol does to all is the work that it
+        // makes.
         costs[i] = (1 - scarcity) * candidates[i].copies_s * sizes.known[i].correction +
                    scarcity * candidates[i].work_s;
         if (&protocol != &coop) longest_alone_s = std::max(longest_alone_s, candidates[i].copies_s);

@@ -33,21 +33,30 @@ int size_class_of(std::uint64_t bytes);
 // How fast one process copies by each protocol, as measured on this host: shared by all choosers of a port.
 class CopyRates {
   public:
-    // Of a core's time, in messages of this class; nothing measured there: of the class nearest to it.
+    // Of a core's time, in messages of this class; nothing measured there: of the class nearest to it. What
+    // goes through a ring is copied twice.
     double bytes_per_s(const Protocol& protocol, int size_class) const;
-    // These took `seconds`, of which the process had a core for `core_seconds`. What goes through a ring is
-    // copied twice, and counts half.
+    // These took `seconds`, of which the process had a core for `core_seconds`. Through a ring: to copy them
+    // into it.
     void measured(const Protocol& protocol, int size_class, std::size_t bytes, double seconds,
                   double core_seconds);
+    // To copy them out of a ring took so long. Until it was measured, as long as into it.
+    void measured_out_of_ring(int size_class, std::size_t bytes, double seconds);
     // The share of the time of copying in which somebody else had the core, of late: 0 to 1.
     double scarcity() const;
 
   private:
     struct Rate {
         double bytes_per_s = 0;  // 0: not measured
+        void measured(double seen);
     };
+    // The nearest that was measured; 0: none.
+    template <typename RateOf>
+    static double nearest(int size_class, RateOf rate_of);
     std::array<std::array<Rate, protocols.size()>, size_classes> rates_;
+    std::array<Rate, size_classes> out_of_ring_;
     double seconds_ = 0, core_seconds_ = 0;  // of one chunk, of late
+    std::uint64_t chunks_ = 0;
 };
 
 class Chooser {

@@ -209,7 +209,9 @@ bool ShmPort::Impl::copy_a_chunk() {
         }
         std::size_t moved = 0;
         if (!withdrawn) {
-            const std::size_t bytes = std::min<std::uint64_t>(options_.chunk_bytes, job.until - job.done);
+            const bool wire_waits = segment_.header().wire_ns.load(std::memory_order_relaxed) != 0;
+            const std::size_t most = wire_waits ? options_.chunk_bytes : options_.longest_chunk_bytes;
+            const std::size_t bytes = std::min<std::uint64_t>(most, job.until - job.done);
             const std::uint64_t began_ns = now_ns(), began_core_ns = core_ns();
             const bool stores = job.kind == Request::Kind::put && job.protocol == &shm::eager;
             const auto copy = receives ? job.protocol->pull : job.protocol->push;
@@ -226,11 +228,9 @@ bool ShmPort::Impl::copy_a_chunk() {
                 fail(job, Status::transport_failed);
                 return true;
             }
-            // What goes through a ring is copied once more by the receiver.
-            const std::size_t counted = job.protocol == &shm::eager ? moved / 2 : moved;
             // What was asked for teaches the choice nothing, so that both can be compared in one run.
             if (moved != 0 && forced_ == nullptr)
-                rates_.measured(*job.protocol, shm::size_class_of(job.bytes), counted, taken_s,
+                rates_.measured(*job.protocol, shm::size_class_of(job.bytes), moved, taken_s,
                                 seconds(core_ns() - began_core_ns));
             job.peer->account.copy_seconds += taken_s;
             if (moved != 0 && job.protocol == &shm::eager) written(*job.peer);

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/clock.h"
 #include "transport/shm/channel.h"
 
 namespace thalweg {
@@ -175,7 +176,11 @@ bool ShmPort::Impl::take(Peer& peer, const Frame& frame, const std::byte* payloa
                 receive->protocol == nullptr || receive->protocol->push == nullptr ||
                 frame.offset > receive->bytes || frame.payload > receive->bytes - frame.offset)
                 return false;
+            const std::uint64_t began_ns = now_ns();
             receive->store(frame.offset, payload, frame.payload);
+            if (forced_ == nullptr)
+                rates_.measured_out_of_ring(shm::size_class_of(receive->bytes), frame.payload,
+                                            seconds(now_ns() - began_ns));
             return true;
         }
         case FrameKind::pushed:

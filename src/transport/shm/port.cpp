@@ -61,6 +61,7 @@ Status ShmPort::Impl::start(std::string& why) {
     options_.peers = std::clamp<std::uint32_t>(options_.peers, 1, shm::most_rings);
     options_.eager_bytes = std::min(options_.eager_bytes, shm::payload_bytes);
     options_.chunk_bytes = std::max<std::size_t>(options_.chunk_bytes, 4096);
+    options_.longest_chunk_bytes = std::max(options_.longest_chunk_bytes, options_.chunk_bytes);
     const Status created = segment_.create(options_.process, options_.peers, options_.arena_bytes, why);
     if (failed(created)) return created;
     address_ = segment_.address();

@@ -40,8 +40,10 @@ struct ShmOptions {
     std::size_t arena_bytes = 0;
     // Larger messages wait for their receive, and are copied once. At most 16 KiB.
     std::size_t eager_bytes = 16 * 1024;
-    std::size_t chunk_bytes = 128 * 1024;  // copied in one poll
-    bool cma = true;                       // false: as if the system refused to copy between processes
+    // Copied in one poll, while something is on the wire and while nothing is (set_wire_ns): calls of the
+    // system for few pages take longer, page by page.
+    std::size_t chunk_bytes = 128 * 1024, longest_chunk_bytes = 512 * 1024;
+    bool cma = true;  // false: as if the system refused to copy between processes
     // "cma_get", "cma_put", "coop", "direct", "eager": the only protocol for large messages, where it works
     // between two processes. Empty: chosen message by message. Static storage.
     const char* protocol = "";
