@@ -108,7 +108,7 @@ CLI::App* add_overlap(CLI::App& app, const char* name, const char* text, Overlap
         ->delimiter(',')
         ->check(CLI::IsMember({"arithmetic", "memory", "sleep"}));
     verb->add_option("--ours", request.ours, "an algorithm of ours besides the automatic choice (repeatable)")
-        ->expected(1);
+        ->allow_extra_args(false);
     verb->add_option("--agents", request.agents, "values of THALWEG_AGENT to measure besides auto")
         ->delimiter(',')
         ->capture_default_str();
@@ -176,7 +176,7 @@ CLI::App* add_halo(CLI::App& app, HaloRequest& request) {
     verb->add_option("--setting", request.settings,
                      "measure Thalweg's columns once more in a launch with NAME=VALUE, several with spaces "
                      "between (repeatable)")
-        ->expected(1)
+        ->allow_extra_args(false)
         ->capture_default_str();
     verb->add_flag("!--together-only", request.apart, "leave out the launches with --setting");
     const auto phase = [&](const char* flag, const char* name, const char* text) {
