@@ -82,14 +82,19 @@ void HaloDriver::remember(const Column& column, Series& series) const {
 
 // What all ranks together copy from memory to memory while all of them do nothing else, `bytes` each time:
 // the best of a few rounds, because a limit is what cannot be undercut. For a given time, not a given number
-// of copies: who has done his share and waits would take cores from the others. What all ranks touch in an
-// exchange comes from memory where the last cache cannot hold it, so then every copy is of other bytes.
+// of copies: who has done his share and waits would take cores from the others.
+//
+// Memory is as warm as it can be in an exchange, and not warmer. There every byte is touched again only after
+// those of all ranks were, so here each core goes through the bytes of as many ranks as it serves. What the
+// last cache cannot hold comes from memory in an exchange, and every copy is of other bytes.
 double HaloDriver::copied_per_second(std::size_t bytes) {
     const long told = sysconf(_SC_LEVEL3_CACHE_SIZE);
     const std::size_t cache = told > 0 ? static_cast<std::size_t>(told) : usual_cache_bytes;
     const std::size_t block = std::max<std::size_t>(bytes, 1);
-    const bool fits = 2 * block * static_cast<std::size_t>(session_.size) <= cache;
-    const std::size_t blocks = fits ? 1 : 1 + cache / block;
+    const std::size_t ranks = static_cast<std::size_t>(session_.size);
+    const std::size_t cores =
+        std::max<std::size_t>(1, static_cast<std::size_t>(sysconf(_SC_NPROCESSORS_ONLN)));
+    const std::size_t blocks = 2 * block * ranks <= cache ? (ranks + cores - 1) / cores : 1 + cache / block;
     std::vector<unsigned char> from(block * blocks, 1), to(from.size(), 2);
     const std::size_t times = 1 + copied_at_once / block;
     std::size_t next = 0;
