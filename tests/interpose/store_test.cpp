@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -41,7 +42,11 @@ class Launcher {
     }
 
     int library_end = -1;
-    std::vector<std::string> heard;  // read it after the conversation
+    // All messages until now.
+    std::vector<std::string> heard() const {
+        const std::lock_guard lock(mutex_);
+        return heard_;
+    }
 
   private:
     void serve() {
@@ -55,7 +60,7 @@ class Launcher {
     }
 
     std::size_t message_length(const std::string& bytes) const {
-        const bool lines = dialect_ != Dialect::pmi2 || heard.empty();
+        const bool lines = dialect_ != Dialect::pmi2 || heard_.empty();
         if (lines) return bytes.find('\n') + 1;
         if (bytes.size() < 6) return 0;
         const std::size_t length = 6 + std::strtoul(bytes.c_str(), nullptr, 10);
@@ -63,11 +68,14 @@ class Launcher {
     }
 
     void answer(const std::string& message) {
-        heard.push_back(message);
-        const std::string body = message.substr(dialect_ == Dialect::pmi2 && heard.size() > 1 ? 6 : 0);
+        {
+            const std::lock_guard lock(mutex_);
+            heard_.push_back(message);
+        }
+        const std::string body = message.substr(dialect_ == Dialect::pmi2 && heard_.size() > 1 ? 6 : 0);
         for (const Rule& rule : rules_)
             if (body.rfind(rule.begins, 0) == 0) {
-                const bool line = dialect_ != Dialect::pmi2 || heard.size() == 1;
+                const bool line = dialect_ != Dialect::pmi2 || heard_.size() == 1;
                 const std::string text = line ? rule.answer + "\n" : pmi_framed(Dialect::pmi2, rule.answer);
                 EXPECT_TRUE(pmi_send(end_, text.data(), text.size()));
                 return;
@@ -77,6 +85,8 @@ class Launcher {
 
     Dialect dialect_;
     std::vector<Rule> rules_;
+    mutable std::mutex mutex_;  // of heard_, where the test reads it or the launcher adds to it
+    std::vector<std::string> heard_;
     int end_ = -1;
     std::thread thread_;
 };
@@ -137,11 +147,12 @@ TEST(launcher_store, a_word_is_put_before_the_first_barrier_of_a_conversation_in
         EXPECT_STREQ(word, "1.2.3");
         EXPECT_EQ(store.read(4, word, sizeof word), Word::absent);
         say("cmd=barrier_in", "cmd=barrier_out rc=0");  // the library goes on where it was
-        ASSERT_EQ(launcher.heard.size(), 8u);
-        EXPECT_EQ(launcher.heard[0], "cmd=init pmi_version=1 pmi_subversion=1\n") << "nobody else said init";
-        EXPECT_EQ(launcher.heard[2], "cmd=put kvsname=job key=thalweg-7 value=1.2.3\n");
-        EXPECT_EQ(launcher.heard[3], "cmd=barrier_in\n");
-        EXPECT_EQ(launcher.heard[4], "cmd=barrier_in\n") << "put once";
+        ASSERT_EQ(launcher.heard().size(), 8u);
+        EXPECT_EQ(launcher.heard()[0], "cmd=init pmi_version=1 pmi_subversion=1\n")
+            << "nobody else said init";
+        EXPECT_EQ(launcher.heard()[2], "cmd=put kvsname=job key=thalweg-7 value=1.2.3\n");
+        EXPECT_EQ(launcher.heard()[3], "cmd=barrier_in\n");
+        EXPECT_EQ(launcher.heard()[4], "cmd=barrier_in\n") << "put once";
     }
 }
 
@@ -179,8 +190,8 @@ TEST(launcher_store, a_word_is_put_before_the_first_fence_of_a_conversation_with
         EXPECT_EQ(store.read(3, word, sizeof word), Word::present);
         EXPECT_STREQ(word, "1.2.3");
         EXPECT_EQ(store.read(4, word, sizeof word), Word::absent);
-        ASSERT_EQ(launcher.heard.size(), 7u);
-        EXPECT_EQ(launcher.heard[3].substr(6), "cmd=kvs-put;key=thalweg-7;value=1.2.3;");
+        ASSERT_EQ(launcher.heard().size(), 7u);
+        EXPECT_EQ(launcher.heard()[3].substr(6), "cmd=kvs-put;key=thalweg-7;value=1.2.3;");
     }
 }
 
@@ -194,7 +205,7 @@ TEST(launcher_store, a_launcher_that_speaks_something_else_is_left_in_peace) {
     EXPECT_EQ(converse(launcher.library_end, "cmd=barrier_in\n", 2, 9), "whatever\n");
     store.settle();
     EXPECT_FALSE(store.open());
-    EXPECT_EQ(launcher.heard, (std::vector<std::string>{"hello\n", "cmd=barrier_in\n"}));
+    EXPECT_EQ(launcher.heard(), (std::vector<std::string>{"hello\n", "cmd=barrier_in\n"}));
 }
 
 // A put that the launcher refuses is no word, and the library hears nothing of it.

@@ -7,7 +7,7 @@
 #include "engine/waiters/sleepers.h"
 
 #if defined(__x86_64__) || defined(__i386__)
-#include <immintrin.h>
+#include <x86intrin.h>
 // They also run where no sanitizer may keep books (executes()).
 #define THALWEG_TARGET(name) __attribute__((target(name), no_sanitize("thread", "address")))
 #else

@@ -34,7 +34,7 @@ class RingWriter {
         const std::size_t skipped = ring_bytes - at < needed ? ring_bytes - at : 0;
         if (!has_room(skipped + needed)) return nullptr;
         if (skipped != 0) {
-            const Frame skip;
+            const Frame skip{};
             std::memcpy(ring_->data + at, &skip, frame_bytes);
             tail_ += skipped;
         }
