@@ -78,8 +78,8 @@ TABLES = {
                for collective, ranks, sizes, algorithms in (
                    ("bcast", (1024, 8192, 65536), ("1K", "1M"), ("binomial", "node_leader(intra=binomial,inter=binomial)")),
                    ("barrier", (1024, 8192, 65536), (), ("dissemination",)),
-                   ("allreduce", (1024, 8192), ("1K",), ("recursive_doubling",)),
-                   ("allgather", (1024, 8192), ("8",), ("bruck",)))],
+                   ("allreduce", (1024, 8192, 65536), ("1K",), ("recursive_doubling",)),
+                   ("allgather", (1024, 8192, 65536), ("8",), ("bruck",)))],
     "squares": [asks("allgather", "ib2304", (144, 288, 576, 1152), ("1K",), ("ring", "spread"), "--cost"),
                 asks("allgather", "ib2304", (2304, 4608), ("1K",), ("ring",), "--cost"),
                 asks("allgather", "slingshot", (1024, 4096, 6400), ("1K",), ("ring",), "--cost"),
