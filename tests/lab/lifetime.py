@@ -47,8 +47,10 @@ def test_statuses():
         equal(done.returncode, wanted, command)
     equal(good(lab("run", "--mpi", "none", "--hosts", "1", "--quiet", "--", "cat", input="through\n")), "through\n",
           "standard input")
-    # Slow links: on busy cores the lab warns that its own traffic would need them, which is no part of --quiet.
-    equal(lab("run", "--mpi", "none", "--rate", "1mbit", "--quiet", "--", "true").stderr, "", "--quiet")
+    # On busy cores the lab warns that its own traffic would need them, which is no part of --quiet; and beside other
+    # tests it takes their work for its own, however slow the links are.
+    said = lab("run", "--mpi", "none", "--rate", "1mbit", "--quiet", "--", "true").stderr.splitlines()
+    equal([line for line in said if "the kernel alone needs" not in line], [], "--quiet")
 
 
 def end_and_look(environment, how, *command):
