@@ -40,7 +40,8 @@ class CopyRates {
     // into it.
     void measured(const Protocol& protocol, int size_class, std::size_t bytes, double seconds,
                   double core_seconds);
-    // To copy them out of a ring took so long. Until it was measured, as long as into it.
+    // To copy them out of a ring took `seconds`, by the clock on the wall: too short for the other one. Until
+    // it was measured it is taken to be as long as into it.
     void measured_out_of_ring(int size_class, std::size_t bytes, double seconds);
     // The share of the time of copying in which somebody else had the core, of late: 0 to 1.
     double scarcity() const;

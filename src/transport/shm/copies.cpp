@@ -209,8 +209,8 @@ bool ShmPort::Impl::copy_a_chunk() {
         }
         std::size_t moved = 0;
         if (!withdrawn) {
-            const bool wire_waits = segment_.header().wire_ns.load(std::memory_order_relaxed) != 0;
-            const std::size_t most = wire_waits ? options_.chunk_bytes : options_.longest_chunk_bytes;
+            const bool wire_busy = segment_.header().wire_ns.load(std::memory_order_relaxed) != 0;
+            const std::size_t most = wire_busy ? options_.chunk_bytes : options_.longest_chunk_bytes;
             const std::size_t bytes = std::min<std::uint64_t>(most, job.until - job.done);
             const std::uint64_t began_ns = now_ns(), began_core_ns = core_ns();
             const bool stores = job.kind == Request::Kind::put && job.protocol == &shm::eager;
