@@ -129,6 +129,21 @@ run_windows(rma_lock lock 2 ${windows} "")
 run_windows(rma_pscw pscw 3 ${windows} "" conforms)
 run_windows(rma_get get 2 ${windows} "" conforms)
 run_windows(rma_get get_single 2 ${inside} "${ucx};THALWEG_TEST_LEVEL=single")
+# A rank is killed in the middle of a plan, or of an epoch.
+macro(run_killed way case label settings)
+  set(test plan.${name}.killed_${case})
+  add_test(NAME ${test} COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/ended.py ${MPI_MPIEXEC} -n 3 env
+                                ${with_persistent} THALWEG_ALLTOALLV=${way} ${settings}
+                                $<TARGET_FILE:plan_killed_${name}>)
+  set_tests_properties(${test} PROPERTIES LABELS ${label} TIMEOUT 300 SKIP_RETURN_CODE 77 PROCESSORS 2
+                       ENVIRONMENT "${plan_environment}")
+endmacro()
+run_killed(spread plan_shm ${inside_current} "${shm}")
+run_killed(notify plan_ucx ${inside} "${ucx};THALWEG_TEST_LEVEL=single")
+run_killed(spread plan_mpi full "THALWEG_TRANSPORT=mpi")
+foreach(way fence lock pscw get)
+  run_killed(rma_${way} in_${way} ${windows} "")
+endforeach()
 # Where the progress thread's gets come to nothing, plans send messages.
 if(name STREQUAL mpich5)
   run_windows(rma_get get_unadvanced 2 full
