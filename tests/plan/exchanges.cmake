@@ -129,6 +129,11 @@ run_windows(rma_lock lock 2 ${windows} "")
 run_windows(rma_pscw pscw 3 ${windows} "" conforms)
 run_windows(rma_get get 2 ${windows} "" conforms)
 run_windows(rma_get get_single 2 ${inside} "${ucx};THALWEG_TEST_LEVEL=single")
+# Nothing is set up, and no memory is taken, between a start and its completion.
+foreach(way fence pscw get)
+  run(steady_${way} 3 ${windows} "${with_persistent};THALWEG_ALLTOALLV=rma_${way}" steady)
+endforeach()
+run(steady_lock 3 ${windows} "${with_persistent};THALWEG_ALLTOALLV=rma_lock" steady barriers)
 # A rank is killed in the middle of a plan, or of an epoch.
 macro(run_killed way case label settings)
   set(test plan.${name}.killed_${case})
