@@ -154,6 +154,11 @@ if(name STREQUAL mpich5)
   run_windows(rma_get get_unadvanced 2 full
               "${with_persistent}:$<TARGET_FILE:plan_faults_${name}>;THALWEG_TEST_FAULT=Rget" conforms)
 endif()
+# Nor are there any where the library makes none.
+foreach(way fence get)
+  run_windows(rma_${way} ${way}_refused 2 ${inside}
+              "${with_persistent}:$<TARGET_FILE:plan_faults_${name}>;THALWEG_TEST_FAULT=Win_create" conforms)
+endforeach()
 foreach(ranks 3 5)
   run_windows(rma_fence fence ${ranks} full "" crowd)
   run_windows(rma_lock lock ${ranks} full "" crowd)
