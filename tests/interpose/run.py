@@ -14,6 +14,7 @@ import signal
 import sys
 import tempfile
 
+from fortran import case_fortran, case_fortran_neighbours, case_fortran_plans, case_fortran_requests  # noqa: F401
 from launches import SKIP, Context, Failure, Skipped, expect, same
 
 
@@ -305,21 +306,6 @@ def case_python(context):
     expect(run.count("taken") == ["7", "7"], run)
 
 
-def case_fortran(context):
-    if not context.fortran:
-        raise Skipped("no Fortran for this library, or no compiler")
-    for program in context.fortran:
-        plain = context.launch((3, [program], None, {}))
-        expect(plain.code == 0, program, plain)
-        calls = re.search(r"broadcasts (\d+)", plain.out)[1]
-        for take in ("none", "all"):
-            run = context.launch((3, [program], context.objects(), {"PROBE_TAKE": take}))
-            expect(run.code == 0 and run.out == plain.out, program, take, run)
-            expect(run.count("initialized") == ["1"] * 3 and run.count("finalizing") == ["1"] * 3, program, run)
-            expect(run.count("seen") == [calls] * 3, program, take, run)
-            expect(all(int(n) > 0 for n in run.count("freed")), program, run)
-
-
 def case_requests(context):
     """Every call that makes, completes, starts, frees or cancels a request asks us, as often as it was made."""
     plain = context.program("requests", 2, preload=None)
@@ -331,58 +317,6 @@ def case_requests(context):
         for counter in ("nonblocking", "completed", "started", "released", "created"):
             expect(run.count(counter) == [said[counter]] * 2, take, counter, run)
         expect(run.count("completions") == ["1", "1"], "the wrappers were not found to be reached:", run)
-
-
-def case_fortran_requests(context):
-    """The product itself: operations that are ours, completed from Fortran."""
-    if not context.fortran_requests:
-        raise Skipped("no Fortran for this library, or no compiler")
-    ours = {"THALWEG_BCAST_MIN_BYTES": "1", "THALWEG_BCAST": "chain:chunk_bytes=4K", "THALWEG_ALLGATHER": "ring",
-            "THALWEG_ALLREDUCE": "recursive_doubling", "THALWEG_BARRIER": "dissemination"}
-    for program in context.fortran_requests:
-        plain = context.launch((3, [program], None, {}))
-        expect(plain.code == 0, program, plain)
-        with tempfile.TemporaryDirectory(prefix="interpose-") as folder:
-            report = folder + "/report.json"
-            run = context.launch((3, [program], context.product, dict(ours, THALWEG_REPORT=report)))
-            expect(run.code == 0 and run.out == plain.out, program, run, plain)
-            with open(report) as file:
-                rows = [row for comm in json.load(file)["communicators"] for row in comm["rows"]]
-        taken = {}
-        for row in rows:
-            if "algorithm" in row:
-                taken[row["operation"]] = taken.get(row["operation"], 0) + row["calls"]
-        expect(taken == {"ibcast": 54, "iallgather": 36, "iallreduce": 18, "ibarrier": 18, "allgather": 18,
-                         "allgatherv": 18, "allreduce": 18}, program, taken, rows)
-
-
-def case_fortran_neighbours(context):
-    """The product itself: neighbourhood collectives called from Fortran, natively and as ours."""
-    if not context.fortran_neighbours:
-        raise Skipped("no Fortran for this library, or no compiler")
-    ours = {"THALWEG_ALLTOALLV": "spread"}
-    for program in context.fortran_neighbours:
-        plain = context.launch((3, [program], None, {}))
-        # MPICH 4.0.2's mpi_f08 asks a grid for a distributed graph's neighbours, with or without us.
-        if plain.code != 0 and "No Distributed Graph topology" in plain.out + plain.err:
-            print(f"left out: {program}, which this library cannot run")
-            continue
-        # Open MPI 4.1.4 lets go of the types of Fortran's MPI_INEIGHBOR_ALLTOALLW before it has used them, and crashes.
-        crashes = plain.code != 0 and "Segmentation fault" in plain.out + plain.err
-        expect(plain.code == 0 or crashes, program, plain)
-        with tempfile.TemporaryDirectory(prefix="interpose-") as folder:
-            report = folder + "/report.json"
-            run = context.launch((3, [program], context.product, dict(ours, THALWEG_REPORT=report)))
-            expect(run.code == 0 and (crashes or run.out == plain.out), program, run, plain)
-            expect("done on 3 ranks" in run.out, program, run)
-            with open(report) as file:
-                rows = [row for comm in json.load(file)["communicators"] for row in comm["rows"]]
-        taken = {}
-        for row in rows:
-            if "algorithm" in row:
-                taken[row["operation"]] = taken.get(row["operation"], 0) + row["calls"]
-        kinds = ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
-        expect(taken == {f"{prefix}neighbor_{kind}": 6 for kind in kinds for prefix in ("", "i")}, program, taken, rows)
 
 
 def case_overhead(context):

@@ -41,6 +41,12 @@ foreach(transport mpi shm ucx)
   endforeach()
 endforeach()
 
+# The agent's thread, in MPI_Finalize and behind it.
+foreach(way plain plan unwrapped)
+  run(agent_ends_${way} 2 ${one} "${beside};${ucx};THALWEG_TEST_LEVEL=single" agent_ends ${way})
+  run(agent_ends_${way}_mpi 2 full "${beside};THALWEG_TRANSPORT=mpi" agent_ends ${way})
+endforeach()
+
 # Sessions and nothing else; MPICH 5.0.2 fails in MPI_Comm_create_from_group where others start beside it, and MPICH 4.0.2
 # in MPI_Session_init where there is no MPI_Init, without Thalweg too.
 if(NOT name STREQUAL mpich4)
