@@ -75,6 +75,18 @@ foreach(transport mpi ucx)
                        ENVIRONMENT "${plan_environment}")
 endforeach()
 
+# Ranks whose hosts' names and namespaces disagree: broadcasts, and all collectives where libucp has no network either.
+add_test(NAME plan.${name}.places
+         COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/places.py ${CMAKE_CURRENT_BINARY_DIR} ${MPI_MPIEXEC}
+                 -n 3 env ${preload} ${chain} $<TARGET_FILE:plan_matrix_${name}> chain:chunk_bytes=4K scatter_ring_trimmed)
+add_test(NAME plan.${name}.places_ucx
+         COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/places.py ${CMAKE_CURRENT_BINARY_DIR} ${MPI_MPIEXEC}
+                 -n 3 env ${preload} ${chain} ${ucx} THALWEG_TEST_LEVEL=single THALWEG_ALLGATHER=ring
+                 THALWEG_ALLREDUCE=recursive_doubling $<TARGET_FILE:plan_collectives_${name}>)
+set_tests_properties(plan.${name}.places plan.${name}.places_ucx PROPERTIES LABELS full TIMEOUT 600 SKIP_RETURN_CODE 77
+                     PROCESSORS 2 ENVIRONMENT "${plan_environment}")
+set_tests_properties(plan.${name}.places PROPERTIES LABELS ${one})
+
 # A setting that does not exist; and how ranks wait that share a core.
 foreach(case misspelt wait)
   set(program one_host)
