@@ -87,6 +87,9 @@ set_tests_properties(plan.${name}.places plan.${name}.places_ucx PROPERTIES LABE
                      PROCESSORS 2 ENVIRONMENT "${plan_environment}")
 set_tests_properties(plan.${name}.places PROPERTIES LABELS ${one})
 
+# Device memory by the other driver.
+run(device_hip 2 ${one} "${chain}" device $<TARGET_FILE:plan_fake_hip>)
+
 # A setting that does not exist; and how ranks wait that share a core.
 foreach(case misspelt wait)
   set(program one_host)
