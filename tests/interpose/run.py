@@ -154,6 +154,10 @@ def case_tools(context):
     expect(tool_counts(run) == alone and run.count("presence") == ["all"] * 2, "below, declined:", run)
     run = context.program("bcast", 2, preload=f"{ours}:{tool}", take="all")
     expect(tool_counts(run) == (1, 0, 1), "below, taken:", run)
+    # Or nothing of them where the user wants it so, with its MPI_Init and MPI_Finalize as well.
+    run = context.program("bcast", 2, preload=f"{ours}:{tool}", THALWEG_CALL_THROUGH="pmpi")
+    expect(run.code == 0 and "tool:" not in run.out and run.count("presence") == ["all"] * 2, "below, PMPI:", run)
+    expect([int(seen) for seen in run.count("seen")] == [alone[1]] * 2, "below, PMPI:", run)
     # Above us, passing calls on: sees every call, and so do we. It is asked once more, by us, whether it does.
     run = context.program("bcast", 2, preload=f"{tool}:{ours}", take="all", TOOL_CALLS="next")
     expect(tool_counts(run) == (1, alone[1] + 1, 1), "above, next:", run)
