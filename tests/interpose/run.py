@@ -8,12 +8,12 @@ library's own. Exit status 0: passed,
 """
 
 import json
-import os
 import re
 import signal
 import sys
 import tempfile
 
+import presence
 from fortran import case_fortran, case_fortran_neighbours, case_fortran_plans, case_fortran_requests  # noqa: F401
 from launches import SKIP, Context, Failure, Skipped, expect, same
 
@@ -155,6 +155,10 @@ def case_tools(context):
     expect(tool_counts(run) == alone and run.count("presence") == ["all"] * 2, "below, declined:", run)
     run = context.program("bcast", 2, preload=f"{ours}:{tool}", take="all")
     expect(tool_counts(run) == (1, 0, 1), "below, taken:", run)
+    # Or nothing of them where the user wants it so, with its MPI_Init and MPI_Finalize as well.
+    run = context.program("bcast", 2, preload=f"{ours}:{tool}", THALWEG_CALL_THROUGH="pmpi")
+    expect(run.code == 0 and "tool:" not in run.out and run.count("presence") == ["all"] * 2, "below, PMPI:", run)
+    expect([int(seen) for seen in run.count("seen")] == [alone[1]] * 2, "below, PMPI:", run)
     # Above us, passing calls on: sees every call, and so do we. It is asked once more, by us, whether it does.
     run = context.program("bcast", 2, preload=f"{tool}:{ours}", take="all", TOOL_CALLS="next")
     expect(tool_counts(run) == (1, alone[1] + 1, 1), "above, next:", run)
@@ -171,56 +175,6 @@ def case_tools(context):
     run = context.launch((1, program, f"{tool}:{ours}", {"PROBE_TAKE": "all"}),
                          (2, program, ours, {"PROBE_TAKE": "all"}))
     expect(run.code == 0 and run.count("presence") == ["some"] * 3, "above on one rank:", run)
-
-
-# Ranks before and after the place where those with us begin or end, and whether it is the first that have us. They
-# speak in one circle, or in a tree of circles of two: each place is tried in one of these, in the full run in both.
-PLACES = [(before, after, first) for before, after in ((2, 2), (4, 1), (1, 4)) for first in (True, False)]
-CIRCLE, TREE = 32, 2
-
-
-def presence(context, width, places):
-    ours, program = context.objects(), [context.programs["program"], "bcast"]
-    with_us = {"PROBE_TAKE": "all", "PROBE_WIDTH": width}
-    run = context.launch((5, program, ours, with_us))
-    expect(run.code == 0 and run.count("presence") == ["all"] * 5, width, run)
-    for before, after, first in places:
-        run = context.launch((before, program, ours if first else None, with_us),
-                             (after, program, None if first else ours, with_us))
-        expect(run.code == 0, width, before, after, first, run)
-        expect(run.count("presence") == ["some"] * (before if first else after), width, before, after, run)
-        expect(all(n == "0" for n in run.count("taken")), run)
-        spoken = run.err.count("probe: passes through")
-        expect(spoken == 1 if width == CIRCLE else 1 <= spoken <= 3, width, before, after, run)
-
-
-def case_presence(context):
-    """Ranks without us, in every place of a job: no hang, every byte, one answer."""
-    presence(context, CIRCLE, PLACES[0::3])
-    presence(context, TREE, PLACES[2::3] + PLACES[1::3])
-
-
-def case_presence_everywhere(context):
-    """The same, every place in either."""
-    presence(context, CIRCLE, PLACES)
-    presence(context, TREE, PLACES)
-
-
-def case_presence_assumed(context):
-    """A launcher whose store is closed to us: calls pass through, unless the user says that all ranks have us."""
-    ours, program = context.objects(), [context.programs["program"], "bcast"]
-    for assumed, wanted in (({}, "unknown"), ({"PROBE_ASSUME": 1}, "all")):
-        run = context.launch((3, program, ours, {"PROBE_TAKE": "all", **assumed}))
-        expect(run.code == 0 and run.count("presence") == [wanted] * 3, assumed, run)
-        expect(all((int(n) > 0) == bool(assumed) for n in run.count("taken")), assumed, run)
-        expect(run.err.count("THALWEG_PRESENCE=assume") == (0 if assumed else 1), assumed, run)
-
-
-def case_presence_cost(context):
-    """8 ranks that all have us: milliseconds, where the cores are not shared by more ranks than they can run."""
-    run = context.program("names", 8)
-    expect(run.code == 0 and run.count("presence") == ["all"] * 8, run)
-    print("slowest rank:", max(float(us) for us in run.count("us")), "us on", os.cpu_count(), "cores")
 
 
 def case_plugin(context):
@@ -336,7 +290,7 @@ def main():
     context = Context(sys.argv[1])
     context.mpiexec = sys.argv[3:] or context.mpiexec
     try:
-        globals()["case_" + sys.argv[2]](context)
+        {**vars(presence), **globals()}["case_" + sys.argv[2]](context)
     except Skipped as why:
         print("skipped:", why)
         return SKIP
