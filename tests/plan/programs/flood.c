@@ -15,6 +15,14 @@ static void broadcast(unsigned i) {
     CHECK(memcmp(buffer, expected, bytes) == 0, "broadcast %u: wrong bytes", i);
 }
 
+/* So that what MPI_Init needed for a moment is no growth of ours. */
+static void forget_peak(void) {
+    FILE* const file = fopen("/proc/self/clear_refs", "w");
+    if (file == NULL) return;
+    fputs("5", file);
+    fclose(file);
+}
+
 int main(int argc, char** argv) {
     check_start(&argc, &argv, wanted_level());
     const unsigned calls = argc > 1 ? (unsigned)atoi(argv[1]) : 100000;
@@ -23,6 +31,7 @@ int main(int argc, char** argv) {
     /* What MPI and we set up on first use is not growth. */
     for (unsigned i = 0; i < settling; ++i) broadcast(i);
     MPI_Barrier(MPI_COMM_WORLD);
+    forget_peak();
     const long before = resident_kib();
     const double begin = seconds_now();
     if (check_rank == check_size - 1) {
