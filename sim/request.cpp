@@ -80,7 +80,8 @@ void describe(CLI::App& app, Text& text, Request& request) {
     app.add_option(
         "--algorithm", request.columns,
         "a column: auto (what Thalweg would choose), mpich, openmpi or, of faces, mvapich (models of their "
-        "defaults), or an algorithm with its parameters; may be repeated (default: auto, mpich and openmpi)");
+        "defaults; newer releases of MPICH look at their host's messages first, as mvapich does), or an "
+        "algorithm with its parameters; may be repeated (default: auto, mpich and openmpi)");
     app.add_option(
            "--mpi", request.family,
            "the MPI under Thalweg: mpich, openmpi, impi (no model of its defaults) or, of faces, mvapich")
@@ -300,7 +301,7 @@ std::optional<int> parse_request(int argc, char** argv, Request& request) {
     CLI::App app{
         "thalweg sim COLLECTIVE --ranks N --bytes B [OPTIONS]\n"
         "What Thalweg would do, and gain, on a machine that is described: production's own schedules, "
-        "simulated.",
+        "simulated. `thalweg sim plot` draws what it says.",
         "thalweg sim"};
     Text text;
     describe(app, text, request);

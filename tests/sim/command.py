@@ -74,6 +74,8 @@ refused("--cells 8x8: the cells have 2 dimensions and the ranks 3", "halo", "--g
 refused("--cells many: give numbers like 64 or 128x128x16", "halo", "--ranks", "8", "--cells", "64,many")
 refused("--points 9: in 3 dimensions there are 7 and 27", "halo", "--ranks", "8", "--cells", "64", "--points", "9")
 refused("--ranks is missing", "halo", "--cells", "64")
+refused("FILE is required; see `thalweg sim plot --help`", "plot")
+assert "(needs Python's matplotlib)" in run("plot", "--help").stdout
 refused("--trace is not of app", "app", "cg", "--ranks", "8", "--bytes", "8K", "--trace", "t.json")
 refused("--samples is not of app", "app", "cg", "--ranks", "8", "--bytes", "8K", "--samples", "3")
 refused("--overlap is not of --rma", "alltoallv", "--rma", "--ranks", "8", "--bytes", "8K", "--overlap")
@@ -105,6 +107,8 @@ with tempfile.TemporaryDirectory() as folder:
     alone = shutil.copy(thalweg, folder)
     done = run("bcast", "--ranks", "8", "--bytes", "8", program=alone)
     assert done.returncode == 1 and "built without SimGrid: install it (Debian: libsimgrid-dev)" in done.stderr, done
+    done = run("plot", "curve.jsonl", program=alone)
+    assert done.returncode == 1 and "thalweg sim: the plotting script sim/plot.py is not installed" in done.stderr, done
     refused("--ranks is missing", "bcast", "--bytes", "8")
 
 if not (thalweg.parent / "thalweg-sim").is_file():
