@@ -125,6 +125,7 @@ Decision decide_neighbours(NonblockingState& state, const CollectiveCall& call, 
     if (decision.choice && call.persistent)
         exchange->sizes_agree = forethought.traits(state, call, shape).sizes_agree;
     exchange->empty_travel = !exchange->sizes_agree;
+    exchange->in_pairs = true;
     return decision;
 }
 

@@ -1,6 +1,7 @@
 #include "algorithms/patterns/parcels.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 
 namespace thalweg::patterns {
@@ -25,10 +26,15 @@ std::vector<Parcel> incoming_of(const Problem& problem) {
 
 Parcels::Parcels(const Problem& problem, const Topology& topology, bool far_first) {
     const bool hosts = far_first && topology.size() == problem.size && topology.nodes() > 1;
+    const bool in_pairs = far_first && problem.exchange != nullptr && problem.exchange->in_pairs;
+    const auto all = std::bit_ceil(static_cast<std::uint64_t>(problem.size));
     const auto place_of = [&](int from, int to) {
-        const bool stays = hosts && topology.node_of(from) == topology.node_of(to);
-        const auto all = static_cast<std::uint64_t>(problem.size);
-        return (stays ? all : 0) + static_cast<std::uint64_t>(distance(from, to, problem.size));
+        const int here = hosts ? topology.node_of(from) : 0, there = hosts ? topology.node_of(to) : 0;
+        const bool stays = hosts && here == there;
+        if (!in_pairs)
+            return (stays ? all : 0) + static_cast<std::uint64_t>(distance(from, to, problem.size));
+        return (stays ? all * all : 0) + static_cast<std::uint64_t>(here ^ there) * all +
+               static_cast<std::uint64_t>(from ^ to);
     };
     const auto sort = [](std::vector<Placed>& list) {
         std::stable_sort(list.begin(), list.end(),

@@ -19,7 +19,16 @@ constexpr int distance(int from, int to, int size) { return to >= from ? to - fr
 // the smallest window (engine/window.h).
 class Parcels {
   public:
-    // By distance; with `far_first`, those that leave the host come before those that stay.
+    // By distance; with `far_first`, those that leave the host come before those that stay, and where
+    // Exchange::in_pairs hosts, and the ranks of a host, meet in pairs.
+    //
+    // By distance, a rank sends to the one i places behind it while the one i places before it sends to it: so
+    // each has one to send to and one to receive from, as long as everybody has a message for every distance.
+    // Who has none goes on to the next, and where neighbours are few, two soon send to one while another
+    // receives nothing: a square of four hosts needs 1.5 times what its links do. In pairs, a and b meet in the
+    // same place, the exclusive or of their numbers; who has nobody to meet there is left out at both ends, and
+    // what follows stays in step. On a grid whose sides are powers of two those are, dimension by dimension, the
+    // even edges and then the odd ones.
     Parcels(const Problem& problem, const Topology& topology, bool far_first);
 
     // A message and its place among all: equal at both ends.
