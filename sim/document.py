@@ -128,27 +128,28 @@ def curves(name, title, text, after=""):
 
 def squares():
     """Where steps grow with the square of the ranks, and how far that was taken."""
-    found = [row for row in rows("squares") if row["simulated"]]
-    def largest(algorithm):
-        row = max((row for row in found if row["algorithm"] == algorithm), key=lambda row: row["ranks"])
-        cost = row["cost"]
-        work = cost["build_seconds"] + cost["replay_seconds"]
-        return row["ranks"], row["machine"], work, cost["peak_bytes"] / MIB / 1024
-    def grown(algorithm):
-        """The exponent with which the work grew over the last doubling on one machine."""
-        line = sorted((row for row in found if row["algorithm"] == algorithm and row["machine"] == largest(algorithm)[1]),
-                      key=lambda row: row["ranks"])[-2:]
-        first, last = (row["cost"]["build_seconds"] + row["cost"]["replay_seconds"] for row in line)
-        return math.log(last / first) / math.log(line[1]["ranks"] / line[0]["ranks"])
+    lines = {}
+    for row in rows("squares"):
+        if row["simulated"]:
+            lines.setdefault((row["collective"], row["algorithm"], row["machine"]), []).append(row)
+    def work(row):
+        return row["cost"]["build_seconds"] + row["cost"]["replay_seconds"]
     sentences = []
-    for algorithm in ("ring", "spread"):
-        ranks, machine, work, memory = largest(algorithm)
-        by_memory, by_time = ranks * (16 / memory) ** 0.5, ranks * (600 / work) ** (1 / grown(algorithm))
+    for collective, algorithm in dict.fromkeys(key[:2] for key in lines):
+        line = max((sorted(line, key=lambda row: row["ranks"]) for key, line in lines.items() if key[:2] == (collective, algorithm)),
+                   key=lambda line: line[-1]["ranks"])
+        if len(line) < 2:
+            continue
+        before, row = line[-2:]
+        ranks, memory = row["ranks"], row["cost"]["peak_bytes"] / MIB / 1024
+        # The exponent with which the work grew over the last step on one machine.
+        grown = math.log(work(row) / work(before)) / math.log(ranks / before["ranks"])
+        by_memory, by_time = ranks * (16 / memory) ** 0.5, ranks * (600 / work(row)) ** (1 / grown)
         what = "memory" if by_memory < by_time else "time"
-        sentences.append(f"- `{algorithm}`: {ranks} ranks took {work:.0f} s of a processor and {memory:.1f} GiB (`thalweg sim allgather "
-                         f"--machine {machine} --ranks {ranks} --bytes 1K --algorithm {algorithm} --cost`). Memory, which grows "
+        sentences.append(f"- `{collective}`, `{algorithm}`: {ranks} ranks took {work(row):.0f} s of a processor and {memory:.1f} GiB (`thalweg sim {collective} "
+                         f"--machine {row['machine']} --ranks {ranks} --bytes 1K --algorithm {algorithm} --cost`). Memory, which grows "
                          f"as the square, would end it at {round(by_memory, -2):.0f} ranks; time, which grew with a power of "
-                         f"{grown(algorithm):.1f} over the last step, at {round(by_time, -2):.0f}: {what} does, at about "
+                         f"{grown:.1f} over the last step, at {round(by_time, -2):.0f}: {what} does, at about "
                          f"{round(min(by_memory, by_time), -2):.0f}.")
     return curves("squares", "Where every rank talks to every rank", """Blocks of 1 KiB. Steps grow with the square of the ranks. A point that takes more than ten minutes of a processor or
 16 GiB is left to the cost model: *slanted*, and hollow in the picture. **model / it** says at the simulated points how far

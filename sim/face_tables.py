@@ -92,7 +92,9 @@ def lab():
 `thalweg sim halo --grid 4x2x1 --cells 640x8x1024` does: messages of the same bytes between the same ranks. Compared are the ways
 that post every message and wait for all: ours wherever a schedule ran (`spread`; in one call, nonblocking or persistent, through
 libucp or the memory of the host), and of MPICH and Open MPI `MPI_Neighbor_alltoallw` in its three forms and plain sends and
-receives. Not compared are ways that pack by hand or do one part after the other.
+receives. Not compared are ways that pack by hand or do one part after the other. Messages were ordered by distance when these rows
+were measured, and are so here; since then neighbours [meet in pairs](decisions/0095-neighbours-meet-in-pairs.md), which takes a
+quarter off squares of four hosts and which the simulation does not know yet.
 
 """ + table(head, overview) + lab_notes(alone, several) + """
 By grid and cells; **bytes** are those of the largest message, **late** the samples in which a rank began more than half a
