@@ -9,6 +9,7 @@ import math
 import multiprocessing
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -19,7 +20,8 @@ import numpy
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 THALWEG = ROOT / "build/bin/thalweg"
 SIZES = ["64K", "256K", "1M", "4M"]
-HOSTS, PPN, RATE, HOST_RANKS = 4, 2, "100mbit", 2
+HOSTS, PPN, HOST_RANKS = 4, 2, 2
+RATES = (100, 50, 20, 10)  # Mbit/s of a link: the first that this machine carries on all of them
 
 
 def say(text):
@@ -46,13 +48,29 @@ def compile_program(mpi, out):
 class Lab:
     rounds, over_rounds, said = 3, staticmethod(statistics.median), "medians"
 
-    def __init__(self, mpi, out):
-        self.mpi = mpi
+    def __init__(self, mpi, out, rate):
+        self.mpi, self.rate = mpi, f"{rate}mbit"
         self.facts, self.file = {}, out / "lab.json"
-        self.where = f"an emulated cluster: {HOSTS} hosts x {PPN} ranks, links of {RATE}"
+        self.where = f"an emulated cluster: {HOSTS} hosts x {PPN} ranks, links of {self.rate}"
+
+    @staticmethod
+    def rate_here():
+        """Of a link, in Mbit/s, and why there is no lab if it is None: both are tried, not assumed."""
+        def ask(verb):
+            return subprocess.run([THALWEG, "lab", verb], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+        check = ask("check")
+        if check.returncode != 0:
+            return None, check.stderr.strip().split("\n")[-1] or "lab check failed"
+        capacity = ask("capacity")
+        carries = re.search(r"labs may add up to ([0-9.]+) Mbit/s", capacity.stdout)
+        if not carries:
+            return None, capacity.stderr.strip().split("\n")[-1] or "its capacity is not known"
+        rate = next((rate for rate in RATES if HOSTS * rate <= float(carries[1])), None)
+        return rate, f"this machine carries {carries[1]} Mbit/s on all links together"
 
     def command(self, program):
-        return [THALWEG, "lab", "run", "--hosts", str(HOSTS), "--ppn", str(PPN), "--rate", RATE, "--mpi", self.mpi,
+        return [THALWEG, "lab", "run", "--hosts", str(HOSTS), "--ppn", str(PPN), "--rate", self.rate, "--mpi", self.mpi,
                 "--quiet", "--json", self.file, "--", *program]
 
     def after_run(self):
@@ -205,12 +223,10 @@ def main():
 
     program = compile_program(mpi, out)
     say(f"demo: examples/bcast.c, compiled with mpicc of {mpi}; the same binary runs both ways")
-    check = None
-    if not options.one_host:
-        check = subprocess.run([THALWEG, "lab", "check"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        if check.returncode != 0:
-            say("demo: no emulated cluster here: " + (check.stderr.strip().split("\n")[-1] or "lab check failed"))
-    place = Lab(mpi, out) if check and check.returncode == 0 else OneHost(mpi)
+    rate, why = (None, "") if options.one_host else Lab.rate_here()
+    if rate is None and why:
+        say(f"demo: no emulated cluster here: {why}")
+    place = Lab(mpi, out, rate) if rate else OneHost(mpi)
     say(f"demo: on {place.where}")
     seconds = measure(place, program, options)
     rows = rows_of(place, seconds, json.loads((out / "report.json").read_text()))

@@ -45,7 +45,7 @@ bool is_word_kind(OptionKind kind) {
     return kind == OptionKind::on_off || kind == OptionKind::level || kind == OptionKind::waiting ||
            kind == OptionKind::transport || kind == OptionKind::inside || kind == OptionKind::between ||
            kind == OptionKind::agent || kind == OptionKind::presence || kind == OptionKind::setup ||
-           kind == OptionKind::float_order;
+           kind == OptionKind::float_order || kind == OptionKind::call_through;
 }
 
 std::string_view word_at(std::string_view accepted, int index) {
@@ -100,6 +100,7 @@ bool store(Settings& settings, const Option& option, std::string_view value, std
         case OptionKind::presence:
         case OptionKind::setup:
         case OptionKind::float_order:
+        case OptionKind::call_through:
         case OptionKind::agent: {
             const int index = index_of_word(option.accepted, value);
             if (index < 0) return false;

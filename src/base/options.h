@@ -23,6 +23,7 @@ enum class WaitSetting : std::uint8_t { automatic, spin, sleep };
 enum class AgentSetting : std::uint8_t { automatic, off, sleep, sibling, core };
 enum class SetupSetting : std::uint8_t { lazy, early };
 enum class FloatOrder : std::uint8_t { stable, native, free };
+enum class CallThrough : std::uint8_t { next, pmpi };
 enum class PresenceSetting : std::uint8_t { store, assume };
 enum class TransportSetting : std::uint8_t { automatic, ucx, mpi, shm };
 enum class InsideSetting : std::uint8_t { automatic, eager, cma_get, cma_put, coop, direct };
@@ -53,6 +54,7 @@ enum class OptionKind : std::uint8_t {
     presence,
     setup,
     float_order,
+    call_through,
     agent,  // one word of a list
     bytes,
     count,  // std::uint64_t
@@ -77,6 +79,7 @@ using inside = InsideSetting;
 using between = BetweenSetting;
 using setup = SetupSetting;
 using float_order = FloatOrder;
+using call_through = CallThrough;
 using presence = PresenceSetting;
 using agent = AgentSetting;
 using bytes = std::uint64_t;

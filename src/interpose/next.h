@@ -1,6 +1,6 @@
 /* The next definition of a wrapped function, after the object this is compiled into: a tool stacked below us,
- * or the native library. Included by the generated wrappers; every object resolves its own, because
- * dlsym(RTLD_NEXT) starts behind the object that calls it. */
+ * or the native library; the latter's where the user asks for that. Included by the generated wrappers; every
+ * object resolves its own, because dlsym(RTLD_NEXT) starts behind the object that calls it. */
 #ifndef THALWEG_INTERPOSE_NEXT_H
 #define THALWEG_INTERPOSE_NEXT_H
 
@@ -24,7 +24,8 @@ typedef struct ThalwegNext {
 } ThalwegNext;
 
 static void* __attribute__((noinline, cold, unused)) thalweg_resolve_next(ThalwegNext* next) {
-    void* address = dlsym(RTLD_NEXT, next->name);
+    void* address = thalweg_find_past_tools(next->name);
+    if (address == NULL) address = dlsym(RTLD_NEXT, next->name);
     dlerror(); /* a failed look-up of ours must not be what the program's dlerror() reports */
     if (address == NULL || address == next->self) address = thalweg_find_native(next->name, next->self);
     if (address == NULL) thalweg_report_missing(next->name);

@@ -4,12 +4,15 @@
 #include <link.h>
 #include <mpi.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstring>
+#include <vector>
 
 #include "api/entry.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "interpose/inside.h"
 #include "interpose/unseen_session.h"
 #include "plan/bypass.h"
@@ -87,6 +90,25 @@ int search_object(dl_phdr_info* object, std::size_t, void* data) {
     dlclose(handle);
     if (address != nullptr && address != search->self) search->address = address;
     return search->address != nullptr;
+}
+
+void* find_profiled(const char* name) {
+    char profiled[64] = {name[0] == 'm' ? 'p' : 'P'};
+    std::strncpy(profiled + 1, name, sizeof profiled - 2);
+    return find_native(profiled);
+}
+
+// Asked for the first time in MPI_Init's wrapper, before the settings are read for good; complaints are
+// theirs.
+bool calls_past_tools() {
+    enum Answer { unknown, no, yes };
+    static std::atomic<Answer> answer{unknown};
+    if (answer.load(std::memory_order_relaxed) == unknown) {
+        std::vector<Complaint> told_later;
+        const Settings settings = Settings::from_environment(environ, told_later);
+        answer.store(settings.call_through == CallThrough::pmpi ? yes : no, std::memory_order_relaxed);
+    }
+    return answer.load(std::memory_order_relaxed) == yes;
 }
 
 }  // namespace
@@ -187,16 +209,14 @@ void thalweg_remember(void* shortcut, void* native) {
     Bypass::remember(*static_cast<Shortcut*>(shortcut), native);
 }
 
+void* thalweg_find_past_tools(const char* name) { return calls_past_tools() ? find_profiled(name) : nullptr; }
+
 void* thalweg_find_native(const char* name, void* self) {
     Dl_info own;
     if (dladdr(self, &own) == 0) own.dli_fbase = nullptr;
     Search search{name, self, nullptr, own.dli_fbase, own.dli_fbase == nullptr};
     dl_iterate_phdr(search_object, &search);
-    if (search.address == nullptr) {
-        char profiled[64] = {name[0] == 'm' ? 'p' : 'P'};
-        std::strncpy(profiled + 1, name, sizeof profiled - 2);
-        search.address = find_native(profiled);
-    }
+    if (search.address == nullptr) search.address = find_profiled(name);
     dlerror();
     return search.address;
 }

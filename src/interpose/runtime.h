@@ -211,6 +211,9 @@ void thalweg_after_creation_in_group(const void* comm);
 void thalweg_after_creation_fortran(int parent, int made, int comm);
 void thalweg_after_creation_in_group_fortran(int comm);
 
+/* P`name` (p`name` for Fortran) where the user asks for calls past tools (THALWEG_CALL_THROUGH=pmpi); else,
+ * and where no library has that, null. */
+void* thalweg_find_past_tools(const char* name);
 /* Any definition of `name` but `self` in the loaded objects, else of P`name` (p`name` for Fortran); null when
  * there is none. */
 void* thalweg_find_native(const char* name, void* self);

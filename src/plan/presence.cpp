@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "plan/launcher_store.h"
 #include "thalweg/thalweg.h"
@@ -20,6 +22,7 @@ LauncherStore store;
 bool interception_complete = true;
 const char* absent_because = nullptr;
 int circle_width = circle_width_standard;
+double agreement_seconds = agreement_seconds_standard;
 char reason[160] = "";
 
 #define WORD_(a, b, c) #a "." #b "." #c
@@ -74,19 +77,25 @@ void make_communicator(Circle& circle) {
     mpi.Group_free(&world);
 }
 
+// Some rank did not come, although its word says that it would.
+struct TooLate {};
+
 // Sleeps between its tests: a rank that spins here keeps the launcher, which the others are still reading
-// from, off the core.
-bool agreed(MPI_Comm comm, bool own) {
+// from, off the core. Throws TooLate.
+bool agreed(MPI_Comm comm, bool own, double patience_s) {
     const Host& mpi = *host();
-    std::uint64_t mine = own, least = 0;
+    static std::uint64_t mine, least;  // of the last operation, which may never end
+    mine = own;
     MPI_Request request;
     mpi.Iallreduce(&mine, &least, 1, mpi.uint64, mpi.min, comm, &request);
     constexpr int quick_tests = 100;
     constexpr timespec pause{0, 50'000};
+    const std::uint64_t begin = now_ns();
     int done = 0;
     for (int tests = 0; !done; ++tests) {
         if (tests > quick_tests) nanosleep(&pause, nullptr);
         mpi.Test(&request, &done, MPI_STATUS_IGNORE);
+        if (!done && seconds(now_ns() - begin) > patience_s) throw TooLate{};
     }
     return least != 0;
 }
@@ -100,7 +109,7 @@ bool agree_over_tree(Circle& below, Circle& above, int rank) {
     if (leads) {
         if (below.complete) {
             make_communicator(below);
-            all = agreed(below.comm, all);
+            all = agreed(below.comm, all, agreement_seconds);
         } else {
             all = false;
         }
@@ -108,7 +117,7 @@ bool agree_over_tree(Circle& below, Circle& above, int rank) {
     if (rank != 0) {
         if (above.complete) {
             make_communicator(above);
-            agreed(above.comm, all);
+            agreed(above.comm, all, agreement_seconds);
             std::uint64_t verdict = 0;
             mpi.Bcast(&verdict, 1, mpi.uint64, 0, above.comm);
             all = verdict != 0;
@@ -123,6 +132,14 @@ bool agree_over_tree(Circle& below, Circle& above, int rank) {
         mpi.Comm_free(&below.comm);
     }
     return all;
+}
+
+Presence cannot_agree(const char* why) {
+    const Host& mpi = *host();
+    THALWEG_LOG_AT(error, "%s in MPI_Init; the ranks cannot agree", why);
+    mpi.Comm_call_errhandler(mpi.comm_world, MPI_ERR_OTHER);
+    std::snprintf(reason, sizeof reason, "%s", why);
+    return Presence::unknown;
 }
 
 }  // namespace
@@ -146,6 +163,8 @@ void set_interception_complete(bool complete) { interception_complete = complete
 
 void set_circle_width(int width) { circle_width = width; }
 
+void set_agreement_seconds(double limit) { agreement_seconds = limit; }
+
 const char* presence_reason() { return reason; }
 
 // The first that has us in the circle above; nobody asks whether anyone further up speaks as well.
@@ -163,7 +182,7 @@ bool presence_speaks() {
     return true;
 }
 
-Presence find_presence(WithoutStore without_store) {
+Presence find_presence(WithoutStore without_store) try {
     const Host& mpi = *host();
     int rank = 0, ranks = 1;
     mpi.Comm_rank(mpi.comm_world, &rank);
@@ -186,25 +205,26 @@ Presence find_presence(WithoutStore without_store) {
                           "this launcher does not tell which ranks have Thalweg (THALWEG_PRESENCE=assume)");
             return Presence::unknown;
         }
-        if (agreed(mpi.comm_world, interception_complete)) return Presence::all;
+        // The user's word has no limit: nothing says that all ranks have left MPI_Init's barrier, if there
+        // was one.
+        if (agreed(mpi.comm_world, interception_complete, INFINITY)) return Presence::all;
         std::snprintf(reason, sizeof reason, "%s", somewhere);
         return Presence::some;
     }
     Circle below = circle_of(rank, ranks), above;
     if (rank != 0) above = circle_of((rank - 1) / circle_width, ranks);
-    if (!read_words(below, rank) || !read_words(above, rank)) {
-        THALWEG_LOG_AT(error, "the launcher's store failed in MPI_Init; the ranks cannot agree");
-        mpi.Comm_call_errhandler(mpi.comm_world, MPI_ERR_OTHER);
-        std::snprintf(reason, sizeof reason, "the launcher's store failed");
-        return Presence::unknown;
-    }
+    if (!read_words(below, rank) || !read_words(above, rank))
+        return cannot_agree("the launcher's store failed");
     // One circle: each rank has read every word and found the same, so the world itself can be used.
-    const bool all = ranks <= circle_width + 1 ? (rank == 0 ? below : above).complete &&
-                                                     agreed(mpi.comm_world, interception_complete)
-                                               : agree_over_tree(below, above, rank);
+    const bool all = ranks <= circle_width + 1
+                         ? (rank == 0 ? below : above).complete &&
+                               agreed(mpi.comm_world, interception_complete, agreement_seconds)
+                         : agree_over_tree(below, above, rank);
     if (all) return Presence::all;
     if (reason[0] == '\0') std::snprintf(reason, sizeof reason, "%s", somewhere);
     return Presence::some;
+} catch (const TooLate&) {
+    return cannot_agree("a rank that has Thalweg did not answer");
 }
 
 }  // namespace thalweg

@@ -155,7 +155,12 @@ bool World::agree_on_settings() {
     for (std::string_view variable : differing)
         differing_ |= 1ull << static_cast<unsigned>(find_option(variable) - options().data());
     steered_ = settings_;
-    return settings_.enabled == Switch::on;
+    if (settings_.enabled == Switch::on) return true;
+    // Where rank 0 switches us off, nothing that is asked later is; that others differ is said all the same.
+    std::uint64_t any[1] = {differing_};
+    agree_on(mpi.comm_world, mpi.bor, any);
+    warn_of_differing(any[0]);
+    return false;
 }
 
 void World::warn_of_differing(std::uint64_t options_differing) const {

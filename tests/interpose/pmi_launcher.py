@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """A launcher for tests that speaks PMI-1 or PMI-2 on PMI_FD as strictly as Slurm's mpi/pmi2 plugin does, on this host.
 
-    pmi_launcher.py 1|2[:closed|:hosts] -n RANKS COMMAND… [: -n RANKS COMMAND…]
+    pmi_launcher.py 1|2[:closed|:hosts|:silent|:forgets] -n RANKS COMMAND… [: -n RANKS COMMAND…]
 
 Strictly: each rank says `init` once and first, a request that is unknown or malformed gets no answer but ends the job
-(exit status 99), and what is put can be read only after the next barrier or fence. Otherwise the exit status is the
-largest of the ranks'. Unlike hydra it sets PMI_FD, PMI_RANK, PMI_SIZE and PMI_JOBID only. `closed`: it takes what the
-MPI library puts and nothing else. `hosts`: it says that each rank is on a host of its own.
+(exit status 99), as does a rank that ends badly, and what is put can be read only after the next barrier or fence. Otherwise
+the exit status is the largest of the ranks'. Unlike hydra it sets PMI_FD, PMI_RANK, PMI_SIZE and PMI_JOBID only. `closed`:
+it takes what the MPI library puts and nothing else. `hosts`: it says that each rank is on a host of its own. `silent`: as
+`hosts`, and rank 1 gets no answer when it asks for a word of Thalweg; `forgets`: it is told that there is none.
 """
 
 import os
@@ -31,10 +32,11 @@ class Rank:
 
 class Job:
     def __init__(self, version, mode, groups):
-        self.version, self.closed, self.ranks = version, mode == "closed", []
+        self.version, self.mode, self.ranks = version, mode, []
         self.store, self.put, self.node, self.asking = {}, {}, {}, []
         size = sum(count for count, _ in groups)
-        self.store["PMI_process_mapping"] = f"(vector,(0,{size},1))" if mode == "hosts" else f"(vector,(0,1,{size}))"
+        together = mode in ("", "closed")
+        self.store["PMI_process_mapping"] = f"(vector,(0,1,{size}))" if together else f"(vector,(0,{size},1))"
         clean = {name: value for name, value in os.environ.items() if not name.startswith(LAUNCHERS_OWN)}
         for count, command in groups:
             for _ in range(count):
@@ -102,11 +104,15 @@ class Job:
             self.answer(rank, "appnum", rc=0, appnum=0)
         elif command == "get_my_kvsname":
             self.answer(rank, "my_kvsname", rc=0, kvsname=JOB)
-        elif command == "put" and self.closed and request["key"].startswith("thalweg"):
+        elif command == "put" and self.mode == "closed" and request["key"].startswith("thalweg"):
             self.answer(rank, "put_result", rc=-1, msg="closed")
         elif command == "put" and request["kvsname"] == JOB:
             self.put[request["key"]] = request["value"]
             self.answer(rank, "put_result", rc=0)
+        elif command == "get" and rank.number == 1 and request["key"].startswith("thalweg") and self.mode == "silent":
+            pass
+        elif command == "get" and rank.number == 1 and request["key"].startswith("thalweg") and self.mode == "forgets":
+            self.answer(rank, "get_result", rc=1)
         elif command == "get" and request["kvsname"] == JOB:
             found = self.store.get(request["key"])
             self.answer(rank, "get_result", **({"rc": 1} if found is None else {"rc": 0, "value": found}))
@@ -126,7 +132,7 @@ class Job:
                         rank=rank.number, size=len(self.ranks), appnum=-1, debugged="FALSE", pmiverbose="FALSE")
         elif command == "job-getid":
             self.answer(rank, "job-getid-response", **more, rc=0, jobid=JOB)
-        elif command == "kvs-put" and self.closed and request["key"].startswith("thalweg"):
+        elif command == "kvs-put" and self.mode == "closed" and request["key"].startswith("thalweg"):
             self.answer(rank, "kvs-put-response", **more, rc=1)
         elif command == "kvs-put":
             self.put[request["key"]] = request["value"]
@@ -155,7 +161,10 @@ class Job:
             for rank in self.ranks:
                 selector.register(rank.connection, selectors.EVENT_READ, rank)
             while selector.get_map():
-                for key, _ in selector.select():
+                for rank in self.ranks:
+                    if rank.process.poll():
+                        raise Refused(f"rank {rank.number} ends with {rank.process.returncode}")
+                for key, _ in selector.select(timeout=0.1):
                     rank = key.data
                     try:
                         received = rank.connection.recv(65536)

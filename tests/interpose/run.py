@@ -8,12 +8,13 @@ library's own. Exit status 0: passed,
 """
 
 import json
-import os
 import re
 import signal
 import sys
 import tempfile
 
+import presence
+from fortran import case_fortran, case_fortran_neighbours, case_fortran_plans, case_fortran_requests  # noqa: F401
 from launches import SKIP, Context, Failure, Skipped, expect, same
 
 
@@ -154,6 +155,10 @@ def case_tools(context):
     expect(tool_counts(run) == alone and run.count("presence") == ["all"] * 2, "below, declined:", run)
     run = context.program("bcast", 2, preload=f"{ours}:{tool}", take="all")
     expect(tool_counts(run) == (1, 0, 1), "below, taken:", run)
+    # Or nothing of them where the user wants it so, with its MPI_Init and MPI_Finalize as well.
+    run = context.program("bcast", 2, preload=f"{ours}:{tool}", THALWEG_CALL_THROUGH="pmpi")
+    expect(run.code == 0 and "tool:" not in run.out and run.count("presence") == ["all"] * 2, "below, PMPI:", run)
+    expect([int(seen) for seen in run.count("seen")] == [alone[1]] * 2, "below, PMPI:", run)
     # Above us, passing calls on: sees every call, and so do we. It is asked once more, by us, whether it does.
     run = context.program("bcast", 2, preload=f"{tool}:{ours}", take="all", TOOL_CALLS="next")
     expect(tool_counts(run) == (1, alone[1] + 1, 1), "above, next:", run)
@@ -170,56 +175,6 @@ def case_tools(context):
     run = context.launch((1, program, f"{tool}:{ours}", {"PROBE_TAKE": "all"}),
                          (2, program, ours, {"PROBE_TAKE": "all"}))
     expect(run.code == 0 and run.count("presence") == ["some"] * 3, "above on one rank:", run)
-
-
-# Ranks before and after the place where those with us begin or end, and whether it is the first that have us. They
-# speak in one circle, or in a tree of circles of two: each place is tried in one of these, in the full run in both.
-PLACES = [(before, after, first) for before, after in ((2, 2), (4, 1), (1, 4)) for first in (True, False)]
-CIRCLE, TREE = 32, 2
-
-
-def presence(context, width, places):
-    ours, program = context.objects(), [context.programs["program"], "bcast"]
-    with_us = {"PROBE_TAKE": "all", "PROBE_WIDTH": width}
-    run = context.launch((5, program, ours, with_us))
-    expect(run.code == 0 and run.count("presence") == ["all"] * 5, width, run)
-    for before, after, first in places:
-        run = context.launch((before, program, ours if first else None, with_us),
-                             (after, program, None if first else ours, with_us))
-        expect(run.code == 0, width, before, after, first, run)
-        expect(run.count("presence") == ["some"] * (before if first else after), width, before, after, run)
-        expect(all(n == "0" for n in run.count("taken")), run)
-        spoken = run.err.count("probe: passes through")
-        expect(spoken == 1 if width == CIRCLE else 1 <= spoken <= 3, width, before, after, run)
-
-
-def case_presence(context):
-    """Ranks without us, in every place of a job: no hang, every byte, one answer."""
-    presence(context, CIRCLE, PLACES[0::3])
-    presence(context, TREE, PLACES[2::3] + PLACES[1::3])
-
-
-def case_presence_everywhere(context):
-    """The same, every place in either."""
-    presence(context, CIRCLE, PLACES)
-    presence(context, TREE, PLACES)
-
-
-def case_presence_assumed(context):
-    """A launcher whose store is closed to us: calls pass through, unless the user says that all ranks have us."""
-    ours, program = context.objects(), [context.programs["program"], "bcast"]
-    for assumed, wanted in (({}, "unknown"), ({"PROBE_ASSUME": 1}, "all")):
-        run = context.launch((3, program, ours, {"PROBE_TAKE": "all", **assumed}))
-        expect(run.code == 0 and run.count("presence") == [wanted] * 3, assumed, run)
-        expect(all((int(n) > 0) == bool(assumed) for n in run.count("taken")), assumed, run)
-        expect(run.err.count("THALWEG_PRESENCE=assume") == (0 if assumed else 1), assumed, run)
-
-
-def case_presence_cost(context):
-    """8 ranks that all have us: milliseconds, where the cores are not shared by more ranks than they can run."""
-    run = context.program("names", 8)
-    expect(run.code == 0 and run.count("presence") == ["all"] * 8, run)
-    print("slowest rank:", max(float(us) for us in run.count("us")), "us on", os.cpu_count(), "cores")
 
 
 def case_plugin(context):
@@ -305,21 +260,6 @@ def case_python(context):
     expect(run.count("taken") == ["7", "7"], run)
 
 
-def case_fortran(context):
-    if not context.fortran:
-        raise Skipped("no Fortran for this library, or no compiler")
-    for program in context.fortran:
-        plain = context.launch((3, [program], None, {}))
-        expect(plain.code == 0, program, plain)
-        calls = re.search(r"broadcasts (\d+)", plain.out)[1]
-        for take in ("none", "all"):
-            run = context.launch((3, [program], context.objects(), {"PROBE_TAKE": take}))
-            expect(run.code == 0 and run.out == plain.out, program, take, run)
-            expect(run.count("initialized") == ["1"] * 3 and run.count("finalizing") == ["1"] * 3, program, run)
-            expect(run.count("seen") == [calls] * 3, program, take, run)
-            expect(all(int(n) > 0 for n in run.count("freed")), program, run)
-
-
 def case_requests(context):
     """Every call that makes, completes, starts, frees or cancels a request asks us, as often as it was made."""
     plain = context.program("requests", 2, preload=None)
@@ -331,58 +271,6 @@ def case_requests(context):
         for counter in ("nonblocking", "completed", "started", "released", "created"):
             expect(run.count(counter) == [said[counter]] * 2, take, counter, run)
         expect(run.count("completions") == ["1", "1"], "the wrappers were not found to be reached:", run)
-
-
-def case_fortran_requests(context):
-    """The product itself: operations that are ours, completed from Fortran."""
-    if not context.fortran_requests:
-        raise Skipped("no Fortran for this library, or no compiler")
-    ours = {"THALWEG_BCAST_MIN_BYTES": "1", "THALWEG_BCAST": "chain:chunk_bytes=4K", "THALWEG_ALLGATHER": "ring",
-            "THALWEG_ALLREDUCE": "recursive_doubling", "THALWEG_BARRIER": "dissemination"}
-    for program in context.fortran_requests:
-        plain = context.launch((3, [program], None, {}))
-        expect(plain.code == 0, program, plain)
-        with tempfile.TemporaryDirectory(prefix="interpose-") as folder:
-            report = folder + "/report.json"
-            run = context.launch((3, [program], context.product, dict(ours, THALWEG_REPORT=report)))
-            expect(run.code == 0 and run.out == plain.out, program, run, plain)
-            with open(report) as file:
-                rows = [row for comm in json.load(file)["communicators"] for row in comm["rows"]]
-        taken = {}
-        for row in rows:
-            if "algorithm" in row:
-                taken[row["operation"]] = taken.get(row["operation"], 0) + row["calls"]
-        expect(taken == {"ibcast": 54, "iallgather": 36, "iallreduce": 18, "ibarrier": 18, "allgather": 18,
-                         "allgatherv": 18, "allreduce": 18}, program, taken, rows)
-
-
-def case_fortran_neighbours(context):
-    """The product itself: neighbourhood collectives called from Fortran, natively and as ours."""
-    if not context.fortran_neighbours:
-        raise Skipped("no Fortran for this library, or no compiler")
-    ours = {"THALWEG_ALLTOALLV": "spread"}
-    for program in context.fortran_neighbours:
-        plain = context.launch((3, [program], None, {}))
-        # MPICH 4.0.2's mpi_f08 asks a grid for a distributed graph's neighbours, with or without us.
-        if plain.code != 0 and "No Distributed Graph topology" in plain.out + plain.err:
-            print(f"left out: {program}, which this library cannot run")
-            continue
-        # Open MPI 4.1.4 lets go of the types of Fortran's MPI_INEIGHBOR_ALLTOALLW before it has used them, and crashes.
-        crashes = plain.code != 0 and "Segmentation fault" in plain.out + plain.err
-        expect(plain.code == 0 or crashes, program, plain)
-        with tempfile.TemporaryDirectory(prefix="interpose-") as folder:
-            report = folder + "/report.json"
-            run = context.launch((3, [program], context.product, dict(ours, THALWEG_REPORT=report)))
-            expect(run.code == 0 and (crashes or run.out == plain.out), program, run, plain)
-            expect("done on 3 ranks" in run.out, program, run)
-            with open(report) as file:
-                rows = [row for comm in json.load(file)["communicators"] for row in comm["rows"]]
-        taken = {}
-        for row in rows:
-            if "algorithm" in row:
-                taken[row["operation"]] = taken.get(row["operation"], 0) + row["calls"]
-        kinds = ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
-        expect(taken == {f"{prefix}neighbor_{kind}": 6 for kind in kinds for prefix in ("", "i")}, program, taken, rows)
 
 
 def case_overhead(context):
@@ -402,7 +290,7 @@ def main():
     context = Context(sys.argv[1])
     context.mpiexec = sys.argv[3:] or context.mpiexec
     try:
-        globals()["case_" + sys.argv[2]](context)
+        {**vars(presence), **globals()}["case_" + sys.argv[2]](context)
     except Skipped as why:
         print("skipped:", why)
         return SKIP

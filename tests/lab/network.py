@@ -133,6 +133,9 @@ def test_facts():
         check(abs(float(seen["THALWEG_LAB_" + name]) - facts[key]) <= 1e-6 * facts[key], f"{name} is {key}")
     equal((facts["ranks"], facts["ppn"], facts["exit_status"]), (4, [2, 1], 5), "ranks, ppn, exit status")
     equal(seen["THALWEG_LAB_PPN"], "2,1", "THALWEG_LAB_PPN")
+    equal(seen["THALWEG_LAB_TCP"], facts["tcp"], "THALWEG_LAB_TCP")
+    known = pathlib.Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="utf-8").split()
+    check("cubic" not in known or facts["tcp"] == "cubic", f"TCP runs {facts['tcp']}, though the machine has {known}")
     equal(float(seen["THALWEG_LAB_CAPACITY_BYTES_PER_S"]), float(f"{facts['capacity']['bytes_per_s']:.9g}"), "capacity")
 
 

@@ -46,6 +46,15 @@ TEST(Network, EveryLinkIsShapedAtBothEnds) {
     EXPECT_EQ(count(host_shaping(network), bucket), 2) << "one device of a host per rail";
 }
 
+TEST(Network, ARouteOfEveryRailNamesTheCongestionControl) {
+    Network network;
+    network.rails = 2;
+    EXPECT_EQ(count(host_links(network, 1), "dev rail0 proto kernel scope link src 10.77.0.2 congctl cubic"), 1);
+    EXPECT_EQ(count(host_links(network, 1), "congctl cubic"), 2);
+    network.congestion.clear();
+    EXPECT_EQ(count(host_links(network, 1), "congctl"), 0) << "the machine's own";
+}
+
 TEST(Network, EveryHostEndGoesIntoItsOwnNamespace) {
     Network network;
     network.hosts = 3;

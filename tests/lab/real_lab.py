@@ -81,12 +81,12 @@ COMPILERS = {
 }
 
 
-def build(mpi, folder):
+def build(mpi, folder, source=HERE / "hosts.c"):
     compiler = COMPILERS[mpi]
     if not compiler.exists():
         skip(f"{mpi} is not installed: no {compiler}")
-    program = f"{folder}/hosts-{mpi}"
-    subprocess.run([compiler, "-O1", HERE / "hosts.c", "-o", program], check=True,
+    program = f"{folder}/{source.stem}-{mpi}"
+    subprocess.run([compiler, "-O1", "-w", f"-I{ROOT}/include", source, "-o", program, "-ldl"], check=True,
                    env={**os.environ, "I_MPI_ROOT": str(ROOT / ".venv-impi")})
     return program
 

@@ -41,6 +41,12 @@ foreach(transport mpi shm ucx)
   endforeach()
 endforeach()
 
+# The agent's thread, in MPI_Finalize and behind it.
+foreach(way plain plan unwrapped)
+  run(agent_ends_${way} 2 ${one} "${beside};${ucx};THALWEG_TEST_LEVEL=single" agent_ends ${way})
+  run(agent_ends_${way}_mpi 2 full "${beside};THALWEG_TRANSPORT=mpi" agent_ends ${way})
+endforeach()
+
 # Sessions and nothing else; MPICH 5.0.2 fails in MPI_Comm_create_from_group where others start beside it, and MPICH 4.0.2
 # in MPI_Session_init where there is no MPI_Init, without Thalweg too.
 if(NOT name STREQUAL mpich4)
@@ -54,7 +60,41 @@ if(NOT name STREQUAL mpich4)
   run(grid 4 ${current} "THALWEG_TOPOLOGY=node:4 core:1" grid 3000)
   leave_cores(plan.${name}.grid.4)
   run(grid_full 4 full "THALWEG_TOPOLOGY=node:4 core:1" grid 160000)
+  leave_cores(plan.${name}.grid_full.4)
 endif()
+
+# A root that broadcasts without pause while one rank sleeps, 10^5 times; and a rank that dies in such a loop. Pieces of
+# 4 KiB, which the libraries send at once, so that only Thalweg bounds what nobody has asked for yet.
+run(flood 3 ${one} "${chain}" flood 10000 2)
+run(flood_chain_full 3 full "${chain}" flood 100000 5)
+run(flood_linear_full 3 full "${all};THALWEG_BCAST=linear" flood 100000 5)
+run(flood_ucx_full 3 full "${all};THALWEG_BCAST=linear;${ucx};THALWEG_TEST_LEVEL=single" flood 100000 5)
+foreach(transport mpi ucx)
+  set(over THALWEG_TRANSPORT=mpi)
+  if("${transport}" STREQUAL "ucx")
+    set(over ${ucx} THALWEG_TEST_LEVEL=single)
+  endif()
+  add_test(NAME plan.${name}.killed_in_bcast_${transport}
+           COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/killed.py 3 2 $<TARGET_FILE:plan_flood_${name}>
+                   ${MPI_MPIEXEC} -n 3 env ${preload} ${chain} ${over} $<TARGET_FILE:plan_flood_${name}> 2000000000 0)
+  set_tests_properties(plan.${name}.killed_in_bcast_${transport} PROPERTIES LABELS ${one} TIMEOUT 300 PROCESSORS 2
+                       ENVIRONMENT "${plan_environment}")
+endforeach()
+
+# Ranks whose hosts' names and namespaces disagree: broadcasts, and all collectives where libucp has no network either.
+add_test(NAME plan.${name}.places
+         COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/places.py ${CMAKE_CURRENT_BINARY_DIR} ${MPI_MPIEXEC}
+                 -n 3 env ${preload} ${chain} $<TARGET_FILE:plan_matrix_${name}> chain:chunk_bytes=4K scatter_ring_trimmed)
+add_test(NAME plan.${name}.places_ucx
+         COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/places.py ${CMAKE_CURRENT_BINARY_DIR} ${MPI_MPIEXEC}
+                 -n 3 env ${preload} ${chain} ${ucx} THALWEG_TEST_LEVEL=single THALWEG_ALLGATHER=ring
+                 THALWEG_ALLREDUCE=recursive_doubling $<TARGET_FILE:plan_collectives_${name}>)
+set_tests_properties(plan.${name}.places plan.${name}.places_ucx PROPERTIES LABELS full TIMEOUT 600 SKIP_RETURN_CODE 77
+                     PROCESSORS 2 ENVIRONMENT "${plan_environment}")
+set_tests_properties(plan.${name}.places PROPERTIES LABELS ${one})
+
+# Device memory by the other driver.
+run(device_hip 2 ${one} "${chain}" device $<TARGET_FILE:plan_fake_hip>)
 
 # A setting that does not exist; and how ranks wait that share a core.
 foreach(case misspelt wait)

@@ -14,6 +14,10 @@ run(alltoalls_starts_notify 3 full "${alltoalls};${ucx};THALWEG_ALLTOALLV=notify
 run(alltoalls_starts_hosts 4 full "${alltoalls};${two_hosts};THALWEG_ALLTOALLV=node_leader;THALWEG_TEST_LEVEL=single" alltoalls 10000)
 # Plans that nobody names, between hosts of one rank: messages that are alike, and messages that are not.
 run(uneven 4 ${inside_current} "${with_persistent};${ucx};THALWEG_TOPOLOGY=node:4 core:1;THALWEG_RATE=100mbit;THALWEG_LATENCY_US=60;THALWEG_TEST_LEVEL=single" uneven)
+# Every form, also with counts of MPI_Count, whose arrays die at once.
+run(alltoall_forms 3 ${inside_current} "${alltoalls};THALWEG_ALLGATHER=ring;THALWEG_ALLTOALLV=spread" alltoall_forms)
+run(alltoall_forms_notify 4 full "${alltoalls};${two_hosts};THALWEG_ALLGATHER=ring;THALWEG_ALLTOALLV=notify;THALWEG_TEST_LEVEL=single" alltoall_forms)
+run(alltoall_forms_native 2 full "${with_persistent}" alltoall_forms)
 # Blocks that lie more than 2 GiB apart, in untouched addresses.
 run(far 3 ${inside_current} "${alltoalls};${ucx};THALWEG_ALLTOALLV=spread;THALWEG_TEST_LEVEL=single" far)
 run(far_shm 3 full "${alltoalls};${shm};THALWEG_ALLTOALLV=spread" far)
@@ -125,11 +129,36 @@ run_windows(rma_lock lock 2 ${windows} "")
 run_windows(rma_pscw pscw 3 ${windows} "" conforms)
 run_windows(rma_get get 2 ${windows} "" conforms)
 run_windows(rma_get get_single 2 ${inside} "${ucx};THALWEG_TEST_LEVEL=single")
+# Nothing is set up, and no memory is taken, between a start and its completion.
+foreach(way fence pscw get)
+  run(steady_${way} 3 ${windows} "${with_persistent};THALWEG_ALLTOALLV=rma_${way}" steady)
+endforeach()
+run(steady_lock 3 ${windows} "${with_persistent};THALWEG_ALLTOALLV=rma_lock" steady barriers)
+# A rank is killed in the middle of a plan, or of an epoch.
+macro(run_killed way case label settings)
+  set(test plan.${name}.killed_${case})
+  add_test(NAME ${test} COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/ended.py ${MPI_MPIEXEC} -n 3 env
+                                ${with_persistent} THALWEG_ALLTOALLV=${way} ${settings}
+                                $<TARGET_FILE:plan_killed_${name}>)
+  set_tests_properties(${test} PROPERTIES LABELS ${label} TIMEOUT 300 SKIP_RETURN_CODE 77 PROCESSORS 2
+                       ENVIRONMENT "${plan_environment}")
+endmacro()
+run_killed(spread plan_shm ${inside_current} "${shm}")
+run_killed(notify plan_ucx ${inside} "${ucx};THALWEG_TEST_LEVEL=single")
+run_killed(spread plan_mpi full "THALWEG_TRANSPORT=mpi")
+foreach(way fence lock pscw get)
+  run_killed(rma_${way} in_${way} ${windows} "")
+endforeach()
 # Where the progress thread's gets come to nothing, plans send messages.
 if(name STREQUAL mpich5)
   run_windows(rma_get get_unadvanced 2 full
               "${with_persistent}:$<TARGET_FILE:plan_faults_${name}>;THALWEG_TEST_FAULT=Rget" conforms)
 endif()
+# Nor are there any where the library makes none.
+foreach(way fence get)
+  run_windows(rma_${way} ${way}_refused 2 ${inside}
+              "${with_persistent}:$<TARGET_FILE:plan_faults_${name}>;THALWEG_TEST_FAULT=Win_create" conforms)
+endforeach()
 foreach(ranks 3 5)
   run_windows(rma_fence fence ${ranks} full "" crowd)
   run_windows(rma_lock lock ${ranks} full "" crowd)

@@ -153,6 +153,34 @@ TEST(explain, prices_every_algorithm_and_marks_the_choice) {
     EXPECT_LT(predicted(explanation, "chain"), predicted(explanation, "linear"));
 }
 
+TEST(explain, sixteen_hosts_of_48_cores_are_priced_ranked_and_chosen_from) {
+    const std::string arguments = "explain bcast --bytes 4M --topology \"node:16 core:48\"";
+    const auto explanation = nlohmann::json::parse(shell(tool(arguments + " --json")).text);
+    EXPECT_EQ(explanation["ranks"], 768);
+    EXPECT_EQ(explanation["hosts"], 16);
+    const Result said = shell(tool(arguments + " 2>&1"));
+    EXPECT_EQ(said.status, 0);
+    // Every candidate is a line with its price, the cheapest first, and the choice one of them, marked.
+    const std::string choice = explanation["choice"];
+    std::size_t at = 0, priced = 0;
+    double before = 0;
+    for (const auto& candidate : explanation["candidates"]) {
+        const std::string name = candidate["algorithm"];
+        at = said.text.find((candidate["chosen"] ? "\n* " : "\n  ") + name + " ", at);
+        ASSERT_NE(at, std::string::npos) << name << " is not there in this order: " << said.text;
+        if (!candidate.contains("predicted_seconds")) continue;
+        const double price = candidate["predicted_seconds"];
+        EXPECT_GE(price, before) << name;
+        EXPECT_GE(price, 0.99 * explanation["limit_seconds"].get<double>()) << name;
+        before = price;
+        ++priced;
+    }
+    EXPECT_GE(priced, 5u);
+    EXPECT_NE(said.text.find("choice: " + choice + " ("), std::string::npos) << said.text;
+    EXPECT_NE(said.text.find(explanation["reason"].get<std::string>()), std::string::npos) << said.text;
+    if (choice != "native") EXPECT_GT(predicted(explanation, choice), 0);
+}
+
 TEST(explain, a_slower_link_costs_in_proportion) {
     auto at = [](const char* rate) {
         return nlohmann::json::parse(

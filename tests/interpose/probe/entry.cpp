@@ -5,6 +5,7 @@
 //   PROBE_TAKE=all              broadcasts run as PMPI_Bcast from here, so that a tool below us does not see
 //   them PROBE_TAKE=direct           declined, and the wrappers need not ask until a communicator is freed
 //   PROBE_ASSUME=1              all ranks have us where the launcher has no store
+//   PROBE_SECONDS=<s>           how long ranks wait for one that has left its word
 //   PROBE_FILE=<prefix>         the counts are appended to <prefix>.<rank> at finalize, one line
 #include "api/entry.h"
 
@@ -66,6 +67,7 @@ void thalweg_entry_initialized(void (*)(void)) {
     ++initialized;
     read_environment();
     if (const char* width = std::getenv("PROBE_WIDTH")) set_circle_width(std::atoi(width));
+    if (const char* limit = std::getenv("PROBE_SECONDS")) set_agreement_seconds(std::atof(limit));
     timespec before, after;
     clock_gettime(CLOCK_MONOTONIC, &before);
     presence = find_presence(std::getenv("PROBE_ASSUME") != nullptr ? WithoutStore::assume_all

@@ -197,12 +197,14 @@ static inline long status_kib(const char* format) {
 static inline long resident_kib(void) { return status_kib("VmRSS: %ld"); }
 static inline long private_kib(void) { return status_kib("RssAnon: %ld"); }
 
-static inline int is_intel_mpi(void) {
+static inline int is_made_by(const char* whom) {
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length;
     MPI_Get_library_version(version, &length);
-    return strstr(version, "Intel") != NULL;
+    return strstr(version, whom) != NULL;
 }
+static inline int is_intel_mpi(void) { return is_made_by("Intel"); }
+static inline int is_open_mpi(void) { return is_made_by("Open MPI"); }
 /* Intel MPI tells only the error handler what became of a plan. */
 static inline int tells_of_plans(void) { return !is_intel_mpi(); }
 

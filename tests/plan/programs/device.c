@@ -1,5 +1,5 @@
-/* Device memory, faked: a stand-in for libcuda.so.1 owns a range that the CPU may not touch. Only one rank
- * has such memory; the others' calls are plain. */
+/* Device memory, faked: a stand-in for a driver (fake_device.h) owns a range that the CPU may not touch. Only
+ * one rank has such memory; the others' calls are plain. */
 #include "check.h"
 
 static void* (*device_alloc)(size_t);
@@ -9,7 +9,7 @@ static void (*device_read)(void*, const void*, size_t);
 
 int main(int argc, char** argv) {
     check_start(&argc, &argv, MPI_THREAD_SINGLE);
-    if (argc < 2) FAIL("usage: device FAKE_LIBCUDA");
+    if (argc < 2) FAIL("usage: device FAKE_DRIVER");
     enum { bytes = 500000, columns = 2500 };
     static unsigned char data[bytes];
     const int owner = check_size - 1;
@@ -17,12 +17,12 @@ int main(int argc, char** argv) {
     MPI_Type_vector(columns, 50, 200, MPI_BYTE, &vector);
     MPI_Type_commit(&vector);
     if (check_rank == owner) {
-        void* const cuda = dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL);
-        CHECK(cuda != NULL, "%s", dlerror());
-        *(void**)&device_alloc = dlsym(cuda, "fake_alloc");
-        *(void**)&device_copies = dlsym(cuda, "fake_copies");
-        *(void**)&device_write = dlsym(cuda, "fake_write");
-        *(void**)&device_read = dlsym(cuda, "fake_read");
+        void* const driver = dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL);
+        CHECK(driver != NULL, "%s", dlerror());
+        *(void**)&device_alloc = dlsym(driver, "fake_alloc");
+        *(void**)&device_copies = dlsym(driver, "fake_copies");
+        *(void**)&device_write = dlsym(driver, "fake_write");
+        *(void**)&device_read = dlsym(driver, "fake_read");
         unsigned char* const device = device_alloc(bytes);
         for (int root = 0; root < check_size; ++root) {
             memset(data, poison_value, bytes);

@@ -70,6 +70,15 @@ int PMPI_Rget(void* to, int count, MPI_Datatype type, int target, MPI_Aint there
     }
     return next(to, count, type, target, there, there_count, there_type, window, request);
 }
+/* THALWEG_TEST_FAULT=Win_create: there are no windows. */
+int PMPI_Win_create(void* base, MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* window) {
+    const char* const wish = getenv("THALWEG_TEST_FAULT");
+    int (*next)(void*, MPI_Aint, int, MPI_Info, MPI_Comm, MPI_Win*);
+    *(void**)&next = next_of("PMPI_Win_create");
+    if (wish == NULL || strcmp(wish, "Win_create") != 0) return next(base, bytes, unit, info, comm, window);
+    *window = MPI_WIN_NULL;
+    return MPI_ERR_OTHER;
+}
 int PMPI_Init(int* argc, char*** argv) {
     int (*next)(int*, char***);
     *(void**)&next = next_of("PMPI_Init");

@@ -1,5 +1,6 @@
 /* MPI_Bcast_init: many starts with other data each time, plans started and waited for in opposite orders,
- * beside native persistent requests, in every completion call, and freed with their communicator gone. */
+ * beside native persistent requests, in every completion call, also in those that we do not see, freed with
+ * their communicator gone, and freed or cancelled while they are active. */
 #include "check.h"
 
 typedef int BcastInit(void*, int, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*);
@@ -206,6 +207,89 @@ static void after_failure(void) {
     MPI_Comm_free(&pair);
 }
 
+/* Completion calls that we do not see say "not yet" of a started plan while its root has not come; and
+ * whoever says "complete", seen or not, says so when the data is there. */
+static void unseen(void) {
+    if (check_size < 2) return;
+    unsigned char* const data = guarded_new(bytes);
+    MPI_Request plan;
+    bcast_init(data, bytes, MPI_BYTE, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &plan);
+    expect_plan();
+    for (unsigned round = 0; round < starts; ++round) {
+        int flag = 0, index, some = 0;
+        MPI_Status status;
+        prepare(data, 0, round);
+        for (int rank = 1; rank < check_size && check_rank == 0; ++rank)
+            MPI_Recv(NULL, 0, MPI_BYTE, rank, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Start(&plan);
+        for (int i = 0; i < 50 && check_rank != 0; ++i) {
+            PMPI_Test(&plan, &flag, MPI_STATUS_IGNORE);
+            CHECK(!flag, "PMPI_Test: complete before its root came");
+            PMPI_Testall(1, &plan, &flag, &status);
+            CHECK(!flag, "PMPI_Testall: complete before its root came");
+            PMPI_Testany(1, &plan, &index, &flag, MPI_STATUS_IGNORE);
+            CHECK(!flag, "PMPI_Testany: complete before its root came");
+            PMPI_Testsome(1, &plan, &some, &index, &status);
+            CHECK(some == 0, "PMPI_Testsome: %d complete before their root came", some);
+        }
+        if (check_rank != 0) MPI_Send(NULL, 0, MPI_BYTE, 0, 6, MPI_COMM_WORLD);
+        while (!flag) {
+            PMPI_Test(&plan, &flag, MPI_STATUS_IGNORE);
+            if (!flag) MPI_Test(&plan, &flag, MPI_STATUS_IGNORE);
+        }
+        verify(data, bytes, round, "a plan tested from outside");
+    }
+    MPI_Request_free(&plan);
+    guarded_free(data, bytes);
+}
+
+/* Rank 0 frees or cancels a plan that is active because its root starts later: the error's class on rank 0.
+ */
+static int class_while_active(BcastInit* init, int frees) {
+    static unsigned char data[bytes]; /* not freed: what was let go of may still arrive */
+    MPI_Request plan;
+    int class = MPI_SUCCESS;
+    init(data, bytes, MPI_BYTE, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &plan);
+    prepare(data, 1, 5);
+    if (check_rank == 0) {
+        MPI_Start(&plan);
+        MPI_Request same = plan;
+        MPI_Error_class(frees ? MPI_Request_free(&same) : MPI_Cancel(&same), &class);
+        if (class != MPI_SUCCESS) CHECK(same == plan, "a call that failed has changed a request");
+        if (frees) plan = same;
+        MPI_Send(NULL, 0, MPI_BYTE, 1, 3, MPI_COMM_WORLD);
+    } else {
+        if (check_rank == 1) MPI_Recv(NULL, 0, MPI_BYTE, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Start(&plan);
+    }
+    if (plan != MPI_REQUEST_NULL) {
+        MPI_Wait(&plan, MPI_STATUS_IGNORE);
+        verify(data, bytes, 5, "a plan that was to be freed or cancelled");
+        MPI_Request_free(&plan);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    return class;
+}
+static void refused(void) {
+    if (!expect_thalweg() || check_size < 2) return;
+    BcastInit* native;
+    *(void**)&native = dlsym(RTLD_DEFAULT, "PMPI_Bcast_init");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    for (int frees = 0; frees < 2; ++frees) {
+        const int ours = class_while_active(bcast_init, frees);
+        if (check_rank == 0)
+            CHECK(ours != MPI_SUCCESS, "a plan that is active was %s", frees ? "freed" : "cancelled");
+        /* MPICH and its kin end the process where a plan of theirs is cancelled, and let go of one that is
+         * freed, for which the other ranks of MPICH's then wait for ever. */
+        if (!is_open_mpi()) continue;
+        const int theirs = class_while_active(native, frees);
+        CHECK(ours == theirs, "%s: class %d, natively %d", frees ? "free" : "cancel", ours, theirs);
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 /* Run by MPI_Finalize when it frees MPI_COMM_SELF: MPI still works, and so do plans. */
 static unsigned char last_data[5000];
 static int at_the_end(MPI_Comm self, int key, void* plan, void* extra) {
@@ -259,6 +343,8 @@ int main(int argc, char** argv) {
     large_count();
     mismatched();
     after_failure();
+    unseen();
+    refused();
     churn();
     if (expect_thalweg()) start_in_finalize();
     /* One that is never freed: MPI_Finalize comes by it. */

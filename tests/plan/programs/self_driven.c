@@ -1,28 +1,52 @@
 /* Programs that complete on every MPI because a native nonblocking collective needs nobody to wait for it:
  * their ranks sit in other calls, or in none, while it runs. With us they must complete as well, whether it
  * is taken or not. One pair of ranks, or all, per program; THALWEG_TEST_TAKEN=1: it was taken;
- * THALWEG_TEST_OPERATION=allgather: MPI_Iallgather, where every rank needs every other, not MPI_Ibcast.
+ * THALWEG_TEST_OPERATION=allgather, allreduce, barrier or alltoall: one of those, where every rank needs
+ * every other, not MPI_Ibcast.
  */
 #include <unistd.h>
 
 #include "check.h"
 
 enum { bytes = 400000 };
+enum { broadcast, allgather, allreduce, barrier, alltoall, operations };
+static const char* const names[operations] = {"broadcast", "allgather", "allreduce", "barrier", "alltoall"};
 
 static unsigned char* data[2];
 static MPI_Request requests[2];
-static int gathers;
+static int operation = broadcast;
+
+static int int_of(int rank, int i, unsigned seed) { return 1000 * rank + 3 * i + (int)seed; }
+static unsigned seed_of(int from, int to, unsigned seed) {
+    return seed + 1000u * (unsigned)from + 37u * (unsigned)to;
+}
 
 static void start(int which, int root, unsigned seed) {
+    const int block = bytes / check_size, ints = bytes / (int)sizeof(int);
     memset(data[which], poison_value, bytes);
-    if (gathers) {
-        const int block = bytes / check_size;
-        fill(data[which] + check_rank * block, (size_t)block, seed + (unsigned)check_rank);
-        MPI_Iallgather(MPI_IN_PLACE, 0, MPI_BYTE, data[which], block, MPI_BYTE, MPI_COMM_WORLD,
-                       &requests[which]);
-    } else {
-        if (check_rank == root) fill(data[which], bytes, seed);
-        MPI_Ibcast(data[which], bytes, MPI_BYTE, root, MPI_COMM_WORLD, &requests[which]);
+    switch (operation) {
+        case broadcast:
+            if (check_rank == root) fill(data[which], bytes, seed);
+            MPI_Ibcast(data[which], bytes, MPI_BYTE, root, MPI_COMM_WORLD, &requests[which]);
+            break;
+        case allgather:
+            fill(data[which] + check_rank * block, (size_t)block, seed_of(check_rank, 0, seed));
+            MPI_Iallgather(MPI_IN_PLACE, 0, MPI_BYTE, data[which], block, MPI_BYTE, MPI_COMM_WORLD,
+                           &requests[which]);
+            break;
+        case allreduce:
+            for (int i = 0; i < ints; ++i) ((int*)data[which])[i] = int_of(check_rank, i, seed);
+            MPI_Iallreduce(MPI_IN_PLACE, data[which], ints, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+                           &requests[which]);
+            break;
+        case barrier:
+            MPI_Ibarrier(MPI_COMM_WORLD, &requests[which]);
+            break;
+        default:
+            for (int peer = 0; peer < check_size; ++peer)
+                fill(data[which] + peer * block, (size_t)block, seed_of(check_rank, peer, seed));
+            MPI_Ialltoall(MPI_IN_PLACE, 0, MPI_BYTE, data[which], block, MPI_BYTE, MPI_COMM_WORLD,
+                          &requests[which]);
     }
     const char* const taken = getenv("THALWEG_TEST_TAKEN");
     if (taken != NULL && check_size > 1)
@@ -30,14 +54,17 @@ static void start(int which, int root, unsigned seed) {
 }
 
 static void end(int which, unsigned seed) {
+    const int block = bytes / check_size, ints = bytes / (int)sizeof(int);
     MPI_Wait(&requests[which], MPI_STATUS_IGNORE);
-    if (!gathers) {
-        verify(data[which], bytes, seed, "a broadcast");
-        return;
+    if (operation == broadcast) verify(data[which], bytes, seed, "a broadcast");
+    for (int i = 0; i < ints && operation == allreduce; ++i) {
+        int wanted = 0;
+        for (int rank = 0; rank < check_size; ++rank) wanted += int_of(rank, i, seed);
+        CHECK(((int*)data[which])[i] == wanted, "a sum: byte %d is wrong", 4 * i);
     }
-    const int block = bytes / check_size;
-    for (int rank = 0; rank < check_size; ++rank)
-        verify(data[which] + rank * block, (size_t)block, seed + (unsigned)rank, "a block");
+    for (int rank = 0; rank < check_size && (operation == allgather || operation == alltoall); ++rank)
+        verify(data[which] + rank * block, (size_t)block,
+               seed_of(rank, operation == alltoall ? check_rank : 0, seed), "a block");
 }
 
 static void send_to_next(int last) {
@@ -84,7 +111,7 @@ static void compute_before_wait(unsigned seed) {
     enum { longest_s = 30 };
     const char* const taken = getenv("THALWEG_TEST_TAKEN");
     const int advances = taken != NULL && taken[0] == '1';
-    double computes_s = 1.5;
+    double computes_s = 0.4;
     for (int in_time = 0; !in_time; computes_s *= 2) {
         start(0, 0, seed);
         const double until = seconds_now() + computes_s;
@@ -145,8 +172,10 @@ static void native_before(unsigned seed) {
 
 int main(int argc, char** argv) {
     check_start(&argc, &argv, wanted_level());
-    const char* const operation = getenv("THALWEG_TEST_OPERATION");
-    gathers = operation != NULL && strcmp(operation, "allgather") == 0;
+    const char* const asked = getenv("THALWEG_TEST_OPERATION");
+    for (int i = 0; asked != NULL && i < operations; ++i)
+        if (strcmp(asked, names[i]) == 0) operation = i;
+    CHECK(asked == NULL || strcmp(asked, names[operation]) == 0, "no operation: %s", asked);
     data[0] = guarded_new(bytes);
     data[1] = guarded_new(bytes);
     MPI_Ibcast(data[0], 1, MPI_BYTE, 0, MPI_COMM_WORLD, &requests[0]);

@@ -25,6 +25,7 @@ static unsigned char* trapped_at[trapped_count];
 static unsigned char trapped_byte[trapped_count];
 static sigjmp_buf trap_control;
 static volatile int trap_controls = 0;
+static int barriers_pass = 0; /* not trapped: what is watched meets by them */
 
 static void on_trap(int number, siginfo_t* info, void* context) {
     (void)number, (void)info, (void)context;
@@ -50,6 +51,8 @@ static void set_traps(void) {
     sigaction(SIGTRAP, &action, NULL);
     for (int i = 0; i < trapped_count; ++i) {
         char name[64];
+        trapped_at[i] = NULL;
+        if (barriers_pass && strstr(trapped_names[i], "arrier") != NULL) continue;
         snprintf(name, sizeof name, "PMPI_%s", trapped_names[i]);
         trapped_at[i] = (unsigned char*)dlsym(RTLD_DEFAULT, name);
         CHECK(trapped_at[i] != NULL, "there is no %s", name);
@@ -58,7 +61,8 @@ static void set_traps(void) {
     }
 }
 static void lift_traps(void) {
-    for (int i = trapped_count - 1; i >= 0; --i) write_code(trapped_at[i], trapped_byte[i]);
+    for (int i = trapped_count - 1; i >= 0; --i)
+        if (trapped_at[i] != NULL) write_code(trapped_at[i], trapped_byte[i]);
 }
 
 /* That a trap springs at all. */
@@ -75,6 +79,7 @@ static void check_traps(void) {
     CHECK(sprung, "a trap does not spring");
 }
 #else
+static int barriers_pass;
 static void set_traps(void) {}
 static void lift_traps(void) {}
 static void check_traps(void) {}

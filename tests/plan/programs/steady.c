@@ -3,6 +3,7 @@
  * Thalweg takes no memory from the heap meanwhile, on whichever thread.
  *
  *     steady [allocating]     it may: over a transport that is made for tests
+ *     steady barriers         ranks meet by barriers in every start, as with rma_lock
  */
 #include "allocation_count.h"
 #include "set_up_calls.h"
@@ -14,7 +15,8 @@ enum { most = 4000 };
 
 int main(int argc, char** argv) {
     check_start(&argc, &argv, wanted_level());
-    const int may_allocate = argc > 1;
+    const int may_allocate = argc > 1 && strcmp(argv[1], "allocating") == 0;
+    const int meets = argc > 1 && strcmp(argv[1], "barriers") == 0;
     AlltoallvInit* alltoallv_init;
     int (*plan_stats)(size_t, thalweg_plan_stats*, size_t);
     *(void**)&alltoallv_init = find_or_skip("MPI_Alltoallv_init");
@@ -40,6 +42,7 @@ int main(int argc, char** argv) {
     find_us();
     CHECK(our_begin != 0, "the preload object is not mapped");
     check_traps();
+    barriers_pass = meets;
     unsigned long taken = 0;
     uintptr_t taken_by = 0;
     for (int round = 0; round < starts; ++round) {

@@ -59,7 +59,7 @@ bool find_row(const std::string& table, const std::string& key, long lifetime_s,
 std::string calibration_key(const Network& network) {
     return machine_key() + ", " + std::to_string(network.hosts) + " hosts " + std::to_string(network.rails) +
            " rails " + std::to_string(network.rate_bits_per_s) + " bit/s " +
-           std::to_string(network.burst_bytes) + " B";
+           std::to_string(network.burst_bytes) + " B " + congestion_in_use(network);
 }
 
 }  // namespace

@@ -22,6 +22,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <sstream>
 
 #include "lab.h"
 
@@ -72,12 +75,11 @@ void set_kernel(const std::string& key, const std::string& value) {
     close(fd);
 }
 
-// The same TCP on every machine: a distribution's choice of congestion control or windows is not what a lab
-// compares. IPv6 is off because its neighbour discovery would show up in the links' counters.
+// The same TCP on every machine: a distribution's choice of windows is not what a lab compares, nor that of
+// congestion control, which the hosts' routes name (network.cpp). IPv6 is off because its neighbour discovery would show up in the links' counters.
 void set_up_stack() {
     set_kernel("ipv6/conf/all/disable_ipv6", "1");
     set_kernel("ipv6/conf/default/disable_ipv6", "1");
-    set_kernel("ipv4/tcp_congestion_control", "cubic");
     set_kernel("ipv4/tcp_rmem", "4096 131072 6291456");
     set_kernel("ipv4/tcp_wmem", "4096 16384 4194304");
 }
@@ -128,6 +130,8 @@ void connect_hosts(Cluster& cluster) {
     const std::string ip = find_program("ip"), tc = find_program("tc");
     if (ip.empty() || tc.empty()) fail("the lab needs ip and tc: install iproute2");
     const Args ip_batch{ip, "-batch", "-"}, tc_batch{tc, "-batch", "-"};
+    Network network = cluster.network;
+    if (congestion_in_use(network) != network.congestion) network.congestion.clear();
     batch(ip_batch, switch_links(cluster.network, cluster.hosts));
     batch(tc_batch, switch_shaping(cluster.network));
     // The hosts configure themselves side by side; each is its own network, so their locks do not meet.
@@ -135,7 +139,7 @@ void connect_hosts(Cluster& cluster) {
     for (int host = 0; host < cluster.network.hosts; ++host)
         tasks.push_back(fork_task([&, host] {
             enter_network(cluster.hosts[host]);
-            batch(ip_batch, host_links(cluster.network, host));
+            batch(ip_batch, host_links(network, host));
             batch(tc_batch, host_shaping(cluster.network));
             return 0;
         }));
@@ -243,7 +247,19 @@ int watch_over(pid_t lab, const Channel& channel, int signals) {
     }
 }
 
+std::string read_kernel(const std::string& key) {
+    std::ifstream file("/proc/sys/net/" + key);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
 }  // namespace
+
+std::string congestion_in_use(const Network& network) {
+    std::istringstream known(read_kernel("ipv4/tcp_available_congestion_control"));
+    for (std::string name; known >> name;)
+        if (name == network.congestion) return name;
+    return strip(read_kernel("ipv4/tcp_congestion_control"));
+}
 
 int with_cluster(const Network& network, const std::function<int(Cluster&)>& body) {
     Channel channel;

@@ -32,6 +32,7 @@ struct Network {
     int rails = 1;
     std::uint64_t rate_bits_per_s = 100'000'000;
     std::uint64_t burst_bytes = 16 * 1024;
+    std::string congestion = "cubic";  // TCP's congestion control; the machine's own where it lacks that one
 };
 
 enum class Mpi { mpich, openmpi, impi, mpich_debian, openmpi_debian, none };
@@ -69,6 +70,7 @@ std::string host_name(int host);                 // "node0"
 std::string rail_name(int rail);                 // "rail0"
 std::string address_of(int rail, int host);      // of a host on a rail
 std::string head_address(int rail);              // of the launcher's side, the bridge itself
+std::string congestion_in_use(const Network& network);  // what the hosts' TCP really runs; read from this machine
 std::string hosts_file(const Network& network);  // what /etc/hosts holds in every host
 std::string switch_links(const Network& network, const std::vector<pid_t>& hosts);  // ip -batch, at the head
 std::string switch_shaping(const Network& network);                                 // tc -batch, at the head

@@ -1,0 +1,96 @@
+"""The cases of run.py about Fortran: what arrives at the wrappers, and the product itself under programs in Fortran."""
+
+import json
+import re
+import tempfile
+
+from launches import Skipped, expect
+
+ASKED_FOR = {"THALWEG_BCAST_MIN_BYTES": "1", "THALWEG_BCAST": "chain:chunk_bytes=4K", "THALWEG_ALLGATHER": "ring",
+             "THALWEG_ALLREDUCE": "recursive_doubling", "THALWEG_BARRIER": "dissemination"}
+
+
+def reported(context, program, objects, settings):
+    """The run of three ranks, {operation: calls that were ours}, and the rows of its report."""
+    with tempfile.TemporaryDirectory(prefix="interpose-") as folder:
+        report = folder + "/report.json"
+        run = context.launch((3, [program], objects, dict(settings, THALWEG_REPORT=report)))
+        expect(run.code == 0, program, run)
+        with open(report, encoding="utf-8") as file:
+            rows = [row for comm in json.load(file)["communicators"] for row in comm["rows"]]
+    taken = {}
+    for row in rows:
+        if "algorithm" in row:
+            taken[row["operation"]] = taken.get(row["operation"], 0) + row["calls"]
+    return run, taken, rows
+
+
+def case_fortran(context):
+    if not context.fortran:
+        raise Skipped("no Fortran for this library, or no compiler")
+    for program in context.fortran:
+        plain = context.launch((3, [program], None, {}))
+        expect(plain.code == 0, program, plain)
+        calls = re.search(r"broadcasts (\d+)", plain.out)[1]
+        for take in ("none", "all"):
+            run = context.launch((3, [program], context.objects(), {"PROBE_TAKE": take}))
+            expect(run.code == 0 and run.out == plain.out, program, take, run)
+            expect(run.count("initialized") == ["1"] * 3 and run.count("finalizing") == ["1"] * 3, program, run)
+            expect(run.count("seen") == [calls] * 3, program, take, run)
+            expect(all(int(n) > 0 for n in run.count("freed")), program, run)
+
+
+def case_fortran_requests(context):
+    """The product itself: operations that are ours, completed from Fortran."""
+    if not context.fortran_requests:
+        raise Skipped("no Fortran for this library, or no compiler")
+    for program in context.fortran_requests:
+        plain = context.launch((3, [program], None, {}))
+        expect(plain.code == 0, program, plain)
+        run, taken, rows = reported(context, program, context.product, ASKED_FOR)
+        expect(run.out == plain.out, program, run, plain)
+        expect(taken == {"ibcast": 54, "iallgather": 36, "iallreduce": 18, "ibarrier": 18, "allgather": 18,
+                         "allgatherv": 18, "allreduce": 18}, program, taken, rows)
+
+
+def case_fortran_neighbours(context):
+    """The product itself: neighbourhood collectives called from Fortran, natively and as ours."""
+    if not context.fortran_neighbours:
+        raise Skipped("no Fortran for this library, or no compiler")
+    for program in context.fortran_neighbours:
+        plain = context.launch((3, [program], None, {}))
+        # MPICH 4.0.2's mpi_f08 asks a grid for a distributed graph's neighbours, with or without us.
+        if plain.code != 0 and "No Distributed Graph topology" in plain.out + plain.err:
+            print(f"left out: {program}, which this library cannot run")
+            continue
+        # Open MPI 4.1.4 lets go of the types of Fortran's MPI_INEIGHBOR_ALLTOALLW before it has used them, and crashes.
+        crashes = plain.code != 0 and "Segmentation fault" in plain.out + plain.err
+        expect(plain.code == 0 or crashes, program, plain)
+        run, taken, rows = reported(context, program, context.product, {"THALWEG_ALLTOALLV": "spread"})
+        expect(crashes or run.out == plain.out, program, run, plain)
+        expect("done on 3 ranks" in run.out, program, run)
+        kinds = ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
+        expect(taken == {f"{prefix}neighbor_{kind}": 6 for kind in kinds for prefix in ("", "i")}, program, taken, rows)
+
+
+def case_fortran_plans(context):
+    """The product itself: alltoalls and plans from Fortran, all of them ours."""
+    if not context.fortran_plans:
+        raise Skipped("no Fortran for this library, or no compiler")
+    plans = context.name != "openmpi4"
+    objects = f"{context.product}:{context.persistent}" if plans else context.product
+    settings = dict(ASKED_FOR, THALWEG_ALLTOALLV="spread", THALWEG_SETUP="early", THALWEG_TEST_TAKEN="1")
+    # Two rounds; alltoalls in place as well, and each of a plan's three starts counts.
+    wanted = {}
+    for kind, calls in (("alltoall", 4), ("alltoallv", 4), ("alltoallw", 4), ("allgatherv", 2)):
+        wanted |= {kind: calls, f"i{kind}": calls}
+        if plans:
+            wanted[f"{kind}_init"] = 3 * calls
+    if plans:
+        wanted |= {"allgather_init": 6, "allreduce_init": 6, "bcast_init": 6, "barrier_init": 0}
+    for program in context.fortran_plans:
+        plain = context.launch((3, [program], None, {}))
+        expect(plain.code == 0, program, plain)
+        run, taken, rows = reported(context, program, objects, settings)
+        expect(run.out == plain.out, program, run, plain)
+        expect(taken == wanted, program, taken, wanted, rows)

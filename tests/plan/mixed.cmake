@@ -1,0 +1,25 @@
+# Ranks of one job that differ: in their settings, of which rank 0's count, and in whether they have Thalweg at all. Whatever
+# it is, one sentence says so. Included by plan_mpi(), whose settings it uses.
+
+# mixed(case want sentence first others): rank 0 with `first`, ranks 1 and 2 with `others`; a regular expression of what
+# is said.
+macro(mixed case want sentence first others)
+  set(test plan.${name}.settings.${case})
+  set(program $<TARGET_FILE:plan_settings_${name}>)
+  add_test(NAME ${test}
+           COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/said.py "${sentence}" ${MPI_MPIEXEC} -n 1
+                   env ${first} ${program} ${want} : -n 2 env ${others} ${program} ${want})
+  set_tests_properties(${test} PROPERTIES LABELS mpi TIMEOUT 300 PROCESSORS 2 ENVIRONMENT "${plan_environment}")
+  leave_cores(${test})
+endmacro()
+
+set(linear ${preload} ${all} THALWEG_BCAST=linear)
+set(differ "ranks have different values of")
+set(counts "rank 0's count$")
+mixed(other_algorithm linear "${differ} THALWEG_BCAST. ${counts}" "${linear}" "${preload};${chain}")
+mixed(other_threshold linear "${differ} THALWEG_BCAST_MIN_BYTES. ${counts}" "${linear}" "${linear};THALWEG_BCAST_MIN_BYTES=1G")
+mixed(others_off linear "${differ} THALWEG. ${counts}" "${linear}" "${linear};THALWEG=off")
+mixed(rank0_off native "${differ} THALWEG. ${counts}" "${linear};THALWEG=off" "${linear}")
+set(passes "runs without Thalweg. every call goes to the MPI library$")
+mixed(some_without native "rank [12] ${passes}" "${linear}" "THALWEG_TEST_EXPECT=native")
+mixed(rank0_without native "rank 0 ${passes}" "THALWEG_TEST_EXPECT=native" "${linear}")
