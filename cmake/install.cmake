@@ -9,6 +9,7 @@ include(CMakePackageConfigHelpers)
 install(FILES include/thalweg/thalweg.h DESTINATION include/thalweg)
 # What `thalweg bench plot` draws with.
 install(FILES bench/plot.py DESTINATION share/thalweg/bench)
+install(FILES sim/plot.py DESTINATION share/thalweg/sim)
 install(FILES README.md LICENSE CHANGELOG.md DESTINATION share/doc/thalweg)
 
 configure_file(cmake/thalweg.pc.in ${PROJECT_BINARY_DIR}/thalweg.pc @ONLY)

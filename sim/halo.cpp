@@ -1,6 +1,7 @@
 #include "sim/halo.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace thalweg::sim {
@@ -33,14 +34,51 @@ Exchange faces_of(int rank, const std::array<int, 3>& grid, std::uint64_t bytes)
     return exchange;
 }
 
-double halo_limit(const Topology& topology, std::uint64_t bytes, const SimMachine& machine) {
-    const std::array<int, 3> grid = grid_of(topology.size());
-    std::vector<std::uint64_t> leaving(static_cast<std::size_t>(topology.nodes()), 0);  // as many enter
+Faces Faces::alike(const std::array<int, 3>& ranks, std::uint64_t bytes) {
+    Faces faces;
+    faces.grid.ranks.assign(ranks.begin(), ranks.end());
+    faces.bytes = bytes;
+    return faces;
+}
+
+Faces Faces::of_cells(HaloGrid grid) {
+    Faces faces;
+    faces.grid = std::move(grid);
+    for (int rank = 0; rank < faces.grid.size(); ++rank)
+        for (const HaloMessage& message : halo_part(faces.grid, rank).outgoing)
+            faces.bytes = std::max(faces.bytes, message.bytes);
+    return faces;
+}
+
+Exchange exchange_of(const Faces& faces, int rank) {
+    if (faces.grid.cells.empty())
+        return faces_of(rank, {faces.grid.ranks[0], faces.grid.ranks[1], faces.grid.ranks[2]}, faces.bytes);
+    Exchange exchange;
+    const auto lay = [](const std::vector<HaloMessage>& messages, std::vector<Parcel>& parcels) {
+        std::uint64_t offset = 0;
+        for (const HaloMessage& message : messages) {
+            parcels.push_back({message.peer, offset, message.bytes});
+            offset += message.bytes;
+        }
+    };
+    const HaloPart part = halo_part(faces.grid, rank);
+    lay(part.outgoing, exchange.outgoing);
+    lay(part.incoming, exchange.incoming);
+    return exchange;
+}
+
+double halo_limit(const Topology& topology, const Faces& faces, const SimMachine& machine) {
+    const auto hosts = static_cast<std::size_t>(topology.nodes());
+    std::vector<std::uint64_t> leaving(hosts, 0), entering(hosts, 0);
     for (int rank = 0; rank < topology.size(); ++rank)
-        for (const Parcel& face : faces_of(rank, grid, bytes).outgoing)
-            if (topology.node_of(face.peer) != topology.node_of(rank))
-                leaving[static_cast<std::size_t>(topology.node_of(rank))] += face.bytes;
-    const auto most = static_cast<double>(*std::max_element(leaving.begin(), leaving.end()));
+        for (const Parcel& face : exchange_of(faces, rank).outgoing) {
+            const int from = topology.node_of(rank), to = topology.node_of(face.peer);
+            if (from == to) continue;
+            leaving[static_cast<std::size_t>(from)] += face.bytes;
+            entering[static_cast<std::size_t>(to)] += face.bytes;
+        }
+    const auto most = static_cast<double>(std::max(*std::max_element(leaving.begin(), leaving.end()),
+                                                   *std::max_element(entering.begin(), entering.end())));
     return most == 0 ? 0 : most / (machine.link_rate * machine.rails) + machine.inter_latency;
 }
 

@@ -1,10 +1,11 @@
-// The faces that ranks of a 3D grid exchange: six neighbours, fewer at the borders.
+// The faces that ranks of a grid exchange: in three dimensions with six neighbours, fewer at the borders.
 #pragma once
 
 #include <array>
 #include <cstdint>
 
 #include "algorithms/exchange.h"
+#include "model/halo.h"
 #include "sim/machine.h"
 #include "topology/topology.h"
 
@@ -16,7 +17,18 @@ std::array<int, 3> grid_of(int ranks);
 // What `rank` exchanges, every face of `bytes`. Ranks are in row-major order, z fastest; no wrap-around.
 Exchange faces_of(int rank, const std::array<int, 3>& grid, std::uint64_t bytes);
 
+// One exchange of all ranks. Messages are whole wherever they lie: nothing of it is packed.
+struct Faces {
+    HaloGrid grid;            // its ranks; where it has cells, messages are their outermost ones
+    std::uint64_t bytes = 0;  // of every face; of cells: of the largest message
+
+    static Faces alike(const std::array<int, 3>& ranks, std::uint64_t bytes);
+    // Pre: refuse(grid) is empty.
+    static Faces of_cells(HaloGrid grid);
+};
+Exchange exchange_of(const Faces& faces, int rank);
+
 // What the busiest link needs for the faces that cross hosts, and one latency; 0 where none does. Seconds.
-double halo_limit(const Topology& topology, std::uint64_t bytes, const SimMachine& machine);
+double halo_limit(const Topology& topology, const Faces& faces, const SimMachine& machine);
 
 }  // namespace thalweg::sim

@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
     if (const auto status = parse_request(argc, argv, request)) return *status;
     const bool show = !request.quiet && isatty(STDERR_FILENO) != 0;
     const std::size_t columns = request.rma ? 1 : request.app.empty() ? request.columns.size() : app_columns;
-    const std::size_t points = request.ranks.size() * request.bytes.size() * columns;
+    const std::size_t points = request.ranks.size() * request.sizes() * columns;
     std::size_t at = 0;
     const auto told = [&](const std::string& sentence) {
         ++at;

@@ -6,7 +6,9 @@ namespace thalweg::sim {
 namespace {
 
 constexpr NativeModel models[] = {
-    {"mpich", "MPICH 3.3 to 5.0 and its descendants (Cray MPICH, MVAPICH), default tables",
+    {"mpich",
+     "MPICH 3.3 to 5.0 and its descendants (Cray MPICH), default tables; inside a host as until 4.1: newer "
+     "ones look there first, as mvapich here",
      "pmodels/mpich, maint/tuning/coll/{ch4,mpir}/generic.json; before those, "
      "src/mpi/coll/bcast_intra_smp.c; src/mpi/coll/neighbor_alltoallw; until 4.1 ch4_progress.h asks the "
      "network before the host",

@@ -1,8 +1,8 @@
 """Draws what `thalweg sim` says: time against ranks (or against bytes where there is one number of ranks), a panel per
 operation, machine and size; or one operation's timeline, a row per rank.
 
-    thalweg sim bcast --ranks 112,448,1792 --bytes 1M --json > curve.jsonl;  sim/plot.py --out curve.png curve.jsonl
-    thalweg sim bcast ... --trace timeline.json;                             sim/plot.py --out line.png timeline.json
+    thalweg sim bcast --ranks 112,448,1792 --bytes 1M --json > curve.jsonl;  thalweg sim plot --out curve.png curve.jsonl
+    thalweg sim bcast ... --trace timeline.json;                             thalweg sim plot --out line.png timeline.json
 """
 import argparse
 import collections

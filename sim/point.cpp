@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "schedule/receipts.h"
-#include "sim/halo.h"
 #include "sim/variants.h"
 
 namespace thalweg::sim {
@@ -47,12 +46,11 @@ PointResult run_here(const Point& point, const Topology& topology, const SimMach
     Problem problem;
     problem.size = topology.size();
     problem.bytes = point.bytes;
-    const std::array<int, 3> grid = grid_of(topology.size());
     const bool receipts = machine.adds_receipts(point.options.credits);
     for (problem.rank = 0; problem.rank < problem.size; ++problem.rank) {
         Exchange faces;
-        if (point.halo) {
-            faces = faces_of(problem.rank, grid, point.bytes);
+        if (point.faces) {
+            faces = exchange_of(*point.faces, problem.rank);
             problem.exchange = &faces;
         }
         schedules.push_back(build(point.choice, problem, topology));
@@ -196,7 +194,7 @@ PointResult in_child(unsigned most_seconds, std::uint64_t most_memory,
 }
 
 PointResult simulate(const Point& point, const Topology& topology, const SimMachine& machine) {
-    if (!point.halo && least_bytes(point, topology) > static_cast<double>(point.most_memory)) {
+    if (!point.faces && least_bytes(point, topology) > static_cast<double>(point.most_memory)) {
         PointResult result;
         result.given_up = true;
         result.outcome.why = too_large(point.most_memory);

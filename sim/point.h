@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "algorithms/algorithm.h"
+#include "sim/halo.h"
 #include "sim/machine.h"
 #include "sim/replay.h"
 #include "topology/topology.h"
@@ -15,8 +17,8 @@ namespace thalweg::sim {
 struct Point {
     Choice choice;
     std::uint64_t bytes = 0;  // as Problem::bytes
-    // An alltoallv of the faces of a 3D grid of ranks, `bytes` each; see halo.h.
-    bool halo = false;
+    // An alltoallv of these alone; `bytes` has no meaning then.
+    std::optional<Faces> faces;
     // Operations in a row without a barrier: a rank starts the next one when its own part of the last is
     // done. Times are then those of all of them, divided by their number.
     unsigned repeat = 1;

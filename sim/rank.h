@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <iterator>
 
 #include "schedule/step.h"
 
@@ -24,7 +25,8 @@ enum class Work : std::uint8_t {
 
 struct Task {
     Work work;
-    std::uint32_t index;  // of the message; of a local step its id
+    std::uint32_t index;     // of the message; of a local step its id
+    std::uint32_t came = 0;  // of what came from elsewhere: its place among all that did
 };
 
 struct Rank {
@@ -43,6 +45,14 @@ struct Rank {
     StepId waited = 0;       // up to here the steps that it waits for are complete
     bool computing = false;
     bool asleep = false;  // an agent with nothing to do
+
+    // Adds what came while its receive was not posted yet: before what came later. Posts stand where they
+    // are.
+    void insert(const Task& task) {
+        auto later = messages.end();
+        while (later != messages.begin() && std::prev(later)->came > task.came) --later;
+        messages.insert(later, task);
+    }
 
     bool idle() const { return host.empty() && messages.empty() && bulk.empty(); }
     // What the core does next, taken out of its queue. Pre: not idle. What a program posts stands in

@@ -68,18 +68,22 @@ class Replay {
         }
     }
 
-    void give(std::int32_t rank, Work what, std::uint32_t m) {
+    // `came`: when it did; 0: now.
+    void give(std::int32_t rank, Work what, std::uint32_t m, std::uint32_t came = 0) {
         Rank& of = ranks_[static_cast<std::size_t>(rank)];
+        const Task task{what, m, came == 0 ? ++came_ : came};
         if (options_.copies == Copies::before_network && inside(message(m))) {
             // Whoever matches a message copies it before it looks at anything else.
             if (what == Work::copy_large)
-                of.host.push_front({what, m});
+                of.host.push_front(task);
             else
-                of.host.push_back({what, m});
+                of.host.push_back(task);
         } else if (what == Work::copy_large && options_.copies == Copies::behind_messages) {
-            of.bulk.push_back({what, m});
+            of.bulk.push_back(task);
+        } else if (came != 0) {
+            of.insert(task);
         } else {
-            of.messages.push_back({what, m});
+            of.messages.push_back(task);
         }
         work(static_cast<std::size_t>(rank));
     }
@@ -205,12 +209,14 @@ class Replay {
 
     // An eager message, or the announcement of a large one, is at its receiver.
     void arrived(std::uint32_t index) {
-        here_[index] = 1;
+        here_[index] = ++came_;
         if (posted_[index] != 0) take(index);
     }
+    // No library looks at what comes while it is told what to send and to receive; then it does so in the
+    // order in which things came, whenever their receives were posted.
     void take(std::uint32_t index) {
         const Matched& m = message(index);
-        give(m.to, eager(index) ? Work::take_eager : Work::answer, index);
+        give(m.to, eager(index) ? Work::take_eager : Work::answer, index, here_[index]);
     }
 
     // The last byte is on the wire. Returns when the message is there.
@@ -328,9 +334,10 @@ class Replay {
     Protocol protocol_;
     std::vector<Rank> ranks_;
     Cores cores_;
-    std::vector<std::uint8_t> posted_,
-        here_;                 // per message: its receive is posted; it, or its announcement, came
-    std::vector<Span> spans_;  // per step; empty: nobody asks
+    std::vector<std::uint8_t> posted_;  // per message: its receive is
+    std::vector<std::uint32_t> here_;   // per message: when it, or its announcement, came; 0: it did not
+    std::uint32_t came_ = 0;            // things, to any rank
+    std::vector<Span> spans_;           // per step; empty: nobody asks
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
     sim/reproduce.py --sim build/bin/thalweg-sim [TABLE...]     into sim/results/TABLE.jsonl, timeline.json
 """
 import argparse
+import datetime
 import json
 import pathlib
 import subprocess
@@ -42,6 +43,8 @@ TABLES = {
                   ("allgather", ("8K", "64K", "512K"), ("ring", "bruck", "auto")),
                   ("allreduce", ("8", "8K", "512K"), ("recursive_doubling", "rabenseifner", "auto")),
                   ("bcast", ("64K", "1M"), ("binomial", "auto")))],
+    "eight_cg": [asks("app cg", machine, (8,), ("16K", "256K"), (), "--per-host", "1", "--repeat", "2")
+                 for machine in ("gbe8", "ib2304")],
     "defaults": [asks(collective, machine, ranks, sizes, ("auto", "mpich", "openmpi"), *more)
                  for collective, sizes in (("bcast", ("4K", "64K", "1M", "4M")), ("allgather", ("1K", "16K")))
                  for machine, ranks, more in (("dane", (448,), ()), ("xc40", (192,), ()),
@@ -49,7 +52,8 @@ TABLES = {
                                               ("gbe8", (96,), ()))],
     "alltoallv": [asks("alltoallv", "dane", (224, 448), ("4K", "32K", "512K"), ("auto", "mpich", "openmpi"))],
     "windows": [asks("alltoallv", "dane", (32, 64, 112, 224, 448), ("4K", "32K", "512K"), (), "--rma"),
-                asks("alltoallv", "dane", (896,), ("32K",), (), "--rma")],
+                asks("alltoallv", "dane", (896,), ("4K", "32K", "512K"), (), "--rma"),
+                asks("alltoallv", "dane", (1792,), ("4K",), (), "--rma")],
     "halo": [asks("halo", "ib2304", (288, 2304), ("8K", "64K", "512K"), ("auto", "mpich", "mvapich"), "--cost"),
              *(asks("halo", "ib2304", (2304,), ("64K", "512K"), ("auto", "mpich", "mvapich"), "--cost", "--rails", rails)
                for rails in ("4", "8")),
@@ -79,13 +83,18 @@ TABLES = {
                    ("bcast", (1024, 8192, 65536), ("1K", "1M"), ("binomial", "node_leader(intra=binomial,inter=binomial)")),
                    ("barrier", (1024, 8192, 65536), (), ("dissemination",)),
                    ("allreduce", (1024, 8192, 65536), ("1K",), ("recursive_doubling",)),
-                   ("allgather", (1024, 8192, 65536), ("8",), ("bruck",)))],
+                   ("allgather", (1024, 8192, 65536), ("8",), ("bruck",)),
+                   ("halo", (1024, 8192, 65536), ("64K",), ("spread",)))],
     "squares": [asks("allgather", "ib2304", (144, 288, 576, 1152), ("1K",), ("ring", "spread"), "--cost"),
                 asks("allgather", "ib2304", (2304, 4608), ("1K",), ("ring",), "--cost"),
-                asks("allgather", "slingshot", (1024, 4096, 6400), ("1K",), ("ring",), "--cost"),
-                asks("allgather", "slingshot", (1024, 2048), ("1K",), ("spread",), "--cost"),
+                # The last of each but the model's: the largest that ten minutes and 16 GiB allow, or near it.
+                asks("allgather", "slingshot", (1024, 4096, 8000), ("1K",), ("ring",), "--cost"),
+                asks("allgather", "slingshot", (1024, 2048, 4096, 6400), ("1K",), ("spread",), "--cost"),
+                asks("alltoallv", "slingshot", (1024, 2048, 4096), ("1K",), ("spread", "pairwise"), "--cost"),
                 asks("allgather", "slingshot", (16384,), ("1K",), ("ring", "spread"), "--cost"),
-                asks("allgather", "slingshot", (32768, 65536), ("1K",), ("spread",), "--cost")],
+                asks("alltoallv", "slingshot", (16384,), ("1K",), ("spread", "pairwise"), "--cost"),
+                asks("allgather", "slingshot", (32768, 65536), ("1K",), ("spread",), "--cost"),
+                asks("alltoallv", "slingshot", (65536,), ("1K",), ("spread",), "--cost")],
 }
 # The timeline of the page's picture.
 TIMELINE = asks("bcast", "lab-100", (4,), ("1M",), ("chain:chunk_bytes=128K",), "--per-host", "1")
@@ -101,11 +110,18 @@ def timeline(program):
     print(f"timeline: {len(events)} events")
 
 
+def made():
+    """Of every row: the commit it was simulated from, and the day."""
+    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    return {"commit": commit.stdout.strip(), "date": datetime.date.today().isoformat()}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sim", required=True, help="the program thalweg-sim")
     parser.add_argument("tables", nargs="*", default=[*TABLES, "timeline"])
     arguments = parser.parse_args()
+    stamp = made()
     for table in arguments.tables:
         if table == "timeline":
             timeline(arguments.sim)
@@ -117,7 +133,7 @@ def main():
             done = subprocess.run([arguments.sim, *command], capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 sys.exit(f"{' '.join(command)}: {done.stderr}")
-            lines += done.stdout.splitlines()
+            lines += [json.dumps({**json.loads(line), **stamp}) for line in done.stdout.splitlines()]
         (ROOT / f"sim/results/{table}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
         print(f"{table}: {len(lines)} lines")
 

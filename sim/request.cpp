@@ -41,7 +41,7 @@ std::string operations() {
 }
 
 struct Text {
-    std::string collective, app, machine = "dane", ranks, bytes, rate, sweep, tuning, memory = "16G";
+    std::string collective, app, machine = "dane", ranks, bytes, cells, rate, sweep, tuning, memory = "16G";
     unsigned rails = 0;
     bool list_machines = false;
 };
@@ -61,6 +61,17 @@ void describe(CLI::App& app, Text& text, Request& request) {
         "sizes, with commas: 64K,1M,16M; of the whole message (allgather: of a rank's block; "
         "alltoallv, fourier: to each rank; halo, stencil, amr: a face; sort: a rank's keys; cg: a rank's "
         "vector)");
+    app.add_option(
+           "--grid", request.grid.ranks,
+           "of halo: ranks like 4x2x1, in row-major order; auto: as even as can be in three dimensions")
+        ->capture_default_str();
+    app.add_option("--cells", text.cells,
+                   "of halo, instead of --bytes: cells of a rank, 8 bytes each, with commas: 64 (in every "
+                   "dimension) or 128x128x16");
+    app.add_option("--points", request.grid.points,
+                   "of --cells, of the stencil: 7 or 27 in three dimensions, 9 or 81 in four (default: faces "
+                   "only)");
+    app.add_flag("--periodic", request.grid.periodic, "of --cells: the grid goes round in every dimension");
     app.add_option("--mapping", request.mapping, "of ranks to hosts: block, cyclic, permuted or ragged")
         ->default_val("block");
     app.add_option("--seed", request.seed, "of the permuted mapping, and of samples")
@@ -69,7 +80,8 @@ void describe(CLI::App& app, Text& text, Request& request) {
     app.add_option(
         "--algorithm", request.columns,
         "a column: auto (what Thalweg would choose), mpich, openmpi or, of faces, mvapich (models of their "
-        "defaults), or an algorithm with its parameters; may be repeated (default: auto, mpich and openmpi)");
+        "defaults; newer releases of MPICH look at their host's messages first, as mvapich does), or an "
+        "algorithm with its parameters; may be repeated (default: auto, mpich and openmpi)");
     app.add_option(
            "--mpi", request.family,
            "the MPI under Thalweg: mpich, openmpi, impi (no model of its defaults) or, of faces, mvapich")
@@ -135,11 +147,22 @@ std::string read_lists(const Text& text, Request& request) {
                    " is not valid: expected " + std::string(bytes_form);
         request.bytes.push_back(*size);
     }
+    request.cells = split(text.cells);
+    if (request.halo && request.ranks.empty()) {
+        const std::vector<int> extents = parse_extents(request.grid.ranks);
+        HaloGrid grid{extents, std::vector<int>(extents.size(), 1)};
+        if (!extents.empty() && refuse(grid).empty()) request.ranks = {grid.size()};
+    }
     if (request.ranks.empty()) return "--ranks is missing: how many, such as --ranks 448";
+    if (!request.cells.empty()) {
+        if (!request.bytes.empty()) return "--bytes and --cells: give one of them";
+        return {};
+    }
     if (request.collective == Collective::barrier && !request.bytes.empty())
         return "--bytes is not of barrier: leave it out";
     if (request.bytes.empty() && request.collective != Collective::barrier)
-        return "--bytes is missing: a size, such as --bytes 64K,1M";
+        return std::string("--bytes is missing: a size, such as --bytes 64K,1M") +
+               (request.halo ? ", or --cells" : "");
     if (request.bytes.empty()) request.bytes = {0};
     return {};
 }
@@ -165,6 +188,10 @@ std::string read_limits(const Request& request) {
         if (failed(map_ranks(request.mapping, ranks, request.per_host, request.machine.hosts, request.seed,
                              topology, why)))
             return why;
+        for (std::size_t size = 0; request.halo && size < request.sizes(); ++size) {
+            Faces faces;
+            if (why = request.read_faces(ranks, size, faces); !why.empty()) return why;
+        }
     }
     return {};
 }
@@ -176,6 +203,11 @@ std::string read_kind(const CLI::App& app, const Request& request) {
     for (const char* option : of_schedules)
         if (app.count(option) > 0 && (!request.app.empty() || request.rma))
             return std::string(option) + " is not of " + (request.rma ? "--rma" : "app");
+    constexpr const char *of_halo[] = {"--grid", "--cells"}, *of_cells[] = {"--points", "--periodic"};
+    for (const char* option : of_halo)
+        if (app.count(option) > 0 && !request.halo) return std::string(option) + " is of halo";
+    for (const char* option : of_cells)
+        if (app.count(option) > 0 && app.count("--cells") == 0) return std::string(option) + " is of --cells";
     if (app.count("--sweep") > 0 && request.app.empty()) return "--sweep is of app";
     if (app.count("--repeat") > 0 && request.rma) return "--repeat is not of --rma";
     return {};
@@ -218,8 +250,7 @@ std::string read_columns(Request& request) {
         native_choice(request.family, request.collective, 8, Topology::single_node(2)).empty())
         return "--mpi " + request.family + ": no model of its " +
                (request.app.empty() ? std::string(name_of(request.collective)) : request.app);
-    if (!request.trace_path.empty() &&
-        request.columns.size() * request.ranks.size() * request.bytes.size() != 1)
+    if (!request.trace_path.empty() && request.columns.size() * request.ranks.size() * request.sizes() != 1)
         return "--trace shows one operation: give one --algorithm, one --ranks and one --bytes";
     return {};
 }
@@ -236,11 +267,41 @@ void list_machines() {
 
 }  // namespace
 
+std::string Request::read_faces(int count, std::size_t size, Faces& faces) const {
+    HaloText text = grid;
+    if (!cells.empty()) text.cells = cells[size];
+    // One number is for every dimension.
+    const std::size_t given = parse_extents(text.cells).size();
+    if (const std::size_t extents = parse_extents(text.ranks).size(); extents > 0)
+        text.dimensions = static_cast<int>(extents);
+    else if (given > 1 && text.ranks == "auto")
+        text.dimensions = static_cast<int>(given);
+    if (text.dimensions > most_halo_dimensions)
+        return (text.ranks == "auto" ? "--cells " + text.cells : "--grid " + text.ranks) +
+               ": a grid has 1 to " + std::to_string(most_halo_dimensions) + " dimensions";
+    if (cells.empty() && text.ranks == "auto") {
+        faces = Faces::alike(grid_of(count), bytes[size]);
+        return {};
+    }
+    HaloGrid read;
+    if (const std::string why = read_grid(text, count, read); !why.empty()) return why;
+    if (!cells.empty()) {
+        faces = Faces::of_cells(std::move(read));
+        return {};
+    }
+    constexpr std::size_t alike_dimensions = 3;
+    if (read.ranks.size() > alike_dimensions)
+        return "--grid " + text.ranks + ": faces of --bytes are of three dimensions, give --cells";
+    read.ranks.resize(alike_dimensions, 1);
+    faces = Faces::alike({read.ranks[0], read.ranks[1], read.ranks[2]}, bytes[size]);
+    return {};
+}
+
 std::optional<int> parse_request(int argc, char** argv, Request& request) {
     CLI::App app{
         "thalweg sim COLLECTIVE --ranks N --bytes B [OPTIONS]\n"
         "What Thalweg would do, and gain, on a machine that is described: production's own schedules, "
-        "simulated.",
+        "simulated. `thalweg sim plot` draws what it says.",
         "thalweg sim"};
     Text text;
     describe(app, text, request);

@@ -8,13 +8,16 @@
 #include <vector>
 
 #include "algorithms/algorithm.h"
+#include "model/halo.h"
+#include "sim/halo.h"
 #include "sim/machine.h"
 
 namespace thalweg::sim {
 
 struct Request {
     Collective collective = Collective::bcast;
-    bool halo = false;      // the faces of a 3D grid, as an alltoallv
+    bool halo = false;      // the faces of a grid, as an alltoallv
+    HaloText grid;          // of halo; its cells are not those below
     std::string app;        // not empty: a whole program, one of app_names()
     double sweep_rate = 0;  // of an app: bytes per second that a rank sweeps; 0: its share of the memory
     bool rma = false;       // of an alltoallv: also through windows, made per call and once per plan
@@ -22,7 +25,8 @@ struct Request {
     bool star = false;  // its hosts joined by one switch that never blocks instead
     std::vector<int> ranks;
     int per_host = 0;
-    std::vector<std::uint64_t> bytes;
+    std::vector<std::uint64_t> bytes;  // or
+    std::vector<std::string> cells;    // of halo: of a rank, as HaloText::cells
     std::string mapping;
     std::uint64_t seed = 1;
     // "auto": Thalweg's choice; "mpich", "openmpi": the model of a native default; else a choice's text.
@@ -35,6 +39,11 @@ struct Request {
     std::string trace_path;
     unsigned most_seconds = 0;
     std::uint64_t most_memory = 0;
+
+    std::size_t sizes() const { return cells.empty() ? bytes.size() : cells.size(); }
+    // Of halo: what so many ranks exchange at one of sizes(). One sentence why there is no such grid, or
+    // empty.
+    std::string read_faces(int count, std::size_t size, Faces& faces) const;
 };
 
 // Empty: go on with `request`. Else the exit status: 0 after --help or --list-machines, 2 after a mistake,

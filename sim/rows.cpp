@@ -7,8 +7,8 @@
 
 #include "base/text.h"
 #include "model/cost.h"
+#include "select/neighbours.h"
 #include "select/select.h"
-#include "sim/halo.h"
 #include "sim/json_line.h"
 #include "sim/mapping.h"
 #include "sim/natives.h"
@@ -18,12 +18,29 @@ namespace {
 
 constexpr double picoseconds_per_second = 1e12;
 
-// The exchanged faces, as an alltoallv of few pairs: ours in its standard form, natives as they do it.
-void choose_halo(Row& row) {
-    const bool native = native_model(row.column) != nullptr;
-    if (native) row.family = row.column;
-    row.algorithm = native ? std::string(native_faces) : row.column == "auto" ? "spread" : row.column;
-    row.reason = native ? "the native default" : row.column == "auto" ? "the standard form" : "asked for";
+// The exchanged faces, as an alltoallv of few pairs: what production decides where all ranks know the
+// largest message, natives as they do it.
+void choose_halo(const Request& request, const NeighbourSelector& selector, Row& row) {
+    if (native_model(row.column) != nullptr) {
+        row.family = row.column;
+        row.algorithm = native_faces;
+        row.reason = "the native default";
+        return;
+    }
+    if (row.column != "auto") {
+        row.algorithm = row.column;
+        row.reason = "asked for";
+        return;
+    }
+    const Decision decision = selector.decide(row.bytes);
+    row.reason = decision.reason;
+    if (decision.choice) {
+        row.algorithm = to_text(*decision.choice);
+        return;
+    }
+    row.family = request.family;
+    if (native_model(row.family) != nullptr) row.algorithm = native_faces;
+    row.reason = "left to " + request.family + ": " + decision.reason;
 }
 
 // What a column runs: a text that parse_choice reads, or why nothing can.
@@ -80,7 +97,7 @@ PointResult least_of(unsigned samples, std::uint64_t seed, Point point, const To
     return least;
 }
 
-void run_row(const Request& request, const Topology& topology, Row& row) {
+void run_row(const Request& request, const Topology& topology, const std::optional<Faces>& faces, Row& row) {
     Choice choice;
     std::string why;
     if (row.algorithm.empty()) return;
@@ -97,14 +114,14 @@ void run_row(const Request& request, const Topology& topology, Row& row) {
         return;
     }
     // The model's alltoallv has all pairs alike.
-    if (!request.halo)
+    if (!faces)
         row.predicted_seconds =
             static_cast<double>(predict(choice, problem, topology, request.machine.model())) /
             picoseconds_per_second;
     Point point;
     point.choice = choice;
     point.bytes = row.bytes;
-    point.halo = request.halo;
+    point.faces = faces;
     point.repeat = request.repeat;
     point.in_turn = request.in_turn || (!request.overlap && native_in_turn(row.family, request.collective));
     if (!row.family.empty()) point.options.copies = native_model(row.family)->copies;
@@ -146,13 +163,21 @@ std::vector<Row> answer(const Request& request, const std::function<void(const s
                              topology, why)))
             return {};
         const Selector selector(request.collective, topology, selection);
-        for (const std::uint64_t bytes : request.bytes)
+        const NeighbourSelector neighbours(topology, selection);
+        for (std::size_t size = 0; size < request.sizes(); ++size) {
+            std::optional<Faces> faces;
+            if (request.halo && ranks > 1)
+                if (why = request.read_faces(ranks, size, faces.emplace()); !why.empty()) return {};
+            const std::uint64_t bytes = faces                   ? faces->bytes
+                                        : request.cells.empty() ? request.bytes[size]
+                                                                : 0;
             for (const std::string& column : request.columns) {
                 Row& row = rows.emplace_back();
                 row.column = column;
                 row.ranks = ranks;
                 row.hosts = topology.nodes();
                 row.bytes = bytes;
+                if (faces && !request.cells.empty()) row.grid = faces->grid;
                 row.limit_seconds =
                     static_cast<double>(wire_limit(request.collective, bytes, topology, selection.machine)) /
                     picoseconds_per_second;
@@ -160,14 +185,15 @@ std::vector<Row> answer(const Request& request, const std::function<void(const s
                     row.limit_seconds = 0;
                     row.reason = alone;
                 } else if (request.halo) {
-                    row.limit_seconds = halo_limit(topology, bytes, request.machine);
-                    choose_halo(row);
+                    row.limit_seconds = halo_limit(topology, *faces, request.machine);
+                    choose_halo(request, neighbours, row);
                 } else {
                     choose(request, selector, topology, row);
                 }
                 told(fmt::format("{} ranks, {} bytes, {}", ranks, bytes_text(bytes), column));
-                run_row(request, topology, row);
+                run_row(request, topology, faces, row);
             }
+        }
     }
     return rows;
 }
@@ -183,6 +209,11 @@ std::string json_line(const Request& request, const Row& row) {
                                    {"seconds", row.seconds},
                                    {"limit_seconds", row.limit_seconds},
                                    {"predicted_seconds", row.predicted_seconds}};
+    if (row.grid)
+        line["halo"] = {{"grid", row.grid->ranks},
+                        {"cells", row.grid->cells},
+                        {"points", row.grid->points()},
+                        {"periodic", row.grid->periodic}};
     if (row.simulated) {
         if (!row.samples.empty()) line["samples"] = row.samples;
         line["mean_seconds"] = outcome.mean_seconds;
@@ -221,7 +252,11 @@ void print_table(const Request& request, const std::vector<Row>& rows) {
                "why");
     const Row* first = nullptr;
     for (const Row& row : rows) {
-        if (first == nullptr || first->ranks != row.ranks || first->bytes != row.bytes) first = &row;
+        if (first == nullptr || first->ranks != row.ranks || first->bytes != row.bytes ||
+            first->grid != row.grid) {
+            first = &row;
+            if (row.grid) fmt::print("{}\n", row.grid->text());
+        }
         const auto ratio = [&](double to) {
             return row.seconds > 0 && to > 0 ? fmt::format("{:.2f}", row.seconds / to) : std::string("-");
         };

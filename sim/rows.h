@@ -24,7 +24,8 @@ struct Row {
     std::string family;     // of the native library whose model ran; empty: Thalweg's
     int ranks = 0, hosts = 0;
     std::uint64_t bytes = 0;
-    bool simulated = false;  // false with seconds > 0: from the cost model
+    std::optional<HaloGrid> grid;  // whose cells are exchanged
+    bool simulated = false;        // false with seconds > 0: from the cost model
     double seconds = 0;
     double limit_seconds = 0;      // what the wire needs whatever the algorithm
     double predicted_seconds = 0;  // by the cost model's closed forms

@@ -2,6 +2,7 @@
 
     lab.jsonl      every column of bench/results that is a schedule of ours, on several hosts of the lab, at the link
                    rate that was measured when that lab came up
+    faces.jsonl    halo exchanges there: cells of a grid, as messages that lie in one piece
     natives.jsonl  what MPICH and Open MPI do by default there, by their models
     onehost.jsonl  schedules of ours among ranks of one host
     published.jsonl  hosts of many ranks as others have measured and published them (sim/published.json), with the
@@ -22,6 +23,7 @@ import subprocess
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+SAME_TRAFFIC = 0.03  # apart at most
 SAMPLES = 15  # of which the least counts, as of the measured ones
 # A nonblocking collective that is waited for at once runs the schedule of the blocking one.
 COLLECTIVES = {"bcast": "bcast", "ibcast": "bcast", "allgather": "allgather", "iallgather": "allgather",
@@ -38,11 +40,16 @@ FORCED = {"mpich": {"binomial": "binomial", "node_leader(intra=binomial,inter=bi
                       "rabenseifner": "rabenseifner", "recursive_doubling": "recursive_doubling"}}
 
 
-def rows(results):
+# Ways to exchange halos that post every message and wait for all: of the library, and of ours where a schedule ran.
+FACES = ("native", "native (A/A)", "native nonblocking", "native init", "isend", "persistent", "thalweg", "thalweg spread",
+         "thalweg nonblocking", "thalweg nonblocking spread", "thalweg init", "thalweg init spread")
+
+
+def rows(results, collectives=tuple(COLLECTIVES)):
     for path in sorted(results.glob("*.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
-            if row.get("collective") in COLLECTIVES and row.get("seconds"):
+            if row.get("collective") in collectives and row.get("seconds"):
                 yield row
 
 
@@ -85,7 +92,8 @@ def measured_natives(results):
         if rate is None or not dense(row) or context["mpi_name"] not in NATIVES or not row["column"].startswith(blocking):
             continue
         key = (COLLECTIVES[row["collective"]], context["shape"], context["rate"], row["bytes"], context["mpi_name"])
-        point = points.setdefault(key, {"samples": 0, "seconds": float("inf"), "rates": [], "forced": {}})
+        point = points.setdefault(key, {"samples": 0, "seconds": float("inf"), "rates": [], "forced": {}, "traffic": {}})
+        point["traffic"].setdefault(name, []).append((row.get("tx_bytes", 0), row.get("all_tx_bytes", 0)))
         if name:
             point["forced"][name] = min(row["seconds"] + [point["forced"].get(name, float("inf"))])
             continue
@@ -105,6 +113,38 @@ def measured_onehost(results):
         key = (row["collective"], context["ranks"], row["bytes"], row["algorithm"], context["mpi_name"])
         count, least = points.get(key, (0, float("inf")))
         points[key] = (count + len(row["seconds"]), min([least, *row["seconds"]]))
+    return points
+
+
+def alike(point):
+    """The forced algorithms, with their minima, whose bytes on the busiest link and on all links are the default's."""
+    def middles(name):
+        return [statistics.median(values) for values in zip(*point["traffic"][name])]
+    default = middles("")
+    if min(default) <= 0:
+        return {}
+    return {name: point["forced"][name] for name in sorted(point["forced"]) if name != "(A/A)" and
+            all(abs(forced / own - 1) <= SAME_TRAFFIC for forced, own in zip(middles(name), default))}
+
+
+def measured_faces(results):
+    """(shape, nominal rate, grid, cells, points, mpi, way, column) -> the samples, how many of them a rank began late, the
+    largest message, link rates. The way of a native: its library's; of ours: the schedule that ran."""
+    points = {}
+    for row in rows(results, ("halo",)):
+        rate, context, halo, column = in_lab(row), row["context"], row["halo"], row["column"].split(" [")[0]
+        ours = column.startswith("thalweg")
+        if rate is None or row["phase"] != "halo" or halo["periodic"] or column not in FACES:
+            continue
+        if ours and not row["algorithm"] or not ours and context["mpi_name"] not in NATIVES:
+            continue
+        dims = len(halo["grid"])
+        key = (context["shape"], context["rate"], tuple(halo["grid"]), tuple(halo["cells"]),
+               3**dims if halo["corners"] else 2 * dims + 1, context["mpi_name"], row["algorithm"] or context["mpi_name"], row["column"])
+        point = points.setdefault(key, {"seconds": [], "late": 0, "bytes": row["bytes"], "rates": []})
+        point["seconds"] += row["seconds"]
+        point["late"] += row["late_samples"]
+        point["rates"].append(rate)
     return points
 
 
@@ -139,6 +179,13 @@ def question(key, rate):
             "--algorithm", algorithm, *mpi_of(key), "--samples", str(SAMPLES), "--json", "--quiet"]
 
 
+def question_faces(key, rate):
+    shape, nominal, grid, cells, points, mpi, way = key[:7]
+    return ["halo", "--machine", MACHINES[nominal], "--rate", f"{rate:.1f}B/s", "--per-host", shape.split("x")[1],
+            "--grid", "x".join(map(str, grid)), "--cells", "x".join(map(str, cells)), "--points", str(points),
+            "--algorithm", way, "--mpi", mpi, "--samples", str(SAMPLES), "--json", "--quiet"]
+
+
 def question_onehost(key):
     collective, ranks, size, algorithm, _ = key
     return [COLLECTIVES[collective], "--machine", "one-host", "--ranks", str(ranks), "--bytes", str(size),
@@ -166,6 +213,19 @@ def lab_rows(program, results):
                "simulated_seconds": simulated(program, question(key, rate), memory)["seconds"]}
 
 
+def faces_rows(program, results):
+    memory = collections.OrderedDict()
+    for key, point in sorted(measured_faces(results).items()):
+        shape, nominal, grid, cells, points, mpi, way, column = key
+        rate = middle(point["rates"])
+        row = simulated(program, question_faces(key, rate), memory)
+        yield {"shape": shape, "rate": nominal, "grid": grid, "cells": cells, "points": points, "bytes": point["bytes"],
+               "mpi": mpi, "way": way, "column": column, "samples": len(point["seconds"]), "late": point["late"],
+               "measured_seconds": min(point["seconds"]), "median_seconds": statistics.median(point["seconds"]),
+               "link_rate": rate, "limit_seconds": row["limit_seconds"],
+               "simulated_seconds": row["seconds"]}
+
+
 def native_rows(program, results):
     memory = collections.OrderedDict()
     for key, point in sorted(measured_natives(results).items()):
@@ -179,7 +239,8 @@ def native_rows(program, results):
                "samples": point["samples"], "measured_seconds": point["seconds"], "link_rate": rate,
                "algorithm": row["algorithm"],
                "forced_seconds": point["forced"].get(FORCED[mpi].get(row["algorithm"])),
-               "simulated_seconds": row["seconds"], "at_once_seconds": at_once["seconds"]}
+               "alike_seconds": alike(point), "simulated_seconds": row["seconds"],
+               "at_once_seconds": at_once["seconds"]}
 
 
 def onehost_rows(program, results):
@@ -249,7 +310,7 @@ def published_rows(program, _):
                        "star_seconds": star["seconds"]}
 
 
-TABLES = {"lab": lab_rows, "natives": native_rows, "onehost": onehost_rows, "published": published_rows,
+TABLES = {"lab": lab_rows, "faces": faces_rows, "natives": native_rows, "onehost": onehost_rows, "published": published_rows,
           "samples": samples_rows, "kept": kept_rows}
 
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace thalweg {
 namespace {
@@ -104,6 +105,40 @@ std::string refuse(const HaloGrid& grid) {
         if (cells > most_bytes / side) return "a rank's cells take more than a terabyte";
         cells *= side;
     }
+    return "";
+}
+
+std::string read_grid(const HaloText& text, int ranks, HaloGrid& grid) {
+    if (text.dimensions < 1 || text.dimensions > most_halo_dimensions)
+        return "--dims " + std::to_string(text.dimensions) + ": give 1 to " +
+               std::to_string(most_halo_dimensions);
+    HaloGrid read;
+    read.ranks = text.ranks == "auto" ? even_grid(ranks, text.dimensions) : parse_extents(text.ranks);
+    read.periodic = text.periodic;
+    read.upwind = text.upwind;
+    if (read.dimensions() != text.dimensions)
+        return "--grid " + text.ranks + ": give " + std::to_string(text.dimensions) + " numbers like " +
+               extents_text(even_grid(ranks, text.dimensions)) + ", or auto";
+    // Before they are multiplied.
+    HaloGrid counted = read;
+    counted.cells.assign(read.ranks.size(), 1);
+    if (const std::string why = refuse(counted); !why.empty()) return "--grid " + text.ranks + ": " + why;
+    if (read.size() != ranks)
+        return "--grid " + text.ranks + " has " + std::to_string(read.size()) + " ranks, there are " +
+               std::to_string(ranks);
+    const int faces = read.points();
+    read.corners = true;
+    const int all = read.points();
+    if (text.points != 0 && text.points != faces && text.points != all)
+        return "--points " + std::to_string(text.points) + ": " + (text.upwind ? "upwind " : "") + "in " +
+               std::to_string(text.dimensions) + " dimensions there are " + std::to_string(faces) + " and " +
+               std::to_string(all);
+    read.corners = text.points == all && all != faces;
+    read.cells = parse_extents(text.cells);
+    if (read.cells.size() == 1) read.cells.resize(read.ranks.size(), read.cells[0]);
+    const std::string refused = read.cells.empty() ? "give numbers like 64 or 128x128x16" : refuse(read);
+    if (!refused.empty()) return "--cells " + text.cells + ": " + refused;
+    grid = std::move(read);
     return "";
 }
 

@@ -28,10 +28,22 @@ struct HaloGrid {
     int size() const;          // ranks
     int points() const;        // of the stencil: 7, 27; in four dimensions 9, 81; upwind 4, 8, 5, 16
     std::string text() const;  // "4x4x2 ranks of 64x64x64 cells, 7 points"
+    bool operator==(const HaloGrid&) const = default;
 };
 
 // One sentence why these numbers are no grid, or empty. Pre: nothing.
 std::string refuse(const HaloGrid& grid);
+
+// A grid as a command line gives it.
+struct HaloText {
+    std::string ranks = "auto";      // "4x2x1"; auto: as even as can be
+    std::string cells = "64";        // of one rank: "64" in every dimension, or "128x128x16"
+    int dimensions = 3, points = 0;  // points of the stencil; 0: faces only
+    bool periodic = false, upwind = false;
+};
+
+// The grid for so many ranks. One sentence that names the option why there is none, or empty.
+std::string read_grid(const HaloText& text, int ranks, HaloGrid& grid);
 
 // A stretch of a rank's array, whose first cell is that of the halo. Dimensions that the grid lacks are 1
 // wide.

@@ -116,6 +116,7 @@ TEST(HaloRequest, GridsOfARequest) {
         return !read_grids(wrong, 12, grids, why) && !why.empty();
     };
     EXPECT_TRUE(refused([](HaloRequest& r) { r.grid = "2x2x2"; }));
+    EXPECT_TRUE(refused([](HaloRequest& r) { r.grid = "65536x65536x3"; }));
     EXPECT_TRUE(refused([](HaloRequest& r) { r.grid = "12"; }));
     EXPECT_TRUE(refused([](HaloRequest& r) { r.dims = 5; }));
     EXPECT_TRUE(refused([](HaloRequest& r) { r.points = 9; }));

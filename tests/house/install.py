@@ -37,8 +37,9 @@ def with_pkg_config(cc, source, prefix, folder):
 
 def draws(prefix, source, picture):
     """The script that `bench plot` draws with is installed, and the command finds it beside itself."""
-    script = prefix / "share/thalweg/bench/plot.py"
-    assert script.read_text() == (source / "bench/plot.py").read_text(), f"{script} is not bench/plot.py"
+    for name in ("bench/plot.py", "sim/plot.py"):
+        script = prefix / "share/thalweg" / name
+        assert script.read_text() == (source / name).read_text(), f"{script} is not {name}"
     # Python and matplotlib are the system's there; here, those of the project.
     environment = dict(os.environ, PATH=f"{source / '.venv/bin'}:{os.environ['PATH']}")
     run(prefix / "bin/thalweg", "bench", "plot", "--out", picture, source / "bench/results/small-mpich.jsonl",

@@ -42,6 +42,17 @@ default, alone = validate.measured_natives(root / "bench/results"), validate.mea
 for row in natives:
     now = default.get(tuple(row[field] for field in ("collective", "shape", "rate", "bytes", "mpi")), {})
     compare("natives", row, now.get("samples"), now.get("seconds"))
+faces, by_grid = read("faces"), validate.measured_faces(root / "bench/results")
+
+
+def key_of(face):
+    return tuple(tuple(face[field]) if isinstance(face[field], list) else face[field]
+                 for field in ("shape", "rate", "grid", "cells", "points", "mpi", "way", "column"))
+
+
+for row in faces:
+    now = by_grid.get(key_of(row), {"seconds": []})["seconds"]
+    compare("faces", row, len(now) or None, min(now, default=None))
 for row in read("onehost"):
     now = alone.get(tuple(row[field] for field in ("collective", "ranks", "bytes", "algorithm", "mpi")), (None, None))
     compare("onehost", row, *now)
@@ -95,13 +106,19 @@ for row in natives[::9]:
     if again["seconds"] != row["simulated_seconds"]:
         sys.exit(f"natives: {row}: now {again['seconds']} s; {stale}")
     looked += 1
+for row in faces[:: max(1, len(faces) // 12)]:
+    (again,) = asked(validate.question_faces(key_of(row), row["link_rate"]))
+    if again["seconds"] != row["simulated_seconds"]:
+        sys.exit(f"faces: {row}: now {again['seconds']} s; {stale}")
+    looked += 1
 for name in reproduce.TABLES:
     # By the algorithm that ran: what would be chosen today is the selector's affair, and its tests'.
     small = [row for row in read(name) if row["simulated"] and row["ranks"] <= 64 and "overlap" not in row]
     for row in small[:: max(1, len(small) // 4)]:
         if "app" in row:
             again = asked(["app", row["app"], "--machine", row["machine"], "--ranks", str(row["ranks"]), "--bytes",
-                           str(row["bytes"]), "--repeat", str(row["repeat"]), "--mpi", row["family"], "--json", "--quiet"])
+                           str(row["bytes"]), "--repeat", str(row["repeat"]), "--mpi", row["family"], "--json", "--quiet",
+                           *(["--per-host", "1"] if row["ranks"] == row["hosts"] else [])])
             same = [line["seconds"] for line in again if line["column"] == row["column"]]
             if same != [row["seconds"]]:
                 sys.exit(f"{name}: {row['app']}, {row['column']}, {row['bytes']} bytes, {row['ranks']} ranks: now {same} s, "

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "model/cost.h"
+#include "select/neighbours.h"
 #include "select/select.h"
 #include "sim/halo.h"
 #include "sim/mapping.h"
@@ -174,15 +175,37 @@ TEST(Halo, FacesGoBothWaysAndTheLimitIsTheBusiestHosts) {
     Point point;
     std::string why;
     ASSERT_EQ(parse_choice(Collective::alltoallv, "spread", point.choice, why), Status::ok);
-    point.bytes = 1 << 20;
-    point.halo = true;
+    point.faces = Faces::alike(grid, 1 << 20);
     const Outcome outcome = simulate(point, topology, machine).outcome;
     EXPECT_EQ(outcome.why, "");
     EXPECT_EQ(outcome.messages, faces);
     EXPECT_EQ(outcome.inter_bytes, std::uint64_t{2 * 27} << 20);  // hosts are slices of the longest side
     // An inner host sends nine faces either way.
-    EXPECT_NEAR(halo_limit(topology, 1 << 20, machine), 18.0 * (1 << 20) / machine.link_rate, 2e-6);
-    EXPECT_GE(outcome.seconds, halo_limit(topology, 1 << 20, machine));
+    EXPECT_NEAR(halo_limit(topology, *point.faces, machine), 18.0 * (1 << 20) / machine.link_rate, 2e-6);
+    EXPECT_GE(outcome.seconds, halo_limit(topology, *point.faces, machine));
+}
+
+// The bytes of `thalweg bench halo` at the same grid; going round, two ranks are neighbours on both sides.
+TEST(Halo, CellsSayHowLargeEachFaceIs) {
+    const SimMachine machine = machine_of("lab-100");
+    for (const bool periodic : {false, true}) {
+        HaloGrid grid;
+        ASSERT_EQ(read_grid({"4x2x1", "16x32x8", 3, 27, periodic, false}, 8, grid), "");
+        const Topology topology = mapped(machine, "block", 8, 2);
+        std::vector<int> host_of;
+        for (int rank = 0; rank < 8; ++rank) host_of.push_back(topology.node_of(rank));
+        const HaloBytes bytes = halo_bytes(grid, host_of);
+        Point point;
+        std::string why;
+        ASSERT_EQ(parse_choice(Collective::alltoallv, "spread", point.choice, why), Status::ok);
+        point.faces = Faces::of_cells(grid);
+        EXPECT_EQ(point.faces->bytes, bytes.largest);
+        EXPECT_NEAR(halo_limit(topology, *point.faces, machine),
+                    static_cast<double>(bytes.link) / machine.link_rate + machine.inter_latency, 1e-9);
+        const Outcome outcome = simulate(point, topology, machine).outcome;
+        EXPECT_EQ(outcome.why, "");
+        EXPECT_EQ(outcome.inter_bytes, bytes.wire);
+    }
 }
 
 TEST(Rows, AutoIsTheSelectorsChoiceAndNativeItsRule) {
@@ -225,6 +248,47 @@ TEST(Rows, AutoIsTheSelectorsChoiceAndNativeItsRule) {
     // A pipeline has something to do all the time: only an agent hides it, all but its end on the last ranks.
     EXPECT_GT(rows[4].hidden->by_agent, 75);
     EXPECT_LT(rows[4].hidden->by_caller, 50);
+}
+
+// Small faces between a few hosts are left to the library, by the table that production reads.
+TEST(Rows, AutoOfFacesIsTheNeighbourSelectorsChoice) {
+    Request request;
+    request.halo = true;
+    request.collective = Collective::alltoallv;
+    request.machine = machine_of("lab-100");
+    request.ranks = {4};
+    request.per_host = 1;
+    request.cells = {"16x8x8", "16x256x512"};
+    request.grid.ranks = "4x1x1";
+    request.mapping = "block";
+    request.columns = {"auto", "spread", "openmpi"};
+    request.family = "mpich";
+    request.most_seconds = 60;
+    request.most_memory = std::uint64_t{4} << 30;
+    std::string why;
+    const std::vector<Row> rows = answer(
+        request, [](const std::string&) {}, why);
+    ASSERT_EQ(rows.size(), 6u) << why;
+    Selection selection;
+    selection.machine = request.machine.model();
+    selection.family = "mpich";
+    const NeighbourSelector selector(mapped(request.machine, "block", 4, 1), selection);
+    EXPECT_FALSE(selector.decide(8 * 8 * 8).choice);
+    EXPECT_EQ(rows[0].algorithm, "spread:in_flight=0");
+    EXPECT_EQ(rows[0].reason, "left to mpich: tuning table");
+    ASSERT_TRUE(selector.decide(1 << 20).choice);
+    EXPECT_EQ(rows[3].algorithm, to_text(*selector.decide(1 << 20).choice));
+    EXPECT_EQ(rows[3].bytes, std::uint64_t{1} << 20);
+    EXPECT_EQ(rows[3].seconds, rows[4].seconds);
+    for (const Row& row : rows) EXPECT_TRUE(row.simulated) << row.column << ": " << row.reason;
+    EXPECT_NE(json_line(request, rows[3]).find("\"cells\":[16,256,512]"), std::string::npos);
+    // A library without a model of its defaults has none of what is left to it.
+    request.family = "impi";
+    request.columns = {"auto"};
+    const Row left = answer(
+        request, [](const std::string&) {}, why)[0];
+    EXPECT_FALSE(left.simulated);
+    EXPECT_EQ(left.reason, "left to impi: tuning table");
 }
 
 }  // namespace

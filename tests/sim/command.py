@@ -61,6 +61,21 @@ refused("a host of gbe8 has 12 cores", "bcast", "--machine", "gbe8", "--ranks", 
 refused("no rank has room for more than 1 TiB", "allgather", "--ranks", "4096", "--bytes", "512M")
 refused("no rank has room for more than 1 TiB", "bcast", "--ranks", "4", "--bytes", "2048G")
 refused("--bytes is not of barrier", "barrier", "--ranks", "4", "--bytes", "8")
+refused("--grid is of halo", "bcast", "--ranks", "8", "--bytes", "8", "--grid", "4x2x1")
+refused("--points is of --cells", "halo", "--ranks", "8", "--bytes", "8", "--points", "27")
+refused("--bytes and --cells: give one of them", "halo", "--ranks", "8", "--bytes", "8", "--cells", "64")
+refused("--bytes is missing: a size, such as --bytes 64K,1M, or --cells", "halo", "--ranks", "8")
+refused("--grid 4x2x1 has 8 ranks, there are 16", "halo", "--ranks", "8,16", "--grid", "4x2x1", "--bytes", "8K")
+refused("--grid 4by2: give 3 numbers like 2x2x2, or auto", "halo", "--ranks", "8", "--grid", "4by2", "--cells", "64")
+refused("--grid 99999x99999x1: there are more than 4194304 ranks", "halo", "--ranks", "8", "--grid", "99999x99999x1", "--cells", "64")
+refused("--grid 2x1x1x1x1", "halo", "--ranks", "2", "--grid", "2x1x1x1x1", "--bytes", "8")
+refused("--grid 2x2x1x1: faces of --bytes are of three dimensions, give --cells", "halo", "--grid", "2x2x1x1", "--bytes", "8K")
+refused("--cells 8x8: the cells have 2 dimensions and the ranks 3", "halo", "--grid", "4x2x1", "--cells", "8x8")
+refused("--cells many: give numbers like 64 or 128x128x16", "halo", "--ranks", "8", "--cells", "64,many")
+refused("--points 9: in 3 dimensions there are 7 and 27", "halo", "--ranks", "8", "--cells", "64", "--points", "9")
+refused("--ranks is missing", "halo", "--cells", "64")
+refused("FILE is required; see `thalweg sim plot --help`", "plot")
+assert "(needs Python's matplotlib)" in run("plot", "--help").stdout
 refused("--trace is not of app", "app", "cg", "--ranks", "8", "--bytes", "8K", "--trace", "t.json")
 refused("--samples is not of app", "app", "cg", "--ranks", "8", "--bytes", "8K", "--samples", "3")
 refused("--overlap is not of --rma", "alltoallv", "--rma", "--ranks", "8", "--bytes", "8K", "--overlap")
@@ -92,6 +107,8 @@ with tempfile.TemporaryDirectory() as folder:
     alone = shutil.copy(thalweg, folder)
     done = run("bcast", "--ranks", "8", "--bytes", "8", program=alone)
     assert done.returncode == 1 and "built without SimGrid: install it (Debian: libsimgrid-dev)" in done.stderr, done
+    done = run("plot", "curve.jsonl", program=alone)
+    assert done.returncode == 1 and "thalweg sim: the plotting script sim/plot.py is not installed" in done.stderr, done
     refused("--ranks is missing", "bcast", "--bytes", "8")
 
 if not (thalweg.parent / "thalweg-sim").is_file():
@@ -116,6 +133,15 @@ ragged = run("bcast", "--machine", "xc40", "--ranks", "30", "--per-host", "8", "
 lines = [json.loads(line) for line in ragged.stdout.splitlines()]
 assert ragged.returncode == 0 and all(row["simulated"] and row["hosts"] == 5 for row in lines), ragged
 assert "nobody to talk to" in run("bcast", "--ranks", "1", "--bytes", "8").stdout
+# Cells of a grid: the bytes of each face follow, and the number of ranks from the grid.
+ask = ("halo", "--machine", "lab-100", "--per-host", "2", "--grid", "4x2x1", "--cells", "1024x2x1024,64", "--algorithm", "auto")
+lines = [json.loads(line) for line in run(*ask, "--json").stdout.splitlines()]
+assert [(row["ranks"], row["bytes"], row["halo"]["cells"]) for row in lines] == [
+    (8, 8 << 20, [1024, 2, 1024]), (8, 8 * 64 * 64, [64, 64, 64])], lines
+assert "4x2x1 ranks of 64x64x64 cells, 7 points" in run(*ask).stdout
+around = run("halo", "--machine", "gbe8", "--ranks", "16", "--cells", "8", "--points", "81", "--grid", "2x2x2x2", "--periodic", "--json")
+lines = [json.loads(line) for line in around.stdout.splitlines()]
+assert len(lines) == 3 and all(row["simulated"] and row["messages"] == 16 * 80 for row in lines), around
 # Samples: the least counts, the same again, and what they differ by is what was sent before them.
 ask = ("bcast", "--machine", "lab-100", "--ranks", "5", "--per-host", "1", "--bytes", "256K", "--algorithm", "scatter_ring", "--json")
 once, again, (sampled,) = run(*ask), run(*ask, "--samples", "9"), [json.loads(run(*ask, "--samples", "9").stdout)]

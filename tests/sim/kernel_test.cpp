@@ -79,6 +79,28 @@ TEST(Kernel, AnAnswerStandsBehindOtherBytesOfItsConnection) {
     EXPECT_NEAR(replayed(there_and_back(mega), "node:2", machine).seconds, 2e-3 + way, questions);
 }
 
+TEST(Kernel, WhatCameFirstIsAnsweredFirst) {
+    // Rank 0 posts for so long that rank 1 has announced its message and has asked for the other one before
+    // that receive is posted: the answer, which came second, must not keep the question behind a megabyte.
+    SimMachine machine = kernel_machine();
+    machine.inter_eager = 1000;
+    machine.post_seconds = 20e-6;
+    constexpr int others = 10;
+    const auto both_ways = group(3, [](int rank, Builder& builder) {
+        const Slice a = out(0, mega), b = out(mega, mega);
+        if (rank == 0) builder.send(1, a);
+        for (std::uint64_t i = 0; i < others; ++i) {
+            const Slice small = out(2 * mega + 8 * i, 8);
+            if (rank == 0) builder.recv(2, small);
+            if (rank == 2) builder.send(0, small);
+        }
+        if (rank == 0) builder.recv(1, b);
+        if (rank == 1) builder.recv(0, a), builder.send(0, b);
+    });
+    constexpr double posts = (others + 2) * 20e-6, questions = 100e-6;
+    EXPECT_NEAR(replayed(both_ways, "node:3", machine).seconds, 1e-3 + posts + way, questions);
+}
+
 TEST(Kernel, WhatAsksByCreditsIsOvertaken) {
     // With 128 KiB each A is what the engine makes synchronous in every operation, and B goes before it; with
     // 512 KiB both are.

@@ -1,4 +1,4 @@
-"""sim/plot.py draws what `thalweg sim` prints, curves and a timeline, and says in one sentence why it draws nothing.
+"""sim/plot.py draws what `thalweg sim` prints, curves and a timeline, also as `thalweg sim plot`, and says in one sentence why it draws nothing.
 
     plot.py THALWEG_SIM SOURCE_ROOT
 """
@@ -8,6 +8,7 @@ import sys
 import tempfile
 
 sim, root = sys.argv[1], pathlib.Path(sys.argv[2])
+thalweg = pathlib.Path(sim).parent / "thalweg"
 python = root / ".venv/bin/python"
 if not python.exists():
     print("skipped: .venv has no Python")
@@ -16,6 +17,10 @@ if not python.exists():
 
 def plot(out, path):
     return subprocess.run([python, root / "sim/plot.py", "--out", out, path], capture_output=True, text=True, timeout=200, check=False)
+
+
+def plot_by_verb(out, path):
+    return subprocess.run([thalweg, "sim", "plot", "--out", out, path], capture_output=True, text=True, timeout=200, check=False)
 
 
 def simulated(*words):
@@ -36,6 +41,9 @@ with tempfile.TemporaryDirectory() as name:
     curve, trace, empty = folder / "curve.jsonl", folder / "trace.json", folder / "empty"
     curve.write_text(simulated("bcast", "--machine", "dane", "--ranks", "112,448", "--bytes", "64K", "--json"), encoding="utf-8")
     drawn(folder / "curve.svg", curve, "ranks", "auto", "mpich", "openmpi")
+    done = plot_by_verb(folder / "verb.svg", curve)
+    if done.returncode != 0 or not (folder / "verb.svg").exists() or f"plot: {folder / 'verb.svg'}" not in done.stdout:
+        sys.exit(f"FAILED: thalweg sim plot: {done}")
     simulated("bcast", "--machine", "lab-100", "--ranks", "4", "--per-host", "1", "--bytes", "64K", "--algorithm",
               "chain:chunk_bytes=16K", "--trace", str(trace))
     drawn(folder / "trace.svg", trace, "send", "recv")

@@ -19,13 +19,19 @@ HOST = {"shape": "1x2", "hosts": 1, "ranks": 2, "mpi_name": "mpich"}
 
 def row(collective, column, seconds, context, algorithm="", **more):
     return {"collective": collective, "column": column, "algorithm": algorithm, "bytes": 65536, "seconds": seconds,
-            "context": context, **more}
+            "context": context, "tx_bytes": 70000, "all_tx_bytes": 75000, **more}
 
 
 ROWS = [row("bcast", "thalweg binomial", [7e-3, 6e-3] * 8, LAB, "binomial"), row("bcast", "native", [6e-3, 7e-3, 8e-3], LAB),
+        row("bcast", "native smp", [5e-3], LAB), row("bcast", "native tree", [5e-3], LAB, tx_bytes=90000),
         row("bcast", "native (A/A)", [9e-3, 8e-3, 7e-3], LAB), row("bcast", "thalweg binomial", [5e-5], HOST, "binomial"),
         *(row("alltoallv", column, [seconds], LAB, exchange={"pattern": "dense"})
-          for column, seconds in (("window per call", 3e-3), ("window kept", 2e-3), ("native", 1e-3)))]
+          for column, seconds in (("window per call", 3e-3), ("window kept", 2e-3), ("native", 1e-3))),
+        *(row("halo", column, [1e-2, 9e-3], LAB, algorithm, phase=phase, late_samples=1, bytes=1 << 16,
+              halo={"grid": [2, 1, 1], "cells": [4, 64, 128], "corners": False, "periodic": False})
+          for column, algorithm, phase in (("native", "", "halo"), ("thalweg init [transport=shm]", "spread", "halo"),
+                                           ("thalweg", "", "halo"), ("isend packed waitall", "", "halo"),
+                                           ("native", "", "halo_overlap")))]
 
 with tempfile.TemporaryDirectory() as folder:
     measured, out = pathlib.Path(folder, "measured"), pathlib.Path(folder, "out")
@@ -40,7 +46,7 @@ with tempfile.TemporaryDirectory() as folder:
         validate.main(["--sim", sys.argv[1], "--out", str(out), "--results", str(measured)])
     found = {name: [json.loads(line) for line in (out / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
              for name in validate.TABLES}
-assert said.getvalue().splitlines() == ["lab: 1 points", "natives: 2 points", "onehost: 1 points", "published: 2 points",
+assert said.getvalue().splitlines() == ["lab: 1 points", "faces: 2 points", "natives: 2 points", "onehost: 1 points", "published: 2 points",
                                         "samples: 1 points", "kept: 1 points"], said.getvalue()
 (point,) = found["lab"]
 assert (point["samples"], point["measured_seconds"], point["algorithm"]) == (16, 6e-3, "binomial"), point
@@ -48,6 +54,13 @@ assert abs(point["native_spread"] - (8e-3 / 7e-3 - 1)) < 1e-12, point
 # 64 KiB over a link of 11.9 MB/s, less what the shaper lets through at once.
 assert 0.7 * 65536 / 11.9e6 < point["simulated_seconds"] < 1.5 * 65536 / 11.9e6, point
 assert found["natives"][1]["algorithm"] == "binomial" and found["natives"][1]["samples"] == 3, found["natives"]
+assert found["natives"][1]["alike_seconds"] == {"smp": 5e-3}, found["natives"]
+# Schedules of ours and the library's own way; what ran natively under our name, packs or computes is none of these.
+assert [(face["way"], face["column"], face["samples"], face["late"]) for face in found["faces"]] == [
+    ("mpich", "native", 2, 1), ("spread", "thalweg init [transport=shm]", 2, 1)], found["faces"]
+for face in found["faces"]:
+    assert face["measured_seconds"] == 9e-3 and face["median_seconds"] == 9.5e-3, face
+    assert 0.7 * 65536 / 11.9e6 < face["simulated_seconds"] < 1.5 * 65536 / 11.9e6, face
 (spread,) = found["samples"]
 assert [round(spread[f"{which}_seconds"], 9) for which in ("least", "median", "greatest")] == [6e-3, 6.5e-3, 7e-3], spread
 assert found["kept"][0]["per_call_seconds"] == 3e-3, found["kept"]
@@ -57,5 +70,5 @@ with contextlib.redirect_stderr(io.StringIO()) as said:
         validate.main(["--sim", sys.argv[1], "rings"])
         sys.exit("a table that there is not was taken")
     except SystemExit as refused:
-        assert refused.code == 2 and "there is no table rings; there are lab, natives" in said.getvalue(), said.getvalue()
+        assert refused.code == 2 and "there is no table rings; there are lab, faces, natives" in said.getvalue(), said.getvalue()
 print("sim/validate.py writes its tables")

@@ -5,12 +5,35 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <string_view>
 
+#include "script.h"
 #include "sim/request.h"
 #include "verb.h"
 
+namespace {
+
+// thalweg sim plot --out curve.png FILE
+int plot(int argc, char** argv) {
+    using namespace thalweg::tool;
+    CLI::App app{
+        "thalweg sim plot [--out PICTURE] FILE\n"
+        "Draws what --json printed or what --trace wrote (needs Python's matplotlib).",
+        "thalweg sim plot"};
+    std::string file, picture = "sim.png";
+    app.add_option("FILE", file, "JSON lines of --json, or a file of --trace")->required();
+    app.add_option("--out", picture, "the picture to write (.png, .svg, .pdf)")->capture_default_str();
+    std::string name = "sim plot";
+    argv[0] = name.data();
+    if (const auto status = parse(app, argc, argv)) return *status;
+    return run_script("sim", "sim/plot.py", {"--out", picture, file});
+}
+
+}  // namespace
+
 int sim_main(int argc, char** argv) {
     using namespace thalweg::tool;
+    if (argc > 1 && std::string_view(argv[1]) == "plot") return plot(argc - 1, argv + 1);
     thalweg::sim::Request request;
     if (const auto status = thalweg::sim::parse_request(argc, argv, request)) return *status;
     char self[4096];

@@ -199,42 +199,13 @@ int HaloSweep::run() {
 }  // namespace
 
 bool read_grids(const HaloRequest& request, int ranks, std::vector<HaloGrid>& grids, std::string& why) {
-    HaloGrid grid;
-    if (request.dims < 1 || request.dims > most_halo_dimensions) {
-        why = fmt::format("--dims {}: give 1 to {}", request.dims, most_halo_dimensions);
-        return false;
-    }
-    grid.ranks = request.grid == "auto" ? even_grid(ranks, request.dims) : parse_extents(request.grid);
-    grid.periodic = request.periodic;
-    grid.upwind = request.upwind;
-    if (grid.ranks.size() != static_cast<std::size_t>(request.dims)) {
-        why = fmt::format("--grid {}: give {} numbers like {}, or auto", request.grid, request.dims,
-                          extents_text(even_grid(ranks, request.dims)));
-        return false;
-    }
-    if (grid.size() != ranks) {
-        why = fmt::format("--grid {} has {} ranks, there are {}", request.grid, grid.size(), ranks);
-        return false;
-    }
-    const int faces = grid.points();
-    grid.corners = true;
-    const int all = grid.points();
-    if (request.points != 0 && request.points != faces && request.points != all) {
-        why = fmt::format("--points {}: {}in {} dimensions there are {} and {}", request.points,
-                          grid.upwind ? "upwind " : "", request.dims, faces, all);
-        return false;
-    }
-    grid.corners = request.points == all && all != faces;
     grids.clear();
-    for (const auto& text : request.cells) {
-        grid.cells = parse_extents(text);
-        if (grid.cells.size() == 1) grid.cells.resize(grid.ranks.size(), grid.cells[0]);
-        const std::string refused = grid.cells.empty() ? "give numbers like 64 or 128x128x16" : refuse(grid);
-        if (!refused.empty()) {
-            why = "--cells " + text + ": " + refused;
-            return false;
-        }
-        grids.push_back(grid);
+    for (const auto& cells : request.cells) {
+        HaloGrid grid;
+        why = read_grid({request.grid, cells, request.dims, request.points, request.periodic, request.upwind},
+                        ranks, grid);
+        if (!why.empty()) return false;
+        grids.push_back(std::move(grid));
     }
     return true;
 }

@@ -1,11 +1,10 @@
 #include "bench/show.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <string_view>
+#include <utility>
 
 #include "bench/apps_table.h"
 #include "bench/document.h"
@@ -19,6 +18,7 @@
 #include "bench/small.h"
 #include "bench/table.h"
 #include "bench/waiters.h"
+#include "script.h"
 
 namespace thalweg::bench {
 namespace {
@@ -96,30 +96,12 @@ int write_document(const std::vector<std::string>& files, const std::string& pag
     return file == stdout || std::fclose(file) == 0 ? 0 : 1;
 }
 
-// By a Python script with matplotlib: a well-kept library, and not on anybody's hot path.
 int draw(const std::vector<std::string>& files, const std::string& out) {
-    namespace fs = std::filesystem;
     std::vector<Row> rows;
     if (!read_named(files, rows)) return 2;
-    const fs::path binary = fs::read_symlink("/proc/self/exe").parent_path();
-    fs::path script, python = "python3";
-    for (const fs::path& root : {binary / "../..", binary / "../share/thalweg"}) {
-        if (fs::exists(root / "bench/plot.py")) script = fs::canonical(root / "bench/plot.py");
-        if (fs::exists(root / ".venv/bin/python")) python = fs::canonical(root) / ".venv/bin/python";
-    }
-    if (script.empty()) {
-        fmt::print(stderr, "thalweg bench: the plotting script bench/plot.py is not installed\n");
-        return 1;
-    }
-    std::vector<std::string> words{python.string(), script.string(), "--out", out};
+    std::vector<std::string> words{"--out", out};
     words.insert(words.end(), files.begin(), files.end());
-    std::vector<char*> arguments;
-    for (auto& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    execvp(arguments[0], arguments.data());
-    fmt::print(stderr, "thalweg bench: {} cannot be started; install Python 3 with matplotlib\n",
-               python.string());
-    return 1;
+    return tool::run_script("bench", "bench/plot.py", std::move(words));
 }
 
 }  // namespace thalweg::bench
