@@ -86,13 +86,6 @@ void Execution::Impl::sort_messages() {
     if (in_parts) moved_.resize(steps_.size());
 }
 
-void Execution::Impl::expect_unequal() {
-    gaps.reserve(recvs_.ids.size());
-    // In one: the receiver cannot tell how many parts a message has that is longer than its receive.
-    moved_.clear();
-    unequal = true;
-}
-
 // Hot path: no allocation, lock or system call; proved by the test engine.allocations.
 Status Execution::Impl::start(const Bindings& bindings, std::uint32_t number) {
     const Transport& transport = channel->transport();
@@ -111,6 +104,7 @@ Status Execution::Impl::start(const Bindings& bindings, std::uint32_t number) {
     std::copy(predecessors_.begin(), predecessors_.end(), waiting_for_.begin());
     std::fill(states_.begin(), states_.end(), State::waiting);
     if (!moved_.empty()) std::fill(moved_.begin(), moved_.end(), 0);
+    for (PieceState& piece : pieces_) piece.excess = 0, piece.never_comes = false;
     sends_.oldest = recvs_.oldest = 0;
     held_sends_.clear();
     unfinished_ = static_cast<std::uint32_t>(steps_.size());
@@ -131,7 +125,7 @@ void Execution::Impl::make_ready(StepId step) {
             ready_sends_.insert(step);
             break;
         case StepKind::recv:
-            ready_recvs_.insert(step);
+            (never_comes(step) ? ready_locals_ : ready_recvs_).insert(step);
             break;
         case StepKind::copy:
         case StepKind::reduce:
@@ -146,6 +140,8 @@ void Execution::Impl::complete_step(StepId step) {
     for (std::uint32_t i = next_begin_[step]; i < next_begin_[step + 1]; ++i) {
         if (--waiting_for_[next_[i]] == 0) make_ready(next_[i]);
     }
+    const StepId next = next_piece(step);
+    if (next != ReadySet::none && --waiting_for_[next] == 0) make_ready(next);
 }
 
 void Execution::Impl::advance_lane(Lane& lane) {
@@ -158,7 +154,10 @@ Status Execution::Impl::complete_request(Slot slot, StepId id, std::uint64_t mar
     const bool is_send = step.kind == StepKind::send;
     const std::uint64_t bytes = is_send ? step.source.bytes : step.target.bytes;
     channel->count(is_send, channel->transport().crosses(step.peer), part_of(bytes, 0));
-    if (unequal && !is_send && !is_put(id)) note_received(slot, id);
+    if (unequal && !is_send && !is_put(id)) {
+        Status status = Status::ok;
+        if (takes_excess(slot, id, status)) return status;
+    }
     if (!moved_.empty() && !is_put(id)) {
         moved_[id] += part_of(bytes, moved_[id]);
         if (moved_[id] < bytes)
@@ -178,15 +177,6 @@ Status Execution::Impl::complete_request(Slot slot, StepId id, std::uint64_t mar
         }
     }
     return Status::ok;
-}
-
-// Of a receive whose sender may have had another number of bytes.
-void Execution::Impl::note_received(Slot slot, StepId id) {
-    const Slice& target = steps_[id].target;
-    const std::uint64_t received = channel->transport().received_bytes(slot);
-    if (received > target.bytes) truncated_ = true;
-    if (received < target.bytes)
-        gaps.push_back({target.buffer, target.offset + received, target.bytes - received});
 }
 
 Status Execution::Impl::post_part(Slot slot, StepId id, SendMode mode) {
@@ -278,6 +268,10 @@ std::uint64_t Execution::Impl::run_local(std::uint64_t budget_bytes) {
         // One that is begun is ended first, whatever became ready meanwhile.
         const StepId id = local_done_ != 0 ? local_step_ : ready_locals_.first();
         const Step& step = steps_[id];
+        if (step.kind == StepKind::recv) {
+            skip(id);
+            continue;
+        }
         local_step_ = id;
         const bool reduces = step.kind == StepKind::reduce;
         const std::uint64_t left = step.target.bytes - local_done_;

@@ -104,8 +104,8 @@ class Execution {
     // From now on both ends of a message may give it different sizes, as programs do whose receives have room
     // for more than comes: a shorter message is taken for what it is, a longer one is lost and the run ends
     // with the error `truncated`, when everything else is done; the channel stays usable. Pre: not running;
-    // all ranks of the group do the same; the schedule receives no message into what another step reads.
-    // Throws std::bad_alloc.
+    // all ranks of the group do the same; the schedule receives no message into what another step reads, and
+    // has pieces of messages only where the transport tells_excess. Throws std::bad_alloc.
     void expect_unequal();
     // What of receives' memory nothing came for in the last run. Pre: not running.
     std::span<const Slice> gaps() const;

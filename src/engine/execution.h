@@ -98,7 +98,15 @@ struct Execution::Impl {
     Status issue_messages();
     Status post(StepId step, bool is_send);
     Status post_part(Slot slot, StepId step, SendMode mode);
-    void note_received(Slot slot, StepId step);
+    // Of messages whose ends may give them different sizes, and of pieces of these (unequal.cpp).
+    bool takes_excess(Slot slot, StepId step, Status& status);
+    void note_received(StepId step, std::uint64_t received);
+    void link_pieces();
+    StepId next_piece(StepId step) const { return pieces_.empty() ? ReadySet::none : pieces_[step].next; }
+    bool never_comes(StepId step) const { return !pieces_.empty() && pieces_[step].never_comes; }
+    bool goes_on(StepId step, std::uint64_t received) const;
+    Status take_excess(Slot slot, StepId step, std::uint64_t received);
+    void skip(StepId step);
     // What travels at a time of a message of which `done` bytes have.
     std::size_t part_of(std::uint64_t bytes, std::uint64_t done) const {
         return moved_.empty() ? bytes : std::min<std::uint64_t>(bytes - done, max_message_bytes_);
@@ -121,6 +129,12 @@ struct Execution::Impl {
     std::unique_ptr<std::byte[]> scratch_;
     std::size_t max_message_bytes_;
     bool reduces_ = false;
+    struct PieceState {
+        StepId next = ReadySet::none;  // the receive of the piece behind this one; made once
+        std::uint32_t excess = 0;      // pieces behind the last receive that have come or are waited for
+        bool never_comes = false;      // the message has ended before
+    };
+    std::vector<PieceState> pieces_;  // by step; empty where no message is in pieces
 
     // The state of a run.
     std::vector<std::uint32_t> waiting_for_;

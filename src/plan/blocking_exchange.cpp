@@ -22,14 +22,20 @@ std::uint64_t pair_bytes(const CollectiveCall& call) {
     return static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(call.receive_count);
 }
 
-// What this rank sends; 0 where that cannot be told. O(ranks): for the calls of a trial.
-std::uint64_t sent_bytes(const CollectiveCall& call, Communicator& communicator) try {
-    CallShape shape;
-    if (call.neighbours) return look_at_neighbours(call, communicator, shape) ? shape.total : 0;
-    if (look_at(call, communicator.rank(), communicator.size(), shape)) return 0;
-    return shape.total;
-} catch (const std::bad_alloc&) {
-    return 0;
+// Notes what this rank sends: nothing where that cannot be told. O(ranks): for the calls of a trial.
+void note_sent(const CollectiveCall& call, Communicator& communicator, Trial& trial) {
+    std::uint64_t bytes = 0;
+    TraitWords words{};
+    try {
+        CallShape shape;
+        if (call.neighbours ? look_at_neighbours(call, communicator, shape)
+                            : !look_at(call, communicator.rank(), communicator.size(), shape)) {
+            bytes = shape.total;
+            if (trial.wants_words()) words = words_of(shape.letters, communicator.rank());
+        }
+    } catch (const std::bad_alloc&) {
+    }
+    trial.set_sent(bytes, words);
 }
 
 // Without memory a call is not counted.
@@ -75,13 +81,10 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial) {
         return false;
     }
     Trial& its = communicator->trials.of(call.kind, pair_bytes(call));
-    Turn turn = its.turns.next();
-    if (turn == Turn::agree) {
-        its.agree(call.comm);
-        turn = its.turns.next();
-    }
-    if (turn == Turn::tried_native || turn == Turn::tried_schedule)
-        its.set_bytes(sent_bytes(call, *communicator));
+    const Turn turn = its.next(call.comm);
+    if (turn == Turn::tried_native || turn == Turn::tried_schedule ||
+        (turn == Turn::native_timed && its.wants_words()))
+        note_sent(call, *communicator, its);
     if (turn == Turn::native || turn == Turn::native_timed || turn == Turn::tried_native) {
         count_declined(*communicator, call, Reason::native_best, its.declined);
         if (turn != Turn::native) trial = &its;
@@ -89,15 +92,18 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial) {
     }
     // Looked at before anything else is set up; all ranks are at the same turn.
     if (turn == Turn::first_schedule &&
-        (!its.make_room(call.comm) || !communicator->survey_now(call.comm) ||
+        (!its.make_room(call.comm, communicator->size()) || !communicator->survey_now(call.comm) ||
          (communicator->topology().nodes() < 2 && world.leaves_one_host(call.collective)))) {
-        its.turns.give_up();
+        its.give_up();
         count_declined(*communicator, call, Reason::native_best, its.declined);
         return false;
     }
     its.begin();
-    if (!run_now(call, error)) {
-        its.turns.give_up();
+    CollectiveCall expected = call;
+    const Traits traits = its.expected() != nullptr ? *its.expected() : Traits{};
+    if (its.expected() != nullptr) expected.expected = &traits;
+    if (!run_now(expected, error)) {
+        its.give_up();
         return false;
     }
     // Where it failed, the error handler may have freed the communicator, and the trial with it.

@@ -40,6 +40,8 @@ struct CollectiveCall {
     bool neighbours = false;  // the messages are those of the communicator's topology
     bool gathers = false;     // then: every neighbour gets the same
     bool blocking = false;
+    // Of a blocking one whose pairs differ: what the ranks have agreed that calls in its place are like.
+    const Traits* expected = nullptr;
     int root = 0;
     MPI_Op operation{};
     MPI_Comm comm{};

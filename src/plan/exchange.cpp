@@ -112,12 +112,12 @@ std::uint64_t digest(int from, int to, int edge, std::uint64_t bytes) {
     return hash;
 }
 
-// What one rank says of its messages: bytes, messages, digests, sizes and their squares in KiB. What is sent,
-// less what is received: of the digests nothing is left over where they are the same messages.
-constexpr int trait_words = 5;
+}  // namespace
 
-void sum_up(const Letters& letters, int rank, std::uint64_t* sums) {
-    std::fill_n(sums, trait_words, 0);
+// Bytes, messages, digests, sizes and their squares in KiB. What is sent, less what is received: of the
+// digests nothing is left over where they are the same messages.
+TraitWords words_of(const Letters& letters, int rank) {
+    TraitWords sums{};
     for (const Letter& letter : letters.outgoing) {
         if (letter.bytes == 0) continue;
         sums[2] += digest(rank, letter.peer, letter.edge, letter.bytes);
@@ -130,23 +130,23 @@ void sum_up(const Letters& letters, int rank, std::uint64_t* sums) {
     }
     for (const Letter& letter : letters.incoming)
         if (letter.bytes != 0) sums[2] -= digest(letter.peer, rank, letter.edge, letter.bytes);
+    return sums;
 }
 
-Traits traits_of(const std::uint64_t* sums, int size) {
+Traits traits_of(const TraitWords& sums, int size) {
     const auto pairs = static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(size - 1);
     const auto messages = static_cast<double>(sums[1]), all = static_cast<double>(sums[3]);
     return {pairs == 0 ? 0 : (sums[0] + pairs - 1) / pairs, sums[1],
             all == 0 ? 1 : messages * static_cast<double>(sums[4]) / (all * all), sums[2] == 0};
 }
 
-}  // namespace
-
 Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size,
                        std::optional<ChannelName>* name) {
     const QuietErrors quiet(comm);
     // And of rank 0: whether there is a name, its parts.
     std::uint64_t sums[trait_words + 3] = {};
-    sum_up(letters, rank, sums);
+    TraitWords own = words_of(letters, rank);
+    std::copy(own.begin(), own.end(), sums);
     if (rank == 0 && name != nullptr && *name) {
         sums[trait_words] = 1;
         sums[trait_words + 1] = (*name)->root;
@@ -156,15 +156,16 @@ Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size
     if (name != nullptr && sums[trait_words] != 0)
         *name = {static_cast<std::uint32_t>(sums[trait_words + 1]),
                  static_cast<std::uint32_t>(sums[trait_words + 2])};
-    return traits_of(sums, size);
+    std::copy_n(sums, trait_words, own.begin());
+    return traits_of(own, size);
 }
 
 TraitsToCome::TraitsToCome(MPI_Comm comm, const Letters& letters, int rank, int size)
     : comm_(comm), size_(size) {
     const QuietErrors quiet(comm);
     const Host& mpi = *host();
-    sum_up(letters, rank, own_);
-    demand(mpi.Iallreduce(own_, all_, trait_words, mpi.uint64, mpi.sum, comm, &request_));
+    own_ = words_of(letters, rank);
+    demand(mpi.Iallreduce(own_.data(), all_.data(), trait_words, mpi.uint64, mpi.sum, comm, &request_));
     pending_ = true;
 }
 

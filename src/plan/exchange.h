@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -87,6 +88,11 @@ struct Traits {
     // false with all but one chance in 2^64.
     bool sizes_agree = false;
 };
+// What one rank says of its messages; the sums of what all ranks say are what all messages look like.
+inline constexpr std::size_t trait_words = 5;
+using TraitWords = std::array<std::uint64_t, trait_words>;
+TraitWords words_of(const Letters& letters, int rank);
+Traits traits_of(const TraitWords& sums, int size);
 // Collective: one small allreduce. `name`, where it is not null: what rank 0 has there is there on all ranks
 // afterwards. Throws AgreementFailed (set_up.h).
 Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size,
@@ -109,7 +115,7 @@ class TraitsToCome {
     int size_;
     bool pending_ = false;
     MPI_Request request_;
-    std::uint64_t own_[5], all_[5];
+    TraitWords own_{}, all_{};
 };
 
 // Tells the leader of every host what its ranks exchange with other hosts: Exchange::crossing. Collective.

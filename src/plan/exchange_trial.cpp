@@ -1,7 +1,9 @@
 #include "plan/exchange_trial.h"
 
 #include <algorithm>
+#include <bit>
 #include <new>
+#include <span>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -19,14 +21,77 @@ constexpr double worth = 0.97;
 // What this thread's native call is timed for, as long as that exists.
 thread_local constinit Trial* timed [[gnu::tls_model("initial-exec")]] = nullptr;
 
+// Calls before the first trial whose sizes are noted: those that are timed.
+constexpr std::size_t noted_before = TrialTurns::calls_before - TrialTurns::calls_before / 2;
+
+// The shortest period of calls of like sizes; 1 where there is none.
+std::size_t period_of(std::span<const TraitWords> calls) {
+    for (std::size_t period = 1; period <= longest_period; ++period) {
+        bool repeats = true;
+        for (std::size_t i = period; i < calls.size(); ++i)
+            repeats = repeats && std::bit_width(calls[i][0]) == std::bit_width(calls[i - period][0]);
+        if (repeats) return period;
+    }
+    return 1;
+}
+
+// Of calls `phase`, `phase` + `period`, …: what one of them is like on average.
+Traits mean_of(std::span<const TraitWords> calls, std::size_t phase, std::size_t period, int size) {
+    TraitWords mean{};
+    std::uint64_t count = 0;
+    for (std::size_t i = phase; i < calls.size(); i += period, ++count)
+        for (std::size_t word = 0; word < trait_words; ++word) mean[word] += calls[i][word];
+    for (std::uint64_t& word : mean) word /= std::max<std::uint64_t>(count, 1);
+    Traits traits = traits_of(mean, size);
+    traits.sizes_agree = false;  // of the next one nobody knows
+    return traits;
+}
+
 }  // namespace
 
-bool Trial::make_room(MPI_Comm comm) {
-    if (tried_ == nullptr) tried_.reset(new (std::nothrow) std::array<TrialCall, trial_calls>);
-    std::uint64_t trouble[1] = {tried_ == nullptr};
+bool Trial::make_room(MPI_Comm comm, int size) {
+    if (record_ == nullptr) record_.reset(new (std::nothrow) Record());
+    std::uint64_t trouble[1] = {record_ == nullptr};
     const QuietErrors quiet(comm);
     agree_on(comm, host()->max, trouble);
-    return trouble[0] == 0;
+    if (trouble[0] != 0) return false;
+    size_ = size;
+    if (sized_) agree_on_sizes<noted_before>(comm, call_ - noted_before);
+    return true;
+}
+
+template <std::size_t calls>
+void Trial::agree_on_sizes(MPI_Comm comm, std::uint64_t first) {
+    std::uint64_t sums[calls * trait_words];
+    for (std::size_t i = 0; i < calls; ++i)
+        std::copy(record_->words[i].begin(), record_->words[i].end(), sums + i * trait_words);
+    agree_on(comm, host()->sum, sums);
+    for (std::size_t i = 0; i < calls; ++i)
+        std::copy_n(sums + i * trait_words, trait_words, record_->words[i].begin());
+    const std::span<const TraitWords> all(record_->words.data(), calls);
+    period_ = period_of(all);
+    first_ = first;
+    for (std::size_t phase = 0; phase < period_; ++phase)
+        expected_[phase] = mean_of(all, phase, period_, size_);
+}
+
+TrialTurns::Turn Trial::next(MPI_Comm comm) {
+    ++call_;
+    const TrialTurns::Turn turn = turns_.next();
+    if (turn != TrialTurns::Turn::agree) return turn;
+    agree(comm);
+    return turns_.next();
+}
+
+// Without memory nothing is noted; make_room() tells the others.
+void Trial::set_sent(std::uint64_t bytes, const TraitWords& words) {
+    using Turn = TrialTurns::Turn;
+    const bool timed = turns_.turn() == Turn::native_timed;
+    if (record_ == nullptr) record_.reset(new (std::nothrow) Record());
+    if (record_ == nullptr) return;
+    const std::size_t place = timed ? turns_.place() % noted_before : turns_.place();
+    record_->words[place] = words;
+    if (!timed) record_->tried[place].bytes = bytes;
 }
 
 Trial::~Trial() {
@@ -49,24 +114,26 @@ void Trial::begin() { began_ns_ = now_ns(); }
 void Trial::end() {
     using Turn = TrialTurns::Turn;
     const double took = seconds(now_ns() - began_ns_);
-    const Turn turn = turns.turn();
+    const Turn turn = turns_.turn();
     if (turn == Turn::tried_native || turn == Turn::native_timed)
         if (const auto times = native()) times->add(took);
-    if (turn == Turn::tried_native || turn == Turn::tried_schedule) (*tried_)[turns.place()] = {took, bytes_};
+    if (turn == Turn::tried_native || turn == Turn::tried_schedule)
+        record_->tried[turns_.place()].seconds = took;
 }
 
 void Trial::agree(MPI_Comm comm) {
     const QuietErrors quiet(comm);
     std::uint64_t most[2 * trial_calls];
     for (std::size_t i = 0; i < trial_calls; ++i) {
-        most[2 * i] = static_cast<std::uint64_t>((*tried_)[i].seconds * 1e9);
-        most[2 * i + 1] = (*tried_)[i].bytes;
+        most[2 * i] = static_cast<std::uint64_t>(record_->tried[i].seconds * 1e9);
+        most[2 * i + 1] = record_->tried[i].bytes;
     }
     agree_on(comm, host()->max, most);
     for (std::size_t i = 0; i < trial_calls; ++i)
-        (*tried_)[i] = {1e-9 * static_cast<double>(most[2 * i]), most[2 * i + 1]};
-    const TrialVerdict verdict = judge(*tried_, worth);
-    turns.decide(verdict);
+        record_->tried[i] = {1e-9 * static_cast<double>(most[2 * i]), most[2 * i + 1]};
+    const TrialVerdict verdict = judge(record_->tried, worth);
+    turns_.decide(verdict);
+    if (sized_) agree_on_sizes<trial_calls>(comm, call_ - trial_calls);
     THALWEG_LOG_AT(debug, "alltoalls: %d phases, the first %s; the slower way takes %.2f times as long",
                    verdict.period, verdict.takes_schedule[0] ? "as a schedule" : "natively", verdict.loss);
 }

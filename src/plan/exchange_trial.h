@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "model/trial.h"
+#include "plan/exchange.h"
 #include "plan/plan_account.h"
 #include "plan/statistics.h"
 
@@ -21,34 +22,56 @@ namespace thalweg {
 // The calls of one kind, of one class of size where that is equal on all ranks.
 class Trial {
   public:
-    Trial() = default;
+    // `sized`: the ranks tell one another in their agreements what their messages are like.
+    explicit Trial(bool sized = false) : sized_(sized) {}
     ~Trial();
     Trial(const Trial&) = delete;
     Trial& operator=(const Trial&) = delete;
 
-    TrialTurns turns;
+    // What the next call does, which is counted; agrees where it is time to. Collective, as the call is.
+    TrialTurns::Turn next(MPI_Comm comm);
+    void give_up() { turns_.give_up(); }
+    // What calls in the place of the one that next() was asked for last are like, as all ranks have agreed;
+    // null: they have not. Both ends of a message may give it different sizes all the same.
+    const Traits* expected() const { return period_ == 0 ? nullptr : &expected_[(call_ - first_) % period_]; }
+
     // Where native calls are counted, once that is known.
     Tally* declined = nullptr;
 
     // Before the first schedule. Collective. False, on all ranks: one of them has no memory for a trial.
-    bool make_room(MPI_Comm comm);
-    // Around a call whose turn is native_timed or one of a trial. `bytes`: that this rank sends, of a trial.
-    void set_bytes(std::uint64_t bytes) { bytes_ = bytes; }
+    bool make_room(MPI_Comm comm, int size);
+    // Around a call whose turn is native_timed or one of a trial. `bytes`: that this rank sends. Whether its
+    // messages are to be noted, too.
+    bool wants_words() const { return sized_; }
+    void set_sent(std::uint64_t bytes, const TraitWords& words);
     void begin();
     void end();
     // The same around a native call, whose error handler may free the communicator: the trial may then be
     // gone when the call returns. Refers to the latest begun on this thread.
     static void begin_native(Trial& trial);
     static void end_native(const Trial* trial);
-    // Collective: the slowest rank of every call, and the most bytes, decide.
-    void agree(MPI_Comm comm);
-
     // What native calls took; null where there is no memory.
     std::shared_ptr<NativeTimes> native();
 
   private:
-    std::uint64_t began_ns_ = 0, bytes_ = 0;
-    std::unique_ptr<std::array<TrialCall, trial_calls>> tried_;
+    struct Record {
+        std::array<TrialCall, trial_calls> tried;
+        std::array<TraitWords, trial_calls> words;  // of these; before the first trial, of the calls timed
+    };
+    // Collective: the slowest rank of every call, and the most bytes, decide.
+    void agree(MPI_Comm comm);
+    // Of the first calls in the record, the first of which was call `first` of all.
+    template <std::size_t calls>
+    void agree_on_sizes(MPI_Comm comm, std::uint64_t first);
+
+    const bool sized_;
+    TrialTurns turns_;
+    int size_ = 1;
+    std::uint64_t began_ns_ = 0;
+    std::uint64_t call_ = ~std::uint64_t{0};  // how many calls came before the latest
+    std::uint64_t first_ = 0, period_ = 0;    // of expected_; 0: nothing is known
+    std::array<Traits, longest_period> expected_;
+    std::unique_ptr<Record> record_;
     std::shared_ptr<NativeTimes> native_times_;
 };
 
@@ -61,7 +84,7 @@ class ExchangeTrials {
   private:
     static constexpr std::size_t classes = 40;  // larger blocks share the last
     std::array<Trial, classes> alike_;
-    Trial alltoallv_, alltoallw_;
+    Trial alltoallv_{true}, alltoallw_{true};
     std::array<Trial, 5> neighbours_;  // by kind
 };
 

@@ -81,6 +81,26 @@ StepId Builder::recv(int from, Slice target, std::span<const StepId> after) {
     return impl_->add({StepKind::recv, from, impl_->with(from).received++, {}, target}, after);
 }
 
+StepId Builder::send_piece(int to, Slice source, const Piece& piece, std::span<const StepId> after) {
+    assert(0 <= to && to < impl_->size && to != impl_->rank && source.bytes <= piece.full_bytes);
+    std::uint32_t& count = impl_->with(to).sent;
+    count = std::max(count, piece.message + 1);
+    Step step{StepKind::send, to, piece.message, source, {}};
+    step.may_follow = piece.may_follow;
+    step.full_bytes = piece.full_bytes;
+    return impl_->add(step, after);
+}
+
+StepId Builder::recv_piece(int from, Slice target, const Piece& piece, std::span<const StepId> after) {
+    assert(0 <= from && from < impl_->size && from != impl_->rank && target.bytes <= piece.full_bytes);
+    std::uint32_t& count = impl_->with(from).received;
+    count = std::max(count, piece.message + 1);
+    Step step{StepKind::recv, from, piece.message, {}, target};
+    step.may_follow = piece.may_follow;
+    step.full_bytes = piece.full_bytes;
+    return impl_->add(step, after);
+}
+
 StepId Builder::put(int to, Slice source, std::span<const StepId> after) {
     assert(0 <= to && to < impl_->size && to != impl_->rank);
     return impl_->add({StepKind::send, to, impl_->with(to).sent++, source, {}, Side::left, true}, after);

@@ -21,11 +21,21 @@ class Builder {
     Builder(int rank, int size);
     ~Builder();
 
+    // Of a step: its number among the pair's messages, and what step.h says of pieces.
+    struct Piece {
+        std::uint32_t message = 0, may_follow = 0;
+        std::uint64_t full_bytes = 0;
+    };
+
     // Each returns the new step's id. A slice of zero bytes makes a real zero-byte message (or a no-op copy),
     // so an algorithm that wants none must not add the step. Pre: 0 <= peer < size, peer != rank; ids in
     // `after` exist.
     StepId send(int to, Slice source, std::span<const StepId> after = {});
     StepId recv(int from, Slice target, std::span<const StepId> after = {});
+    // A piece of a message whose ends may give it different sizes (step.h). The caller numbers all messages
+    // of the pair in this direction, from 0.
+    StepId send_piece(int to, Slice source, const Piece& piece, std::span<const StepId> after = {});
+    StepId recv_piece(int from, Slice target, const Piece& piece, std::span<const StepId> after = {});
     // The two ends of a direct message (step.h). `after` of the arrival names the step by which the sender is
     // told that the memory is ready, and `after` of the put the one that hears it.
     StepId put(int to, Slice source, std::span<const StepId> after);

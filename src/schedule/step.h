@@ -43,6 +43,13 @@ enum class Side : std::uint8_t { left, right };
 // with its receive. A `direct` message, at both ends, may be put straight into the receiver's memory at any
 // time after its send became ready, whether the receive is posted or not: so the receiver has said before, by
 // a message of its own that the send waits for, that the memory is ready (validate.h checks it).
+//
+// A message whose ends may give it different sizes travels in pieces (full_bytes != 0) that say themselves
+// where it ends: a piece of less than full_bytes is the last one, and so is one that none may follow. The
+// pieces of a message have numbers that follow each other, and slices that do; the first number, full_bytes
+// and may_follow are equal at both ends. How many there are each end knows by its own size only: what a
+// receiver has planned behind the last piece does not happen, and what comes behind its last step is taken
+// and lost (engine.h, expect_unequal).
 struct Step {
     StepKind kind = StepKind::copy;
     std::int32_t peer = -1;
@@ -51,6 +58,8 @@ struct Step {
     Slice target;
     Side source_side = Side::left;  // of a reduce
     bool direct = false;            // of a message
+    std::uint32_t may_follow = 0;   // of a piece: how many of its message there are behind it at most
+    std::uint64_t full_bytes = 0;   // of a piece: the bytes of one that another follows; 0: no piece
 };
 
 constexpr bool is_message(StepKind kind) { return kind == StepKind::send || kind == StepKind::recv; }

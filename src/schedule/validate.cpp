@@ -154,6 +154,9 @@ class Validator {
             if (bytes != step(to, recv).target.bytes)
                 return fail(name(from, send) + " sends " + plural(bytes, "byte") + " but " + name(to, recv) +
                             " takes " + std::to_string(step(to, recv).target.bytes));
+            if (step(from, send).full_bytes != step(to, recv).full_bytes ||
+                step(from, send).may_follow != step(to, recv).may_follow)
+                return fail(name(from, send) + " is another piece of its message than " + name(to, recv));
             group_.other_end[sends[i].node] = recvs[i].node;
             group_.other_end[recvs[i].node] = sends[i].node;
             verdict_.messages += bytes != 0;

@@ -51,7 +51,9 @@ struct Capabilities {
     bool any_thread = false;  // may be driven while the owner is inside the host MPI (an agent can use it)
     bool one_sided = false;   // expose, attach and post_put work
     bool stand_ins = false;   // stand_in() works
-    int rails = 1;            // links between hosts that it uses side by side
+    // received_bytes() knows the size of a message that was longer than its receive.
+    bool tells_excess = false;
+    int rails = 1;  // links between hosts that it uses side by side
     // A large synchronous message asks its receiver first, and what is sent behind it overtakes it. Of all
     // ranks alike.
     bool overtakes = false;
@@ -90,7 +92,8 @@ class Transport {
     // the first of its memory; more than it was posted for where there was no room for all, and then they may
     // be nowhere.
     virtual std::uint64_t received_bytes(Slot) const { return 0; }
-    static constexpr std::uint64_t too_many_bytes = ~std::uint64_t{0};  // where their number is not known
+    // Where their number is not known: not with the capability tells_excess.
+    static constexpr std::uint64_t too_many_bytes = ~std::uint64_t{0};
 
     // Whether the last progress() moved anything at all, though nothing completed: part of a large message.
     // Who sleeps by the clock looks again at once then, because buffers that were full hold up the sender.

@@ -183,6 +183,16 @@ TEST(Table, OursStandsBesideTheDefaultOfItsOwnLaunch) {
     EXPECT_DOUBLE_EQ(lines[0].ours_seconds, 3);
 }
 
+TEST(Table, CallsInARowAndTheSlowestStandBesideTheMedian) {
+    std::vector<Row> rows{row("native", "decide", 1, {6, 6, 9}), row("thalweg", "decide", 1, {2, 2, 4})};
+    const std::string without = format_table(summarize(rows), true);
+    EXPECT_NE(without.find("| 3.960 s (2.26) |"), std::string::npos) << without;
+    EXPECT_EQ(without.find("| 1.500 s (4.00) |"), std::string::npos) << without;
+    rows[0].back_to_back = {6, 5, 7};
+    rows[1].back_to_back = {1.5, 1.4, 9};
+    const std::string with = format_table(summarize(rows), true);
+    EXPECT_NE(with.find("| 1.500 s (4.00) |"), std::string::npos) << with;
+}
 TEST(Table, TheGainSplitsIntoAlgorithmAndWaiting) {
     const auto lines = summarize(
         counted_alike({row("native", "screen", 1, {6}), row("native scatter_ring", "screen", 1, {6.1}),

@@ -14,6 +14,7 @@ run(alltoalls_starts_notify 3 full "${alltoalls};${ucx};THALWEG_ALLTOALLV=notify
 run(alltoalls_starts_hosts 4 full "${alltoalls};${two_hosts};THALWEG_ALLTOALLV=node_leader;THALWEG_TEST_LEVEL=single" alltoalls 10000)
 # Plans that nobody names, between hosts of one rank: messages that are alike, and messages that are not.
 run(uneven 4 ${inside_current} "${with_persistent};${ucx};THALWEG_TOPOLOGY=node:4 core:1;THALWEG_RATE=100mbit;THALWEG_LATENCY_US=60;THALWEG_TEST_LEVEL=single" uneven)
+run(sized 4 ${inside_current} "${with_persistent};${ucx};THALWEG_TOPOLOGY=node:4 core:1;THALWEG_RATE=100mbit;THALWEG_LATENCY_US=60;THALWEG_TEST_LEVEL=single" sized)
 # Every form, also with counts of MPI_Count, whose arrays die at once.
 run(alltoall_forms 3 ${inside_current} "${alltoalls};THALWEG_ALLGATHER=ring;THALWEG_ALLTOALLV=spread" alltoall_forms)
 run(alltoall_forms_notify 4 full "${alltoalls};${two_hosts};THALWEG_ALLGATHER=ring;THALWEG_ALLTOALLV=notify;THALWEG_TEST_LEVEL=single" alltoall_forms)
@@ -197,6 +198,14 @@ run(edges_ucx 3 full "${edges};${ucx};THALWEG_ALLTOALLV=notify" edges)
 if(name MATCHES "^mpich")
   run(edges_truncated 3 full "${edges};THALWEG_ALLTOALLV=spread" edges truncated)
 endif()
+# In pieces, which say themselves where a message ends; over the MPI library, which does not say all, in one.
+set(pieces "${edges};THALWEG_ALLTOALLV=pairwise:chunk_bytes=")
+run(pieces_ucx 4 ${inside_current} "${pieces}4K;${ucx};THALWEG_TEST_LEVEL=single" pieces 4096)
+run(pieces_shm 3 ${inside} "${pieces}4K;${shm}" pieces 4096)
+run(pieces_hosts 4 ${inside} "${pieces}32K;${two_hosts};THALWEG_TEST_LEVEL=single" pieces 32768 20)
+run(pieces_ahead 3 full "${pieces}256:ahead=7;${ucx};THALWEG_TEST_LEVEL=single" pieces 256 3000)
+run(pieces_mpi 3 full "${pieces}4K" pieces 4096)
+run(repeated_pieces 4 ${inside} "${alltoalls};${ucx};${two_by_two};THALWEG_ALLTOALLV=pairwise:chunk_bytes=1K;THALWEG_TEST_LEVEL=single" repeated)
 # The blocking ones, again and again, while one rank alone changes its arguments; and the trial that decides.
 run(repeated 3 mpi "${alltoalls};THALWEG_ALLTOALLV=spread" repeated)
 run(repeated_ucx 4 mpi "${alltoalls};${ucx};${two_by_two};THALWEG_ALLTOALLV=pairwise;THALWEG_TEST_LEVEL=single" repeated)

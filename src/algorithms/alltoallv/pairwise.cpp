@@ -13,7 +13,9 @@
 //                                    recv  x1 x2 y1 y2 z1 z2      b1 waits for a1 and x1, b2 for a2 and x2 …
 //
 // Rounds: ⌈(p-1) ⌈m/c⌉ / ahead⌉. Links still carry about one message each way, but nothing waits for the last
-// byte of a round, and no piece need be announced before it is sent, where a whole message had to be.
+// byte of a round, and no piece need be announced before it is sent, where a whole message had to be. Where
+// the ends of a message are not known to give it the same size, one of no bytes follows a message of whole
+// pieces (patterns/pieces.h).
 #include <algorithm>
 
 #include "algorithms/patterns/group.h"
@@ -59,7 +61,9 @@ void add_rounds(Builder& builder, const Problem& problem, const Parcels& parcels
 
 Schedule build(const Problem& problem, const Topology& topology, const Choice& choice) {
     Builder builder(problem.rank, problem.size);
-    const Parcels parcels(problem, topology, false);
+    // In pieces there are no rounds, and neighbours may meet in pairs.
+    const bool in_pairs = choice.values[chunk_bytes] != 0 && problem.exchange && problem.exchange->in_pairs;
+    const Parcels parcels(problem, topology, in_pairs);
     if (choice.values[chunk_bytes] == 0)
         add_rounds(builder, problem, parcels);
     else
@@ -70,13 +74,12 @@ Schedule build(const Problem& problem, const Topology& topology, const Choice& c
 
 Claim claim(const Problem& problem, const Topology& topology, const Choice& choice) {
     const Parcels parcels(problem, topology, false);
-    const std::uint64_t messages = patterns::count_pieces(problem, parcels.outgoing(), pacing_of(choice));
+    const auto [messages, empty] = patterns::count_pieces(problem, parcels.outgoing(), pacing_of(choice));
     if (messages == 0) return {};
     const std::uint64_t ranks = problem.exchange == nullptr ? static_cast<std::uint64_t>(problem.size) : 1;
     const std::uint64_t rounds = choice.values[chunk_bytes] == 0
                                      ? static_cast<std::uint64_t>(problem.size - 1)
                                      : patterns::ceil_div(messages, choice.values[ahead]);
-    const std::uint64_t empty = parcels.empty_messages();
     return {rounds, ranks * (messages - empty), ranks * parcels.sent_bytes(), 0, ranks * empty};
 }
 

@@ -18,9 +18,16 @@ struct Pacing {
     std::uint64_t ahead = 1;
 };
 
-// Of messages in the order of their places (Parcels). O(messages).
-std::uint64_t count_pieces(const Problem& problem, std::span<const Parcels::Placed> messages,
-                           const Pacing& pacing);
+// Where both ends of every message are known to give it the same bytes (Exchange::sizes_agree, or all pairs
+// are alike), these say how many pieces it has. Elsewhere the last piece says that it is the last: it is
+// shorter than the others (step.h), so behind a message of whole chunks comes one of no bytes.
+
+struct PieceCount {
+    std::uint64_t all = 0, empty = 0;
+};
+// Of messages in the order of their places (Parcels). O(pieces).
+PieceCount count_pieces(const Problem& problem, std::span<const Parcels::Placed> messages,
+                        const Pacing& pacing);
 
 // Adds a rank's sends and receives in the order of all pieces, which is the same at both ends of each.
 // Receives are posted for twice as many pieces as may be on their way: whatever comes finds its place.

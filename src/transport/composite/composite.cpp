@@ -50,6 +50,7 @@ class Composite final : public Transport {
         capabilities_.any_thread = inside.any_thread && between.any_thread;
         capabilities_.one_sided = inside.one_sided && between.one_sided;
         capabilities_.stand_ins = inside.stand_ins;
+        capabilities_.tells_excess = inside.tells_excess && between.tells_excess;
         capabilities_.rails = between.rails;
     }
     // What is on its way and nobody waits for any more must not count as load for ever.

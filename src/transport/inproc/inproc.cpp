@@ -43,6 +43,7 @@ class Endpoint final : public Transport {
         capabilities_.live_operations = options.live_operations;
         capabilities_.any_thread = true;
         capabilities_.overtakes = options.overtakes;
+        capabilities_.tells_excess = true;
         if (options.wakeup_descriptor) descriptor_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         capabilities_.wakeup_descriptor = descriptor_ >= 0;
         reserve();

@@ -41,6 +41,7 @@ Channel::Channel(ShmPort::Impl& port, const ShmGroup& group)
     capabilities_.wakeup_descriptor = true;
     capabilities_.any_thread = true;
     capabilities_.stand_ins = true;
+    capabilities_.tells_excess = true;
 }
 
 Status Channel::open() {

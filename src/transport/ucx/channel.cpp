@@ -33,6 +33,7 @@ Channel::Channel(UcxPort::Impl& port, const UcxGroup& group)
     capabilities_.wakeup_descriptor = true;
     capabilities_.any_thread = true;
     capabilities_.one_sided = true;
+    capabilities_.tells_excess = true;
     capabilities_.rails = static_cast<int>(port.rails().size());
 }
 
@@ -120,7 +121,7 @@ void Channel::part_done(Part& part, ucs_status_t status, std::size_t received) {
     SlotState& slot = storage_->slots[part.slot];
     if (part.receive && slot.unequal) {  // in one part
         const bool longer = status == UCS_ERR_MESSAGE_TRUNCATED;
-        slot.received = longer ? too_many_bytes : received;
+        slot.received = longer && received <= part.bytes ? too_many_bytes : received;
         if (longer) status = UCS_OK;
     } else if (status == UCS_OK && part.receive && received != part.bytes) {
         status = UCS_ERR_MESSAGE_TRUNCATED;
@@ -193,7 +194,9 @@ void Channel::on_received(void* request, ucs_status_t status, const ucp_tag_recv
                           void* user_data) {
     Part& part = *static_cast<Part*>(user_data);
     Storage& storage = *part.storage;
-    const std::size_t received = status == UCS_OK ? info->length : 0;
+    // Of a message that is longer than its receive: what was sent.
+    const bool told = status == UCS_OK || status == UCS_ERR_MESSAGE_TRUNCATED;
+    const std::size_t received = told ? info->length : 0;
     storage.port.count_sent();  // an acknowledgement, perhaps
     if (storage.posting == &part) {
         storage.outcome = {status, received};

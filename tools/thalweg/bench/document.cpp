@@ -38,7 +38,9 @@ waiting** splits it where the native default's algorithm exists as a schedule of
 Thalweg's choice, times native / that schedule. What the default ran is told by its traffic: a native algorithm and a
 schedule of ours whose bytes on the busiest link and on all links agree with the default's within 4 %, and of several
 the native that is nearest in time (the schedule alone where no control asks for what the default runs, Open MPI's HAN);
-*no twin*: none was measured. **A/A** is native against itself: what this machine
+*no twin*: none was measured. **back to back** is a call's share of some in a row that no barrier parts: Thalweg's
+median, and in brackets how many times as long native takes; **p99** the same of single calls, of few of them (30, or 10
+from 4 MiB on) about the slowest. **A/A** is native against itself: what this machine
 can resolve. *Not slower*: the ratio of medians is at most 1.03, or its 95 % interval includes 1.00 and ends at or below
 1.10; *slower*: the interval lies above 1.00; *undecided*: anything else. **link bytes**: the kernel's interface
 counters against what the schedule says must cross. *screened*: only the first look was taken, with few samples.

@@ -16,6 +16,9 @@ struct Request {
                                   "scatter_ring_trimmed",
                                   "scatter_recursive_doubling",
                                   "binomial",
+                                  "linear",
+                                  "knomial",
+                                  "circulant",
                                   "chain:chunk_bytes=64K",
                                   "node_leader(intra=linear,inter=chain:chunk_bytes=16K)",
                                   "node_leader(intra=linear,inter=circulant)"};

@@ -107,6 +107,7 @@ Summary summarize_point(const std::vector<const Row*>& rows) {
         const Ratio ratio = ratio_of_medians(ours->second->seconds, row->seconds);
         if (row->column == native_default) {
             line.native_seconds = seconds;
+            line.native_p99 = percentile(row->seconds, 0.99);
             line.native_back_to_back = median(row->back_to_back);
             line.against_default = ratio;
         }
@@ -130,6 +131,7 @@ Summary summarize_point(const std::vector<const Row*>& rows) {
         line.rate = ours.context.value("rate", "");
         line.bytes = ours.bytes;
         line.ours_seconds = median(ours.seconds);
+        line.ours_p99 = percentile(ours.seconds, 0.99);
         line.ours_back_to_back = median(ours.back_to_back);
         line.algorithm = ours.algorithm.empty() ? "native" : ours.algorithm;
         line.limit_seconds = limit_seconds(ours);
@@ -209,10 +211,20 @@ std::vector<Summary> summarize(const std::vector<Row>& rows) {
     return lines;
 }
 
+namespace {
+
+// "1.25 ms (2.01)": ours, and how many times as long native takes.
+std::string beside_native(double ours, double native) {
+    return ours > 0 && native > 0 ? fmt::format("{} ({:.2f})", time_text(ours), native / ours) : "-";
+}
+
+}  // namespace
+
 std::string format_table(const std::vector<Summary>& lines, bool markdown) {
-    std::vector<std::vector<std::string>> cells{
-        {"MPI", "hosts x ranks", "bytes", "native", "best native", "Thalweg", "speed-up",
-         "algorithm x waiting", "limit", "time/limit", "A/A", "against best native", "link bytes", "ran"}};
+    std::vector<std::vector<std::string>> cells{{"MPI", "hosts x ranks", "bytes", "native", "best native",
+                                                 "Thalweg", "speed-up", "algorithm x waiting", "limit",
+                                                 "time/limit", "back to back", "p99", "A/A",
+                                                 "against best native", "link bytes", "ran"}};
     for (const auto& line : lines) {
         const double gain = line.against_default.value > 0 ? 1 / line.against_default.value : 0;
         std::string factors = line.algorithm == "native" ? "-" : "no twin";
@@ -226,7 +238,8 @@ std::string format_table(const std::vector<Summary>& lines, bool markdown) {
              time_text(line.ours_seconds), fmt::format("{:.2f}", gain), factors,
              time_text(line.limit_seconds),
              line.limit_seconds > 0 ? fmt::format("{:.2f}", line.ours_seconds / line.limit_seconds) : "-",
-             fmt::format("{:.2f}", line.noise),
+             beside_native(line.ours_back_to_back, line.native_back_to_back),
+             beside_native(line.ours_p99, line.native_p99), fmt::format("{:.2f}", line.noise),
              fmt::format("{:.2f} [{:.2f}, {:.2f}] {}", line.against_best.value,
                          line.against_best.interval.low, line.against_best.interval.high,
                          line.screened_only ? "screened" : std::string(name_of(line.decision))),

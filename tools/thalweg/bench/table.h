@@ -17,11 +17,12 @@ struct Summary {
     double native_seconds = 0;  // the default, median
     std::string best_native;    // column name
     double best_native_seconds = 0;
-    double ours_seconds = 0, ours_back_to_back = 0, native_back_to_back = 0;
-    std::string algorithm;     // what the automatic choice ran, or "native"
-    double limit_seconds = 0;  // 0: no link is shaped
-    double noise = 1;          // A/A: ratio of medians of native against native
-    std::string twin;          // our schedule of the native default's algorithm, empty where none is it
+    double ours_seconds = 0, ours_p99 = 0, native_p99 = 0;
+    double ours_back_to_back = 0, native_back_to_back = 0;  // medians, per call; 0: not measured
+    std::string algorithm;                                  // what the automatic choice ran, or "native"
+    double limit_seconds = 0;                               // 0: no link is shaped
+    double noise = 1;                                       // A/A: ratio of medians of native against native
+    std::string twin;  // our schedule of the native default's algorithm, empty where none is it
     double twin_seconds = 0;
     Ratio against_default, against_best;
     Verdict decision = Verdict::undecided;

@@ -1,0 +1,111 @@
+#include "plan/exchange_decision.h"
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "base/log.h"
+
+namespace thalweg {
+
+namespace {
+
+// What an alltoall is decided by where no argument is equal on all ranks: with nothing agreed, messages that
+// are worth taking, and not so large that an algorithm which many small ones would suffer from is chosen.
+constexpr std::uint64_t assumed_pair_bytes = 48 << 10;
+// Fewer messages per pair of ranks than this gain nothing from travelling together.
+constexpr std::uint64_t dense_share = 2;
+// Needs nothing that one end of a message alone does not know.
+constexpr char straight_name[] = "spread";
+// Where sizes differ by more (Traits), rounds wait for their largest message. Of messages of which one in ten
+// is three times as large as the others it is 1.25.
+constexpr double even = 1.25;
+
+}  // namespace
+
+void go_straight(Decision& decision, Collective collective, const char* what, int rank) {
+    if (rank == 0)
+        THALWEG_LOG_AT(warn, "%s has receives of other sizes than what is sent: it goes by %s", what,
+                       straight_name);
+    decision.choice = standard_choice(*find_algorithm(collective, straight_name));
+}
+
+Traits Forethought::traits(NonblockingState& state, const CollectiveCall& call, const CallShape& shape) {
+    if (coming) {
+        name = state.name_first_plan();
+        return coming->take();
+    }
+    // Others may turn out to be the native library's, and names are few.
+    if (call.neighbours) name = state.name_plan();
+    return agree_on_traits(call.comm, shape.letters, state.rank(), state.size(), &name);
+}
+
+namespace {
+
+// Of a blocking call that is to run as a schedule, by what the ranks know of those before it. The trial finds
+// out whether that is faster than the native library, whatever a table says of sizes like these.
+void expect(NonblockingState& state, const CollectiveCall& call, CallShape& shape, Decision& decision) {
+    const Traits& traits = *call.expected;
+    Decision known = state.decide(call.collective, traits.mean_bytes);
+    const std::string_view name = known.choice ? known.choice->algorithm->name : "";
+    const bool waits = name == "pairwise" && traits.unevenness > even;
+    if (name.empty() || name == "node_leader" || waits)
+        known = {standard_choice(*find_algorithm(call.collective, straight_name)), "straight"};
+    decision = std::move(known);
+    shape.decided_bytes = traits.mean_bytes;
+}
+
+}  // namespace
+
+Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, CallShape& shape,
+                         std::optional<Exchange>& exchange, Forethought& forethought) {
+    exchange.emplace();
+    const auto ranks = static_cast<std::uint64_t>(state.size());
+    Traits traits{assumed_pair_bytes, 0};
+    if (call.persistent) traits = forethought.traits(state, call, shape);
+    shape.decided_bytes = traits.mean_bytes;
+    exchange->sizes_agree = traits.sizes_agree;
+    Decision decision = state.decide(call.collective, shape.decided_bytes);
+    if (!decision.choice) return decision;
+    if (call.expected != nullptr && decision.reason != "asked for") {
+        expect(state, call, shape, decision);
+        return decision;
+    }
+    if (call.persistent && !traits.sizes_agree)
+        go_straight(decision, call.collective, "an alltoall", state.rank());
+    if (decision.choice->algorithm->name == "pairwise" && decision.reason != "asked for" &&
+        traits.unevenness > even)
+        return {std::nullopt, "messages of uneven sizes"};
+    if (decision.choice->algorithm->name != "node_leader") return decision;
+    const bool sparse = decision.reason != "asked for" && traits.messages * dense_share < ranks * (ranks - 1);
+    if (call.persistent && !sparse &&
+        inform_leaders(call.comm, shape.letters, state.rank(), state.topology(), *exchange))
+        return decision;
+    decision.choice = standard_choice(*find_algorithm(call.collective, straight_name));
+    return decision;
+}
+
+void send_whole(Decision& decision) {
+    if (!decision.choice) return;
+    const auto parameters = decision.choice->algorithm->parameters;
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+        if (std::string_view(parameters[i].name) == "chunk_bytes") decision.choice->values[i] = 0;
+}
+
+// Neighbours are few, and what they exchange is known at the two ends of each message only: every message
+// goes straight to its rank, one of no bytes too, unless both ends are known to have none.
+Decision decide_neighbours(NonblockingState& state, const CollectiveCall& call, CallShape& shape,
+                           std::optional<Exchange>& exchange, Forethought& forethought) {
+    exchange.emplace();
+    shape.decided_bytes = assumed_pair_bytes;
+    const bool told = !call.persistent && !call.blocking;
+    Decision decision =
+        state.neighbours().decide(told ? state.neighbour_bytes() : NeighbourSelector::unknown);
+    if (decision.choice && call.persistent)
+        exchange->sizes_agree = forethought.traits(state, call, shape).sizes_agree;
+    exchange->empty_travel = !exchange->sizes_agree;
+    exchange->in_pairs = true;
+    return decision;
+}
+
+}  // namespace thalweg

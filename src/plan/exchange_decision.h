@@ -1,0 +1,36 @@
+// How an exchange runs whose pairs differ: an alltoallv, or one between the neighbours of a topology.
+#pragma once
+
+#include <optional>
+
+#include "plan/collective_call.h"
+#include "plan/exchange.h"
+#include "plan/nonblocking.h"
+#include "select/select.h"
+#include "transport/channel_name.h"
+
+namespace thalweg {
+
+// What the ranks know of a persistent exchange before it is planned: with the set-up on the way to them, or
+// still to be agreed on; and the name of its lane, where rank 0 has given one.
+struct Forethought {
+    std::optional<TraitsToCome> coming;
+    std::optional<ChannelName> name;
+
+    // Collective.
+    Traits traits(NonblockingState& state, const CollectiveCall& call, const CallShape& shape);
+};
+
+// Both: collective where it is persistent, and then what all messages are like is agreed on, and leaders are
+// told what travels together. Every rank decides alike. Throw std::bad_alloc, AgreementFailed.
+Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, CallShape& shape,
+                         std::optional<Exchange>& exchange, Forethought& forethought);
+Decision decide_neighbours(NonblockingState& state, const CollectiveCall& call, CallShape& shape,
+                           std::optional<Exchange>& exchange, Forethought& forethought);
+
+// Of a plan whose sizes do not agree: by what needs no more than each end of a message knows.
+void go_straight(Decision& decision, Collective collective, const char* what, int rank);
+// Each message in one.
+void send_whole(Decision& decision);
+
+}  // namespace thalweg
