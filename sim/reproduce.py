@@ -91,8 +91,7 @@ TABLES = {
                 asks("allgather", "slingshot", (1024, 2048), ("1K",), ("spread",), "--cost"),
                 asks("allgather", "slingshot", (16384,), ("1K",), ("ring", "spread"), "--cost"),
                 asks("allgather", "slingshot", (32768, 65536), ("1K",), ("spread",), "--cost"),
-                asks("alltoallv", "slingshot", (1024, 2048), ("1K",), ("spread",), "--cost"),
-                asks("alltoallv", "slingshot", (1024,), ("1K",), ("pairwise",), "--cost"),
+                asks("alltoallv", "slingshot", (1024, 2048), ("1K",), ("spread", "pairwise"), "--cost"),
                 asks("alltoallv", "slingshot", (16384, 65536), ("1K",), ("spread", "pairwise"), "--cost")],
 }
 # The timeline of the page's picture.
