@@ -3,7 +3,7 @@ same text, which a test compares."""
 import math
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 420, 70, 250, 20, 45
-COLOURS = ("#0b6fa4", "#d1495b", "#3a7d44", "#8a5fbf", "#c77700", "#4a4a4a", "#00798c", "#9c2c77")
+COLOURS = ("#0b6fa4", "#d1495b", "#3a7d44", "#8a5fbf", "#c77700", "#4a4a4a", "#00798c", "#9c2c77", "#7a8b00")
 KINDS = {"send": "#0b6fa4", "recv": "#d1495b", "copy": "#3a7d44", "reduce": "#8a5fbf"}
 
 

@@ -87,14 +87,12 @@ TABLES = {
                    ("halo", (1024, 8192, 65536), ("64K",), ("spread",)))],
     "squares": [asks("allgather", "ib2304", (144, 288, 576, 1152), ("1K",), ("ring", "spread"), "--cost"),
                 asks("allgather", "ib2304", (2304, 4608), ("1K",), ("ring",), "--cost"),
-                # The last of each but the model's: the largest that ten minutes and 16 GiB allow, or near it.
-                asks("allgather", "slingshot", (1024, 4096, 8000), ("1K",), ("ring",), "--cost"),
-                asks("allgather", "slingshot", (1024, 2048, 4096, 6400), ("1K",), ("spread",), "--cost"),
-                asks("alltoallv", "slingshot", (1024, 2048, 4096), ("1K",), ("spread", "pairwise"), "--cost"),
+                asks("allgather", "slingshot", (1024, 4096, 6400), ("1K",), ("ring",), "--cost"),
+                asks("allgather", "slingshot", (1024, 2048), ("1K",), ("spread",), "--cost"),
                 asks("allgather", "slingshot", (16384,), ("1K",), ("ring", "spread"), "--cost"),
-                asks("alltoallv", "slingshot", (16384,), ("1K",), ("spread", "pairwise"), "--cost"),
                 asks("allgather", "slingshot", (32768, 65536), ("1K",), ("spread",), "--cost"),
-                asks("alltoallv", "slingshot", (65536,), ("1K",), ("spread",), "--cost")],
+                asks("alltoallv", "slingshot", (1024, 2048), ("1K",), ("spread", "pairwise"), "--cost"),
+                asks("alltoallv", "slingshot", (16384, 65536), ("1K",), ("spread", "pairwise"), "--cost")],
 }
 # The timeline of the page's picture.
 TIMELINE = asks("bcast", "lab-100", (4,), ("1M",), ("chain:chunk_bytes=128K",), "--per-host", "1")
