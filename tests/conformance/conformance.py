@@ -3,6 +3,7 @@
 CMake writes one JSON file per MPI library (CMakeLists.txt). Exit status 77 means skipped, with the reason printed.
 """
 
+import collections
 import glob
 import json
 import os
@@ -147,6 +148,16 @@ def algorithms_of(report):
             if "algorithm" in row:
                 calls[row["algorithm"]] = calls.get(row["algorithm"], 0) + row["calls"]
     return calls
+
+
+def operations_of(report):
+    """{operation: {algorithm: calls}} of the accelerated calls."""
+    found = collections.defaultdict(collections.Counter)
+    for communicator in report["communicators"]:
+        for row in communicator["rows"]:
+            if "algorithm" in row:
+                found[row["operation"]][row["algorithm"]] += row["calls"]
+    return {operation: dict(algorithms) for operation, algorithms in found.items()}
 
 
 def main(test):

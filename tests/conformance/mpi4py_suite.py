@@ -18,7 +18,7 @@ import re
 import tarfile
 import tempfile
 
-from conformance import HERE, Mpi, Skipped, algorithms_of, expect, main, read_report, run
+from conformance import HERE, Mpi, Skipped, algorithms_of, expect, main, operations_of, read_report, run
 from programs import MODES
 
 EVERYTHING = {"ALLGATHER": "ring", "ALLREDUCE": "recursive_doubling",
@@ -100,16 +100,6 @@ class Native:
 
 def arguments_for(modules):
     return ["--no-builddir"] + [word for module in modules for word in ("-i", rf"^{module}\.py$")]
-
-
-def operations_of(report):
-    """{operation: {algorithm: calls}} of the accelerated calls."""
-    found = collections.defaultdict(collections.Counter)
-    for communicator in report["communicators"]:
-        for row in communicator["rows"]:
-            if "algorithm" in row:
-                found[row["operation"]][row["algorithm"]] += row["calls"]
-    return {operation: dict(algorithms) for operation, algorithms in found.items()}
 
 
 def compare(mpi, ranks, algorithm, modules):
