@@ -76,7 +76,8 @@ void set_kernel(const std::string& key, const std::string& value) {
 }
 
 // The same TCP on every machine: a distribution's choice of windows is not what a lab compares, nor that of
-// congestion control, which the hosts' routes name (network.cpp). IPv6 is off because its neighbour discovery would show up in the links' counters.
+// congestion control, which the hosts' routes name (network.cpp). IPv6 is off because its neighbour discovery
+// would show up in the links' counters.
 void set_up_stack() {
     set_kernel("ipv6/conf/all/disable_ipv6", "1");
     set_kernel("ipv6/conf/default/disable_ipv6", "1");
