@@ -92,6 +92,12 @@ Status DrivenChannel::start(Operation& operation, const Bindings& bindings, std:
     return Status::ok;
 }
 
+Status DrivenChannel::hand_over(Operation& operation, const Bindings& bindings, std::uint32_t number) {
+    if (const Status status = post(operation, bindings, number); status != Status::ok) return status;
+    agent_->want(*this);
+    return Status::ok;
+}
+
 bool DrivenChannel::waits_at_once() const { return habit_.load(std::memory_order_relaxed) >= habit; }
 
 void DrivenChannel::learn_habit(bool at_once) {

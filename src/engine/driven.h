@@ -76,6 +76,8 @@ class DrivenChannel {
     // Errors: invalid_argument (the operation is pending), unsupported (a forked child). What goes wrong
     // later, the operation's status() says.
     Status start(Operation& operation, const Bindings& bindings, std::uint32_t number);
+    // As start(), but all of it is the agent's: this thread posts nothing. Pre: there is an agent.
+    Status hand_over(Operation& operation, const Bindings& bindings, std::uint32_t number);
 
     // Drives for one poll if the helm is free; what a Test does. Never blocks.
     void help();

@@ -268,7 +268,7 @@ bool agent_carries(MPI_Comm comm, const std::shared_ptr<WindowGround>& ground, c
         }
     if (anywhere(comm, trial->run == nullptr)) return false;
     const Bindings bindings{&trial->given, &trial->got, {}};
-    const bool started = trial->lane->driven().start(trial->run->operation, bindings, 0) == Status::ok;
+    const bool started = trial->lane->driven().hand_over(trial->run->operation, bindings, 0) == Status::ok;
     const bool over = trial->over();
     const auto expected = static_cast<std::uint64_t>((rank + size - 1) % size) + 1;
     const bool right =

@@ -24,7 +24,9 @@ from programs import MODES
 EVERYTHING = {"ALLGATHER": "ring", "ALLREDUCE": "recursive_doubling",
               "BARRIER": "dissemination", "ALLTOALLV": "spread", "BCAST_MIN_BYTES": 0, "SETUP": "early"}
 # What the suite calls often enough that some of it must have been taken, over any transport.
-TAKEN = {"bcast", "allgather", "allreduce", "ibcast", "iallgather", "iallreduce", "ibarrier", "ialltoall"}
+TAKEN = {"bcast", "allgather", "allreduce", "alltoall", "alltoallv", "alltoallw", "ibcast", "iallgather", "iallreduce",
+         "ibarrier", "ialltoall", "ialltoallv", "ialltoallw", "bcast_init", "allgather_init", "allreduce_init", "barrier_init",
+         "alltoall_init", "alltoallv_init", "alltoallw_init"}
 
 REPEATS = 3  # of the suite without Thalweg, before an outcome counts as one that MPI alone does not give
 

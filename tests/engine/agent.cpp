@@ -58,6 +58,15 @@ TEST(agent, an_operation_without_messages_needs_none) {
     EXPECT_FALSE(group.agent(0).running());
 }
 
+TEST(agent, what_is_handed_over_is_its_own_from_the_first_step) {
+    AgentGroup group(ranks(1));
+    RingRun run(group.channel(0), 0, 1, 0, 8);
+    ASSERT_EQ(run.driven.hand_over(run.operation, {nullptr, run.out.data(), {}}, 0), Status::ok);
+    ASSERT_TRUE(in_time([&] { return !run.operation.pending(); }));
+    EXPECT_EQ(run.operation.status(), Status::ok);
+    EXPECT_TRUE(group.agent(0).running());  // of what is started here the starting thread makes an end
+}
+
 TEST(agent, idle_it_is_never_woken) {
     for (AgentManner manner : {AgentManner::sleep, AgentManner::spin}) {
         AgentGroupOptions options;
