@@ -261,7 +261,7 @@ TEST(Rows, AutoOfFacesIsTheNeighbourSelectorsChoice) {
     request.cells = {"16x8x8", "16x256x512"};
     request.grid.ranks = "4x1x1";
     request.mapping = "block";
-    request.columns = {"auto", "spread", "openmpi"};
+    request.columns = {"auto", "pairwise:chunk_bytes=32K", "openmpi"};
     request.family = "mpich";
     request.most_seconds = 60;
     request.most_memory = std::uint64_t{4} << 30;
