@@ -85,8 +85,13 @@ Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, Ca
     return decision;
 }
 
-void send_whole(Decision& decision) {
+void send_whole(Decision& decision, bool neighbours) {
     if (!decision.choice) return;
+    // Whole messages in rounds by distance are not what a table names pieces in pairs for.
+    if (neighbours && decision.reason != "asked for") {
+        decision.choice = standard_choice(*find_algorithm(Collective::alltoallv, straight_name));
+        return;
+    }
     const auto parameters = decision.choice->algorithm->parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i)
         if (std::string_view(parameters[i].name) == "chunk_bytes") decision.choice->values[i] = 0;

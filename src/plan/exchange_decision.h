@@ -30,7 +30,7 @@ Decision decide_neighbours(NonblockingState& state, const CollectiveCall& call, 
 
 // Of a plan whose sizes do not agree: by what needs no more than each end of a message knows.
 void go_straight(Decision& decision, Collective collective, const char* what, int rank);
-// Each message in one.
-void send_whole(Decision& decision);
+// Each message in one; between neighbours straight to its rank, unless something else was asked for.
+void send_whole(Decision& decision, bool neighbours);
 
 }  // namespace thalweg

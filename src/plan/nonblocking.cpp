@@ -234,7 +234,8 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     }
     // Where nobody learns how long a message was that found no room, nobody can tell whether it was a last
     // piece.
-    if (exchange && !exchange->sizes_agree && !carrier_of(*plan_or_lane).tells_excess) send_whole(decision);
+    if (exchange && !exchange->sizes_agree && !carrier_of(*plan_or_lane).tells_excess)
+        send_whole(decision, call.neighbours);
     std::shared_ptr<const ExchangeKey> kept_as;
     if (const ExchangeView view{call, shape, *decision.choice, state.generation()}; view.repeatable()) {
         if (std::unique_ptr<Ongoing> kept = take_kept(lane, view)) {
