@@ -1,6 +1,7 @@
 #include "layout/layout.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace thalweg {
@@ -70,6 +71,37 @@ Layout Layout::strided(std::uint64_t blocks, std::uint64_t block_bytes, std::int
     return layout;
 }
 
+std::optional<Layout> Layout::repeated(const Layout& element, std::uint64_t copies, std::int64_t distance,
+                                       std::int64_t extent, std::int64_t offset) {
+    if (copies == 0 || element.size_ == 0) return strided(0, 0, 0, extent);
+    if (copies > 1 && element.form_ == Form::list) return std::nullopt;
+    if (element.form_ == Form::contiguous)
+        return strided(copies, element.block_bytes_, distance, extent, element.first_ + offset);
+    Layout layout = element;
+    layout.extent_ = extent;
+    layout.first_ += offset;
+    for (ByteRun& run : layout.list_) run.offset += offset;
+    if (copies > 1) {
+        // Copies that lie as their own parts do are more of these.
+        const bool nested = element.form_ == Form::nested;
+        const std::int64_t stride = nested ? element.levels_.front().stride : element.stride_;
+        const std::uint64_t parts = nested ? element.levels_.front().count : element.blocks_;
+        const bool goes_on = distance == stride * static_cast<std::int64_t>(parts);
+        if (goes_on && nested) {
+            layout.levels_.front().count *= copies;
+        } else if (!goes_on) {
+            if (layout.levels_.size() == deepest) return std::nullopt;
+            if (!nested) layout.row_blocks_ = element.blocks_;
+            layout.form_ = Form::nested;
+            layout.levels_.insert(layout.levels_.begin(), {copies, distance});
+        }
+        layout.blocks_ *= copies;
+        layout.size_ *= copies;
+    }
+    layout.measure();
+    return layout;
+}
+
 Layout Layout::list(std::span<const ByteRun> runs, std::int64_t extent) {
     Layout layout;
     layout.extent_ = extent;
@@ -118,9 +150,14 @@ void Layout::measure() {
         }
         return;
     }
-    const std::int64_t last = first_ + static_cast<std::int64_t>(blocks_ - 1) * stride_;
-    true_lb_ = std::min(first_, last);
-    true_ub_ = std::max(first_, last) + static_cast<std::int64_t>(block_bytes_);
+    true_lb_ = true_ub_ = first_;
+    const auto reach = [this](std::uint64_t count, std::int64_t stride) {
+        const std::int64_t last = static_cast<std::int64_t>(count - 1) * stride;
+        (last < 0 ? true_lb_ : true_ub_) += last;
+    };
+    reach(form_ == Form::nested ? row_blocks_ : blocks_, stride_);
+    for (const Level& level : levels_) reach(level.count, level.stride);
+    true_ub_ += static_cast<std::int64_t>(block_bytes_);
 }
 
 std::int64_t Layout::lower(std::uint64_t count) const {
@@ -131,6 +168,55 @@ std::int64_t Layout::lower(std::uint64_t count) const {
 std::int64_t Layout::upper(std::uint64_t count) const {
     if (count == 0 || size_ == 0) return 0;
     return true_ub_ + std::max<std::int64_t>(0, static_cast<std::int64_t>(count - 1) * extent_);
+}
+
+// Visits what is left, from byte `within` of a row of `blocks` runs on whose first is at `base`. True:
+// nothing is left.
+template <class Visit>
+bool Layout::walk_row(std::int64_t base, std::uint64_t within, std::uint64_t blocks, std::int64_t stride,
+                      std::uint64_t& left, Visit& visit) const {
+    std::uint64_t block = within / block_bytes_;
+    if (const std::uint64_t skip = within % block_bytes_) {
+        const std::uint64_t bytes = std::min(block_bytes_ - skip, left);
+        visit(base + static_cast<std::int64_t>(block) * stride + static_cast<std::int64_t>(skip), bytes, 1,
+              0);
+        if ((left -= bytes) == 0) return true;
+        ++block;
+    }
+    if (const std::uint64_t whole = std::min(blocks - block, left / block_bytes_)) {
+        visit(base + static_cast<std::int64_t>(block) * stride, block_bytes_, whole, stride);
+        if ((left -= whole * block_bytes_) == 0) return true;
+        block += whole;
+    }
+    if (block == blocks) return false;
+    visit(base + static_cast<std::int64_t>(block) * stride, left, 1, 0);  // ends inside this block
+    return true;
+}
+
+// A nested layout: its levels count like an odometer, and elements are one more of them.
+template <class Visit>
+void Layout::walk_rows(std::uint64_t from, std::uint64_t left, Visit& visit) const {
+    const std::uint64_t row_bytes = row_blocks_ * block_bytes_;
+    std::array<std::uint64_t, deepest> index;
+    std::uint64_t row = from / row_bytes, within = from % row_bytes;
+    std::int64_t base = first_;
+    for (std::size_t i = levels_.size(); i-- > 0; row /= levels_[i].count) {
+        index[i] = row % levels_[i].count;
+        base += static_cast<std::int64_t>(index[i]) * levels_[i].stride;
+    }
+    base += static_cast<std::int64_t>(row) * extent_;
+    while (!walk_row(base, within, row_blocks_, stride_, left, visit)) {
+        within = 0;
+        std::size_t i = levels_.size();
+        for (; i > 0; --i) {
+            const Level& level = levels_[i - 1];
+            base += level.stride;
+            if (++index[i - 1] < level.count) break;
+            index[i - 1] = 0;
+            base -= static_cast<std::int64_t>(level.count) * level.stride;
+        }
+        if (i == 0) base += extent_;
+    }
 }
 
 // visit(offset, bytes, blocks, stride): `blocks` equal runs, for bytes [from, to) of the packed form, in
@@ -152,6 +238,7 @@ void Layout::walk(std::uint64_t from, std::uint64_t to, Visit visit) const {
             }
         }
     }
+    if (form_ == Form::nested) return walk_rows(from, left, visit);
 
     // One run per element is a single stride over all elements, and so are several whose stride leads on to
     // the next element.
@@ -165,23 +252,7 @@ void Layout::walk(std::uint64_t from, std::uint64_t to, Visit visit) const {
     }
     for (;; ++element, within = 0) {
         const std::int64_t base = first_ + static_cast<std::int64_t>(element) * extent_;
-        std::uint64_t block = within / block_bytes_;
-        if (const std::uint64_t skip = within % block_bytes_) {
-            const std::uint64_t bytes = std::min(block_bytes_ - skip, left);
-            visit(base + static_cast<std::int64_t>(block) * stride + static_cast<std::int64_t>(skip), bytes,
-                  1, 0);
-            if ((left -= bytes) == 0) return;
-            ++block;
-        }
-        if (const std::uint64_t whole = std::min(blocks - block, left / block_bytes_)) {
-            visit(base + static_cast<std::int64_t>(block) * stride, block_bytes_, whole, stride);
-            if ((left -= whole * block_bytes_) == 0) return;
-            block += whole;
-        }
-        if (block < blocks) {  // what is left ends inside this block
-            visit(base + static_cast<std::int64_t>(block) * stride, left, 1, 0);
-            return;
-        }
+        if (walk_row(base, within, blocks, stride, left, visit)) return;
     }
 }
 

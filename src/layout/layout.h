@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,7 +20,7 @@ struct ByteRun {
 
 class Layout {
   public:
-    enum class Form : std::uint8_t { contiguous, strided, list };
+    enum class Form : std::uint8_t { contiguous, strided, nested, list };
 
     // No bytes at all.
     Layout() = default;
@@ -32,6 +33,12 @@ class Layout {
     static Layout strided(std::uint64_t blocks, std::uint64_t block_bytes, std::int64_t stride,
                           std::int64_t extent, std::int64_t offset = 0);
 
+    // `copies` times what `element` covers, each `distance` bytes after the one before, the first at
+    // `offset`; O(1), whatever the number of runs. The next element lies `extent` bytes after this one.
+    // Nothing where only a list can say it: of a list, or of more than `deepest` strides in one another.
+    static std::optional<Layout> repeated(const Layout& element, std::uint64_t copies, std::int64_t distance,
+                                          std::int64_t extent, std::int64_t offset = 0);
+
     // Any runs, in packing order. Runs that continue one another are merged, empty ones dropped; where a
     // simpler form covers the same bytes in the same order, it is taken.
     static Layout list(std::span<const ByteRun> runs, std::int64_t extent);
@@ -41,8 +48,9 @@ class Layout {
     std::int64_t extent() const { return extent_; }    // from one element to the next
     std::int64_t true_lb() const { return true_lb_; }  // the lowest byte of one element, 0 when there is none
     std::int64_t true_ub() const { return true_ub_; }  // one past the highest
-    std::uint64_t runs() const { return blocks_; }     // runs of one element
-    // Of all forms but list: bytes of a run, and where the first begins and how far the next lies behind it.
+    std::uint64_t runs() const { return blocks_; }     // runs of one element, at most
+    // Of all forms but list: bytes of a run, and where the first begins and, where there is one stride, how
+    // far the next lies behind it.
     std::uint64_t run_bytes() const { return block_bytes_; }
     std::int64_t first() const { return first_; }
     std::int64_t stride() const { return stride_; }
@@ -72,6 +80,20 @@ class Layout {
     bool operator==(const Layout&) const = default;
 
   private:
+    // Rows of a nested layout: `count` times what the levels behind this one cover, each `stride` bytes on.
+    struct Level {
+        std::uint64_t count = 0;
+        std::int64_t stride = 0;
+
+        bool operator==(const Level&) const = default;
+    };
+    static constexpr std::size_t deepest = 4;  // strides in one another: faces in five dimensions
+
+    template <class Visit>
+    bool walk_row(std::int64_t base, std::uint64_t within, std::uint64_t blocks, std::int64_t stride,
+                  std::uint64_t& left, Visit& visit) const;
+    template <class Visit>
+    void walk_rows(std::uint64_t from, std::uint64_t left, Visit& visit) const;
     template <class Visit>
     void walk(std::uint64_t from, std::uint64_t to, Visit visit) const;
     template <bool packing>
@@ -83,9 +105,11 @@ class Layout {
     std::int64_t extent_ = 0;
     std::int64_t true_lb_ = 0, true_ub_ = 0;
     std::uint64_t blocks_ = 0;              // runs of one element
-    std::uint64_t block_bytes_ = 0;         // contiguous and strided
-    std::int64_t first_ = 0;                // contiguous and strided: offset of the first run
-    std::int64_t stride_ = 0;               // strided
+    std::uint64_t block_bytes_ = 0;         // all but list
+    std::int64_t first_ = 0;                // all but list: offset of the first run
+    std::int64_t stride_ = 0;               // strided, and inside a row of nested
+    std::uint64_t row_blocks_ = 0;          // nested: runs of a row
+    std::vector<Level> levels_;             // nested: of rows, outermost first
     std::vector<ByteRun> list_;             // list
     std::vector<std::uint64_t> packed_at_;  // list: where each run starts in the packed form
 };

@@ -14,8 +14,6 @@ namespace thalweg {
 
 namespace {
 
-using Runs = std::vector<ByteRun>;
-
 // What a constructor was called with, whatever the width of its counts was.
 class Contents {
   public:
@@ -103,38 +101,40 @@ class Contents {
     std::vector<MPI_Datatype> types_;
 };
 
-// Puts copies of a type's runs one after another, in the order of the type map.
+// Puts the runs of layouts one after another, in the order of the type map.
 class Gather {
   public:
-    // Copies at this distance lie side by side.
-    static bool is_one_run(const Runs& element, std::int64_t distance) {
-        return element.size() == 1 && distance == static_cast<std::int64_t>(element[0].bytes);
-    }
-    // False when there would be too many runs.
-    bool place(const Runs& element, std::int64_t extent, std::int64_t elements, std::int64_t at) {
-        if (element.empty() || elements == 0) return true;
+    // `elements` times those of `element`, `distance` bytes apart. False when there would be too many runs.
+    bool place(const Layout& element, std::int64_t distance, std::int64_t elements, std::int64_t at) {
+        if (element.size() == 0 || elements == 0) return true;
+        const auto many = static_cast<std::uint64_t>(elements);
         // Elements that touch are one run; adding them one by one would only take longer.
-        if (is_one_run(element, extent))
-            return add(at + element[0].offset, element[0].bytes * static_cast<std::uint64_t>(elements));
-        for (std::int64_t i = 0; i < elements; ++i)
-            for (const ByteRun& run : element)
-                if (!add(at + i * extent + run.offset, run.bytes)) return false;
+        if (element.form() == Layout::Form::contiguous &&
+            distance == static_cast<std::int64_t>(element.size()))
+            return add({at + element.first(), element.size() * many});
+        if (element.runs() > most_runs) return false;
+        own_.resize(element.runs());
+        own_.resize(element.runs_of(0, element.size(), own_));
+        for (std::uint64_t i = 0; i < many; ++i, at += distance)
+            for (const ByteRun& run : own_)
+                if (!add({at + run.offset, run.bytes})) return false;
         return true;
     }
-    Runs take() { return std::move(runs_); }
+    Layout take(std::int64_t extent) const { return Layout::list(runs_, extent); }
 
   private:
-    bool add(std::int64_t offset, std::uint64_t bytes) {
-        if (bytes == 0) return true;
-        if (!runs_.empty() && runs_.back().offset + static_cast<std::int64_t>(runs_.back().bytes) == offset) {
-            runs_.back().bytes += bytes;
+    bool add(ByteRun run) {
+        if (!runs_.empty() &&
+            runs_.back().offset + static_cast<std::int64_t>(runs_.back().bytes) == run.offset) {
+            runs_.back().bytes += run.bytes;
             return true;
         }
         if (runs_.size() == most_runs) return false;
-        runs_.push_back({offset, bytes});
+        runs_.push_back(run);
         return true;
     }
-    Runs runs_;
+    std::vector<ByteRun> runs_;
+    std::vector<ByteRun> own_;  // of the element that is placed
 };
 
 std::int64_t extent_of(MPI_Datatype type) {
@@ -144,116 +144,133 @@ std::int64_t extent_of(MPI_Datatype type) {
 }
 
 // Predefined types are one run, except the pairs of a value and an int with a gap.
-Runs runs_of_named(std::uint64_t size, std::int64_t extent) {
-    if (size == 0) return {};
-    if (extent == static_cast<std::int64_t>(size)) return {{0, size}};
+Layout layout_of_named(std::uint64_t size, std::int64_t extent) {
+    if (extent == static_cast<std::int64_t>(size) || size < sizeof(int))
+        return Layout::strided(1, size, 0, extent);
     const std::uint64_t value = size - sizeof(int);
     const std::uint64_t second = (value + sizeof(int) - 1) / sizeof(int) * sizeof(int);
-    if (second == value) return {{0, size}};
-    return {{0, value}, {static_cast<std::int64_t>(second), sizeof(int)}};
+    const ByteRun runs[] = {{0, value}, {static_cast<std::int64_t>(second), sizeof(int)}};
+    return Layout::list(runs, extent);
 }
 
-std::optional<Runs> runs_of(MPI_Datatype type);
+// `elements` elements `distance` bytes apart, the first at `at`; empty: too many runs. Its own extent is not
+// the result's.
+std::optional<Layout> copies_of(const Layout& element, std::int64_t elements, std::int64_t distance,
+                                std::int64_t at = 0) {
+    if (auto regular = Layout::repeated(element, static_cast<std::uint64_t>(elements), distance, 0, at))
+        return regular;
+    Gather gather;
+    if (!gather.place(element, distance, elements, at)) return std::nullopt;
+    return gather.take(0);
+}
 
-// A subarray: the innermost dimension is a run of elements, the others count like an odometer. Dimensions
-// that are taken whole are one with those around them, so that every turn begins a run of its own.
-bool place_subarray(const Contents& contents, const Runs& element, std::int64_t extent, Gather& gather) {
-    const std::size_t given = static_cast<std::size_t>(contents.integer(0));
+// One level on in a nest of loops: `inner` times `count`.
+void nest(std::optional<Layout>& inner, std::int64_t count, std::int64_t stride, std::int64_t at = 0) {
+    if (inner) inner = copies_of(*inner, count, stride, at);
+}
+
+// A subarray: of the innermost dimension a row of elements, of that as many as the next one says …
+std::optional<Layout> subarray_of(const Contents& contents, const Layout& element, std::int64_t extent) {
+    const std::size_t dimensions = static_cast<std::size_t>(contents.integer(0));
     const std::size_t base = contents.large() ? 0 : 1;
-    const int order = contents.large() ? contents.integer(1) : contents.integer(3 * given + 1);
-    std::vector<std::int64_t> size(given), part(given), start(given);
-    for (std::size_t i = 0; i < given; ++i) {
-        // Slowest dimension first, as C orders them.
-        const std::size_t from = order == MPI_ORDER_C ? i : given - 1 - i;
-        size[i] = contents.number(base + from);
-        part[i] = contents.number(base + given + from);
-        start[i] = contents.number(base + 2 * given + from);
-        if (part[i] == 0) return true;
+    const int order = contents.large() ? contents.integer(1) : contents.integer(3 * dimensions + 1);
+    std::optional<Layout> found = element;
+    std::int64_t stride = extent;
+    for (std::size_t i = 0; i < dimensions; ++i) {
+        const std::size_t from = order == MPI_ORDER_C ? dimensions - 1 - i : i;
+        nest(found, contents.number(base + dimensions + from), stride,
+             contents.number(base + 2 * dimensions + from) * stride);
+        stride *= contents.number(base + from);
     }
-    std::size_t dimensions = given;
-    while (dimensions > 1 && part[dimensions - 1] == size[dimensions - 1]) {
-        --dimensions;
-        for (auto* of : {&size, &part, &start}) (*of)[dimensions - 1] *= size[dimensions];
-    }
-    std::vector<std::int64_t> index(dimensions, 0);
-    for (;;) {
-        std::int64_t at = 0;
-        for (std::size_t i = 0; i < dimensions; ++i) at = at * size[i] + start[i] + index[i];
-        if (!gather.place(element, extent, part[dimensions - 1], at * extent)) return false;
-        std::size_t i = dimensions - 1;
-        while (i > 0 && ++index[i - 1] == part[i - 1]) index[--i] = 0;
-        if (i == 0) return true;
-    }
+    return found;
 }
 
-// Constructors of one inner type.
-bool place_copies(const Contents& contents, const Runs& element, std::int64_t extent, Gather& gather) {
+// Blocks of elements, each where an array says; one alone stays as simple as it is.
+class Blocks {
+  public:
+    explicit Blocks(std::size_t count) : alone_(count == 1) {}
+    bool place(const Layout& element, std::int64_t extent, std::int64_t elements, std::int64_t at) {
+        if (!alone_) return gather_.place(element, extent, elements, at);
+        only_ = copies_of(element, elements, extent, at);
+        return only_.has_value();
+    }
+    Layout take() { return only_ ? std::move(*only_) : gather_.take(0); }
+
+  private:
+    const bool alone_;
+    std::optional<Layout> only_;
+    Gather gather_;
+};
+
+// Constructors of one inner type; empty: too many runs.
+std::optional<Layout> combined(const Contents& contents, const Layout& element, std::int64_t extent) {
     const auto number = [&contents](std::size_t i) { return contents.number(i); };
     switch (contents.combiner()) {
         case MPI_COMBINER_DUP:
         case MPI_COMBINER_RESIZED:
-            return gather.place(element, extent, 1, 0);
+            return element;
         case MPI_COMBINER_CONTIGUOUS:
-            return gather.place(element, extent, number(0), 0);
+            return copies_of(element, number(0), extent);
         case MPI_COMBINER_VECTOR:
         case MPI_COMBINER_HVECTOR: {
-            const std::int64_t stride =
-                contents.combiner() == MPI_COMBINER_VECTOR ? number(2) * extent : contents.displacement(0, 2);
-            if (element.empty() || number(1) == 0) return true;
-            // Blocks that touch, as elements that do.
-            if (Gather::is_one_run(element, extent) && stride == number(1) * extent)
-                return gather.place(element, extent, number(0) * number(1), 0);
-            for (std::int64_t i = 0; i < number(0); ++i)
-                if (!gather.place(element, extent, number(1), i * stride)) return false;
-            return true;
+            std::optional<Layout> found = copies_of(element, number(1), extent);
+            nest(found, number(0),
+                 contents.combiner() == MPI_COMBINER_VECTOR ? number(2) * extent
+                                                            : contents.displacement(0, 2));
+            return found;
         }
         case MPI_COMBINER_INDEXED:
         case MPI_COMBINER_HINDEXED: {
             const std::size_t count = static_cast<std::size_t>(number(0));
+            Blocks blocks(count);
             for (std::size_t i = 0; i < count; ++i) {
                 const std::int64_t at = contents.combiner() == MPI_COMBINER_INDEXED
                                             ? number(1 + count + i) * extent
                                             : contents.displacement(i, 1 + count);
-                if (!gather.place(element, extent, number(1 + i), at)) return false;
+                if (!blocks.place(element, extent, number(1 + i), at)) return std::nullopt;
             }
-            return true;
+            return blocks.take();
         }
         case MPI_COMBINER_INDEXED_BLOCK:
         case MPI_COMBINER_HINDEXED_BLOCK: {
             const std::size_t count = static_cast<std::size_t>(number(0));
+            Blocks blocks(count);
             for (std::size_t i = 0; i < count; ++i) {
                 const std::int64_t at = contents.combiner() == MPI_COMBINER_INDEXED_BLOCK
                                             ? number(2 + i) * extent
                                             : contents.displacement(i, 2);
-                if (!gather.place(element, extent, number(1), at)) return false;
+                if (!blocks.place(element, extent, number(1), at)) return std::nullopt;
             }
-            return true;
+            return blocks.take();
         }
         case MPI_COMBINER_SUBARRAY:
-            return place_subarray(contents, element, extent, gather);
+            return subarray_of(contents, element, extent);
         default:
-            return false;
+            return std::nullopt;
     }
 }
 
-// The runs of one element in the order of the type map; empty optional: too many, or a constructor we do not
-// know (darray, the deprecated Fortran forms).
-std::optional<Runs> runs_of(MPI_Datatype type) {
+// Where the bytes of one element are, in the order of the type map; empty: too many runs for a list, or a
+// constructor we do not know (darray, the deprecated Fortran forms).
+std::optional<Layout> layout_of(MPI_Datatype type) {
     const Contents contents(type);
     if (!contents.valid()) return std::nullopt;
-    if (contents.named()) return runs_of_named(static_cast<std::uint64_t>(type_size(type)), extent_of(type));
-    Gather gather;
-    if (contents.combiner() == MPI_COMBINER_STRUCT) {
-        const std::size_t count = static_cast<std::size_t>(contents.number(0));
-        for (std::size_t i = 0; i < count; ++i) {
-            const std::optional<Runs> element = runs_of(contents.type(i));
-            if (!element || !gather.place(*element, extent_of(contents.type(i)), contents.number(1 + i),
-                                          contents.displacement(i, 1 + count)))
-                return std::nullopt;
-        }
-        return gather.take();
-    }
+    if (contents.named())
+        return layout_of_named(static_cast<std::uint64_t>(type_size(type)), extent_of(type));
+    std::optional<Layout> found;
     switch (contents.combiner()) {
+        case MPI_COMBINER_STRUCT: {
+            const std::size_t count = static_cast<std::size_t>(contents.number(0));
+            Blocks blocks(count);
+            for (std::size_t i = 0; i < count; ++i) {
+                const std::optional<Layout> element = layout_of(contents.type(i));
+                if (!element || !blocks.place(*element, extent_of(contents.type(i)), contents.number(1 + i),
+                                              contents.displacement(i, 1 + count)))
+                    return std::nullopt;
+            }
+            found = blocks.take();
+            break;
+        }
         case MPI_COMBINER_DUP:
         case MPI_COMBINER_RESIZED:
         case MPI_COMBINER_CONTIGUOUS:
@@ -264,14 +281,13 @@ std::optional<Runs> runs_of(MPI_Datatype type) {
         case MPI_COMBINER_INDEXED_BLOCK:
         case MPI_COMBINER_HINDEXED_BLOCK:
         case MPI_COMBINER_SUBARRAY:
+            if (const std::optional<Layout> element = layout_of(contents.type(0)))
+                found = combined(contents, *element, extent_of(contents.type(0)));
             break;
         default:
-            return std::nullopt;
+            break;
     }
-    const std::optional<Runs> element = runs_of(contents.type(0));
-    if (!element || !place_copies(contents, *element, extent_of(contents.type(0)), gather))
-        return std::nullopt;
-    return gather.take();
+    return found ? Layout::repeated(*found, 1, 0, extent_of(type)) : std::nullopt;
 }
 
 bool is_named(MPI_Datatype type) { return Contents(type).named(); }
@@ -329,8 +345,8 @@ const TypeShape& shape_of(MPI_Datatype type, TypeShape& storage) {
     storage.opaque = true;
     std::unique_ptr<TypeShape> kept;
     try {
-        if (const std::optional<Runs> runs = runs_of(type)) {
-            storage.layout = Layout::list(*runs, storage.extent);
+        if (std::optional<Layout> layout = layout_of(type)) {
+            storage.layout = std::move(*layout);
             storage.opaque = storage.layout.size() != storage.size;
         }
         if (named) return storage;
@@ -341,6 +357,19 @@ const TypeShape& shape_of(MPI_Datatype type, TypeShape& storage) {
     }
     if (host()->Type_set_attr(type, keyvals().type, kept.get()) != MPI_SUCCESS) return storage;
     return *kept.release();
+}
+
+void share_opacity(MPI_Datatype type, MPI_Datatype twin) try {
+    const TypeShape* const known = known_shape(type);
+    if (known == nullptr || !known->opaque) return;
+    auto copy = std::make_unique<TypeShape>(*known);
+    {
+        std::lock_guard lock(making_mutex);
+        copy->identity = ++latest_identity;
+    }
+    if (host()->Type_set_attr(twin, keyvals().type, copy.get()) == MPI_SUCCESS) copy.release();
+} catch (const std::bad_alloc&) {
+    // Found out again, then.
 }
 
 }  // namespace thalweg

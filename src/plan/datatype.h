@@ -21,8 +21,8 @@ struct TypeShape {
     static constexpr std::uint64_t predefined = 1;
 };
 
-// Types with more runs than this in one element are opaque: a list of them would cost more memory than it is
-// worth.
+// Types with more runs than this in one element are opaque where only a list can name them: it would cost
+// more memory than it is worth. Loops in one another (vectors, subarrays) have any number.
 inline constexpr std::uint64_t most_runs = 1u << 17;
 
 // Bytes of data in one element, or a negative number for a handle that the native library will refuse.
@@ -31,5 +31,9 @@ std::int64_t type_size(MPI_Datatype type);
 // The shape of `type`: in `storage` for predefined types, else in an attribute of the type, made at the first
 // call. Valid until the type is freed. Where there is no memory to find it, the type is opaque for this call.
 const TypeShape& shape_of(MPI_Datatype type, TypeShape& storage);
+
+// `twin` has the same bytes as `type`, and is nobody else's: where only MPI can tell where they are, it is
+// spared finding that out again.
+void share_opacity(MPI_Datatype type, MPI_Datatype twin);
 
 }  // namespace thalweg

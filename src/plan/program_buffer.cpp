@@ -27,6 +27,7 @@ Status ProgramBuffer::hold(MPI_Datatype& type) {
     MPI_Datatype own;
     if (mpi.Type_contiguous(1, type, &own) != MPI_SUCCESS) return Status::transport_failed;
     held_.push_back({type, own});
+    share_opacity(type, own);
     type = own;
     return mpi.Type_commit(&held_.back().own) == MPI_SUCCESS ? Status::ok : Status::transport_failed;
 }

@@ -21,7 +21,26 @@ Case read_case(fuzz::Input& input) {
     const std::int64_t extent = input.between(-60, 200);
     Case made;
     made.count = input.below(6);
-    if (input.chance(2)) {
+    if (input.chance(3)) {
+        // Loops in one another, each around what there is.
+        const std::int64_t offset = input.between(-100, 100);
+        const std::uint64_t levels = 1 + input.below(5);
+        std::optional<Layout> layout = Layout::contiguous(input.below(20));
+        runs.push_back({0, layout->size()});
+        for (std::uint64_t i = 0; i < levels; ++i) {
+            const std::uint64_t copies = input.below(4);
+            const std::int64_t distance = input.between(-60, 120);
+            layout = Layout::repeated(*layout, copies, distance, extent, i + 1 == levels ? offset : 0);
+            if (!layout) fuzz::fail("five strides in one another are no layout");
+            std::vector<ByteRun> all;
+            for (std::uint64_t copy = 0; copy < copies; ++copy)
+                for (const ByteRun& run : runs)
+                    all.push_back({run.offset + static_cast<std::int64_t>(copy) * distance, run.bytes});
+            runs = std::move(all);
+        }
+        for (ByteRun& run : runs) run.offset += offset;
+        made.layout = std::move(*layout);
+    } else if (input.chance(2)) {
         const std::uint64_t blocks = input.below(12), bytes = input.below(40);
         const std::int64_t stride = input.between(-60, 60), offset = input.between(-100, 100);
         made.layout = Layout::strided(blocks, bytes, stride, extent, offset);

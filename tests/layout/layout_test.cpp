@@ -139,6 +139,79 @@ TEST(layout, adjacent_runs_are_merged) {
     EXPECT_EQ(Layout::list(std::array{ByteRun{0, 8}, ByteRun{8, 4}}, 16).runs(), 1u);
 }
 
+// Loops in one another, the outermost first, around a run of `bytes`.
+struct Loop {
+    std::uint64_t count;
+    std::int64_t stride;
+};
+
+std::vector<ByteRun> unrolled(std::span<const Loop> loops, std::uint64_t bytes, std::int64_t at) {
+    if (loops.empty()) return {{at, bytes}};
+    std::vector<ByteRun> runs;
+    for (std::uint64_t i = 0; i < loops[0].count; ++i)
+        for (const ByteRun& run :
+             unrolled(loops.subspan(1), bytes, at + static_cast<std::int64_t>(i) * loops[0].stride))
+            runs.push_back(run);
+    return runs;
+}
+
+std::optional<Layout> nested(std::span<const Loop> loops, std::uint64_t bytes, std::int64_t extent,
+                             std::int64_t at) {
+    std::optional<Layout> layout = Layout::contiguous(bytes);
+    for (std::size_t i = loops.size(); i-- > 0 && layout;)
+        layout =
+            Layout::repeated(*layout, loops[i].count, loops[i].stride, i == 0 ? extent : 7, i == 0 ? at : 0);
+    return layout;
+}
+
+TEST(layout, strides_in_one_another) {
+    // The face of single cells of a 5 × 6 × 4 array with a border.
+    const std::array<Loop, 2> face{Loop{5, 8 * 6 * 8}, Loop{6, 6 * 8}};
+    const std::optional<Layout> cells = nested(face, 8, 7 * 8 * 6 * 8, 16);
+    ASSERT_TRUE(cells);
+    EXPECT_EQ(cells->form(), Layout::Form::nested);
+    EXPECT_EQ(cells->runs(), 30u);
+    expect_all(*cells, unrolled(face, 8, 16), 7 * 8 * 6 * 8, 3);
+    // Rows that follow as their cells do are one row.
+    const std::array<Loop, 2> plane{Loop{5, 6 * 48}, Loop{6, 48}};
+    EXPECT_EQ(nested(plane, 8, 2000, 0), Layout::strided(30, 8, 48, 2000));
+    const std::array<Loop, 3> more{Loop{3, 5 * 300}, Loop{5, 300}, Loop{6, 48}};
+    EXPECT_EQ(nested(more, 8, 9000, 0), nested(std::array{Loop{15, 300}, Loop{6, 48}}, 8, 9000, 0));
+    EXPECT_EQ(Layout::repeated(*cells, 0, 5, 12)->size(), 0u);
+    EXPECT_EQ(Layout::repeated(*cells, 0, 5, 12)->extent(), 12);
+}
+
+TEST(layout, random_strides_in_one_another) {
+    std::mt19937_64 random(11);
+    int nests = 0;
+    for (int trial = 0; trial < 150; ++trial) {
+        std::vector<Loop> loops(1 + random() % 5);
+        for (Loop& loop : loops) loop = {1 + random() % 3, static_cast<std::int64_t>(random() % 90) - 30};
+        const std::uint64_t bytes = std::array<std::uint64_t, 5>{1, 3, 4, 8, 11}[random() % 5];
+        const auto extent = static_cast<std::int64_t>(random() % 400) - 100;
+        const auto at = static_cast<std::int64_t>(random() % 40) - 20;
+        const std::optional<Layout> layout = nested(loops, bytes, extent, at);
+        ASSERT_TRUE(layout);
+        nests += layout->form() == Layout::Form::nested;
+        ASSERT_NO_FATAL_FAILURE(expect_all(*layout, unrolled(loops, bytes, at), extent, random() % 4))
+            << "trial " << trial;
+    }
+    EXPECT_GT(nests, 75);
+}
+
+TEST(layout, what_only_a_list_can_say) {
+    const Layout list = Layout::list(std::array{ByteRun{0, 4}, ByteRun{9, 2}, ByteRun{30, 4}}, 40);
+    EXPECT_FALSE(Layout::repeated(list, 2, 50, 100));
+    const std::optional<Layout> moved = Layout::repeated(list, 1, 50, 100, -3);
+    ASSERT_TRUE(moved);
+    expect_all(*moved, std::array{ByteRun{-3, 4}, ByteRun{6, 2}, ByteRun{27, 4}}, 100, 3);
+    std::vector<Loop> loops;
+    for (int i = 0; i < 6; ++i) loops.insert(loops.begin(), {2, 16 << (2 * i)});
+    EXPECT_FALSE(nested(loops, 8, 1 << 20, 0));
+    loops.pop_back();
+    EXPECT_TRUE(nested(loops, 8, 1 << 20, 0));
+}
+
 TEST(layout, random_lists) {
     std::mt19937_64 random(5);
     for (int trial = 0; trial < 60; ++trial) {

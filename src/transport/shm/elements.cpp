@@ -36,7 +36,8 @@ std::uint64_t magnitude(std::int64_t number) {
 
 bool reachable(const StandInPart& part) {
     const Layout& layout = *part.whole->layout;
-    return layout.form() != Layout::Form::list && layout.run_bytes() >= least_run_bytes;
+    return (layout.form() == Layout::Form::contiguous || layout.form() == Layout::Form::strided) &&
+           layout.run_bytes() >= least_run_bytes;
 }
 
 WrittenElements written(const StandInPart& part) {

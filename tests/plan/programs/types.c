@@ -33,6 +33,11 @@ static long at_cube_fortran(long k) {
     const long x = k % 10, y = k / 10 % 20, z = k / 200;
     return 4 * (((z + 3) * 24 + y + 2) * 12 + x + 1);
 }
+static long at_cells(long k) {
+    const long z = k % 30, y = k / 30 % 20, x = k / 600;
+    return 4 * ((((x + 1) * 21 + y) * 31 + z + 1) * 3 + 2);
+}
+static long at_rows_backwards(long k) { return -1000 * (k / 100) + 4 * (k % 100 / 2 * 5 + k % 2); }
 static long at_cyclic(long k) { return 4 * (k / 3 * 6 + 3 + k % 3); }
 static long at_two_places(long k) { return k < ints / 2 ? 4 * k : -half + 4 * (k - ints / 2); }
 
@@ -92,6 +97,12 @@ static void build(void) {
     add("subarray, C", type, 1, middle, at_cube_c);
     MPI_Type_create_subarray(3, whole, part, start, MPI_ORDER_FORTRAN, MPI_INT, &type);
     add("subarray, Fortran", type, 1, middle, at_cube_fortran);
+    const int border[4] = {12, 21, 31, 3}, face[4] = {10, 20, 30, 1}, corner[4] = {1, 0, 1, 2};
+    MPI_Type_create_subarray(4, border, face, corner, MPI_ORDER_C, MPI_INT, &type);
+    add("face of single cells", type, 1, middle, at_cells);
+    MPI_Type_vector(50, 2, 5, MPI_INT, &inner);
+    MPI_Type_create_hvector(60, 1, -1000, inner, &type);
+    add("rows of blocks, backwards", type, 1, middle, at_rows_backwards);
     const int global[1] = {2 * ints}, cyclic[1] = {MPI_DISTRIBUTE_CYCLIC}, three[1] = {3}, two[1] = {2};
     MPI_Type_create_darray(2, 1, 1, global, cyclic, three, two, MPI_ORDER_C, MPI_INT, &type);
     add("darray", type, 1, middle, at_cyclic);
