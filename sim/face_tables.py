@@ -78,7 +78,7 @@ def lab():
         ["two ranks per host, the others", *part(lambda row: not by_wire(row), several)]]
     found, lines = {}, []
     for row in alone + several:
-        kind = "spread" if ours(row) else "native"
+        kind = row["way"] if ours(row) else "native"
         found.setdefault((row["shape"], text_of(row["grid"]), text_of(row["cells"]), kind, row["mpi"]), []).append(row)
     for (shape, grid, cells, kind, mpi), group in sorted(found.items(), key=lambda item: (item[0][0], item[0][1], item[1][0]["bytes"], item[0])):
         errors = [lab_tables.error(row) for row in group]
@@ -92,11 +92,10 @@ def lab():
 
 `thalweg bench halo` on grids of 4x1x1, 2x2x1, 4x2x1 and 2x2x2 ranks (`bench/results/halo-*.jsonl`), each cell 8 bytes, simulated as
 `thalweg sim halo --grid 4x2x1 --cells 640x8x1024` does: messages of the same bytes between the same ranks. Compared are the ways
-that post every message and wait for all: ours wherever a schedule ran (`spread`; in one call, nonblocking or persistent, through
-libucp or the memory of the host), and of MPICH and Open MPI `MPI_Neighbor_alltoallw` in its three forms and plain sends and
-receives. Not compared are ways that pack by hand or do one part after the other, and ours where neighbours [meet in
-pairs](decisions/0095-neighbours-meet-in-pairs.md), which takes a quarter off squares and cubes of ranks and which the simulation does
-not know yet: its messages are ordered by distance, as they were before.
+that post every message and wait for all: ours wherever a schedule ran (in one call, nonblocking or persistent, through libucp or
+the memory of the host), and of MPICH and Open MPI `MPI_Neighbor_alltoallw` in its three forms and plain sends and receives. Ours
+[meet in pairs](decisions/0095-neighbours-meet-in-pairs.md), by production's own function. Not compared are ways that pack by hand or do one part
+after the other.
 
 """ + table(head, overview) + lab_notes(alone, several) + """
 By grid and cells; **bytes** are those of the largest message, **late** the samples in which a rank began more than half a

@@ -103,6 +103,7 @@ void run_row(const Request& request, const Topology& topology, const std::option
     point.choice = choice;
     point.bytes = row.bytes;
     point.faces = faces;
+    point.native = !row.family.empty();
     point.repeat = request.repeat;
     point.in_turn = request.in_turn || (!request.overlap && native_in_turn(row.family, request.collective));
     if (!row.family.empty()) point.options.copies = native_model(row.family)->copies;

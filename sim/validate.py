@@ -41,7 +41,6 @@ FORCED = {"mpich": {"binomial": "binomial", "node_leader(intra=binomial,inter=bi
 
 
 # Ways to exchange halos that post every message and wait for all: of the library, and of ours where a schedule ran.
-IN_PAIRS = "2026-11-24T23:41"  # since when docs/decisions/0095-neighbours-meet-in-pairs.md holds
 FACES = ("native", "native (A/A)", "native nonblocking", "native init", "isend", "persistent", "thalweg", "thalweg spread",
          "thalweg nonblocking", "thalweg nonblocking spread", "thalweg init", "thalweg init spread")
 
@@ -138,9 +137,6 @@ def measured_faces(results):
         if rate is None or row["phase"] != "halo" or halo["periodic"] or column not in FACES:
             continue
         if ours and not row["algorithm"] or not ours and context["mpi_name"] not in NATIVES:
-            continue
-        # The simulation's neighbours do not meet in pairs yet; on a chain both orders are alike.
-        if ours and context.get("date", "") >= IN_PAIRS and sum(side > 1 for side in halo["grid"]) > 1:
             continue
         dims = len(halo["grid"])
         key = (context["shape"], context["rate"], tuple(halo["grid"]), tuple(halo["cells"]),

@@ -208,6 +208,25 @@ TEST(Halo, CellsSayHowLargeEachFaceIs) {
     }
 }
 
+// A square of hosts: in pairs every link carries something all the time, in the order of the neighbours'
+// ranks it does not (docs/decisions/0095-neighbours-meet-in-pairs.md; measured there: 1.1 and 1.5 times the
+// limit).
+TEST(Halo, OurNeighboursMeetInPairsAndALibrarysDoNot) {
+    const SimMachine machine = machine_of("lab-100");
+    const Topology topology = mapped(machine, "block", 4, 1);
+    Point point;
+    std::string why;
+    ASSERT_EQ(parse_choice(Collective::alltoallv, "spread", point.choice, why), Status::ok);
+    point.faces = Faces::alike({2, 2, 1}, 64 << 10);
+    const double limit = halo_limit(topology, *point.faces, machine);
+    EXPECT_LT(simulate(point, topology, machine).outcome.seconds, 1.15 * limit);
+    point.native = true;
+    EXPECT_GT(simulate(point, topology, machine).outcome.seconds, 1.25 * limit);
+    Exchange ours = exchange_of(*point.faces, 0);
+    as_planned(ours);
+    EXPECT_TRUE(ours.in_pairs && ours.sizes_agree && !ours.empty_travel);
+}
+
 TEST(Rows, AutoIsTheSelectorsChoiceAndNativeItsRule) {
     Request request;
     request.machine = machine_of("dane");
