@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "schedule/receipts.h"
+#include "select/neighbours.h"
 #include "select/select.h"
 #include "sim/apps.h"
 #include "sim/json_line.h"
@@ -36,28 +37,35 @@ const char* name_of(const AppRow& row) {
     return "";
 }
 
-std::string choose(const Request& request, const Call& call, const Topology& topology, const AppRow& row) {
-    if (call.faces) return row.native ? std::string(native_faces) : "spread";
-    const std::string native = native_choice(request.family, call.collective, call.bytes, topology);
-    if (row.native) return native;
+// What Thalweg would run. Exchanges of faces are plans of which all ranks know the largest message.
+Decision decision_of(const Request& request, const Call& call, const Topology& topology, const AppRow& row) {
     Selection selection;
     selection.machine = request.machine.model();
     selection.family = request.family;
     selection.table = request.table;
     selection.overlapped = row.calls != Calls::blocking;
-    const Decision decision = decide(call.collective, call.bytes, topology, selection);
-    return decision.choice ? to_text(*decision.choice) : native;
+    if (!call.faces) return decide(call.collective, call.bytes, topology, selection);
+    return NeighbourSelector(topology, selection).decide(largest_face(call, topology.size(), request.seed));
 }
 
+struct ChosenCall {
+    Choice choice;
+    bool native = false;  // what the library does by default
+};
+
 struct Chosen {
-    std::vector<Choice> of_call;
+    std::vector<ChosenCall> of_call;
     std::string text, why;
 };
 
 Chosen choices_of(const Request& request, const App& app, const Topology& topology, const AppRow& row) {
     Chosen chosen;
     for (const Call& call : app.calls) {
-        const std::string text = choose(request, call, topology, row);
+        const Decision decision = row.native ? Decision{} : decision_of(request, call, topology, row);
+        const std::string text = decision.choice ? to_text(*decision.choice)
+                                 : call.faces
+                                     ? std::string(native_faces)
+                                     : native_choice(request.family, call.collective, call.bytes, topology);
         Choice choice;
         if (text.empty() || failed(parse_choice(call.collective, text, choice, chosen.why))) {
             if (chosen.why.empty()) chosen.why = "no model of a native operation";
@@ -70,7 +78,7 @@ Chosen choices_of(const Request& request, const App& app, const Topology& topolo
             chosen.why = text + " cannot run: " + std::string(refused);
             return chosen;
         }
-        chosen.of_call.push_back(std::move(choice));
+        chosen.of_call.push_back({std::move(choice), !decision.choice});
         if (chosen.text.find(text) == std::string::npos)
             chosen.text += (chosen.text.empty() ? "" : "; ") + text;
     }
@@ -78,7 +86,7 @@ Chosen choices_of(const Request& request, const App& app, const Topology& topolo
 }
 
 // One rank's schedule and program of all iterations.
-Schedule write_rank(const Request& request, const App& app, const std::vector<Choice>& choices, int rank,
+Schedule write_rank(const Request& request, const App& app, const std::vector<ChosenCall>& chosen, int rank,
                     const Topology& topology, Calls calls, bool receipts, Program& program) {
     Succession row;
     std::vector<std::pair<StepId, StepId>> steps(app.calls.size());
@@ -94,9 +102,10 @@ Schedule write_rank(const Request& request, const App& app, const std::vector<Ch
                 Exchange faces;
                 if (call.faces) {
                     faces = faces_of_call(call, rank, topology.size(), request.seed);
+                    if (!chosen[phase.call].native) as_planned(faces);
                     problem.exchange = &faces;
                 }
-                Schedule made = build(choices[phase.call], problem, topology);
+                Schedule made = build(chosen[phase.call].choice, problem, topology);
                 std::tie(begin, end) = row.append(receipts ? with_receipts(made) : made);
             }
             if (phase.kind != ActKind::wait || calls != Calls::blocking)

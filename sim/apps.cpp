@@ -139,4 +139,12 @@ Exchange faces_of_call(const Call& call, int rank, int ranks, std::uint64_t seed
     return chosen;
 }
 
+std::uint64_t largest_face(const Call& call, int ranks, std::uint64_t seed) {
+    std::uint64_t largest = 0;
+    for (int rank = 0; rank < ranks; ++rank)
+        for (const Parcel& face : faces_of_call(call, rank, ranks, seed).outgoing)
+            largest = std::max(largest, face.bytes);
+    return largest;
+}
+
 }  // namespace thalweg::sim

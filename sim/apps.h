@@ -51,5 +51,7 @@ App make_app(std::string_view name, int ranks, std::uint64_t bytes, double sweep
 
 // What `rank` exchanges in a call of faces. `seed` draws the refined ranks.
 Exchange faces_of_call(const Call& call, int rank, int ranks, std::uint64_t seed);
+// The largest message of all ranks there.
+std::uint64_t largest_face(const Call& call, int ranks, std::uint64_t seed);
 
 }  // namespace thalweg::sim

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "select/neighbours.h"
+
 namespace thalweg::sim {
 
 std::array<int, 3> grid_of(int ranks) {
@@ -65,6 +67,11 @@ Exchange exchange_of(const Faces& faces, int rank) {
     lay(part.outgoing, exchange.outgoing);
     lay(part.incoming, exchange.incoming);
     return exchange;
+}
+
+void as_planned(Exchange& faces) {
+    faces.sizes_agree = true;
+    as_neighbours(faces);
 }
 
 double halo_limit(const Topology& topology, const Faces& faces, const SimMachine& machine) {

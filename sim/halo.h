@@ -27,6 +27,8 @@ struct Faces {
     static Faces of_cells(HaloGrid grid);
 };
 Exchange exchange_of(const Faces& faces, int rank);
+// As Thalweg's schedules have them, of a plan: both ends know the bytes of every message.
+void as_planned(Exchange& faces);
 
 // What the busiest link needs for the faces that cross hosts, and one latency; 0 where none does. Seconds.
 double halo_limit(const Topology& topology, const Faces& faces, const SimMachine& machine);

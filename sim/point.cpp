@@ -51,6 +51,7 @@ PointResult run_here(const Point& point, const Topology& topology, const SimMach
         Exchange faces;
         if (point.faces) {
             faces = exchange_of(*point.faces, problem.rank);
+            if (!point.native) as_planned(faces);
             problem.exchange = &faces;
         }
         schedules.push_back(build(point.choice, problem, topology));

@@ -19,6 +19,7 @@ struct Point {
     std::uint64_t bytes = 0;  // as Problem::bytes
     // An alltoallv of these alone; `bytes` has no meaning then.
     std::optional<Faces> faces;
+    bool native = false;  // a native library's messages: its neighbours do not meet in pairs
     // Operations in a row without a barrier: a rank starts the next one when its own part of the last is
     // done. Times are then those of all of them, divided by their number.
     unsigned repeat = 1;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "base/text.h"
 #include "model/cost.h"
@@ -18,51 +19,31 @@ namespace {
 
 constexpr double picoseconds_per_second = 1e12;
 
-// The exchanged faces, as an alltoallv of few pairs: what production decides where all ranks know the
-// largest message, natives as they do it.
-void choose_halo(const Request& request, const NeighbourSelector& selector, Row& row) {
-    if (native_model(row.column) != nullptr) {
-        row.family = row.column;
-        row.algorithm = native_faces;
-        row.reason = "the native default";
-        return;
-    }
-    if (row.column != "auto") {
-        row.algorithm = row.column;
-        row.reason = "asked for";
-        return;
-    }
-    const Decision decision = selector.decide(row.bytes);
-    row.reason = decision.reason;
-    if (decision.choice) {
-        row.algorithm = to_text(*decision.choice);
-        return;
-    }
-    row.family = request.family;
-    if (native_model(row.family) != nullptr) row.algorithm = native_faces;
-    row.reason = "left to " + request.family + ": " + decision.reason;
+// Empty: there is no model of it.
+std::string native_text(const Request& request, std::string_view family, std::uint64_t bytes,
+                        const Topology& topology) {
+    if (!request.halo) return native_choice(family, request.collective, bytes, topology);
+    return std::string(native_model(family) != nullptr ? native_faces : std::string_view());
 }
 
-// What a column runs: a text that parse_choice reads, or why nothing can.
-void choose(const Request& request, const Selector& selector, const Topology& topology, Row& row) {
+// What a column runs: a text that parse_choice reads, or why nothing can. `decision`: what Thalweg would run,
+// of the column "auto".
+void choose(const Request& request, const Decision& decision, const Topology& topology, Row& row) {
     if (native_model(row.column) != nullptr) {
         row.family = row.column;
-        row.algorithm = native_choice(row.column, request.collective, row.bytes, topology);
+        row.algorithm = native_text(request, row.column, row.bytes, topology);
         row.reason = row.algorithm.empty() ? "no model of this native operation" : "the native default";
-        return;
-    }
-    if (row.column != "auto") {
+    } else if (row.column != "auto") {
         row.algorithm = row.column;
         row.reason = "asked for";
-        return;
+    } else if (decision.choice) {
+        row.algorithm = to_text(*decision.choice);
+        row.reason = decision.reason;
+    } else {
+        row.family = request.family;
+        row.algorithm = native_text(request, row.family, row.bytes, topology);
+        row.reason = "left to " + request.family + ": " + decision.reason;
     }
-    const Decision decision = selector.decide(row.bytes);
-    row.reason = decision.reason;
-    row.algorithm = decision.choice ? to_text(*decision.choice)
-                                    : native_choice(request.family, request.collective, row.bytes, topology);
-    if (decision.choice) return;
-    row.family = request.family;
-    row.reason = "left to " + request.family + ": " + decision.reason;
 }
 
 Hidden hide(Point point, const Topology& topology, const SimMachine& machine, double pure_mean) {
@@ -122,6 +103,7 @@ void run_row(const Request& request, const Topology& topology, const std::option
     point.choice = choice;
     point.bytes = row.bytes;
     point.faces = faces;
+    point.native = !row.family.empty();
     point.repeat = request.repeat;
     point.in_turn = request.in_turn || (!request.overlap && native_in_turn(row.family, request.collective));
     if (!row.family.empty()) point.options.copies = native_model(row.family)->copies;
@@ -181,14 +163,15 @@ std::vector<Row> answer(const Request& request, const std::function<void(const s
                 row.limit_seconds =
                     static_cast<double>(wire_limit(request.collective, bytes, topology, selection.machine)) /
                     picoseconds_per_second;
+                if (faces) row.limit_seconds = halo_limit(topology, *faces, request.machine);
                 if (ranks < 2) {
                     row.limit_seconds = 0;
                     row.reason = alone;
-                } else if (request.halo) {
-                    row.limit_seconds = halo_limit(topology, *faces, request.machine);
-                    choose_halo(request, neighbours, row);
                 } else {
-                    choose(request, selector, topology, row);
+                    Decision decision;
+                    if (column == "auto")
+                        decision = faces ? neighbours.decide(bytes) : selector.decide(bytes);
+                    choose(request, decision, topology, row);
                 }
                 told(fmt::format("{} ranks, {} bytes, {}", ranks, bytes_text(bytes), column));
                 run_row(request, topology, faces, row);

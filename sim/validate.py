@@ -41,7 +41,6 @@ FORCED = {"mpich": {"binomial": "binomial", "node_leader(intra=binomial,inter=bi
 
 
 # Ways to exchange halos that post every message and wait for all: of the library, and of ours where a schedule ran.
-IN_PAIRS = "2026-11-24T23:41"  # since when docs/decisions/0095-neighbours-meet-in-pairs.md holds
 FACES = ("native", "native (A/A)", "native nonblocking", "native init", "isend", "persistent", "thalweg", "thalweg spread",
          "thalweg nonblocking", "thalweg nonblocking spread", "thalweg init", "thalweg init spread")
 
@@ -130,7 +129,7 @@ def alike(point):
 
 def measured_faces(results):
     """(shape, nominal rate, grid, cells, points, mpi, way, column) -> the samples, how many of them a rank began late, the
-    largest message, link rates. The way of a native: its library's; of ours: the schedule that ran."""
+    largest message, the labs' link rates and latencies. The way of a native: its library's; of ours: the schedule that ran."""
     points = {}
     for row in rows(results, ("halo",)):
         rate, context, halo, column = in_lab(row), row["context"], row["halo"], row["column"].split(" [")[0]
@@ -139,16 +138,14 @@ def measured_faces(results):
             continue
         if ours and not row["algorithm"] or not ours and context["mpi_name"] not in NATIVES:
             continue
-        # The simulation's neighbours do not meet in pairs yet; on a chain both orders are alike.
-        if ours and context.get("date", "") >= IN_PAIRS and sum(side > 1 for side in halo["grid"]) > 1:
-            continue
         dims = len(halo["grid"])
         key = (context["shape"], context["rate"], tuple(halo["grid"]), tuple(halo["cells"]),
                3**dims if halo["corners"] else 2 * dims + 1, context["mpi_name"], row["algorithm"] or context["mpi_name"], row["column"])
-        point = points.setdefault(key, {"seconds": [], "late": 0, "bytes": row["bytes"], "rates": []})
+        point = points.setdefault(key, {"seconds": [], "late": 0, "bytes": row["bytes"], "rates": [], "latencies": []})
         point["seconds"] += row["seconds"]
         point["late"] += row["late_samples"]
         point["rates"].append(rate)
+        point["latencies"].append(float(context["settings"].get("THALWEG_LAB_LATENCY_S", 0)))
     return points
 
 
@@ -226,7 +223,7 @@ def faces_rows(program, results):
         yield {"shape": shape, "rate": nominal, "grid": grid, "cells": cells, "points": points, "bytes": point["bytes"],
                "mpi": mpi, "way": way, "column": column, "samples": len(point["seconds"]), "late": point["late"],
                "measured_seconds": min(point["seconds"]), "median_seconds": statistics.median(point["seconds"]),
-               "link_rate": rate, "limit_seconds": row["limit_seconds"],
+               "link_rate": rate, "lab_latency": middle(point["latencies"]), "limit_seconds": row["limit_seconds"],
                "simulated_seconds": row["seconds"]}
 
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "select/neighbours.h"
 
 namespace thalweg {
 
@@ -108,8 +109,7 @@ Decision decide_neighbours(NonblockingState& state, const CollectiveCall& call, 
         state.neighbours().decide(told ? state.neighbour_bytes() : NeighbourSelector::unknown);
     if (decision.choice && call.persistent)
         exchange->sizes_agree = forethought.traits(state, call, shape).sizes_agree;
-    exchange->empty_travel = !exchange->sizes_agree;
-    exchange->in_pairs = true;
+    as_neighbours(*exchange);
     return decision;
 }
 

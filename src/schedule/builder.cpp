@@ -73,53 +73,72 @@ Builder::~Builder() = default;
 
 StepId Builder::send(int to, Slice source, std::span<const StepId> after) {
     assert(0 <= to && to < impl_->size && to != impl_->rank);
-    return impl_->add({StepKind::send, to, impl_->with(to).sent++, source, {}}, after);
+    return impl_->add(
+        {.kind = StepKind::send, .peer = to, .message = impl_->with(to).sent++, .source = source}, after);
 }
 
 StepId Builder::recv(int from, Slice target, std::span<const StepId> after) {
     assert(0 <= from && from < impl_->size && from != impl_->rank);
-    return impl_->add({StepKind::recv, from, impl_->with(from).received++, {}, target}, after);
+    return impl_->add(
+        {.kind = StepKind::recv, .peer = from, .message = impl_->with(from).received++, .target = target},
+        after);
 }
 
 StepId Builder::send_piece(int to, Slice source, const Piece& piece, std::span<const StepId> after) {
     assert(0 <= to && to < impl_->size && to != impl_->rank && source.bytes <= piece.full_bytes);
     std::uint32_t& count = impl_->with(to).sent;
     count = std::max(count, piece.message + 1);
-    Step step{StepKind::send, to, piece.message, source, {}};
-    step.may_follow = piece.may_follow;
-    step.full_bytes = piece.full_bytes;
-    return impl_->add(step, after);
+    return impl_->add({.kind = StepKind::send,
+                       .peer = to,
+                       .message = piece.message,
+                       .may_follow = piece.may_follow,
+                       .source = source,
+                       .full_bytes = piece.full_bytes},
+                      after);
 }
 
 StepId Builder::recv_piece(int from, Slice target, const Piece& piece, std::span<const StepId> after) {
     assert(0 <= from && from < impl_->size && from != impl_->rank && target.bytes <= piece.full_bytes);
     std::uint32_t& count = impl_->with(from).received;
     count = std::max(count, piece.message + 1);
-    Step step{StepKind::recv, from, piece.message, {}, target};
-    step.may_follow = piece.may_follow;
-    step.full_bytes = piece.full_bytes;
-    return impl_->add(step, after);
+    return impl_->add({.kind = StepKind::recv,
+                       .peer = from,
+                       .message = piece.message,
+                       .may_follow = piece.may_follow,
+                       .target = target,
+                       .full_bytes = piece.full_bytes},
+                      after);
 }
 
 StepId Builder::put(int to, Slice source, std::span<const StepId> after) {
     assert(0 <= to && to < impl_->size && to != impl_->rank);
-    return impl_->add({StepKind::send, to, impl_->with(to).sent++, source, {}, Side::left, true}, after);
+    return impl_->add({.kind = StepKind::send,
+                       .direct = true,
+                       .peer = to,
+                       .message = impl_->with(to).sent++,
+                       .source = source},
+                      after);
 }
 
 StepId Builder::arrival(int from, Slice target, std::span<const StepId> after) {
     assert(0 <= from && from < impl_->size && from != impl_->rank);
-    return impl_->add({StepKind::recv, from, impl_->with(from).received++, {}, target, Side::left, true},
+    return impl_->add({.kind = StepKind::recv,
+                       .direct = true,
+                       .peer = from,
+                       .message = impl_->with(from).received++,
+                       .target = target},
                       after);
 }
 
 StepId Builder::copy(Slice target, Slice source, std::span<const StepId> after) {
     assert(target.bytes == source.bytes);
-    return impl_->add({StepKind::copy, -1, 0, source, target}, after);
+    return impl_->add({.kind = StepKind::copy, .source = source, .target = target}, after);
 }
 
 StepId Builder::reduce(Slice target, Slice source, Side source_side, std::span<const StepId> after) {
     assert(target.bytes == source.bytes);
-    return impl_->add({StepKind::reduce, -1, 0, source, target, source_side}, after);
+    return impl_->add(
+        {.kind = StepKind::reduce, .source_side = source_side, .source = source, .target = target}, after);
 }
 
 Slice Builder::scratch(std::uint64_t bytes) {

@@ -50,17 +50,20 @@ enum class Side : std::uint8_t { left, right };
 // and may_follow are equal at both ends. How many there are each end knows by its own size only: what a
 // receiver has planned behind the last piece does not happen, and what comes behind its last step is taken
 // and lost (engine.h, expect_unequal).
+//
+// The small members stand together: schedules of thousands of ranks are millions of these.
 struct Step {
     StepKind kind = StepKind::copy;
-    std::int32_t peer = -1;
-    std::uint32_t message = 0;
-    Slice source;
-    Slice target;
     Side source_side = Side::left;  // of a reduce
     bool direct = false;            // of a message
-    std::uint32_t may_follow = 0;   // of a piece: how many of its message there are behind it at most
-    std::uint64_t full_bytes = 0;   // of a piece: the bytes of one that another follows; 0: no piece
+    std::int32_t peer = -1;
+    std::uint32_t message = 0;
+    std::uint32_t may_follow = 0;  // of a piece: how many of its message there are behind it at most
+    Slice source;
+    Slice target;
+    std::uint64_t full_bytes = 0;  // of a piece: the bytes of one that another follows; 0: no piece
 };
+static_assert(sizeof(Step) <= 72);
 
 constexpr bool is_message(StepKind kind) { return kind == StepKind::send || kind == StepKind::recv; }
 

@@ -54,4 +54,9 @@ Decision NeighbourSelector::decide(std::uint64_t largest_bytes) const {
     return {straight(), "neighbours"};
 }
 
+void as_neighbours(Exchange& exchange) {
+    exchange.empty_travel = !exchange.sizes_agree;
+    exchange.in_pairs = true;
+}
+
 }  // namespace thalweg

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "algorithms/exchange.h"
 #include "select/select.h"
 #include "select/table.h"
 
@@ -31,5 +32,9 @@ class NeighbourSelector {
     std::optional<Choice> forced_;
     std::vector<TuningRow> rows_;  // that fit this communicator; the first that has the size decides
 };
+
+// Whatever the algorithm is: neighbours meet in pairs, and where the ends of a message are not known to give
+// it the same bytes, those of no bytes are messages, too. Pre: exchange.sizes_agree says which.
+void as_neighbours(Exchange& exchange);
 
 }  // namespace thalweg

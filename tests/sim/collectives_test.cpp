@@ -77,6 +77,39 @@ TEST(Collectives, EveryAlgorithmRunsOnEveryMachineNoFasterThanTheWire) {
     }
 }
 
+TEST(Collectives, EveryMappingRunsOnEveryMachine) {
+    constexpr int ranks = 12, per_host = 4;
+    constexpr std::uint64_t bytes = 40000;
+    const std::pair<Collective, const char*> flat[] = {{Collective::bcast, "chain:chunk_bytes=16K"},
+                                                       {Collective::allgather, "ring"},
+                                                       {Collective::alltoallv, "spread"}};
+    for (const auto& [name, json] : built_in_machines()) {
+        const SimMachine machine = machine_of(std::string(name));
+        std::uint64_t faces = 0;
+        for (const char* mapping : {"block", "cyclic", "permuted", "ragged"}) {
+            if (machine.hosts == 1 && std::string_view(mapping) != "block") continue;
+            const std::string what = std::string(name) + ", " + mapping;
+            const int there = machine.hosts == 1 ? machine.cores_per_host : ranks;
+            const Topology topology = mapped(machine, mapping, there, std::min(per_host, there));
+            for (const auto& [collective, text] : flat) {
+                const Outcome outcome = run(collective, text, bytes, topology, machine);
+                ASSERT_EQ(outcome.why, "") << what << ", " << text;
+                EXPECT_GE(outcome.seconds, wire_seconds(collective, bytes, topology, machine)) << what;
+            }
+            Point halo;
+            std::string why;
+            ASSERT_EQ(parse_choice(Collective::alltoallv, "spread", halo.choice, why), Status::ok) << why;
+            halo.faces = Faces::alike(grid_of(there), bytes);
+            const Outcome outcome = simulate(halo, topology, machine).outcome;
+            ASSERT_EQ(outcome.why, "") << what;
+            EXPECT_GE(outcome.seconds, halo_limit(topology, *halo.faces, machine) -
+                                           2 * machine.burst_bytes / machine.link_rate);
+            EXPECT_EQ(outcome.messages, faces == 0 ? outcome.messages : faces) << what;
+            faces = outcome.messages;
+        }
+    }
+}
+
 TEST(Collectives, TheSameQuestionHasTheSameAnswerToTheLastDigit) {
     const SimMachine machine = machine_of("xc40");
     const Topology topology = mapped(machine, "permuted", 48, 24);
@@ -206,6 +239,25 @@ TEST(Halo, CellsSayHowLargeEachFaceIs) {
         EXPECT_EQ(outcome.why, "");
         EXPECT_EQ(outcome.inter_bytes, bytes.wire);
     }
+}
+
+// A square of hosts: in pairs every link carries something all the time, in the order of the neighbours'
+// ranks it does not (docs/decisions/0095-neighbours-meet-in-pairs.md; measured there: 1.1 and 1.5 times the
+// limit).
+TEST(Halo, OurNeighboursMeetInPairsAndALibrarysDoNot) {
+    const SimMachine machine = machine_of("lab-100");
+    const Topology topology = mapped(machine, "block", 4, 1);
+    Point point;
+    std::string why;
+    ASSERT_EQ(parse_choice(Collective::alltoallv, "spread", point.choice, why), Status::ok);
+    point.faces = Faces::alike({2, 2, 1}, 64 << 10);
+    const double limit = halo_limit(topology, *point.faces, machine);
+    EXPECT_LT(simulate(point, topology, machine).outcome.seconds, 1.15 * limit);
+    point.native = true;
+    EXPECT_GT(simulate(point, topology, machine).outcome.seconds, 1.25 * limit);
+    Exchange ours = exchange_of(*point.faces, 0);
+    as_planned(ours);
+    EXPECT_TRUE(ours.in_pairs && ours.sizes_agree && !ours.empty_travel);
 }
 
 TEST(Rows, AutoIsTheSelectorsChoiceAndNativeItsRule) {

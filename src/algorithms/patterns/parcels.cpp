@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <iterator>
 
 namespace thalweg::patterns {
@@ -13,6 +14,12 @@ std::vector<Parcel> uniform(const Problem& problem) {
     for (int peer = 0; peer < problem.size; ++peer, at += problem.bytes)
         parcels[static_cast<std::size_t>(peer)] = {peer, at, problem.bytes};
     return parcels;
+}
+
+// In which place a and b meet; 0: they are one.
+std::uint64_t meeting(int a, int b) {
+    const int apart = std::abs(a - b);
+    return apart == 0 ? 0 : 2 * static_cast<std::uint64_t>(apart) + (std::min(a, b) / apart) % 2;
 }
 
 }  // namespace
@@ -33,8 +40,7 @@ Parcels::Parcels(const Problem& problem, const Topology& topology, bool far_firs
         const bool stays = hosts && here == there;
         if (!in_pairs)
             return (stays ? all : 0) + static_cast<std::uint64_t>(distance(from, to, problem.size));
-        return (stays ? all * all : 0) + static_cast<std::uint64_t>(here ^ there) * all +
-               static_cast<std::uint64_t>(from ^ to);
+        return (stays ? 4 * all * all : 0) + meeting(here, there) * 2 * all + meeting(from, to);
     };
     const auto sort = [](std::vector<Placed>& list) {
         std::stable_sort(list.begin(), list.end(),

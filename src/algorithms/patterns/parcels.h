@@ -22,13 +22,15 @@ class Parcels {
     // By distance; with `far_first`, those that leave the host come before those that stay, and where
     // Exchange::in_pairs hosts, and the ranks of a host, meet in pairs.
     //
-    // By distance, a rank sends to the one i places behind it while the one i places before it sends to it: so
-    // each has one to send to and one to receive from, as long as everybody has a message for every distance.
-    // Who has none goes on to the next, and where neighbours are few, two soon send to one while another
-    // receives nothing: a square of four hosts needs 1.5 times what its links do. In pairs, a and b meet in the
-    // same place, the exclusive or of their numbers; who has nobody to meet there is left out at both ends, and
-    // what follows stays in step. On a grid whose sides are powers of two those are, dimension by dimension, the
-    // even edges and then the odd ones.
+    // By distance, a rank sends to the one i places behind it while the one i places before it sends to it:
+    // so each has one to send to and one to receive from, as long as everybody has a message for every
+    // distance. Who has none goes on to the next, and where neighbours are few, two soon send to one while
+    // another receives nothing: a square of four hosts needs 1.5 times what its links do. In pairs, a and b
+    // meet in the same place: |a - b|, and of equal ones those first for whom min(a, b) / |a - b|, whole, is
+    // even. Those of one place are pairs that have no rank in common, because v - d and v have another parity
+    // than v and v + d; who has nobody to meet there is left out at both ends, and what follows stays in
+    // step. On a grid whose ranks are numbered row by row those are, dimension by dimension, the even edges
+    // and then the odd ones.
     Parcels(const Problem& problem, const Topology& topology, bool far_first);
 
     // A message and its place among all: equal at both ends.
