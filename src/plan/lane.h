@@ -45,7 +45,10 @@ class LaneNumber {
     LaneNumber& operator=(const LaneNumber&) = delete;
     int value() const { return number_; }
     // After a failure nobody knows what is still on its way: it is not used again by this process.
-    void keep() { kept_ = true; }
+    void keep() {
+        kept_ = true;
+        world_.pool().keep();
+    }
 
   private:
     World& world_;

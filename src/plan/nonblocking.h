@@ -91,7 +91,6 @@ class NonblockingState {
   private:
     NonblockingState(Communicator& communicator, World& world);
     void take_over(RankMap places);
-    void learn_network(MPI_Comm comm);
     // Those of `state`, which is null where this rank lacks memory. Collective, with an answer of each rank's
     // own. Where nobody asked for the memory inside hosts it carries exchanges only, so there
     // are two then.
