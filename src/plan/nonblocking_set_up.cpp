@@ -304,6 +304,7 @@ NonblockingState::NonblockingState(Communicator& communicator, World& world)
 }
 
 NonblockingState::~NonblockingState() {
+    if (first_plan_) Attendance::give_back(exchange_carrier_, *first_plan_);
     const std::lock_guard lock(alive_mutex);
     NonblockingState** link = &alive_;
     while (*link != this) link = &(*link)->next_;
