@@ -211,13 +211,28 @@ void Attendance::agree(const World& world) {
 }
 
 bool Attendance::name_channels(Carrier carrier, std::span<ChannelName> names) {
-    for (ChannelName& name : names) {
-        if (carrier == Carrier::shm)
-            name = shm()->name_channel();
-        else if (failed(ucx()->name_channel(name)))
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (carrier == Carrier::shm) {
+            names[i] = shm()->name_channel();
+        } else if (failed(ucx()->name_channel(names[i]))) {
+            while (i-- > 0) give_back(carrier, names[i]);
             return false;
+        }
     }
     return true;
+}
+
+// Those of the memory of hosts are as many as a counter of 32 bits has values. Without memory a name is lost,
+// or a process that has none left and has seen a failure relies on the others.
+void Attendance::give_back(Carrier carrier, ChannelName name) noexcept try {
+    if (carrier != Carrier::ucx && carrier != Carrier::composite) return;
+    if (UcxPort* const port = ucx()) port->give_back(name);
+} catch (const std::bad_alloc&) {
+}
+void Attendance::refuse(Carrier carrier, ChannelName name) noexcept try {
+    if (carrier != Carrier::ucx && carrier != Carrier::composite) return;
+    if (UcxPort* const port = ucx()) port->refuse(name);
+} catch (const std::bad_alloc&) {
 }
 
 Carrier Attendance::agree_on_carrier(MPI_Comm comm, bool leads, const World& world, const RankMap* places,
@@ -248,7 +263,15 @@ Carrier Attendance::agree_on_carrier(MPI_Comm comm, bool leads, const World& wor
     }
     std::copy(std::begin(told.most), std::end(told.most), std::end(any) - std::size(told.most));
     agree_on(comm, mpi.max, any);
-    if (any[0] != 0) return Carrier::none;
+    // What was named for another carrier than the one there is.
+    const auto unname = [&] {
+        for (const ChannelName& name : told.names)
+            if (leads && any[6] == ucx_names) give_back(Carrier::ucx, name);
+    };
+    if (any[0] != 0) {
+        unname();
+        return Carrier::none;
+    }
     const bool exchanges = any[1] == 0 && any[2] != 0, meets = any[3] == 0 && any[4] != 0;
     if (exchanges) any[1] = !Ports::exchange_addresses(comm, *port, *places, size);
     if (exchanges && any[1] == 0)
@@ -272,7 +295,9 @@ Carrier Attendance::agree_on_carrier(MPI_Comm comm, bool leads, const World& wor
                             : any[1] != 0 ? (any_thread_may_call ? Carrier::mpi : Carrier::none)
                             : any[3] == 0 ? Carrier::composite
                                           : Carrier::ucx;
-    told.named = any[6] == (carrier == Carrier::shm ? shm_names : ucx_names);
+    told.named = carrier != Carrier::none && carrier != Carrier::mpi &&
+                 any[6] == (carrier == Carrier::shm ? shm_names : ucx_names);
+    if (!told.named) unname();
     for (std::size_t i = 0; i < std::size(told.names); ++i)
         told.names[i] = {static_cast<std::uint32_t>(any[7 + 2 * i]),
                          static_cast<std::uint32_t>(any[8 + 2 * i])};

@@ -51,6 +51,10 @@ class Attendance {
 
     // Names for channels, which rank 0 of their group gives. False: it has not so many left.
     static bool name_channels(Carrier carrier, std::span<ChannelName> names);
+    // One that this process has no channel of, and none that failed. Does nothing where it did not give it.
+    static void give_back(Carrier carrier, ChannelName name) noexcept;
+    // One whose channel failed, of which something may still be on its way here.
+    static void refuse(Carrier carrier, ChannelName name) noexcept;
     // What ranks tell one another while they agree on their carrier. Of rank 0: names for two lanes. `most`,
     // whatever that is: of all ranks the largest.
     struct Told {

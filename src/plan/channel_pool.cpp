@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "plan/set_up.h"
 #include "transport/mpi/host.h"
 #include "transport/mpi/mpi_transport.h"
 
@@ -25,9 +26,12 @@ bool ChannelPool::open() {
 
 void ChannelPool::close() {
     if (!is_open()) return;
-    in_use_.store(~std::uint64_t{0}, std::memory_order_release);
-    capacity_ = 0;
-    host()->Comm_free(&comm_);
+    const Host& mpi = *host();
+    const std::uint64_t kept = kept_.load(std::memory_order_relaxed);
+    std::uint64_t any = 1;
+    if (combine_words(&kept, &any, 1, mpi.max, comm_) != MPI_SUCCESS) any = 1;
+    abandon();
+    if (any == 0) mpi.Comm_free(&comm_);
 }
 
 // Freeing it is collective.

@@ -18,7 +18,9 @@ class ChannelPool {
     // Makes the communicator. Collective over the world. False where MPI failed on this rank; the ranks then
     // have to agree on abandon().
     bool open();
-    // Frees it. Collective over the world; does nothing where there is none.
+    // Frees it, unless a process had to keep() a number: MPICH ends a program that frees a communicator for
+    // which messages have come that nobody received. Collective over the world; does nothing where there is
+    // none.
     void close();
 
     // Where some rank has none: leaves it to MPI_Finalize. Local.
@@ -39,12 +41,15 @@ class ChannelPool {
     bool claim(int number);
     // Pre: nothing that was sent or is to be received under this number is incomplete on this process.
     void give_back(int number);
+    // A number that this process claimed is not given back, because messages of its may be on their way.
+    void keep() { kept_.store(true, std::memory_order_relaxed); }
 
   private:
     MPI_Comm comm_{};
     unsigned capacity_ = 0;
     std::atomic<std::uint64_t> in_use_{~std::uint64_t{0}};
     std::atomic<std::uint64_t> set_ups_{0};
+    std::atomic<bool> kept_{false};
 };
 
 }  // namespace thalweg

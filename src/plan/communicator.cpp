@@ -71,6 +71,7 @@ void Communicator::close_channel() {
     channel_.reset();
     transport_.reset();
     mpi_transport_ = nullptr;
+    if (pool_number_ >= 0 && broken) world_.pool().keep();
     if (pool_number_ >= 0 && !broken) world_.pool().give_back(pool_number_);
     pool_number_ = -1;
     if (counted_) world_.channels.fetch_sub(1, std::memory_order_relaxed);
@@ -197,7 +198,12 @@ void Communicator::open_channel(MPI_Comm comm) {
     policy_ = world_.policy();
     record_->sleeps = sleeps();
     phase_ = Phase::ready;
-    learn_network(comm);
+    // Decisions made before are of a network that was guessed; those after follow what was measured, by this
+    // communicator or by one that some of its ranks share.
+    learn_network(comm, world_, rank_, topology_, places, network_);
+    if (!network_.known()) return;
+    make_selector();
+    plans_.clear();
 }
 
 Communicator::Opened Communicator::open_in_pool(MPI_Comm comm, const RankMap& places, int number) {
@@ -239,22 +245,6 @@ Communicator::Opened Communicator::agree_on_opened(MPI_Comm comm, bool taken, bo
     if (most[0] != 0) return Opened::taken;
     network_ = {most[2], most[3]};
     return Opened::yes;
-}
-
-// Decisions made before are of a network that was guessed; those after follow what was measured, by this
-// communicator or by one that some of its ranks share.
-void Communicator::learn_network(MPI_Comm comm) {
-    const Settings& settings = world_.settings();
-    if (topology_.nodes() < 2 || (settings.rate > 0 && settings.latency_us > 0)) return;
-    if (!network_.known()) network_ = measure_network(comm, *mpi_transport_, topology_, policy_);
-    if (!network_.known()) return;
-    world_.learn(network_);
-    if (rank_ == 0)
-        THALWEG_LOG_AT(info, "the network between hosts: %.3g us, %.4g MB/s",
-                       static_cast<double>(network_.latency_ns) / 1e3,
-                       static_cast<double>(network_.bytes_per_second) / 1e6);
-    make_selector();
-    plans_.clear();
 }
 
 Status Communicator::plan(MPI_Comm comm, std::uint64_t bytes, int root, std::uint64_t decided_bytes,

@@ -143,7 +143,6 @@ class Communicator {
     bool make_transport(const RankMap& places);
     Opened agree_on_opened(MPI_Comm comm, bool taken, bool opened);
     void close_channel();
-    void learn_network(MPI_Comm comm);
     void go_native(Reason reason);
     void follow_steering();
     void make_selector();

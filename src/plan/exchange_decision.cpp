@@ -32,6 +32,7 @@ void go_straight(Decision& decision, Collective collective, const char* what, in
 }
 
 Traits Forethought::traits(NonblockingState& state, const CollectiveCall& call, const CallShape& shape) {
+    carrier = state.exchange_carrier();
     if (coming) {
         name = state.name_first_plan();
         return coming->take();

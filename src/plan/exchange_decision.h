@@ -2,7 +2,9 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
+#include "plan/attendance.h"
 #include "plan/collective_call.h"
 #include "plan/exchange.h"
 #include "plan/nonblocking.h"
@@ -16,7 +18,16 @@ namespace thalweg {
 struct Forethought {
     std::optional<TraitsToCome> coming;
     std::optional<ChannelName> name;
+    Carrier carrier = Carrier::none;  // of that
 
+    Forethought() = default;
+    // Gives a name back that was not taken.
+    ~Forethought() {
+        if (name) Attendance::give_back(carrier, *name);
+    }
+    Forethought(const Forethought&) = delete;
+    Forethought& operator=(const Forethought&) = delete;
+    std::optional<ChannelName> take_name() { return std::exchange(name, std::nullopt); }
     // Collective.
     Traits traits(NonblockingState& state, const CollectiveCall& call, const CallShape& shape);
 };

@@ -51,6 +51,7 @@ Lane::Lane(const World& world, std::unique_ptr<Transport> transport, Agent* agen
 std::shared_ptr<Lane> Lane::over_ports(World& world, Carrier carrier, ChannelName name, int rank,
                                        const Topology& topology, const RankMap& places) try {
     std::shared_ptr<Lane> lane(new Lane);
+    lane->name_.emplace(carrier, name);
     const int size = topology.size();
     lane->processes_.reserve(static_cast<std::size_t>(size));
     for (int member = 0; member < size; ++member)
@@ -127,6 +128,7 @@ int Lane::native_error() const { return mpi_ == nullptr ? MPI_SUCCESS : mpi_->la
 void Lane::fail() {
     broken_.store(true, std::memory_order_release);
     if (number_ != nullptr) number_->keep();
+    if (name_) name_->keep();
 }
 
 std::unique_ptr<Run> Lane::take_idle(const RunKey& key) {

@@ -45,11 +45,35 @@ class LaneNumber {
     LaneNumber& operator=(const LaneNumber&) = delete;
     int value() const { return number_; }
     // After a failure nobody knows what is still on its way: it is not used again by this process.
-    void keep() { kept_ = true; }
+    void keep() {
+        kept_ = true;
+        world_.pool().keep();
+    }
 
   private:
     World& world_;
     const int number_;
+    std::atomic<bool> kept_{false};
+};
+
+// A name for a lane over ports. Where this process gave it, it is given back with this, unless it is kept,
+// after a failure: then this process opens no channel of this name any more, whoever gave it.
+class LaneName {
+  public:
+    LaneName(Carrier carrier, ChannelName name) : carrier_(carrier), name_(name) {}
+    ~LaneName() {
+        if (kept_.load(std::memory_order_acquire))
+            Attendance::refuse(carrier_, name_);
+        else
+            Attendance::give_back(carrier_, name_);
+    }
+    LaneName(const LaneName&) = delete;
+    LaneName& operator=(const LaneName&) = delete;
+    void keep() { kept_.store(true, std::memory_order_release); }
+
+  private:
+    const Carrier carrier_;
+    const ChannelName name_;
     std::atomic<bool> kept_{false};
 };
 
@@ -197,7 +221,9 @@ class Lane {
     static constexpr std::size_t most_idle = 32, most_kept = 8;
     std::uint64_t most_idle_bytes_ = 0;
 
-    std::shared_ptr<LaneNumber> number_;    // over MPI
+    // What it is known by, over MPI or over ports, which goes after its transport.
+    std::shared_ptr<LaneNumber> number_;
+    std::optional<LaneName> name_;
     std::vector<std::uint32_t> processes_;  // over ports: those of the group
     std::unique_ptr<Transport> transport_;  // null where the channel is another's
     const MpiTransport* mpi_ = nullptr;     // the channel's transport, where it is that

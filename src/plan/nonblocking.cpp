@@ -223,8 +223,8 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     if (call.persistent) {
         Reason why = Reason::setup_failed;
         std::uint64_t largest_bytes = largest_of(shape.letters);
-        plan_or_lane = state.make_plan_lane(call.comm, call.has_letters(), forethought.name, pieces.count,
-                                            numbers, largest_bytes, why);
+        plan_or_lane = state.make_plan_lane(call.comm, call.has_letters(), forethought.take_name(),
+                                            pieces.count, numbers, largest_bytes, why);
         if (plan_or_lane == nullptr) return not_planned(why);
         // What all of them exchange was agreed on with the lane.
         if (call.neighbours) decision = state.neighbours().decide(largest_bytes);

@@ -80,6 +80,7 @@ class NonblockingState {
     // A name for the lane of an exchange's plan, to be handed out with something else; nothing on other ranks
     // than 0, and where lanes have no names. first: what all ranks know since the set-up, if anything; once.
     std::optional<ChannelName> name_plan() const;
+    Carrier exchange_carrier() const { return exchange_carrier_; }
     std::optional<ChannelName> name_first_plan() { return std::exchange(first_plan_, std::nullopt); }
     // A lane of its own for a persistent operation of `parts` schedules, which keep `numbers`; for an
     // exchange, as exchange_lane(). Collective: `largest_bytes` becomes the largest that any rank says. Null,
@@ -91,7 +92,6 @@ class NonblockingState {
   private:
     NonblockingState(Communicator& communicator, World& world);
     void take_over(RankMap places);
-    void learn_network(MPI_Comm comm);
     // Those of `state`, which is null where this rank lacks memory. Collective, with an answer of each rank's
     // own. Where nobody asked for the memory inside hosts it carries exchanges only, so there
     // are two then.

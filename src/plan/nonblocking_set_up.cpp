@@ -38,12 +38,13 @@ struct NonblockingState::PlanNumbers {
     std::uint64_t used[words] = {};
 };
 
-std::shared_ptr<LaneNumber> claim_number(MPI_Comm comm, World& world, bool leads, bool ready, Reason& why) {
+std::shared_ptr<LaneNumber> claim_number(MPI_Comm comm, World& world, bool leads, bool ready, Reason& why,
+                                         bool beyond_cap) {
     const Host& mpi = *host();
     ChannelPool& pool = world.pool();
     why = Reason::setup_failed;
     for (int pick = 0; pick < picks; ++pick) {
-        const bool full = world.channels.load() >= world.settings().max_communicators;
+        const bool full = !beyond_cap && world.channels.load() >= world.settings().max_communicators;
         // [trouble, the cap is reached, numbers in use, rank 0's seed]
         std::uint64_t any[4] = {!ready, full, pool.in_use(), leads ? pool.next_seed(world.rank()) : 0};
         agree_on(comm, mpi.bor, any);
@@ -160,7 +161,7 @@ std::shared_ptr<NonblockingState> NonblockingState::set_up(MPI_Comm comm, Commun
     state->opened_ = make_lanes(comm, carrier, told, world, communicator, able, why);
     state->confirmed_ = false;
     if ((!for_plan || carrier == Carrier::mpi) && !state->confirm(comm)) return nullptr;
-    state->learn_network(comm);
+    learn_network(comm, world, state->rank_, state->topology_, state->places_, state->network_);
     return state;
 }
 
@@ -181,26 +182,6 @@ void NonblockingState::take_over(RankMap places) {
     policy_ = world_.policy();
     communicator_.record().sleeps = world_.sleeps();
     plans_ = std::make_shared<PlanNumbers>();
-}
-
-// By way of a channel of the MPI library that lives only meanwhile.
-void NonblockingState::learn_network(MPI_Comm comm) {
-    const Settings& settings = world_.settings();
-    if (topology_.nodes() < 2 || (settings.rate > 0 && settings.latency_us > 0) || network_.known()) return;
-    Reason ignored = Reason::setup_failed;
-    const std::shared_ptr<LaneNumber> number = claim_number(comm, world_, rank_ == 0, true, ignored);
-    if (number == nullptr) return;
-    std::unique_ptr<MpiTransport> channel;
-    try {
-        channel = MpiTransport::make_beside_others(
-            {world_.pool().comm(), rank_, size_, places_, static_cast<unsigned>(number->value())}, 2);
-    } catch (const std::bad_alloc&) {
-    }
-    std::uint64_t trouble[1] = {channel == nullptr};
-    agree_on(comm, host()->max, trouble);
-    if (trouble[0] != 0) return;
-    network_ = measure_network(comm, *channel, topology_, world_.policy());
-    if (network_.known()) world_.learn(network_);
 }
 
 std::optional<ChannelName> NonblockingState::name_plan() const {
@@ -323,6 +304,7 @@ NonblockingState::NonblockingState(Communicator& communicator, World& world)
 }
 
 NonblockingState::~NonblockingState() {
+    if (first_plan_) Attendance::give_back(exchange_carrier_, *first_plan_);
     const std::lock_guard lock(alive_mutex);
     NonblockingState** link = &alive_;
     while (*link != this) link = &(*link)->next_;

@@ -17,6 +17,7 @@
 #include "plan/bypass.h"
 #include "plan/plan_account.h"
 #include "plan/report_inside.h"
+#include "plan/report_network.h"
 #include "plan/report_text.h"
 #include "plan/window_plan.h"
 #include "thalweg/thalweg.h"
@@ -249,6 +250,7 @@ std::string as_json(const World& world, const std::vector<std::shared_ptr<Commun
     text += "},\n \"plans\": [" + plans_json() + "],\n \"windows_left\": " + std::to_string(windows_alive()) +
             ",\n \"agent\": ";
     append_agent(text, agent_row());
+    append_network_json(text, world);
     text += ",\n \"unseen\": [";
     first = true;
     for (const Collective collective : handed_on(world)) {
@@ -343,6 +345,7 @@ std::string as_table(const World& world, const std::vector<std::shared_ptr<Commu
             text += "  not over libucp: " + row.account.why_not_libucp + "\n";
         append_inside_table(text, row.account);
     }
+    append_network_table(text, world);
     append(text, "  largest of any rank: %.6f s in %" PRIu64 " accelerated calls, %.6f s of it asleep\n",
            static_cast<double>(most[elapsed_ns]) * 1e-9, most[accelerated],
            static_cast<double>(most[slept_ns]) * 1e-9);

@@ -48,7 +48,9 @@ void agree_on(MPI_Comm comm, MPI_Op operation, std::uint64_t (&values)[count]) {
 int give_up_on(MPI_Comm comm, const AgreementFailed& failure);
 
 // A number of the world's pool that all ranks of `comm` have claimed, where all of them are `ready`.
-// Collective. Null, on all ranks, with `why`. Throws AgreementFailed.
-std::shared_ptr<LaneNumber> claim_number(MPI_Comm comm, World& world, bool leads, bool ready, Reason& why);
+// `beyond_cap`: whatever THALWEG_MAX_COMMUNICATORS says, because it is given back at once. Collective. Null,
+// on all ranks, with `why`. Throws AgreementFailed.
+std::shared_ptr<LaneNumber> claim_number(MPI_Comm comm, World& world, bool leads, bool ready, Reason& why,
+                                         bool beyond_cap = false);
 
 }  // namespace thalweg

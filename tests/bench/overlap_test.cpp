@@ -256,5 +256,31 @@ TEST(Waiters, TheNewestOfEachIsShown) {
     EXPECT_EQ(format_waiters({}, false), "");
 }
 
+// Two links of the same rate against one, which are points of their own.
+TEST(Overlap, LinksPerHostAreToldApart) {
+    std::vector<Row> rows = point(0.28, 0.29);
+    EXPECT_EQ(format_rails(summarize_overlap(rows), false), "");
+    for (Row each : point(0.28, 0.29)) {
+        each.context["rails"] = 2;
+        each.launch = 2;
+        each.seconds = Values(5, 0.14);
+        rows.push_back(each);
+    }
+    const auto lines = summarize_overlap(rows);
+    ASSERT_EQ(lines.size(), 10u);
+    int links[3] = {};
+    for (const auto& line : lines) {
+        if (line.column != automatic) continue;
+        ++links[line.rails];
+        EXPECT_EQ(line.place(), line.rails == 2 ? "2x1, 2 x 8mbit" : "2x1, 8mbit");
+        EXPECT_DOUBLE_EQ(line.limit_seconds, line.rails == 2 ? 0.131072 : 0.262144);
+    }
+    EXPECT_EQ(links[1], 1);
+    EXPECT_EQ(links[2], 1);
+    const std::string table = format_rails(lines, true);
+    EXPECT_NE(table.find("| 2.00 "), std::string::npos) << table;
+    EXPECT_NE(document(rows).find("### Several links per host"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace thalweg::bench

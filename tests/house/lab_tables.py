@@ -1,5 +1,5 @@
-"""scripts/lab-tables lists exchanges on every shape, dense and sparse, and measures each as listed, with a stand-in for
-the command that writes down what it was asked to do.
+"""scripts/lab-tables lists exchanges on every shape, dense and sparse, blocking and nonblocking collectives on every shape, and
+several links per host, and measures each as listed, with a stand-in for the command that writes down what it was asked to do.
 
     lab_tables.py SOURCE_ROOT BUILD
 """
@@ -22,14 +22,49 @@ def expect(condition, *what):
         sys.exit("FAILED: " + " ".join(str(each) for each in what))
 
 
-def asked(tree, table):
-    """The options that the stand-in was given for a table; how often each stands there is once."""
+def commands(tree, table):
+    """What the stand-in was asked to measure for a table, by words."""
     record = tree / "asked"
     record.unlink(missing_ok=True)
     subprocess.run([tree / "scripts/lab-tables", *table], check=True, cwd=tree)
     calls = [line.split("\t") for line in record.read_text(encoding="utf-8").splitlines()]
-    bench = [call for call in calls if call[:2] == ["bench", "alltoallv"]]
-    expect(len(bench) == 1, table, "asked for", calls)
+    return [call for call in calls if call[0] == "bench" and call[1] != "document"]
+
+
+def check_collectives(tree, listed):
+    """Every collective on every shape, at the rates that it is to be measured at; the command understands all of it."""
+    wanted = {("blocking", mpi, shape, collective) for mpi in MPIS for shape in ("4x1", "4x2", "8x1")
+              for collective in ("allgather", "allreduce")}
+    wanted |= {("overlap", mpi, shape, collective) for mpi in MPIS for shape in ("2x1", "4x1", "4x2", "8x1")
+               for collective in ("iallgather", "ibcast", "iallreduce")}
+    wanted |= {("overlap", mpi, "2x1", collective, "50mbit") for mpi in MPIS
+               for collective in ("iallgather", "ibcast", "iallreduce")}
+    wanted |= {("rails", mpi, "4x1", "iallgather") for mpi in MPIS}
+    tables = {tuple(line.split()[1:]) for line in listed.splitlines()}
+    expect(wanted <= tables, "not listed:", sorted(wanted - tables))
+    for table in sorted(wanted):
+        kind, mpi, shape, collective = table[:4]
+        calls = commands(tree, table)
+        expect(len(calls) == (2 if kind == "rails" else 1), table, calls)
+        for number, call in enumerate(calls):
+            words = dict(zip(call, call[1:]))
+            rate = "50mbit" if len(table) == 5 or shape == "8x1" or kind == "rails" else "100mbit"
+            expect((words["bench"], words["--mpi"], words["--rate"]) == (collective, mpi, rate), table, call)
+            expect([words["--hosts"], words["--ppn"]] == shape.split("x"), table, call)
+            expect(words["--out"] == f"bench/results/{kind}-{mpi}-{shape}.jsonl", table, call)
+            expect(("--overlap" in call) == (kind != "blocking"), table, call)
+            expect(kind != "rails" or words["--rails"] == str(number + 1), table, call)
+            # All options are understood when the size is what is wrong.
+            call[call.index("--bytes") + 1] = "0"
+            said = subprocess.run([build / "bin/thalweg", *call], capture_output=True, text=True, cwd=tree)
+            expect(said.returncode != 0 and "--bytes 0" in said.stderr, table, call, said.stderr)
+    return len(wanted)
+
+
+def asked(tree, table):
+    """The options that the stand-in was given for a table; how often each stands there is once."""
+    bench = commands(tree, table)
+    expect(len(bench) == 1 and bench[0][1] == "alltoallv", table, "asked for", bench)
     options = dict(zip(bench[0][2::2], bench[0][3::2]))
     expect(all(name.startswith("--") for name in options), table, "asked for", bench[0])
     return options
@@ -74,4 +109,4 @@ with tempfile.TemporaryDirectory(prefix="tw") as folder:
     expect(named <= patterns and any(pattern.endswith(".mtx") for pattern in patterns), "patterns:", patterns)
     wanted = {(mpi, shape, pattern) for mpi in MPIS for shape in SPARSE for pattern in patterns}
     expect(wanted <= seen, "not listed:", sorted(wanted - seen))
-    print(f"{len(tables)} tables of exchanges")
+    print(f"{len(tables)} tables of exchanges, {check_collectives(tree, listed)} of collectives")

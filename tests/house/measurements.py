@@ -15,7 +15,7 @@ def cells(line):
 
 
 page = (root / "docs/measurements.md").read_text(encoding="utf-8")
-kinds = ("bcast", "rings", "onehost", "small", "blocking", "overlap", "alltoallv", "halo", "waiters", "apps")  # in the order of scripts/lab-tables
+kinds = ("bcast", "rings", "onehost", "small", "blocking", "overlap", "rails", "alltoallv", "halo", "waiters", "apps")  # in the order of scripts/lab-tables
 results = [path for kind in kinds for path in sorted(root.glob(f"bench/results/{kind}-*.jsonl"))]
 left = {path.name for path in root.glob("bench/results/*.jsonl")} - {path.name for path in results}
 if left - {"native-settings.jsonl"}:  # the lab's own sweep, docs/lab.md
@@ -45,6 +45,7 @@ for path in results:
     kind, mpi = path.stem.split("-")[:2]
     heading = {"bcast": f"\n## {mpi}\n", "rings": "\n## The trimmed ring", "onehost": f"\n### {mpi}\n",
                "small": f"\n### {mpi}, short calls\n", "overlap": f"\n### {mpi}, overlap\n",
+               "rails": "\n### Several links per host\n",
                "blocking": f"\n### {mpi}, blocking\n",
                "alltoallv": f"\n### {mpi}, alltoallv\n",
                "halo": f"\n### {mpi}, halo exchange\n",

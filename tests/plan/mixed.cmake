@@ -23,3 +23,23 @@ mixed(rank0_off native "${differ} THALWEG. ${counts}" "${linear};THALWEG=off" "$
 set(passes "runs without Thalweg. every call goes to the MPI library$")
 mixed(some_without native "rank [12] ${passes}" "${linear}" "THALWEG_TEST_EXPECT=native")
 mixed(rank0_without native "rank 0 ${passes}" "THALWEG_TEST_EXPECT=native" "${linear}")
+
+# libucp does not start on one rank: with the right to call the MPI library from any thread that carries the operations, on
+# all ranks; without it they are left to it. Rank 0's report says why.
+foreach(level single multiple)
+  set(test plan.${name}.settings.libucp_on_some_${level})
+  set(taken THALWEG_TEST_TAKEN=1)
+  if(level STREQUAL "single")
+    set(taken)
+  endif()
+  set(with ${forced} THALWEG_ALLGATHER=ring THALWEG_ALLREDUCE=recursive_doubling THALWEG_TRANSPORT=auto
+           THALWEG_TEST_LEVEL=${level} THALWEG_REPORT=-)
+  list(REMOVE_ITEM with THALWEG_TEST_TAKEN=1)
+  set(program $<TARGET_FILE:plan_collectives_${name}>)
+  add_test(NAME ${test}
+           COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/lacking.py ${level} ${MPI_MPIEXEC} -n 1
+                   env ${with} ${taken} THALWEG_UCX_TLS=tcp,self ${program}
+                   : -n 1 env ${with} ${taken} THALWEG_UCX_TLS=no-such-transport ${program}
+                   : -n 1 env ${with} ${taken} THALWEG_UCX_TLS=tcp,self ${program})
+  set_tests_properties(${test} PROPERTIES LABELS ${current} TIMEOUT 300 PROCESSORS 2 ENVIRONMENT "${plan_environment}")
+endforeach()

@@ -50,3 +50,5 @@ sabotage(pieces pieces 3 "${pieces}256;${ucx};THALWEG_TEST_LEVEL=single" 256)
 sabotage(repeated repeated 3 "${alltoalls};THALWEG_ALLTOALLV=spread")
 sabotage(steady steady 3 "${ucx};THALWEG_ALLTOALLV=spread;THALWEG_TEST_LEVEL=single" allocating)
 sabotage(soak soak 3 "${soak}" 500)
+# At rest too: as many names for channels as a process has in a job of a million.
+run(names 3 ${inside_current} "${chain};${ucx};${sabotaged};THALWEG_TEST_PROCESSES=1048576;THALWEG_ALLGATHER=ring" names)

@@ -61,6 +61,38 @@ TEST(ucx_port, names_are_given_once_until_they_come_back) {
     EXPECT_EQ(port->name_channel(name), Status::unsupported);
 }
 
+// A name is opened again after a channel that left nothing on its way, and not after one that did.
+TEST(ucx_port, a_name_comes_back_where_nothing_was_left) {
+    std::unique_ptr<UcxPort> port;
+    std::string why;
+    UcxOptions options;
+    options.processes = 2;
+    ASSERT_EQ(UcxPort::open(options, port, why), Status::ok) << why;
+    ASSERT_EQ(port->meet(0, port->address(), why), Status::ok) << why;
+    const std::uint32_t processes[] = {0, 1};
+    UcxGroup group;
+    group.size = 2;
+    group.processes = processes;
+    std::unique_ptr<Transport> channel;
+    for (int i = 0; i < 3; ++i) {
+        ASSERT_EQ(port->make_channel(group, channel), Status::ok);
+        channel.reset();
+    }
+    ASSERT_EQ(port->make_channel(group, channel), Status::ok);
+    char byte = 0;
+    ASSERT_EQ(channel->post_recv(0, 0, {}, &byte, 1), Status::ok);  // nobody sends it
+    channel.reset();
+    EXPECT_EQ(port->make_channel(group, channel), Status::invalid_argument);
+    group.space = OperationSpace::plans;
+    EXPECT_EQ(port->make_channel(group, channel), Status::ok);
+    // A failure: nobody has met process 1.
+    EXPECT_EQ(channel->post_send(0, 1, {}, &byte, 1, SendMode::buffered), Status::transport_failed);
+    channel.reset();
+    EXPECT_EQ(port->make_channel(group, channel), Status::invalid_argument);
+    group.name.counter = 1;
+    EXPECT_EQ(port->make_channel(group, channel), Status::ok);
+}
+
 TEST(ucx_port, meets_processes_by_and_by) {
     std::unique_ptr<UcxPort> port, other;
     std::string why;

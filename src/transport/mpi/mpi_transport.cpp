@@ -94,6 +94,11 @@ unsigned channel_bits_of(unsigned bits) { return std::min(channel_bits, bits - 1
 
 unsigned MpiTransport::channels_on(MPI_Comm comm) { return 1u << channel_bits_of(free_bits(comm)); }
 
+int MpiTransport::first_tag_on(MPI_Comm comm, unsigned channel) {
+    const unsigned bits = free_bits(comm);
+    return static_cast<int>(channel << (bits - channel_bits_of(bits) + message_bits));
+}
+
 std::unique_ptr<MpiTransport> MpiTransport::make(MPI_Comm comm, Slot slots, int& error) {
     MpiPlace place{comm, 0, 1, {}, 0};
     error = host()->Comm_set_errhandler(comm, host()->errors_return);

@@ -67,15 +67,14 @@ class MpiTransport final : public Transport {
     // differ without MPI having noticed.
     int last_error() const { return last_error_; }
 
-    // For messages outside any operation, before the first one starts: the communicator, a rank's place in it
-    // and a tag that is this channel's alone.
-    MPI_Comm comm() const { return place_.comm; }
-    int place_of(int rank) const { return place_.ranks[rank]; }
-    int spare_tag() const { return tag_of({capabilities_.live_operations - 1, (1u << message_bits) - 1}); }
+    // The first of the tags that a channel has on a communicator, at least 2^message_bits of them. Pre:
+    // host() is not null, channel < channels_on(comm).
+    static int first_tag_on(MPI_Comm comm, unsigned channel);
 
   private:
     MpiTransport(MpiPlace place, unsigned operation_bits, Slot slots);
     int tag_of(MessageId id) const;
+    int spare_tag() const { return tag_of({capabilities_.live_operations - 1, (1u << message_bits) - 1}); }
     Status post(Slot slot, int error, MPI_Request request);
     Status test();
     Status find_error(int completed);

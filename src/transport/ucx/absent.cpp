@@ -24,6 +24,7 @@ std::size_t UcxPort::rails() const { return 0; }
 const char* UcxPort::description() const { return ""; }
 Status UcxPort::name_channel(UcxChannelName&) { return Status::unsupported; }
 void UcxPort::give_back(UcxChannelName) {}
+void UcxPort::refuse(UcxChannelName) {}
 Status UcxPort::make_channel(const UcxGroup&, std::unique_ptr<Transport>&) { return Status::unsupported; }
 
 }  // namespace thalweg

@@ -50,7 +50,7 @@ Channel::~Channel() {
         return;
     }
     const Poster lock(port_);
-    if (opened_) port_.close(*this);
+    if (opened_) port_.close(*this, !has_failed() && storage_->in_flight == 0);
     storage_->channel = nullptr;
     // Withdrawing calls back at once, unless the data is on its way already.
     for (Part& part : storage_->parts) {

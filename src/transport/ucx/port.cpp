@@ -133,16 +133,27 @@ Status UcxPort::Impl::name_channel(UcxChannelName& name) {
 }
 
 void UcxPort::Impl::give_back(UcxChannelName name) {
+    if (in_child()) return;
     const Poster lock(*this);
     if (name.root == options_.process) returned_counters_.push_back(name.counter);
 }
 
+void UcxPort::Impl::refuse(UcxChannelName name) {
+    if (in_child()) return;
+    const Poster lock(*this);
+    for (const OperationSpace space : {OperationSpace::calls, OperationSpace::plans})
+        channels_.try_emplace(layout_.channel(name, space), nullptr);
+}
+
 bool UcxPort::Impl::open(Channel& channel) { return channels_.emplace(channel.name(), &channel).second; }
 
-void UcxPort::Impl::close(Channel& channel) {
+void UcxPort::Impl::close(Channel& channel, bool settled) {
     awake(channel);
     std::erase_if(deferred_, [&](const auto& entry) { return entry.first == &channel; });
-    channels_.erase(channel.name());
+    if (settled)
+        channels_.erase(channel.name());
+    else
+        channels_.find(channel.name())->second = nullptr;
 }
 
 void UcxPort::Impl::adopt(std::unique_ptr<Storage> storage) { orphans_.push_back(std::move(storage)); }
@@ -195,7 +206,8 @@ void UcxPort::Impl::mourn() {
     for (Peer* peer : std::exchange(dying_, {})) {
         peer->mourned = true;
         for (std::size_t rail = 0; rail < peer->endpoints.size(); ++rail) close_endpoint(*peer, rail, true);
-        for (const auto& [name, channel] : channels_) channel->peer_died(*peer);
+        for (const auto& [name, channel] : channels_)
+            if (channel) channel->peer_died(*peer);
     }
 }
 
@@ -296,7 +308,8 @@ void UcxPort::Impl::tell(Channel& channel) {
 void UcxPort::Impl::silence_failed() {
     const std::uint64_t time_ns = now_ns();
     for (const auto& [name, channel] : channels_)
-        if (channel->rung && channel->has_failed() && time_ns - channel->rung_ns > longest_sleep_ns)
+        if (channel && channel->rung && channel->has_failed() &&
+            time_ns - channel->rung_ns > longest_sleep_ns)
             awake(*channel);
 }
 

@@ -97,6 +97,7 @@ class UcxPort::Impl {
     const char* description() const { return description_.c_str(); }
     Status name_channel(UcxChannelName& name);
     void give_back(UcxChannelName name);
+    void refuse(UcxChannelName name);
 
     const ucx::Library& ucp() const { return ucp_; }
     const ucx::TagLayout& layout() const { return layout_; }
@@ -111,7 +112,8 @@ class UcxPort::Impl {
     // Everything below: with the lock held.
 
     bool open(ucx::Channel& channel);  // false: a channel of that name and space is open
-    void close(ucx::Channel& channel);
+    // settled: it left nothing on its way. The name of another one is not opened here again.
+    void close(ucx::Channel& channel, bool settled);
     // Takes what requests in flight point to until they are done.
     void adopt(std::unique_ptr<ucx::Storage> storage);
 
@@ -174,7 +176,8 @@ class UcxPort::Impl {
     std::uint64_t leaving_ = 0;  // that the flush in work vouches for
     int flushing_ = 0;           // rails whose flush is not done
 
-    std::unordered_map<std::uint64_t, ucx::Channel*> channels_;  // by TagLayout::channel
+    // By TagLayout::channel; null: closed, and the name is not opened again.
+    std::unordered_map<std::uint64_t, ucx::Channel*> channels_;
     std::uint64_t next_counter_ = 0;
     std::deque<std::uint32_t> returned_counters_;
 

@@ -304,6 +304,7 @@ std::size_t UcxPort::rails() const { return impl_->rails().size(); }
 const char* UcxPort::description() const { return impl_->description(); }
 Status UcxPort::name_channel(UcxChannelName& name) { return impl_->name_channel(name); }
 void UcxPort::give_back(UcxChannelName name) { impl_->give_back(name); }
+void UcxPort::refuse(UcxChannelName name) { impl_->refuse(name); }
 
 Status UcxPort::make_channel(const UcxGroup& group, std::unique_ptr<Transport>& channel) try {
     const ucx::TagLayout& layout = impl_->layout();

@@ -111,13 +111,19 @@ class UcxPort {
     // unsupported: none is left (their number is 2^counter_bits of tag.h: millions in small jobs, 64 in the
     // largest).
     Status name_channel(UcxChannelName& name);
-    // The name may be given to another channel. Pre: all ranks of the old one have destroyed it.
+    // The name may be given to another channel, once no other is left: nothing where another process gave it.
+    // Pre: this process has no such channel, and the old one did not fail here. Ranks that still have it, or
+    // on which it failed, cannot open the new one (make_channel); so all ranks of that agree, before they use
+    // it, that they could.
     void give_back(UcxChannelName name);
+    // No channel of this name is opened here any more, whoever gave it. Pre: none is open.
+    void refuse(UcxChannelName name);
 
     // Local; communicates nothing. The port must outlive the channel, which may be destroyed by any thread.
     // Destroying one with requests in flight withdraws its receives; the memory of sends in flight must stay
     // valid until the port is gone. Errors: invalid_argument (rank, size, a process beyond the directory, a
-    // name that is open already), out_of_memory.
+    // name that is open already, or whose channel was destroyed failed or with requests in flight),
+    // out_of_memory.
     Status make_channel(const UcxGroup& group, std::unique_ptr<Transport>& channel);
 
     class Impl;

@@ -2,6 +2,9 @@
  *
  *   THALWEG_TEST_FAULT=Allreduce:3:1    the third MPI_Allreduce that Thalweg itself makes on rank 1; or
  * (with or without a request), Allgather, Allgatherv, Bcast, Comm_create; or Comm_split: the program's own
+ * THALWEG_TEST_FAULT=Isend:9:0         or Irecv, which begins nothing then, or Testsome; also
+ * THALWEG_TEST_FAULT=Isend:9:0:lost    it succeeds, and nothing arrives
+ * THALWEG_TEST_FAULT=Isend:9:0:12      it is made, 12 s late
  * THALWEG_TEST_FAULT=count:1 none: rank 1 says at its end how often each was called
  *
  * Preloaded behind the preload object. It defines PMPI_Init, so that Thalweg takes it for the library's own
@@ -14,9 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { Allreduce, Allgather, Allgatherv, Bcast, Comm_create, Comm_split, functions };
+enum { Allreduce, Allgather, Allgatherv, Bcast, Comm_create, Comm_split, Isend, Irecv, Testsome, functions };
 static const char* const names[functions] = {"Allreduce", "Allgather",   "Allgatherv",
-                                             "Bcast",     "Comm_create", "Comm_split"};
+                                             "Bcast",     "Comm_create", "Comm_split",
+                                             "Isend",     "Irecv",       "Testsome"};
 static int calls[functions];
 
 static void* next_of(const char* name) {
@@ -116,6 +120,40 @@ FAULTY_REQUEST(PMPI_Ibcast, Bcast,
                (void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request),
                (buffer, count, type, root, comm, request))
 FAULTY(PMPI_Comm_create, Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm* made), (comm, group, made))
+
+/* Messages. One that is lost goes to its own rank, where nobody expects it. */
+static const char* kind_of_fault(void) {
+    const char* kind = getenv("THALWEG_TEST_FAULT");
+    for (int i = 0; i < 3 && kind != NULL; ++i) kind = strchr(kind + 1, ':');
+    return kind == NULL ? "" : kind + 1;
+}
+int PMPI_Isend(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+               MPI_Request* request) {
+    int (*next)(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+    *(void**)&next = next_of("PMPI_Isend");
+    if (fails(Isend, CALLER)) {
+        const char* const kind = kind_of_fault();
+        if (*kind == '\0') {
+            *request = MPI_REQUEST_NULL;
+            return MPI_ERR_OTHER;
+        }
+        if (strcmp(kind, "lost") == 0) return next(data, 0, type, own_rank(), tag, comm, request);
+        sleep((unsigned)atoi(kind));
+    }
+    return next(data, count, type, to, tag, comm, request);
+}
+int PMPI_Irecv(void* data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+               MPI_Request* request) {
+    int (*next)(void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+    *(void**)&next = next_of("PMPI_Irecv");
+    if (!fails(Irecv, CALLER)) return next(data, count, type, from, tag, comm, request);
+    *request = MPI_REQUEST_NULL;
+    return MPI_ERR_OTHER;
+}
+FAULTY(PMPI_Testsome, Testsome,
+       (int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses),
+       (count, requests, completed, indices, statuses))
+
 FAULTY(MPI_Comm_split, Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm* made),
        (comm, color, key, made))
 

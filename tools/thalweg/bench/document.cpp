@@ -91,6 +91,14 @@ shows in the other threads' CPU time and in the time with equal work, not in dil
 checked.
 )";
 
+constexpr const char* rails_text = R"(
+### Several links per host
+
+Pure time of the automatic choice with one link per host and with several of the same rate, in labs of their own; what
+is cut up over two links shall be at least 1.8 times as fast. The limit is that of all links together.
+
+)";
+
 constexpr const char* waiters_text = R"(
 ## How a waiting thread wakes
 
@@ -175,6 +183,8 @@ std::string overlap_section(const std::map<std::string, std::vector<Row>>& by_mp
     if (all.empty()) return "";
     std::uint64_t wrong = 0;
     for (const auto& line : all) wrong += line.wrong_words;
+    if (const std::string rails = format_rails(all, true); !rails.empty())
+        tables += fmt::format("{}{}", rails_text, rails);
     return fmt::format(
                "{}\n### Targets\n\nOf the automatic choice; **sockets there** is what the reference reaches "
                "at the same point. Wrong words received: {}.\n\n{}",

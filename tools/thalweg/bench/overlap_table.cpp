@@ -12,7 +12,7 @@
 namespace thalweg::bench {
 namespace {
 
-using Key = std::tuple<std::string, std::string, std::string, std::string, std::uint64_t>;
+using Key = std::tuple<std::string, std::string, std::string, std::string, int, std::uint64_t>;
 using Values = std::vector<double>;
 
 Values values(const nlohmann::json& from, const char* name) {
@@ -90,6 +90,7 @@ OverlapLine line_of(const Row& row, const std::vector<const Row*>& rows) {
     line.mpi = row.context.value("mpi_name", "");
     line.shape = row.context.value("shape", "");
     line.rate = row.context.value("rate", "");
+    line.rails = row.context.value("rails", 1);
     line.collective = row.collective;
     line.column = row.column;
     line.bytes = row.bytes;
@@ -163,7 +164,7 @@ std::vector<OverlapLine> summarize_overlap(const std::vector<Row>& rows) {
     for (const auto& row : rows)
         if (row.phase == overlap_phase)
             points[{row.collective, row.context.value("mpi_name", ""), row.context.value("shape", ""),
-                    row.context.value("rate", ""), row.bytes}]
+                    row.context.value("rate", ""), row.context.value("rails", 1), row.bytes}]
                 .push_back(&row);
     std::vector<OverlapLine> lines;
     for (const auto& [key, group] : points)
@@ -198,6 +199,27 @@ std::string format_hidden(const std::vector<OverlapLine>& lines, bool markdown) 
         cells.push_back(std::move(row));
     }
     return format_cells(cells, markdown);
+}
+
+std::string format_rails(const std::vector<OverlapLine>& lines, bool markdown) {
+    std::vector<std::vector<std::string>> cells{{"collective", "MPI", "hosts x ranks, rate of a link",
+                                                 "bytes", "links", "one link", "with them", "times as fast",
+                                                 "time/limit", "ran"}};
+    for (const auto& line : lines) {
+        if (line.rails < 2 || line.column != automatic || !line.stopped.empty()) continue;
+        for (const auto& one : lines) {
+            if (one.rails != 1 || one.column != automatic || !one.stopped.empty() || one.mpi != line.mpi ||
+                one.shape != line.shape || one.rate != line.rate || one.collective != line.collective ||
+                one.bytes != line.bytes)
+                continue;
+            cells.push_back(
+                {line.collective, line.mpi, one.place(), bytes_text(line.bytes),
+                 fmt::format("{}", line.rails), time_text(one.pure_seconds), time_text(line.pure_seconds),
+                 fmt::format("{:.2f}", one.pure_seconds / line.pure_seconds),
+                 line.of_limit() > 0 ? fmt::format("{:.2f}", line.of_limit()) : "-", line.algorithm});
+        }
+    }
+    return cells.size() == 1 ? "" : format_cells(cells, markdown);
 }
 
 std::string format_cost(const std::vector<OverlapLine>& lines, bool markdown) {

@@ -22,6 +22,7 @@ double imb_overlap(double pure, double computed, double total);
 // One column of one point.
 struct OverlapLine {
     std::string mpi, shape, rate, collective, column;
+    int rails = 1;  // links of a host
     std::uint64_t bytes = 0, samples = 0, wrong_words = 0;
     std::string algorithm;  // of ours; "native" where the call was left to the MPI, with the reason
     std::string stopped;    // why there is nothing else: its launch failed
@@ -43,8 +44,11 @@ struct OverlapLine {
     double agent_cpu_seconds = 0, agent_wake_ups = 0, other_cpu_seconds = 0, other_wake_ups = 0;  // per call
     double delay_seconds = 0, lost = 0, softirq_seconds = 0;                                      // per call
 
-    // As the tables say it: "2x1, 50mbit"; on one host "1x2".
-    std::string place() const { return rate.empty() ? shape : shape + ", " + rate; }
+    // As the tables say it: "2x1, 50mbit", "4x1, 2 x 50mbit" with two rails; on one host "1x2".
+    std::string place() const {
+        if (rate.empty()) return shape;
+        return shape + ", " + (rails > 1 ? std::to_string(rails) + " x " : "") + rate;
+    }
 
     // 0: there is none, or the shaper's bucket takes the bytes at once.
     double of_limit() const { return limit_seconds > least_limit_seconds ? pure_seconds / limit_seconds : 0; }
@@ -57,6 +61,10 @@ std::vector<OverlapLine> summarize_overlap(const std::vector<Row>& rows);
 // Empty where there are none. What hides; and what that costs.
 std::string format_hidden(const std::vector<OverlapLine>& lines, bool markdown);
 std::string format_cost(const std::vector<OverlapLine>& lines, bool markdown);
+
+// Of the automatic choice where it was measured with one rail and with several of the same rate: how many
+// times as fast the latter are, at least 1.8 for two of them. Empty where there are none.
+std::string format_rails(const std::vector<OverlapLine>& lines, bool markdown);
 
 // One target at one place (shape and rate) under one MPI, over the points it is for.
 struct TargetLine {
