@@ -171,8 +171,8 @@ void ExchangeDriver::measure_point(const Point& point) {
             MPI_Barrier(grounds_[index].comm);
         }
         if (ways[i]->make() != MPI_SUCCESS) die("a plan of column " + column.name + " cannot be made");
-        series[i].untimed_calls = ways[i]->warm_up_calls();
-        for (int round = 0; round < series[i].untimed_calls; ++round) call(*ways[i], &series[i], false);
+        for (; series[i].untimed_calls < ways[i]->warm_up_calls(); ++series[i].untimed_calls)
+            call(*ways[i], &series[i], false);
     }
     int sample = 0;
     take_turns(

@@ -20,18 +20,33 @@ class Repeated final : public ExchangeWay {
     bool persistent() const override { return false; }
     int make() override { return (native_ ? PMPI_Comm_dup : MPI_Comm_dup)(ground_.comm, &comm_); }
     int free() override { return (native_ ? PMPI_Comm_free : MPI_Comm_free)(&comm_); }
-    // Ours: those before the trial, the trial, and the call that begins with its verdict.
+    // Ours: those before the trial, the trial, and the call that begins with its verdict. When the trial
+    // begins the library decides, all ranks alike; where nothing is tried that is not waited for for ever.
     int warm_up_calls() const override {
-        return native_ ? ExchangeWay::warm_up_calls() : TrialTurns::calls_until_verdict;
+        if (native_) return ExchangeWay::warm_up_calls();
+        const int before = first_taken_ != 0 ? first_taken_ : static_cast<int>(TrialTurns::latest_set_up) + 1;
+        return before + trial_calls + 1;
     }
     int call() override {
         ExchangeMemory& m = *ground_.memory;
         const auto function = native_ ? PMPI_Alltoallv : MPI_Alltoallv;
-        return function(m.in.data(), m.send_bytes.data(), m.send_at.data(), MPI_BYTE, m.out.data(),
-                        m.receive_bytes.data(), m.receive_at.data(), MPI_BYTE, comm_);
+        const int error = function(m.in.data(), m.send_bytes.data(), m.send_at.data(), MPI_BYTE, m.out.data(),
+                                   m.receive_bytes.data(), m.receive_at.data(), MPI_BYTE, comm_);
+        ++calls_;
+        if (!native_ && first_taken_ == 0 && was_taken()) first_taken_ = calls_;
+        return error;
     }
 
   private:
+    // Whether the latest call was ours.
+    static bool was_taken() {
+        static const Ours ours;
+        Ran ran;
+        ours.tell(ran);
+        return !ran.algorithm.empty();
+    }
+
+    int calls_ = 0, first_taken_ = 0;  // by number, from 1; 0: none yet
     ExchangeGround ground_;
     bool native_;
     MPI_Comm comm_ = MPI_COMM_NULL;

@@ -67,15 +67,16 @@ typedef struct thalweg_last_call {
 int thalweg_get_last_call(thalweg_last_call* call, size_t size);
 
 /* What one persistent operation of this process has cost and gained so far: after how many starts the plan
- * has paid for itself, N* = init / (once - plan). Times are this process's own. */
+ * has paid for itself, N* = init / (once - plan). And what the alltoalls have that a communicator repeats,
+ * once they have been tried as plans: their times are then of the slowest rank. */
 typedef struct thalweg_plan_stats {
-    char operation[32];  /* "alltoallv_init" */
+    char operation[32];  /* "alltoallv_init"; "alltoallv": repeated calls */
     char algorithm[128]; /* "spread" */
     uint64_t starts;     /* completed ones */
-    double init_seconds; /* the _init call */
+    double init_seconds; /* the _init call; of repeated calls the set-up of their communicator */
     /* Medians, of an even number of samples the mean of the two in the middle. A start and its completion,
-     * the time inside those calls, of the latest 64 without the first; 0: no start. The native blocking call
-     * that does the same; 0: not known. */
+     * the time inside those calls of this process, of the latest 64 without the first; 0: no start. The
+     * native blocking call that does the same, on the slowest rank; 0: not known. */
     double plan_seconds, once_seconds;
     int once_measured; /* 1: measured on this communicator (blocking calls that ran natively); 0: a model */
     double break_even; /* N*, not rounded; infinity: the plan never pays; NaN: not known */

@@ -14,6 +14,7 @@
 #include "plan/declining.h"
 #include "plan/keyvals.h"
 #include "plan/last_call.h"
+#include "plan/native_plan.h"
 #include "plan/neighbours.h"
 #include "plan/nonblocking.h"
 #include "plan/report.h"
@@ -312,6 +313,8 @@ int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* 
     try {
         const CollectiveCall offered = as_call(*call);
         std::unique_ptr<Ongoing> ongoing = offer(offered, *error);
+        if (ongoing == nullptr && *error == MPI_SUCCESS && offered.persistent && lacks_natively(offered.kind))
+            ongoing = make_native_plan(offered, *error);
         if (ongoing == nullptr) return *error != MPI_SUCCESS;
         if (offered.blocking) {
             ongoing->run();

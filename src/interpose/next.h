@@ -28,6 +28,7 @@ static void* __attribute__((noinline, cold, unused)) thalweg_resolve_next(Thalwe
     if (address == NULL) address = dlsym(RTLD_NEXT, next->name);
     dlerror(); /* a failed look-up of ours must not be what the program's dlerror() reports */
     if (address == NULL || address == next->self) address = thalweg_find_native(next->name, next->self);
+    if (address == NULL) address = thalweg_find_extension(next->name);
     if (address == NULL) thalweg_report_missing(next->name);
     atomic_store_explicit(&next->address, address, memory_order_relaxed);
     return address;

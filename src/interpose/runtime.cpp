@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstring>
 #include <vector>
 
@@ -221,10 +222,23 @@ void* thalweg_find_native(const char* name, void* self) {
     return search.address;
 }
 
+void* thalweg_find_extension(const char* name) {
+    char longer[64];
+    if (std::strncmp(name, "MPI_", 4) != 0 && std::strncmp(name, "mpi_", 4) != 0) return nullptr;
+    const int length =
+        std::snprintf(longer, sizeof longer, "%.3s%c%s", name, name[0] == 'M' ? 'X' : 'x', name + 3);
+    return length < static_cast<int>(sizeof longer) ? find_native(longer) : nullptr;
+}
+
 void thalweg_report_missing(const char* name) {
     THALWEG_LOG_AT(error, "no library of this process defines %s, which the program called", name);
 }
 
-int thalweg_missing_error(void) { return MPI_ERR_OTHER; }
+int thalweg_missing_error(void) {
+    const Host* const mpi = host();
+    if (mpi != nullptr && (world_entered.load() || sessions.load() > 0) && !world_left.load())
+        mpi->Comm_call_errhandler(mpi->comm_world, MPI_ERR_UNSUPPORTED_OPERATION);
+    return MPI_ERR_UNSUPPORTED_OPERATION;
+}
 
 }  // extern "C"

@@ -217,9 +217,13 @@ void* thalweg_find_past_tools(const char* name);
 /* Any definition of `name` but `self` in the loaded objects, else of P`name` (p`name` for Fortran); null when
  * there is none. */
 void* thalweg_find_native(const char* name, void* self);
+/* What an older library has in the place of MPI_x or mpi_x: MPIX_x or mpix_x, with the same arguments; null:
+ * nothing. */
+void* thalweg_find_extension(const char* name);
 /* Says once per name that the MPI library of this process lacks a function that the program called. */
 void thalweg_report_missing(const char* name);
-/* What a wrapper returns when there is nothing to pass the call on to. */
+/* What a wrapper returns when there is nothing to pass the call on to. Between MPI_Init and MPI_Finalize the
+ * error handler of MPI_COMM_WORLD is called: nobody goes on with a request that was never made. */
 int thalweg_missing_error(void);
 
 #pragma GCC visibility pop

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "model/break_even.h"
 #include "model/median.h"
 
 namespace thalweg {
@@ -33,7 +34,7 @@ struct Times {
 
 // What both ways take for the calls of a phase that have their like in the other way.
 struct Totals {
-    double native = 0, schedule = 0;
+    double native = 0, schedule = 0, calls = 0;
 };
 
 Totals compare(std::span<const TrialCall> calls, int period, int phase) {
@@ -52,6 +53,7 @@ Totals compare(std::span<const TrialCall> calls, int period, int phase) {
         const auto weight = static_cast<double>(ways[0].count + ways[1].count);
         totals.native += weight * ways[0].median();
         totals.schedule += weight * ways[1].median();
+        totals.calls += weight;
     }
     return totals;
 }
@@ -61,6 +63,7 @@ Totals compare(std::span<const TrialCall> calls, int period, int phase) {
 TrialVerdict judge(std::span<const TrialCall> calls, double worth) {
     TrialVerdict verdict;
     verdict.period = std::max(period_of(calls), 1);
+    double compared = 0;
     for (int phase = 0; phase < verdict.period; ++phase) {
         const Totals totals = compare(calls, verdict.period, phase);
         const bool takes = totals.schedule < worth * totals.native;
@@ -68,7 +71,12 @@ TrialVerdict judge(std::span<const TrialCall> calls, double worth) {
         const double winner = takes ? totals.schedule : totals.native;
         const double loser = takes ? totals.native : totals.schedule;
         if (winner > 0) verdict.loss = std::max(verdict.loss, loser / winner);
+        compared += totals.calls;
+        verdict.native_seconds += totals.native;
+        verdict.chosen_seconds += takes ? totals.schedule : totals.native;
     }
+    for (double* seconds : {&verdict.native_seconds, &verdict.chosen_seconds})
+        *seconds = compared > 0 ? *seconds / compared : 0;
     return verdict;
 }
 
@@ -79,11 +87,12 @@ TrialTurns::Turn TrialTurns::next() {
         case Stage::given_up:
             break;
         case Stage::before:
-            if (call < calls_before) {
-                if (call >= calls_before / 2) turn_ = Turn::native_timed;
+            if (call < first_schedule_) {
+                if (call >= calls_before / 2 && call < calls_before) turn_ = Turn::native_timed;
                 break;
             }
             turn_ = Turn::first_schedule;
+            seen_ = calls_;
             stage_ = Stage::trial;
             calls_ = 0;
             break;
@@ -105,11 +114,27 @@ TrialTurns::Turn TrialTurns::next() {
     return turn_;
 }
 
+void TrialTurns::put_off(std::uint64_t calls) {
+    stage_ = Stage::before;
+    turn_ = Turn::native;
+    calls_ = seen_;
+    first_schedule_ = std::max(calls, seen_);
+}
+
 void TrialTurns::decide(const TrialVerdict& verdict) {
     verdict_ = verdict;
     until_trial_ = calls_until_next(verdict, calls_between);
     stage_ = Stage::decided;
     calls_ = 0;
+}
+
+std::uint64_t calls_until_set_up(const SetUpCosts& costs, std::uint64_t least) {
+    const double set_up =
+        costs.measured_seconds > 0 ? costs.measured_seconds : set_up_agreements * costs.small_seconds;
+    const double calls = break_even(set_up, costs.native_seconds, (1 - expected_gain) * costs.native_seconds);
+    constexpr auto most = static_cast<double>(TrialTurns::latest_set_up);
+    if (costs.native_seconds <= 0) return least;  // nothing was timed
+    return std::max(least, static_cast<std::uint64_t>(std::ceil(std::min(calls, most))));
 }
 
 std::uint64_t calls_until_next(const TrialVerdict& verdict, std::uint64_t least) {

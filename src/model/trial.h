@@ -32,6 +32,8 @@ struct TrialVerdict {
     // How much longer the way that lost took, of the phase where that is the most: what the next trial will
     // cost. At least 1.
     double loss = 1;
+    // A call on average, natively and as the verdict says, of those that could be compared; 0: none.
+    double native_seconds = 0, chosen_seconds = 0;
 };
 
 // Pre: calls.size() == trial_calls. Sizes are alike that have as many significant bits. Without a period,
@@ -54,7 +56,9 @@ class TrialTurns {
     };
     // Calls before anything is set up, half of them timed: a program that makes a few pays nothing.
     static constexpr std::uint64_t calls_before = 8;
-    // From the first call to the one that begins with the first verdict, it included.
+    // The most, where the set-up is put off.
+    static constexpr std::uint64_t latest_set_up = 64;
+    // From the first call to the one that begins with the first verdict, it included, if nothing is put off.
     static constexpr int calls_until_verdict = static_cast<int>(calls_before) + 1 + trial_calls + 1;
     // And between two trials, at least: sizes and networks change.
     static constexpr std::uint64_t calls_between = 1000;
@@ -65,6 +69,11 @@ class TrialTurns {
     // The place in its trial of the call that next() was asked for last.
     std::size_t place() const { return static_cast<std::size_t>(calls_ - 1); }
     void decide(const TrialVerdict& verdict);
+    // The call whose turn is first_schedule is native, and so are others until `calls` have been. Once.
+    void put_off(std::uint64_t calls);
+    bool was_put_off() const { return first_schedule_ != calls_before; }
+    // How many calls there were up to first_schedule, it included.
+    std::uint64_t calls_seen() const { return seen_; }
     // Native for good.
     void give_up() { stage_ = Stage::given_up; }
 
@@ -75,8 +84,24 @@ class TrialTurns {
     Turn turn_ = Turn::native;
     std::uint64_t calls_ = 0;  // of this stage
     std::uint64_t until_trial_ = 0;
+    std::uint64_t first_schedule_ = calls_before, seen_ = 0;
     TrialVerdict verdict_;
 };
+
+// What is known of calls before anything is set up for them, as all ranks agree on it; 0: it is not.
+struct SetUpCosts {
+    double native_seconds = 0;    // one native call
+    double small_seconds = 0;     // an agreement of a few words
+    double measured_seconds = 0;  // what set-ups took so far
+};
+// What setting up costs, in agreements of a few words, where no set-up was measured.
+inline constexpr double set_up_agreements = 8;
+// What a schedule is taken to gain of a native call's time, before any was tried.
+inline constexpr double expected_gain = 0.25;
+// After how many native calls to set up: when what schedules would have gained in them has come to what the
+// set-up costs (N* of break_even.h). So a program that ends early has lost no more than it could have gained.
+// From `least` to TrialTurns::latest_set_up.
+std::uint64_t calls_until_set_up(const SetUpCosts& costs, std::uint64_t least);
 
 // How many calls may follow before the next trial, which costs half of its calls the loss, is one in a
 // hundred of them: `least` or more.

@@ -33,6 +33,7 @@ namespace {
 constinit std::atomic<bool> is_present{false};
 Reason why_not = Reason::unattended;
 bool completions_intercepted = false;
+bool has_self = false;
 MPI_Comm self_comm;
 
 // Agreed in MPI_Init, equal on all ranks.
@@ -180,7 +181,7 @@ void Attendance::set_completions_intercepted(bool intercepted) { completions_int
 
 void Attendance::agree(const World& world) {
     const Host& mpi = *host();
-    const bool has_self = make_self_comm();
+    has_self = make_self_comm();
     if (world.settings().agent == AgentSetting::off) {
         why_not = Reason::agent_off;
         return;
@@ -348,6 +349,7 @@ void Attendance::drive_host(void*) {
 
 bool Attendance::present() { return is_present.load(std::memory_order_acquire); }
 Reason Attendance::refusal() { return why_not; }
+bool Attendance::serves_plans() { return has_self && completions_intercepted; }
 bool Attendance::any_thread_may_call_mpi() { return present() && any_thread_may_call; }
 Agent* Attendance::agent_that_calls_mpi(const World& world) {
     return any_thread_may_call_mpi() && make_agent(world) ? &agent() : nullptr;

@@ -48,6 +48,8 @@ class Attendance {
     // One load. When false, refusal() says why.
     static bool present();
     static Reason refusal();
+    // Whether this rank can give out persistent requests at all: completion calls arrive, and it has self().
+    static bool serves_plans();
 
     // Names for channels, which rank 0 of their group gives. False: it has not so many left.
     static bool name_channels(Carrier carrier, std::span<ChannelName> names);

@@ -47,15 +47,28 @@ void count_declined(Communicator& communicator, const CollectiveCall& call, Reas
 } catch (const std::bad_alloc&) {
 }
 
-// As a schedule. False: declined on all ranks alike.
-bool run_now(const CollectiveCall& call, int& error) {
+// As a schedule. False: declined on all ranks alike. `its`: of the trial it belongs to, if any;
+// set_up_from_ns: when that began where it is the first schedule, else 0.
+bool run_now(const CollectiveCall& call, int& error, Trial* its, std::uint64_t set_up_from_ns) {
     std::unique_ptr<Ongoing> ongoing = offer(call, error);
     if (ongoing == nullptr) return error != MPI_SUCCESS;
+    if (set_up_from_ns != 0) its->set_up_took(seconds(now_ns() - set_up_from_ns));
+    ongoing->options().account = its != nullptr ? its->account : nullptr;
     ongoing->run();
     error = ongoing->finish();
     Ongoing::retire(std::move(ongoing));
     if (error != MPI_SUCCESS) host()->Comm_call_errhandler(call.comm, error);
     return true;
+}
+
+// Of repeated calls whose trial begins; null without memory.
+std::shared_ptr<PlanAccount> open_repeated(const CollectiveCall& call, const Communicator& communicator) try {
+    auto account =
+        std::make_shared<PlanAccount>(call.kind, last_call.algorithm, communicator.size(), nullptr, 0);
+    keep_account(account);
+    return account;
+} catch (const std::bad_alloc&) {
+    return nullptr;
 }
 
 }  // namespace
@@ -72,7 +85,7 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial) {
     error = MPI_SUCCESS;
     if (!may_exchange() || call.comm == host()->comm_null) return false;
     World& world = *World::get();
-    if (world.wanted(call.collective) == Wanted::algorithm) return run_now(call, error);
+    if (world.wanted(call.collective) == Wanted::algorithm) return run_now(call, error, nullptr, 0);
     Communicator* const communicator = Communicator::of(call.comm, world);
     if (communicator == nullptr || communicator->phase() == Communicator::Phase::native) return false;
     if (communicator->self_driven.refused) {
@@ -91,40 +104,55 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial) {
         return false;
     }
     // Looked at before anything else is set up; all ranks are at the same turn.
-    if (turn == Turn::first_schedule &&
-        (!its.make_room(call.comm, communicator->size()) || !communicator->survey_now(call.comm) ||
-         (communicator->topology().nodes() < 2 && world.leaves_one_host(call.collective)))) {
-        its.give_up();
-        count_declined(*communicator, call, Reason::native_best, its.declined);
-        return false;
+    std::uint64_t set_up_from_ns = 0;
+    if (turn == Turn::first_schedule) {
+        bool room = its.make_room(call.comm, communicator->size());
+        // Where it has been set up for other calls there is nothing to be paid for.
+        if (room && !call.neighbours && communicator->self_driven.state == nullptr &&
+            its.puts_off(call.comm)) {
+            count_declined(*communicator, call, Reason::native_best, its.declined);
+            return false;
+        }
+        set_up_from_ns = now_ns();
+        if (room) its.learn_sizes(call.comm);
+        room = room && communicator->survey_now(call.comm);
+        if (!room || (communicator->topology().nodes() < 2 && world.leaves_one_host(call.collective))) {
+            its.give_up();
+            count_declined(*communicator, call, Reason::native_best, its.declined);
+            return false;
+        }
     }
     its.begin();
     CollectiveCall expected = call;
     const Traits traits = its.expected() != nullptr ? *its.expected() : Traits{};
     if (its.expected() != nullptr) expected.expected = &traits;
-    if (!run_now(expected, error)) {
+    if (!run_now(expected, error, &its, set_up_from_ns)) {
         its.give_up();
         return false;
     }
+    if (turn == Turn::first_schedule && error == MPI_SUCCESS)
+        its.account = open_repeated(call, *communicator);
     // Where it failed, the error handler may have freed the communicator, and the trial with it.
     if (error == MPI_SUCCESS && turn == Turn::tried_schedule) its.end();
     return true;
 }
 
+std::shared_ptr<NativeTimes> native_times_of(Communicator& communicator, const CollectiveCall& call) {
+    if (call.collective != Collective::alltoallv || call.neighbours) return nullptr;
+    const CallKind blocking = !call.received.given()                  ? CallKind::alltoall
+                              : call.kind == CallKind::alltoallw_init ? CallKind::alltoallw
+                                                                      : CallKind::alltoallv;
+    return communicator.trials.of(blocking, pair_bytes(call)).native();
+}
+
 std::shared_ptr<PlanAccount> open_account(NonblockingState* state, Communicator& communicator,
                                           const CollectiveCall& call, const std::string& algorithm,
                                           std::uint64_t bytes, std::uint64_t began_ns) {
-    std::shared_ptr<const NativeTimes> native;
+    const std::shared_ptr<NativeTimes> native = native_times_of(communicator, call);
     double predicted_seconds = 0;
-    if (call.collective == Collective::alltoallv && !call.neighbours) {
-        const CallKind blocking = !call.received.given()                  ? CallKind::alltoall
-                                  : call.kind == CallKind::alltoallw_init ? CallKind::alltoallw
-                                                                          : CallKind::alltoallv;
-        native = communicator.trials.of(blocking, pair_bytes(call)).native();
-        if (state != nullptr) predicted_seconds = state->predicted_native_seconds(bytes);
-    }
-    auto account = std::make_shared<PlanAccount>(call.kind, algorithm, communicator.size(), std::move(native),
-                                                 predicted_seconds);
+    if (native != nullptr && state != nullptr) predicted_seconds = state->predicted_native_seconds(bytes);
+    auto account =
+        std::make_shared<PlanAccount>(call.kind, algorithm, communicator.size(), native, predicted_seconds);
     account->set_init(seconds(now_ns() - began_ns));
     keep_account(account);
     return account;

@@ -23,6 +23,9 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial);
 // Whether that could be true for any call: two loads and a look at the settings. Equal on all ranks.
 bool may_exchange();
 
+// What native calls took that do what this persistent operation does; null: nobody times those, or no memory.
+std::shared_ptr<NativeTimes> native_times_of(Communicator& communicator, const CollectiveCall& call);
+
 // The account of a persistent operation, whose _init began at began_ns and has chosen `algorithm` for pairs
 // of `bytes`; `state` may be null, then no model speaks. Throws std::bad_alloc.
 std::shared_ptr<PlanAccount> open_account(NonblockingState* state, Communicator& communicator,

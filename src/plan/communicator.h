@@ -25,6 +25,7 @@ class BlockingState;
 class MpiTransport;
 class NonblockingState;
 struct Neighbourhood;
+class NativeGround;
 class WindowGround;
 
 class Communicator {
@@ -113,7 +114,8 @@ class Communicator {
         std::optional<Reason> refused;
         std::shared_ptr<const Neighbourhood> neighbourhood;  // once it was asked for
         NeighbourSizes sizes;
-        std::shared_ptr<WindowGround> windows;  // once a plan over windows was
+        std::shared_ptr<WindowGround> windows;       // once a plan over windows was
+        std::shared_ptr<NativeGround> native_plans;  // once the MPI library lacked one
         // A floating-point reduction came before the set-up: they stay native (THALWEG_FLOAT_ORDER).
         bool native_order = false;
     };

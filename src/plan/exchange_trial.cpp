@@ -1,12 +1,16 @@
 #include "plan/exchange_trial.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
+#include <cinttypes>
 #include <new>
 #include <span>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "model/median.h"
 #include "plan/quiet_errors.h"
 #include "plan/set_up.h"
 #include "transport/mpi/host.h"
@@ -20,6 +24,9 @@ constexpr double worth = 0.97;
 
 // What this thread's native call is timed for, as long as that exists.
 thread_local constinit Trial* timed [[gnu::tls_model("initial-exec")]] = nullptr;
+
+// What the latest set-up behind a trial took the slowest rank, in nanoseconds.
+constinit std::atomic<std::uint64_t> measured_set_up_ns{0};
 
 // Calls before the first trial whose sizes are noted: those that are timed.
 constexpr std::size_t noted_before = TrialTurns::calls_before - TrialTurns::calls_before / 2;
@@ -51,13 +58,46 @@ Traits mean_of(std::span<const TraitWords> calls, std::size_t phase, std::size_t
 
 bool Trial::make_room(MPI_Comm comm, int size) {
     if (record_ == nullptr) record_.reset(new (std::nothrow) Record());
-    std::uint64_t trouble[1] = {record_ == nullptr};
+    const std::shared_ptr<NativeTimes> times = native();
+    NativeTimes::Words noted{};
+    if (times != nullptr) noted = times->noted();
+    // [no memory, what a set-up took, native calls]
+    std::uint64_t most[2 + NativeTimes::places] = {record_ == nullptr, measured_set_up_ns};
+    std::copy(noted.begin(), noted.end(), most + 2);
     const QuietErrors quiet(comm);
-    agree_on(comm, host()->max, trouble);
-    if (trouble[0] != 0) return false;
+    const std::uint64_t began_ns = now_ns();
+    agree_on(comm, host()->max, most);
+    agreement_ns_ = now_ns() - began_ns;
+    if (most[0] != 0) return false;
     size_ = size;
-    if (sized_) agree_on_sizes<noted_before>(comm, call_ - noted_before);
+    std::copy(most + 2, std::end(most), noted.begin());
+    if (times != nullptr) times->settle(noted);
+    costs_.measured_seconds = 1e-9 * static_cast<double>(most[1]);
+    std::array<double, NativeTimes::places> native_seconds;
+    std::size_t timed_calls = 0;
+    for (const std::uint64_t ns : noted)
+        if (ns != 0) native_seconds[timed_calls++] = 1e-9 * static_cast<double>(ns);
+    costs_.native_seconds = median_of({native_seconds.data(), timed_calls});
     return true;
+}
+
+bool Trial::puts_off(MPI_Comm comm) {
+    if (turns_.was_put_off()) return false;
+    // The quickest rank's: the others waited for it.
+    std::uint64_t quickest[1] = {~agreement_ns_};
+    const QuietErrors quiet(comm);
+    agree_on(comm, host()->max, quickest);
+    costs_.small_seconds = 1e-9 * static_cast<double>(~quickest[0]);
+    const std::uint64_t calls = calls_until_set_up(costs_, turns_.calls_seen());
+    if (calls <= turns_.calls_seen()) return false;
+    turns_.put_off(calls);
+    THALWEG_LOG_AT(debug, "alltoalls: native until call %" PRIu64 ", for a set-up to have paid", calls);
+    return true;
+}
+
+void Trial::learn_sizes(MPI_Comm comm) {
+    const QuietErrors quiet(comm);
+    if (sized_) agree_on_sizes<noted_before>(comm, TrialTurns::calls_before - noted_before);
 }
 
 template <std::size_t calls>
@@ -115,27 +155,48 @@ void Trial::end() {
     using Turn = TrialTurns::Turn;
     const double took = seconds(now_ns() - began_ns_);
     const Turn turn = turns_.turn();
-    if (turn == Turn::tried_native || turn == Turn::native_timed)
-        if (const auto times = native()) times->add(took);
+    if (turn == Turn::native_timed)
+        if (const auto times = native()) times->note(took);
     if (turn == Turn::tried_native || turn == Turn::tried_schedule)
         record_->tried[turns_.place()].seconds = took;
 }
 
 void Trial::agree(MPI_Comm comm) {
     const QuietErrors quiet(comm);
-    std::uint64_t most[2 * trial_calls];
+    std::uint64_t most[2 * trial_calls + 1];
     for (std::size_t i = 0; i < trial_calls; ++i) {
         most[2 * i] = static_cast<std::uint64_t>(record_->tried[i].seconds * 1e9);
         most[2 * i + 1] = record_->tried[i].bytes;
     }
+    most[2 * trial_calls] = static_cast<std::uint64_t>(set_up_seconds_ * 1e9);
     agree_on(comm, host()->max, most);
     for (std::size_t i = 0; i < trial_calls; ++i)
         record_->tried[i] = {1e-9 * static_cast<double>(most[2 * i]), most[2 * i + 1]};
+    if (const auto times = native())
+        for (std::size_t i = 0; i < trial_calls; ++i)
+            if (!tried_as_schedule(static_cast<int>(i))) times->add(record_->tried[i].seconds);
     const TrialVerdict verdict = judge(record_->tried, worth);
     turns_.decide(verdict);
+    if (most[2 * trial_calls] != 0) measured_set_up_ns = most[2 * trial_calls];
+    tell(verdict, 1e-9 * static_cast<double>(most[2 * trial_calls]));
     if (sized_) agree_on_sizes<trial_calls>(comm, call_ - trial_calls);
     THALWEG_LOG_AT(debug, "alltoalls: %d phases, the first %s; the slower way takes %.2f times as long",
                    verdict.period, verdict.takes_schedule[0] ? "as a schedule" : "natively", verdict.loss);
+}
+
+// Where sizes take turns there are no samples of what a call takes on average, and so no interval.
+void Trial::tell(const TrialVerdict& verdict, double set_up_seconds) {
+    if (account == nullptr) return;
+    PlanAccount::Tried tried{set_up_seconds, verdict.native_seconds, verdict.chosen_seconds, {}, {}};
+    try {
+        if (verdict.period == 1 && verdict.takes_schedule[0])
+            for (std::size_t i = 0; i < trial_calls; ++i)
+                (tried_as_schedule(static_cast<int>(i)) ? tried.plan : tried.once)
+                    .push_back(record_->tried[i].seconds);
+    } catch (const std::bad_alloc&) {
+        return;
+    }
+    account->set_tried(std::move(tried));
 }
 
 std::shared_ptr<NativeTimes> Trial::native() {

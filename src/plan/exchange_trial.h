@@ -31,6 +31,9 @@ class Trial {
     // What the next call does, which is counted; agrees where it is time to. Collective, as the call is.
     TrialTurns::Turn next(MPI_Comm comm);
     void give_up() { turns_.give_up(); }
+    // Before the first schedule, where the set-up is still to be paid for. Collective. True, on all ranks:
+    // native calls have not taken long enough for that (model/trial.h), and this one is native too. Once.
+    bool puts_off(MPI_Comm comm);
     // What calls in the place of the one that next() was asked for last are like, as all ranks have agreed;
     // null: they have not. Both ends of a message may give it different sizes all the same.
     const Traits* expected() const { return period_ == 0 ? nullptr : &expected_[(call_ - first_) % period_]; }
@@ -40,6 +43,12 @@ class Trial {
 
     // Before the first schedule. Collective. False, on all ranks: one of them has no memory for a trial.
     bool make_room(MPI_Comm comm, int size);
+    // Behind that: what the calls timed were like.
+    void learn_sizes(MPI_Comm comm);
+    // What the set-up took this rank; and where the break-even is told, which is null where there is no
+    // memory.
+    void set_up_took(double seconds) { set_up_seconds_ = seconds; }
+    std::shared_ptr<PlanAccount> account;
     // Around a call whose turn is native_timed or one of a trial. `bytes`: that this rank sends. Whether its
     // messages are to be noted, too.
     bool wants_words() const { return sized_; }
@@ -60,6 +69,7 @@ class Trial {
     };
     // Collective: the slowest rank of every call, and the most bytes, decide.
     void agree(MPI_Comm comm);
+    void tell(const TrialVerdict& verdict, double set_up_seconds);
     // Of the first calls in the record, the first of which was call `first` of all.
     template <std::size_t calls>
     void agree_on_sizes(MPI_Comm comm, std::uint64_t first);
@@ -67,7 +77,9 @@ class Trial {
     const bool sized_;
     TrialTurns turns_;
     int size_ = 1;
-    std::uint64_t began_ns_ = 0;
+    std::uint64_t began_ns_ = 0, agreement_ns_ = 0;
+    SetUpCosts costs_;
+    double set_up_seconds_ = 0;
     std::uint64_t call_ = ~std::uint64_t{0};  // how many calls came before the latest
     std::uint64_t first_ = 0, period_ = 0;    // of expected_; 0: nothing is known
     std::array<Traits, longest_period> expected_;

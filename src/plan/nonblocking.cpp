@@ -62,6 +62,13 @@ std::unique_ptr<Ongoing> offer_windows(const CollectiveCall& call, const CallSha
                                        std::uint64_t began_ns) {
     std::unique_ptr<Ongoing> ongoing = make_window_plan(call, shape, communicator, world, options);
     if (ongoing == nullptr) return nullptr;
+    if (const std::shared_ptr<NativeTimes> native = native_times_of(communicator, call)) {
+        const NativeTimes::Words noted = native->noted();
+        std::uint64_t slowest[NativeTimes::places];
+        std::copy(noted.begin(), noted.end(), slowest);
+        agree_on(call.comm, host()->max, slowest);
+        native->settle(std::to_array(slowest));
+    }
     const std::string name(name_of(options.way));
     const auto account = open_account(nullptr, communicator, call, name, 0, began_ns);
     account->set_shortcoming(shortcoming_of(options.way));
@@ -222,12 +229,15 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     std::vector<std::uint32_t> numbers;
     if (call.persistent) {
         Reason why = Reason::setup_failed;
-        std::uint64_t largest_bytes = largest_of(shape.letters);
+        const std::shared_ptr<NativeTimes> native = native_times_of(communicator, call);
+        NonblockingState::Told told{largest_of(shape.letters), {}};
+        if (native != nullptr) told.native = native->noted();
         plan_or_lane = state.make_plan_lane(call.comm, call.has_letters(), forethought.take_name(),
-                                            pieces.count, numbers, largest_bytes, why);
+                                            pieces.count, numbers, told, why);
+        if (native != nullptr && plan_or_lane != nullptr) native->settle(told.native);
         if (plan_or_lane == nullptr) return not_planned(why);
         // What all of them exchange was agreed on with the lane.
-        if (call.neighbours) decision = state.neighbours().decide(largest_bytes);
+        if (call.neighbours) decision = state.neighbours().decide(told.message_bytes);
         if (!decision.choice) return declined_on(reason_of(decision), shape.bytes);
         if (call.neighbours && !exchange->sizes_agree)
             go_straight(decision, call.collective, "a neighbourhood", state.rank());

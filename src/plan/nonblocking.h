@@ -22,6 +22,7 @@
 #include "plan/exchange.h"
 #include "plan/lane.h"
 #include "plan/ongoing.h"
+#include "plan/plan_account.h"
 #include "plan/world.h"
 #include "select/decisions.h"
 #include "select/neighbours.h"
@@ -82,12 +83,17 @@ class NonblockingState {
     std::optional<ChannelName> name_plan() const;
     Carrier exchange_carrier() const { return exchange_carrier_; }
     std::optional<ChannelName> name_first_plan() { return std::exchange(first_plan_, std::nullopt); }
+    // What ranks tell one another while they make that; each becomes the largest that any rank says.
+    struct Told {
+        std::uint64_t message_bytes = 0;
+        NativeTimes::Words native{};
+    };
     // A lane of its own for a persistent operation of `parts` schedules, which keep `numbers`; for an
-    // exchange, as exchange_lane(). Collective: `largest_bytes` becomes the largest that any rank says. Null,
-    // on all ranks, with `why`. `name`: what name_plan() gave on rank 0, known to all ranks, or nothing.
+    // exchange, as exchange_lane(). Collective. Null, on all ranks, with `why`. `name`: what name_plan() gave
+    // on rank 0, known to all ranks, or nothing.
     std::shared_ptr<Lane> make_plan_lane(MPI_Comm comm, bool exchange, std::optional<ChannelName> name,
-                                         std::size_t parts, std::vector<std::uint32_t>& numbers,
-                                         std::uint64_t& largest_bytes, Reason& why);
+                                         std::size_t parts, std::vector<std::uint32_t>& numbers, Told& told,
+                                         Reason& why);
 
   private:
     NonblockingState(Communicator& communicator, World& world);
@@ -99,8 +105,7 @@ class NonblockingState {
                            Communicator& communicator, NonblockingState* state, Reason& why);
     std::shared_ptr<Lane> make_named_plan_lane(MPI_Comm comm, Carrier carrier,
                                                std::optional<ChannelName> known, std::size_t parts,
-                                               std::vector<std::uint32_t>& numbers,
-                                               std::uint64_t& largest_bytes, Reason& why);
+                                               std::vector<std::uint32_t>& numbers, Told& told, Reason& why);
 
     World& world_;
     Communicator& communicator_;

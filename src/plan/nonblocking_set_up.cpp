@@ -26,6 +26,17 @@ constexpr int picks = 4;
 
 constinit std::mutex alive_mutex;
 
+// What ranks tell one another while they make a plan's lane, as words.
+constexpr std::size_t told_words = 1 + NativeTimes::places;
+void write(const NonblockingState::Told& told, std::uint64_t* words) {
+    *words = told.message_bytes;
+    std::copy(told.native.begin(), told.native.end(), words + 1);
+}
+void read(const std::uint64_t* words, NonblockingState::Told& told) {
+    told.message_bytes = *words;
+    std::copy_n(words + 1, told.native.size(), told.native.begin());
+}
+
 }  // namespace
 
 // The numbers of persistent operations on one communicator. A bit is set while a plan of this rank has the
@@ -193,13 +204,13 @@ std::optional<ChannelName> NonblockingState::name_plan() const {
 
 std::shared_ptr<Lane> NonblockingState::make_plan_lane(MPI_Comm comm, bool exchange,
                                                        std::optional<ChannelName> name, std::size_t parts,
-                                                       std::vector<std::uint32_t>& numbers,
-                                                       std::uint64_t& largest_bytes, Reason& why) {
+                                                       std::vector<std::uint32_t>& numbers, Told& told,
+                                                       Reason& why) {
     QuietErrors quiet(comm);
     const Host& mpi = *host();
     if (carrier_ != Carrier::mpi)
-        return make_named_plan_lane(comm, exchange ? exchange_carrier_ : carrier_, name, parts, numbers,
-                                    largest_bytes, why);
+        return make_named_plan_lane(comm, exchange ? exchange_carrier_ : carrier_, name, parts, numbers, told,
+                                    why);
     if (plans_->lane == nullptr) {
         plans_->lane = claim_number(comm, world_, rank_ == 0, true, why);
         if (plans_->lane == nullptr) return nullptr;
@@ -257,10 +268,11 @@ std::shared_ptr<Lane> NonblockingState::make_plan_lane(MPI_Comm comm, bool excha
         } catch (const std::bad_alloc&) {
             ready = false;
         }
-    // [trouble, the largest message]
-    std::uint64_t most[2] = {!ready ? 2u : !enough ? 1u : 0u, largest_bytes};
+    // [trouble, what they tell]
+    std::uint64_t most[1 + told_words] = {!ready ? 2u : !enough ? 1u : 0u};
+    write(told, most + 1);
     agree_on(comm, mpi.max, most);
-    largest_bytes = most[1];
+    read(most + 1, told);
     if (most[0] != 0) {
         why = most[0] == 1 ? Reason::too_many : Reason::setup_failed;
         return nullptr;
@@ -272,8 +284,8 @@ std::shared_ptr<Lane> NonblockingState::make_plan_lane(MPI_Comm comm, bool excha
 std::shared_ptr<Lane> NonblockingState::make_named_plan_lane(MPI_Comm comm, Carrier carrier,
                                                              std::optional<ChannelName> known,
                                                              std::size_t parts,
-                                                             std::vector<std::uint32_t>& numbers,
-                                                             std::uint64_t& largest_bytes, Reason& why) {
+                                                             std::vector<std::uint32_t>& numbers, Told& told,
+                                                             Reason& why) {
     ChannelName name = known.value_or(ChannelName{});
     const bool named = known || agree_on_name(comm, carrier, rank_ == 0, name);
     why = named ? Reason::setup_failed : Reason::too_many;
@@ -284,12 +296,13 @@ std::shared_ptr<Lane> NonblockingState::make_named_plan_lane(MPI_Comm comm, Carr
     } catch (const std::bad_alloc&) {
         lane.reset();
     }
-    // [trouble, the communicator's lanes are broken, the largest message]
-    std::uint64_t most[4] = {lane == nullptr || lane->live_operations() <= parts || !opened_,
-                             lane_ != nullptr && lane_->broken(),
-                             exchange_lane_ != nullptr && exchange_lane_->broken(), largest_bytes};
+    // [trouble, the communicator's lanes are broken, what they tell]
+    std::uint64_t most[3 + told_words] = {lane == nullptr || lane->live_operations() <= parts || !opened_,
+                                          lane_ != nullptr && lane_->broken(),
+                                          exchange_lane_ != nullptr && exchange_lane_->broken()};
+    write(told, most + 3);
     agree_on(comm, host()->max, most);
-    largest_bytes = most[3];
+    read(most + 3, told);
     confirmed_ |= most[0] == 0;
     if (most[1] != 0 && lane_ != nullptr) lane_->fail();
     if (most[2] != 0 && exchange_lane_ != nullptr) exchange_lane_->fail();

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <vector>
 
+#include "plan/native_plan.h"
 #include "plan/nonblocking.h"
 #include "plan/requests.h"
 #include "plan/set_up.h"
@@ -41,6 +42,8 @@ void detach(MPI_Comm comm) {
     self_driven.state.reset();
     if (self_driven.windows != nullptr) self_driven.windows->close();
     self_driven.windows.reset();
+    if (self_driven.native_plans != nullptr) self_driven.native_plans->close(comm);
+    self_driven.native_plans.reset();
 }
 
 void detach_later(Communicator::SelfDriven& dead) noexcept {

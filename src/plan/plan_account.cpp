@@ -58,9 +58,32 @@ void NativeTimes::add(double seconds) {
     if (count_ < most) samples_[count_++] = seconds;
 }
 
+void NativeTimes::note(double seconds) {
+    const std::lock_guard lock(mutex_);
+    if (noted_count_ < places) noted_[noted_count_++] = seconds;
+}
+
+NativeTimes::Words NativeTimes::noted() const {
+    const std::lock_guard lock(mutex_);
+    Words words{};
+    for (std::size_t i = 0; i < noted_count_; ++i) words[i] = static_cast<std::uint64_t>(noted_[i] * 1e9);
+    return words;
+}
+
+void NativeTimes::settle(const Words& slowest) {
+    {
+        const std::lock_guard lock(mutex_);
+        noted_count_ = 0;
+    }
+    for (const std::uint64_t ns : slowest)
+        if (ns != 0) add(1e-9 * static_cast<double>(ns));
+}
+
 std::vector<double> NativeTimes::samples() const {
     const std::lock_guard lock(mutex_);
-    return {samples_, samples_ + count_};
+    std::vector<double> all(samples_, samples_ + count_);
+    all.insert(all.end(), noted_, noted_ + noted_count_);
+    return all;
 }
 
 PlanAccount::PlanAccount(CallKind kind, std::string algorithm, int ranks,
@@ -70,6 +93,11 @@ PlanAccount::PlanAccount(CallKind kind, std::string algorithm, int ranks,
       ranks_(ranks),
       native_(std::move(native)),
       model_once_seconds_(model_once_seconds) {}
+
+void PlanAccount::set_tried(Tried tried) {
+    const std::lock_guard lock(mutex_);
+    tried_ = std::move(tried);
+}
 
 void PlanAccount::add_run(double seconds, std::uint64_t puts) {
     const std::lock_guard lock(mutex_);
@@ -86,6 +114,17 @@ PlanAccount::Figures PlanAccount::figures() const {
     std::vector<double> runs;
     {
         const std::lock_guard lock(mutex_);
+        if (tried_) {
+            figures.starts = starts_;
+            figures.puts = puts_;
+            figures.init_seconds = tried_->init_seconds;
+            figures.once_seconds = tried_->once_seconds;
+            figures.plan_seconds = tried_->plan_seconds;
+            if (tried_->once_seconds > 0) figures.once = Once::measured;
+            figures.even = break_even({&tried_->init_seconds, 1}, tried_->once, tried_->plan);
+            figures.even.calls = break_even(figures.init_seconds, figures.once_seconds, figures.plan_seconds);
+            return figures;
+        }
         figures.starts = starts_;
         figures.puts = puts_;
         // The first start does what later ones need not.

@@ -1,13 +1,17 @@
 // What each persistent operation has cost and gained so far: the answer to "after how many starts has the
-// plan paid for itself" (model/break_even.h). One account per plan, kept after the plan is freed; of this
-// rank alone, in the time that its calls of ours took.
+// plan paid for itself" (model/break_even.h). One account per plan, kept after the plan is freed; what native
+// calls take is of the slowest rank, the rest of this rank alone, in the time that its calls of ours took.
+// And one for the repeated alltoalls of a communicator that were tried, whose times are all of the slowest
+// rank.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,19 +20,29 @@
 
 namespace thalweg {
 
-// Times of native calls that do what the plan does, on its communicator. Written by the thread that is inside
-// a collective on it; a reader may miss the last one.
+// Times of native calls that do what the plan does, on its communicator: of the slowest rank, once the ranks
+// have agreed on that, where they agree anyhow. Written by the thread that is inside a collective on it; a
+// reader may miss the last one.
 class NativeTimes {
   public:
-    // Allocates nothing. The first few dozen are kept.
+    // What the ranks have agreed on. Allocates nothing. The first few dozen are kept.
     void add(double seconds);
+    // This rank's, to be agreed on: as many as there are places for.
+    void note(double seconds);
+    // These, in nanoseconds, for an agreement on the largest; 0: no call, on all ranks alike. Where they have
+    // been agreed on before they are all 0.
+    static constexpr std::size_t places = 4;
+    using Words = std::array<std::uint64_t, places>;
+    Words noted() const;
+    // What came of it stands for what was noted.
+    void settle(const Words& slowest);
     std::vector<double> samples() const;
 
   private:
     static constexpr std::size_t most = 32;
     mutable std::mutex mutex_;
-    double samples_[most] = {};
-    std::size_t count_ = 0;
+    double samples_[most] = {}, noted_[places] = {};
+    std::size_t count_ = 0, noted_count_ = 0;
 };
 
 class PlanAccount {
@@ -41,6 +55,13 @@ class PlanAccount {
                 double model_once_seconds);
 
     void set_init(double seconds) { init_seconds_ = seconds; }
+    // Of repeated calls: what the ranks have found in a trial, in the place of what was added. The times of a
+    // call natively and as it was decided; the samples behind them.
+    struct Tried {
+        double init_seconds = 0, once_seconds = 0, plan_seconds = 0;
+        std::vector<double> once, plan;
+    };
+    void set_tried(Tried tried);
     // What it does not give that the standard demands, as one phrase of static storage; empty: nothing.
     void set_shortcoming(const char* phrase) { shortcoming_ = phrase; }
     // One start and its completion; how many messages all of them have put so far. Allocates nothing.
@@ -71,6 +92,7 @@ class PlanAccount {
     mutable std::mutex mutex_;
     std::uint64_t starts_ = 0, puts_ = 0;
     double runs_[most_runs] = {};
+    std::optional<Tried> tried_;
 };
 
 // All plans of this process in the order in which they were made; the first 1024.

@@ -116,6 +116,42 @@ TEST(model_trial, turns_follow_the_number_of_the_call) {
     for (int call = 0; call < 3000; ++call) EXPECT_EQ(turns.next(), Turn::native);
 }
 
+// 8 agreements of 1 ms, a quarter of each call to be gained: 40 ms pay in one call, 1 ms in 32.
+TEST(model_trial, a_set_up_waits_until_it_would_have_paid) {
+    EXPECT_EQ(calls_until_set_up({40e-3, 1e-3, 0}, 9), 9u);
+    EXPECT_EQ(calls_until_set_up({1e-3, 1e-3, 0}, 9), 32u);
+    EXPECT_EQ(calls_until_set_up({1e-3, 1e-3, 5e-3}, 9), 20u) << "what was measured counts";
+    EXPECT_EQ(calls_until_set_up({1e-6, 1e-3, 0}, 9), TrialTurns::latest_set_up);
+    EXPECT_EQ(calls_until_set_up({1e-6, 1e-3, 0}, 100), 100u);
+    EXPECT_EQ(calls_until_set_up({0, 1e-3, 0}, 9), 9u) << "no call was timed";
+}
+
+TEST(model_trial, a_set_up_that_is_put_off_comes_at_its_call) {
+    using Turn = TrialTurns::Turn;
+    TrialTurns turns;
+    for (std::uint64_t call = 0; call < TrialTurns::calls_before; ++call) turns.next();
+    EXPECT_EQ(turns.next(), Turn::first_schedule);
+    EXPECT_EQ(turns.calls_seen(), 9u);
+    EXPECT_FALSE(turns.was_put_off());
+    turns.put_off(20);
+    EXPECT_TRUE(turns.was_put_off());
+    EXPECT_EQ(turns.turn(), Turn::native);
+    for (int call = 9; call < 20; ++call) EXPECT_EQ(turns.next(), Turn::native) << call;
+    EXPECT_EQ(turns.next(), Turn::first_schedule);
+    EXPECT_EQ(turns.calls_seen(), 21u);
+    for (int i = 0; i < trial_calls; ++i)
+        EXPECT_EQ(turns.next(), tried_as_schedule(i) ? Turn::tried_schedule : Turn::tried_native);
+    EXPECT_EQ(turns.next(), Turn::agree);
+}
+
+TEST(model_trial, a_verdict_says_what_a_call_takes) {
+    const auto size = [](int i) { return i % 2 == 0 ? std::uint64_t{1} << 20 : 8; };
+    const auto schedule = [](std::uint64_t bytes) { return bytes > 1000 ? linear(bytes) / 2 : 1e-3; };
+    const TrialVerdict verdict = judge(calls_of(size, linear, schedule), worth);
+    EXPECT_NEAR(verdict.native_seconds, (linear(1 << 20) + linear(8)) / 2, 1e-9);
+    EXPECT_NEAR(verdict.chosen_seconds, (linear(1 << 20) / 2 + linear(8)) / 2, 1e-9);
+}
+
 TEST(model_trial, a_dear_trial_is_repeated_seldom) {
     TrialVerdict verdict;
     EXPECT_EQ(calls_until_next(verdict, 1000), 1000u);

@@ -25,5 +25,35 @@ TEST(plan_account, figures_and_break_even_are_of_the_same_medians) {
                      break_even(figures.init_seconds, figures.once_seconds, figures.plan_seconds));
 }
 
+// What one rank noted is replaced by what the slowest did, once; in between a reader has this rank's.
+TEST(plan_account, native_calls_are_of_the_slowest_rank_once_agreed_on) {
+    NativeTimes times;
+    for (const double seconds : {1.0, 2.0}) times.note(seconds);
+    NativeTimes::Words words = times.noted();
+    EXPECT_EQ(words, (NativeTimes::Words{1'000'000'000, 2'000'000'000, 0, 0}));
+    EXPECT_EQ(times.samples(), (std::vector<double>{1, 2}));
+    words[0] = 3'000'000'000;
+    times.settle(words);
+    EXPECT_EQ(times.samples(), (std::vector<double>{3, 2}));
+    EXPECT_EQ(times.noted(), NativeTimes::Words{});
+    times.settle(times.noted());
+    EXPECT_EQ(times.samples().size(), 2u);
+}
+
+TEST(plan_account, repeated_calls_have_what_the_ranks_found_together) {
+    PlanAccount account(CallKind::alltoallv, "spread", 4, nullptr, 0);
+    EXPECT_EQ(account.figures().once, PlanAccount::Once::unknown);
+    account.add_run(0.5, 0);
+    account.set_tried({6, 4, 1, {4, 4, 4}, {1, 1, 1}});
+    const PlanAccount::Figures gains = account.figures();
+    EXPECT_EQ(gains.once, PlanAccount::Once::measured);
+    EXPECT_EQ(gains.starts, 1u);
+    EXPECT_DOUBLE_EQ(gains.plan_seconds, 1);
+    EXPECT_DOUBLE_EQ(gains.even.calls, 2);
+    EXPECT_DOUBLE_EQ(gains.even.high, 2);
+    account.set_tried({6, 4, 4, {}, {}});
+    EXPECT_EQ(account.figures().even.calls, never);
+}
+
 }  // namespace
 }  // namespace thalweg

@@ -232,6 +232,40 @@ TEST_F(Scratch, an_mpi_of_no_known_family_is_left_alone) {
         << decision;
 }
 
+// Open MPI 4.1 has no persistent collectives: who asks for them gets that answer, who is linked to one needs
+// it.
+TEST_F(Scratch, what_the_library_lacks_is_preloaded_for_who_would_not_start_without) {
+    if (!fs::exists("/usr/bin/mpicc.openmpi")) GTEST_SKIP() << "mpicc.openmpi is not installed";
+    const auto compile = [this](const std::string& text, const std::string& flags) {
+        std::ofstream(folder / "code.c") << text;
+        const Result result =
+            shell("cd '" + folder.string() + "' && mpicc.openmpi code.c " + flags + " 2>&1");
+        ASSERT_EQ(result.status, 0) << result.text;
+    };
+    const std::string object = (home / "libthalweg-ompi-persistent.so").string();
+    compile("int MPI_Alltoallv_init(void) { return 0; }", "-shared -fPIC -o '" + object + "'");
+    const auto preloaded = [&](const std::string& program) {
+        return field(decide("./" + program), "LD_PRELOAD").find(object) != std::string::npos;
+    };
+    const std::string body =
+        "int main(void) { MPI_Init(0, 0); if (MPI_Alltoallv_init) MPI_Alltoallv_init(); }";
+    const std::string before = "#include <mpi.h>\nint MPI_Alltoallv_init(void)";
+    // What a newer library of the same name has.
+    compile("int MPI_Alltoallv_init(void) { return 0; }",
+            "-shared -fPIC -Wl,-soname,libmpi.so.40 -o libnewer.so");
+    const std::string newer = "./libnewer.so ";
+    compile(before + ";" + body, newer + "-o strong");
+    EXPECT_TRUE(preloaded("strong"));
+    compile(before + " __attribute__((weak));" + body, "-o weak");
+    EXPECT_FALSE(preloaded("weak"));
+    compile(before + "{ return 0; }" + body, "-rdynamic -o own");
+    EXPECT_FALSE(preloaded("own"));
+    compile(before + "; void go(void) { MPI_Alltoallv_init(); }", newer + "-shared -fPIC -o libgo.so");
+    compile("#include <mpi.h>\nvoid go(void); int main(void) { MPI_Init(0, 0); go(); }",
+            newer + "-L. -lgo -Wl,-rpath,. -o through_library");
+    EXPECT_TRUE(preloaded("through_library"));
+}
+
 TEST_F(Scratch, a_launcher_is_told_where_it_belongs) {
     write("mpiexec", "#!/bin/sh\nexit 0\n");
     const std::string decision = decide("./mpiexec -n 4 ./app");

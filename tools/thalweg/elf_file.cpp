@@ -174,26 +174,43 @@ bool ElfFile::exports(std::string_view name) const {
     return false;
 }
 
-bool ElfFile::defines_any(std::span<const std::string_view> names) const {
+// Calls `use` with every symbol of the tables of one type and its name, until that returns false.
+template <typename Use>
+void ElfFile::each_symbol(std::uint32_t table_type, Use use) const {
     const auto* header = native_ ? at<Elf64_Ehdr>(0) : nullptr;
-    if (header == nullptr || header->e_shentsize != sizeof(Elf64_Shdr)) return false;
+    if (header == nullptr || header->e_shentsize != sizeof(Elf64_Shdr)) return;
     const auto* sections = at<Elf64_Shdr>(header->e_shoff, header->e_shnum);
-    if (sections == nullptr) return false;
+    if (sections == nullptr) return;
     for (const Elf64_Shdr& section : std::span(sections, header->e_shnum)) {
-        if ((section.sh_type != SHT_SYMTAB && section.sh_type != SHT_DYNSYM) ||
-            section.sh_link >= header->e_shnum)
-            continue;
+        if (section.sh_type != table_type || section.sh_link >= header->e_shnum) continue;
         const std::size_t count = section.sh_size / sizeof(Elf64_Sym);
         const auto* symbols = at<Elf64_Sym>(section.sh_offset, count);
         if (symbols == nullptr) continue;
         const std::size_t strings = sections[section.sh_link].sh_offset;
-        for (const Elf64_Sym& symbol : std::span(symbols, count)) {
-            if (symbol.st_shndx == SHN_UNDEF || symbol.st_name == 0) continue;
-            const std::string_view defined = text_at(strings + symbol.st_name);
-            if (std::find(names.begin(), names.end(), defined) != names.end()) return true;
-        }
+        for (const Elf64_Sym& symbol : std::span(symbols, count))
+            if (symbol.st_name != 0 && !use(symbol, std::string_view(text_at(strings + symbol.st_name))))
+                return;
     }
-    return false;
+}
+
+std::vector<std::string_view> ElfFile::required() const {
+    std::vector<std::string_view> names;
+    each_symbol(SHT_DYNSYM, [&](const Elf64_Sym& symbol, std::string_view name) {
+        if (symbol.st_shndx == SHN_UNDEF && ELF64_ST_BIND(symbol.st_info) == STB_GLOBAL)
+            names.push_back(name);
+        return true;
+    });
+    return names;
+}
+
+bool ElfFile::defines_any(std::span<const std::string_view> names) const {
+    bool any = false;
+    for (const std::uint32_t type : {SHT_SYMTAB, SHT_DYNSYM})
+        each_symbol(type, [&](const Elf64_Sym& symbol, std::string_view name) {
+            any |= symbol.st_shndx != SHN_UNDEF && std::find(names.begin(), names.end(), name) != names.end();
+            return !any;
+        });
+    return any;
 }
 
 }  // namespace thalweg::tool

@@ -37,6 +37,10 @@ class ElfFile {
     // Whether the dynamic symbol table defines `name`. One or two memory accesses in the common case.
     bool exports(std::string_view name) const;
 
+    // Names that the file must find elsewhere, or its loader refuses it: undefined, and not weak. Reads all
+    // dynamic symbols; they live as long as this.
+    std::vector<std::string_view> required() const;
+
     // Whether any symbol table left in the file defines one of `names`. Reads all symbols: use it last.
     bool defines_any(std::span<const std::string_view> names) const;
 
@@ -46,6 +50,8 @@ class ElfFile {
     void read_dynamic(std::size_t offset, std::size_t size);
     template <typename T>
     const T* at(std::size_t offset, std::size_t count = 1) const;
+    template <typename Use>
+    void each_symbol(std::uint32_t table_type, Use use) const;
     const char* text_at(std::size_t offset) const;  // empty text where it does not end inside the file
     std::size_t offset_of_address(std::uint64_t address) const;
     bool symbol_defined_as(std::uint32_t index, std::string_view name) const;

@@ -5,23 +5,51 @@
 #include <span>
 #include <utility>
 
+#include "elf_file.h"
+#include "loader.h"
+
 namespace thalweg::tool {
 
 namespace {
 
 // Objects with names that not every MPI library has. A program may ask whether its MPI has them, and must get
 // its MPI's answer; so each is preloaded only where the library exports its name. Same list as
-// src/interpose/calls.def.
+// src/interpose/calls.def. An object that stands in for what the library lacks is preloaded for a program
+// as well that would not start without: it has been linked to the name, and does not ask.
 struct OptionalObject {
     std::string_view suffix;
     std::string_view symbol;
+    bool stands_in = false;
 };
 constexpr std::array<OptionalObject, 4> optional_objects = {{
     {"bigcount", "MPI_Bcast_c"},
-    {"persistent", "MPI_Bcast_init"},
+    {"persistent", "MPI_Bcast_init", true},
     {"status", "MPI_Request_get_status_all"},
     {"sessions", "MPI_Session_init"},
 }};
+
+// Whether `program` or a library that it loads needs a name which nobody has but our `object`.
+bool needs(const std::string& program, const std::string& object, const Environment& environment) {
+    const auto ours = ElfFile::open(object);
+    if (ours == nullptr) return false;
+    std::vector<std::string_view> lacking;
+    std::vector<const ElfFile*> loaded;
+    Loader loader(environment);
+    const auto look_at = [&](const LoadedObject& found) {
+        loaded.push_back(found.file.get());
+        for (const std::string_view name : found.file->required())
+            if ((name.starts_with("MPI_") || name.starts_with("mpi_")) && ours->exports(name))
+                lacking.push_back(name);
+        return true;
+    };
+    if (loader.load_program(program, look_at) == nullptr) return false;
+    const auto has = [](std::string_view name) {
+        return [name](const ElfFile* file) { return file->exports(name); };
+    };
+    return std::any_of(lacking.begin(), lacking.end(), [&](std::string_view name) {
+        return std::none_of(loaded.begin(), loaded.end(), has(name));
+    });
+}
 
 // A build for any ABI, from here or from another installation; the lab's own helper is none.
 bool is_ours(std::string_view path) {
@@ -106,10 +134,12 @@ Launch prepare_launch(const std::vector<std::string>& command, const Settings& s
     launch.objects.push_back(core);
     const auto library = ElfFile::open(finding.library.path);
     for (const OptionalObject& optional : optional_objects) {
-        if (library == nullptr || !library->exports(optional.symbol)) continue;
+        if (library == nullptr) continue;
         const std::string path =
             find_object(stem + "-" + std::string(optional.suffix) + ".so", settings.home.view());
-        if (!path.empty()) launch.objects.push_back(path);
+        const bool has = library->exports(optional.symbol);
+        if (path.empty() || (!has && (!optional.stands_in || finding.culprit.empty()))) continue;
+        if (has || needs(finding.culprit, path, environment)) launch.objects.push_back(path);
     }
     for (std::span<const std::string> files :
          {std::span(std::as_const(launch.objects)), std::span(finding.preload)})

@@ -1,0 +1,59 @@
+// Persistent collectives under an MPI library that is older than they are: each start makes the nonblocking
+// call of the same name, on a communicator of the plan's own, because ranks may start two plans in different
+// orders. The MPI library advances it, as it would one of its own; the calls that complete requests complete
+// it.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "plan/collective_call.h"
+#include "plan/ongoing.h"
+
+namespace thalweg {
+
+// The private communicators of one communicator's plans, used again by later ones. The plans hold it.
+class NativeGround {
+  public:
+    ~NativeGround() = default;
+    NativeGround() = default;
+    NativeGround(const NativeGround&) = delete;
+    NativeGround& operator=(const NativeGround&) = delete;
+
+    // Collective over `comm`, where all ranks call it with their own `good`. False, on all ranks alike: one
+    // is not good, or MPI refused. Throws AgreementFailed.
+    bool take(MPI_Comm comm, bool good, std::size_t& slot);
+    MPI_Comm comm(std::size_t slot);
+    // Any thread.
+    void give_back(std::size_t slot);
+    // Collective, while the program frees `comm`: frees those that no rank uses. Others are MPI_Finalize's.
+    void close(MPI_Comm comm);
+
+  private:
+    struct Slot {
+        MPI_Comm comm;
+        bool used;
+    };
+    static constexpr std::size_t words =
+        4;  // so many times 64 can be told apart; further ones serve one plan
+    // A bit where a slot is not free. Pre: the lock is held.
+    void tell_used(std::uint64_t (&bits)[words + 1]) const;
+
+    std::mutex mutex_;
+    std::vector<Slot> slots_;  // the same on all ranks, but for who uses them
+};
+
+// Whether the library has neither MPI_Alltoallv_init, say, nor MPIX_Alltoallv_init. Equal on all ranks.
+bool lacks_natively(CallKind kind);
+
+// The operation, not started. Collective over call.comm. Null with `error`: it cannot be served, which has
+// been said, and told the communicator's error handler; the same on all ranks. Pre: persistent, declined and
+// lacking. Throws AgreementFailed, std::bad_alloc.
+std::unique_ptr<Ongoing> make_native_plan(const CollectiveCall& call, int& error);
+
+}  // namespace thalweg

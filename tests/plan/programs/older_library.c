@@ -1,0 +1,278 @@
+/* A program that was built with persistent collectives, under an MPI library that has none: linked to their
+ * names, it would not start without Thalweg. Every byte of every start is checked, the data differ each time.
+ * "neighbours": those of a topology are there as well, "no_neighbours": an error says that they are not.
+ * "fails": the plans themselves are an error. */
+#include "check.h"
+
+enum { starts = 20, most = 300 };
+
+static int count_of(int from, int to) { return (from * 7 + to * 3) % 5 * 40 + (from + to) % 3; }
+static unsigned seed_of(int from, int to, int turn) { return (unsigned)(turn * 10007 + from * 101 + to); }
+
+typedef struct Exchange {
+    unsigned char *send, *receive;
+    int *counts[2], *places[2], total[2];
+    MPI_Datatype* types;
+} Exchange;
+
+static Exchange exchange_new(int size, int rank) {
+    Exchange made;
+    for (int side = 0; side < 2; ++side) {
+        made.counts[side] = malloc(sizeof(int) * (size_t)size);
+        made.places[side] = malloc(sizeof(int) * (size_t)size);
+        made.total[side] = 0;
+        for (int peer = 0; peer < size; ++peer) {
+            made.counts[side][peer] = side == 0 ? count_of(rank, peer) : count_of(peer, rank);
+            made.places[side][peer] = made.total[side];
+            made.total[side] += made.counts[side][peer] + 3;
+        }
+    }
+    made.types = malloc(sizeof(MPI_Datatype) * (size_t)size);
+    for (int peer = 0; peer < size; ++peer) made.types[peer] = MPI_BYTE;
+    made.send = guarded_new((size_t)made.total[0]);
+    made.receive = guarded_new((size_t)made.total[1]);
+    return made;
+}
+
+static void exchange_fill(const Exchange* exchange, int size, int rank, int turn) {
+    memset(exchange->receive, poison_value, (size_t)exchange->total[1]);
+    for (int peer = 0; peer < size; ++peer)
+        fill(exchange->send + exchange->places[0][peer], (size_t)exchange->counts[0][peer],
+             seed_of(rank, peer, turn));
+}
+
+static void exchange_verify(const Exchange* exchange, int size, int rank, int turn, const char* what) {
+    for (int peer = 0; peer < size; ++peer) {
+        const unsigned char* const got = exchange->receive + exchange->places[1][peer];
+        verify(got, (size_t)exchange->counts[1][peer], seed_of(peer, rank, turn), what);
+        for (int gap = 0; gap < 3; ++gap)
+            CHECK(got[exchange->counts[1][peer] + gap] == poison_value, "%s: a byte between two blocks",
+                  what);
+    }
+}
+
+static void exchange_free(Exchange* exchange) {
+    guarded_free(exchange->send, (size_t)exchange->total[0]);
+    guarded_free(exchange->receive, (size_t)exchange->total[1]);
+    for (int side = 0; side < 2; ++side) {
+        free(exchange->counts[side]);
+        free(exchange->places[side]);
+    }
+    free(exchange->types);
+}
+
+/* Waits in one of the ways that a program has. */
+static void finish(MPI_Request* plan, int way) {
+    int done = 0;
+    switch (way % 4) {
+        case 0:
+            MPI_Wait(plan, MPI_STATUS_IGNORE);
+            break;
+        case 1:
+            while (!done) MPI_Test(plan, &done, MPI_STATUS_IGNORE);
+            break;
+        case 2:
+            MPI_Waitall(1, plan, MPI_STATUSES_IGNORE);
+            break;
+        default:
+            MPI_Waitany(1, plan, &done, MPI_STATUS_IGNORE);
+            CHECK(done == 0, "MPI_Waitany says %d", done);
+    }
+    CHECK(*plan != MPI_REQUEST_NULL, "a plan is gone after it was waited for");
+}
+
+static void exchanges(MPI_Comm comm) {
+    int rank, size;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    Exchange vector = exchange_new(size, rank), typed = exchange_new(size, rank);
+    MPI_Request plans[2];
+    MPI_Datatype bytes, odd;
+    MPI_Type_contiguous(1, MPI_BYTE, &bytes);
+    MPI_Type_commit(&bytes);
+    MPI_Type_vector(1, 1, 1, MPI_BYTE, &odd);
+    MPI_Type_commit(&odd);
+    for (int peer = 0; peer < size; peer += 2) typed.types[peer] = odd;
+    MPI_Alltoallv_init(vector.send, vector.counts[0], vector.places[0], MPI_BYTE, vector.receive,
+                       vector.counts[1], vector.places[1], bytes, comm, MPI_INFO_NULL, &plans[0]);
+    MPI_Alltoallw_init(typed.send, typed.counts[0], typed.places[0], typed.types, typed.receive,
+                       typed.counts[1], typed.places[1], typed.types, comm, MPI_INFO_NULL, &plans[1]);
+    MPI_Type_free(&bytes);
+    MPI_Type_free(&odd);
+    for (int turn = 0; turn < starts; ++turn) {
+        exchange_fill(&vector, size, rank, turn);
+        exchange_fill(&typed, size, rank, turn + 1000);
+        /* Ranks start and wait in different orders, and some sit in other calls meanwhile. */
+        const int first = (rank + turn) % 2;
+        if (turn % 3 == 0) {
+            MPI_Startall(2, plans);
+        } else {
+            MPI_Start(&plans[first]);
+            MPI_Start(&plans[1 - first]);
+        }
+        if (turn % 5 == 2) MPI_Barrier(comm);
+        if (turn % 5 == 4) {
+            int token = rank;
+            MPI_Sendrecv_replace(&token, 1, MPI_INT, (rank + 1) % size, 9, (rank + size - 1) % size, 9, comm,
+                                 MPI_STATUS_IGNORE);
+        }
+        finish(&plans[1 - first], turn);
+        finish(&plans[first], turn + 1);
+        exchange_verify(&vector, size, rank, turn, "MPI_Alltoallv_init");
+        exchange_verify(&typed, size, rank, turn + 1000, "MPI_Alltoallw_init");
+    }
+    MPI_Request_free(&plans[0]);
+    MPI_Request_free(&plans[1]);
+    exchange_free(&vector);
+    exchange_free(&typed);
+}
+
+static void others(MPI_Comm comm) {
+    int rank, size;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    const int root = size - 1, block = 48;
+    const size_t all = (size_t)(block * size);
+    unsigned char *send = guarded_new(all), *blocks = guarded_new(all), *gathered = guarded_new(all),
+                  *spread = guarded_new(all), *told = guarded_new(most), *swapped = guarded_new(all);
+    int mine = 0, sum = 0;
+    int *counts = malloc(sizeof(int) * (size_t)size), *places = malloc(sizeof(int) * (size_t)size);
+    for (int peer = 0; peer < size; ++peer) {
+        counts[peer] = block - peer % 2;
+        places[peer] = block * peer;
+    }
+    MPI_Request plans[7];
+    MPI_Alltoall_init(send, block, MPI_BYTE, blocks, block, MPI_BYTE, comm, MPI_INFO_NULL, &plans[0]);
+    MPI_Allgather_init(send, block, MPI_BYTE, gathered, block, MPI_BYTE, comm, MPI_INFO_NULL, &plans[1]);
+    MPI_Allgatherv_init(send, counts[rank], MPI_BYTE, spread, counts, places, MPI_BYTE, comm, MPI_INFO_NULL,
+                        &plans[2]);
+    MPI_Bcast_init(told, most, MPI_BYTE, root, comm, MPI_INFO_NULL, &plans[3]);
+    MPI_Allreduce_init(&mine, &sum, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &plans[4]);
+    MPI_Barrier_init(comm, MPI_INFO_NULL, &plans[5]);
+    MPI_Alltoall_init(MPI_IN_PLACE, 0, MPI_BYTE, swapped, block, MPI_BYTE, comm, MPI_INFO_NULL, &plans[6]);
+    for (int turn = 0; turn < starts; ++turn) {
+        for (int peer = 0; peer < size; ++peer) {
+            fill(send + block * peer, (size_t)block, seed_of(rank, peer, turn));
+            fill(swapped + block * peer, (size_t)block, seed_of(rank, peer, turn + 500));
+        }
+        memset(blocks, poison_value, all);
+        memset(gathered, poison_value, all);
+        memset(spread, poison_value, all);
+        memset(told, poison_value, most);
+        if (rank == root) fill(told, most, (unsigned)turn);
+        mine = rank + turn;
+        sum = -1;
+        MPI_Startall(7, plans);
+        if (turn % 2 == 0)
+            MPI_Waitall(7, plans, MPI_STATUSES_IGNORE);
+        else
+            for (int i = 0; i < 7; ++i) finish(&plans[(i + rank) % 7], turn / 2);
+        for (int peer = 0; peer < size; ++peer) {
+            verify(blocks + block * peer, (size_t)block, seed_of(peer, rank, turn), "MPI_Alltoall_init");
+            verify(swapped + block * peer, (size_t)block, seed_of(peer, rank, turn + 500), "in place");
+            verify(gathered + block * peer, (size_t)block, seed_of(peer, 0, turn), "MPI_Allgather_init");
+            verify(spread + block * peer, (size_t)counts[peer], seed_of(peer, 0, turn),
+                   "MPI_Allgatherv_init");
+            for (int i = counts[peer]; i < block; ++i)
+                CHECK(spread[block * peer + i] == poison_value, "a byte between two blocks");
+        }
+        verify(told, most, (unsigned)turn, "MPI_Bcast_init");
+        CHECK(sum == size * (size - 1) / 2 + size * turn, "MPI_Allreduce_init: %d", sum);
+    }
+    for (int i = 6; i >= 0; --i) MPI_Request_free(&plans[i]);
+    guarded_free(send, all);
+    guarded_free(blocks, all);
+    guarded_free(gathered, all);
+    guarded_free(spread, all);
+    guarded_free(told, most);
+    guarded_free(swapped, all);
+    free(counts);
+    free(places);
+}
+
+/* THALWEG_TEST_TAKEN: by plans of ours. */
+static int taken(void) { return getenv("THALWEG_TEST_TAKEN") != NULL; }
+
+/* Each plan has a communicator while it lives: they must not run out. */
+static void many(MPI_Comm comm) {
+    int rank, size;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    int *given = malloc(sizeof(int) * (size_t)size), *got = malloc(sizeof(int) * (size_t)size);
+    for (int turn = 0; turn < 2500; ++turn) {
+        MPI_Request plan;
+        MPI_Alltoall_init(given, 1, MPI_INT, got, 1, MPI_INT, comm, MPI_INFO_NULL, &plan);
+        if (turn % 100 == 0) {
+            for (int peer = 0; peer < size; ++peer) given[peer] = turn + 10 * rank + peer;
+            memset(got, 0, sizeof(int) * (size_t)size);
+            MPI_Start(&plan);
+            MPI_Wait(&plan, MPI_STATUS_IGNORE);
+            for (int peer = 0; peer < size; ++peer)
+                CHECK(got[peer] == turn + 10 * peer + rank, "plan %d: %d from %d", turn, got[peer], peer);
+        }
+        if (taken()) CHECK(was_accelerated(), "plan %d is not ours: %s", turn, last_reason());
+        MPI_Request_free(&plan);
+    }
+    free(given);
+    free(got);
+}
+
+static void neighbours(const char* wanted) {
+    const int around = 1;
+    int size = check_size, left = (check_rank + size - 1) % size, right = (check_rank + 1) % size;
+    int given[2] = {0, 0}, got[2] = {0, 0};
+    MPI_Comm ring;
+    MPI_Request plan;
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &around, 0, &ring);
+    MPI_Comm_set_errhandler(ring, MPI_ERRORS_RETURN);
+    const int error =
+        MPI_Neighbor_alltoall_init(given, 1, MPI_INT, got, 1, MPI_INT, ring, MPI_INFO_NULL, &plan);
+    if (strcmp(wanted, "no_neighbours") == 0) {
+        int class = MPI_SUCCESS;
+        MPI_Error_class(error, &class);
+        CHECK(class == MPI_ERR_UNSUPPORTED_OPERATION, "neighbours that nobody serves: error class %d", class);
+    } else {
+        CHECK(error == MPI_SUCCESS, "MPI_Neighbor_alltoall_init: error %d", error);
+        for (int turn = 0; turn < starts; ++turn) {
+            given[0] = turn + 10 * check_rank;
+            given[1] = given[0] + 1;
+            got[0] = got[1] = -1;
+            MPI_Start(&plan);
+            MPI_Wait(&plan, MPI_STATUS_IGNORE);
+            CHECK(got[0] == turn + 10 * left + 1 && got[1] == turn + 10 * right, "neighbours: %d %d", got[0],
+                  got[1]);
+        }
+        MPI_Request_free(&plan);
+    }
+    MPI_Comm_free(&ring);
+}
+
+static void fails(void) {
+    int given[64] = {0}, got[64] = {0}, class = MPI_SUCCESS;
+    MPI_Request plan;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    const int error =
+        MPI_Alltoall_init(given, 1, MPI_INT, got, 1, MPI_INT, MPI_COMM_WORLD, MPI_INFO_NULL, &plan);
+    MPI_Error_class(error, &class);
+    CHECK(class == MPI_ERR_UNSUPPORTED_OPERATION, "plans that nobody serves: error class %d", class);
+}
+
+int main(int argc, char** argv) {
+    check_start(&argc, &argv, wanted_level());
+    if (argc > 1 && strcmp(argv[1], "fails") == 0) {
+        fails();
+        return check_end();
+    }
+    MPI_Comm part;
+    MPI_Comm_split(MPI_COMM_WORLD, check_rank % 2, -check_rank, &part);
+    const MPI_Comm comms[] = {MPI_COMM_WORLD, part, MPI_COMM_SELF};
+    for (int i = 0; i < 3; ++i) {
+        exchanges(comms[i]);
+        others(comms[i]);
+        exchanges(comms[i]);
+    }
+    many(MPI_COMM_WORLD);
+    MPI_Comm_free(&part);
+    if (check_size > 2 && argc > 1) neighbours(argv[1]);
+    return check_end();
+}
