@@ -17,10 +17,11 @@ def test_placement(mpi):
             (["--hosts", "3", "--ppn", "3,1,2", "--map", "cyclic"], "012020", "312323"),
             (["--hosts", "3", "--ppn", "2", "--ranks", "5"], "00112", "22221"),
         ):
-            # Slow links: on busy cores the lab would warn that its own traffic needs them.
+            # Slow links: on busy cores the lab warns that its own traffic needs them, more often where they are fast.
             done = lab("run", "--quiet", "--rate", "10mbit", "--mpi", mpi, *options, "--", program)
             if mpi == "mpich-debian" and "3,1,2" in options and "cyclic" in options:
-                equal((done.returncode, len(done.stderr.splitlines())), (2, 1), f"{options}: refused with a sentence")
+                said = [line for line in done.stderr.splitlines() if "the kernel alone needs" not in line]
+                equal((done.returncode, len(said)), (2, 1), f"{options}: refused with a sentence: {said}")
                 continue
             facts = facts_of(good(done))
             equal(facts["hosts"], [f"node{host}" for host in order], f"{options}: hosts")
