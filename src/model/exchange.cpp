@@ -212,7 +212,7 @@ struct WayCosts {
 // (docs/measurements.md, which says how many they meet; tests/bench/exchange_test.cpp holds the two-sided
 // ones against the rows). Windows are emulated over TCP there: a get is asked for, a lock's put answered for.
 constexpr WayCosts way_costs[] = {
-    {"pairwise", 1, 2.2, 5},
+    {"pairwise", 1, 1.5, 5},
     {"spread", unordered_loss, 1.6, 5},
     {"node_leader", unordered_loss, 1.6, 6},
     {"notify", 1.35, 3, 5},

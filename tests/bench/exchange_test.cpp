@@ -183,7 +183,7 @@ TEST(Exchange, TheCeilingHasWhatIsPutOff) {
     EXPECT_NEAR(lines[0].of_ceiling(), 1.25, 1e-9);
 }
 
-// 1 MB/s without burst; a small call takes 100 µs, of which pairwise needs 5 once and 2.2 each time.
+// 1 MB/s without burst; a small call takes 100 µs, of which pairwise needs 5 once and 1.5 each time.
 TEST(Exchange, PredictionsAreMadeOfOtherCallsThanTheMeasured) {
     const auto at = [](Row made, std::uint64_t bytes, double link_bytes) {
         made.bytes = bytes;
@@ -205,7 +205,7 @@ TEST(Exchange, PredictionsAreMadeOfOtherCallsThanTheMeasured) {
         return ExchangeLine();
     };
     const double wire = 50e-3 * (1 + 66.0 / 3028);
-    EXPECT_NEAR(find("thalweg init pairwise").predicted_calls, 5e-4 / (52e-3 - wire - 2.2e-4), 1e-6);
+    EXPECT_NEAR(find("thalweg init pairwise").predicted_calls, 5e-4 / (52e-3 - wire - 1.5e-4), 1e-6);
     EXPECT_EQ(find("thalweg init pairwise").foresight, Foresight::differs);  // 0.27 measured
     EXPECT_EQ(find("rma_get").predicted_calls, never);
     EXPECT_EQ(find("rma_get").foresight, Foresight::agrees);
