@@ -84,7 +84,7 @@ def speed():
     return """## What simulating takes
 
 Processor seconds of one core, once, and memory at its highest; the limit of memory is 16 GiB. The core: one of two virtual
-ones of an AMD EPYC, whose pace varies: the last line took 10 to 15 s, and 125 to 209 s by SimGrid's own solver. A test of the long run (`sim.speed`)
+ones of an AMD EPYC, whose pace varies: the last line took 10 to 20 s, and 125 to 209 s by SimGrid's own solver. A test of the long run (`sim.speed`)
 holds the targets.
 
 """ + table(["what", "machine", "ranks", "messages", "took", "target", "peak", "when, and of what"], lines)
@@ -158,7 +158,7 @@ def squares():
 off the model is: it pays a latency for every step of a ring, which the replay's neighbours inside a host do not, and knows
 nothing of what thousands of flows do to one another. On `slingshot` 16 hosts are one router: what 32 hosts exchange in pairs
 goes through the few links between two routers, where a real one would route around them (no adaptive routing). A ring of more than 16,384 ranks is refused, in production too: two
-ranks may exchange so many messages in one operation. A ring of 8,000 ranks was tried, and not done when it had taken 393 s and 15.5 GB.
+ranks may exchange so many messages in one operation.
 """, "\nThe largest points that were replayed, and what ten minutes and 16 GiB would allow by how their cost grew:\n\n"
                   + "\n".join(sentences) + "\n")
 
@@ -223,7 +223,7 @@ among 448 ranks need 1.6 s at the line rate, which is where the paper's 1.54 s s
              paper_tables.windows(), face_tables.halo(), paper_tables.apps(),
              curves("curves", "To 65,536 ranks", """`slingshot`, 64 ranks per host. Schedules of log-step algorithms and of halo exchanges (six faces of a 3D grid of ranks) stay
 small: what a rank needs is in the table. The last columns are what building and replaying all ranks took, once: processor
-seconds of one core. The cost model knows nothing of halo exchanges. Their time grows where a host's neighbours are no longer on
+seconds of one core, beside other work: of a calm machine a third to a half. The cost model knows nothing of halo exchanges. Their time grows where a host's neighbours are no longer on
 its own router, an upper bound there ([routing](#what-routing-can-matter)).
 """), squares(), speed(),
              """## Not here

@@ -78,7 +78,7 @@ TABLES = {
               + [asks("allgather", "slingshot", (2048,), ("1K",), ("spread",), "--star")],  # its own fabric: squares
     "speed": [asks("bcast", "ib2304", (2304,), ("16M",), ("chain:chunk_bytes=64K", "auto"), "--cost"),
               asks("alltoallv", "dane", (448,), ("512K",), ("spread",), "--cost")],
-    "curves": [asks(collective, "slingshot", ranks, sizes, algorithms, "--cost", "--most-seconds", "200")
+    "curves": [asks(collective, "slingshot", ranks, sizes, algorithms, "--cost")
                for collective, ranks, sizes, algorithms in (
                    ("bcast", (1024, 8192, 65536), ("1K", "1M"), ("binomial", "node_leader(intra=binomial,inter=binomial)")),
                    ("barrier", (1024, 8192, 65536), (), ("dissemination",)),
@@ -87,11 +87,11 @@ TABLES = {
                    ("halo", (1024, 8192, 65536), ("64K",), ("spread",)))],
     "squares": [asks("allgather", "ib2304", (144, 288, 576, 1152), ("1K",), ("ring", "spread"), "--cost"),
                 asks("allgather", "ib2304", (2304, 4608), ("1K",), ("ring",), "--cost"),
-                asks("allgather", "slingshot", (1024, 4096, 7168), ("1K",), ("ring",), "--cost"),
-                asks("allgather", "slingshot", (1024, 2048, 4096), ("1K",), ("spread",), "--cost"),
+                asks("allgather", "slingshot", (1024, 4096, 6400), ("1K",), ("ring",), "--cost"),
+                asks("allgather", "slingshot", (1024, 2048), ("1K",), ("spread",), "--cost"),
                 asks("allgather", "slingshot", (16384,), ("1K",), ("ring", "spread"), "--cost"),
                 asks("allgather", "slingshot", (32768, 65536), ("1K",), ("spread",), "--cost"),
-                asks("alltoallv", "slingshot", (1024, 2048, 3072), ("1K",), ("spread", "pairwise"), "--cost"),
+                asks("alltoallv", "slingshot", (1024, 2048), ("1K",), ("spread", "pairwise"), "--cost"),
                 asks("alltoallv", "slingshot", (16384, 65536), ("1K",), ("spread", "pairwise"), "--cost")],
 }
 # The timeline of the page's picture.
