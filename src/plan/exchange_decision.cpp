@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "base/log.h"
+#include "plan/declining.h"
+#include "plan/native_plan.h"
 #include "select/neighbours.h"
 
 namespace thalweg {
@@ -99,6 +101,12 @@ void send_whole(Decision& decision, bool neighbours) {
         if (std::string_view(parameters[i].name) == "chunk_bytes") decision.choice->values[i] = 0;
 }
 
+void rather_straight(Decision& decision) {
+    if (decision.choice || reason_of(decision) != Reason::native_best) return;
+    decision = {standard_choice(*find_algorithm(Collective::alltoallv, straight_name)),
+                "the MPI library has none of its own"};
+}
+
 // Neighbours are few, and what they exchange is known at the two ends of each message only: every message
 // goes straight to its rank, one of no bytes too, unless both ends are known to have none.
 Decision decide_neighbours(NonblockingState& state, const CollectiveCall& call, CallShape& shape,
@@ -108,6 +116,7 @@ Decision decide_neighbours(NonblockingState& state, const CollectiveCall& call, 
     const bool told = !call.persistent && !call.blocking;
     Decision decision =
         state.neighbours().decide(told ? state.neighbour_bytes() : NeighbourSelector::unknown);
+    if (nobody_else_serves(call)) rather_straight(decision);
     if (decision.choice && call.persistent)
         exchange->sizes_agree = forethought.traits(state, call, shape).sizes_agree;
     as_neighbours(*exchange);

@@ -311,6 +311,10 @@ bool lacks_natively(CallKind kind) {
     return answer.load(std::memory_order_relaxed) == lacking;
 }
 
+bool nobody_else_serves(const CollectiveCall& call) {
+    return call.persistent && call.neighbours && lacks_natively(call.kind);
+}
+
 std::unique_ptr<Ongoing> make_native_plan(const CollectiveCall& call, int& error) {
     const Host& mpi = *host();
     World* const world = World::get();

@@ -50,6 +50,9 @@ class NativeGround {
 
 // Whether the library has neither MPI_Alltoallv_init, say, nor MPIX_Alltoallv_init. Equal on all ranks.
 bool lacks_natively(CallKind kind);
+// Such a plan of neighbours, which no nonblocking call can stand in for: a schedule of ours, whatever it
+// costs.
+bool nobody_else_serves(const CollectiveCall& call);
 
 // The operation, not started. Collective over call.comm. Null with `error`: it cannot be served, which has
 // been said, and told the communicator's error handler; the same on all ranks. Pre: persistent, declined and

@@ -14,6 +14,7 @@
 #include "plan/failure.h"
 #include "plan/kept_exchange.h"
 #include "plan/last_call.h"
+#include "plan/native_plan.h"
 #include "plan/neighbours.h"
 #include "plan/quiet_errors.h"
 #include "plan/set_up.h"
@@ -148,8 +149,9 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     if (call.comm == host()->comm_null) return declined(Reason::invalid);
     const std::optional<RmaOptions> windows = windows_for(world, call);
     // One host: nothing need be known of the communicator.
+    const bool only_ours = nobody_else_serves(call);
     if (world.wanted(call.collective) == Wanted::automatic && world.leaves_all_native(call.collective) &&
-        !windows)
+        !windows && !only_ours)
         return declined(Reason::native_best);
     Communicator* const found = Communicator::of(call.comm, world);
     if (found == nullptr) return declined(Reason::invalid);
@@ -238,6 +240,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         if (plan_or_lane == nullptr) return not_planned(why);
         // What all of them exchange was agreed on with the lane.
         if (call.neighbours) decision = state.neighbours().decide(told.message_bytes);
+        if (only_ours) rather_straight(decision);
         if (!decision.choice) return declined_on(reason_of(decision), shape.bytes);
         if (call.neighbours && !exchange->sizes_agree)
             go_straight(decision, call.collective, "a neighbourhood", state.rank());

@@ -232,7 +232,7 @@ static void neighbours(const char* wanted) {
         MPI_Error_class(error, &class);
         CHECK(class == MPI_ERR_UNSUPPORTED_OPERATION, "neighbours that nobody serves: error class %d", class);
     } else {
-        CHECK(error == MPI_SUCCESS, "MPI_Neighbor_alltoall_init: error %d", error);
+        CHECK(error == MPI_SUCCESS, "MPI_Neighbor_alltoall_init: error %d (%s)", error, last_reason());
         for (int turn = 0; turn < starts; ++turn) {
             given[0] = turn + 10 * check_rank;
             given[1] = given[0] + 1;
