@@ -251,9 +251,10 @@ TEST_F(Scratch, what_the_library_lacks_is_preloaded_for_who_would_not_start_with
         "int main(void) { MPI_Init(0, 0); if (MPI_Alltoallv_init) MPI_Alltoallv_init(); }";
     const std::string before = "#include <mpi.h>\nint MPI_Alltoallv_init(void)";
     // What a newer library of the same name has: the linker takes one library of a name, so it has all of it.
-    compile("int MPI_Init(int* argc, char*** argv) { return argc == 0 && argv == 0; }\n"
-            "int MPI_Alltoallv_init(void) { return 0; }",
-            "-shared -fPIC -Wl,-soname,libmpi.so.40 -o libnewer.so");
+    compile(
+        "int MPI_Init(int* argc, char*** argv) { return argc == 0 && argv == 0; }\n"
+        "int MPI_Alltoallv_init(void) { return 0; }",
+        "-shared -fPIC -Wl,-soname,libmpi.so.40 -o libnewer.so");
     const std::string newer = "./libnewer.so ";
     compile(before + ";" + body, newer + "-o strong");
     EXPECT_TRUE(preloaded("strong"));
