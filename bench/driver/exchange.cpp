@@ -132,6 +132,20 @@ void ExchangeDriver::call(ExchangeWay& way, Series* series, bool counts) {
     series->tx_packets += most[2];
 }
 
+double ExchangeDriver::measure_idle_packets() {
+    constexpr int rounds = 16;
+    double sum = 0;
+    for (int round = 0; round < rounds; ++round) {
+        session_.meet();
+        const LinkCounters before = session_.links.read();
+        session_.time([] { return MPI_SUCCESS; });
+        double most = static_cast<double>((session_.links.read() - before).tx_packets);
+        PMPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_DOUBLE, MPI_MAX, session_.control);
+        sum += most;
+    }
+    return sum / rounds;
+}
+
 // False: this column cannot be had here, and its series says why. changed: the next repeated call of ours
 // decides and plans anew, once.
 bool ExchangeDriver::choose(const Column& column, Series& series, bool& changed) {
@@ -153,6 +167,7 @@ void ExchangeDriver::measure_plan(std::size_t index, Series& series) {
 
 void ExchangeDriver::measure_point(const Point& point) {
     lay_out(point);
+    idle_packets_ = measure_idle_packets();
     const std::size_t count = point.columns.size();
     std::vector<Series> series(count);
     std::vector<std::unique_ptr<ExchangeWay>> ways(count);
@@ -202,6 +217,7 @@ void ExchangeDriver::write(const Point& point, const Column& column, const Serie
     nlohmann::json line = row_of(config_.collective, point.bytes, column, series, session_.links.present());
     line["exchange"] = {{"pattern", point.pattern},
                         {"link_bytes", link_bytes_},
+                        {"idle_packets", idle_packets_},
                         {"neighbours", neighbours_},
                         {"untimed_calls", series.untimed_calls},
                         {"init_seconds", series.init_seconds},

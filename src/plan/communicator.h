@@ -107,15 +107,18 @@ class Communicator {
     Selection selection(Collective collective, const Network& network, bool sleeps) const;
 
     // For operations that progress by themselves: asked for by the first of them, which declines; then set
-    // up, or refused for good, in the next collective that may. Equal on all ranks, but for `sizes`.
+    // up, or refused for good, in the next collective that may. Equal on all ranks, but for what sizes are
+    // noted.
     struct SelfDriven {
         bool wanted = false;  // a meeting, in which it is set up or its ranks tell one another their sizes
         std::shared_ptr<NonblockingState> state;  // null until then, and where refused
         std::optional<Reason> refused;
         std::shared_ptr<const Neighbourhood> neighbourhood;  // once it was asked for
         NeighbourSizes sizes;
-        std::shared_ptr<WindowGround> windows;       // once a plan over windows was
-        std::shared_ptr<NativeGround> native_plans;  // once the MPI library lacked one
+        ExchangeSizes exchange_sizes;
+        bool tells_largest = false, tells_traits = false;  // of these, in the meeting
+        std::shared_ptr<WindowGround> windows;             // once a plan over windows was
+        std::shared_ptr<NativeGround> native_plans;        // once the MPI library lacked one
         // A floating-point reduction came before the set-up: they stay native (THALWEG_FLOAT_ORDER).
         bool native_order = false;
     };

@@ -13,8 +13,9 @@ namespace thalweg {
 
 namespace {
 
-// What an alltoall is decided by where no argument is equal on all ranks: with nothing agreed, messages that
-// are worth taking, and not so large that an algorithm which many small ones would suffer from is chosen.
+// What an alltoall is decided by where no argument is equal on all ranks: until something is agreed, messages
+// that are worth taking, and not so large that an algorithm which many small ones would suffer from is
+// chosen.
 constexpr std::uint64_t assumed_pair_bytes = 48 << 10;
 // Fewer messages per pair of ranks than this gain nothing from travelling together.
 constexpr std::uint64_t dense_share = 2;
@@ -46,17 +47,22 @@ Traits Forethought::traits(NonblockingState& state, const CollectiveCall& call, 
 
 namespace {
 
-// Of a blocking call that is to run as a schedule, by what the ranks know of those before it. The trial finds
-// out whether that is faster than the native library, whatever a table says of sizes like these.
-void expect(NonblockingState& state, const CollectiveCall& call, CallShape& shape, Decision& decision) {
-    const Traits& traits = *call.expected;
+// By what the ranks know of the calls before this one. Of a blocking call that is to run as a schedule the
+// trial finds out whether that is faster than the native library, whatever a table says of sizes like these;
+// a nonblocking one is tried by nobody, and the table's word counts.
+void expect(NonblockingState& state, const CollectiveCall& call, const Traits& traits, CallShape& shape,
+            Decision& decision) {
+    shape.decided_bytes = traits.mean_bytes;
     Decision known = state.decide(call.collective, traits.mean_bytes);
+    if (!call.blocking && !known.choice) {
+        decision = std::move(known);
+        return;
+    }
     const std::string_view name = known.choice ? known.choice->algorithm->name : "";
     const bool waits = name == "pairwise" && traits.unevenness > even;
     if (name.empty() || name == "node_leader" || waits)
         known = {standard_choice(*find_algorithm(call.collective, straight_name)), "straight"};
     decision = std::move(known);
-    shape.decided_bytes = traits.mean_bytes;
 }
 
 }  // namespace
@@ -70,9 +76,12 @@ Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, Ca
     shape.decided_bytes = traits.mean_bytes;
     exchange->sizes_agree = traits.sizes_agree;
     Decision decision = state.decide(call.collective, shape.decided_bytes);
-    if (!decision.choice) return decision;
-    if (call.expected != nullptr && decision.reason != "asked for") {
-        expect(state, call, shape, decision);
+    const bool waits_for_nobody = !call.blocking && !call.persistent;
+    const Traits* const expected = waits_for_nobody ? state.exchange_traits() : call.expected;
+    const bool free = expected != nullptr && !decision.reason.starts_with("asked for");
+    if (!decision.choice && !(free && waits_for_nobody)) return decision;
+    if (free) {
+        expect(state, call, *expected, shape, decision);
         return decision;
     }
     if (call.persistent && !traits.sizes_agree)

@@ -1,15 +1,20 @@
-// What the nonblocking exchanges between a communicator's neighbours were like. Each rank knows its own
-// messages only, and none of these calls may wait for others: the ranks tell one another what they have noted
-// in a later blocking collective, and decide the calls behind that by it.
+// What the nonblocking exchanges of a communicator were like, those between its neighbours and those between
+// all its ranks. Each rank knows its own messages only, and none of these calls may wait for others: the
+// ranks tell one another what they have noted in a later blocking collective, and decide the calls behind
+// that by it.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
+#include "plan/exchange.h"
+
 namespace thalweg {
 
-class NeighbourSizes {
+// Counts calls until it is time to agree.
+class Intervals {
   public:
     // One call, in every rank at the same place in the order of calls. True, on all ranks: it is time to tell
     // the others. Sizes that stay need few agreements and new ones soon become known: the first after 16
@@ -20,6 +25,17 @@ class NeighbourSizes {
         next_ = std::min(2 * next_, seldom);
         return true;
     }
+    // Whether the call that was counted last is one of the first or the last few before such a time.
+    bool near() const noexcept { return calls_ <= few || calls_ + few > next_; }
+
+  private:
+    static constexpr std::uint32_t seldom = 1024, few = 4;
+    std::uint32_t calls_ = 0, next_ = 16;
+};
+
+class NeighbourSizes {
+  public:
+    bool count() noexcept { return intervals_.count(); }
 
     // The largest message that this rank sends in such a call, in bytes.
     void note(std::uint64_t bytes) noexcept { largest_ = std::max(largest_, bytes); }
@@ -28,9 +44,34 @@ class NeighbourSizes {
     std::uint64_t take() noexcept { return std::exchange(largest_, 0); }
 
   private:
-    static constexpr std::uint32_t seldom = 1024;
-    std::uint32_t calls_ = 0, next_ = 16;
+    Intervals intervals_;
     std::uint64_t largest_ = 0;
+};
+
+// Of alltoallvs and alltoallws; some of the calls stand for all, because looking at every message of every
+// call is dear.
+class ExchangeSizes {
+  public:
+    bool count() noexcept { return intervals_.count(); }
+    bool notes() const noexcept { return intervals_.near(); }
+
+    void note(const TraitWords& words) noexcept {
+        for (std::size_t i = 0; i < trait_words; ++i) sums_[i] += words[i];
+        ++calls_;
+    }
+
+    // What this rank's were like on average since the last time; all 0: there were none.
+    TraitWords take() noexcept {
+        TraitWords mean{};
+        const std::uint64_t calls = std::max<std::uint64_t>(std::exchange(calls_, 0), 1);
+        for (std::size_t i = 0; i < trait_words; ++i) mean[i] = std::exchange(sums_[i], 0) / calls;
+        return mean;
+    }
+
+  private:
+    Intervals intervals_;
+    TraitWords sums_{};
+    std::uint64_t calls_ = 0;
 };
 
 }  // namespace thalweg

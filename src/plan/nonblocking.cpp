@@ -171,14 +171,24 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     CallShape shape;
     const bool notes_sizes = call.neighbours && !call.persistent && !call.blocking;
     if (notes_sizes && self_driven.sizes.count() && self_driven.state != nullptr &&
-        self_driven.state->neighbours().by_size())
+        self_driven.state->neighbours().by_size()) {
         want_meeting(self_driven);
+        self_driven.tells_largest = true;
+    }
+    // Before anything is looked at that one rank alone might decline by.
+    const bool notes_traits = call.has_letters() && !call.neighbours && !call.persistent && !call.blocking;
+    if (notes_traits && (self_driven.exchange_sizes.count() || self_driven.state == nullptr)) {
+        if (self_driven.state != nullptr) want_meeting(self_driven);
+        self_driven.tells_traits = true;
+    }
     if (call.neighbours) {
         if (!look_at_neighbours(call, communicator, shape)) return declined_on(Reason::invalid, 0);
     } else if (const auto why = look_at(call, communicator.rank(), communicator.size(), shape)) {
         return declined_on(*why, shape.bytes);
     }
     if (notes_sizes) self_driven.sizes.note(largest_of(shape.letters));
+    if (notes_traits && self_driven.exchange_sizes.notes())
+        self_driven.exchange_sizes.note(words_of(shape.letters, communicator.rank()));
     if (const auto why = steered_away(world, call.collective, shape.bytes))
         return declined_on(*why, shape.bytes);
 
@@ -290,8 +300,10 @@ void meet(MPI_Comm comm) {
     want_no_meeting(self_driven);
     if (self_driven.state == nullptr)
         set_up(comm, *communicator);
-    else
+    else if (std::exchange(self_driven.tells_largest, false))
         self_driven.state->agree_on_neighbour_bytes(comm, self_driven.sizes.take());
+    if (self_driven.state != nullptr && std::exchange(self_driven.tells_traits, false))
+        self_driven.state->agree_on_exchange_traits(comm, self_driven.exchange_sizes.take());
 }
 
 // Ranks that have the communicator would wait for one that has not. Nobody can be asked where only the

@@ -78,6 +78,11 @@ class NonblockingState {
     std::uint64_t neighbour_bytes() const { return neighbour_bytes_; }
     void agree_on_neighbour_bytes(MPI_Comm comm, std::uint64_t largest);
 
+    // What decides nonblocking alltoallvs: what the ranks have agreed that earlier ones were like; null: they
+    // have not. Collective: `words` are this rank's.
+    const Traits* exchange_traits() const { return exchange_traits_ ? &*exchange_traits_ : nullptr; }
+    void agree_on_exchange_traits(MPI_Comm comm, const TraitWords& words);
+
     // A name for the lane of an exchange's plan, to be handed out with something else; nothing on other ranks
     // than 0, and where lanes have no names. first: what all ranks know since the set-up, if anything; once.
     std::optional<ChannelName> name_plan() const;
@@ -122,6 +127,7 @@ class NonblockingState {
     std::optional<NeighbourSelector> neighbours_;
     std::uint32_t neighbours_generation_ = 0;
     std::uint64_t neighbour_bytes_ = NeighbourSelector::unknown;
+    std::optional<Traits> exchange_traits_;
     bool confirmed_ = true, opened_ = true;  // all ranks are known to have lanes; this one has
     std::optional<ChannelName> first_plan_;
     std::shared_ptr<Lane> lane_, exchange_lane_;

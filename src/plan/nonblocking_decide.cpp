@@ -1,4 +1,5 @@
 // By what the operations of a communicator run that progress by themselves.
+#include <algorithm>
 #include <memory>
 
 #include "model/cost.h"
@@ -49,6 +50,18 @@ void NonblockingState::agree_on_neighbour_bytes(MPI_Comm comm, std::uint64_t lar
     std::uint64_t most[1] = {largest};
     agree_on(comm, host()->max, most);
     if (most[0] != 0) neighbour_bytes_ = most[0];
+}
+
+void NonblockingState::agree_on_exchange_traits(MPI_Comm comm, const TraitWords& words) {
+    const QuietErrors quiet(comm);
+    std::uint64_t sums[trait_words];
+    std::copy(words.begin(), words.end(), sums);
+    agree_on(comm, host()->sum, sums);
+    TraitWords all;
+    std::copy_n(sums, trait_words, all.begin());
+    if (all[1] == 0) return;  // no message that has bytes
+    exchange_traits_ = traits_of(all, size_);
+    exchange_traits_->sizes_agree = false;  // of the next one nobody knows
 }
 
 double NonblockingState::predicted_native_seconds(std::uint64_t bytes) const {

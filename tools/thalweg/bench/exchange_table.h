@@ -22,20 +22,24 @@ const char* name_of(Foresight foresight);
 // One column of one point.
 struct ExchangeLine {
     std::string mpi, shape, rate, pattern, column;
-    std::uint64_t bytes = 0, samples = 0, wrong_words = 0;
+    std::uint64_t bytes = 0, samples = 0, wrong_words = 0, launch = 0;
     int neighbours = 0;
     std::string ran;                        // of ours: what it ran, or "native" with the reason
     std::string stopped;                    // why there is nothing else
     double seconds = 0, limit_seconds = 0;  // seconds: the median call
     double init_seconds = 0;                // making and freeing the plan; 0: there is none
     Ratio of_native;                        // against MPI_Alltoallv of the same launch
+    Ratio of_best;                          // against the faster of that and MPI_Alltoallv_init
+    std::string best_native;                // which of both columns that is
     BreakEven against_native;               // of a plan: against MPI_Alltoallv
     BreakEven against_window;               // of a plan: against the window made in every call
     // Of a plan, against MPI_Alltoallv: N* as forecast_plan() has it from other calls than the measured ones,
     // those of the A/A column, here and at the smallest size.
     double predicted_calls = 0;
     Foresight foresight = Foresight::unknown;
-    double tx_bytes = -1, tx_packets = -1, link_bytes = 0;  // per call, busiest host; and what must cross
+    // Per call on the busiest host; packets without those of the bench's own meetings, negative: not known.
+    // And what must cross.
+    double tx_bytes = -1, tx_packets = -1, link_bytes = 0;
 
     double of_limit() const { return limit_seconds > least_limit_seconds ? seconds / limit_seconds : 0; }
     bool is_plan() const { return init_seconds > 0; }
