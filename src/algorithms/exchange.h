@@ -45,8 +45,8 @@ struct Exchange {
     // Whether parcels of no bytes are messages, too: of edges that both ends know of, and of which the other
     // end may say that it has bytes. Equal on all ranks; not for node_leader.
     bool empty_travel = false;
-    // Whether hosts meet in pairs (patterns/parcels.h): the order for those who exchange with a few others that
-    // exchange with them. Equal on all ranks.
+    // Whether hosts meet in pairs (patterns/parcels.h): the order for those who exchange with a few others
+    // that exchange with them. Equal on all ranks.
     bool in_pairs = false;
 
     bool operator==(const Exchange&) const = default;

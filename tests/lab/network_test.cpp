@@ -49,7 +49,8 @@ TEST(Network, EveryLinkIsShapedAtBothEnds) {
 TEST(Network, ARouteOfEveryRailNamesTheCongestionControl) {
     Network network;
     network.rails = 2;
-    EXPECT_EQ(count(host_links(network, 1), "dev rail0 proto kernel scope link src 10.77.0.2 congctl cubic"), 1);
+    EXPECT_EQ(count(host_links(network, 1), "dev rail0 proto kernel scope link src 10.77.0.2 congctl cubic"),
+              1);
     EXPECT_EQ(count(host_links(network, 1), "congctl cubic"), 2);
     network.congestion.clear();
     EXPECT_EQ(count(host_links(network, 1), "congctl"), 0) << "the machine's own";

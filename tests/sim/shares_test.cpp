@@ -104,7 +104,7 @@ TEST(Shares, OursTakeTurnsWhereKernelsSend) {
     SimMachine machine = round_machine();
     machine.kernel_rate = 2e9;
     machine.socket_bytes = 1e6;
-    machine.kernel_bytes = 5e6;  // longer than any message: no two segments of one length
+    machine.kernel_bytes = 5e6;      // longer than any message: no two segments of one length
     machine.inter_eager = 8 * mega;  // and no notices, which all have one
     expect_equal(machine, {}, "kernels send whole messages");
     machine.inter_eager = mega;

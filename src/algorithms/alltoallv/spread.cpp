@@ -3,10 +3,10 @@
 //     size 4, k = 1:  v → v+1   then   v → v+2   then   v → v+3
 //
 // Rounds: ⌈d/k⌉ for the busiest rank, which sends d messages; one with k = 0. Bytes: those of the problem. In
-// step i everybody sends to another rank; neighbours meet in pairs (patterns/parcels.h). Messages without bytes
-// are not sent (unless Exchange::empty_travel): the cost follows the real neighbours, not p. Other hosts first
-// as in the hierarchical variant of arXiv 2604.05099: what a host exchanges inside overlaps with what is on
-// the network.
+// step i everybody sends to another rank; neighbours meet in pairs (patterns/parcels.h). Messages without
+// bytes are not sent (unless Exchange::empty_travel): the cost follows the real neighbours, not p. Other
+// hosts first as in the hierarchical variant of arXiv 2604.05099: what a host exchanges inside overlaps with
+// what is on the network.
 #include <algorithm>
 
 #include "algorithms/patterns/group.h"

@@ -114,8 +114,8 @@ Status UcxPort::Impl::configure(const Rail& rail, ucp_config_t* config, std::str
          : has_infiniband()        ? ""
                                    : std::to_string(eager_tcp_bytes),
          !asked.empty()},
-        // Over TCP, too, the sender writes as soon as it may. As libucp chooses there, plans with two messages
-        // of 128 KiB per link now and then left the link idle for the time of one.
+        // Over TCP, too, the sender writes as soon as it may. As libucp chooses there, plans with two
+        // messages of 128 KiB per link now and then left the link idle for the time of one.
         {"RNDV_SCHEME",
          handshake          ? asked + "_zcopy"
          : has_infiniband() ? ""

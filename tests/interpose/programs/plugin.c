@@ -1,6 +1,7 @@
 /* MPI behind a library: a plugin linked with MPI, which loader.c opens with RTLD_LOCAL, as Python opens its
  * modules. With PLUGIN_HANDLE=LIBRARY it finds MPI_Init and MPI_Finalize on a handle of that file, as Julia
- * does: whoever is loaded in front of the library is passed by. With PLUGIN_HANDLE_ALL as well, all the others. */
+ * does: whoever is loaded in front of the library is passed by. With PLUGIN_HANDLE_ALL as well, all the
+ * others. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>

@@ -22,7 +22,7 @@ static void loop(int count) {
 /* Bytes per iteration that stay allocated; microseconds per iteration to *us. */
 static double growth(const char* algorithm, double* us) {
     set_option("THALWEG_BCAST", algorithm);
-    loop(iterations / 10 + 200);
+    loop(iterations / 10 + 60);
     MPI_Barrier(MPI_COMM_WORLD);
     const size_t before = mallinfo2().uordblks;
     const double begin = seconds_now();

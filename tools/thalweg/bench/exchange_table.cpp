@@ -305,19 +305,19 @@ call's time (here that of the A/A column, which takes no part in the measured N\
 the link's rate (`forecast_plan` in src/model/exchange.h). It *agrees* where both are never, or within a factor of 2; a
 point whose measured gain has zero in its 95 % interval is *undecided*.
 
-**packets**: what left the busiest host in a call, acknowledgements too, by the kernel's interface counters, less what leaves it
-around a call that does nothing; of exchanges of which at most 64 KiB cross a link. What the kernel hands to the interface in one
-piece counts once.
+**packets**: what left the busiest host in a call, acknowledgements too, by the kernel's interface counters, less what
+leaves it around a call that does nothing; of exchanges of which at most 64 KiB cross a link. What the kernel hands to
+the interface in one piece counts once.
 
 )";
 
 constexpr const char* targets_text = R"(
 ### Targets of planned exchanges
 
-Of repeated calls (*thalweg*) and of plans (*thalweg init*) as they are chosen, over all patterns. *Not slower*: the ratio of
-medians is at most 1.03, or its 95 % interval includes 1.00 and ends at or below 1.10. The **ceiling** is 1 - limit /
-native, where a link limits. **Aggregation**: what goes from one host to another is one message (*node_leader*), beside the
-same messages straight to their ranks on the same engine (*spread*), which is what the natives do.
+Of repeated calls (*thalweg*) and of plans (*thalweg init*) as they are chosen, over all patterns. *Not slower*: the
+ratio of medians is at most 1.03, or its 95 % interval includes 1.00 and ends at or below 1.10. The **ceiling** is 1 -
+limit / native, where a link limits. **Aggregation**: what goes from one host to another is one message (*node_leader*),
+beside the same messages straight to their ranks on the same engine (*spread*), which is what the natives do.
 
 )";
 

@@ -66,11 +66,12 @@ std::string run_usage();
 
 // --- network.cpp: the commands for ip and tc, as text; pure functions
 // ------------------------------------------
-std::string host_name(int host);                 // "node0"
-std::string rail_name(int rail);                 // "rail0"
-std::string address_of(int rail, int host);      // of a host on a rail
-std::string head_address(int rail);              // of the launcher's side, the bridge itself
-std::string congestion_in_use(const Network& network);  // what the hosts' TCP really runs; read from this machine
+std::string host_name(int host);             // "node0"
+std::string rail_name(int rail);             // "rail0"
+std::string address_of(int rail, int host);  // of a host on a rail
+std::string head_address(int rail);          // of the launcher's side, the bridge itself
+std::string congestion_in_use(
+    const Network& network);                     // what the hosts' TCP really runs; read from this machine
 std::string hosts_file(const Network& network);  // what /etc/hosts holds in every host
 std::string switch_links(const Network& network, const std::vector<pid_t>& hosts);  // ip -batch, at the head
 std::string switch_shaping(const Network& network);                                 // tc -batch, at the head

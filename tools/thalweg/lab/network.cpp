@@ -91,8 +91,9 @@ std::string host_links(const Network& network, int self) {
         text << "link set " << device << " up\n";
         // By the route: a namespace may not name a congestion control that this machine keeps from its users.
         if (!network.congestion.empty())
-            text << "route replace 10.77." << rail << ".0/24 dev " << device << " proto kernel scope link src "
-                 << address_of(rail, self) << " congctl " << network.congestion << "\n";
+            text << "route replace 10.77." << rail << ".0/24 dev " << device
+                 << " proto kernel scope link src " << address_of(rail, self) << " congctl "
+                 << network.congestion << "\n";
         for (int host = 0; host < network.hosts; ++host)
             if (host != self)
                 text << "neigh replace " << address_of(rail, host) << " lladdr "
