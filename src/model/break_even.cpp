@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/median.h"
+#include "model/resampling.h"
 
 namespace thalweg {
 namespace {
@@ -37,15 +38,11 @@ BreakEven break_even(std::span<const double> init, std::span<const double> once,
     result.calls = break_even(median(init), median(once), median(plan));
 
     std::mt19937_64 random(12345);
-    std::vector<double> drawn, calls, gains;
-    const auto draw = [&](std::span<const double> from) {
-        std::uniform_int_distribution<std::size_t> any(0, from.size() - 1);
-        drawn.resize(from.size());
-        for (double& value : drawn) value = from[any(random)];
-        return median_of(drawn);
-    };
+    Resampling of_init(init), of_once(once), of_plan(plan);
+    std::vector<double> calls, gains;
     for (int i = 0; i < std::max(resamples, 1); ++i) {
-        const double cost = draw(init), without = draw(once), with = draw(plan);
+        const double cost = of_init.median(random), without = of_once.median(random),
+                     with = of_plan.median(random);
         calls.push_back(break_even(cost, without, with));
         gains.push_back(without - with);
     }

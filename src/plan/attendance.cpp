@@ -17,6 +17,7 @@
 #include "plan/neighbours.h"
 #include "plan/nonblocking.h"
 #include "plan/ports.h"
+#include "plan/private_comm.h"
 #include "plan/quiet_errors.h"
 #include "plan/requests.h"
 #include "plan/set_up.h"
@@ -120,18 +121,6 @@ std::uint64_t digest_of(std::vector<std::string>& devices) try {
     return 0;
 }
 
-// Not a duplicate, which would run the program's attribute callbacks.
-bool make_self_comm() {
-    const Host& mpi = *host();
-    MPI_Group group;
-    self_comm = mpi.comm_null;
-    if (mpi.Comm_group(mpi.comm_self, &group) != MPI_SUCCESS) return false;
-    const bool made = mpi.Comm_create(mpi.comm_self, group, &self_comm) == MPI_SUCCESS;
-    mpi.Group_free(&group);
-    if (made) mpi.Comm_set_errhandler(self_comm, mpi.errors_return);
-    return made;
-}
-
 void match_unmatched() {
     if (!has_unmatched) return;
     const Host& mpi = *host();
@@ -181,7 +170,7 @@ void Attendance::set_completions_intercepted(bool intercepted) { completions_int
 
 void Attendance::agree(const World& world) {
     const Host& mpi = *host();
-    has_self = make_self_comm();
+    has_self = make_private(mpi.comm_self, self_comm);
     if (world.settings().agent == AgentSetting::off) {
         why_not = Reason::agent_off;
         return;

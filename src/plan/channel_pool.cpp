@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "plan/private_comm.h"
 #include "plan/set_up.h"
 #include "transport/mpi/host.h"
 #include "transport/mpi/mpi_transport.h"
@@ -10,15 +11,8 @@ namespace thalweg {
 
 static_assert(MpiTransport::most_channels <= 64, "one bit per channel");
 
-// Not with MPI_Comm_dup: it runs the program's attribute callbacks.
 bool ChannelPool::open() {
-    const Host& mpi = *host();
-    MPI_Group group;
-    if (mpi.Comm_group(mpi.comm_world, &group) != MPI_SUCCESS) return false;
-    const bool made = mpi.Comm_create(mpi.comm_world, group, &comm_) == MPI_SUCCESS;
-    mpi.Group_free(&group);
-    if (!made) return false;
-    mpi.Comm_set_errhandler(comm_, mpi.errors_return);
+    if (!make_private(host()->comm_world, comm_)) return false;
     capacity_ = MpiTransport::channels_on(comm_);
     in_use_.store(capacity_ >= 64 ? 0 : ~std::uint64_t{0} << capacity_, std::memory_order_release);
     return true;

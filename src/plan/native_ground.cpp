@@ -2,6 +2,7 @@
 #include <new>
 
 #include "plan/native_plan.h"
+#include "plan/private_comm.h"
 #include "plan/quiet_errors.h"
 #include "plan/set_up.h"
 #include "transport/mpi/host.h"
@@ -37,15 +38,8 @@ bool NativeGround::take(MPI_Comm comm, bool good, std::size_t& slot) {
         return true;
     }
     slot = known;
-    MPI_Group group;
-    MPI_Comm own = mpi.comm_null;
-    bool made = mpi.Comm_group(comm, &group) == MPI_SUCCESS;
-    if (made) {
-        // Not a duplicate, which would run the program's attribute callbacks.
-        made = mpi.Comm_create(comm, group, &own) == MPI_SUCCESS;
-        mpi.Group_free(&group);
-    }
-    if (made) mpi.Comm_set_errhandler(own, mpi.errors_return);
+    MPI_Comm own;
+    const bool made = make_private(comm, own);
     std::uint64_t trouble[1] = {!made};
     agree_on(comm, mpi.max, trouble);
     if (trouble[0] != 0) return false;

@@ -5,6 +5,7 @@
 #include <new>
 #include <vector>
 
+#include "plan/private_comm.h"
 #include "plan/set_up.h"
 #include "plan/window_plan.h"
 
@@ -26,16 +27,8 @@ std::vector<std::shared_ptr<WindowGround>> known_grounds() {
 }  // namespace
 
 std::shared_ptr<WindowGround> WindowGround::make(MPI_Comm comm) {
-    const Host& mpi = *host();
-    MPI_Group group;
-    MPI_Comm own = mpi.comm_null;
-    bool made = mpi.Comm_group(comm, &group) == MPI_SUCCESS;
-    if (made) {
-        // Not a duplicate, which would run the program's attribute callbacks.
-        made = mpi.Comm_create(comm, group, &own) == MPI_SUCCESS;
-        mpi.Group_free(&group);
-    }
-    if (made) mpi.Comm_set_errhandler(own, mpi.errors_return);
+    MPI_Comm own;
+    const bool made = make_private(comm, own);
     std::shared_ptr<WindowGround> ground;
     if (made) try {
             ground.reset(new WindowGround(own));
@@ -45,7 +38,7 @@ std::shared_ptr<WindowGround> WindowGround::make(MPI_Comm comm) {
             ground.reset();
         }
     std::uint64_t trouble[1] = {ground == nullptr};
-    agree_on(comm, mpi.max, trouble);
+    agree_on(comm, host()->max, trouble);
     if (trouble[0] == 0) return ground;
     // To free the communicator is collective, and some rank may have none.
     const std::lock_guard lock(grounds_mutex);

@@ -28,61 +28,82 @@ static const char* by_spread(int call) { return call >= 0 ? at_once : ""; }
 static const char* by_nobody(int call) { return call >= 0 ? "" : at_once; }
 static const char* by_turns(int call) { return call % 3 == 0 ? at_once : in_pieces; }
 
+/* What a loop exchanges, call by call: `bytes` from each rank to each, on a communicator of its own. */
+typedef struct {
+    size_t room; /* of each message */
+    int *sent, *at, *received;
+    unsigned char *from, *to;
+    MPI_Comm comm;
+} Loop;
+
+static Loop loop_new(void) {
+    const size_t ranks = (size_t)check_size;
+    Loop loop = {8 * (size_t)large,
+                 malloc(ranks * sizeof(int)),
+                 malloc(ranks * sizeof(int)),
+                 malloc(ranks * sizeof(int)),
+                 NULL,
+                 NULL,
+                 MPI_COMM_NULL};
+    loop.from = malloc(ranks * loop.room);
+    loop.to = guarded_new(ranks * loop.room);
+    MPI_Comm_dup(MPI_COMM_WORLD, &loop.comm);
+    return loop;
+}
+
+static void loop_free(Loop* loop) {
+    MPI_Comm_free(&loop->comm);
+    guarded_free(loop->to, (size_t)check_size * loop->room);
+    free(loop->from), free(loop->sent), free(loop->at), free(loop->received);
+}
+
+static unsigned seed_of(int call, int from, int to) { return (unsigned)(call * 4096 + from * 64 + to); }
+
+static void loop_fill(Loop* loop, Bytes* bytes, int call) {
+    for (int peer = 0; peer < check_size; ++peer) {
+        loop->at[peer] = peer * (int)loop->room;
+        loop->sent[peer] = bytes(check_rank, peer, call);
+        loop->received[peer] = bytes(peer, check_rank, call);
+        fill(loop->from + loop->at[peer], (size_t)loop->sent[peer], seed_of(call, check_rank, peer));
+    }
+    memset(loop->to, poison_value, (size_t)check_size * loop->room);
+}
+
+static void loop_verify(const Loop* loop, int call, const char* what) {
+    for (int peer = 0; peer < check_size; ++peer)
+        verify(loop->to + loop->at[peer], (size_t)loop->received[peer], seed_of(call, peer, check_rank),
+               what);
+}
+
 /* Nonblocking ones, a barrier behind each: by spread at first, then by `way`. */
 static void nonblocking(Bytes* bytes, Way* way, const char* what) {
-    const size_t ranks = (size_t)check_size, room = 8 * (size_t)large;
-    int* const counts = malloc(4 * ranks * sizeof(int));
-    int *const sent = counts, *const at = counts + check_size, *const received = counts + 2 * check_size;
-    unsigned char *const from = malloc(ranks * room), *const to = guarded_new(ranks * room);
+    Loop loop = loop_new();
     char last[128] = "";
-    MPI_Comm comm;
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     for (int call = 0; call < calls; ++call) {
-        for (int peer = 0; peer < check_size; ++peer) {
-            at[peer] = peer * (int)room;
-            sent[peer] = bytes(check_rank, peer, call);
-            received[peer] = bytes(peer, check_rank, call);
-            fill(from + at[peer], (size_t)sent[peer], (unsigned)(call * 4096 + check_rank * 64 + peer));
-        }
-        memset(to, poison_value, ranks * room);
+        loop_fill(&loop, bytes, call);
         MPI_Request request;
-        MPI_Ialltoallv(from, sent, at, MPI_BYTE, to, received, at, MPI_BYTE, comm, &request);
+        MPI_Ialltoallv(loop.from, loop.sent, loop.at, MPI_BYTE, loop.to, loop.received, loop.at, MPI_BYTE,
+                       loop.comm, &request);
         thalweg_last_call told;
         if (expect_thalweg() && look_last_call(&told, sizeof told) == 0)
             snprintf(last, sizeof last, "%s", told.accelerated ? told.algorithm : "");
         MPI_Wait(&request, MPI_STATUS_IGNORE);
-        for (int peer = 0; peer < check_size; ++peer)
-            verify(to + at[peer], (size_t)received[peer], (unsigned)(call * 4096 + peer * 64 + check_rank),
-                   what);
-        MPI_Barrier(comm);
+        loop_verify(&loop, call, what);
+        MPI_Barrier(loop.comm);
     }
     if (expect_thalweg())
         CHECK(strcmp(last, way(0)) == 0, "%s: the last went by %s, not by %s", what, last, way(0));
-    MPI_Comm_free(&comm);
-    guarded_free(to, ranks * room);
-    free(from), free(counts);
+    loop_free(&loop);
 }
 
 static void repeat(Bytes* bytes, Way* way, const char* what) {
-    const size_t ranks = (size_t)check_size, room = 8 * (size_t)large;
-    int* const counts = malloc(4 * ranks * sizeof(int));
-    int *const sent = counts, *const at = counts + check_size, *const received = counts + 2 * check_size;
-    unsigned char *const from = malloc(ranks * room), *const to = guarded_new(ranks * room);
+    Loop loop = loop_new();
     int accelerated = 0;
-    MPI_Comm comm;
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     for (int call = 0; call < calls; ++call) {
-        for (int peer = 0; peer < check_size; ++peer) {
-            at[peer] = peer * (int)room;
-            sent[peer] = bytes(check_rank, peer, call);
-            received[peer] = bytes(peer, check_rank, call);
-            fill(from + at[peer], (size_t)sent[peer], (unsigned)(call * 4096 + check_rank * 64 + peer));
-        }
-        memset(to, poison_value, ranks * room);
-        MPI_Alltoallv(from, sent, at, MPI_BYTE, to, received, at, MPI_BYTE, comm);
-        for (int peer = 0; peer < check_size; ++peer)
-            verify(to + at[peer], (size_t)received[peer], (unsigned)(call * 4096 + peer * 64 + check_rank),
-                   what);
+        loop_fill(&loop, bytes, call);
+        MPI_Alltoallv(loop.from, loop.sent, loop.at, MPI_BYTE, loop.to, loop.received, loop.at, MPI_BYTE,
+                      loop.comm);
+        loop_verify(&loop, call, what);
         thalweg_last_call last;
         if (!expect_thalweg() || look_last_call(&last, sizeof last) != 0 || !last.accelerated) continue;
         ++accelerated;
@@ -90,9 +111,7 @@ static void repeat(Bytes* bytes, Way* way, const char* what) {
               last.algorithm, way(call));
     }
     if (expect_thalweg()) CHECK(accelerated >= 9, "%s: %d calls were taken", what, accelerated);
-    MPI_Comm_free(&comm);
-    guarded_free(to, ranks * room);
-    free(from), free(counts);
+    loop_free(&loop);
 }
 
 int main(int argc, char** argv) {

@@ -357,17 +357,17 @@ std::string exchange_section(const std::vector<Row>& rows,
         wrong += row.wrong_words;
     }
     if (by_mpi.empty()) return "";
+    const std::vector<ExchangeLine> lines = summarize_exchange(rows);
+    const std::vector<WindowLine> windows = compare_windows(rows);
     std::string text = exchange_text;
-    text += fmt::format("Wrong words received: {}. {}\n", wrong, foresight_text(summarize_exchange(rows)));
-    if (const std::string table =
-            format_exchange_targets(judge_exchange(summarize_exchange(rows), compare_windows(rows)), true);
+    text += fmt::format("Wrong words received: {}. {}\n", wrong, foresight_text(lines));
+    if (const std::string table = format_exchange_targets(judge_exchange(lines, windows), true);
         !table.empty())
         text += targets_text + table;
-    if (const std::string table = format_windows(compare_windows(rows), true); !table.empty())
-        text += window_text + table;
+    if (const std::string table = format_windows(windows, true); !table.empty()) text += window_text + table;
     for (const auto& [mpi, own] : by_mpi)
         text += fmt::format("\n### {}, alltoallv\n\n{}{}", mpi, provenance(own),
-                            format_exchange(summarize_exchange(own), true));
+                            format_exchange(lines_of(lines, mpi), true));
     return text;
 }
 

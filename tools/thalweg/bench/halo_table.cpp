@@ -323,14 +323,15 @@ std::string halo_section(const std::vector<Row>& rows, std::string (*provenance)
     if (!hiding.empty())
         further += hidden_text + provenance(hiding) + format_halo_hidden(summarize_halo_hidden(hiding), true);
     if (by_mpi.empty()) return further;
+    const std::vector<HaloLine> lines = summarize_halo(rows);
     std::string text = halo_text;
     text += fmt::format("Wrong words received: {}; by native neighbourhood collectives: {}.\n", wrong,
                         wrong_native);
-    text += targets_text + format_halo_judgements(judge_halo(summarize_halo(rows)), true);
+    text += targets_text + format_halo_judgements(judge_halo(lines), true);
     for (const auto& [mpi, own] : by_mpi) {
-        const auto lines = summarize_halo(own);
+        const auto own_lines = lines_of(lines, mpi);
         text += fmt::format("\n### {}, halo exchange\n\n{}{}\n{}", mpi, provenance(own),
-                            format_halo_points(lines, true), format_halo(lines, true));
+                            format_halo_points(own_lines, true), format_halo(own_lines, true));
     }
     return text + further;
 }

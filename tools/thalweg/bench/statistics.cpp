@@ -2,48 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <random>
+
+#include "model/resampling.h"
 
 namespace thalweg::bench {
 namespace {
 
 constexpr double accepted_ratio = 1.03;  // medians of interleaved pairs resolve no less
 constexpr double accepted_interval_end = 1.10;
-
-// Medians of as many samples, drawn with replacement: counted by rank, which takes a fifth of sorting them.
-class Resampling {
-  public:
-    explicit Resampling(const std::vector<double>& from)
-        : ranks_(from.size()), counts_(from.size()), any_(0, from.size() - 1) {
-        std::vector<std::size_t> order(from.size());
-        std::iota(order.begin(), order.end(), std::size_t{0});
-        std::sort(order.begin(), order.end(),
-                  [&](std::size_t a, std::size_t b) { return from[a] < from[b]; });
-        for (std::size_t rank = 0; rank < order.size(); ++rank) {
-            ranks_[order[rank]] = rank;
-            sorted_.push_back(from[order[rank]]);
-        }
-    }
-
-    double median(std::mt19937_64& random) {
-        std::fill(counts_.begin(), counts_.end(), std::size_t{0});
-        for (std::size_t i = 0; i < counts_.size(); ++i) ++counts_[ranks_[any_(random)]];
-        // As percentile() has it: the middle, or half way between the two in the middle.
-        const std::size_t below = (counts_.size() - 1) / 2;
-        std::size_t rank = 0, drawn = counts_[0];
-        while (drawn <= below) drawn += counts_[++rank];
-        const double low = sorted_[rank];
-        if (counts_.size() % 2 == 1) return low;
-        while (drawn <= below + 1) drawn += counts_[++rank];
-        return low + 0.5 * (sorted_[rank] - low);
-    }
-
-  private:
-    std::vector<double> sorted_;
-    std::vector<std::size_t> ranks_, counts_;
-    std::uniform_int_distribution<std::size_t> any_;
-};
 
 }  // namespace
 

@@ -65,4 +65,13 @@ double necessary_link_bytes(const Row& row);
 // The time that the wire needs for them, and for the hops that no algorithm can save; 0 without a lab.
 double limit_seconds(const Row& row);
 
+// Those of one MPI, in their order.
+template <typename Line>
+std::vector<Line> lines_of(const std::vector<Line>& lines, const std::string& mpi) {
+    std::vector<Line> own;
+    for (const Line& line : lines)
+        if (line.mpi == mpi) own.push_back(line);
+    return own;
+}
+
 }  // namespace thalweg::bench
