@@ -351,6 +351,7 @@ int thalweg_entry_neighbours(MPI_Comm comm, int* sources, int* destinations) {
 }
 int thalweg_entry_may_exchange(void) { return may_exchange(); }
 int thalweg_entry_exchange(const ThalwegCall* call, int* error, void** trial) {
+    thalweg_entry_meeting(call->comm);
     try {
         Trial* its = nullptr;
         if (exchange_now(as_call(*call), *error, its)) return 1;
@@ -363,7 +364,6 @@ int thalweg_entry_exchange(const ThalwegCall* call, int* error, void** trial) {
         host()->Comm_call_errhandler(call->comm, *error);
         return 1;
     }
-    thalweg_entry_meeting(call->comm);
     return 0;
 }
 void thalweg_entry_native_begins(void* trial) { Trial::begin_native(*static_cast<Trial*>(trial)); }

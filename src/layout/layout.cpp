@@ -171,21 +171,23 @@ std::int64_t Layout::upper(std::uint64_t count) const {
 }
 
 // Visits what is left, from byte `within` of a row of `blocks` runs on whose first is at `base`. True:
-// nothing is left.
+// nothing is left, or the visit has seen enough.
 template <class Visit>
 bool Layout::walk_row(std::int64_t base, std::uint64_t within, std::uint64_t blocks, std::int64_t stride,
                       std::uint64_t& left, Visit& visit) const {
     std::uint64_t block = within / block_bytes_;
     if (const std::uint64_t skip = within % block_bytes_) {
         const std::uint64_t bytes = std::min(block_bytes_ - skip, left);
-        visit(base + static_cast<std::int64_t>(block) * stride + static_cast<std::int64_t>(skip), bytes, 1,
-              0);
-        if ((left -= bytes) == 0) return true;
+        if (!visit(base + static_cast<std::int64_t>(block) * stride + static_cast<std::int64_t>(skip), bytes,
+                   1, 0) ||
+            (left -= bytes) == 0)
+            return true;
         ++block;
     }
     if (const std::uint64_t whole = std::min(blocks - block, left / block_bytes_)) {
-        visit(base + static_cast<std::int64_t>(block) * stride, block_bytes_, whole, stride);
-        if ((left -= whole * block_bytes_) == 0) return true;
+        if (!visit(base + static_cast<std::int64_t>(block) * stride, block_bytes_, whole, stride) ||
+            (left -= whole * block_bytes_) == 0)
+            return true;
         block += whole;
     }
     if (block == blocks) return false;
@@ -220,7 +222,7 @@ void Layout::walk_rows(std::uint64_t from, std::uint64_t left, Visit& visit) con
 }
 
 // visit(offset, bytes, blocks, stride): `blocks` equal runs, for bytes [from, to) of the packed form, in
-// order.
+// order; false ends the walk.
 template <class Visit>
 void Layout::walk(std::uint64_t from, std::uint64_t to, Visit visit) const {
     if (from >= to) return;
@@ -233,8 +235,9 @@ void Layout::walk(std::uint64_t from, std::uint64_t to, Visit visit) const {
             const std::int64_t base = static_cast<std::int64_t>(element) * extent_;
             for (; run < list_.size(); ++run, skip = 0) {
                 const std::uint64_t bytes = std::min(list_[run].bytes - skip, left);
-                visit(base + list_[run].offset + static_cast<std::int64_t>(skip), bytes, 1, 0);
-                if ((left -= bytes) == 0) return;
+                if (!visit(base + list_[run].offset + static_cast<std::int64_t>(skip), bytes, 1, 0) ||
+                    (left -= bytes) == 0)
+                    return;
             }
         }
     }
@@ -264,6 +267,7 @@ void Layout::move(std::byte* packed, std::byte* elements, std::uint64_t from, st
         else
             move_blocks<packing>(packed, elements + offset, blocks, bytes, stride);
         packed += blocks * bytes;
+        return true;
     });
 }
 
@@ -283,9 +287,10 @@ std::size_t Layout::runs_of(std::uint64_t from, std::uint64_t to, std::span<Byte
     ByteRun open;
     auto close = [&] {
         if (open.bytes == 0) return;
-        if (count < into.size()) into[count] = open;
-        ++count;
+        into[count++] = open;
+        open.bytes = 0;
     };
+    if (into.empty()) return 0;
     walk(from, to, [&](std::int64_t offset, std::uint64_t bytes, std::uint64_t blocks, std::int64_t stride) {
         for (std::uint64_t i = 0; i < blocks; ++i, offset += stride) {
             if (open.bytes != 0 && open.offset + static_cast<std::int64_t>(open.bytes) == offset) {
@@ -293,8 +298,10 @@ std::size_t Layout::runs_of(std::uint64_t from, std::uint64_t to, std::span<Byte
                 continue;
             }
             close();
+            if (count == into.size()) return false;
             open = {offset, bytes};
         }
+        return true;
     });
     close();
     return count;

@@ -73,8 +73,9 @@ class Layout {
     // Touches no other byte.
     void unpack(void* elements, const void* packed, std::uint64_t from, std::uint64_t to) const;
 
-    // The runs that hold bytes [from, to) of the packed form, in packing order, as far as they
-    // fit into `into`; returns how many there are. Runs that continue one another across elements are merged.
+    // The first runs that hold bytes [from, to) of the packed form, in packing order, as far as they fit into
+    // `into`; returns how many these are, in time that grows with it. Runs that continue one another across
+    // elements are merged.
     std::size_t runs_of(std::uint64_t from, std::uint64_t to, std::span<ByteRun> into) const;
 
     bool operator==(const Layout&) const = default;

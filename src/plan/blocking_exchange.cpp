@@ -48,7 +48,7 @@ void count_declined(Communicator& communicator, const CollectiveCall& call, Reas
 }
 
 // As a schedule. False: declined on all ranks alike. `its`: of the trial it belongs to, if any;
-// set_up_from_ns: when that began where it is the first schedule, else 0.
+// set_up_from_ns: when that began where it is the first schedule of the communicator, else 0.
 bool run_now(const CollectiveCall& call, int& error, Trial* its, std::uint64_t set_up_from_ns) {
     std::unique_ptr<Ongoing> ongoing = offer(call, error);
     if (ongoing == nullptr) return error != MPI_SUCCESS;
@@ -105,15 +105,15 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial) {
     }
     // Looked at before anything else is set up; all ranks are at the same turn.
     std::uint64_t set_up_from_ns = 0;
+    // Where it has been set up for other calls there is nothing to be paid for.
+    const bool sets_up = communicator->self_driven.state == nullptr;
     if (turn == Turn::first_schedule) {
         bool room = its.make_room(call.comm, communicator->size());
-        // Where it has been set up for other calls there is nothing to be paid for.
-        if (room && !call.neighbours && communicator->self_driven.state == nullptr &&
-            its.puts_off(call.comm)) {
+        if (room && !call.neighbours && sets_up && its.puts_off(call.comm)) {
             count_declined(*communicator, call, Reason::native_best, its.declined);
             return false;
         }
-        set_up_from_ns = now_ns();
+        if (sets_up) set_up_from_ns = now_ns();
         if (room) its.learn_sizes(call.comm);
         room = room && communicator->survey_now(call.comm);
         if (!room || (communicator->topology().nodes() < 2 && world.leaves_one_host(call.collective))) {

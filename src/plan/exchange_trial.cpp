@@ -168,7 +168,7 @@ void Trial::agree(MPI_Comm comm) {
         most[2 * i] = static_cast<std::uint64_t>(record_->tried[i].seconds * 1e9);
         most[2 * i + 1] = record_->tried[i].bytes;
     }
-    most[2 * trial_calls] = static_cast<std::uint64_t>(set_up_seconds_ * 1e9);
+    most[2 * trial_calls] = static_cast<std::uint64_t>(std::exchange(set_up_seconds_, 0) * 1e9);
     agree_on(comm, host()->max, most);
     for (std::size_t i = 0; i < trial_calls; ++i)
         record_->tried[i] = {1e-9 * static_cast<double>(most[2 * i]), most[2 * i + 1]};
@@ -177,17 +177,20 @@ void Trial::agree(MPI_Comm comm) {
             if (!tried_as_schedule(static_cast<int>(i))) times->add(record_->tried[i].seconds);
     const TrialVerdict verdict = judge(record_->tried, worth);
     turns_.decide(verdict);
-    if (most[2 * trial_calls] != 0) measured_set_up_ns = most[2 * trial_calls];
-    tell(verdict, 1e-9 * static_cast<double>(most[2 * trial_calls]));
+    if (most[2 * trial_calls] != 0) {
+        measured_set_up_ns = most[2 * trial_calls];
+        paid_seconds_ = 1e-9 * static_cast<double>(most[2 * trial_calls]);
+    }
+    tell(verdict);
     if (sized_) agree_on_sizes<trial_calls>(comm, call_ - trial_calls);
     THALWEG_LOG_AT(debug, "alltoalls: %d phases, the first %s; the slower way takes %.2f times as long",
                    verdict.period, verdict.takes_schedule[0] ? "as a schedule" : "natively", verdict.loss);
 }
 
 // Where sizes take turns there are no samples of what a call takes on average, and so no interval.
-void Trial::tell(const TrialVerdict& verdict, double set_up_seconds) {
+void Trial::tell(const TrialVerdict& verdict) {
     if (account == nullptr) return;
-    PlanAccount::Tried tried{set_up_seconds, verdict.native_seconds, verdict.chosen_seconds, {}, {}};
+    PlanAccount::Tried tried{paid_seconds_, verdict.native_seconds, verdict.chosen_seconds, {}, {}};
     try {
         if (verdict.period == 1 && verdict.takes_schedule[0])
             for (std::size_t i = 0; i < trial_calls; ++i)

@@ -69,7 +69,7 @@ class Trial {
     };
     // Collective: the slowest rank of every call, and the most bytes, decide.
     void agree(MPI_Comm comm);
-    void tell(const TrialVerdict& verdict, double set_up_seconds);
+    void tell(const TrialVerdict& verdict);
     // Of the first calls in the record, the first of which was call `first` of all.
     template <std::size_t calls>
     void agree_on_sizes(MPI_Comm comm, std::uint64_t first);
@@ -79,7 +79,8 @@ class Trial {
     int size_ = 1;
     std::uint64_t began_ns_ = 0, agreement_ns_ = 0;
     SetUpCosts costs_;
-    double set_up_seconds_ = 0;
+    double set_up_seconds_ = 0;               // of this rank, not told yet
+    double paid_seconds_ = 0;                 // of the slowest
     std::uint64_t call_ = ~std::uint64_t{0};  // how many calls came before the latest
     std::uint64_t first_ = 0, period_ = 0;    // of expected_; 0: nothing is known
     std::array<Traits, longest_period> expected_;

@@ -65,7 +65,11 @@ void NativeGround::close(MPI_Comm comm) {
         const std::lock_guard lock(mutex_);
         tell_used(any);
     }
-    agree_on(comm, host()->bor, any);
+    try {
+        agree_on(comm, host()->bor, any);
+    } catch (const AgreementFailed&) {
+        return;  // they stay: to free one takes all ranks
+    }
     const std::lock_guard lock(mutex_);
     for (std::size_t slot = 0; slot < slots_.size() && slot < 64 * words; ++slot)
         if ((any[slot / 64] >> slot % 64 & 1) == 0) host()->Comm_free(&slots_[slot].comm);

@@ -12,6 +12,7 @@
 #include "plan/attendance.h"
 #include "plan/communicator.h"
 #include "plan/quiet_errors.h"
+#include "plan/reductions.h"
 #include "plan/set_up.h"
 #include "schedule/builder.h"
 #include "transport/mpi/host.h"
@@ -71,7 +72,9 @@ struct Side {
         if (own_types == nullptr) return;
         held.reserve(size);
         types.reserve(size);
-        for (std::size_t i = 0; i < size; ++i) types.push_back(held.emplace_back(own_types[i]).get());
+        // The type of no elements may be anything, MPI_DATATYPE_NULL too.
+        for (std::size_t i = 0; i < size; ++i)
+            types.push_back(counts[i] == 0 ? host()->byte : held.emplace_back(own_types[i]).get());
     }
     void take(std::size_t size, const LetterArrays& arrays) {
         take(size, arrays.counts, arrays.displacements, arrays.large_counts, arrays.large_displacements,
@@ -95,8 +98,9 @@ class NativeCall {
             case CallKind::barrier_init:
                 break;
             case CallKind::allreduce_init:
-                // A copy of a type is not what the program's own operation expects.
-                good_ &= hold(receive_type_, call.receive_type) && receive_type_->predefined();
+                // The program's own may be gone before a start; ours know no copies of types.
+                good_ &= !of_the_program(call.operation) && hold(receive_type_, call.receive_type) &&
+                         receive_type_->predefined();
                 break;
             case CallKind::allgather_init:
             case CallKind::alltoall_init:

@@ -31,7 +31,8 @@ class NativeGround {
     MPI_Comm comm(std::size_t slot);
     // Any thread.
     void give_back(std::size_t slot);
-    // Collective, while the program frees `comm`: frees those that no rank uses. Others are MPI_Finalize's.
+    // Collective, while the program frees `comm`: frees those that no rank uses. Others are MPI_Finalize's,
+    // and all of them where the ranks cannot agree.
     void close(MPI_Comm comm);
 
   private:
@@ -39,8 +40,8 @@ class NativeGround {
         MPI_Comm comm;
         bool used;
     };
-    static constexpr std::size_t words =
-        4;  // so many times 64 can be told apart; further ones serve one plan
+    // So many times 64 can be told apart; further ones serve one plan.
+    static constexpr std::size_t words = 16;
     // A bit where a slot is not free. Pre: the lock is held.
     void tell_used(std::uint64_t (&bits)[words + 1]) const;
 

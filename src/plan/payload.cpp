@@ -45,7 +45,10 @@ Payload::~Payload() {
 }
 
 Status Payload::prepare(Staging& staging) {
-    if (shape_.opaque) {
+    if (!shape_.opaque) memory_ = memory_of(one_run_ ? run_ : at(buffer_, shape_.layout.lower(count_)));
+    // A driver's copy for each of so many runs would take far longer than the MPI library, which has kernels.
+    by_mpi_ = shape_.opaque || (memory_ != Memory::host && shape_.layout.runs() > most_runs);
+    if (by_mpi_) {
         if (shape_.size <= staging.room_bytes()) {
             element_ = staging.element(shape_.size);
             return Status::ok;
@@ -57,7 +60,6 @@ Status Payload::prepare(Staging& staging) {
         owns_element_ = true;
         return Status::ok;
     }
-    memory_ = memory_of(one_run_ ? run_ : at(buffer_, shape_.layout.lower(count_)));
     if (one_run_ && memory_ == Memory::host) direct_ = run_;
     return Status::ok;
 }
@@ -66,7 +68,7 @@ template <typename Move>
 Status Payload::each_run(std::uint64_t from, std::uint64_t to, Move move) {
     std::array<ByteRun, 64> runs;
     while (from < to) {
-        const std::size_t found = std::min(shape_.layout.runs_of(from, to, runs), runs.size());
+        const std::size_t found = shape_.layout.runs_of(from, to, runs);
         if (found == 0) return Status::transport_failed;
         for (std::size_t i = 0; i < found; ++i) {
             if (const Status status = move(at(buffer_, runs[i].offset), runs[i].bytes); failed(status))
@@ -78,7 +80,7 @@ Status Payload::each_run(std::uint64_t from, std::uint64_t to, Move move) {
 }
 
 Status Payload::load(std::byte* packed, std::uint64_t from, std::uint64_t to) {
-    if (shape_.opaque) return load_opaque(packed, from, to);
+    if (by_mpi_) return load_opaque(packed, from, to);
     if (memory_ == Memory::host) {
         shape_.layout.pack(packed, buffer_, from, to);
         return Status::ok;
@@ -91,7 +93,7 @@ Status Payload::load(std::byte* packed, std::uint64_t from, std::uint64_t to) {
 }
 
 Status Payload::store(const std::byte* packed, std::uint64_t from, std::uint64_t to) {
-    if (shape_.opaque) return store_opaque(packed, from, to);
+    if (by_mpi_) return store_opaque(packed, from, to);
     if (memory_ == Memory::host) {
         shape_.layout.unpack(buffer_, packed, from, to);
         return Status::ok;
@@ -148,7 +150,7 @@ Status Payload::store_opaque(const std::byte* packed, std::uint64_t from, std::u
 
 // MPI unpacks whole elements only: what nothing came for of the last one is written back as it was.
 Status Payload::store_first(const std::byte* packed, std::uint64_t bytes) {
-    const std::uint64_t part = shape_.opaque ? bytes % shape_.size : 0, whole = bytes - part;
+    const std::uint64_t part = by_mpi_ ? bytes % shape_.size : 0, whole = bytes - part;
     if (const Status status = store(packed, 0, whole); failed(status) || part == 0) return status;
     const std::uint64_t index = whole / shape_.size;
     if (const Status status = pack(index, 1, element_); failed(status)) return status;

@@ -55,6 +55,7 @@ class Payload {
     MPI_Comm comm_;
     TypeShape named_;
     const TypeShape& shape_;
+    bool by_mpi_ = false;  // PMPI_Pack and PMPI_Unpack tell where the bytes are
     bool one_run_ = false;
     std::byte* run_ = nullptr;  // first byte when one_run_
     std::byte* direct_ = nullptr;

@@ -1,5 +1,6 @@
 #include "plan/reductions.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -139,14 +140,23 @@ template <typename T>
 inline constexpr Row table = row_of<T>();
 inline constexpr Row table_of_bytes = row_of_bytes();
 
-}  // namespace
-
-bool find_reducer(MPI_Op operation, MPI_Datatype type, Reducer& reducer, bool& rounds) {
+// `operations`: it is none of them.
+std::size_t place_of(MPI_Op operation) {
     const Host& mpi = *host();
     const std::array<MPI_Op, operations> known = {mpi.sum, mpi.prod, mpi.min,  mpi.max, mpi.land,
                                                   mpi.lor, mpi.lxor, mpi.band, mpi.bor, mpi.bxor};
-    std::size_t which = 0;
-    while (which < operations && known[which] != operation) ++which;
+    return static_cast<std::size_t>(std::find(known.begin(), known.end(), operation) - known.begin());
+}
+
+}  // namespace
+
+bool of_the_program(MPI_Op operation) {
+    return place_of(operation) == operations && operation != host()->minloc && operation != host()->maxloc;
+}
+
+bool find_reducer(MPI_Op operation, MPI_Datatype type, Reducer& reducer, bool& rounds) {
+    const Host& mpi = *host();
+    const std::size_t which = place_of(operation);
     if (which == operations) return false;
     const Row* row = nullptr;
     std::size_t element_bytes = 0;

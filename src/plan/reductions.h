@@ -14,4 +14,8 @@ namespace thalweg {
 // zeros is the smaller).
 bool find_reducer(MPI_Op operation, MPI_Datatype type, Reducer& reducer, bool& rounds);
 
+// Whether it is none of those that MPI defines for reductions (MPI 4.1, section 6.9.2): the program may free
+// it.
+bool of_the_program(MPI_Op operation);
+
 }  // namespace thalweg

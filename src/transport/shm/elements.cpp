@@ -82,8 +82,7 @@ std::size_t stretches(const Layout& layout, std::uint64_t address, std::uint64_t
                       std::span<iovec> into) {
     std::array<ByteRun, most_stretches> runs;
     const std::size_t room = std::min(into.size(), runs.size());
-    const std::size_t count =
-        std::min(layout.runs_of(begin, begin + bytes, std::span(runs).first(room)), room);
+    const std::size_t count = layout.runs_of(begin, begin + bytes, std::span(runs).first(room));
     bytes = 0;
     for (std::size_t i = 0; i < count; ++i) {
         into[i] = {reinterpret_cast<void*>(address + static_cast<std::uint64_t>(runs[i].offset)),
