@@ -197,7 +197,7 @@ static void others(MPI_Comm comm) {
 /* THALWEG_TEST_TAKEN: by plans of ours. */
 static int taken(void) { return getenv("THALWEG_TEST_TAKEN") != NULL; }
 
-/* Each plan has a communicator while it lives: they must not run out. */
+/* Each plan has a communicator while it lives: they must not run out. On 1 and 3 ranks; it takes long. */
 static void many(MPI_Comm comm) {
     int rank, size;
     MPI_Comm_rank(comm, &rank);
@@ -322,7 +322,7 @@ int main(int argc, char** argv) {
         others(comms[i]);
         exchanges(comms[i]);
     }
-    many(MPI_COMM_WORLD);
+    if (check_size != 2) many(MPI_COMM_WORLD);
     own_operation();
     MPI_Comm_free(&part);
     if (check_size > 2 && argc > 1) neighbours(argv[1]);
