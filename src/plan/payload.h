@@ -26,9 +26,9 @@ class Payload {
     // bytes is expected.
     bool refused_by_native() const { return shape_.uncommitted || (one_run_ && run_ == nullptr); }
 
-    // To be called before the functions below: asks whose memory it is, takes what only an opaque type needs:
+    // To be called before the functions below: asks whose memory it is, takes what only by_mpi_ needs:
     // room for one element, in `staging` or, where that is too small for it, of its own. `staging` must
-    // outlive this. Errors: out_of_memory (only for an opaque element larger than the staging memory).
+    // outlive this. Errors: out_of_memory (only for such an element larger than the staging memory).
     Status prepare(Staging& staging);
 
     // The packed bytes themselves when they are one run of host memory, else null.
@@ -60,7 +60,7 @@ class Payload {
     std::byte* run_ = nullptr;  // first byte when one_run_
     std::byte* direct_ = nullptr;
     Memory memory_ = Memory::host;
-    // Of an opaque type: the packed form of one element, where a piece begins or ends inside it.
+    // Where by_mpi_: the packed form of one element, where a piece begins or ends inside it.
     std::byte* element_ = nullptr;
     bool owns_element_ = false;
     std::uint64_t loaded_;  // which one load() has there
