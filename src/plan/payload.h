@@ -26,7 +26,7 @@ class Payload {
     // bytes is expected.
     bool refused_by_native() const { return shape_.uncommitted || (one_run_ && run_ == nullptr); }
 
-    // To be called before the functions below: asks whose memory it is, takes what only by_mpi_ needs:
+    // To be called before the functions below: asks whose memory it is, takes what only MPI's own packing needs:
     // room for one element, in `staging` or, where that is too small for it, of its own. `staging` must
     // outlive this. Errors: out_of_memory (only for such an element larger than the staging memory).
     Status prepare(Staging& staging);
