@@ -49,8 +49,8 @@ AgentPlacement placement;
 constinit std::mutex host_mutex;
 bool has_unmatched = false;
 MPI_Request unmatched;
-// Addresses of more are too much for the memory of every rank.
-constexpr int most_processes = 4096;
+// What ranks tell one another while they set up is too much for the reserve of one beyond that (address_book.h).
+constexpr int most_processes = 1 << 18;
 // Whose names rank 0 gives while a carrier is agreed on.
 constexpr std::uint64_t ucx_names = 1, shm_names = 2;
 
@@ -263,7 +263,7 @@ Carrier Attendance::agree_on_carrier(MPI_Comm comm, bool leads, const World& wor
         return Carrier::none;
     }
     const bool exchanges = any[1] == 0 && any[2] != 0, meets = any[3] == 0 && any[4] != 0;
-    if (exchanges) any[1] = !Ports::exchange_addresses(comm, *port, *places, size);
+    if (exchanges) any[1] = !Ports::exchange_addresses(comm, *port, *places, topology);
     if (exchanges && any[1] == 0)
         any[5] = !Ports::reaches_others(comm, *port, *places, topology, !asked || shm == nullptr);
     if (meets) any[3] = !Ports::meet_neighbours(comm, *shm, *places, topology);

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/log.h"
+#include "plan/address_book.h"
 #include "plan/set_up.h"
 #include "topology/topology.h"
 #include "transport/mpi/host.h"
@@ -25,6 +26,7 @@ struct Libucp {
     bool forgone = false;  // what is there is for those who use it already
     std::unique_ptr<UcxPort> owner;
     std::string description, why_not;
+    std::string addresses;  // of the latest directory
 };
 Libucp& libucp() {
     static auto* const instance = new Libucp;
@@ -145,35 +147,18 @@ bool Ports::has_room_for(const UcxPort& port, const RankMap& places, int size) t
     return false;
 }
 
-bool Ports::exchange_addresses(MPI_Comm comm, UcxPort& port, const RankMap& places, int size) {
-    const Host& mpi = *host();
-    const std::span<const std::byte> own = port.address();
-    int bytes = static_cast<int>(own.size());
-    // The reserve of every rank has room for what most_processes need; a rank without it could not go on.
-    std::vector<int> sizes(static_cast<std::size_t>(size)), begins(static_cast<std::size_t>(size));
-    std::uint64_t unknown[1] = {mpi.Allgather(&bytes, sizeof bytes, mpi.byte, sizes.data(), sizeof bytes,
-                                              mpi.byte, comm) != MPI_SUCCESS};
-    agree_on(comm, mpi.max, unknown);
-    if (unknown[0] != 0) return false;
-    int total = 0;
-    for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
-        begins[rank] = total;
-        total += sizes[rank];
-    }
-    std::vector<std::byte> all(static_cast<std::size_t>(total));
-    if (mpi.Allgatherv(own.data(), bytes, mpi.byte, all.data(), sizes.data(), begins.data(), mpi.byte,
-                       comm) != MPI_SUCCESS)
+bool Ports::exchange_addresses(MPI_Comm comm, UcxPort& port, const RankMap& places,
+                               const Topology& topology) {
+    AddressBook book;
+    std::string why;
+    bool learned = exchange(comm, topology, places, port.address(), book);
+    if (learned) learned = !failed(port.learn(book.directory(), why));
+    if (!learned) {
+        THALWEG_LOG_AT(info, "libucp: %s", why.empty() ? book.why_not() : why.c_str());
         return false;
-    for (int rank = 0; rank < size; ++rank) {
-        const auto at = static_cast<std::size_t>(rank);
-        const std::span<const std::byte> address(all.data() + begins[at],
-                                                 static_cast<std::size_t>(sizes[at]));
-        std::string why;
-        if (failed(port.meet(static_cast<std::uint32_t>(places[rank]), address, why))) {
-            THALWEG_LOG_AT(info, "libucp: %s", why.c_str());
-            return false;
-        }
     }
+    const std::lock_guard lock(mutex);
+    libucp().addresses = book.description();
     return true;
 }
 
@@ -224,9 +209,9 @@ void Ports::close() {
 Ports::Account Ports::account() {
     const std::lock_guard lock(mutex);
     const HostMemory& memory = host_memory();
-    return {libucp().description, libucp().why_not,
-            memory.owner != nullptr ? memory.owner->description() : memory.description, memory.why_not,
-            memory.owner != nullptr ? memory.owner->accounts() : memory.peers};
+    return {libucp().description, libucp().addresses,
+            libucp().why_not,     memory.owner != nullptr ? memory.owner->description() : memory.description,
+            memory.why_not,       memory.owner != nullptr ? memory.owner->accounts() : memory.peers};
 }
 
 }  // namespace thalweg

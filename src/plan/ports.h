@@ -34,10 +34,11 @@ class Ports {
     static bool has_room_for(const UcxPort& port, const RankMap& places, int size);
     static bool knows_neighbours(MPI_Comm comm, const ShmPort& port, const RankMap& places,
                                  const Topology& topology);
-    // Tells every rank of `comm` the address of every other, two small allgathers; maps the memory of every
-    // rank on this host, one. Collective over `comm`, with an answer of each rank's own: whether all went
-    // well here. Throws std::bad_alloc.
-    static bool exchange_addresses(MPI_Comm comm, UcxPort& port, const RankMap& places, int size);
+    // Tells every rank of `comm` the address of every other (address_book.h); maps the memory of every rank
+    // on this host, one small allgather. Collective over `comm`, with an answer of each rank's own: whether
+    // all went well here. Throws std::bad_alloc.
+    static bool exchange_addresses(MPI_Comm comm, UcxPort& port, const RankMap& places,
+                                   const Topology& topology);
     static bool meet_neighbours(MPI_Comm comm, ShmPort& port, const RankMap& places,
                                 const Topology& topology);
     // Whether libucp finds a way to the next rank on another host and, where messages `inside` are its as
@@ -56,7 +57,8 @@ class Ports {
 
     // For the report. Empty where there is none.
     struct Account {
-        std::string libucp;  // its version and rails
+        std::string libucp;     // its version and rails
+        std::string addresses;  // how many it has been told of, and whose memory has them
         std::string why_not_libucp;
         // Of messages inside the host: what they go through, or why not; how those of each peer went.
         std::string shm, why_not_shm;

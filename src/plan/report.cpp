@@ -197,6 +197,7 @@ void append_agent(std::string& text, const AgentRow& row) {
            row.statistics.useless);
     text += seconds_text(row.cpu_ns);
     if (!row.account.libucp.empty()) text += ", \"libucp\": " + quoted(row.account.libucp);
+    if (!row.account.addresses.empty()) text += ", \"addresses\": " + quoted(row.account.addresses);
     if (!row.account.why_not_libucp.empty()) text += ", \"no_libucp\": " + quoted(row.account.why_not_libucp);
     append_inside_json(text, row.account);
     text += '}';

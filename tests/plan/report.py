@@ -2,6 +2,8 @@
 
     report.py FOLDER COMMAND…          COMMAND runs programs/reported.c on at least two ranks; THALWEG_REPORT is added here
     report.py FOLDER mpi|ucx COMMAND…  COMMAND runs programs/counted.c, whose operations the MPI library or libucp carries
+    report.py FOLDER addresses COMMAND…  COMMAND runs programs/counted.c over libucp on two hosts of two ranks in a test
+                                       build; who keeps the ranks' addresses
     report.py FOLDER spawned COMMAND…  COMMAND runs programs/spawned.c: parent and children report side by side
     report.py FOLDER halo COMMAND…      COMMAND runs programs/halo.c on two hosts of two ranks; phases are added here
     report.py FOLDER misspelt COMMAND…  COMMAND runs programs/one_host.c: a setting that does not exist is said, once
@@ -14,12 +16,13 @@
 import glob
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 
 folder, command = sys.argv[1], sys.argv[2:]
-CASES = ("spawned", "one_host", "windows", "puts", "mpi", "ucx", "shm", "halo", "misspelt", "wait")
+CASES = ("spawned", "one_host", "windows", "puts", "mpi", "ucx", "shm", "halo", "misspelt", "wait", "addresses")
 case = command[0] if command[0] in CASES else ""
 spawned, one_host = case == "spawned", case == "one_host"
 command = command[case != "":]
@@ -215,8 +218,31 @@ def check_nonblocking():
     print("ok")
 
 
+def check_addresses():
+    """Few addresses are kept by each rank; many, which a test variable pretends, by one of each host for all, or by
+    each where that memory is out of reach."""
+    for at_once, kept in ((None, "kept by each rank"), (1, "once per host"), (3, "once per host")):
+        result = run(path, *([f"THALWEG_TEST_ADDRESSES_AT_ONCE={at_once}"] if at_once else []))
+        check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
+        report = load(path)
+        if "no_libucp" in report["agent"]:
+            print(f"no libucp here: {report['agent']['no_libucp']}")
+            sys.exit(77)
+        addresses = report["agent"].get("addresses", "")
+        check(re.fullmatch(rf"4 processes, \d+ bytes, {kept}", addresses), f"{at_once}: {addresses!r}")
+        check(report["operations"]["iallgather"]["accelerated"] == 3, f"{report['operations']}")
+    # Rank 0, which reports, keeps them for its host all the same.
+    result = run(path, "THALWEG_TEST_ADDRESSES_AT_ONCE=-3")
+    check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
+    check(load(path)["operations"]["iallgather"]["accelerated"] == 3, "where readers do not reach it")
+    print("ok")
+
+
 if case in ("mpi", "ucx", "shm"):
     check_nonblocking()
+    sys.exit()
+if case == "addresses":
+    check_addresses()
     sys.exit()
 if spawned:
     check_spawned()

@@ -52,3 +52,11 @@ sabotage(steady steady 3 "${ucx};THALWEG_ALLTOALLV=spread;THALWEG_TEST_LEVEL=sin
 sabotage(soak soak 3 "${soak}" 500)
 # At rest too: as many names for channels as a process has in a job of a million.
 run(names 3 ${inside_current} "${chain};${ucx};${sabotaged};THALWEG_TEST_PROCESSES=1048576;THALWEG_ALLGATHER=ring" names)
+# Who keeps the addresses of others; overlapping groups hear of them piece by piece.
+set(kept THALWEG_TRANSPORT=ucx THALWEG_UCX_TLS=tcp,self "THALWEG_TOPOLOGY=node:2 core:2" THALWEG_TEST_LEVEL=single)
+add_test(NAME plan.${name}.report_of_addresses
+         COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/report.py ${CMAKE_CURRENT_BINARY_DIR} addresses
+                 ${MPI_MPIEXEC} -n 4 env ${sabotaged} ${soak} ${kept} $<TARGET_FILE:plan_counted_${name}>)
+set_tests_properties(plan.${name}.report_of_addresses PROPERTIES LABELS ${inside_current} TIMEOUT 300 PROCESSORS 2
+                     SKIP_RETURN_CODE 77 ENVIRONMENT "${plan_environment}")
+run(names_apart 5 ${inside} "${chain};${ucx};${sabotaged};THALWEG_TOPOLOGY=ranks:0,0,1,1,1;THALWEG_TEST_PROCESSES=1048576;THALWEG_TEST_ADDRESSES_AT_ONCE=2;THALWEG_ALLGATHER=ring" names)

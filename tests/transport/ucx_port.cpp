@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <numeric>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,6 +21,18 @@
 
 namespace thalweg {
 namespace {
+
+// A directory of one process, in memory of its own.
+Status meet(UcxPort& port, std::uint32_t process, std::span<const std::byte> address, std::string& why) {
+    struct Own {
+        std::vector<std::byte> bytes;
+        std::uint64_t offsets[2];
+        std::uint32_t process;
+    };
+    const auto own =
+        std::make_shared<const Own>(Own{{address.begin(), address.end()}, {0, address.size()}, process});
+    return port.learn({own->bytes, own->offsets, {&own->process, 1}, own}, why);
+}
 
 TEST(ucx_port, says_why_it_cannot_start) {
     std::unique_ptr<UcxPort> port;
@@ -68,7 +82,7 @@ TEST(ucx_port, a_name_comes_back_where_nothing_was_left) {
     UcxOptions options;
     options.processes = 2;
     ASSERT_EQ(UcxPort::open(options, port, why), Status::ok) << why;
-    ASSERT_EQ(port->meet(0, port->address(), why), Status::ok) << why;
+    ASSERT_EQ(meet(*port, 0, port->address(), why), Status::ok) << why;
     const std::uint32_t processes[] = {0, 1};
     UcxGroup group;
     group.size = 2;
@@ -103,15 +117,15 @@ TEST(ucx_port, meets_processes_by_and_by) {
     ASSERT_EQ(UcxPort::open(options, other, why), Status::ok) << why;
     EXPECT_FALSE(port->knows(2));
     std::vector<std::byte> bytes(other->address().begin(), other->address().end());
-    EXPECT_EQ(port->meet(3, bytes, why), Status::mismatch);  // there are three
-    EXPECT_EQ(port->meet(2, std::span(bytes).first(bytes.size() - 8), why), Status::mismatch);
+    EXPECT_EQ(meet(*port, 3, bytes, why), Status::mismatch);  // there are three
+    EXPECT_EQ(meet(*port, 2, std::span(bytes).first(bytes.size() - 8), why), Status::mismatch);
     EXPECT_FALSE(port->knows(2));
-    ASSERT_EQ(port->meet(2, bytes, why), Status::ok) << why;
+    ASSERT_EQ(meet(*port, 2, bytes, why), Status::ok) << why;
     std::fill(bytes.begin(), bytes.end(), std::byte{0xff});  // it was copied
     EXPECT_TRUE(port->knows(2));
     EXPECT_FALSE(port->knows(1));
-    ASSERT_EQ(other->meet(0, port->address(), why), Status::ok) << why;
-    ASSERT_EQ(port->meet(0, port->address(), why), Status::ok) << why;
+    ASSERT_EQ(meet(*other, 0, port->address(), why), Status::ok) << why;
+    ASSERT_EQ(meet(*port, 0, port->address(), why), Status::ok) << why;
 
     const std::uint32_t processes[] = {0, 2};
     UcxGroup group;
@@ -154,7 +168,7 @@ TEST(ucx_port, says_where_it_finds_no_way) {
             options.transports = tcp ? "self,tcp" : "self";
             ASSERT_EQ(UcxPort::open(options, ports[process], why), Status::ok) << why;
         }
-        ASSERT_EQ(ports[0]->meet(1, ports[1]->address(), why), Status::ok) << why;
+        ASSERT_EQ(meet(*ports[0], 1, ports[1]->address(), why), Status::ok) << why;
         EXPECT_EQ(ports[0]->reaches(1, why), tcp) << why;
         if (!tcp) {
             EXPECT_NE(why.find("no way to process 1"), std::string::npos) << why;
@@ -202,6 +216,54 @@ TEST(ucx_port, refuses_directories_and_groups_that_do_not_fit) {
     EXPECT_EQ(port->make_channel(group, again), Status::invalid_argument);
     plans.reset();
     EXPECT_EQ(port->make_channel(group, again), Status::ok);
+}
+
+// A later directory takes the place of those that it covers, whose memory is let go.
+TEST(ucx_port, learns_directories_one_by_one) {
+    constexpr std::uint32_t processes = 10;
+    UcxOptions options;
+    options.processes = processes;
+    std::unique_ptr<UcxPort> port;
+    std::string why;
+    ASSERT_EQ(UcxPort::open(options, port, why), Status::ok) << why;
+    const auto mine = port->address();
+    struct Memory {
+        std::vector<std::byte> bytes;
+        std::vector<std::uint64_t> offsets{0};
+        std::vector<std::uint32_t> processes;
+    };
+    const auto learn = [&](std::vector<std::uint32_t> named, std::weak_ptr<const Memory>& memory) {
+        const auto own = std::make_shared<Memory>();
+        own->processes = std::move(named);
+        const std::size_t count = own->processes.empty() ? processes : own->processes.size();
+        for (std::size_t i = 0; i < count; ++i) {
+            own->bytes.insert(own->bytes.end(), mine.begin(), mine.end());
+            own->offsets.push_back(own->bytes.size());
+        }
+        memory = own;
+        return port->learn({own->bytes, own->offsets, own->processes, own}, why);
+    };
+    std::weak_ptr<const Memory> few, others, unordered, more, all;
+    ASSERT_EQ(learn({1, 3, 7}, few), Status::ok) << why;
+    ASSERT_EQ(learn({3, 4}, others), Status::ok) << why;
+    EXPECT_FALSE(few.expired() || others.expired());
+    for (std::uint32_t process = 0; process < processes; ++process)
+        EXPECT_EQ(port->knows(process), process == 1 || process == 3 || process == 4 || process == 7)
+            << process;
+    EXPECT_EQ(learn({2, 2}, unordered), Status::mismatch);
+    EXPECT_EQ(learn({5, 2}, unordered), Status::mismatch);
+    EXPECT_EQ(learn({5, processes}, unordered), Status::mismatch);
+    EXPECT_FALSE(port->knows(2) || port->knows(5));
+    EXPECT_TRUE(unordered.expired());
+    ASSERT_EQ(learn({1, 2, 3, 7}, more), Status::ok) << why;
+    EXPECT_TRUE(few.expired());
+    EXPECT_FALSE(others.expired());
+    EXPECT_TRUE(port->knows(1) && port->knows(2) && port->knows(4));
+    ASSERT_EQ(learn({}, all), Status::ok) << why;
+    EXPECT_TRUE(others.expired() && more.expired());
+    for (std::uint32_t process = 0; process < processes; ++process) EXPECT_TRUE(port->knows(process));
+    port.reset();
+    EXPECT_TRUE(all.expired());
 }
 
 // libucp looks through it once in a process: in one of its own.

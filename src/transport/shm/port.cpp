@@ -68,8 +68,8 @@ Status ShmPort::Impl::start(std::string& why) {
     by_ring_.resize(options_.peers);
     unread_.resize((options_.peers + 63) / 64);
     if (segment_.arena_bytes() != 0) free_.emplace(0, segment_.arena_bytes());
-    descriptor_ = shm::Descriptor(epoll_create1(EPOLL_CLOEXEC));
-    bell_ = shm::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    descriptor_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
+    bell_ = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     epoll_event event = {};
     event.events = EPOLLIN;
     bool made = descriptor_ && bell_;

@@ -227,8 +227,8 @@ class ShmPort::Impl {
     std::map<std::size_t, std::size_t> free_;  // stretches of the arena: where, how much
     std::map<std::size_t, std::size_t> used_;
 
-    shm::Descriptor descriptor_;  // epoll over the segment's bell, the bell here, and the lives of peers
-    shm::Descriptor bell_;        // an eventfd that is readable while rung_ != 0
+    Descriptor descriptor_;  // epoll over the segment's bell, the bell here, and the lives of peers
+    Descriptor bell_;        // an eventfd that is readable while rung_ != 0
     std::uint32_t sleepers_ = 0, rung_ = 0;
     bool stirred_ = false;  // since the latest of them armed
     std::uint32_t idle_polls_ = 0;

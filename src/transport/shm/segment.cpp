@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -12,7 +11,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <utility>
 
 namespace thalweg::shm {
 namespace {
@@ -28,27 +26,6 @@ std::size_t segment_bytes(std::uint32_t rings, std::size_t arena_bytes) {
     return up_to_pages(rings_begin() + rings * sizeof(Ring)) + arena_bytes;
 }
 
-std::uint64_t mix(std::uint64_t hash, const char* text, std::size_t length) {
-    for (std::size_t i = 0; i < length; ++i)
-        hash = (hash ^ static_cast<unsigned char>(text[i])) * 1099511628211u;
-    return hash;
-}
-
-// Where a process number means the same process: this boot of this kernel, this PID namespace. 0: unknown.
-std::uint64_t machine_key() {
-    std::uint64_t hash = 14695981039346656037u;
-    char text[128];
-    const int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    if (file < 0) return 0;
-    ssize_t got = read(file, text, sizeof text);
-    close(file);
-    if (got <= 0) return 0;
-    hash = mix(hash, text, static_cast<std::size_t>(got));
-    got = readlink("/proc/self/ns/pid", text, sizeof text);
-    if (got <= 0) return 0;
-    return mix(hash, text, static_cast<std::size_t>(got)) | 1;
-}
-
 std::string refused(const char* what) { return std::string(what) + ": " + std::strerror(errno); }
 
 void ring(int descriptor) {
@@ -58,30 +35,6 @@ void ring(int descriptor) {
 }
 
 }  // namespace
-
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-}
-
-Descriptor::~Descriptor() {
-    if (number_ >= 0) close(number_);
-}
-
-int Descriptor::release() { return std::exchange(number_, -1); }
-
-Mapping::Mapping(Mapping&& other) noexcept
-    : base_(std::exchange(other.base_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
-
-Mapping& Mapping::operator=(Mapping&& other) noexcept {
-    std::swap(base_, other.base_);
-    std::swap(bytes_, other.bytes_);
-    return *this;
-}
-
-Mapping::~Mapping() {
-    if (base_ != nullptr) munmap(base_, bytes_);
-}
 
 Status OwnSegment::create(std::uint32_t process, std::uint32_t rings, std::size_t arena_bytes,
                           std::string& why) {
@@ -95,9 +48,7 @@ Status OwnSegment::create(std::uint32_t process, std::uint32_t rings, std::size_
     if (!memory_) return refuse("memfd_create");
     arena_bytes_ = up_to_pages(arena_bytes);
     const std::size_t bytes = segment_bytes(rings, arena_bytes_);
-    // Beyond this limit ftruncate would not only fail but end the process by a signal.
-    rlimit limit = {};
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) {
+    if (!files_may_have(bytes)) {
         errno = EFBIG;
         return refuse("the limit on the size of files");
     }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/shared_memory.h"
 #include "base/status.h"
 #include "transport/shm/wire.h"
 
@@ -24,38 +25,6 @@ struct Address {
     std::uint32_t process = 0;
     std::int32_t pid = 0;
     std::int32_t memory = -1, bell = -1;  // descriptors of the owner
-};
-
-// A descriptor that closes itself.
-class Descriptor {
-  public:
-    Descriptor() = default;
-    explicit Descriptor(int number) : number_(number) {}
-    Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
-    Descriptor& operator=(Descriptor&& other) noexcept;
-    ~Descriptor();
-    int get() const { return number_; }
-    explicit operator bool() const { return number_ >= 0; }
-    int release();
-
-  private:
-    int number_ = -1;
-};
-
-// A shared mapping that unmaps itself.
-class Mapping {
-  public:
-    Mapping() = default;
-    Mapping(void* base, std::size_t bytes) : base_(static_cast<std::byte*>(base)), bytes_(bytes) {}
-    Mapping(Mapping&& other) noexcept;
-    Mapping& operator=(Mapping&& other) noexcept;
-    ~Mapping();
-    std::byte* base() const { return base_; }
-    std::size_t bytes() const { return bytes_; }
-
-  private:
-    std::byte* base_ = nullptr;
-    std::size_t bytes_ = 0;
 };
 
 class OwnSegment {

@@ -15,7 +15,6 @@ UcxPort::UcxPort(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 UcxPort::~UcxPort() = default;
 std::span<const std::byte> UcxPort::address() const { return {}; }
 Status UcxPort::learn(const UcxDirectory&, std::string&) { return Status::unsupported; }
-Status UcxPort::meet(std::uint32_t, std::span<const std::byte>, std::string&) { return Status::unsupported; }
 bool UcxPort::knows(std::uint32_t) const { return false; }
 bool UcxPort::reaches(std::uint32_t, std::string&) { return false; }
 bool UcxPort::has_room_for(std::span<const std::uint32_t>, std::string&) const { return false; }

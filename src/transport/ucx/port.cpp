@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <new>
 #include <utility>
 
@@ -46,45 +48,51 @@ UcxPort::Impl::Impl(const ucx::Library& library, const UcxOptions& options, cons
     deferred_now_.reserve(usual_puts);
 }
 
-Status UcxPort::Impl::learn(const UcxDirectory& directory, std::string& why) {
-    const auto& offsets = directory.offsets;
-    if (offsets.size() != std::size_t{options_.processes} + 1 || offsets.back() > directory.bytes.size()) {
-        why = "the directory of addresses does not name every process once";
+Status UcxPort::Impl::check(const UcxDirectory& directory, std::string& why) const {
+    const auto& [bytes, offsets, processes, owner] = directory;
+    const std::size_t count = processes.empty() ? options_.processes : processes.size();
+    const bool ordered =
+        std::adjacent_find(processes.begin(), processes.end(), std::greater_equal()) == processes.end();
+    if (offsets.size() != count + 1 || offsets.back() > bytes.size() || !ordered ||
+        (!processes.empty() && processes.back() >= options_.processes)) {
+        why = "a directory of addresses does not name processes once and in order";
         return Status::mismatch;
     }
-    for (std::uint32_t process = 0; process < options_.processes; ++process) {
-        const std::uint64_t begin = offsets[process], end = offsets[process + 1];
-        const auto bytes =
-            begin > end ? std::span<const std::byte>() : directory.bytes.subspan(begin, end - begin);
-        if (const Status status = check(process, bytes, why); failed(status)) return status;
+    ucx::AddressView view;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint64_t begin = offsets[i], end = offsets[i + 1];
+        const auto process = [&] {
+            return "process " + std::to_string(processes.empty() ? i : processes[i]);
+        };
+        if (begin > end || end > bytes.size() || !parse_address(bytes.subspan(begin, end - begin), view)) {
+            why = process() + " has an address that this build cannot read";
+            return Status::mismatch;
+        }
+        if (view.rails.size() == rails_.size()) continue;
+        why = process() + " has " + std::to_string(view.rails.size()) + " rails, process " +
+              std::to_string(options_.process) + " has " + std::to_string(rails_.size());
+        return Status::mismatch;
     }
-    const Poster lock(*this);
-    directory_ = directory;
     return Status::ok;
 }
 
-Status UcxPort::Impl::check(std::uint32_t process, std::span<const std::byte> address,
-                            std::string& why) const {
-    ucx::AddressView view;
-    if (!parse_address(address, view)) {
-        why = "process " + std::to_string(process) + " has an address that this build cannot read";
-        return Status::mismatch;
-    }
-    if (view.rails.size() == rails_.size()) return Status::ok;
-    why = "process " + std::to_string(process) + " has " + std::to_string(view.rails.size()) +
-          " rails, process " + std::to_string(options_.process) + " has " + std::to_string(rails_.size());
-    return Status::mismatch;
-}
-
-Status UcxPort::Impl::meet(std::uint32_t process, std::span<const std::byte> address, std::string& why) try {
-    if (process >= options_.processes) {
-        why = "there is no process " + std::to_string(process);
-        return Status::mismatch;
-    }
-    if (const Status status = check(process, address, why); failed(status)) return status;
-    std::vector<std::byte> copy(address.begin(), address.end());
+Status UcxPort::Impl::learn(const UcxDirectory& directory, std::string& why) try {
+    if (const Status status = check(directory, why); failed(status)) return status;
+    std::vector<UcxDirectory> replaced;  // their memory is given back without the lock
+    const auto is_in_there = [&](const UcxDirectory& earlier) {
+        return directory.processes.empty() ||
+               (!earlier.processes.empty() &&
+                std::includes(directory.processes.begin(), directory.processes.end(),
+                              earlier.processes.begin(), earlier.processes.end()));
+    };
     const Poster lock(*this);
-    if (address_of(process).empty()) met_.emplace(process, std::move(copy));
+    directories_.reserve(directories_.size() + 1);
+    replaced.reserve(directories_.size());
+    const auto kept = std::stable_partition(directories_.begin(), directories_.end(),
+                                            [&](const UcxDirectory& each) { return !is_in_there(each); });
+    std::move(kept, directories_.end(), std::back_inserter(replaced));
+    directories_.erase(kept, directories_.end());
+    directories_.push_back(directory);
     return Status::ok;
 } catch (const std::bad_alloc&) {
     why = "no memory for the addresses of others";
@@ -109,12 +117,17 @@ bool UcxPort::Impl::reaches(std::uint32_t process, std::string& why) {
 }
 
 std::span<const std::byte> UcxPort::Impl::address_of(std::uint32_t process) const {
-    if (std::size_t{process} + 1 < directory_.offsets.size()) {
-        const std::uint64_t begin = directory_.offsets[process], end = directory_.offsets[process + 1];
-        return directory_.bytes.subspan(begin, end - begin);
+    for (const UcxDirectory& each : directories_) {
+        std::size_t at = process;
+        if (!each.processes.empty()) {
+            const auto found = std::lower_bound(each.processes.begin(), each.processes.end(), process);
+            if (found == each.processes.end() || *found != process) continue;
+            at = static_cast<std::size_t>(found - each.processes.begin());
+        }
+        if (at + 1 < each.offsets.size())
+            return each.bytes.subspan(each.offsets[at], each.offsets[at + 1] - each.offsets[at]);
     }
-    const auto met = met_.find(process);
-    return met == met_.end() ? std::span<const std::byte>() : std::span<const std::byte>(met->second);
+    return {};
 }
 
 Status UcxPort::Impl::name_channel(UcxChannelName& name) {

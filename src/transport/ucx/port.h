@@ -89,7 +89,6 @@ class UcxPort::Impl {
 
     Status start(std::string& why);
     Status learn(const UcxDirectory& directory, std::string& why);
-    Status meet(std::uint32_t process, std::span<const std::byte> address, std::string& why);
     bool knows(std::uint32_t process);
     bool reaches(std::uint32_t process, std::string& why);
     bool has_room_for(std::span<const std::uint32_t> processes, std::string& why);
@@ -144,7 +143,7 @@ class UcxPort::Impl {
     void run_deferred();
 
   private:
-    Status check(std::uint32_t process, std::span<const std::byte> address, std::string& why) const;
+    Status check(const UcxDirectory& directory, std::string& why) const;
     // Empty: it is not known.
     std::span<const std::byte> address_of(std::uint32_t process) const;
     Status start_rail(ucx::Rail& rail, std::vector<std::byte>& address, std::string& why);
@@ -161,8 +160,7 @@ class UcxPort::Impl {
     std::string description_;
     std::vector<ucx::Rail> rails_;
     std::vector<std::byte> address_;
-    UcxDirectory directory_;
-    std::unordered_map<std::uint32_t, std::vector<std::byte>> met_;  // those that are not in there
+    std::vector<UcxDirectory> directories_;  // none names all processes of another
 
     std::mutex mutex_;
     std::atomic<int> posters_{0};

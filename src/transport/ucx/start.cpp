@@ -287,9 +287,6 @@ std::span<const std::byte> UcxPort::address() const { return impl_->address(); }
 Status UcxPort::learn(const UcxDirectory& directory, std::string& why) {
     return impl_->learn(directory, why);
 }
-Status UcxPort::meet(std::uint32_t process, std::span<const std::byte> address, std::string& why) {
-    return impl_->meet(process, address, why);
-}
 bool UcxPort::knows(std::uint32_t process) const { return impl_->knows(process); }
 bool UcxPort::reaches(std::uint32_t process, std::string& why) { return impl_->reaches(process, why); }
 bool UcxPort::has_room_for(std::span<const std::uint32_t> processes, std::string& why) const {

@@ -49,12 +49,13 @@ struct UcxOptions {
 
 inline constexpr std::size_t ucx_most_rails = 8;
 
-// Addresses of all processes, as address() gave them, one behind the other: that of process i is bytes
-// offsets[i] to offsets[i + 1] of `bytes`. The caller's memory, which must outlive the port and may be shared
-// by the processes of a host.
+// Addresses of processes, as address() gave them, one behind the other: that of processes[i] is bytes
+// offsets[i] to offsets[i + 1] of `bytes`. Memory that may be shared by the processes of a host.
 struct UcxDirectory {
     std::span<const std::byte> bytes;
-    std::span<const std::uint64_t> offsets;  // processes + 1
+    std::span<const std::uint64_t> offsets;       // one more than there are processes
+    std::span<const std::uint32_t> processes{};   // ascending; empty: all, from 0
+    std::shared_ptr<const void> owner = nullptr;  // of that memory; null: it outlives the port
 };
 
 struct UcxGroup {
@@ -84,12 +85,11 @@ class UcxPort {
 
     // For the others to reach this process: some 100 to 1000 bytes, valid as long as the port.
     std::span<const std::byte> address() const;
-    // Must precede the first message. mismatch (nothing learned): addresses of another build, or of processes
-    // with another number of rails; one sentence in `why`.
+    // Must precede the first message to those who are in there. Further directories may follow, for those who
+    // hear of each other by and by; one that names all processes of an earlier one takes its place, and the
+    // earlier owner is let go. Errors, one sentence in `why` and nothing learned: mismatch (it makes no
+    // sense, or has addresses of another build, or of processes with another number of rails), out_of_memory.
     Status learn(const UcxDirectory& directory, std::string& why);
-    // The same of one process, for those who hear of each other by and by. The bytes are copied; a process
-    // that is known stays as it is. Also: out_of_memory.
-    Status meet(std::uint32_t process, std::span<const std::byte> address, std::string& why);
     bool knows(std::uint32_t process) const;
     // Whether libucp finds a way there, on every rail: makes the endpoints. Not whether anybody answers.
     // False: one sentence in `why`. Pre: it is known. Throws std::bad_alloc.

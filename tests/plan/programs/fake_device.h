@@ -11,6 +11,7 @@
 static unsigned char* region;
 static size_t region_bytes;
 static unsigned long copies;
+static int shared;
 
 void* fake_alloc(size_t bytes) {
     region_bytes = (bytes + 4095) / 4096 * 4096;
@@ -18,6 +19,11 @@ void* fake_alloc(size_t bytes) {
     return region;
 }
 unsigned long fake_copies(void) { return copies; }
+/* From now on the CPU may touch it too, as an MPI library that knows the device does. */
+void fake_share(void) {
+    shared = 1;
+    mprotect(region, region_bytes, PROT_READ | PROT_WRITE);
+}
 
 static int inside(uintptr_t address) {
     return region != NULL && address >= (uintptr_t)region && address < (uintptr_t)region + region_bytes;
@@ -25,7 +31,7 @@ static int inside(uintptr_t address) {
 static void move(void* to, const void* from, size_t bytes) {
     mprotect(region, region_bytes, PROT_READ | PROT_WRITE);
     memcpy(to, from, bytes);
-    mprotect(region, region_bytes, PROT_NONE);
+    if (!shared) mprotect(region, region_bytes, PROT_NONE);
 }
 void fake_write(void* device, const void* from, size_t bytes) { move(device, from, bytes); }
 void fake_read(void* to, const void* device, size_t bytes) { move(to, device, bytes); }

@@ -1,0 +1,145 @@
+#include "base/shared_memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace thalweg {
+namespace {
+
+// In front of a page's bytes.
+struct PageHeader {
+    std::uint64_t nonce = 0, bytes = 0;
+};
+
+constexpr int page_seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+std::uint64_t mix(std::uint64_t hash, const char* text, std::size_t length) {
+    for (std::size_t i = 0; i < length; ++i)
+        hash = (hash ^ static_cast<unsigned char>(text[i])) * 1099511628211u;
+    return hash;
+}
+
+Status refuse(const char* what, std::string& why) {
+    const Status status = errno == ENOMEM ? Status::out_of_memory : Status::unsupported;
+    why = std::string(what) + ": " + std::strerror(errno);
+    return status;
+}
+
+}  // namespace
+
+std::uint64_t machine_key() {
+    std::uint64_t hash = 14695981039346656037u;
+    char text[128];
+    const Descriptor file(open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+    if (!file) return 0;
+    ssize_t got = read(file.get(), text, sizeof text);
+    if (got <= 0) return 0;
+    hash = mix(hash, text, static_cast<std::size_t>(got));
+    got = readlink("/proc/self/ns/pid", text, sizeof text);
+    if (got <= 0) return 0;
+    return mix(hash, text, static_cast<std::size_t>(got)) | 1;
+}
+
+bool files_may_have(std::size_t bytes) {
+    rlimit limit = {};
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= bytes;
+}
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+}
+
+Descriptor::~Descriptor() {
+    if (number_ >= 0) close(number_);
+}
+
+int Descriptor::release() { return std::exchange(number_, -1); }
+
+Mapping::Mapping(Mapping&& other) noexcept
+    : base_(std::exchange(other.base_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+Mapping& Mapping::operator=(Mapping&& other) noexcept {
+    std::swap(base_, other.base_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+}
+
+Mapping::~Mapping() {
+    if (base_ != nullptr) munmap(base_, bytes_);
+}
+
+Status HostPage::create(std::string& why) {
+    Location location;
+    location.machine = machine_key();
+    if (location.machine == 0) return refuse("/proc does not say which machine this is", why);
+    Descriptor file(memfd_create("thalweg", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (!file) return refuse("memfd_create", why);
+    if (getrandom(&location.nonce, sizeof location.nonce, 0) != sizeof location.nonce)
+        return refuse("getrandom", why);
+    location.pid = getpid();
+    location.descriptor = file.get();
+    file_ = std::move(file);
+    location_ = location;
+    return Status::ok;
+}
+
+Status HostPage::resize(std::size_t bytes, std::string& why) {
+    const std::size_t all = sizeof(PageHeader) + bytes;
+    if (!files_may_have(all)) {
+        errno = EFBIG;
+        return refuse("the limit on the size of files", why);
+    }
+    if (ftruncate(file_.get(), static_cast<off_t>(all)) != 0) return refuse("ftruncate", why);
+    // Nobody can make it smaller, which would end everyone who has it mapped.
+    if (fcntl(file_.get(), F_ADD_SEALS, page_seals) != 0) return refuse("sealing shared memory", why);
+    void* const base = mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
+    if (base == MAP_FAILED) return refuse("mmap", why);
+    mapping_ = Mapping(base, all);
+    const PageHeader header{location_.nonce, bytes};
+    std::memcpy(base, &header, sizeof header);
+    return Status::ok;
+}
+
+Status HostPage::open(const Location& location, std::size_t bytes, std::string& why) {
+    if (location.machine != machine_key()) {
+        why = "it is on another host, or in another PID namespace";
+        return Status::unsupported;
+    }
+    char path[64];
+    std::snprintf(path, sizeof path, "/proc/%d/fd/%d", location.pid, location.descriptor);
+    const Descriptor file(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    struct stat status = {};
+    if (!file || fstat(file.get(), &status) != 0) return refuse(path, why);
+    const std::size_t all = sizeof(PageHeader) + bytes;
+    // Kernels may add a seal of their own, against execution.
+    const int sealed = fcntl(file.get(), F_GET_SEALS);
+    PageHeader header;
+    if (static_cast<std::size_t>(status.st_size) != all || sealed < 0 ||
+        (sealed & page_seals) != page_seals ||
+        pread(file.get(), &header, sizeof header, 0) != sizeof header || header.nonce != location.nonce ||
+        header.bytes != bytes) {
+        why = "the shared memory there is another one";
+        return Status::mismatch;
+    }
+    void* const base = mmap(nullptr, all, PROT_READ, MAP_SHARED, file.get(), 0);
+    if (base == MAP_FAILED) return refuse("mmap", why);
+    mapping_ = Mapping(base, all);
+    return Status::ok;
+}
+
+std::span<std::byte> HostPage::bytes() const {
+    if (mapping_.base() == nullptr) return {};
+    return {mapping_.base() + sizeof(PageHeader), mapping_.bytes() - sizeof(PageHeader)};
+}
+
+}  // namespace thalweg

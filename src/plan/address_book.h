@@ -1,0 +1,46 @@
+// By which addresses libucp reaches the ranks of a communicator: on each host one process has them in memory
+// that the others read, so that a host of many ranks in a large job keeps them once.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "transport/mpi/rank_map.h"
+#include "transport/ucx/ucx.h"
+
+namespace thalweg {
+
+class Topology;
+
+class AddressBook {
+  public:
+    // Those of all ranks; it holds their memory. Pre: exchange() was true.
+    UcxDirectory directory() const { return directory_; }
+    // Why exchange() was false, or this rank does not share a book that others share: a sentence, static or
+    // the book's.
+    const char* why_not() const { return why_not_.c_str(); }
+    // "16 processes, 4 KiB, once per host": for reports.
+    std::string description() const;
+
+  private:
+    friend bool exchange(MPI_Comm, const Topology&, const RankMap&, std::span<const std::byte>, AddressBook&);
+    UcxDirectory directory_;
+    bool once_per_host_ = false;
+    std::string why_not_;
+};
+
+// Tells every rank of `comm` the address of every other; `places` are their processes, `topology` is the
+// communicator's, `own` what the others need to reach this rank, some 100 to 1000 bytes. Collective: one
+// small allgather, one agreement more where hosts share a book, and an allgather of the addresses of 4,096
+// ranks at a time. The answer is each rank's own: whether all went well here. Throws std::bad_alloc: a rank
+// that has only its reserve has room for what ranks keep by themselves, and for 4,096 addresses of a book
+// that is shared.
+bool exchange(MPI_Comm comm, const Topology& topology, const RankMap& places, std::span<const std::byte> own,
+              AddressBook& book);
+
+}  // namespace thalweg
