@@ -58,7 +58,11 @@ def case_fortran_neighbours(context):
     if not context.fortran_neighbours:
         raise Skipped("no Fortran for this library, or no compiler")
     for program in context.fortran_neighbours:
-        plain = context.launch((3, [program], None, {}))
+        # Where ranks abort, launchers may lose what they said.
+        for _ in range(5):
+            plain = context.launch((3, [program], None, {}))
+            if plain.code == 0 or (plain.out + plain.err).strip():
+                break
         # MPICH 4.0.2's mpi_f08 asks a grid for a distributed graph's neighbours, with or without us.
         if plain.code != 0 and "No Distributed Graph topology" in plain.out + plain.err:
             print(f"left out: {program}, which this library cannot run")
