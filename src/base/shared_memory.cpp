@@ -99,7 +99,8 @@ Status HostPage::resize(std::size_t bytes, std::string& why) {
         errno = EFBIG;
         return refuse("the limit on the size of files", why);
     }
-    if (ftruncate(file_.get(), static_cast<off_t>(all)) != 0) return refuse("ftruncate", why);
+    // With its memory: a write that finds none later would end the process.
+    if (fallocate(file_.get(), 0, 0, static_cast<off_t>(all)) != 0) return refuse("fallocate", why);
     // Nobody can make it smaller, which would end everyone who has it mapped.
     if (fcntl(file_.get(), F_ADD_SEALS, page_seals) != 0) return refuse("sealing shared memory", why);
     void* const base = mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <numeric>
 #include <vector>
 
@@ -153,7 +154,14 @@ bool exchange(MPI_Comm comm, const Topology& topology, const RankMap& places, st
     const bool alone = !keeps && !reads;
     book.once_per_host_ = !alone || here.size() == 1;
     const bool too_many = !book.once_per_host_ && size > most_kept_alone;
-    if (alone && !too_many) memory->own.resize(shape.bytes());
+    // One rank for each host of a large job may have more to keep than its reserve holds; it goes on telling.
+    bool has_room = true;
+    if (alone && !too_many) try {
+            memory->own.resize(shape.bytes());
+        } catch (const std::bad_alloc&) {
+            has_room = false;
+            book.why_not_ = "no memory for the addresses of others";
+        }
     const std::span<std::byte> written = keeps ? page.bytes() : std::span<std::byte>(memory->own);
     if (!written.empty()) shape.write_index(written, told, places);
     const bool all_told = tell(comm, told, shape, own, at_once, written);
@@ -165,7 +173,7 @@ bool exchange(MPI_Comm comm, const Topology& topology, const RankMap& places, st
     if (incomplete[0] != 0) book.why_not_ = "the ranks cannot tell each other their addresses";
     if (too_many)
         THALWEG_LOG_AT(info, "the addresses of %zu processes are out of reach: %s", size, book.why_not());
-    if (incomplete[0] != 0 || too_many) return false;
+    if (incomplete[0] != 0 || too_many || !has_room) return false;
     book.directory_ = shape.read(alone ? std::span<const std::byte>(memory->own) : page.bytes());
     book.directory_.owner = memory;
     return true;

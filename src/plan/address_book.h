@@ -37,9 +37,9 @@ class AddressBook {
 // Tells every rank of `comm` the address of every other; `places` are their processes, `topology` is the
 // communicator's, `own` what the others need to reach this rank, some 100 to 1000 bytes. Collective: one
 // small allgather, one agreement more where hosts share a book, and an allgather of the addresses of 4,096
-// ranks at a time. The answer is each rank's own: whether all went well here. Throws std::bad_alloc: a rank
-// that has only its reserve has room for what ranks keep by themselves, and for 4,096 addresses of a book
-// that is shared.
+// ranks at a time. The answer is each rank's own: whether all went well here,
+// memory for the book included. Throws std::bad_alloc, but not where a rank has its reserve: that has room
+// for what ranks say of themselves and for 4,096 addresses on their way.
 bool exchange(MPI_Comm comm, const Topology& topology, const RankMap& places, std::span<const std::byte> own,
               AddressBook& book);
 
