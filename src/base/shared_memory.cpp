@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -20,6 +21,7 @@ struct PageHeader {
     std::uint64_t nonce = 0, bytes = 0;
 };
 
+constexpr std::size_t allocated_at_once = 1 << 20;
 constexpr int page_seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 std::uint64_t mix(std::uint64_t hash, const char* text, std::size_t length) {
@@ -78,6 +80,11 @@ Mapping::~Mapping() {
     if (base_ != nullptr) munmap(base_, bytes_);
 }
 
+Mapping anonymous_memory(std::size_t bytes) {
+    void* const base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return base == MAP_FAILED ? Mapping() : Mapping(base, bytes);
+}
+
 Status HostPage::create(std::string& why) {
     Location location;
     location.machine = machine_key();
@@ -99,8 +106,15 @@ Status HostPage::resize(std::size_t bytes, std::string& why) {
         errno = EFBIG;
         return refuse("the limit on the size of files", why);
     }
-    // With its memory: a write that finds none later would end the process.
-    if (fallocate(file_.get(), 0, 0, static_cast<off_t>(all)) != 0) return refuse("fallocate", why);
+    // With its memory: a write that finds none later would end the process. Piece by piece, because a signal
+    // undoes what one call has done.
+    for (std::size_t begin = 0; begin < all;) {
+        const std::size_t piece = std::min(all - begin, allocated_at_once);
+        if (fallocate(file_.get(), 0, static_cast<off_t>(begin), static_cast<off_t>(piece)) == 0)
+            begin += piece;
+        else if (errno != EINTR)
+            return refuse("fallocate", why);
+    }
     // Nobody can make it smaller, which would end everyone who has it mapped.
     if (fcntl(file_.get(), F_ADD_SEALS, page_seals) != 0) return refuse("sealing shared memory", why);
     void* const base = mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
@@ -136,6 +150,13 @@ Status HostPage::open(const Location& location, std::size_t bytes, std::string& 
     if (base == MAP_FAILED) return refuse("mmap", why);
     mapping_ = Mapping(base, all);
     return Status::ok;
+}
+
+void HostPage::end_writing() {
+    file_ = Descriptor();
+    location_.descriptor = -1;
+    // A stray write of the program's would reach every rank of the host. Where it is refused that stays so.
+    if (mapping_.base() != nullptr) mprotect(mapping_.base(), mapping_.bytes(), PROT_READ);
 }
 
 std::span<std::byte> HostPage::bytes() const {

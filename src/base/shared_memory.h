@@ -35,7 +35,7 @@ class Descriptor {
     int number_ = -1;
 };
 
-// A shared mapping that unmaps itself.
+// A mapping that unmaps itself.
 class Mapping {
   public:
     Mapping() = default;
@@ -50,6 +50,9 @@ class Mapping {
     std::byte* base_ = nullptr;
     std::size_t bytes_ = 0;
 };
+
+// Memory of this process alone, zero, straight from the system; no bytes: it has none.
+Mapping anonymous_memory(std::size_t bytes);
 
 // Bytes that one process writes and others of its host read. When they may, the processes agree by other
 // means.
@@ -72,7 +75,10 @@ class HostPage {
     // namespace or user, or its writer has ended), mismatch (it is another page), out_of_memory.
     Status open(const Location& location, std::size_t bytes, std::string& why);
 
-    // Writable for the writer only. Empty before resize() and open().
+    // The writer's: nobody else may come, and it only reads from now on.
+    void end_writing();
+
+    // Writable for the writer only, until end_writing(). Empty before resize() and open().
     std::span<std::byte> bytes() const;
 
   private:

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 #include <numeric>
 #include <vector>
 
-#include "base/log.h"
 #include "base/shared_memory.h"
 #include "plan/set_up.h"
 #include "topology/topology.h"
@@ -128,7 +126,7 @@ bool exchange(MPI_Comm comm, const Topology& topology, const RankMap& places, st
     // The same memory for whoever has the book by itself, and where others read it.
     struct Memory {
         HostPage page;
-        std::vector<std::byte> own;
+        Mapping own;
     };
     const auto memory = std::make_shared<Memory>();
     HostPage& page = memory->page;
@@ -153,16 +151,24 @@ bool exchange(MPI_Comm comm, const Topology& topology, const RankMap& places, st
                        !failed(page.open(keeper.page, shape.bytes(), book.why_not_));
     const bool alone = !keeps && !reads;
     book.once_per_host_ = !alone || here.size() == 1;
+    // Never of the reserve, which what follows needs.
     const bool too_many = !book.once_per_host_ && size > most_kept_alone;
-    // One rank for each host of a large job may have more to keep than its reserve holds; it goes on telling.
-    bool has_room = true;
-    if (alone && !too_many) try {
-            memory->own.resize(shape.bytes());
-        } catch (const std::bad_alloc&) {
-            has_room = false;
-            book.why_not_ = "no memory for the addresses of others";
+    if (alone && !too_many) {
+        memory->own = anonymous_memory(shape.bytes());
+        if (memory->own.base() == nullptr) book.why_not_ = "no memory for the addresses of others";
+    }
+    const std::span<std::byte> kept(memory->own.base(), memory->own.bytes());
+    const bool has_book = !alone || !kept.empty();
+    if (!has_book && book.why_not_.empty()) book.why_not_ = "no rank of this host keeps them for all";
+    if (size > most_kept_alone) {
+        std::uint64_t none[1] = {!has_book};
+        agree_on(comm, mpi.max, none);
+        if (none[0] != 0) {
+            if (book.why_not_.empty()) book.why_not_ = "a rank has nowhere to keep the addresses of all";
+            return false;
         }
-    const std::span<std::byte> written = keeps ? page.bytes() : std::span<std::byte>(memory->own);
+    }
+    const std::span<std::byte> written = keeps ? page.bytes() : kept;
     if (!written.empty()) shape.write_index(written, told, places);
     const bool all_told = tell(comm, told, shape, own, at_once, written);
     // A reader reads when its host's keeper has written.
@@ -171,10 +177,10 @@ bool exchange(MPI_Comm comm, const Topology& topology, const RankMap& places, st
         std::any_of(told.begin(), told.end(), [](const Told& each) { return each.page.descriptor >= 0; });
     if (shares) agree_on(comm, mpi.max, incomplete);
     if (incomplete[0] != 0) book.why_not_ = "the ranks cannot tell each other their addresses";
-    if (too_many)
-        THALWEG_LOG_AT(info, "the addresses of %zu processes are out of reach: %s", size, book.why_not());
-    if (incomplete[0] != 0 || too_many || !has_room) return false;
-    book.directory_ = shape.read(alone ? std::span<const std::byte>(memory->own) : page.bytes());
+    // Whoever reads has it mapped.
+    if (keeps) page.end_writing();
+    if (incomplete[0] != 0 || !has_book) return false;
+    book.directory_ = shape.read(alone ? kept : page.bytes());
     book.directory_.owner = memory;
     return true;
 }

@@ -24,7 +24,7 @@ class AddressBook {
     // Why exchange() was false, or this rank does not share a book that others share: a sentence, static or
     // the book's.
     const char* why_not() const { return why_not_.c_str(); }
-    // "16 processes, 4 KiB, once per host": for reports.
+    // "40 processes, 5440 bytes, once per host": for reports.
     std::string description() const;
 
   private:
@@ -36,10 +36,10 @@ class AddressBook {
 
 // Tells every rank of `comm` the address of every other; `places` are their processes, `topology` is the
 // communicator's, `own` what the others need to reach this rank, some 100 to 1000 bytes. Collective: one
-// small allgather, one agreement more where hosts share a book, and an allgather of the addresses of 4,096
-// ranks at a time. The answer is each rank's own: whether all went well here,
-// memory for the book included. Throws std::bad_alloc, but not where a rank has its reserve: that has room
-// for what ranks say of themselves and for 4,096 addresses on their way.
+// small allgather, an agreement more where hosts share a book and one above 4,096 ranks, and an allgather of
+// the addresses of 4,096 ranks at a time. The answer is each rank's own: whether all went well here, memory
+// for the book included. Throws std::bad_alloc, but not where a rank has its reserve: that has room for what
+// ranks say of themselves and for 4,096 addresses on their way.
 bool exchange(MPI_Comm comm, const Topology& topology, const RankMap& places, std::span<const std::byte> own,
               AddressBook& book);
 

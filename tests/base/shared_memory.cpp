@@ -72,6 +72,13 @@ TEST(host_page, others_read_what_one_wrote_and_have_no_memory_of_their_own) {
     EXPECT_EQ(errno, EFAULT);
     EXPECT_EQ(::read(zeros.get(), page.bytes().data(), 1), 1);
     EXPECT_EQ(read.bytes()[0], std::byte{0});
+    // Nor does the writer once it has ended that; its descriptor is closed, and nobody else comes.
+    page.end_writing();
+    EXPECT_EQ(fcntl(location.descriptor, F_GETFD), -1);
+    EXPECT_EQ(::read(zeros.get(), page.bytes().data() + 1, 1), -1);
+    EXPECT_EQ(page.bytes()[1], read.bytes()[1]);
+    HostPage late;
+    EXPECT_NE(late.open(location, bytes, why), Status::ok);
 }
 
 TEST(host_page, another_page_is_none) {

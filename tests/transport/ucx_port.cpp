@@ -259,6 +259,8 @@ TEST(ucx_port, learns_directories_one_by_one) {
     EXPECT_TRUE(few.expired());
     EXPECT_FALSE(others.expired());
     EXPECT_TRUE(port->knows(1) && port->knows(2) && port->knows(4));
+    ASSERT_EQ(learn({1, 7}, few), Status::ok) << why;  // nothing new
+    EXPECT_TRUE(few.expired());
     ASSERT_EQ(learn({}, all), Status::ok) << why;
     EXPECT_TRUE(others.expired() && more.expired());
     for (std::uint32_t process = 0; process < processes; ++process) EXPECT_TRUE(port->knows(process));

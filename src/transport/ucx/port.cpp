@@ -79,17 +79,19 @@ Status UcxPort::Impl::check(const UcxDirectory& directory, std::string& why) con
 Status UcxPort::Impl::learn(const UcxDirectory& directory, std::string& why) try {
     if (const Status status = check(directory, why); failed(status)) return status;
     std::vector<UcxDirectory> replaced;  // their memory is given back without the lock
-    const auto is_in_there = [&](const UcxDirectory& earlier) {
-        return directory.processes.empty() ||
-               (!earlier.processes.empty() &&
-                std::includes(directory.processes.begin(), directory.processes.end(),
-                              earlier.processes.begin(), earlier.processes.end()));
+    const auto names_all_of = [](const UcxDirectory& one, const UcxDirectory& other) {
+        return one.processes.empty() ||
+               (!other.processes.empty() && std::includes(one.processes.begin(), one.processes.end(),
+                                                          other.processes.begin(), other.processes.end()));
     };
     const Poster lock(*this);
+    for (const UcxDirectory& each : directories_)
+        if (names_all_of(each, directory) && !names_all_of(directory, each)) return Status::ok;
     directories_.reserve(directories_.size() + 1);
     replaced.reserve(directories_.size());
-    const auto kept = std::stable_partition(directories_.begin(), directories_.end(),
-                                            [&](const UcxDirectory& each) { return !is_in_there(each); });
+    const auto kept =
+        std::stable_partition(directories_.begin(), directories_.end(),
+                              [&](const UcxDirectory& each) { return !names_all_of(directory, each); });
     std::move(kept, directories_.end(), std::back_inserter(replaced));
     directories_.erase(kept, directories_.end());
     directories_.push_back(directory);
