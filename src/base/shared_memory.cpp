@@ -22,7 +22,7 @@ struct PageHeader {
 };
 
 constexpr std::size_t allocated_at_once = 1 << 20;
-constexpr int page_seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+constexpr int length_seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 std::uint64_t mix(std::uint64_t hash, const char* text, std::size_t length) {
     for (std::size_t i = 0; i < length; ++i)
@@ -54,6 +54,14 @@ std::uint64_t machine_key() {
 bool files_may_have(std::size_t bytes) {
     rlimit limit = {};
     return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= bytes;
+}
+
+bool seal_length(int file) { return fcntl(file, F_ADD_SEALS, length_seals) == 0; }
+
+bool has_sealed_length(int file) {
+    // Kernels may add a seal of their own, against execution.
+    const int sealed = fcntl(file, F_GET_SEALS);
+    return sealed >= 0 && (sealed & length_seals) == length_seals;
 }
 
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
@@ -115,8 +123,7 @@ Status HostPage::resize(std::size_t bytes, std::string& why) {
         else if (errno != EINTR)
             return refuse("fallocate", why);
     }
-    // Nobody can make it smaller, which would end everyone who has it mapped.
-    if (fcntl(file_.get(), F_ADD_SEALS, page_seals) != 0) return refuse("sealing shared memory", why);
+    if (!seal_length(file_.get())) return refuse("sealing shared memory", why);
     void* const base = mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
     if (base == MAP_FAILED) return refuse("mmap", why);
     mapping_ = Mapping(base, all);
@@ -136,11 +143,8 @@ Status HostPage::open(const Location& location, std::size_t bytes, std::string& 
     struct stat status = {};
     if (!file || fstat(file.get(), &status) != 0) return refuse(path, why);
     const std::size_t all = sizeof(PageHeader) + bytes;
-    // Kernels may add a seal of their own, against execution.
-    const int sealed = fcntl(file.get(), F_GET_SEALS);
     PageHeader header;
-    if (static_cast<std::size_t>(status.st_size) != all || sealed < 0 ||
-        (sealed & page_seals) != page_seals ||
+    if (static_cast<std::size_t>(status.st_size) != all || !has_sealed_length(file.get()) ||
         pread(file.get(), &header, sizeof header, 0) != sizeof header || header.nonce != location.nonce ||
         header.bytes != bytes) {
         why = "the shared memory there is another one";

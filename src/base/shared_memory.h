@@ -19,6 +19,11 @@ std::uint64_t machine_key();
 // a signal.
 bool files_may_have(std::size_t bytes);
 
+// Of an anonymous file that may be sealed: nobody can change its length from now on, which would end everyone
+// who has it mapped. False: the system refuses, `errno` says why.
+bool seal_length(int file);
+bool has_sealed_length(int file);
+
 // A descriptor that closes itself.
 class Descriptor {
   public:

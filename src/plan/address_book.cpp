@@ -27,10 +27,11 @@ struct Told {
     std::uint64_t bytes = 0;  // of its address
 };
 
-// A test build tells a few at a time and shares any book; below 0 as many, and no reader reaches it.
-int at_once_of_test() {
+// A test build tells a few at a time and shares any book; below 0 as many, and no reader reaches it. And it
+// takes a job of a few for a large one.
+int of_test([[maybe_unused]] const char* variable) {
 #if defined(THALWEG_SABOTEUR)
-    if (const char* const text = std::getenv("THALWEG_TEST_ADDRESSES_AT_ONCE")) return std::atoi(text);
+    if (const char* const text = std::getenv(variable)) return std::atoi(text);
 #endif
     return 0;
 }
@@ -48,7 +49,6 @@ class Shape {
         }
     }
     std::size_t bytes() const { return addresses_begin() + address_bytes_; }
-    std::uint64_t address_bytes() const { return address_bytes_; }
     // Of the address of a rank.
     std::size_t begin(std::size_t rank) const { return addresses_begin() + begins_[rank]; }
 
@@ -113,15 +113,17 @@ bool tell(MPI_Comm comm, const std::vector<Told>& told, const Shape& shape, std:
 
 }  // namespace
 
-bool exchange(MPI_Comm comm, const Topology& topology, const RankMap& places, std::span<const std::byte> own,
-              AddressBook& book) {
+bool AddressBook::exchange(MPI_Comm comm, const Topology& topology, const RankMap& places,
+                           std::span<const std::byte> own) {
     const Host& mpi = *host();
     const auto size = static_cast<std::size_t>(topology.size());
     int rank = 0;
     mpi.Comm_rank(comm, &rank);
     const std::span<const int> here = topology.ranks_on(topology.node_of(rank));
-    const int of_test = at_once_of_test();
-    const std::size_t at_once = of_test != 0 ? static_cast<std::size_t>(std::abs(of_test)) : usual_at_once;
+    const int few = of_test("THALWEG_TEST_ADDRESSES_AT_ONCE"),
+              alone_few = of_test("THALWEG_TEST_ADDRESSES_ALONE");
+    const std::size_t at_once = few != 0 ? static_cast<std::size_t>(std::abs(few)) : usual_at_once;
+    const std::size_t most_alone = alone_few != 0 ? static_cast<std::size_t>(alone_few) : most_kept_alone;
 
     // The same memory for whoever has the book by itself, and where others read it.
     struct Memory {
@@ -131,40 +133,40 @@ bool exchange(MPI_Comm comm, const Topology& topology, const RankMap& places, st
     const auto memory = std::make_shared<Memory>();
     HostPage& page = memory->page;
     const bool may_keep =
-        here.front() == rank && here.size() > 1 && (of_test != 0 || own.size() * size >= fewest_shared_bytes);
-    if (may_keep && failed(page.create(book.why_not_))) page = {};
+        here.front() == rank && here.size() > 1 && (few != 0 || own.size() * size >= fewest_shared_bytes);
+    if (may_keep && failed(page.create(why_not_))) page = {};
     const Told mine{page.location(), own.size()};
     std::vector<Told> told(size);
     std::uint64_t unknown[1] = {
         mpi.Allgather(&mine, sizeof mine, mpi.byte, told.data(), sizeof mine, mpi.byte, comm) != MPI_SUCCESS};
     const Shape shape(told, places);
-    const bool keeps = unknown[0] == 0 && page.location().descriptor >= 0 &&
-                       !failed(page.resize(shape.bytes(), book.why_not_));
+    const bool keeps =
+        unknown[0] == 0 && page.location().descriptor >= 0 && !failed(page.resize(shape.bytes(), why_not_));
     agree_on(comm, mpi.max, unknown);
     if (unknown[0] != 0) {
-        book.why_not_ = "the ranks cannot tell each other their addresses";
+        why_not_ = "the ranks cannot tell each other their addresses";
         return false;
     }
 
     const Told& keeper = told[static_cast<std::size_t>(here.front())];
-    const bool reads = here.front() != rank && keeper.page.descriptor >= 0 && of_test >= 0 &&
-                       !failed(page.open(keeper.page, shape.bytes(), book.why_not_));
+    const bool reads = here.front() != rank && keeper.page.descriptor >= 0 && few >= 0 &&
+                       !failed(page.open(keeper.page, shape.bytes(), why_not_));
     const bool alone = !keeps && !reads;
-    book.once_per_host_ = !alone || here.size() == 1;
+    once_per_host_ = !alone || here.size() == 1;
     // Never of the reserve, which what follows needs.
-    const bool too_many = !book.once_per_host_ && size > most_kept_alone;
+    const bool too_many = !once_per_host_ && size > most_alone;
     if (alone && !too_many) {
         memory->own = anonymous_memory(shape.bytes());
-        if (memory->own.base() == nullptr) book.why_not_ = "no memory for the addresses of others";
+        if (memory->own.base() == nullptr) why_not_ = "no memory for the addresses of others";
     }
     const std::span<std::byte> kept(memory->own.base(), memory->own.bytes());
     const bool has_book = !alone || !kept.empty();
-    if (!has_book && book.why_not_.empty()) book.why_not_ = "no rank of this host keeps them for all";
-    if (size > most_kept_alone) {
+    if (!has_book && why_not_.empty()) why_not_ = "no rank of this host keeps them for all";
+    if (size > most_alone) {
         std::uint64_t none[1] = {!has_book};
         agree_on(comm, mpi.max, none);
         if (none[0] != 0) {
-            if (book.why_not_.empty()) book.why_not_ = "a rank has nowhere to keep the addresses of all";
+            if (why_not_.empty()) why_not_ = "a rank has nowhere to keep the addresses of all";
             return false;
         }
     }
@@ -176,12 +178,12 @@ bool exchange(MPI_Comm comm, const Topology& topology, const RankMap& places, st
     const bool shares =
         std::any_of(told.begin(), told.end(), [](const Told& each) { return each.page.descriptor >= 0; });
     if (shares) agree_on(comm, mpi.max, incomplete);
-    if (incomplete[0] != 0) book.why_not_ = "the ranks cannot tell each other their addresses";
+    if (incomplete[0] != 0) why_not_ = "the ranks cannot tell each other their addresses";
     // Whoever reads has it mapped.
     if (keeps) page.end_writing();
     if (incomplete[0] != 0 || !has_book) return false;
-    book.directory_ = shape.read(alone ? kept : page.bytes());
-    book.directory_.owner = memory;
+    directory_ = shape.read(alone ? kept : page.bytes());
+    directory_.owner = memory;
     return true;
 }
 

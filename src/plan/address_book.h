@@ -19,28 +19,26 @@ class Topology;
 
 class AddressBook {
   public:
+    // Tells every rank of `comm` the address of every other; `places` are their processes, `topology` is the
+    // communicator's, `own` what the others need to reach this rank, some 100 to 1000 bytes. Collective: one
+    // small allgather, an agreement more where hosts share a book and one above 4,096 ranks, and an allgather
+    // of the addresses of 4,096 ranks at a time. The answer is each rank's own: whether all went well here,
+    // memory for the book included. Throws std::bad_alloc, but not where a rank has its reserve: that has
+    // room for what ranks say of themselves and for 4,096 addresses on their way.
+    bool exchange(MPI_Comm comm, const Topology& topology, const RankMap& places,
+                  std::span<const std::byte> own);
+
     // Those of all ranks; it holds their memory. Pre: exchange() was true.
     UcxDirectory directory() const { return directory_; }
-    // Why exchange() was false, or this rank does not share a book that others share: a sentence, static or
-    // the book's.
+    // Why exchange() was false: a sentence, the book's.
     const char* why_not() const { return why_not_.c_str(); }
     // "40 processes, 5440 bytes, once per host": for reports.
     std::string description() const;
 
   private:
-    friend bool exchange(MPI_Comm, const Topology&, const RankMap&, std::span<const std::byte>, AddressBook&);
     UcxDirectory directory_;
     bool once_per_host_ = false;
     std::string why_not_;
 };
-
-// Tells every rank of `comm` the address of every other; `places` are their processes, `topology` is the
-// communicator's, `own` what the others need to reach this rank, some 100 to 1000 bytes. Collective: one
-// small allgather, an agreement more where hosts share a book and one above 4,096 ranks, and an allgather of
-// the addresses of 4,096 ranks at a time. The answer is each rank's own: whether all went well here, memory
-// for the book included. Throws std::bad_alloc, but not where a rank has its reserve: that has room for what
-// ranks say of themselves and for 4,096 addresses on their way.
-bool exchange(MPI_Comm comm, const Topology& topology, const RankMap& places, std::span<const std::byte> own,
-              AddressBook& book);
 
 }  // namespace thalweg

@@ -151,7 +151,7 @@ bool Ports::exchange_addresses(MPI_Comm comm, UcxPort& port, const RankMap& plac
                                const Topology& topology) {
     AddressBook book;
     std::string why;
-    bool learned = exchange(comm, topology, places, port.address(), book);
+    bool learned = book.exchange(comm, topology, places, port.address());
     if (learned) learned = !failed(port.learn(book.directory(), why));
     if (why.empty() && !learned) why = book.why_not();
     const std::lock_guard lock(mutex);

@@ -235,6 +235,15 @@ def check_addresses():
     result = run(path, "THALWEG_TEST_ADDRESSES_AT_ONCE=-3")
     check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
     check(load(path)["operations"]["iallgather"]["accelerated"] == 3, "where readers do not reach it")
+    # In a job that is too large for that, nobody goes over libucp, and all know why.
+    result = run(path, "THALWEG_TEST_ADDRESSES_AT_ONCE=-3", "THALWEG_TEST_ADDRESSES_ALONE=3")
+    check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
+    report = load(path)
+    check(report["operations"]["iallgather"]["accelerated"] == 0, f"{report['operations']}")
+    result = run("-", "THALWEG_TEST_ADDRESSES_AT_ONCE=3", "THALWEG_TEST_ADDRESSES_ALONE=3", "THALWEG_LOG=info")
+    check(result.returncode == 0 and "nowhere" not in result.stderr, f"where they share it: {result.stderr}")
+    result = run("-", "THALWEG_TEST_ADDRESSES_AT_ONCE=-3", "THALWEG_TEST_ADDRESSES_ALONE=3", "THALWEG_LOG=info")
+    check("a rank has nowhere to keep the addresses of all" in result.stderr, f"why: {result.stderr}")
     print("ok")
 
 

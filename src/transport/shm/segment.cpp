@@ -16,7 +16,6 @@ namespace thalweg::shm {
 namespace {
 
 constexpr std::size_t page_bytes = 4096;
-constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 std::size_t up_to_pages(std::size_t bytes) { return (bytes + page_bytes - 1) / page_bytes * page_bytes; }
 
@@ -53,8 +52,7 @@ Status OwnSegment::create(std::uint32_t process, std::uint32_t rings, std::size_
         return refuse("the limit on the size of files");
     }
     if (ftruncate(memory_.get(), static_cast<off_t>(bytes)) != 0) return refuse("ftruncate");
-    // Nobody can make it smaller, which would end everyone who has it mapped.
-    if (fcntl(memory_.get(), F_ADD_SEALS, seals) != 0) return refuse("sealing shared memory");
+    if (!seal_length(memory_.get())) return refuse("sealing shared memory");
     void* const base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.get(), 0);
     if (base == MAP_FAILED) return refuse("mmap");
     mapping_ = Mapping(base, bytes);
@@ -121,9 +119,7 @@ Status PeerSegment::attach(const Address& address, const Address& own, bool may_
         return Status::unsupported;
     }
     const auto bytes = static_cast<std::size_t>(status.st_size);
-    // Kernels may add a seal of their own, against execution.
-    const int sealed = fcntl(memory.get(), F_GET_SEALS);
-    if (bytes < rings_begin() || sealed < 0 || (sealed & seals) != seals) {
+    if (bytes < rings_begin() || !has_sealed_length(memory.get())) {
         why = "its shared memory is none of ours";
         return Status::mismatch;
     }
