@@ -116,6 +116,9 @@ TEST(Document, SaysWhatCarriedTheCallsWhereRowsDo) {
     EXPECT_EQ(document(rows).find("went over"), std::string::npos);
     rows[1].context["transport"] = "mpi";
     rows[1].context["waiting"] = "naps";
+    EXPECT_NE(document(rows).find("Thalweg's calls went over mpi (naps); 1 of 2 rows do not say."),
+              std::string::npos);
+    rows[0].context = rows[1].context;
     EXPECT_NE(document(rows).find("Thalweg's calls went over mpi (naps)."), std::string::npos);
 }
 

@@ -116,6 +116,7 @@ std::string join(const std::set<std::string>& values) {
 // Where these rows come from, in one paragraph.
 std::string provenance(const std::vector<Row>& rows) {
     std::set<std::string> commits, libraries, waiting, days, carried;
+    std::size_t silent = 0;  // rows of before their drivers said
     for (const auto& row : rows) {
         commits.insert(row.context.value("commit", ""));
         libraries.insert(row.context.value("mpi", ""));
@@ -125,11 +126,16 @@ std::string provenance(const std::vector<Row>& rows) {
         if (row.context.contains("transport"))
             carried.insert(
                 fmt::format("{} ({})", row.context.value("transport", ""), row.context.value("waiting", "")));
+        else
+            ++silent;
     }
+    const std::string others =
+        silent == 0 ? "" : fmt::format("; {} of {} rows do not say", silent, rows.size());
     waiting.erase("");
-    return fmt::format("{}; commit {}; {}. How the native library waits: {}.{}\n\n", join(libraries),
-                       join(commits), join(days), waiting.empty() ? "as it does by itself" : join(waiting),
-                       carried.empty() ? "" : fmt::format(" Thalweg's calls went over {}.", join(carried)));
+    return fmt::format(
+        "{}; commit {}; {}. How the native library waits: {}.{}\n\n", join(libraries), join(commits),
+        join(days), waiting.empty() ? "as it does by itself" : join(waiting),
+        carried.empty() ? "" : fmt::format(" Thalweg's calls went over {}{}.", join(carried), others));
 }
 
 std::string summary(const std::vector<Summary>& lines) {
