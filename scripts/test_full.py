@@ -41,6 +41,12 @@ OUTPUTS = pathlib.Path(".setup/test-full")
 SET_UP = "set-up and build"
 
 
+def skipped_in(output):
+    """Of a run of ctest: how many tests could not run here."""
+    skipped = len(re.findall(r"^ *\d+/\d+ Test +#.*\*\*\*(?:Skipped|Not Run)", text_of(output), re.M))
+    return [f"{skipped} of them skipped"] if skipped else []
+
+
 class Whole:
     """A job in one piece."""
 
@@ -52,7 +58,8 @@ class Whole:
 
     def run(self, _part, output):
         run(self.command, output)
-        return ", ".join(line.strip() for line in text_of(output).splitlines() if re.search(self.pattern, line))
+        said = [line.strip() for line in text_of(output).splitlines() if re.search(self.pattern, line)]
+        return ", ".join(said + skipped_in(output))
 
 
 def tests_of(folder, output, *filters):
@@ -83,10 +90,10 @@ def run_tests(folder, names, output, prefix=(), parallel=1, **environment):
     verbose = "--verbose" if len(names) == 1 else "--output-on-failure"
     run([*prefix, CTEST, "--test-dir", folder, "--tests-from-file", chosen.resolve(), verbose, "--no-tests=error",
          "--timeout", "7200", "--parallel", str(parallel)], output, **environment)
-    skipped = len(re.findall(r"^ *\d+/\d+ Test +#.*\*\*\*(?:Skipped|Not Run)", text_of(output), re.M))
-    if skipped == len(names) == 1:
+    skipped = skipped_in(output)
+    if skipped and len(names) == 1:
         raise Ended(SKIPPED)
-    return f"{len(names)} tests" + (f", {skipped} of them skipped" if skipped else "") if len(names) > 1 else ""
+    return ", ".join([f"{len(names)} tests", *skipped]) if len(names) > 1 else ""
 
 
 class Labelled:
