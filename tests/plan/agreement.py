@@ -10,21 +10,27 @@ import subprocess
 import sys
 
 share, command = sys.argv[1], sys.argv[2:]
-SECONDS = 100  # a job that waits for a rank that never comes
+SECONDS = 60  # a job that waits for a rank that never comes
 ENDED = "MPI failed on this rank alone"
+# MPICH 5.0.2's launcher does not always end a job in which a rank aborts: 6 of 1196 without Thalweg, 4 of 523 with it. Where
+# that rank has said that it does, the job is run again; one that waits for it waits each time.
+ATTEMPTS = 3
 
 
 def run(fault):
     at = command.index("env") + 1
-    job = subprocess.Popen(command[:at] + [f"THALWEG_TEST_FAULT={fault}"] + command[at:], stdout=subprocess.PIPE,
-                           stderr=subprocess.STDOUT, text=True, errors="replace")
-    try:
-        said, _ = job.communicate(timeout=SECONDS)
-    except subprocess.TimeoutExpired:
-        job.terminate()
-        said, _ = job.communicate(timeout=30)
-        sys.exit(f"agreement.py: {fault}: no end after {SECONDS} s: {said[-2000:]}")
-    return job.returncode, said
+    for _ in range(ATTEMPTS):
+        job = subprocess.Popen(command[:at] + [f"THALWEG_TEST_FAULT={fault}"] + command[at:], stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, errors="replace")
+        try:
+            said, _ = job.communicate(timeout=SECONDS)
+            return job.returncode, said
+        except subprocess.TimeoutExpired:
+            job.terminate()
+            said, _ = job.communicate(timeout=30)
+        if ENDED not in said:
+            break
+    sys.exit(f"agreement.py: {fault}: no end after {SECONDS} s: {said[-2000:]}")
 
 
 status, said = run("count:1")
