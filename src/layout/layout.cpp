@@ -160,6 +160,12 @@ void Layout::measure() {
     true_ub_ += static_cast<std::int64_t>(block_bytes_);
 }
 
+std::uint64_t Layout::rows() const {
+    if (blocks_ == 0) return 0;
+    if (form_ == Form::list) return blocks_;
+    return form_ == Form::nested ? blocks_ / row_blocks_ : 1;
+}
+
 std::int64_t Layout::lower(std::uint64_t count) const {
     if (count == 0 || size_ == 0) return 0;
     return true_lb_ + std::min<std::int64_t>(0, static_cast<std::int64_t>(count - 1) * extent_);

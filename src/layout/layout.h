@@ -49,6 +49,8 @@ class Layout {
     std::int64_t true_lb() const { return true_lb_; }  // the lowest byte of one element, 0 when there is none
     std::int64_t true_ub() const { return true_ub_; }  // one past the highest
     std::uint64_t runs() const { return blocks_; }     // runs of one element, at most
+    // Of one element: sets of runs that one stride joins, at most.
+    std::uint64_t rows() const;
     // Of all forms but list: bytes of a run, and where the first begins and, where there is one stride, how
     // far the next lies behind it.
     std::uint64_t run_bytes() const { return block_bytes_; }

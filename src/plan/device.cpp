@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <initializer_list>
 #include <mutex>
 
 namespace thalweg {
@@ -12,18 +13,39 @@ namespace thalweg {
 namespace {
 
 // The little of the drivers' stable C interfaces that we need.
-constexpr int cuda_context_of_pointer = 1, cuda_memory_type = 2;
+constexpr int cuda_context_of_pointer = 1, cuda_memory_type = 2, cuda_device_of_pointer = 9;
 constexpr unsigned cuda_memory_host = 1;
+constexpr unsigned cuda_memory_device = 2;
 constexpr int hip_copy_default = 4;
+constexpr std::int64_t widest_stride = INT32_MAX;  // of a driver's copy of rows, in bytes
+
+// CUDA_MEMCPY2D of cuda.h.
+struct CudaPlace {
+    std::size_t x_bytes = 0, y = 0;
+    unsigned kind = 0;
+    const void* host = nullptr;
+    unsigned long long device = 0;
+    void* array = nullptr;
+    std::size_t stride = 0;
+};
+struct CudaRows {
+    CudaPlace from, to;
+    std::size_t bytes = 0, count = 0;
+};
 
 struct Drivers {
     int (*cuda_attribute)(void* data, int attribute, unsigned long long address) = nullptr;
     int (*cuda_copy)(unsigned long long to, unsigned long long from, std::size_t bytes) = nullptr;
+    int (*cuda_copy_rows)(const CudaRows* rows) = nullptr;
     int (*cuda_current)(void** context) = nullptr;
+    int (*cuda_retain)(void** context, int device) = nullptr;
+    int (*cuda_release)(int device) = nullptr;
     int (*cuda_push)(void* context) = nullptr;
     int (*cuda_pop)(void** context) = nullptr;
     int (*hip_attributes)(void* attributes, const void* address) = nullptr;
     int (*hip_copy)(void* to, const void* from, std::size_t bytes, int direction) = nullptr;
+    int (*hip_copy_rows)(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
+                         std::size_t bytes, std::size_t count, int direction) = nullptr;
 };
 
 Drivers drivers;
@@ -48,7 +70,10 @@ void probe(unsigned long long loads) {
         if (void* const cuda = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY)) {
             look_up(cuda, "cuPointerGetAttribute", drivers.cuda_attribute);
             look_up(cuda, "cuMemcpy", drivers.cuda_copy);
+            look_up(cuda, "cuMemcpy2DUnaligned_v2", drivers.cuda_copy_rows);
             look_up(cuda, "cuCtxGetCurrent", drivers.cuda_current);
+            look_up(cuda, "cuDevicePrimaryCtxRetain", drivers.cuda_retain);
+            look_up(cuda, "cuDevicePrimaryCtxRelease_v2", drivers.cuda_release);
             look_up(cuda, "cuCtxPushCurrent_v2", drivers.cuda_push);
             look_up(cuda, "cuCtxPopCurrent_v2", drivers.cuda_pop);
             // Release: whoever sees the flag sees the addresses.
@@ -63,6 +88,7 @@ void probe(unsigned long long loads) {
             if (hip == nullptr) continue;
             look_up(hip, "hipPointerGetAttributes", drivers.hip_attributes);
             look_up(hip, "hipMemcpy", drivers.hip_copy);
+            look_up(hip, "hipMemcpy2D", drivers.hip_copy_rows);
             if (drivers.hip_attributes && drivers.hip_copy) hip_ready.store(true, std::memory_order_release);
             break;
         }
@@ -74,6 +100,41 @@ void probe(unsigned long long loads) {
 unsigned long long cuda_address(const void* address) {
     return static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(address));
 }
+
+// A thread that never used CUDA has no current context: for as long as this lives it has that of the memory,
+// or, where memory belongs to none (a pool's), that which the runtime has for its device.
+class CudaContext {
+  public:
+    explicit CudaContext(std::initializer_list<const void*> memory) {
+        void* context = nullptr;
+        if (drivers.cuda_current == nullptr || drivers.cuda_push == nullptr || drivers.cuda_pop == nullptr ||
+            (drivers.cuda_current(&context) == 0 && context != nullptr))
+            return;
+        for (const void* address : memory) {
+            if (drivers.cuda_attribute(&context, cuda_context_of_pointer, cuda_address(address)) != 0)
+                context = nullptr;
+            int device = 0;
+            if (context == nullptr && drivers.cuda_retain != nullptr && drivers.cuda_release != nullptr &&
+                drivers.cuda_attribute(&device, cuda_device_of_pointer, cuda_address(address)) == 0 &&
+                drivers.cuda_retain(&context, device) == 0)
+                retained_ = device;
+            if (context == nullptr) continue;
+            pushed_ = drivers.cuda_push(context) == 0;
+            return;
+        }
+    }
+    ~CudaContext() {
+        void* context = nullptr;
+        if (pushed_) drivers.cuda_pop(&context);
+        if (retained_ >= 0) drivers.cuda_release(retained_);
+    }
+    CudaContext(const CudaContext&) = delete;
+    CudaContext& operator=(const CudaContext&) = delete;
+
+  private:
+    bool pushed_ = false;
+    int retained_ = -1;
+};
 
 }  // namespace
 
@@ -109,20 +170,82 @@ Status copy(Memory kind, void* to, const void* from, std::size_t bytes) {
     if (kind == Memory::hip)
         return drivers.hip_copy(to, from, bytes, hip_copy_default) == 0 ? Status::ok
                                                                         : Status::transport_failed;
-    // A thread that never used CUDA has no current context; the memory knows its own.
-    void* context = nullptr;
-    bool pushed = false;
-    if (drivers.cuda_current != nullptr && drivers.cuda_push != nullptr && drivers.cuda_pop != nullptr &&
-        (drivers.cuda_current(&context) != 0 || context == nullptr)) {
-        for (const void* address : {static_cast<const void*>(to), from})
-            if (!pushed &&
-                drivers.cuda_attribute(&context, cuda_context_of_pointer, cuda_address(address)) == 0 &&
-                context != nullptr)
-                pushed = drivers.cuda_push(context) == 0;
-    }
-    const int error = drivers.cuda_copy(cuda_address(to), cuda_address(from), bytes);
-    if (pushed) drivers.cuda_pop(&context);
-    return error == 0 ? Status::ok : Status::transport_failed;
+    const CudaContext context({to, from});
+    return drivers.cuda_copy(cuda_address(to), cuda_address(from), bytes) == 0 ? Status::ok
+                                                                               : Status::transport_failed;
+}
+
+bool copies_rows(Memory kind) {
+    return kind == Memory::cuda ? drivers.cuda_copy_rows != nullptr
+                                : kind == Memory::hip && drivers.hip_copy_rows != nullptr;
+}
+
+namespace {
+
+bool at_once(Memory kind, const Rows& rows) {
+    return rows.count > 1 && copies_rows(kind) && rows.stride >= static_cast<std::int64_t>(rows.bytes) &&
+           rows.stride <= widest_stride;
+}
+
+// One by one: `move` has the row and how far it lies in the packed form.
+template <class Move>
+Status each_row(const Rows& rows, Move move) {
+    for (std::uint64_t i = 0; i < rows.count; ++i)
+        if (const Status status =
+                move(rows.first + static_cast<std::int64_t>(i) * rows.stride, i * rows.bytes);
+            failed(status))
+            return status;
+    return Status::ok;
+}
+
+CudaPlace on_device(const Rows& rows) {
+    CudaPlace place;
+    place.kind = cuda_memory_device;
+    place.device = cuda_address(rows.first);
+    place.stride = static_cast<std::size_t>(rows.stride);
+    return place;
+}
+
+CudaPlace on_host(const void* packed, const Rows& rows) {
+    CudaPlace place;
+    place.kind = cuda_memory_host;
+    place.host = packed;
+    place.stride = rows.bytes;
+    return place;
+}
+
+Status cuda_copy_rows(const CudaPlace& from, const CudaPlace& to, const Rows& rows) {
+    const CudaContext context({rows.first});
+    const CudaRows copied{from, to, rows.bytes, rows.count};
+    return drivers.cuda_copy_rows(&copied) == 0 ? Status::ok : Status::transport_failed;
+}
+
+}  // namespace
+
+Status pack_rows(Memory kind, std::byte* packed, const Rows& rows) {
+    if (!at_once(kind, rows))
+        return each_row(rows, [&](const std::byte* row, std::uint64_t offset) {
+            return copy(kind, packed + offset, row, rows.bytes);
+        });
+    if (kind == Memory::cuda) return cuda_copy_rows(on_device(rows), on_host(packed, rows), rows);
+    const auto stride = static_cast<std::size_t>(rows.stride);
+    return drivers.hip_copy_rows(packed, rows.bytes, rows.first, stride, rows.bytes, rows.count,
+                                 hip_copy_default) == 0
+               ? Status::ok
+               : Status::transport_failed;
+}
+
+Status unpack_rows(Memory kind, const Rows& rows, const std::byte* packed) {
+    if (!at_once(kind, rows))
+        return each_row(rows, [&](std::byte* row, std::uint64_t offset) {
+            return copy(kind, row, packed + offset, rows.bytes);
+        });
+    if (kind == Memory::cuda) return cuda_copy_rows(on_host(packed, rows), on_device(rows), rows);
+    const auto stride = static_cast<std::size_t>(rows.stride);
+    return drivers.hip_copy_rows(rows.first, stride, packed, rows.bytes, rows.bytes, rows.count,
+                                 hip_copy_default) == 0
+               ? Status::ok
+               : Status::transport_failed;
 }
 
 }  // namespace thalweg

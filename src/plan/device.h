@@ -18,4 +18,20 @@ Memory memory_of(const void* address);
 // Copies between host memory and `kind`'s, complete on return. Errors: transport_failed.
 Status copy(Memory kind, void* to, const void* from, std::size_t bytes);
 
+// `count` rows of `bytes` bytes each in memory of `kind`, the first at `first`, each `stride` bytes behind
+// the one before.
+struct Rows {
+    std::byte* first = nullptr;
+    std::uint64_t bytes = 0;
+    std::int64_t stride = 0;
+    std::uint64_t count = 0;
+};
+
+// Whether the driver copies many rows at once; if not, each is a copy of its own.
+bool copies_rows(Memory kind);
+
+// Rows to `packed`, one behind the other, and back; complete on return. Errors: transport_failed.
+Status pack_rows(Memory kind, std::byte* packed, const Rows& rows);
+Status unpack_rows(Memory kind, const Rows& rows, const std::byte* packed);
+
 }  // namespace thalweg

@@ -46,8 +46,8 @@ Payload::~Payload() {
 
 Status Payload::prepare(Staging& staging) {
     if (!shape_.opaque) memory_ = memory_of(one_run_ ? run_ : at(buffer_, shape_.layout.lower(count_)));
-    // A driver's copy for each of so many runs would take far longer than the MPI library, which has kernels.
-    by_mpi_ = shape_.opaque || (memory_ != Memory::host && shape_.layout.runs() > most_runs);
+    // So many copies of a driver would take far longer than the MPI library, which has kernels.
+    by_mpi_ = shape_.opaque || (memory_ != Memory::host && driver_copies() > most_runs);
     if (by_mpi_) {
         if (shape_.size <= staging.room_bytes()) {
             element_ = staging.element(shape_.size);
@@ -64,19 +64,36 @@ Status Payload::prepare(Staging& staging) {
     return Status::ok;
 }
 
+// Of one element.
+std::uint64_t Payload::driver_copies() const {
+    return copies_rows(memory_) ? shape_.layout.rows() : shape_.layout.runs();
+}
+
+// Runs of the same length at the same distance go together.
 template <typename Move>
-Status Payload::each_run(std::uint64_t from, std::uint64_t to, Move move) {
+Status Payload::each_rows(std::uint64_t from, std::uint64_t to, Move move) {
     std::array<ByteRun, 64> runs;
+    Rows rows;
     while (from < to) {
         const std::size_t found = shape_.layout.runs_of(from, to, runs);
         if (found == 0) return Status::transport_failed;
         for (std::size_t i = 0; i < found; ++i) {
-            if (const Status status = move(at(buffer_, runs[i].offset), runs[i].bytes); failed(status))
-                return status;
+            std::byte* const data = at(buffer_, runs[i].offset);
             from += runs[i].bytes;
+            if (rows.count > 0 && runs[i].bytes == rows.bytes) {
+                const std::int64_t distance = data - rows.first;
+                if (rows.count == 1) rows.stride = distance;
+                if (distance == static_cast<std::int64_t>(rows.count) * rows.stride) {
+                    ++rows.count;
+                    continue;
+                }
+            }
+            if (rows.count > 0)
+                if (const Status status = move(rows); failed(status)) return status;
+            rows = {data, runs[i].bytes, 0, 1};
         }
     }
-    return Status::ok;
+    return rows.count > 0 ? move(rows) : Status::ok;
 }
 
 Status Payload::load(std::byte* packed, std::uint64_t from, std::uint64_t to) {
@@ -85,10 +102,10 @@ Status Payload::load(std::byte* packed, std::uint64_t from, std::uint64_t to) {
         shape_.layout.pack(packed, buffer_, from, to);
         return Status::ok;
     }
-    return each_run(from, to, [&](std::byte* data, std::uint64_t bytes) {
+    return each_rows(from, to, [&](const Rows& rows) {
         std::byte* const here = packed;
-        packed += bytes;
-        return copy(memory_, here, data, bytes);
+        packed += rows.bytes * rows.count;
+        return pack_rows(memory_, here, rows);
     });
 }
 
@@ -98,10 +115,10 @@ Status Payload::store(const std::byte* packed, std::uint64_t from, std::uint64_t
         shape_.layout.unpack(buffer_, packed, from, to);
         return Status::ok;
     }
-    return each_run(from, to, [&](std::byte* data, std::uint64_t bytes) {
+    return each_rows(from, to, [&](const Rows& rows) {
         const std::byte* const here = packed;
-        packed += bytes;
-        return copy(memory_, data, here, bytes);
+        packed += rows.bytes * rows.count;
+        return unpack_rows(memory_, rows, here);
     });
 }
 

@@ -26,9 +26,9 @@ class Payload {
     // bytes is expected.
     bool refused_by_native() const { return shape_.uncommitted || (one_run_ && run_ == nullptr); }
 
-    // To be called before the functions below: asks whose memory it is, takes what only MPI's own packing needs:
-    // room for one element, in `staging` or, where that is too small for it, of its own. `staging` must
-    // outlive this. Errors: out_of_memory (only for such an element larger than the staging memory).
+    // To be called before the functions below: asks whose memory it is, takes what only MPI's own packing
+    // needs: room for one element, in `staging` or, where that is too small for it, of its own. `staging`
+    // must outlive this. Errors: out_of_memory (only for such an element larger than the staging memory).
     Status prepare(Staging& staging);
 
     // The packed bytes themselves when they are one run of host memory, else null.
@@ -43,7 +43,8 @@ class Payload {
 
   private:
     template <typename Move>
-    Status each_run(std::uint64_t from, std::uint64_t to, Move move);
+    Status each_rows(std::uint64_t from, std::uint64_t to, Move move);
+    std::uint64_t driver_copies() const;
     Status load_opaque(std::byte* packed, std::uint64_t from, std::uint64_t to);
     Status store_opaque(const std::byte* packed, std::uint64_t from, std::uint64_t to);
     Status pack(std::uint64_t first, std::uint64_t elements, std::byte* packed);

@@ -170,6 +170,10 @@ TEST(layout, strides_in_one_another) {
     const std::optional<Layout> cells = nested(face, 8, 7 * 8 * 6 * 8, 16);
     ASSERT_TRUE(cells);
     EXPECT_EQ(cells->form(), Layout::Form::nested);
+    EXPECT_EQ(cells->rows() * face.back().count, cells->runs());
+    EXPECT_EQ(Layout::strided(30, 8, 48, 2000).rows(), 1u);
+    EXPECT_EQ(Layout::contiguous(8).rows(), 1u);
+    EXPECT_EQ(Layout().rows(), 0u);
     EXPECT_EQ(cells->runs(), 30u);
     expect_all(*cells, unrolled(face, 8, 16), 7 * 8 * 6 * 8, 3);
     // Rows that follow as their cells do are one row.

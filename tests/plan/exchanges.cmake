@@ -75,6 +75,15 @@ if(name STREQUAL mpich5)
   run(shapes_many_shm 4 full "${neighbours};${shm}" shapes 50000 14)
   run(shapes_many_two_hosts 4 full "${neighbours};${two_hosts};THALWEG_TEST_LEVEL=single" shapes 50000 15)
 endif()
+# Memory of a device: every way into a buffer, by messages, through memory, and both; with the driver that is here, and
+# with a stand-in that is as strict.
+set(gpu "${with_persistent};${chain};THALWEG_ALLGATHER=ring;THALWEG_ALLTOALLV=spread;THALWEG_SETUP=early")
+run(gpu 2 full "${gpu}" gpu)
+run(gpu_shm 3 full "${gpu};${shm}" gpu)
+run(gpu_two_hosts 4 full "${gpu};${two_hosts};THALWEG_TEST_LEVEL=single" gpu)
+run(strict_gpu 2 ${inside} "${gpu}" gpu $<TARGET_FILE:plan_strict_cuda>)
+run(strict_gpu_shm 3 ${inside} "${gpu};${shm}" gpu $<TARGET_FILE:plan_strict_cuda>)
+run(strict_gpu_two_hosts 4 ${inside} "${gpu};${two_hosts};THALWEG_TEST_LEVEL=single" gpu $<TARGET_FILE:plan_strict_cuda>)
 # Faces whose mix changes in mid-run; and blocking forms where nothing is asked for.
 set(halo "${with_persistent};THALWEG_TEST_TAKEN=1;THALWEG_ALLTOALLV=spread")
 run(halo 3 ${inside_current} "${halo}" halo csl)

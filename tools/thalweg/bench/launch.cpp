@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "bench/resume.h"
 
@@ -52,6 +54,22 @@ std::string now_text() {
     char text[32];
     std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
     return text;
+}
+
+// "AMD EPYC, 2 cores, Linux 6.18.1": what figures of one machine are not to be mixed with those of another
+// for.
+std::string machine() {
+    std::string model = "an unknown CPU";
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);)
+        if (line.starts_with("model name") && line.find(": ") != std::string::npos) {
+            model = line.substr(line.find(": ") + 2);
+            break;
+        }
+    const std::string with_cores = fmt::format("{}, {} cores", model, std::thread::hardware_concurrency());
+    utsname system{};
+    return uname(&system) == 0 ? fmt::format("{}, {} {}", with_cores, system.sysname, system.release)
+                               : with_cores;
 }
 
 // The bench program of this MPI's ABI family, beside this one.
@@ -196,11 +214,9 @@ std::vector<std::string> lab_run(const Shape& shape) {
 }
 
 nlohmann::json session_context(const Shape& shape) {
-    nlohmann::json context{{"commit", source_commit()},
-                           {"date", now_text()},
-                           {"shape", shape.text()},
-                           {"mpi_name", shape.mpi},
-                           {"rate", shape.hosts > 0 ? shape.rate : ""},
+    nlohmann::json context{{"commit", source_commit()}, {"machine", machine()},
+                           {"date", now_text()},        {"shape", shape.text()},
+                           {"mpi_name", shape.mpi},     {"rate", shape.hosts > 0 ? shape.rate : ""},
                            {"rails", shape.rails}};
     if (const nlohmann::json settings = steering_settings(); !settings.empty())
         context["settings"] = settings;

@@ -1,13 +1,11 @@
 #include "bench/waiters.h"
 
 #include <fmt/format.h>
-#include <sys/utsname.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 
 #include "bench/launch.h"
 #include "bench/table.h"
@@ -16,19 +14,6 @@ namespace thalweg::bench {
 namespace {
 
 namespace fs = std::filesystem;
-
-// "AMD EPYC, Linux 6.18.1": what decides how fast a thread wakes.
-std::string machine() {
-    std::string model = "an unknown CPU";
-    std::ifstream file("/proc/cpuinfo");
-    for (std::string line; std::getline(file, line);)
-        if (line.starts_with("model name") && line.find(": ") != std::string::npos) {
-            model = line.substr(line.find(": ") + 2);
-            break;
-        }
-    utsname system{};
-    return uname(&system) == 0 ? fmt::format("{}, {} {}", model, system.sysname, system.release) : model;
-}
 
 // The newest row of each, in the order in which they were measured.
 std::vector<const Row*> newest_waiters(const std::vector<Row>& rows) {
@@ -56,8 +41,7 @@ int run_waiters(const WaitersRequest& request) {
     nowhere.mpi = "";
     nowhere.hosts = 0;
     nowhere.ppn = 1;
-    nlohmann::json context = session_context(nowhere);
-    context["machine"] = machine();
+    const nlohmann::json context = session_context(nowhere);
     const auto number =
         static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
     std::vector<Row> rows;
