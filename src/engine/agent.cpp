@@ -195,6 +195,7 @@ AgentStatistics Agent::statistics() const {
     all.passes = counters_.passes.load(std::memory_order_relaxed);
     all.merged_sleeps = counters_.merged.load(std::memory_order_relaxed);
     all.useless = counters_.useless.load(std::memory_order_relaxed);
+    all.postings = counters_.postings.load(std::memory_order_relaxed);
     all.yielded = counters_.yielded.load(std::memory_order_relaxed);
     all.cpu_seconds = seconds(counters_.cpu_ns.load(std::memory_order_relaxed));
     timespec used{};

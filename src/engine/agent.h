@@ -34,6 +34,10 @@ enum class AgentManner : std::uint8_t { sleep, watch, spin };
 struct AgentOptions {
     AgentManner manner = AgentManner::sleep;
     int hardware_thread = -1;  // the one it is bound to, as in taskset; -1: wherever the process may run
+    // It has a core to spare: it posts what lasts, in the place of the thread that starts it. Then the
+    // kernel's work for these messages is done where the agent runs too, and the program's thread loses
+    // nothing to it.
+    bool posts = false;
     // Its stack beyond what the C library and thread-local variables take. UCX's deepest call needs about 16
     // KiB.
     std::size_t stack_bytes = 256 * 1024;
@@ -44,6 +48,7 @@ struct AgentStatistics {
     std::uint64_t passes = 0;         // looks at its channels
     std::uint64_t merged_sleeps = 0;  // by the prediction, deaf to the network
     std::uint64_t useless = 0;        // wake-ups by the network that completed nothing
+    std::uint64_t postings = 0;       // starts that were left to it
     std::uint64_t yielded = 0;        // times it gave up spinning because somebody else wanted its CPU
     double cpu_seconds = 0;
     SleeperUses uses;
@@ -85,6 +90,9 @@ class Agent {
     void list(DrivenChannel& channel);
     // By the channel's destructor: makes the thread look at the channel once more, and so forget it.
     void let_go(DrivenChannel& channel);
+    // Whether it is there to post what lasts; whoever leaves that to it counts it.
+    bool posts() const { return options_.posts && running(); }
+    void count_posting() { counters_.postings.fetch_add(1, std::memory_order_relaxed); }
     bool in_child() const { return in_child_.load(std::memory_order_relaxed); }
     static void mark_children();
 
@@ -129,9 +137,9 @@ class Agent {
     std::uint64_t spin_checked_ns_ = 0, no_spin_until_ns_ = 0;
     long involuntary_switches_ = 0;
 
-    // Written by the thread, read by statistics().
+    // Written by the thread, postings by those that start something; read by statistics().
     struct Counters {
-        std::atomic<std::uint64_t> passes{0}, merged{0}, useless{0}, yielded{0}, cpu_ns{0};
+        std::atomic<std::uint64_t> passes{0}, merged{0}, useless{0}, yielded{0}, cpu_ns{0}, postings{0};
         std::array<std::atomic<std::uint64_t>, sleeper_kinds> sleeps{}, slept_ns{};
     };
     Counters counters_;

@@ -53,6 +53,31 @@ class Arrivals {
     double rate_ = 0;
 };
 
+// Both directions of a channel, which tell nothing of one another: the last of what was sent may be gone a
+// moment after the last that came, or long before it.
+class BothWays {
+  public:
+    // What became complete at a look, of messages that come in packets.
+    struct Crossed {
+        bool any = false;
+        std::uint64_t bytes = 0;
+    };
+
+    void begin(std::uint64_t time_ns) { received_.begin(time_ns), sent_.begin(time_ns); }
+    void crossed(std::uint64_t time_ns, Crossed received, Crossed sent) {
+        if (received.any) received_.arrived(time_ns, received.bytes);
+        if (sent.any) sent_.arrived(time_ns, sent.bytes);
+    }
+    // As Arrivals::span_ns(); 0: what is awaited is heard of at once.
+    std::uint64_t span_ns(std::uint64_t time_ns, const Awaited& next) const {
+        if (!next.crosses) return 0;
+        return (next.receive ? received_ : sent_).span_ns(time_ns, next.bytes);
+    }
+
+  private:
+    Arrivals received_, sent_;
+};
+
 // A span for a thread that could listen instead: 0, listen, where it is too short.
 constexpr std::uint64_t merged(std::uint64_t span_ns) { return span_ns < shortest_merge_ns ? 0 : span_ns; }
 

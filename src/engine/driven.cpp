@@ -74,9 +74,12 @@ Status DrivenChannel::post(Operation& operation, const Bindings& bindings, std::
     return Status::ok;
 }
 
-Status DrivenChannel::start(Operation& operation, const Bindings& bindings, std::uint32_t number) {
+Status DrivenChannel::start(Operation& operation, const Bindings& bindings, std::uint32_t number,
+                            bool lasts) {
     if (const Status status = post(operation, bindings, number); status != Status::ok) return status;
-    if (take_helm()) {
+    if (lasts && agent_ != nullptr && agent_->posts() && !waits_at_once()) {
+        agent_->count_posting();
+    } else if (take_helm()) {
         drive();
         leave_helm();
     }
@@ -160,7 +163,7 @@ void DrivenChannel::begin_runs() {
         Operation* const operation = queue_;
         queue_ = operation->next_;
         operation->next_ = nullptr;
-        if (running_ == nullptr) arrivals_.begin(now_ns());
+        if (running_ == nullptr) traffic_.begin(now_ns());
         if (end == nullptr)
             for (end = &running_; *end != nullptr;) end = &(*end)->next_;
         *end = operation;
@@ -206,8 +209,7 @@ DrivenChannel::Found DrivenChannel::drive() {
         if (lingers_.load(std::memory_order_relaxed) && !failed(channel_->poll())) linger();
         return Found::nothing;
     }
-    const bool awaits_receive = awaited().receive;
-    const Channel::Moved received = channel_->moved(false), sent = channel_->moved(true);
+    const Channel::Moved received_before = channel_->moved(false), sent_before = channel_->moved(true);
     Status status = Status::ok;
     for (Operation* operation = running_; operation != nullptr && !failed(status);
          operation = operation->next_) {
@@ -230,13 +232,13 @@ DrivenChannel::Found DrivenChannel::drive() {
             complete(link, settled);
         }
     }
-    const Channel::Moved& before = awaits_receive ? received : sent;
-    const Channel::Moved& after = channel_->moved(!awaits_receive);
-    if (after.crossed != before.crossed) arrivals_.arrived(now_ns(), after.bytes - before.bytes);
-    if (completed || received.messages != channel_->moved(false).messages ||
-        sent.messages != channel_->moved(true).messages) {
+    const Channel::Moved &received = channel_->moved(false), &sent = channel_->moved(true);
+    const BothWays::Crossed came{received.crossed != received_before.crossed,
+                                received.bytes - received_before.bytes};
+    const BothWays::Crossed left{sent.crossed != sent_before.crossed, sent.bytes - sent_before.bytes};
+    if (came.any || left.any) traffic_.crossed(now_ns(), came, left);
+    if (completed || received.messages != received_before.messages || sent.messages != sent_before.messages)
         return Found::progress;
-    }
     if (local_work) return Found::work;
     return transport.stirred() ? Found::stirred : Found::nothing;
 }

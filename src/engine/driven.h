@@ -74,8 +74,9 @@ class DrivenChannel {
     // at once, and leaves the rest to the agent, which goes on with it after agent_delay_ns at the latest.
     // Allocates nothing; one system call where the agent sleeps.
     // Errors: invalid_argument (the operation is pending), unsupported (a forked child). What goes wrong
-    // later, the operation's status() says.
-    Status start(Operation& operation, const Bindings& bindings, std::uint32_t number);
+    // later, the operation's status() says. `lasts`: longer than it takes to wake a thread, so that an agent
+    // with a core to spare posts it (AgentOptions::posts), unless this thread is expected to wait at once.
+    Status start(Operation& operation, const Bindings& bindings, std::uint32_t number, bool lasts = false);
     // As start(), but all of it is the agent's: this thread posts nothing. Pre: there is an agent.
     Status hand_over(Operation& operation, const Bindings& bindings, std::uint32_t number);
 
@@ -154,10 +155,7 @@ class DrivenChannel {
     void complete(Operation** link, Status status);
     Awaited awaited() const;
     // Of what is awaited (arrivals.h).
-    std::uint64_t span_ns(std::uint64_t time_ns) const {
-        const Awaited next = awaited();
-        return next.crosses ? arrivals_.span_ns(time_ns, next.bytes) : 0;
-    }
+    std::uint64_t span_ns(std::uint64_t time_ns) const { return traffic_.span_ns(time_ns, awaited()); }
     bool starved() const;
 
     void lead(Operation& operation, WaitPolicy policy, WaitStatistics& statistics, std::uint64_t until_ns);
@@ -185,7 +183,7 @@ class DrivenChannel {
     // Under the helm.
     alignas(64) Operation* queue_ = nullptr;  // taken from posted_, oldest first, not yet begun
     Operation* running_ = nullptr;            // oldest first
-    Arrivals arrivals_;
+    BothWays traffic_;
     std::uint64_t sent_ = 0, lingers_since_ns_ = 0;  // where lingers_ is set
 
     // The agent's. listed_: see Agent::want().

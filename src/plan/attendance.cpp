@@ -49,7 +49,8 @@ AgentPlacement placement;
 constinit std::mutex host_mutex;
 bool has_unmatched = false;
 MPI_Request unmatched;
-// What ranks tell one another while they set up is too much for the reserve of one beyond that (address_book.h).
+// What ranks tell one another while they set up is too much for the reserve of one beyond that
+// (address_book.h).
 constexpr int most_processes = 1 << 18;
 // Whose names rank 0 gives while a carrier is agreed on.
 constexpr std::uint64_t ucx_names = 1, shm_names = 2;
@@ -70,6 +71,7 @@ AgentOptions place_of(AgentSetting wanted, const World& world) {
     options.manner = placement.place == AgentPlace::core      ? AgentManner::spin
                      : placement.place == AgentPlace::sibling ? AgentManner::watch
                                                               : AgentManner::sleep;
+    options.posts = world.threads_per_rank() > static_cast<std::uint32_t>(surroundings.computing_threads);
     return options;
 }
 

@@ -17,6 +17,9 @@ namespace {
 // Rows are shared by the threads that start and those that complete operations of one communicator.
 constinit std::mutex tally_mutex;
 
+// So long an operation that waking the agent for it, some 15 us, is little.
+constexpr std::uint64_t lasting_bytes = 64 * 1024;
+
 }  // namespace
 
 void Ongoing::count_run(std::uint64_t since_ns) {
@@ -64,7 +67,8 @@ Status Ongoing::start() {
     Lane& lane = *options_.lane;
     for (Part& part : parts_) {
         if (failed(status_)) break;
-        status_ = lane.driven().start(part.run->operation, bindings_of(part), number_of(part));
+        status_ = lane.driven().start(part.run->operation, bindings_of(part), number_of(part),
+                                      options_.bytes >= lasting_bytes);
     }
     count_start();
     count_run(began);

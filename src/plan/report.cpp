@@ -193,8 +193,9 @@ void append_agent(std::string& text, const AgentRow& row) {
     text += "{\"place\": " + quoted(row.account.agent ? row.account.place : "none");
     if (!row.account.why_there.empty()) text += ", \"why\": " + quoted(row.account.why_there);
     append(text,
-           ", \"wake_ups\": %" PRIu64 ", \"useless_wake_ups\": %" PRIu64 ", \"cpu_seconds\": ", row.wake_ups,
-           row.statistics.useless);
+           ", \"wake_ups\": %" PRIu64 ", \"useless_wake_ups\": %" PRIu64 ", \"postings\": %" PRIu64
+           ", \"cpu_seconds\": ",
+           row.wake_ups, row.statistics.useless, row.statistics.postings);
     text += seconds_text(row.cpu_ns);
     if (!row.account.libucp.empty()) text += ", \"libucp\": " + quoted(row.account.libucp);
     if (!row.account.addresses.empty()) text += ", \"addresses\": " + quoted(row.account.addresses);

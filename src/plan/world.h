@@ -79,6 +79,8 @@ class World {
     WaitPolicy policy() const { return sleeps() ? WaitPolicy::sleep : WaitPolicy::spin; }
     // Other ranks may run on this rank's hardware threads, for all that the ranks have told each other.
     bool shares_cores() const { return shares_cores_; }
+    // Hardware threads that this rank may run on, for each rank of its machine that may run on them too.
+    std::uint32_t threads_per_rank() const { return threads_per_rank_; }
     // The user's tuning table as JSON, empty when there is none. Equal on all ranks.
     const std::string& table() const { return table_; }
     // Values of options that cannot change after MPI_Init; anything else is read through steering().
@@ -145,6 +147,7 @@ class World {
     std::uint64_t differing_ = 0;  // one bit per option whose value was another here than on rank 0
     std::uint64_t host_key_ = 0;
     bool single_host_ = true, crowded_ = false, shares_cores_ = true;
+    std::uint32_t threads_per_rank_ = 1;
     std::string table_;
     std::atomic<bool> left_{false};
     Settings settings_;  // as agreed at MPI_Init

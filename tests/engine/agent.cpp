@@ -67,6 +67,41 @@ TEST(agent, what_is_handed_over_is_its_own_from_the_first_step) {
     EXPECT_TRUE(group.agent(0).running());  // of what is started here the starting thread makes an end
 }
 
+TEST(agent, with_a_core_to_spare_it_posts_what_lasts) {
+    for (const bool posts : {false, true}) {
+        AgentGroupOptions options = ranks(1);
+        options.agent.posts = posts;
+        AgentGroup group(options);
+        ASSERT_EQ(group.agent(0).start(), Status::ok);
+        RingRun run(group.channel(0), 0, 1, 0, 8);
+        const Bindings bindings{nullptr, run.out.data(), {}};
+        std::uint32_t number = 0;
+        const auto start = [&](bool lasts) {
+            EXPECT_EQ(run.driven.start(run.operation, bindings, number++, lasts), Status::ok);
+        };
+        const auto postings = [&] { return group.agent(0).statistics().postings; };
+        // Without messages the thread that posts an operation ends it, too.
+        start(false);
+        EXPECT_FALSE(run.operation.pending());
+        EXPECT_EQ(postings(), 0u);
+        start(true);
+        EXPECT_EQ(run.operation.pending() || posts, posts);
+        ASSERT_TRUE(in_time([&] { return !run.operation.pending(); }));
+        EXPECT_EQ(postings(), posts ? 1u : 0u);
+        // Whoever waits at once, again and again, posts for himself.
+        for (int i = 0; i < 10; ++i) {
+            start(true);
+            WaitStatistics statistics;
+            EXPECT_EQ(run.driven.wait(run.operation, WaitPolicy::sleep, statistics), Status::ok);
+        }
+        const std::uint64_t until_habit = postings();
+        EXPECT_EQ(until_habit != 0, posts);
+        start(true);
+        EXPECT_EQ(postings(), until_habit);
+        ASSERT_TRUE(in_time([&] { return !run.operation.pending(); }));
+    }
+}
+
 TEST(agent, idle_it_is_never_woken) {
     for (AgentManner manner : {AgentManner::sleep, AgentManner::spin}) {
         AgentGroupOptions options;

@@ -58,6 +58,28 @@ TEST(arrivals, a_late_peer_does_not_spoil_the_rate_for_long) {
     EXPECT_NEAR(arrivals.rate(), 0.016, 0.0002);
 }
 
+// A thread that spins sees what it sent gone a moment after what it received is there.
+TEST(arrivals, what_was_sent_says_nothing_of_what_comes) {
+    constexpr std::uint64_t bytes = 1 << 20;
+    constexpr Awaited receive{true, true, true, bytes}, send{true, false, true, bytes},
+        heard{true, true, false, bytes};
+    BothWays traffic;
+    for (std::uint64_t begin_ns : {0 * ms, 100 * ms, 200 * ms}) {
+        traffic.begin(begin_ns);
+        if (begin_ns != 0) {
+            EXPECT_EQ(traffic.span_ns(begin_ns + 1, receive), longest_merge_ns);
+            EXPECT_EQ(traffic.span_ns(begin_ns + 1, send), longest_merge_ns);
+        }
+        traffic.crossed(begin_ns + 88 * ms, {true, bytes}, {});
+        traffic.crossed(begin_ns + 88 * ms + 10 * us, {}, {true, bytes});
+    }
+    EXPECT_EQ(traffic.span_ns(300 * ms, heard), 0u);
+    // What leaves at once, into the kernel's buffers, makes no message that comes overdue.
+    traffic.begin(300 * ms);
+    traffic.crossed(300 * ms + 5 * us, {}, {true, bytes});
+    EXPECT_EQ(traffic.span_ns(301 * ms, receive), longest_merge_ns);
+}
+
 // A receiver of messages that come as packets, and does what the agent does between them. Returns wake-ups
 // and how late each message was seen.
 struct Outcome {
