@@ -63,13 +63,12 @@ std::unique_ptr<Ongoing> offer_windows(const CollectiveCall& call, const CallSha
                                        std::uint64_t began_ns) {
     std::unique_ptr<Ongoing> ongoing = make_window_plan(call, shape, communicator, world, options);
     if (ongoing == nullptr) return nullptr;
-    // A rank without memory for what it has noted still answers the others.
-    const std::shared_ptr<NativeTimes> native = native_times_of(communicator, call);
-    const NativeTimes::Words noted = native != nullptr ? native->noted() : NativeTimes::Words{};
-    std::uint64_t slowest[NativeTimes::places];
-    std::copy(noted.begin(), noted.end(), slowest);
-    agree_on(call.comm, host()->max, slowest);
-    if (native != nullptr) native->settle(std::to_array(slowest));
+    settle_together(native_times_of(communicator, call).get(), [&](NativeTimes::Words& words) {
+        std::uint64_t slowest[NativeTimes::places];
+        std::copy(words.begin(), words.end(), slowest);
+        agree_on(call.comm, host()->max, slowest);
+        words = std::to_array(slowest);
+    });
     const std::string name(name_of(options.way));
     const auto account = open_account(nullptr, communicator, call, name, 0, began_ns);
     account->set_shortcoming(shortcoming_of(options.way));

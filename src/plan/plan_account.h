@@ -45,6 +45,16 @@ class NativeTimes {
     std::size_t count_ = 0, noted_count_ = 0;
 };
 
+// What the ranks have noted, settled by `agree`, which makes of a rank's words those of the slowest, and in
+// which every rank takes part: one that has no memory for its own (null) answers the others all the same.
+template <class Agree>
+void settle_together(NativeTimes* native, Agree agree) {
+    NativeTimes::Words words{};
+    if (native != nullptr) words = native->noted();
+    agree(words);
+    if (native != nullptr) native->settle(words);
+}
+
 class PlanAccount {
   public:
     // Where a native call's time comes from.

@@ -8,8 +8,9 @@
 
 namespace thalweg {
 
-// GOAL, the format of LogGOPSim: one "rank" block per schedule. A message is a send or recv of its bytes,
-// tagged with its number; a copy or reduction is "calc", one unit per byte.
+// GOAL, the format of LogGOPSim (its grammar: txt2bin.re in https://github.com/spcl/LogGOPSim): one "rank"
+// block per schedule. A message is a send or recv of its bytes, tagged with its number; a copy or reduction
+// is "calc", one unit per byte.
 void print_goal(std::ostream& to, std::span<const Schedule> schedules);
 
 // Graphviz: one cluster per rank, a solid edge for every dependency and a dashed one for every message.

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""docs/measurements.md is what the result files say, and the figures in README.md are those of that page."""
+"""docs/measurements.md is what the result files say, and the figures in README.md are those of that page, in a table as
+`make demo` prints it."""
 import pathlib
 import re
 import subprocess
@@ -24,11 +25,20 @@ made = subprocess.run([thalweg, "bench", "document", *results], check=True, capt
 if made != page:
     sys.exit("docs/measurements.md is not what bench/results say: run scripts/lab-tables document")
 
-measured = set()
-for line in page.splitlines():
+def milliseconds(text):
+    number, unit = text.split()
+    return f"{float(number) * {'s': 1000, 'ms': 1, 'us': 0.001}[unit]:.2f}"
+
+
+# Broadcasts as the demo's rows, by MPI and bytes.
+measured = {}
+for line in page.split("\n## The trimmed ring")[0].splitlines():
     row = cells(line)
-    if len(row) > 10 and row[1] == "4x2":
-        measured.add((row[0], row[2], row[3], row[5], row[6], row[8], row[9]))
+    if len(row) > 10 and row[0] in names.values() and row[1] == "4x2" and re.search(r"[KM]iB$", row[2]):
+        size, unit = row[2].split()
+        size = str(int(size) << {"KiB": 10, "MiB": 20}[unit])
+        measured[row[0], size] = [size, milliseconds(row[3]), milliseconds(row[5]), f"{row[6]}x", milliseconds(row[8]), row[9],
+                                  row[-1]]
 
 # The applications: the first table of their section has a row each, the second one each version.
 applications = {}
@@ -53,20 +63,30 @@ for path in results:
     if heading not in page:
         sys.exit(f"docs/measurements.md: the rows of {path.name} have no table")
 
-checked = 0
-for line in (root / "README.md").read_text(encoding="utf-8").splitlines():
+readme = (root / "README.md").read_text(encoding="utf-8")
+header = re.search(r"def print_table.*?say\(f\"(.*?)\"\)", (root / "scripts/demo.py").read_text(encoding="utf-8"), re.DOTALL)[1]
+columns = re.findall(r"\{'([^']+)':>\d+\}", header) + [header.split("}")[-1].strip()]
+sizes = re.search(r'^SIZES = \[(.*)\]$', (root / "scripts/demo.py").read_text(encoding="utf-8"), re.MULTILINE)[1]
+sizes = [str(int(size[:-1]) << {"K": 10, "M": 20}[size[-1]]) for size in re.findall(r'"(\w+)"', sizes)]
+if f"| {' | '.join(columns)} |" not in readme:
+    sys.exit(f"README.md: no table has the columns of the demo, {', '.join(columns)}")
+shown, checked = [], 0
+for line in readme.splitlines():
     row = cells(line)
     if len(row) == 7 and row[0] in ("radix sort", "conjugate gradient"):
         if applications.get((row[0], names[row[1]], "4x1")) != tuple(row[2:]):
             sys.exit(f"README.md: the row {line.strip()} is not in docs/measurements.md; copy it from there")
         checked += 1
-    if len(row) != 7 or not re.search(r"[KM]iB$", row[1]):
-        continue
-    name = next(short for long, short in names.items() if row[0].startswith(long))
-    wanted = (name, *row[1:])
-    if wanted not in measured:
-        sys.exit(f"README.md: the row {line.strip()} is not in docs/measurements.md; copy it from there")
-    checked += 1
-if checked == 0:
-    sys.exit("README.md: the table of measured rows is gone")
+    if len(row) == len(columns) and row[0].isdigit():
+        if measured.get(("mpich", row[0])) != row:
+            sys.exit(f"README.md: the row {line.strip()} is not in docs/measurements.md, which has "
+                     f"{measured.get(('mpich', row[0]))}")
+        shown.append(row[0])
+if shown != sizes:
+    sys.exit(f"README.md: rows of {', '.join(shown)} bytes in the table of the demo, which has {', '.join(sizes)}")
+others = re.search(r"at 4 MiB the speed-up is (\S+) under\s+Open MPI \S+ and (\S+) under Intel MPI", readme)
+if not others or [measured[mpi, str(4 << 20)][3] for mpi in ("openmpi", "impi")] != list(others.groups()):
+    sys.exit(f"README.md: the speed-ups under Open MPI and Intel MPI are {measured['openmpi', str(4 << 20)][3]} and "
+             f"{measured['impi', str(4 << 20)][3]}")
+checked += len(shown)
 print(f"{checked} rows of README.md stand in docs/measurements.md")

@@ -1,6 +1,7 @@
 // What a plan has cost and gained, of times that are known.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "plan/plan_account.h"
@@ -38,6 +39,25 @@ TEST(plan_account, native_calls_are_of_the_slowest_rank_once_agreed_on) {
     EXPECT_EQ(times.noted(), NativeTimes::Words{});
     times.settle(times.noted());
     EXPECT_EQ(times.samples().size(), 2u);
+}
+
+// Two ranks agree, one of which had no memory for its times: it takes part, and changes nothing.
+TEST(plan_account, a_rank_without_memory_for_its_times_answers_the_others) {
+    NativeTimes first;
+    first.note(2);
+    NativeTimes::Words slowest{};
+    int answers = 0;
+    const auto say = [&](NativeTimes::Words& words) {
+        for (std::size_t i = 0; i < words.size(); ++i) slowest[i] = std::max(slowest[i], words[i]);
+        ++answers;
+        words = slowest;
+    };
+    settle_together(&first, say);
+    settle_together(nullptr, say);
+    EXPECT_EQ(answers, 2);
+    EXPECT_EQ(slowest, (NativeTimes::Words{2'000'000'000, 0, 0, 0}));
+    EXPECT_EQ(first.samples(), (std::vector<double>{2}));
+    EXPECT_EQ(first.noted(), NativeTimes::Words{}) << "they have been agreed on";
 }
 
 TEST(plan_account, repeated_calls_have_what_the_ranks_found_together) {

@@ -60,6 +60,25 @@ LocalMachine describe(hwloc_topology_t topology, hwloc_const_bitmap_t usable) {
     return machine;
 }
 
+// The machine that `set` gives to hwloc. invalid_argument: hwloc refuses it, `why` is unchanged.
+template <class Set>
+Status describe_other(Set set, std::span<const int> usable, LocalMachine& machine, std::string& why) {
+    hwloc_topology_t raw = nullptr;
+    if (hwloc_topology_init(&raw) != 0) {
+        why = std::string("hwloc does not start: ") + std::strerror(errno);
+        return Status::unsupported;
+    }
+    const HwlocTopology topology(raw);
+    hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    if (!set(raw) || hwloc_topology_load(raw) != 0) return Status::invalid_argument;
+    const Bitmap mask(hwloc_bitmap_alloc());
+    for (int os_index : usable) hwloc_bitmap_set(mask.get(), static_cast<unsigned>(os_index));
+    if (usable.empty()) hwloc_bitmap_fill(mask.get());
+    hwloc_bitmap_and(mask.get(), mask.get(), hwloc_topology_get_allowed_cpuset(raw));
+    machine = describe(raw, mask.get());
+    return Status::ok;
+}
+
 std::string plural(int count, const char* what) {
     return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
@@ -138,21 +157,23 @@ Status describe_machine(LocalMachine& machine, std::string& why) {
 
 Status describe_synthetic(const std::string& description, std::span<const int> usable, LocalMachine& machine,
                           std::string& why) {
-    hwloc_topology_t raw = nullptr;
-    if (hwloc_topology_init(&raw) != 0) {
-        why = std::string("hwloc does not start: ") + std::strerror(errno);
-        return Status::unsupported;
-    }
-    const HwlocTopology topology(raw);
-    if (hwloc_topology_set_synthetic(raw, description.c_str()) != 0 || hwloc_topology_load(raw) != 0) {
-        why = "hwloc does not understand \"" + description +
-              "\"; write a machine like \"pack:2 numa:1 core:4 pu:2\"";
-        return Status::invalid_argument;
-    }
-    const Bitmap mask(hwloc_bitmap_alloc());
-    for (int os_index : usable) hwloc_bitmap_set(mask.get(), static_cast<unsigned>(os_index));
-    machine = describe(raw, usable.empty() ? hwloc_topology_get_topology_cpuset(raw) : mask.get());
-    return Status::ok;
+    const auto set = [&](hwloc_topology_t raw) {
+        return hwloc_topology_set_synthetic(raw, description.c_str()) == 0;
+    };
+    if (const Status status = describe_other(set, usable, machine, why); status != Status::invalid_argument)
+        return status;
+    why = "hwloc does not understand \"" + description +
+          "\"; write a machine like \"pack:2 numa:1 core:4 pu:2\"";
+    return Status::invalid_argument;
+}
+
+Status describe_xml(const std::string& file, std::span<const int> usable, LocalMachine& machine,
+                    std::string& why) {
+    const auto set = [&](hwloc_topology_t raw) { return hwloc_topology_set_xml(raw, file.c_str()) == 0; };
+    if (const Status status = describe_other(set, usable, machine, why); status != Status::invalid_argument)
+        return status;
+    why = "hwloc finds no machine in \"" + file + "\"; write one with `lstopo machine.xml`";
+    return Status::invalid_argument;
 }
 
 }  // namespace thalweg

@@ -1,5 +1,5 @@
 // This machine, as hwloc sees it: packages, NUMA domains, cores, SMT siblings, and which of them this process
-// may use. For tools only: the objects that live inside other people's programs do not link hwloc.
+// may use. No preload object links hwloc (docs/decisions/0106-where-a-topology-comes-from.md).
 #pragma once
 
 #include <cstdint>
@@ -43,5 +43,10 @@ Status describe_machine(LocalMachine& machine, std::string& why);
 // description.
 Status describe_synthetic(const std::string& description, std::span<const int> usable, LocalMachine& machine,
                           std::string& why);
+
+// The same for a machine that was recorded: an XML file of hwloc's (`lstopo machine.xml`). What a cgroup had
+// taken away there is not usable.
+Status describe_xml(const std::string& file, std::span<const int> usable, LocalMachine& machine,
+                    std::string& why);
 
 }  // namespace thalweg

@@ -1,7 +1,8 @@
 /* A program that was built with persistent collectives, under an MPI library that has none: linked to their
  * names, it would not start without Thalweg. Every byte of every start is checked, the data differ each time.
  * "neighbours": those of a topology are there as well, "no_neighbours": an error says that they are not.
- * "fails": the plans themselves are an error. */
+ * "fails": the plans themselves are an error. "freed", behind faults.c: ranks cannot agree while the program
+ * frees the communicator of its plans. */
 #include "check.h"
 
 enum { starts = 20, most = 300 };
@@ -308,8 +309,42 @@ static void fails(void) {
     CHECK(class == MPI_ERR_UNSUPPORTED_OPERATION, "plans that nobody serves: error class %d", class);
 }
 
+/* One rank learns of an error where the ranks agree on which communicators of plans nobody uses any more, and
+ * must come back from MPI_Comm_free as from any other. */
+static void freed(void) {
+    enum { plans = 3, victim = 1 };
+    int (*faults)(void);
+    int given[64], got[64];
+    MPI_Comm comm;
+    MPI_Request plan[plans];
+    *(void**)&faults = dlsym(RTLD_DEFAULT, "thalweg_test_faults");
+    CHECK(faults != NULL, "there is nothing that fails");
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    for (int i = 0; i < plans; ++i)
+        MPI_Alltoall_init(given, 1, MPI_INT, got, 1, MPI_INT, comm, MPI_INFO_NULL, &plan[i]);
+    for (int i = 1; i < plans; ++i) MPI_Request_free(&plan[i]);
+    setenv("THALWEG_TEST_FAULT", "Allreduce:1:1", 1);
+    CHECK(MPI_Comm_free(&comm) == MPI_SUCCESS && comm == MPI_COMM_NULL, "MPI_Comm_free fails");
+    unsetenv("THALWEG_TEST_FAULT");
+    CHECK(faults() == (check_rank == victim), "%d calls failed", faults());
+    /* The plan that is left does what it did. */
+    for (int turn = 0; turn < starts; ++turn) {
+        for (int peer = 0; peer < check_size; ++peer) given[peer] = turn + 10 * check_rank + peer;
+        MPI_Start(&plan[0]);
+        MPI_Wait(&plan[0], MPI_STATUS_IGNORE);
+        for (int peer = 0; peer < check_size; ++peer)
+            CHECK(got[peer] == turn + 10 * peer + check_rank, "%d from %d", got[peer], peer);
+    }
+    MPI_Request_free(&plan[0]);
+    exchanges(MPI_COMM_WORLD);
+}
+
 int main(int argc, char** argv) {
     check_start(&argc, &argv, wanted_level());
+    if (argc > 1 && strcmp(argv[1], "freed") == 0) {
+        freed();
+        return check_end();
+    }
     if (argc > 1 && strcmp(argv[1], "fails") == 0) {
         fails();
         return check_end();
