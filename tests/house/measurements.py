@@ -21,9 +21,21 @@ results = [path for kind in kinds for path in sorted(root.glob(f"bench/results/{
 left = {path.name for path in root.glob("bench/results/*.jsonl")} - {path.name for path in results}
 if left - {"native-settings.jsonl"}:  # the lab's own sweep, docs/lab.md
     sys.exit(f"bench/results: {', '.join(sorted(left))} is on no page; docs/measurements.md takes {', '.join(kinds)}")
-made = subprocess.run([thalweg, "bench", "document", *results], check=True, capture_output=True, text=True).stdout
-if made != page:
+
+
+def made_of(*arguments):
+    return subprocess.run([thalweg, "bench", "document", *arguments], check=True, capture_output=True, text=True).stdout
+
+
+if made_of(*results) != page:
     sys.exit("docs/measurements.md is not what bench/results say: run scripts/lab-tables document")
+for machine in [path for path in sorted(root.glob("bench/results/*")) if path.is_dir()]:
+    own = [path for kind in kinds for path in sorted(machine.glob(f"{kind}-*.jsonl"))]
+    if {path.name for path in machine.iterdir()} - {path.name for path in own} != {"about.md"}:
+        sys.exit(f"{machine}: result files of {', '.join(kinds)}, and about.md, which says what machine that was")
+    if made_of("--about", machine / "about.md", *own) != (root / f"docs/measurements-{machine.name}.md").read_text(encoding="utf-8"):
+        sys.exit(f"docs/measurements-{machine.name}.md is not what {machine} says: run scripts/lab-tables document")
+
 
 def milliseconds(text):
     number, unit = text.split()

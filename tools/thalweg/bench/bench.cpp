@@ -273,6 +273,8 @@ int bench_main(int argc, char** argv) {
     auto* pages = app.add_subcommand("document", "write the page of all tables");
     pages->add_option("FILE", files, "JSON lines written by --out")->required();
     pages->add_option("--out", page, "the Markdown file to write; -: standard output")->capture_default_str();
+    std::string about;
+    pages->add_option("--about", about, "Markdown for its beginning: what all these files were measured on");
     std::string picture = "bench.png";
     auto* plot = app.add_subcommand(
         "plot", "draw result files of one kind, a panel for each MPI and shape (needs Python's matplotlib)");
@@ -288,6 +290,6 @@ int bench_main(int argc, char** argv) {
     if (waiters->parsed()) return run_waiters(waiting);
     if (apps->parsed()) return run_apps(application);
     if (table->parsed()) return show_table(files, markdown, columns);
-    if (pages->parsed()) return write_document(files, page);
+    if (pages->parsed()) return write_document(files, about, page);
     return draw(files, picture);
 }

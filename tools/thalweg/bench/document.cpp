@@ -239,7 +239,7 @@ std::string blocking_section(const std::map<std::string, std::vector<Row>>& by_m
 
 }  // namespace
 
-std::string document(const std::vector<Row>& rows) {
+std::string document(const std::vector<Row>& rows, const std::string& about) {
     std::map<std::string, std::vector<Row>> in_lab, on_one_host, small_of, overlap_of, blocking_of;
     std::vector<Row> rings, waiters, apps, exchanges, halos;
     std::uint64_t wrong = 0;
@@ -269,7 +269,7 @@ std::string document(const std::vector<Row>& rows) {
             (row.context.value("rate", "").empty() ? on_one_host : in_lab)[mpi].push_back(row);
         }
     }
-    std::string text = begin + glance_section(rows) + legend;
+    std::string text = begin + (about.empty() ? "" : "\n" + about) + glance_section(rows) + legend;
     if (const Section lab = section(in_lab, "##"); !lab.summary.empty())
         text += fmt::format(
                     "\n## Broadcast between hosts\n\nGeometric means over the points of all shapes; "

@@ -9,7 +9,7 @@
 namespace thalweg::bench {
 
 // Markdown: the shape of the lab and the method, one table per MPI, a summary with geometric means, the
-// rings.
-std::string document(const std::vector<Row>& rows);
+// rings. `about`: Markdown that stands behind the title, may be empty.
+std::string document(const std::vector<Row>& rows, const std::string& about = "");
 
 }  // namespace thalweg::bench

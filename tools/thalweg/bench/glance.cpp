@@ -275,7 +275,8 @@ constexpr const char* not_exercised_text =
 - **Size**: more than {} hosts or {} ranks. [Simulations](simulation.md) say what the same schedules do on larger
   machines.
 - **Other libraries**: Cray MPICH and MVAPICH, which have MPICH's binary interface.
-- **Memory of GPUs**: tests copy it through a stand-in for CUDA's driver, and nothing here was measured with it.
+- **Memory of GPUs**: tests copy it by CUDA's driver (run on one GPU that up to four ranks share) and by stand-ins, and
+  nothing here was measured with it.
 )";
 
 // What no row can be about, with the figures that the rows have.

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <fstream>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -83,10 +85,19 @@ int show_table(const std::vector<std::string>& files, bool markdown, bool column
     return 0;
 }
 
-int write_document(const std::vector<std::string>& files, const std::string& page) {
+int write_document(const std::vector<std::string>& files, const std::string& about, const std::string& page) {
     std::vector<Row> rows;
     if (!read_named(files, rows)) return 2;
-    const std::string text = document(rows);
+    std::stringstream beginning;
+    if (!about.empty()) {
+        const std::ifstream file(about);
+        if (!file) {
+            fmt::print(stderr, "thalweg bench: {} cannot be read\n", about);
+            return 2;
+        }
+        beginning << file.rdbuf();
+    }
+    const std::string text = document(rows, beginning.str());
     std::FILE* file = page == "-" ? stdout : std::fopen(page.c_str(), "w");
     if (file == nullptr) {
         fmt::print(stderr, "thalweg bench: {} cannot be written\n", page);
