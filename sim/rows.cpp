@@ -106,6 +106,7 @@ void run_row(const Request& request, const Topology& topology, const std::option
     point.native = !row.family.empty();
     point.repeat = request.repeat;
     point.in_turn = request.in_turn || (!request.overlap && native_in_turn(row.family, request.collective));
+    point.posting = native_posting(row.family, row.algorithm, request.halo);
     if (!row.family.empty()) point.options.copies = native_model(row.family)->copies;
     point.options.trace_path = request.trace_path;
     point.most_seconds = request.most_seconds;

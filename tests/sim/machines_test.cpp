@@ -208,6 +208,11 @@ TEST(Natives, FollowTheLibrariesRules) {
     EXPECT_TRUE(native_in_turn("mpich", Collective::bcast));
     EXPECT_FALSE(native_in_turn("mpich", Collective::alltoallv));
     EXPECT_FALSE(native_in_turn("openmpi", Collective::bcast));
+    EXPECT_EQ(native_posting("mpich", "spread:in_flight=32", false), Posting::falling);
+    EXPECT_EQ(native_posting("mpich", native_faces, true), Posting::listed);
+    EXPECT_EQ(native_posting("openmpi", "spread:in_flight=0", false), Posting::listed);
+    EXPECT_EQ(native_posting("openmpi", "pairwise", false), Posting::as_built);
+    EXPECT_EQ(native_posting("", "spread", false), Posting::as_built);
 }
 
 TEST(Natives, AreChoicesThatCanRun) {
