@@ -66,7 +66,7 @@ PointResult least_of(unsigned samples, std::uint64_t seed, Point point, const To
                      const SimMachine& machine, std::vector<double>& seconds) {
     PointResult least;
     // Nothing else differs between samples.
-    if (!point.options.credits || !machine.kernel_sends()) samples = 1;
+    if ((!point.options.credits || !machine.kernel_sends()) && machine.shared_cores == 0) samples = 1;
     for (unsigned i = 1; i <= samples; ++i) {
         if (samples > 1) point.options.history = seed << 16 | i;
         PointResult one = simulate(point, topology, machine);
