@@ -297,9 +297,6 @@ files), as schedules of ours. The lab has measured the real ones, MPICH 5.0 and 
 **Farther off than 20 %:** """ + "; ".join(f"{row['mpi']}'s {row['collective']}, {size(row['bytes'])}, {row['shape']} ({100 * error(row):+.0f} %)" for row in far) + """.
 
 - **Alltoallvs up to 4 KiB**: [who has a core](#who-has-a-core), on slower days.
-- **Open MPI's alltoallv of 64 KiB, 4x1**: everybody begins with rank 0, but messages of that size ask first, and who is answered first is
-  decided anew there. All messages asked for at once would take 16.4 ms, in the order of ranks 25.5; it takes 18.0, and the plain
-  program, which posts the same, 17.5.
 - **Open MPI's allgather of 1 MiB**: both ends ask each other, and who is told first keeps the other waiting
   ([above](#who-has-a-core)): 20 us decide between 263 and 440 ms, and are simulated as the first.
 - **MPICH's trees**: what the first of two children is sent has a lead (below).
