@@ -106,6 +106,9 @@ Schedule write_rank(const Request& request, const App& app, const std::vector<Ch
                     problem.exchange = &faces;
                 }
                 Schedule made = build(chosen[phase.call].choice, problem, topology);
+                if (chosen[phase.call].native)
+                    made = posted(
+                        made, native_posting(request.family, to_text(chosen[phase.call].choice), call.faces));
                 std::tie(begin, end) = row.append(receipts ? with_receipts(made) : made);
             }
             if (phase.kind != ActKind::wait || calls != Calls::blocking)

@@ -1,9 +1,11 @@
 // The cores of the ranks: each is on one task at a time, for so long or until its bytes have gone through its
-// host's memory. Private to the replay.
+// host's memory. Where all hosts' ranks share a few cores, as an emulated cluster's do, a rank keeps one
+// until it has nothing to do or copies, and the others come in their order: what it posts is posted before
+// the next rank begins, and a scheduler's slice is far longer. Private to the replay.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -27,20 +29,29 @@ class Cores {
           std::function<void(std::size_t)> freed)
         : topology_(topology),
           shared_(machine.shared_cores > 0),
+          free_(machine.shared_cores),
+          poll_seconds_(machine.poll_seconds),
+          switch_seconds_(machine.switch_seconds),
+          held_(ranks.size(), 0),
+          idle_until_(ranks.size(), 0),
           ranks_(ranks),
           freed_(std::move(freed)),
-          memory_(topology.nodes(), machine.host_copy_rate),
-          cores_(1, machine.shared_cores * nanoseconds_per_second) {}
+          memory_(topology.nodes(), machine.host_copy_rate) {}
 
     // The core of rank r is busy for so long, and then does `then` at once.
     template <class Then>
     void occupy(std::size_t r, double seconds, Then then) {
         if (seconds <= 0) return then();
         ranks_[r].busy = true;
-        const auto done = [this, r, then] { release(r, then); };
-        if (!shared_) return at(now() + seconds, done);
-        const auto nanoseconds = static_cast<std::uint64_t>(std::llround(seconds * nanoseconds_per_second));
-        cores_.move(0, nanoseconds, nanoseconds_per_second, done);
+        const auto run = [this, r, then](double needed) {
+            at(now() + needed, [this, r, then] { release(r, then); });
+        };
+        if (!shared_ || held_[r] != 0) return run(seconds);
+        const auto taken = [this, run, seconds] { run(seconds + switch_seconds_); };
+        if (free_ == 0) return waiting_.emplace_back(r, taken), void();
+        --free_;
+        held_[r] = 1;
+        taken();
     }
 
     // It is busy with so many bytes, at most `rate` of them per second.
@@ -48,13 +59,12 @@ class Cores {
     void copy(std::size_t r, std::uint64_t bytes, double rate, Then then) {
         if (bytes <= small_copy_bytes) return occupy(r, static_cast<double>(bytes) / rate, then);
         ranks_[r].busy = true;
+        leave(r);
         memory_.move(topology_.node_of(static_cast<int>(r)), bytes, rate,
                      [this, r, then] { release(r, then); });
     }
 
   private:
-    static constexpr double nanoseconds_per_second = 1e9;
-
     template <class Then>
     void release(std::size_t r, Then then) {
         ranks_[r].busy = false;
@@ -62,14 +72,42 @@ class Cores {
         then();
         ranks_[r].looping = false;
         freed_(r);
+        if (!ranks_[r].busy) poll(r);
+    }
+
+    // It looks for a while whether something has come before it gives up its core.
+    void poll(std::size_t r) {
+        if (held_[r] == 0 || poll_seconds_ <= 0) return leave(r);
+        const double until = idle_until_[r] = now() + poll_seconds_;
+        at(until, [this, r, until] {
+            if (!ranks_[r].busy && idle_until_[r] == until) leave(r);
+        });
+    }
+
+    // Its core is the next one's.
+    void leave(std::size_t r) {
+        if (held_[r] == 0) return;
+        held_[r] = 0;
+        if (waiting_.empty()) {
+            ++free_;
+            return;
+        }
+        const auto [next, run] = std::move(waiting_.front());
+        waiting_.pop_front();
+        held_[next] = 1;
+        run();
     }
 
     const Topology& topology_;
-    bool shared_;  // all hosts' ranks have a few cores together, as an emulated cluster's do
+    bool shared_;    // all hosts' ranks have a few cores together
+    unsigned free_;  // of those
+    double poll_seconds_, switch_seconds_;
+    std::vector<std::uint8_t> held_;  // per rank: it has one of them
+    std::vector<double> idle_until_;  // per rank: where that ends if nothing comes
+    std::deque<std::pair<std::size_t, std::function<void()>>> waiting_;
     std::vector<Rank>& ranks_;
     std::function<void(std::size_t)> freed_;
     Memory memory_;
-    Memory cores_;  // where they are shared: nanoseconds of work instead of bytes
 };
 
 }  // namespace thalweg::sim

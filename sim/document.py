@@ -194,7 +194,8 @@ measurements that others have published.
 {trust()}
 Modelled: posting, completing and copying on a rank's core; eager and rendezvous messages; links, rails and a host's memory,
 shared; progress by the caller or an agent; where kernels send (`lab-100`, `lab-50`, `gbe8`): turns of connections, full
-sockets, answers that wait behind other bytes of their connection, and the engine's credits. Not modelled (`sim/replay.h`):
+sockets, answers that wait behind other bytes of their connection, and the engine's credits; where hosts share cores (`lab-100`,
+`lab-50`): whose turn it is. Not modelled (`sim/replay.h`):
 noise, caches, the engine's window, TCP's congestion control, adaptive routing, and a native library's own waiting: natives are
 the algorithms that their sources would choose, as schedules of ours. Times are simulated unless a table says measured.
 

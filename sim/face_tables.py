@@ -73,7 +73,7 @@ What stands in the way:
   On hosts of one rank they were measured while the machine was slow: the lab's own one-way latency was {time(slow)}, where
   `lab-100` was described by 2.5 us and the lab of two ranks per host had {time(quick)}. Under MPICH faces of 22x22x22 cells have a
   median of {time(statistics.median(row["median_seconds"] for row in few))}{least}. Ours sleep between messages besides, and
-  a wake-up is not simulated: Thalweg leaves messages of that size to the library.
+  a wake-up is not simulated: Thalweg leaves messages of that size to the library. [Who has a core](#who-has-a-core) is.
 - **Two ranks per host** are eight that share the two cores: in {100 * late:.0f} % of the samples one of them began late. Where the link
   decides, that does not matter. Where copies inside hosts do, the simulation is **not to be trusted for the lab**: its hosts
   have a memory each, and the lab's have one together, and the copies' rates are an older machine's.

@@ -168,7 +168,11 @@ Status parse_machine(std::string_view json, SimMachine& machine, std::string& wh
     read.intra_latency = reader.positive("intra_latency_us", micro);
     read.intra_eager = static_cast<std::uint64_t>(reader.number("intra_eager_bytes"));
     if (reader.has("shared_cores")) read.shared_cores = reader.count("shared_cores", 1, most_cores);
+    if (reader.has("begin_us")) read.begin_seconds = reader.number("begin_us", micro);
+    if (reader.has("poll_us")) read.poll_seconds = reader.number("poll_us", micro);
+    if (reader.has("switch_us")) read.switch_seconds = reader.number("switch_us", micro);
     read.post_seconds = reader.number("post_us", micro);
+    if (reader.has("post_recv_us")) read.post_recv_seconds = reader.number("post_recv_us", micro);
     read.complete_seconds = reader.number("complete_us", micro);
     read.copy_rate = reader.positive("copy_GBps", giga);
     read.host_copy_rate = reader.positive("host_copy_GBps", giga);
@@ -228,10 +232,11 @@ Machine SimMachine::model() const {
     };
     Machine machine;
     // What a message costs besides its bytes: the wire, and both ends' work.
-    machine.inter.latency = picoseconds(inter_latency + 2 * post_seconds + complete_seconds);
+    const double posts = post_seconds + post_recv_seconds.value_or(post_seconds);
+    machine.inter.latency = picoseconds(inter_latency + posts + complete_seconds);
     machine.inter.bytes_per_second = static_cast<std::uint64_t>(flow_rate > 0 ? flow_rate : link_rate);
     machine.inter.ports = rails;
-    machine.intra.latency = picoseconds(intra_latency + 2 * post_seconds + complete_seconds);
+    machine.intra.latency = picoseconds(intra_latency + posts + complete_seconds);
     machine.intra.bytes_per_second = static_cast<std::uint64_t>(copy_rate);
     machine.host_bytes_per_second = static_cast<std::uint64_t>(host_copy_rate);
     machine.reduced_bytes_per_second = static_cast<std::uint64_t>(reduce_rate);

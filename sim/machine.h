@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -51,12 +52,18 @@ struct SimMachine {
 
     // Cores that all hosts together run on, as an emulated cluster's do; 0: every rank has one of its own.
     unsigned shared_cores = 0;
+    // From the instant until which measured ranks sleep to where the first of them runs: a measured call's
+    // time has it.
+    double begin_seconds = 0;
+    double poll_seconds = 0;    // that a rank keeps a shared core with nothing to do
+    double switch_seconds = 0;  // until the next one has it
 
-    double post_seconds = 0;      // of a core for posting a send or a receive
-    double complete_seconds = 0;  // of a core for noticing that one is complete
-    double copy_rate = 0;         // bytes per second that one core copies
-    double host_copy_rate = 0;    // and all cores of a host together
-    double reduce_rate = 0;       // bytes per second that one core combines
+    double post_seconds = 0;                  // of a core for posting a send or a receive
+    std::optional<double> post_recv_seconds;  // for posting a receive, where that is less
+    double complete_seconds = 0;              // of a core for noticing that one is complete
+    double copy_rate = 0;                     // bytes per second that one core copies
+    double host_copy_rate = 0;                // and all cores of a host together
+    double reduce_rate = 0;                   // bytes per second that one core combines
 
     // What making memory known to the adapter takes, once and by its bytes, and the reverse again; 0: nothing
     // is.

@@ -228,4 +228,12 @@ bool native_in_turn(std::string_view family, Collective collective) {
     return family == "mpich" && collective != Collective::alltoallv;
 }
 
+// Of all ranks: MPICH's alltoallv_intra_scattered.c, Open MPI's coll_base_alltoallv.c, where everybody begins
+// with rank 0. Of neighbours: ineighbor_alltoallw_allcomm_linear.c, coll_basic_neighbor_alltoallw.c. Whatever
+// goes round by round goes by distance, as ours.
+Posting native_posting(std::string_view family, std::string_view algorithm, bool faces) {
+    if (family.empty() || !algorithm.starts_with("spread")) return Posting::as_built;
+    return family == "mpich" && !faces ? Posting::falling : Posting::listed;
+}
+
 }  // namespace thalweg::sim

@@ -9,6 +9,7 @@
 
 #include "algorithms/algorithm.h"
 #include "sim/replay.h"
+#include "sim/variants.h"
 #include "topology/topology.h"
 
 namespace thalweg::sim {
@@ -35,5 +36,8 @@ std::string native_choice(std::string_view family, Collective collective, std::u
 // Whether the library finishes each exchange of that algorithm before the next (variants.h, in_turn): MPICH's
 // trees and rings are blocking sends and receives; Open MPI's post what they can.
 bool native_in_turn(std::string_view family, Collective collective);
+
+// In which order it posts an exchange of that algorithm, with all ranks or with neighbours (`faces`).
+Posting native_posting(std::string_view family, std::string_view algorithm, bool faces);
 
 }  // namespace thalweg::sim

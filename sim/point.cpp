@@ -57,6 +57,7 @@ PointResult run_here(const Point& point, const Topology& topology, const SimMach
         schedules.push_back(build(point.choice, problem, topology));
         problem.exchange = nullptr;
         if (receipts) schedules.back() = with_receipts(schedules.back());
+        schedules.back() = posted(schedules.back(), point.posting);
         if (point.in_turn) schedules.back() = in_turn(schedules.back());
         if (point.repeat > 1) schedules.back() = repeated(schedules.back(), point.repeat);
         const Schedule& made = schedules.back();

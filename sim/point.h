@@ -10,6 +10,7 @@
 #include "sim/halo.h"
 #include "sim/machine.h"
 #include "sim/replay.h"
+#include "sim/variants.h"
 #include "topology/topology.h"
 
 namespace thalweg::sim {
@@ -25,6 +26,7 @@ struct Point {
     unsigned repeat = 1;
     // Messages one exchange after another, as blocking calls of MPI do: see in_turn().
     bool in_turn = false;
+    Posting posting = Posting::as_built;
     ReplayOptions options;
     // A point that takes more is given up: seconds of a processor (0: no limit), and bytes of address space.
     unsigned most_seconds = 600;

@@ -34,6 +34,7 @@ double Protocol::seconds_for(Task task) const {
         case Work::post_send:
             return machine_.post_seconds + (inside(m) && eager(task.index) ? copied : 0);
         case Work::post_recv:
+            return machine_.post_recv_seconds.value_or(machine_.post_seconds);
         case Work::start_large:
             return machine_.post_seconds;
         case Work::take_eager:

@@ -37,12 +37,13 @@ struct Rank {
     std::deque<Task> messages, bulk;
     std::uint64_t unfinished = 0;
     double done = 0;
-    bool busy = false;       // the core is on a task
-    bool looping = false;    // run() is on the stack
-    std::size_t act = 0;     // of its program: the one that it is at
-    std::size_t posts = 0;   // tasks that the operation just started begins with
-    StepId oldest_send = 0;  // no smaller step is a send that is incomplete
-    StepId waited = 0;       // up to here the steps that it waits for are complete
+    std::uint64_t copied = 0;  // bytes of the local step that it is in the middle of: the first of bulk
+    bool busy = false;         // the core is on a task
+    bool looping = false;      // run() is on the stack
+    std::size_t act = 0;       // of its program: the one that it is at
+    std::size_t posts = 0;     // tasks that the operation just started begins with
+    StepId oldest_send = 0;    // no smaller step is a send that is incomplete
+    StepId waited = 0;         // up to here the steps that it waits for are complete
     bool computing = false;
     bool asleep = false;  // an agent with nothing to do
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <numeric>
+#include <random>
 
 #include "sim/clock.h"
 #include "sim/cores.h"
@@ -14,6 +16,8 @@
 
 namespace thalweg::sim {
 namespace {
+
+constexpr std::uint64_t local_piece_bytes = 256 * 1024;  // as the engine's (src/engine/engine.cpp)
 
 class Replay {
   public:
@@ -39,12 +43,27 @@ class Replay {
 
     Outcome run() {
         for (std::size_t r = 0; r < ranks_.size(); ++r) ranks_[r].unfinished = schedules_[r].steps().size();
-        for (std::size_t r = 0; r < ranks_.size(); ++r) work(r);
+        for (const std::size_t r : beginning()) {
+            if (machine_.begin_seconds > 0)
+                at(machine_.begin_seconds, [this, r] { work(r); });
+            else
+                work(r);
+        }
         simgrid::s4u::Engine::get_instance()->run();
         return outcome();
     }
 
   private:
+    // Who begins first matters where ranks share cores, and is drawn.
+    std::vector<std::size_t> beginning() const {
+        std::vector<std::size_t> order(ranks_.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        if (machine_.shared_cores == 0 || options_.history == 0) return order;
+        std::mt19937_64 random(options_.history);
+        for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+        return order;
+    }
+
     const Matched& message(std::uint32_t m) const { return matching_.messages[m]; }
     bool inside(const Matched& m) const { return protocol_.inside(m); }
     bool eager(std::uint32_t m) const { return protocol_.eager(m); }
@@ -118,6 +137,10 @@ class Replay {
         rank.asleep = !rank.busy && rank.computing;
     }
 
+    // The engine looks at its messages between two pieces of what it copies or reduces. Where ranks have a
+    // core each that hardly matters, and the pieces of large machines would be too many.
+    bool in_pieces() const { return machine_.shared_cores > 0 && options_.copies == Copies::behind_messages; }
+
     bool waits(std::size_t r) const {
         return ranks_[r].act == programs_[r].size() || programs_[r][ranks_[r].act].kind == ActKind::wait;
     }
@@ -126,7 +149,16 @@ class Replay {
         if (task.work == Work::local) {
             const Step& step = schedules_[r].steps()[task.index];
             const double rate = step.kind == StepKind::reduce ? machine_.reduce_rate : machine_.copy_rate;
-            return cores_.copy(r, step.source.bytes, rate, [this, r, task] { complete(r, task.index); });
+            Rank& rank = ranks_[r];
+            const std::uint64_t left = step.source.bytes - rank.copied;
+            const std::uint64_t piece = in_pieces() ? std::min(left, local_piece_bytes) : left;
+            rank.copied += piece;
+            if (piece < left) rank.bulk.push_front(task);
+            return cores_.copy(r, piece, rate, [this, r, task, last = piece == left] {
+                if (!last) return;
+                ranks_[r].copied = 0;
+                complete(r, task.index);
+            });
         }
         const Matched& m = message(task.index);
         if (task.work == Work::copy_large)

@@ -46,8 +46,8 @@ struct ReplayOptions {
     // Messages are sent as Thalweg's engine does over an MPI library: some synchronously, by its credits.
     // Matters where kernels move the bytes.
     bool credits = false;
-    // What had gone over the same channel before operations of the same kind did, drawn from this; 0:
-    // nothing.
+    // What had gone over the same channel before operations of the same kind did, and in which order ranks
+    // begin that share cores, drawn from this; 0: nothing, and in theirs.
     std::uint64_t history = 0;
     // Every rank starts the operation, computes for so long, then waits. 0: a blocking call.
     double compute_seconds = 0;

@@ -88,7 +88,7 @@ TABLES = {
     "squares": [asks("allgather", "ib2304", (144, 288, 576, 1152), ("1K",), ("ring", "spread"), "--cost"),
                 asks("allgather", "ib2304", (2304, 4608), ("1K",), ("ring",), "--cost"),
                 asks("allgather", "slingshot", (1024, 4096, 6400), ("1K",), ("ring",), "--cost"),
-                asks("allgather", "slingshot", (1024, 2048), ("1K",), ("spread",), "--cost"),
+                asks("allgather", "slingshot", (1024, 2048, 4096), ("1K",), ("spread",), "--cost"),
                 asks("allgather", "slingshot", (16384,), ("1K",), ("ring", "spread"), "--cost"),
                 asks("allgather", "slingshot", (32768, 65536), ("1K",), ("spread",), "--cost"),
                 asks("alltoallv", "slingshot", (1024, 2048), ("1K",), ("spread", "pairwise"), "--cost"),

@@ -66,7 +66,7 @@ PointResult least_of(unsigned samples, std::uint64_t seed, Point point, const To
                      const SimMachine& machine, std::vector<double>& seconds) {
     PointResult least;
     // Nothing else differs between samples.
-    if (!point.options.credits || !machine.kernel_sends()) samples = 1;
+    if ((!point.options.credits || !machine.kernel_sends()) && machine.shared_cores == 0) samples = 1;
     for (unsigned i = 1; i <= samples; ++i) {
         if (samples > 1) point.options.history = seed << 16 | i;
         PointResult one = simulate(point, topology, machine);
@@ -106,6 +106,7 @@ void run_row(const Request& request, const Topology& topology, const std::option
     point.native = !row.family.empty();
     point.repeat = request.repeat;
     point.in_turn = request.in_turn || (!request.overlap && native_in_turn(row.family, request.collective));
+    point.posting = native_posting(row.family, row.algorithm, request.halo);
     if (!row.family.empty()) point.options.copies = native_model(row.family)->copies;
     point.options.trace_path = request.trace_path;
     point.most_seconds = request.most_seconds;

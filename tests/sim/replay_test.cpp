@@ -1,4 +1,6 @@
 // The replay against times that can be worked out by hand: messages, links, memory and cores.
+#include <set>
+
 #include "replayed.h"
 
 namespace thalweg::sim {
@@ -75,7 +77,8 @@ TEST(Replay, PostingAndCompletingTakeTheRanksOwnCore) {
 }
 
 TEST(Replay, HostsOfAnEmulatedClusterShareItsCores) {
-    // Four ranks do the same at the same time: 200 us of posting, and 50 us for what has come meanwhile.
+    // Four ranks do the same: 200 us of posting, and 50 us for what has come meanwhile. Who has a core keeps
+    // it until there is nothing to do.
     const auto ring = group(4, [](int rank, Builder& builder) {
         builder.send((rank + 1) % 4, {Buffer::in, 0, 8});
         builder.recv((rank + 3) % 4, out(0, 8));
@@ -84,12 +87,74 @@ TEST(Replay, HostsOfAnEmulatedClusterShareItsCores) {
     machine.post_seconds = 100e-6;
     machine.complete_seconds = 50e-6;
     EXPECT_NEAR(replayed(ring, "node:4", machine).seconds, 250e-6, 1e-8);
-    for (const unsigned cores : {1u, 2u, 3u}) {
+    const auto with_cores = [&](unsigned cores) {
         machine.shared_cores = cores;
-        EXPECT_NEAR(replayed(ring, "node:4", machine).seconds, 250e-6 * 4 / cores, 2e-8) << cores;
-    }
-    machine.shared_cores = 8;  // nobody has more than one
-    EXPECT_NEAR(replayed(ring, "node:4", machine).seconds, 250e-6, 1e-8);
+        return replayed(ring, "node:4", machine).seconds;
+    };
+    EXPECT_NEAR(with_cores(1), 1000e-6, 2e-8);
+    EXPECT_NEAR(with_cores(2), 500e-6, 2e-8);
+    EXPECT_NEAR(with_cores(3), 450e-6, 2e-8);  // the fourth begins at 200 us
+    EXPECT_NEAR(with_cores(8), 250e-6, 2e-8);  // nobody has more than one
+    // All sleep until 70 us later; whoever takes a core that another one had needs 10 us for it, and a rank
+    // looks for 5 us before it gives one up. Rank 0 posts until 280, and has what rank 3 sent later on.
+    machine.begin_seconds = 70e-6;
+    EXPECT_NEAR(with_cores(8), 320e-6, 2e-8);
+    machine.switch_seconds = 10e-6;
+    EXPECT_NEAR(with_cores(8), 330e-6, 2e-8);
+    machine.post_recv_seconds = 20e-6;
+    EXPECT_NEAR(with_cores(8), 250e-6, 2e-8);
+    // Who begins first is drawn, and nothing else.
+    std::set<double> root_seconds;
+    machine.shared_cores = 1;
+    for (ReplayOptions options; options.history < 8; ++options.history)
+        root_seconds.insert(replayed(ring, "node:4", machine, options).root_seconds);
+    EXPECT_GT(root_seconds.size(), 2u);
+}
+
+TEST(Replay, ARankPollsBeforeItGivesUpACore) {
+    // Rank 0 sends to rank 1, which answers; rank 2 is busy with rank 3 all the while. Two cores.
+    const auto pairs = group(4, [](int rank, Builder& builder) {
+        const int peer = rank ^ 1;
+        StepId before = 0;
+        for (std::uint64_t i = 0; i < 4; ++i) {
+            const std::vector<StepId> after(i > 0 ? 1 : 0, before);
+            const Slice slice = out(8 * i, 8);
+            const bool sends = (i + static_cast<std::uint64_t>(rank)) % 2 == 0;
+            before = sends ? builder.send(peer, slice, after) : builder.recv(peer, slice, after);
+        }
+    });
+    SimMachine machine = round_machine();
+    machine.post_seconds = 5e-6;
+    machine.complete_seconds = 5e-6;
+    machine.shared_cores = 2;
+    machine.switch_seconds = 3e-6;
+    const double gives_up = replayed(pairs, "node:4", machine).seconds;
+    machine.poll_seconds = 20e-6;  // longer than the way there and back
+    const double keeps = replayed(pairs, "node:4", machine).seconds;
+    EXPECT_GT(keeps, 1.2 * gives_up);  // the second pair waits for the first to end
+}
+
+TEST(Replay, TheEngineLooksAtMessagesBetweenPiecesOfACopy) {
+    // Rank 0 copies a megabyte; what rank 1 asks for meanwhile is answered after a quarter of it.
+    const auto asked = group(2, [](int rank, Builder& builder) {
+        if (rank == 0) {
+            builder.copy(out(0, 4 << 18), {Buffer::in, 0, 4 << 18});
+            builder.send(1, out(8 * mega, 8), {{builder.recv(1, out(9 * mega, 8))}});
+        } else {
+            const StepId told = builder.send(0, out(9 * mega, 8));
+            builder.recv(0, out(8 * mega, 8), {{told}});
+        }
+    });
+    SimMachine machine = round_machine();
+    machine.copy_rate = machine.host_copy_rate = 1 << 30;  // a piece takes 0.244 ms
+    const auto rank_1 = [&](unsigned cores) {
+        machine.shared_cores = cores;
+        const Outcome outcome = replayed(asked, "node:2", machine);
+        return 2 * outcome.mean_seconds - outcome.root_seconds;
+    };
+    constexpr double piece = 0.000244140625, ways = 40e-6;
+    EXPECT_NEAR(rank_1(2), piece, ways);
+    EXPECT_NEAR(rank_1(0), 4 * piece, ways);
 }
 
 TEST(Replay, CopiesInsideAHostShareItsMemory) {

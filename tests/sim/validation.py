@@ -42,12 +42,16 @@ with tempfile.TemporaryDirectory() as folder:
     few = [{**table, "microseconds": dict([table["microseconds"].popitem()])} for table in published[:2]]
     validate.PUBLISHED = pathlib.Path(folder, "published.json")
     validate.PUBLISHED.write_text(json.dumps(few), encoding="utf-8")
+    validate.EXCHANGE = pathlib.Path(folder, "exchange.jsonl")
+    plain = {"shape": "4x1", "last_begins_seconds": [1e-4, 2e-4], "whole_seconds": [4.5e-3, 5e-3]}
+    validate.EXCHANGE.write_text("".join(json.dumps({**plain, "mpi": mpi, "bytes": count}) + "\n" for mpi, count in
+                                         (("impi", 16384), ("impi", 65536), ("openmpi", 65536))), encoding="utf-8")
     with contextlib.redirect_stdout(io.StringIO()) as said:
         validate.main(["--sim", sys.argv[1], "--out", str(out), "--results", str(measured)])
     found = {name: [json.loads(line) for line in (out / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
              for name in validate.TABLES}
-assert said.getvalue().splitlines() == ["lab: 1 points", "faces: 2 points", "natives: 2 points", "onehost: 1 points", "published: 2 points",
-                                        "samples: 1 points", "kept: 1 points"], said.getvalue()
+assert said.getvalue().splitlines() == ["lab: 1 points", "faces: 2 points", "natives: 2 points", "plain: 2 points",
+                                        "onehost: 1 points", "published: 2 points", "samples: 1 points", "kept: 1 points"], said.getvalue()
 (point,) = found["lab"]
 assert (point["samples"], point["measured_seconds"], point["algorithm"]) == (16, 6e-3, "binomial"), point
 assert abs(point["native_spread"] - (8e-3 / 7e-3 - 1)) < 1e-12, point
@@ -61,6 +65,10 @@ assert [(face["way"], face["column"], face["samples"], face["late"]) for face in
 for face in found["faces"]:
     assert face["measured_seconds"] == 9e-3 and face["median_seconds"] == 9.5e-3, face
     assert 0.7 * 65536 / 11.9e6 < face["simulated_seconds"] < 1.5 * 65536 / 11.9e6, face
+# Everybody begins with rank 0: four times what a message takes, less what the shapers let through at once.
+assert [(row["mpi"], row["bytes"]) for row in found["plain"]] == [("impi", 16384), ("openmpi", 65536)], found["plain"]
+assert found["plain"][0]["measured_seconds"] == 4.5e-3 and found["plain"][0]["last_begins_seconds"] == 1e-4, found["plain"]
+assert 2.7 * 16384 / 11.96e6 < found["plain"][0]["simulated_seconds"] < 3.5 * 16384 / 11.96e6, found["plain"]
 (spread,) = found["samples"]
 assert [round(spread[f"{which}_seconds"], 9) for which in ("least", "median", "greatest")] == [6e-3, 6.5e-3, 7e-3], spread
 assert found["kept"][0]["per_call_seconds"] == 3e-3, found["kept"]
