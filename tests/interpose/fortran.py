@@ -10,11 +10,12 @@ ASKED_FOR = {"THALWEG_BCAST_MIN_BYTES": "1", "THALWEG_BCAST": "chain:chunk_bytes
              "THALWEG_ALLREDUCE": "recursive_doubling", "THALWEG_BARRIER": "dissemination"}
 
 
-def reported(context, program, objects, settings):
-    """The run of three ranks, {operation: calls that were ours}, and the rows of its report."""
+def reported(context, program, settings):
+    """The run of three ranks under all objects of the product that `thalweg run` would preload, {operation: calls that
+    were ours}, and the rows of its report."""
     with tempfile.TemporaryDirectory(prefix="interpose-") as folder:
         report = folder + "/report.json"
-        run = context.launch((3, [program], objects, dict(settings, THALWEG_REPORT=report)))
+        run = context.launch((3, [program], context.objects(context.product), dict(settings, THALWEG_REPORT=report)))
         expect(run.code == 0, program, run)
         with open(report, encoding="utf-8") as file:
             rows = [row for comm in json.load(file)["communicators"] for row in comm["rows"]]
@@ -47,7 +48,7 @@ def case_fortran_requests(context):
     for program in context.fortran_requests:
         plain = context.launch((3, [program], None, {}))
         expect(plain.code == 0, program, plain)
-        run, taken, rows = reported(context, program, context.product, ASKED_FOR)
+        run, taken, rows = reported(context, program, ASKED_FOR)
         expect(run.out == plain.out, program, run, plain)
         expect(taken == {"ibcast": 54, "iallgather": 36, "iallreduce": 18, "ibarrier": 18, "allgather": 18,
                          "allgatherv": 18, "allreduce": 18}, program, taken, rows)
@@ -70,7 +71,7 @@ def case_fortran_neighbours(context):
         # Open MPI 4.1.4 lets go of the types of Fortran's MPI_INEIGHBOR_ALLTOALLW before it has used them, and crashes.
         crashes = plain.code != 0 and "Segmentation fault" in plain.out + plain.err
         expect(plain.code == 0 or crashes, program, plain)
-        run, taken, rows = reported(context, program, context.product, {"THALWEG_ALLTOALLV": "spread"})
+        run, taken, rows = reported(context, program, {"THALWEG_ALLTOALLV": "spread"})
         expect(crashes or run.out == plain.out, program, run, plain)
         expect("done on 3 ranks" in run.out, program, run)
         kinds = ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
@@ -82,7 +83,6 @@ def case_fortran_plans(context):
     if not context.fortran_plans:
         raise Skipped("no Fortran for this library, or no compiler")
     plans = context.name != "openmpi4"
-    objects = f"{context.product}:{context.persistent}" if plans else context.product
     settings = dict(ASKED_FOR, THALWEG_ALLTOALLV="spread", THALWEG_SETUP="early", THALWEG_TEST_TAKEN="1")
     # Two rounds; alltoalls in place as well, and each of a plan's three starts counts.
     wanted = {}
@@ -95,6 +95,6 @@ def case_fortran_plans(context):
     for program in context.fortran_plans:
         plain = context.launch((3, [program], None, {}))
         expect(plain.code == 0, program, plain)
-        run, taken, rows = reported(context, program, objects, settings)
+        run, taken, rows = reported(context, program, settings)
         expect(run.out == plain.out, program, run, plain)
         expect(taken == wanted, program, taken, wanted, rows)
