@@ -14,7 +14,8 @@ import sys
 import tempfile
 
 import presence
-from fortran import case_fortran, case_fortran_neighbours, case_fortran_plans, case_fortran_requests  # noqa: F401
+from fortran import (case_f08_procedures, case_fortran, case_fortran_neighbours, case_fortran_plans,  # noqa: F401
+                     case_fortran_requests)  # noqa: F401
 from launches import SKIP, Context, Failure, Skipped, expect, same
 
 
