@@ -211,12 +211,17 @@ std::shared_ptr<NativeTimes> Trial::native() {
 }
 
 Trial& ExchangeTrials::of(CallKind kind, std::uint64_t bytes) {
-    if (kind == CallKind::alltoallv) return alltoallv_;
-    if (kind == CallKind::alltoallw) return alltoallw_;
+    const auto made = [](std::unique_ptr<Trial>& trial, bool sized) -> Trial& {
+        if (trial == nullptr) trial = std::make_unique<Trial>(sized);
+        return *trial;
+    };
+    if (kind == CallKind::alltoallv) return made(alltoallv_, true);
+    if (kind == CallKind::alltoallw) return made(alltoallw_, true);
     if (kind >= CallKind::neighbor_allgather && kind <= CallKind::neighbor_alltoallw)
-        return neighbours_[static_cast<std::size_t>(kind) -
-                           static_cast<std::size_t>(CallKind::neighbor_allgather)];
-    return alike_[std::min(static_cast<std::size_t>(size_class(bytes)), classes - 1)];
+        return made(neighbours_[static_cast<std::size_t>(kind) -
+                                static_cast<std::size_t>(CallKind::neighbor_allgather)],
+                    false);
+    return made(alike_[std::min(static_cast<std::size_t>(size_class(bytes)), classes - 1)], false);
 }
 
 }  // namespace thalweg

@@ -88,17 +88,19 @@ class Trial {
     std::shared_ptr<NativeTimes> native_times_;
 };
 
-// Those of one communicator.
+// Those of one communicator, each made when it is first asked for: most communicators ask for none, and one
+// may be made and freed for a single broadcast.
 class ExchangeTrials {
   public:
-    // `bytes` of a pair, where they are equal on all ranks (MPI_Alltoall); else whatever.
+    // `bytes` of a pair, where they are equal on all ranks (MPI_Alltoall); else whatever. Throws
+    // std::bad_alloc.
     Trial& of(CallKind kind, std::uint64_t bytes);
 
   private:
     static constexpr std::size_t classes = 40;  // larger blocks share the last
-    std::array<Trial, classes> alike_;
-    Trial alltoallv_{true}, alltoallw_{true};
-    std::array<Trial, 5> neighbours_;  // by kind
+    std::array<std::unique_ptr<Trial>, classes> alike_;
+    std::unique_ptr<Trial> alltoallv_, alltoallw_;
+    std::array<std::unique_ptr<Trial>, 5> neighbours_;  // by kind
 };
 
 }  // namespace thalweg

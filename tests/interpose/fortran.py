@@ -1,28 +1,11 @@
 """The cases of run.py about Fortran: what arrives at the wrappers, and the product itself under programs in Fortran."""
 
-import json
 import re
-import tempfile
 
-from launches import Skipped, expect
+from launches import Skipped, expect, reported
 
 ASKED_FOR = {"THALWEG_BCAST_MIN_BYTES": "1", "THALWEG_BCAST": "chain:chunk_bytes=4K", "THALWEG_ALLGATHER": "ring",
              "THALWEG_ALLREDUCE": "recursive_doubling", "THALWEG_BARRIER": "dissemination"}
-
-
-def reported(context, program, objects, settings):
-    """The run of three ranks, {operation: calls that were ours}, and the rows of its report."""
-    with tempfile.TemporaryDirectory(prefix="interpose-") as folder:
-        report = folder + "/report.json"
-        run = context.launch((3, [program], objects, dict(settings, THALWEG_REPORT=report)))
-        expect(run.code == 0, program, run)
-        with open(report, encoding="utf-8") as file:
-            rows = [row for comm in json.load(file)["communicators"] for row in comm["rows"]]
-    taken = {}
-    for row in rows:
-        if "algorithm" in row:
-            taken[row["operation"]] = taken.get(row["operation"], 0) + row["calls"]
-    return run, taken, rows
 
 
 def case_fortran(context):
@@ -47,7 +30,7 @@ def case_fortran_requests(context):
     for program in context.fortran_requests:
         plain = context.launch((3, [program], None, {}))
         expect(plain.code == 0, program, plain)
-        run, taken, rows = reported(context, program, context.product, ASKED_FOR)
+        run, taken, rows = reported(context, [program], ASKED_FOR)
         expect(run.out == plain.out, program, run, plain)
         expect(taken == {"ibcast": 54, "iallgather": 36, "iallreduce": 18, "ibarrier": 18, "allgather": 18,
                          "allgatherv": 18, "allreduce": 18}, program, taken, rows)
@@ -70,7 +53,7 @@ def case_fortran_neighbours(context):
         # Open MPI 4.1.4 lets go of the types of Fortran's MPI_INEIGHBOR_ALLTOALLW before it has used them, and crashes.
         crashes = plain.code != 0 and "Segmentation fault" in plain.out + plain.err
         expect(plain.code == 0 or crashes, program, plain)
-        run, taken, rows = reported(context, program, context.product, {"THALWEG_ALLTOALLV": "spread"})
+        run, taken, rows = reported(context, [program], {"THALWEG_ALLTOALLV": "spread"})
         expect(crashes or run.out == plain.out, program, run, plain)
         expect("done on 3 ranks" in run.out, program, run)
         kinds = ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
@@ -82,7 +65,6 @@ def case_fortran_plans(context):
     if not context.fortran_plans:
         raise Skipped("no Fortran for this library, or no compiler")
     plans = context.name != "openmpi4"
-    objects = f"{context.product}:{context.persistent}" if plans else context.product
     settings = dict(ASKED_FOR, THALWEG_ALLTOALLV="spread", THALWEG_SETUP="early", THALWEG_TEST_TAKEN="1")
     # Two rounds; alltoalls in place as well, and each of a plan's three starts counts.
     wanted = {}
@@ -95,6 +77,31 @@ def case_fortran_plans(context):
     for program in context.fortran_plans:
         plain = context.launch((3, [program], None, {}))
         expect(plain.code == 0, program, plain)
-        run, taken, rows = reported(context, program, objects, settings)
+        run, taken, rows = reported(context, [program], settings)
         expect(run.out == plain.out, program, run, plain)
         expect(taken == wanted, program, taken, wanted, rows)
+
+
+def case_f08_procedures(context):
+    """Intel MPI's mpi_f08, called as its compilers call it: what arrives, and the product itself."""
+    program = context.f08_procedures
+    if not program:
+        raise Skipped("these are Intel MPI's")
+    plain = context.launch((3, [program], None, {}))
+    expect(plain.code == 0, plain)
+    if context.family == "abi":  # its handles are wider than ours: it is passed by
+        run = context.launch((3, [program], context.objects(), {"PROBE_TAKE": "all"}))
+        expect(run.code == 0 and run.out == plain.out and run.count("initialized") == [], run)
+        run, taken, rows = reported(context, [program], ASKED_FOR)
+        expect(run.out == plain.out and taken == {}, run, plain, taken, rows)
+        return
+    calls = re.search(r"broadcasts (\d+)", plain.out)[1]
+    for take in ("none", "all"):
+        run = context.launch((3, [program], context.objects(), {"PROBE_TAKE": take}))
+        expect(run.code == 0 and run.out == plain.out, take, run)
+        expect(run.count("initialized") == ["1"] * 3 and run.count("finalizing") == ["1"] * 3, take, run)
+        expect(run.count("seen") == [calls] * 3 and all(int(n) > 0 for n in run.count("freed")), take, run)
+    run, taken, rows = reported(context, [program], ASKED_FOR)
+    expect(run.out == plain.out, run, plain)
+    # All but the first, which asks for the set-up, and those on one rank.
+    expect(taken == {"bcast": 24, "ibcast": 24, "allreduce": 12, "iallgather": 12, "bcast_init": 6}, taken, rows)

@@ -108,3 +108,21 @@ def read_report(path):
 def same(text, other):
     """Equal but for addresses, which MPICH prints in its error texts."""
     return re.sub(r"0x[0-9a-f]+", "0x", text) == re.sub(r"0x[0-9a-f]+", "0x", other)
+
+
+def reported(context, command, settings, ranks=3):
+    """The run under all objects of the product that `thalweg run` would preload, {operation: calls that were ours}, and
+    the rows of its report, none where there is no report."""
+    with tempfile.TemporaryDirectory(prefix="interpose-") as folder:
+        report = folder + "/report.json"
+        run = context.launch((ranks, command, context.objects(context.product), dict(settings, THALWEG_REPORT=report)))
+        expect(run.code == 0, command, run)
+        rows = []
+        if os.path.exists(report):
+            with open(report, encoding="utf-8") as file:
+                rows = [row for comm in json.load(file)["communicators"] for row in comm["rows"]]
+    taken = {}
+    for row in rows:
+        if "algorithm" in row:
+            taken[row["operation"]] = taken.get(row["operation"], 0) + row["calls"]
+    return run, taken, rows

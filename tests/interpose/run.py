@@ -14,8 +14,9 @@ import sys
 import tempfile
 
 import presence
-from fortran import case_fortran, case_fortran_neighbours, case_fortran_plans, case_fortran_requests  # noqa: F401
-from launches import SKIP, Context, Failure, Skipped, expect, same
+from fortran import (case_f08_procedures, case_fortran, case_fortran_neighbours, case_fortran_plans,  # noqa: F401
+                     case_fortran_requests)  # noqa: F401
+from launches import SKIP, Context, Failure, Skipped, expect, reported, same
 
 
 def both_ways(context, mode, ranks=3, initialized=True, **more):
@@ -211,6 +212,33 @@ def case_handle(context):
             expect(not everything or run.reports == [], "took part:", take, run)
         run = context.launch((3, program, context.objects(context.product), dict(passes_by, THALWEG_BCAST="chain")))
         expect(run.code == 0 and run.out == plain.out, "the product", everything, run)
+
+
+def case_closed(context):
+    """A library of MPI, or one behind which it is, opened for itself alone or for everybody, and closed again after
+    MPI_Finalize: what is left of us makes no call, and the program ends as without us."""
+    opener, loader = context.programs["opener"], [context.programs["loader"], context.programs["plugin"]]
+    settings = {"THALWEG_BCAST_MIN_BYTES": "1", "THALWEG_BCAST": "chain:chunk_bytes=4K"}
+    left_out = 0
+    for program, rounds in (([opener, context.library, "local"], 0), ([opener, context.library, "global"], 5),
+                            ([*loader, "local", "close"], 5), ([*loader, "global", "close"], 5)):
+        plain = context.launch((2, program, None, {}))
+        if plain.code != 0:
+            print("left out, this library does not bear it either:", *program, plain.err[-300:])
+            left_out += 1
+            continue
+        run = context.launch((2, program, context.objects(), {"PROBE_TAKE": "all"}))
+        expect(run.code == 0 and same(run.out, plain.out), program, run)
+        # Who asks the library itself passes us by.
+        expect(run.count("seen") == [str(rounds)] * 2 if rounds else run.reports == [], program, run)
+        nonblocking = rounds > 0 and program[0] == opener
+        for transport in ("mpi", "ucx") if nonblocking else ("mpi",):
+            run, taken, rows = reported(context, program, dict(settings, THALWEG_TRANSPORT=transport), 2)
+            expect(same(run.out, plain.out) and taken.get("bcast", 0) == rounds, program, transport, taken, rows, run)
+            # The first asks for the set-up.
+            expect(taken.get("ibcast", 0) == (4 if nonblocking else 0), program, transport, taken, rows)
+    if left_out == 4:
+        raise Skipped("this library cannot be opened so")
 
 
 def case_launcher(context):

@@ -47,11 +47,21 @@ foreach(way plain plan unwrapped)
   run(agent_ends_${way}_mpi 2 full "${beside};THALWEG_TRANSPORT=mpi" agent_ends ${way})
 endforeach()
 
-# Sessions and nothing else; MPICH 5.0.2 fails in MPI_Comm_create_from_group where others start beside it, and MPICH 4.0.2
-# in MPI_Session_init where there is no MPI_Init, without Thalweg too.
-if(NOT name STREQUAL mpich4)
-  run(session_only 2 ${current} "LD_PRELOAD=$<TARGET_FILE:thalweg-${family}-sessions>:$<TARGET_FILE:thalweg-${family}>;${chain};THALWEG_ALLGATHER=ring;${ucx}" session_only)
-  run_alone(plan.${name}.session_only.2)
+# Sessions and nothing else; MPICH 5.0.2 fails in MPI_Comm_create_from_group where others start beside it.
+run(session_only 2 ${current} "${with_sessions};${chain};THALWEG_ALLGATHER=ring;${ucx}" session_only)
+run_alone(plan.${name}.session_only.2)
+
+# MPI begun and ended more than once, as far as the library bears it: two sessions and then the world; sessions, and a world,
+# beside one that stays open; and sessions in the world.
+if(NOT name STREQUAL openmpi4)
+  foreach(letters ssWf Hssh HsWsfsh Wssf)
+    add_test(NAME plan.${name}.epochs_${letters}.2
+             COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/epochs.py ${MPI_MPIEXEC} -n 2 env ${with_sessions}
+                     ${chain} THALWEG_ALLGATHER=ring ${ucx} $<TARGET_FILE:plan_epochs_${name}> ${letters})
+    set_tests_properties(plan.${name}.epochs_${letters}.2 PROPERTIES LABELS mpi TIMEOUT 600 SKIP_RETURN_CODE 77 PROCESSORS 2
+                         ENVIRONMENT "${plan_environment}")
+    run_alone(plan.${name}.epochs_${letters}.2)
+  endforeach()
 endif()
 
 # The small typed broadcasts of a dense solver on rows and columns, on pretended hosts because on one nobody looks. Of

@@ -30,8 +30,10 @@ THALWEG_FORTRAN_NAME(mpi_comm_dup, mpi_comm_dup)
 THALWEG_FORTRAN_NAME(mpi_comm_dup_, mpi_comm_dup)
 THALWEG_FORTRAN_NAME(mpi_comm_dup__, mpi_comm_dup)
 THALWEG_FORTRAN_NAME(MPI_COMM_DUP, mpi_comm_dup)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_comm_dup_f08, mpi_comm_dup)
 THALWEG_FORTRAN_NAME(mpi_comm_dup_f08_, mpi_comm_dup)
+#endif
 
 #define PARAMETERS_mpi_comm_dup_with_info int* comm, int* info, int* newcomm, int* ierror
 #define ARGUMENTS_mpi_comm_dup_with_info comm, info, newcomm, ierror
@@ -53,8 +55,10 @@ THALWEG_FORTRAN_NAME(mpi_comm_dup_with_info, mpi_comm_dup_with_info)
 THALWEG_FORTRAN_NAME(mpi_comm_dup_with_info_, mpi_comm_dup_with_info)
 THALWEG_FORTRAN_NAME(mpi_comm_dup_with_info__, mpi_comm_dup_with_info)
 THALWEG_FORTRAN_NAME(MPI_COMM_DUP_WITH_INFO, mpi_comm_dup_with_info)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_comm_dup_with_info_f08, mpi_comm_dup_with_info)
 THALWEG_FORTRAN_NAME(mpi_comm_dup_with_info_f08_, mpi_comm_dup_with_info)
+#endif
 
 #define PARAMETERS_mpi_comm_split int* comm, int* color, int* key, int* newcomm, int* ierror
 #define ARGUMENTS_mpi_comm_split comm, color, key, newcomm, ierror
@@ -76,8 +80,10 @@ THALWEG_FORTRAN_NAME(mpi_comm_split, mpi_comm_split)
 THALWEG_FORTRAN_NAME(mpi_comm_split_, mpi_comm_split)
 THALWEG_FORTRAN_NAME(mpi_comm_split__, mpi_comm_split)
 THALWEG_FORTRAN_NAME(MPI_COMM_SPLIT, mpi_comm_split)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_comm_split_f08, mpi_comm_split)
 THALWEG_FORTRAN_NAME(mpi_comm_split_f08_, mpi_comm_split)
+#endif
 
 #define PARAMETERS_mpi_comm_split_type int* comm, int* split_type, int* key, int* info, int* newcomm, \
         int* ierror
@@ -100,8 +106,10 @@ THALWEG_FORTRAN_NAME(mpi_comm_split_type, mpi_comm_split_type)
 THALWEG_FORTRAN_NAME(mpi_comm_split_type_, mpi_comm_split_type)
 THALWEG_FORTRAN_NAME(mpi_comm_split_type__, mpi_comm_split_type)
 THALWEG_FORTRAN_NAME(MPI_COMM_SPLIT_TYPE, mpi_comm_split_type)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_comm_split_type_f08, mpi_comm_split_type)
 THALWEG_FORTRAN_NAME(mpi_comm_split_type_f08_, mpi_comm_split_type)
+#endif
 
 #define PARAMETERS_mpi_comm_create int* comm, int* group, int* newcomm, int* ierror
 #define ARGUMENTS_mpi_comm_create comm, group, newcomm, ierror
@@ -123,8 +131,10 @@ THALWEG_FORTRAN_NAME(mpi_comm_create, mpi_comm_create)
 THALWEG_FORTRAN_NAME(mpi_comm_create_, mpi_comm_create)
 THALWEG_FORTRAN_NAME(mpi_comm_create__, mpi_comm_create)
 THALWEG_FORTRAN_NAME(MPI_COMM_CREATE, mpi_comm_create)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_comm_create_f08, mpi_comm_create)
 THALWEG_FORTRAN_NAME(mpi_comm_create_f08_, mpi_comm_create)
+#endif
 
 #define PARAMETERS_mpi_comm_create_group int* comm, int* group, int* tag, int* newcomm, int* ierror
 #define ARGUMENTS_mpi_comm_create_group comm, group, tag, newcomm, ierror
@@ -146,8 +156,10 @@ THALWEG_FORTRAN_NAME(mpi_comm_create_group, mpi_comm_create_group)
 THALWEG_FORTRAN_NAME(mpi_comm_create_group_, mpi_comm_create_group)
 THALWEG_FORTRAN_NAME(mpi_comm_create_group__, mpi_comm_create_group)
 THALWEG_FORTRAN_NAME(MPI_COMM_CREATE_GROUP, mpi_comm_create_group)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_comm_create_group_f08, mpi_comm_create_group)
 THALWEG_FORTRAN_NAME(mpi_comm_create_group_f08_, mpi_comm_create_group)
+#endif
 
 #define PARAMETERS_mpi_intercomm_merge int* intercomm, int* high, int* newintracomm, int* ierror
 #define ARGUMENTS_mpi_intercomm_merge intercomm, high, newintracomm, ierror
@@ -169,8 +181,10 @@ THALWEG_FORTRAN_NAME(mpi_intercomm_merge, mpi_intercomm_merge)
 THALWEG_FORTRAN_NAME(mpi_intercomm_merge_, mpi_intercomm_merge)
 THALWEG_FORTRAN_NAME(mpi_intercomm_merge__, mpi_intercomm_merge)
 THALWEG_FORTRAN_NAME(MPI_INTERCOMM_MERGE, mpi_intercomm_merge)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_intercomm_merge_f08, mpi_intercomm_merge)
 THALWEG_FORTRAN_NAME(mpi_intercomm_merge_f08_, mpi_intercomm_merge)
+#endif
 
 #define PARAMETERS_mpi_cart_create int* comm_old, int* ndims, int* dims, int* periods, int* reorder, \
         int* comm_cart, int* ierror
@@ -193,8 +207,10 @@ THALWEG_FORTRAN_NAME(mpi_cart_create, mpi_cart_create)
 THALWEG_FORTRAN_NAME(mpi_cart_create_, mpi_cart_create)
 THALWEG_FORTRAN_NAME(mpi_cart_create__, mpi_cart_create)
 THALWEG_FORTRAN_NAME(MPI_CART_CREATE, mpi_cart_create)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_cart_create_f08, mpi_cart_create)
 THALWEG_FORTRAN_NAME(mpi_cart_create_f08_, mpi_cart_create)
+#endif
 
 #define PARAMETERS_mpi_cart_sub int* comm, int* remain_dims, int* newcomm, int* ierror
 #define ARGUMENTS_mpi_cart_sub comm, remain_dims, newcomm, ierror
@@ -216,8 +232,10 @@ THALWEG_FORTRAN_NAME(mpi_cart_sub, mpi_cart_sub)
 THALWEG_FORTRAN_NAME(mpi_cart_sub_, mpi_cart_sub)
 THALWEG_FORTRAN_NAME(mpi_cart_sub__, mpi_cart_sub)
 THALWEG_FORTRAN_NAME(MPI_CART_SUB, mpi_cart_sub)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_cart_sub_f08, mpi_cart_sub)
 THALWEG_FORTRAN_NAME(mpi_cart_sub_f08_, mpi_cart_sub)
+#endif
 
 #define PARAMETERS_mpi_graph_create int* comm_old, int* nnodes, int* index, int* edges, int* reorder, \
         int* comm_graph, int* ierror
@@ -240,8 +258,10 @@ THALWEG_FORTRAN_NAME(mpi_graph_create, mpi_graph_create)
 THALWEG_FORTRAN_NAME(mpi_graph_create_, mpi_graph_create)
 THALWEG_FORTRAN_NAME(mpi_graph_create__, mpi_graph_create)
 THALWEG_FORTRAN_NAME(MPI_GRAPH_CREATE, mpi_graph_create)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_graph_create_f08, mpi_graph_create)
 THALWEG_FORTRAN_NAME(mpi_graph_create_f08_, mpi_graph_create)
+#endif
 
 #define PARAMETERS_mpi_dist_graph_create int* comm_old, int* n, int* sources, int* degrees, \
         int* destinations, int* weights, int* info, int* reorder, int* comm_dist_graph, int* ierror
@@ -265,8 +285,10 @@ THALWEG_FORTRAN_NAME(mpi_dist_graph_create, mpi_dist_graph_create)
 THALWEG_FORTRAN_NAME(mpi_dist_graph_create_, mpi_dist_graph_create)
 THALWEG_FORTRAN_NAME(mpi_dist_graph_create__, mpi_dist_graph_create)
 THALWEG_FORTRAN_NAME(MPI_DIST_GRAPH_CREATE, mpi_dist_graph_create)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_dist_graph_create_f08, mpi_dist_graph_create)
 THALWEG_FORTRAN_NAME(mpi_dist_graph_create_f08_, mpi_dist_graph_create)
+#endif
 
 #define PARAMETERS_mpi_dist_graph_create_adjacent int* comm_old, int* indegree, int* sources, \
         int* sourceweights, int* outdegree, int* destinations, int* destweights, int* info, int* reorder, \
@@ -293,5 +315,7 @@ THALWEG_FORTRAN_NAME(mpi_dist_graph_create_adjacent, mpi_dist_graph_create_adjac
 THALWEG_FORTRAN_NAME(mpi_dist_graph_create_adjacent_, mpi_dist_graph_create_adjacent)
 THALWEG_FORTRAN_NAME(mpi_dist_graph_create_adjacent__, mpi_dist_graph_create_adjacent)
 THALWEG_FORTRAN_NAME(MPI_DIST_GRAPH_CREATE_ADJACENT, mpi_dist_graph_create_adjacent)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_dist_graph_create_adjacent_f08, mpi_dist_graph_create_adjacent)
 THALWEG_FORTRAN_NAME(mpi_dist_graph_create_adjacent_f08_, mpi_dist_graph_create_adjacent)
+#endif

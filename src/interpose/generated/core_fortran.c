@@ -36,8 +36,10 @@ THALWEG_FORTRAN_NAME(mpi_init, mpi_init)
 THALWEG_FORTRAN_NAME(mpi_init_, mpi_init)
 THALWEG_FORTRAN_NAME(mpi_init__, mpi_init)
 THALWEG_FORTRAN_NAME(MPI_INIT, mpi_init)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_init_f08, mpi_init)
 THALWEG_FORTRAN_NAME(mpi_init_f08_, mpi_init)
+#endif
 
 #define PARAMETERS_mpi_init_thread int* required, int* provided, int* ierror
 #define ARGUMENTS_mpi_init_thread required, provided, ierror
@@ -65,8 +67,10 @@ THALWEG_FORTRAN_NAME(mpi_init_thread, mpi_init_thread)
 THALWEG_FORTRAN_NAME(mpi_init_thread_, mpi_init_thread)
 THALWEG_FORTRAN_NAME(mpi_init_thread__, mpi_init_thread)
 THALWEG_FORTRAN_NAME(MPI_INIT_THREAD, mpi_init_thread)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_init_thread_f08, mpi_init_thread)
 THALWEG_FORTRAN_NAME(mpi_init_thread_f08_, mpi_init_thread)
+#endif
 
 #define PARAMETERS_mpi_finalize int* ierror
 #define ARGUMENTS_mpi_finalize ierror
@@ -86,8 +90,10 @@ THALWEG_FORTRAN_NAME(mpi_finalize, mpi_finalize)
 THALWEG_FORTRAN_NAME(mpi_finalize_, mpi_finalize)
 THALWEG_FORTRAN_NAME(mpi_finalize__, mpi_finalize)
 THALWEG_FORTRAN_NAME(MPI_FINALIZE, mpi_finalize)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_finalize_f08, mpi_finalize)
 THALWEG_FORTRAN_NAME(mpi_finalize_f08_, mpi_finalize)
+#endif
 
 #define PARAMETERS_mpi_comm_free int* comm, int* ierror
 #define ARGUMENTS_mpi_comm_free comm, ierror
@@ -107,8 +113,10 @@ THALWEG_FORTRAN_NAME(mpi_comm_free, mpi_comm_free)
 THALWEG_FORTRAN_NAME(mpi_comm_free_, mpi_comm_free)
 THALWEG_FORTRAN_NAME(mpi_comm_free__, mpi_comm_free)
 THALWEG_FORTRAN_NAME(MPI_COMM_FREE, mpi_comm_free)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_comm_free_f08, mpi_comm_free)
 THALWEG_FORTRAN_NAME(mpi_comm_free_f08_, mpi_comm_free)
+#endif
 
 #define PARAMETERS_mpi_comm_disconnect int* comm, int* ierror
 #define ARGUMENTS_mpi_comm_disconnect comm, ierror
@@ -128,8 +136,10 @@ THALWEG_FORTRAN_NAME(mpi_comm_disconnect, mpi_comm_disconnect)
 THALWEG_FORTRAN_NAME(mpi_comm_disconnect_, mpi_comm_disconnect)
 THALWEG_FORTRAN_NAME(mpi_comm_disconnect__, mpi_comm_disconnect)
 THALWEG_FORTRAN_NAME(MPI_COMM_DISCONNECT, mpi_comm_disconnect)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_comm_disconnect_f08, mpi_comm_disconnect)
 THALWEG_FORTRAN_NAME(mpi_comm_disconnect_f08_, mpi_comm_disconnect)
+#endif
 
 #define PARAMETERS_mpi_alltoall void* sendbuf, int* sendcount, int* sendtype, void* recvbuf, int* recvcount, \
         int* recvtype, int* comm, int* ierror

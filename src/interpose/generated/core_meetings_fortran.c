@@ -28,8 +28,10 @@ THALWEG_FORTRAN_NAME(mpi_barrier, mpi_barrier)
 THALWEG_FORTRAN_NAME(mpi_barrier_, mpi_barrier)
 THALWEG_FORTRAN_NAME(mpi_barrier__, mpi_barrier)
 THALWEG_FORTRAN_NAME(MPI_BARRIER, mpi_barrier)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_barrier_f08, mpi_barrier)
 THALWEG_FORTRAN_NAME(mpi_barrier_f08_, mpi_barrier)
+#endif
 
 #define PARAMETERS_mpi_reduce void* sendbuf, void* recvbuf, int* count, int* datatype, int* op, int* root, \
         int* comm, int* ierror

@@ -163,8 +163,10 @@ THALWEG_FORTRAN_NAME(mpi_ibarrier, mpi_ibarrier)
 THALWEG_FORTRAN_NAME(mpi_ibarrier_, mpi_ibarrier)
 THALWEG_FORTRAN_NAME(mpi_ibarrier__, mpi_ibarrier)
 THALWEG_FORTRAN_NAME(MPI_IBARRIER, mpi_ibarrier)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_ibarrier_f08, mpi_ibarrier)
 THALWEG_FORTRAN_NAME(mpi_ibarrier_f08_, mpi_ibarrier)
+#endif
 
 #define PARAMETERS_mpi_ialltoall void* sendbuf, int* sendcount, int* sendtype, void* recvbuf, \
         int* recvcount, int* recvtype, int* comm, int* request, int* ierror

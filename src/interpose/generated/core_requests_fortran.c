@@ -28,8 +28,10 @@ THALWEG_FORTRAN_NAME(mpi_wait, mpi_wait)
 THALWEG_FORTRAN_NAME(mpi_wait_, mpi_wait)
 THALWEG_FORTRAN_NAME(mpi_wait__, mpi_wait)
 THALWEG_FORTRAN_NAME(MPI_WAIT, mpi_wait)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_wait_f08, mpi_wait)
 THALWEG_FORTRAN_NAME(mpi_wait_f08_, mpi_wait)
+#endif
 
 #define PARAMETERS_mpi_test int* request, int* flag, int* status, int* ierror
 #define ARGUMENTS_mpi_test request, flag, status, ierror
@@ -49,8 +51,10 @@ THALWEG_FORTRAN_NAME(mpi_test, mpi_test)
 THALWEG_FORTRAN_NAME(mpi_test_, mpi_test)
 THALWEG_FORTRAN_NAME(mpi_test__, mpi_test)
 THALWEG_FORTRAN_NAME(MPI_TEST, mpi_test)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_test_f08, mpi_test)
 THALWEG_FORTRAN_NAME(mpi_test_f08_, mpi_test)
+#endif
 
 #define PARAMETERS_mpi_testall int* count, int* array_of_requests, int* flag, int* array_of_statuses, \
         int* ierror
@@ -71,8 +75,10 @@ THALWEG_FORTRAN_NAME(mpi_testall, mpi_testall)
 THALWEG_FORTRAN_NAME(mpi_testall_, mpi_testall)
 THALWEG_FORTRAN_NAME(mpi_testall__, mpi_testall)
 THALWEG_FORTRAN_NAME(MPI_TESTALL, mpi_testall)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_testall_f08, mpi_testall)
 THALWEG_FORTRAN_NAME(mpi_testall_f08_, mpi_testall)
+#endif
 
 /* The same for a wait that may become the test of the same requests. */
 #define THALWEG_FORTRAN_PAIR(symbol, call, test)                                          \
@@ -108,8 +114,10 @@ THALWEG_FORTRAN_PAIR(mpi_waitall, mpi_waitall, mpi_testall)
 THALWEG_FORTRAN_PAIR(mpi_waitall_, mpi_waitall, mpi_testall_)
 THALWEG_FORTRAN_PAIR(mpi_waitall__, mpi_waitall, mpi_testall__)
 THALWEG_FORTRAN_PAIR(MPI_WAITALL, mpi_waitall, MPI_TESTALL)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_PAIR(mpi_waitall_f08, mpi_waitall, mpi_testall_f08)
 THALWEG_FORTRAN_PAIR(mpi_waitall_f08_, mpi_waitall, mpi_testall_f08_)
+#endif
 
 #define PARAMETERS_mpi_testany int* count, int* array_of_requests, int* index, int* flag, int* status, \
         int* ierror
@@ -130,8 +138,10 @@ THALWEG_FORTRAN_NAME(mpi_testany, mpi_testany)
 THALWEG_FORTRAN_NAME(mpi_testany_, mpi_testany)
 THALWEG_FORTRAN_NAME(mpi_testany__, mpi_testany)
 THALWEG_FORTRAN_NAME(MPI_TESTANY, mpi_testany)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_testany_f08, mpi_testany)
 THALWEG_FORTRAN_NAME(mpi_testany_f08_, mpi_testany)
+#endif
 
 #define PARAMETERS_mpi_testsome int* incount, int* array_of_requests, int* outcount, int* array_of_indices, \
         int* array_of_statuses, int* ierror
@@ -153,8 +163,10 @@ THALWEG_FORTRAN_NAME(mpi_testsome, mpi_testsome)
 THALWEG_FORTRAN_NAME(mpi_testsome_, mpi_testsome)
 THALWEG_FORTRAN_NAME(mpi_testsome__, mpi_testsome)
 THALWEG_FORTRAN_NAME(MPI_TESTSOME, mpi_testsome)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_testsome_f08, mpi_testsome)
 THALWEG_FORTRAN_NAME(mpi_testsome_f08_, mpi_testsome)
+#endif
 
 #define PARAMETERS_mpi_waitany int* count, int* array_of_requests, int* index, int* status, int* ierror
 #define ARGUMENTS_mpi_waitany count, array_of_requests, index, status, ierror
@@ -186,8 +198,10 @@ THALWEG_FORTRAN_PAIR(mpi_waitany, mpi_waitany, mpi_testany)
 THALWEG_FORTRAN_PAIR(mpi_waitany_, mpi_waitany, mpi_testany_)
 THALWEG_FORTRAN_PAIR(mpi_waitany__, mpi_waitany, mpi_testany__)
 THALWEG_FORTRAN_PAIR(MPI_WAITANY, mpi_waitany, MPI_TESTANY)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_PAIR(mpi_waitany_f08, mpi_waitany, mpi_testany_f08)
 THALWEG_FORTRAN_PAIR(mpi_waitany_f08_, mpi_waitany, mpi_testany_f08_)
+#endif
 
 #define PARAMETERS_mpi_waitsome int* incount, int* array_of_requests, int* outcount, int* array_of_indices, \
         int* array_of_statuses, int* ierror
@@ -220,8 +234,10 @@ THALWEG_FORTRAN_PAIR(mpi_waitsome, mpi_waitsome, mpi_testsome)
 THALWEG_FORTRAN_PAIR(mpi_waitsome_, mpi_waitsome, mpi_testsome_)
 THALWEG_FORTRAN_PAIR(mpi_waitsome__, mpi_waitsome, mpi_testsome__)
 THALWEG_FORTRAN_PAIR(MPI_WAITSOME, mpi_waitsome, MPI_TESTSOME)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_PAIR(mpi_waitsome_f08, mpi_waitsome, mpi_testsome_f08)
 THALWEG_FORTRAN_PAIR(mpi_waitsome_f08_, mpi_waitsome, mpi_testsome_f08_)
+#endif
 
 #define PARAMETERS_mpi_request_get_status int* request, int* flag, int* status, int* ierror
 #define ARGUMENTS_mpi_request_get_status request, flag, status, ierror
@@ -241,8 +257,10 @@ THALWEG_FORTRAN_NAME(mpi_request_get_status, mpi_request_get_status)
 THALWEG_FORTRAN_NAME(mpi_request_get_status_, mpi_request_get_status)
 THALWEG_FORTRAN_NAME(mpi_request_get_status__, mpi_request_get_status)
 THALWEG_FORTRAN_NAME(MPI_REQUEST_GET_STATUS, mpi_request_get_status)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_request_get_status_f08, mpi_request_get_status)
 THALWEG_FORTRAN_NAME(mpi_request_get_status_f08_, mpi_request_get_status)
+#endif
 
 #define PARAMETERS_mpi_start int* request, int* ierror
 #define ARGUMENTS_mpi_start request, ierror
@@ -264,8 +282,10 @@ THALWEG_FORTRAN_NAME(mpi_start, mpi_start)
 THALWEG_FORTRAN_NAME(mpi_start_, mpi_start)
 THALWEG_FORTRAN_NAME(mpi_start__, mpi_start)
 THALWEG_FORTRAN_NAME(MPI_START, mpi_start)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_start_f08, mpi_start)
 THALWEG_FORTRAN_NAME(mpi_start_f08_, mpi_start)
+#endif
 
 #define PARAMETERS_mpi_startall int* count, int* array_of_requests, int* ierror
 #define ARGUMENTS_mpi_startall count, array_of_requests, ierror
@@ -287,8 +307,10 @@ THALWEG_FORTRAN_NAME(mpi_startall, mpi_startall)
 THALWEG_FORTRAN_NAME(mpi_startall_, mpi_startall)
 THALWEG_FORTRAN_NAME(mpi_startall__, mpi_startall)
 THALWEG_FORTRAN_NAME(MPI_STARTALL, mpi_startall)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_startall_f08, mpi_startall)
 THALWEG_FORTRAN_NAME(mpi_startall_f08_, mpi_startall)
+#endif
 
 #define PARAMETERS_mpi_request_free int* request, int* ierror
 #define ARGUMENTS_mpi_request_free request, ierror
@@ -315,8 +337,10 @@ THALWEG_FORTRAN_NAME(mpi_request_free, mpi_request_free)
 THALWEG_FORTRAN_NAME(mpi_request_free_, mpi_request_free)
 THALWEG_FORTRAN_NAME(mpi_request_free__, mpi_request_free)
 THALWEG_FORTRAN_NAME(MPI_REQUEST_FREE, mpi_request_free)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_request_free_f08, mpi_request_free)
 THALWEG_FORTRAN_NAME(mpi_request_free_f08_, mpi_request_free)
+#endif
 
 #define PARAMETERS_mpi_cancel int* request, int* ierror
 #define ARGUMENTS_mpi_cancel request, ierror
@@ -343,5 +367,7 @@ THALWEG_FORTRAN_NAME(mpi_cancel, mpi_cancel)
 THALWEG_FORTRAN_NAME(mpi_cancel_, mpi_cancel)
 THALWEG_FORTRAN_NAME(mpi_cancel__, mpi_cancel)
 THALWEG_FORTRAN_NAME(MPI_CANCEL, mpi_cancel)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_cancel_f08, mpi_cancel)
 THALWEG_FORTRAN_NAME(mpi_cancel_f08_, mpi_cancel)
+#endif

@@ -164,8 +164,10 @@ THALWEG_FORTRAN_NAME(mpi_barrier_init, mpi_barrier_init)
 THALWEG_FORTRAN_NAME(mpi_barrier_init_, mpi_barrier_init)
 THALWEG_FORTRAN_NAME(mpi_barrier_init__, mpi_barrier_init)
 THALWEG_FORTRAN_NAME(MPI_BARRIER_INIT, mpi_barrier_init)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_barrier_init_f08, mpi_barrier_init)
 THALWEG_FORTRAN_NAME(mpi_barrier_init_f08_, mpi_barrier_init)
+#endif
 
 #define PARAMETERS_mpi_alltoall_init void* sendbuf, int* sendcount, int* sendtype, void* recvbuf, \
         int* recvcount, int* recvtype, int* comm, int* info, int* request, int* ierror

@@ -36,8 +36,10 @@ THALWEG_FORTRAN_NAME(mpi_session_init, mpi_session_init)
 THALWEG_FORTRAN_NAME(mpi_session_init_, mpi_session_init)
 THALWEG_FORTRAN_NAME(mpi_session_init__, mpi_session_init)
 THALWEG_FORTRAN_NAME(MPI_SESSION_INIT, mpi_session_init)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_session_init_f08, mpi_session_init)
 THALWEG_FORTRAN_NAME(mpi_session_init_f08_, mpi_session_init)
+#endif
 
 #define PARAMETERS_mpi_session_finalize int* session, int* ierror
 #define ARGUMENTS_mpi_session_finalize session, ierror
@@ -64,5 +66,7 @@ THALWEG_FORTRAN_NAME(mpi_session_finalize, mpi_session_finalize)
 THALWEG_FORTRAN_NAME(mpi_session_finalize_, mpi_session_finalize)
 THALWEG_FORTRAN_NAME(mpi_session_finalize__, mpi_session_finalize)
 THALWEG_FORTRAN_NAME(MPI_SESSION_FINALIZE, mpi_session_finalize)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_session_finalize_f08, mpi_session_finalize)
 THALWEG_FORTRAN_NAME(mpi_session_finalize_f08_, mpi_session_finalize)
+#endif

@@ -29,8 +29,10 @@ THALWEG_FORTRAN_NAME(mpi_request_get_status_all, mpi_request_get_status_all)
 THALWEG_FORTRAN_NAME(mpi_request_get_status_all_, mpi_request_get_status_all)
 THALWEG_FORTRAN_NAME(mpi_request_get_status_all__, mpi_request_get_status_all)
 THALWEG_FORTRAN_NAME(MPI_REQUEST_GET_STATUS_ALL, mpi_request_get_status_all)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_request_get_status_all_f08, mpi_request_get_status_all)
 THALWEG_FORTRAN_NAME(mpi_request_get_status_all_f08_, mpi_request_get_status_all)
+#endif
 
 #define PARAMETERS_mpi_request_get_status_any int* count, int* array_of_requests, int* index, int* flag, \
         int* status, int* ierror
@@ -51,8 +53,10 @@ THALWEG_FORTRAN_NAME(mpi_request_get_status_any, mpi_request_get_status_any)
 THALWEG_FORTRAN_NAME(mpi_request_get_status_any_, mpi_request_get_status_any)
 THALWEG_FORTRAN_NAME(mpi_request_get_status_any__, mpi_request_get_status_any)
 THALWEG_FORTRAN_NAME(MPI_REQUEST_GET_STATUS_ANY, mpi_request_get_status_any)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_request_get_status_any_f08, mpi_request_get_status_any)
 THALWEG_FORTRAN_NAME(mpi_request_get_status_any_f08_, mpi_request_get_status_any)
+#endif
 
 #define PARAMETERS_mpi_request_get_status_some int* incount, int* array_of_requests, int* outcount, \
         int* array_of_indices, int* array_of_statuses, int* ierror
@@ -74,5 +78,7 @@ THALWEG_FORTRAN_NAME(mpi_request_get_status_some, mpi_request_get_status_some)
 THALWEG_FORTRAN_NAME(mpi_request_get_status_some_, mpi_request_get_status_some)
 THALWEG_FORTRAN_NAME(mpi_request_get_status_some__, mpi_request_get_status_some)
 THALWEG_FORTRAN_NAME(MPI_REQUEST_GET_STATUS_SOME, mpi_request_get_status_some)
+#if !defined(MPI_ABI_VERSION)
 THALWEG_FORTRAN_NAME(mpi_request_get_status_some_f08, mpi_request_get_status_some)
 THALWEG_FORTRAN_NAME(mpi_request_get_status_some_f08_, mpi_request_get_status_some)
+#endif

@@ -105,17 +105,17 @@ def fortran_wrapper(call):
     out += "}\n\n"
     # Where mpi_f08 passes a descriptor of a buffer, the MPICH family's procedure (mpi_bcast_f08ts_) reaches the C
     # function, which is where the call is taken; Open MPI's passes the address to a symbol of its own.
-    of_open_mpi = [s for s in fortran_symbols(call) if "f08" in s and call.buffers]
+    # Those of the standard ABI have handles as wide as the library chose, eight bytes in Intel MPI's: they are left to
+    # the library, and a program that starts MPI by them is passed by.
+    of_f08 = [s for s in fortran_symbols(call) if "f08" in s]
     for symbol in fortran_symbols(call):
-        if of_open_mpi and symbol == of_open_mpi[0]:
-            out += "#if defined(OPEN_MPI)\n"
+        if symbol == of_f08[0]:
+            out += "#if defined(OPEN_MPI)\n" if call.buffers else "#if !defined(MPI_ABI_VERSION)\n"
         if becomes_test:
             out += lines(f"THALWEG_FORTRAN_PAIR({symbol}, {low}, {twin(symbol)})")
         else:
             out += lines(f"THALWEG_FORTRAN_NAME({symbol}, {low})")
-    if of_open_mpi:
-        out += "#endif\n"
-    return out
+    return out + "#endif\n"
 
 
 def twin(symbol):

@@ -1,5 +1,6 @@
 ! Neighbourhood collectives from Fortran with mpif.h, `use mpi` (USE_MODULE) or `use mpi_f08` (USE_F08), on a ring that
 ! goes round: every element of every block, and what lies beside it. At least three ranks, so that both neighbours differ.
+! With USE_LARGE as well, counts are of MPI_COUNT_KIND.
 program fortran_neighbours
 #if defined(USE_F08)
     use mpi_f08
@@ -17,16 +18,32 @@ program fortran_neighbours
     integer :: ring, request, column, sent_types(2), received_types(2)
 #endif
     integer, parameter :: n = 1500, untouched = -7
+#if defined(USE_LARGE)
+    integer, parameter :: counted = MPI_COUNT_KIND, placed = MPI_ADDRESS_KIND
+#else
+    integer, parameter :: counted = selected_int_kind(9), placed = counted
+#endif
+    integer(kind=counted), parameter :: whole = n
     integer :: own(n, 2), got(n, 3), table(2, n), rank, ranks, below, above, provided, ierr, round, form, kind, wrong
-    integer :: counts(2), own_counts(2), places(2), own_places(2)
+    integer(kind=counted) :: counts(2), own_counts(2)
+    integer(kind=placed) :: places(2), own_places(2)
     integer(kind=MPI_ADDRESS_KIND) :: far(2), own_far(2)
 
     call MPI_INIT_THREAD(MPI_THREAD_MULTIPLE, provided, ierr)
     call MPI_COMM_SIZE(MPI_COMM_WORLD, ranks, ierr)
+#if defined(USE_LARGE)
+    ! The same as a graph, because of a grid MPICH 4.0.2's mpi_f08 asks for a graph's neighbours.
+    call MPI_COMM_RANK(MPI_COMM_WORLD, rank, ierr)
+    below = modulo(rank - 1, ranks)
+    above = modulo(rank + 1, ranks)
+    call MPI_DIST_GRAPH_CREATE_ADJACENT(MPI_COMM_WORLD, 2, [below, above], MPI_UNWEIGHTED, 2, [below, above], MPI_UNWEIGHTED, &
+                                        MPI_INFO_NULL, .false., ring, ierr)
+#else
     call MPI_CART_CREATE(MPI_COMM_WORLD, 1, [ranks], [.true.], .false., ring, ierr)
     call MPI_COMM_RANK(ring, rank, ierr)
     below = modulo(rank - 1, ranks)
     above = modulo(rank + 1, ranks)
+#endif
     ! Every second integer of a table with two rows.
     call MPI_TYPE_VECTOR(n, 1, 2, MPI_INTEGER, column, ierr)
     call MPI_TYPE_COMMIT(column, ierr)
@@ -47,16 +64,16 @@ program fortran_neighbours
                 far = 4 * places
                 select case (kind)
                 case (1)
-                    if (form == 1) call MPI_NEIGHBOR_ALLGATHER(own, n, MPI_INTEGER, got, n, MPI_INTEGER, ring, ierr)
-                    if (form == 2) call MPI_INEIGHBOR_ALLGATHER(own, n, MPI_INTEGER, got, n, MPI_INTEGER, ring, request, ierr)
+                    if (form == 1) call MPI_NEIGHBOR_ALLGATHER(own, whole, MPI_INTEGER, got, whole, MPI_INTEGER, ring, ierr)
+                    if (form == 2) call MPI_INEIGHBOR_ALLGATHER(own, whole, MPI_INTEGER, got, whole, MPI_INTEGER, ring, request, ierr)
                 case (2)
                     counts = n
-                    if (form == 1) call MPI_NEIGHBOR_ALLGATHERV(own, n, MPI_INTEGER, got, counts, places, MPI_INTEGER, ring, ierr)
-                    if (form == 2) call MPI_INEIGHBOR_ALLGATHERV(own, n, MPI_INTEGER, got, counts, places, MPI_INTEGER, ring, &
+                    if (form == 1) call MPI_NEIGHBOR_ALLGATHERV(own, whole, MPI_INTEGER, got, counts, places, MPI_INTEGER, ring, ierr)
+                    if (form == 2) call MPI_INEIGHBOR_ALLGATHERV(own, whole, MPI_INTEGER, got, counts, places, MPI_INTEGER, ring, &
                                                                  request, ierr)
                 case (3)
-                    if (form == 1) call MPI_NEIGHBOR_ALLTOALL(own, n, MPI_INTEGER, got, n, MPI_INTEGER, ring, ierr)
-                    if (form == 2) call MPI_INEIGHBOR_ALLTOALL(own, n, MPI_INTEGER, got, n, MPI_INTEGER, ring, request, ierr)
+                    if (form == 1) call MPI_NEIGHBOR_ALLTOALL(own, whole, MPI_INTEGER, got, whole, MPI_INTEGER, ring, ierr)
+                    if (form == 2) call MPI_INEIGHBOR_ALLTOALL(own, whole, MPI_INTEGER, got, whole, MPI_INTEGER, ring, request, ierr)
                 case (4)
                     if (form == 1) call MPI_NEIGHBOR_ALLTOALLV(own, own_counts, own_places, MPI_INTEGER, got, counts, places, &
                                                                MPI_INTEGER, ring, ierr)

@@ -1,7 +1,8 @@
 ! Alltoalls and their like from Fortran with mpif.h, `use mpi` (USE_MODULE) or `use mpi_f08` (USE_F08): blocking,
 ! nonblocking and persistent, in place as well, and plans of the other collectives. Where THALWEG_TEST_TAKEN is set the
 ! arrays of counts, places and types are overwritten as soon as a call has returned, and plans are made (NO_PLANS: the
-! library has none); those of old libraries are not ours to judge. At least three ranks, at most eight.
+! library has none); those of old libraries are not ours to judge. With USE_LARGE as well, counts are of
+! MPI_COUNT_KIND. At least three ranks, at most eight.
 program fortran_plans
 #if defined(USE_F08)
     use mpi_f08
@@ -18,7 +19,15 @@ program fortran_plans
     integer :: request, plans(3), pair, sent_types(8), received_types(8)
 #endif
     integer, parameter :: n = 1500, untouched = -7, kinds = 7
-    integer :: own(n, 8), got(n, 8), counts(8), places(8), own_counts(8), own_places(8), sums(n), message(n)
+#if defined(USE_LARGE)
+    integer, parameter :: counted = MPI_COUNT_KIND, placed = MPI_ADDRESS_KIND
+#else
+    integer, parameter :: counted = selected_int_kind(9), placed = counted
+#endif
+    integer(kind=counted), parameter :: none = 0, whole = n
+    integer :: own(n, 8), got(n, 8), sums(n), message(n)
+    integer(kind=counted) :: counts(8), own_counts(8), mine
+    integer(kind=placed) :: places(8), own_places(8)
     integer :: rank, ranks, provided, ierr, round, form, kind, wrong, k, start, in, length
     logical :: ours, flag
     character(len=8) :: text
@@ -119,6 +128,7 @@ contains
                 counts(k) = ragged(k - 1, 0)
             end do
             own(:, 1) = value_of(rank, 0)
+            mine = ragged(rank, 0)
         end if
         sent_types = pair
         received_types = MPI_INTEGER
@@ -136,7 +146,7 @@ contains
     subroutine post()
         select case (10 * form + kind)
         case (11)
-            call MPI_ALLTOALL(own, n, MPI_INTEGER, got, n, MPI_INTEGER, MPI_COMM_WORLD, ierr)
+            call MPI_ALLTOALL(own, whole, MPI_INTEGER, got, whole, MPI_INTEGER, MPI_COMM_WORLD, ierr)
         case (12)
             call MPI_ALLTOALLV(own, own_counts, own_places, MPI_INTEGER, got, counts, places, MPI_INTEGER, MPI_COMM_WORLD, &
                                ierr)
@@ -144,9 +154,9 @@ contains
             call MPI_ALLTOALLW(own, own_counts, own_places, sent_types, got, counts, places, received_types, MPI_COMM_WORLD, &
                                ierr)
         case (14)
-            call MPI_ALLGATHERV(own, ragged(rank, 0), MPI_INTEGER, got, counts, places, MPI_INTEGER, MPI_COMM_WORLD, ierr)
+            call MPI_ALLGATHERV(own, mine, MPI_INTEGER, got, counts, places, MPI_INTEGER, MPI_COMM_WORLD, ierr)
         case (15)
-            call MPI_ALLTOALL(MPI_IN_PLACE, 0, MPI_INTEGER, got, n, MPI_INTEGER, MPI_COMM_WORLD, ierr)
+            call MPI_ALLTOALL(MPI_IN_PLACE, none, MPI_INTEGER, got, whole, MPI_INTEGER, MPI_COMM_WORLD, ierr)
         case (16)
             call MPI_ALLTOALLV(MPI_IN_PLACE, own_counts, own_places, MPI_INTEGER, got, counts, places, MPI_INTEGER, &
                                MPI_COMM_WORLD, ierr)
@@ -154,7 +164,7 @@ contains
             call MPI_ALLTOALLW(MPI_IN_PLACE, own_counts, own_places, sent_types, got, counts, places, received_types, &
                                MPI_COMM_WORLD, ierr)
         case (21)
-            call MPI_IALLTOALL(own, n, MPI_INTEGER, got, n, MPI_INTEGER, MPI_COMM_WORLD, request, ierr)
+            call MPI_IALLTOALL(own, whole, MPI_INTEGER, got, whole, MPI_INTEGER, MPI_COMM_WORLD, request, ierr)
         case (22)
             call MPI_IALLTOALLV(own, own_counts, own_places, MPI_INTEGER, got, counts, places, MPI_INTEGER, MPI_COMM_WORLD, &
                                 request, ierr)
@@ -162,10 +172,10 @@ contains
             call MPI_IALLTOALLW(own, own_counts, own_places, sent_types, got, counts, places, received_types, &
                                 MPI_COMM_WORLD, request, ierr)
         case (24)
-            call MPI_IALLGATHERV(own, ragged(rank, 0), MPI_INTEGER, got, counts, places, MPI_INTEGER, MPI_COMM_WORLD, &
+            call MPI_IALLGATHERV(own, mine, MPI_INTEGER, got, counts, places, MPI_INTEGER, MPI_COMM_WORLD, &
                                  request, ierr)
         case (25)
-            call MPI_IALLTOALL(MPI_IN_PLACE, 0, MPI_INTEGER, got, n, MPI_INTEGER, MPI_COMM_WORLD, request, ierr)
+            call MPI_IALLTOALL(MPI_IN_PLACE, none, MPI_INTEGER, got, whole, MPI_INTEGER, MPI_COMM_WORLD, request, ierr)
         case (26)
             call MPI_IALLTOALLV(MPI_IN_PLACE, own_counts, own_places, MPI_INTEGER, got, counts, places, MPI_INTEGER, &
                                 MPI_COMM_WORLD, request, ierr)
@@ -174,7 +184,8 @@ contains
                                 MPI_COMM_WORLD, request, ierr)
 #if !defined(NO_PLANS)
         case (31)
-            call MPI_ALLTOALL_INIT(own, n, MPI_INTEGER, got, n, MPI_INTEGER, MPI_COMM_WORLD, MPI_INFO_NULL, request, ierr)
+            call MPI_ALLTOALL_INIT(own, whole, MPI_INTEGER, got, whole, MPI_INTEGER, MPI_COMM_WORLD, MPI_INFO_NULL, request, &
+                                   ierr)
         case (32)
             call MPI_ALLTOALLV_INIT(own, own_counts, own_places, MPI_INTEGER, got, counts, places, MPI_INTEGER, &
                                     MPI_COMM_WORLD, MPI_INFO_NULL, request, ierr)
@@ -182,10 +193,10 @@ contains
             call MPI_ALLTOALLW_INIT(own, own_counts, own_places, sent_types, got, counts, places, received_types, &
                                     MPI_COMM_WORLD, MPI_INFO_NULL, request, ierr)
         case (34)
-            call MPI_ALLGATHERV_INIT(own, ragged(rank, 0), MPI_INTEGER, got, counts, places, MPI_INTEGER, MPI_COMM_WORLD, &
+            call MPI_ALLGATHERV_INIT(own, mine, MPI_INTEGER, got, counts, places, MPI_INTEGER, MPI_COMM_WORLD, &
                                      MPI_INFO_NULL, request, ierr)
         case (35)
-            call MPI_ALLTOALL_INIT(MPI_IN_PLACE, 0, MPI_INTEGER, got, n, MPI_INTEGER, MPI_COMM_WORLD, MPI_INFO_NULL, &
+            call MPI_ALLTOALL_INIT(MPI_IN_PLACE, none, MPI_INTEGER, got, whole, MPI_INTEGER, MPI_COMM_WORLD, MPI_INFO_NULL, &
                                    request, ierr)
         case (36)
             call MPI_ALLTOALLV_INIT(MPI_IN_PLACE, own_counts, own_places, MPI_INTEGER, got, counts, places, MPI_INTEGER, &
@@ -220,9 +231,11 @@ contains
     ! Three plans beside each other, started at once; one is freed that never was.
     subroutine other_plans()
         kind = 8
-        call MPI_BCAST_INIT(message, n, MPI_INTEGER, 1, MPI_COMM_WORLD, MPI_INFO_NULL, plans(1), ierr)
-        call MPI_ALLREDUCE_INIT(MPI_IN_PLACE, sums, n, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, plans(2), ierr)
-        call MPI_ALLGATHER_INIT(own, n, MPI_INTEGER, got, n, MPI_INTEGER, MPI_COMM_WORLD, MPI_INFO_NULL, plans(3), ierr)
+        call MPI_BCAST_INIT(message, whole, MPI_INTEGER, 1, MPI_COMM_WORLD, MPI_INFO_NULL, plans(1), ierr)
+        call MPI_ALLREDUCE_INIT(MPI_IN_PLACE, sums, whole, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, plans(2), &
+                                ierr)
+        call MPI_ALLGATHER_INIT(own, whole, MPI_INTEGER, got, whole, MPI_INTEGER, MPI_COMM_WORLD, MPI_INFO_NULL, plans(3), &
+                                ierr)
         call MPI_BARRIER_INIT(MPI_COMM_WORLD, MPI_INFO_NULL, request, ierr)
         call MPI_REQUEST_FREE(request, ierr)
         if (request /= MPI_REQUEST_NULL) wrong = wrong + 1

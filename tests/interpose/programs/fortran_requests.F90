@@ -1,5 +1,6 @@
 ! Nonblocking collectives from Fortran with mpif.h, `use mpi` (USE_MODULE) or `use mpi_f08` (USE_F08), completed by every
-! call that completes. A receive that nobody matches keeps MPI_WAITANY and its like from returning at once.
+! call that completes. A receive that nobody matches keeps MPI_WAITANY and its like from returning at once. With USE_LARGE
+! as well, counts are of MPI_COUNT_KIND.
 program fortran_requests
 #if defined(USE_F08)
     use mpi_f08
@@ -22,6 +23,12 @@ program fortran_requests
     integer, parameter :: lowest_index = 1
 #endif
     integer, parameter :: n = 20000
+#if defined(USE_LARGE)
+    integer, parameter :: counted = MPI_COUNT_KIND, placed = MPI_ADDRESS_KIND
+#else
+    integer, parameter :: counted = selected_int_kind(9), placed = counted
+#endif
+    integer(kind=counted), parameter :: none = 0, one = 1, hundred = 100, whole = n
     integer :: data(n, 3), all(100, 64), own(100), total(100)
     integer :: rank, ranks, provided, ierr, round, i, k, wrong, done, some, index, indices(4), unmatched
     logical :: flag
@@ -30,14 +37,14 @@ program fortran_requests
     call MPI_COMM_RANK(MPI_COMM_WORLD, rank, ierr)
     call MPI_COMM_SIZE(MPI_COMM_WORLD, ranks, ierr)
     wrong = 0
-    call MPI_IBCAST(data, 1, MPI_INTEGER, 0, MPI_COMM_WORLD, requests(1), ierr)
+    call MPI_IBCAST(data, one, MPI_INTEGER, 0, MPI_COMM_WORLD, requests(1), ierr)
     call MPI_WAIT(requests(1), MPI_STATUS_IGNORE, ierr)
     call MPI_BARRIER(MPI_COMM_WORLD, ierr)
     do round = 1, 18
         data = -1
         do k = 1, 3
             if (rank == mod(k, ranks)) data(:, k) = [(i * k + round, i = 1, n)]
-            call MPI_IBCAST(data(:, k), n, MPI_INTEGER, mod(k, ranks), MPI_COMM_WORLD, requests(k), ierr)
+            call MPI_IBCAST(data(:, k), whole, MPI_INTEGER, mod(k, ranks), MPI_COMM_WORLD, requests(k), ierr)
         end do
         call MPI_IRECV(unmatched, 1, MPI_INTEGER, rank, 77, MPI_COMM_WORLD, requests(4), ierr)
         done = 0
@@ -104,15 +111,15 @@ program fortran_requests
 
         own = rank + round
         all = -1
-        call MPI_IALLGATHER(own, 100, MPI_INTEGER, all, 100, MPI_INTEGER, MPI_COMM_WORLD, requests(1), ierr)
+        call MPI_IALLGATHER(own, hundred, MPI_INTEGER, all, hundred, MPI_INTEGER, MPI_COMM_WORLD, requests(1), ierr)
         call MPI_WAIT(requests(1), MPI_STATUS_IGNORE, ierr)
         do k = 1, ranks
             if (any(all(:, k) /= k - 1 + round)) wrong = wrong + 1
         end do
         all(:, rank + 1) = 3 * rank
-        call MPI_IALLGATHER(MPI_IN_PLACE, 0, MPI_INTEGER, all, 100, MPI_INTEGER, MPI_COMM_WORLD, requests(1), ierr)
+        call MPI_IALLGATHER(MPI_IN_PLACE, none, MPI_INTEGER, all, hundred, MPI_INTEGER, MPI_COMM_WORLD, requests(1), ierr)
         total = rank
-        call MPI_IALLREDUCE(MPI_IN_PLACE, total, 100, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, requests(2), ierr)
+        call MPI_IALLREDUCE(MPI_IN_PLACE, total, hundred, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, requests(2), ierr)
         call MPI_IBARRIER(MPI_COMM_WORLD, requests(3), ierr)
         call MPI_WAITALL(3, requests, MPI_STATUSES_IGNORE, ierr)
         do k = 1, ranks
@@ -122,19 +129,19 @@ program fortran_requests
 
         ! The blocking forms.
         all = -1
-        call MPI_ALLGATHER(own, 100, MPI_INTEGER, all, 100, MPI_INTEGER, MPI_COMM_WORLD, ierr)
+        call MPI_ALLGATHER(own, hundred, MPI_INTEGER, all, hundred, MPI_INTEGER, MPI_COMM_WORLD, ierr)
         do k = 1, ranks
             if (any(all(:, k) /= k - 1 + round)) wrong = wrong + 1
         end do
         all = -1
         all(:, rank + 1) = 5 * rank
-        call MPI_ALLGATHERV(MPI_IN_PLACE, 0, MPI_INTEGER, all, [(100, k = 1, ranks)], [(100 * (k - 1), k = 1, ranks)], &
-                            MPI_INTEGER, MPI_COMM_WORLD, ierr)
+        call MPI_ALLGATHERV(MPI_IN_PLACE, none, MPI_INTEGER, all, [(hundred, k = 1, ranks)], &
+                            [(int(100 * (k - 1), placed), k = 1, ranks)], MPI_INTEGER, MPI_COMM_WORLD, ierr)
         do k = 1, ranks
             if (any(all(:, k) /= 5 * (k - 1))) wrong = wrong + 1
         end do
         total = rank + 1
-        call MPI_ALLREDUCE(MPI_IN_PLACE, total, 100, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, ierr)
+        call MPI_ALLREDUCE(MPI_IN_PLACE, total, hundred, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, ierr)
         if (any(total /= ranks * (ranks + 1) / 2)) wrong = wrong + 1
     end do
     if (wrong /= 0) print '(A,I0,A,I0)', 'rank ', rank, ' wrong ', wrong

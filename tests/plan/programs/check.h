@@ -135,6 +135,16 @@ static double seconds_now(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+static inline int by_value(const void* a, const void* b) {
+    const double x = *(const double*)a, y = *(const double*)b;
+    return (x > y) - (x < y);
+}
+/* Sorts them. */
+static inline double median(double* values, int count) {
+    qsort(values, (size_t)count, sizeof *values, by_value);
+    return values[count / 2];
+}
+
 /* Whether everybody was done before rank 0 came back, by the host's clock; the same answer on all ranks. */
 static inline int done_before_return(double done, double returned) {
     double mine[2] = {check_rank == 0 ? 0 : done, check_rank == 0 ? returned : 0}, latest[2];

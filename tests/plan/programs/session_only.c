@@ -3,8 +3,8 @@
 #include "check.h"
 
 #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
-#ifdef OMPI_MAJOR_VERSION
-enum { epochs = 1 }; /* Open MPI 5.0.11 crashes in the second MPI_Session_init of a process */
+#if defined(OMPI_MAJOR_VERSION) || (defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40100000)
+enum { epochs = 1 }; /* Open MPI 5.0.11 and MPICH 4.0.2 crash in the second MPI_Session_init of a process */
 #else
 enum { epochs = 2 };
 #endif

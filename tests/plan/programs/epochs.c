@@ -1,0 +1,124 @@
+/* MPI begun and ended several times in one process, by the letters of the argument:
+ *
+ *   s  a session that is opened, used and finalized
+ *   H  a session that stays open       h  its end
+ *   W  MPI_Init                        f  MPI_Finalize
+ *
+ * Collectives are right in each, on the communicator of the session that stays open too, and ours from
+ * MPI_Init to MPI_Finalize, in sessions as well. Rank 0 says the letters that were reached. */
+#include "check.h"
+
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+enum { bytes = 50000 };
+static unsigned seed = 1;
+static int world = 0; /* between MPI_Init and MPI_Finalize */
+static MPI_Session held;
+static MPI_Comm held_comm;
+static int is_held = 0;
+
+/* Nobody else is there to end the job where no world is. */
+#define MUST(call) \
+    if ((call) != MPI_SUCCESS) return printf("failed: %s\n", #call), 1
+
+static void look(void) {
+    *(void**)&look_last_call = dlsym(RTLD_DEFAULT, "thalweg_get_last_call");
+    if (expect_thalweg()) CHECK(look_last_call != NULL, "the preload object is not here");
+}
+
+static void ours(const char* what, char letter) {
+    if (expect_thalweg() && check_size > 1)
+        CHECK(!world || was_accelerated(), "%s of %c was native: %s", what, letter, last_reason());
+}
+
+static void collectives(MPI_Comm comm, char letter) {
+    unsigned char* const data = guarded_new(bytes);
+    unsigned char* const all = guarded_new((size_t)bytes * (size_t)check_size);
+    for (int round = 0; round < 3; ++round, seed += 50) {
+        const int root = round % check_size;
+        MPI_Request request;
+        memset(data, poison_value, bytes);
+        if (check_rank == root) fill(data, bytes, seed);
+        MPI_Bcast(data, bytes, MPI_BYTE, root, comm);
+        ours("a broadcast", letter);
+        verify(data, bytes, seed, "a broadcast");
+        memset(all, poison_value, (size_t)bytes * (size_t)check_size);
+        fill(data, bytes, seed + 1 + (unsigned)check_rank);
+        MPI_Iallgather(data, bytes, MPI_BYTE, all, bytes, MPI_BYTE, comm, &request);
+        if (round > 0) ours("a nonblocking allgather", letter); /* the first asks for the set-up */
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        for (int rank = 0; rank < check_size; ++rank)
+            verify(all + (size_t)rank * bytes, bytes, seed + 1 + (unsigned)rank, "an allgather");
+    }
+    guarded_free(data, bytes);
+    guarded_free(all, (size_t)bytes * (size_t)check_size);
+}
+
+static int opened(MPI_Session* session, MPI_Comm* comm) {
+    MPI_Group group;
+    MUST(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, session));
+    MUST(MPI_Group_from_session_pset(*session, "mpi://WORLD", &group));
+    MUST(MPI_Comm_create_from_group(group, "epochs", MPI_INFO_NULL, MPI_ERRORS_RETURN, comm));
+    MPI_Group_free(&group);
+    MPI_Comm_rank(*comm, &check_rank);
+    MPI_Comm_size(*comm, &check_size);
+    look();
+    return 0;
+}
+
+static int epoch(char letter) {
+    MPI_Session session;
+    MPI_Comm comm, twin;
+    int provided;
+    switch (letter) {
+        case 's':
+            if (opened(&session, &comm)) return 1;
+            collectives(comm, letter);
+            MPI_Comm_dup(comm, &twin);
+            collectives(twin, letter);
+            MPI_Comm_free(&twin);
+            MPI_Comm_free(&comm);
+            MUST(MPI_Session_finalize(&session));
+            return 0;
+        case 'H':
+            if (opened(&held, &held_comm)) return 1;
+            collectives(held_comm, letter);
+            is_held = 1;
+            return 0;
+        case 'h':
+            collectives(held_comm, letter);
+            MPI_Comm_free(&held_comm);
+            MUST(MPI_Session_finalize(&held));
+            is_held = 0;
+            return 0;
+        case 'W':
+            MUST(MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided));
+            MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
+            MPI_Comm_size(MPI_COMM_WORLD, &check_size);
+            look();
+            world = 1;
+            collectives(MPI_COMM_WORLD, letter);
+            if (is_held) collectives(held_comm, letter);
+            return 0;
+        default:
+            collectives(MPI_COMM_WORLD, letter);
+            if (is_held) collectives(held_comm, letter);
+            world = 0;
+            MUST(MPI_Finalize());
+            return 0;
+    }
+}
+
+int main(int argc, char** argv) {
+    for (const char* letter = argc > 1 ? argv[1] : "s"; *letter; ++letter) {
+        if (epoch(*letter)) return 1;
+        if (check_rank == 0) printf("%c\n", *letter), fflush(stdout);
+    }
+    if (check_rank == 0) printf("ok: %lu checks on %d ranks\n", check_count, check_size);
+    return 0;
+}
+#else
+int main(void) {
+    printf("skipped: this MPI has no sessions\n");
+    return 77;
+}
+#endif
