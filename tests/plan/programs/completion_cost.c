@@ -5,11 +5,6 @@
 
 enum { blocks = 201, calls = 500, several = 8 };
 
-static int by_value(const void* a, const void* b) {
-    const double x = *(const double*)a, y = *(const double*)b;
-    return (x > y) - (x < y);
-}
-
 /* Receives that nothing matches. */
 static MPI_Request requests[several];
 
@@ -40,10 +35,8 @@ static void measure(void (*call)(int), double* ours, double* native) {
         through[block] = (t1 - t0) / calls * 1e9;
         beside[block] = (t2 - t1) / calls * 1e9;
     }
-    qsort(through, blocks, sizeof *through, by_value);
-    qsort(beside, blocks, sizeof *beside, by_value);
-    *ours = through[blocks / 2];
-    *native = beside[blocks / 2];
+    *ours = median(through, blocks);
+    *native = median(beside, blocks);
 }
 
 static void judge(const char* name, void (*call)(int)) {
