@@ -77,7 +77,7 @@ Status DrivenChannel::post(Operation& operation, const Bindings& bindings, std::
 Status DrivenChannel::start(Operation& operation, const Bindings& bindings, std::uint32_t number,
                             bool lasts) {
     if (const Status status = post(operation, bindings, number); status != Status::ok) return status;
-    if (lasts && agent_ != nullptr && agent_->posts() && !waits_at_once()) {
+    if (lasts && agent_ != nullptr && agent_->posts() && !led() && !waits_at_once()) {
         agent_->count_posting();
     } else if (take_helm()) {
         drive();
@@ -234,7 +234,7 @@ DrivenChannel::Found DrivenChannel::drive() {
     }
     const Channel::Moved &received = channel_->moved(false), &sent = channel_->moved(true);
     const BothWays::Crossed came{received.crossed != received_before.crossed,
-                                received.bytes - received_before.bytes};
+                                 received.bytes - received_before.bytes};
     const BothWays::Crossed left{sent.crossed != sent_before.crossed, sent.bytes - sent_before.bytes};
     if (came.any || left.any) traffic_.crossed(now_ns(), came, left);
     if (completed || received.messages != received_before.messages || sent.messages != sent_before.messages)

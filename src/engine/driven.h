@@ -75,7 +75,8 @@ class DrivenChannel {
     // Allocates nothing; one system call where the agent sleeps.
     // Errors: invalid_argument (the operation is pending), unsupported (a forked child). What goes wrong
     // later, the operation's status() says. `lasts`: longer than it takes to wake a thread, so that an agent
-    // with a core to spare posts it (AgentOptions::posts), unless this thread is expected to wait at once.
+    // with a core to spare posts it (AgentOptions::posts), unless another thread leads or this one is
+    // expected to wait at once.
     Status start(Operation& operation, const Bindings& bindings, std::uint32_t number, bool lasts = false);
     // As start(), but all of it is the agent's: this thread posts nothing. Pre: there is an agent.
     Status hand_over(Operation& operation, const Bindings& bindings, std::uint32_t number);

@@ -137,12 +137,14 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial) {
     return true;
 }
 
-std::shared_ptr<NativeTimes> native_times_of(Communicator& communicator, const CollectiveCall& call) {
+std::shared_ptr<NativeTimes> native_times_of(Communicator& communicator, const CollectiveCall& call) try {
     if (call.collective != Collective::alltoallv || call.neighbours) return nullptr;
     const CallKind blocking = !call.received.given()                  ? CallKind::alltoall
                               : call.kind == CallKind::alltoallw_init ? CallKind::alltoallw
                                                                       : CallKind::alltoallv;
     return communicator.trials.of(blocking, pair_bytes(call)).native();
+} catch (const std::bad_alloc&) {
+    return nullptr;
 }
 
 std::shared_ptr<PlanAccount> open_account(NonblockingState* state, Communicator& communicator,

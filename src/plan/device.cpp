@@ -13,7 +13,8 @@ namespace thalweg {
 namespace {
 
 // The little of the drivers' stable C interfaces that we need.
-constexpr int cuda_context_of_pointer = 1, cuda_memory_type = 2, cuda_device_of_pointer = 9;
+constexpr int cuda_context_of_pointer = 1, cuda_memory_type = 2, cuda_device_of_pointer = 9,
+              cuda_range_begin = 11, cuda_range_bytes = 12;
 constexpr unsigned cuda_memory_host = 1;
 constexpr unsigned cuda_memory_device = 2;
 constexpr int hip_copy_default = 4;
@@ -42,10 +43,13 @@ struct Drivers {
     int (*cuda_release)(int device) = nullptr;
     int (*cuda_push)(void* context) = nullptr;
     int (*cuda_pop)(void** context) = nullptr;
+    int (*cuda_synchronize)(void* stream) = nullptr;
     int (*hip_attributes)(void* attributes, const void* address) = nullptr;
     int (*hip_copy)(void* to, const void* from, std::size_t bytes, int direction) = nullptr;
     int (*hip_copy_rows)(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                          std::size_t bytes, std::size_t count, int direction) = nullptr;
+    int (*hip_range)(void** begin, std::size_t* bytes, void* address) = nullptr;
+    int (*hip_synchronize)(void* stream) = nullptr;
 };
 
 Drivers drivers;
@@ -71,6 +75,7 @@ void probe(unsigned long long loads) {
             look_up(cuda, "cuPointerGetAttribute", drivers.cuda_attribute);
             look_up(cuda, "cuMemcpy", drivers.cuda_copy);
             look_up(cuda, "cuMemcpy2DUnaligned_v2", drivers.cuda_copy_rows);
+            look_up(cuda, "cuStreamSynchronize", drivers.cuda_synchronize);
             look_up(cuda, "cuCtxGetCurrent", drivers.cuda_current);
             look_up(cuda, "cuDevicePrimaryCtxRetain", drivers.cuda_retain);
             look_up(cuda, "cuDevicePrimaryCtxRelease_v2", drivers.cuda_release);
@@ -89,6 +94,8 @@ void probe(unsigned long long loads) {
             look_up(hip, "hipPointerGetAttributes", drivers.hip_attributes);
             look_up(hip, "hipMemcpy", drivers.hip_copy);
             look_up(hip, "hipMemcpy2D", drivers.hip_copy_rows);
+            look_up(hip, "hipMemGetAddressRange", drivers.hip_range);
+            look_up(hip, "hipStreamSynchronize", drivers.hip_synchronize);
             if (drivers.hip_attributes && drivers.hip_copy) hip_ready.store(true, std::memory_order_release);
             break;
         }
@@ -162,40 +169,40 @@ Memory memory_of(const void* address) {
     return Memory::host;
 }
 
-Status copy(Memory kind, void* to, const void* from, std::size_t bytes) {
-    if (kind == Memory::host) {
-        std::memcpy(to, from, bytes);
-        return Status::ok;
-    }
-    if (kind == Memory::hip)
-        return drivers.hip_copy(to, from, bytes, hip_copy_default) == 0 ? Status::ok
-                                                                        : Status::transport_failed;
-    const CudaContext context({to, from});
-    return drivers.cuda_copy(cuda_address(to), cuda_address(from), bytes) == 0 ? Status::ok
-                                                                               : Status::transport_failed;
-}
-
-bool copies_rows(Memory kind) {
-    return kind == Memory::cuda ? drivers.cuda_copy_rows != nullptr
-                                : kind == Memory::hip && drivers.hip_copy_rows != nullptr;
+bool copies_at_once(Memory kind, std::uint64_t bytes, std::int64_t stride) {
+    const bool copies = kind == Memory::cuda ? drivers.cuda_copy_rows != nullptr
+                                             : kind == Memory::hip && drivers.hip_copy_rows != nullptr &&
+                                                   drivers.hip_range != nullptr;
+    return copies && stride >= static_cast<std::int64_t>(bytes) && stride <= widest_stride;
 }
 
 namespace {
 
-bool at_once(Memory kind, const Rows& rows) {
-    return rows.count > 1 && copies_rows(kind) && rows.stride >= static_cast<std::int64_t>(rows.bytes) &&
-           rows.stride <= widest_stride;
+bool copy(Memory kind, void* to, const void* from, std::size_t bytes) {
+    if (kind == Memory::hip) return drivers.hip_copy(to, from, bytes, hip_copy_default) == 0;
+    const CudaContext context({to, from});
+    return drivers.cuda_copy(cuda_address(to), cuda_address(from), bytes) == 0;
 }
 
-// One by one: `move` has the row and how far it lies in the packed form.
-template <class Move>
-Status each_row(const Rows& rows, Move move) {
-    for (std::uint64_t i = 0; i < rows.count; ++i)
-        if (const Status status =
-                move(rows.first + static_cast<std::int64_t>(i) * rows.stride, i * rows.bytes);
-            failed(status))
-            return status;
-    return Status::ok;
+// Rows that a datatype names by addresses may lie anywhere, in host memory too.
+bool in_one_allocation(Memory kind, const Rows& rows) {
+    const auto first = reinterpret_cast<std::uintptr_t>(rows.first);
+    const std::uintptr_t end =
+        first + (rows.count - 1) * static_cast<std::uintptr_t>(rows.stride) + rows.bytes;
+    std::uintptr_t begin = 0;
+    std::size_t bytes = 0;
+    if (kind == Memory::cuda) {
+        unsigned long long address = 0;
+        if (drivers.cuda_attribute(&address, cuda_range_begin, first) != 0 ||
+            drivers.cuda_attribute(&bytes, cuda_range_bytes, first) != 0)
+            return false;
+        begin = static_cast<std::uintptr_t>(address);
+    } else {
+        void* address = nullptr;
+        if (drivers.hip_range(&address, &bytes, rows.first) != 0) return false;
+        begin = reinterpret_cast<std::uintptr_t>(address);
+    }
+    return begin <= first && end - begin <= bytes;
 }
 
 CudaPlace on_device(const Rows& rows) {
@@ -214,38 +221,60 @@ CudaPlace on_host(const void* packed, const Rows& rows) {
     return place;
 }
 
-Status cuda_copy_rows(const CudaPlace& from, const CudaPlace& to, const Rows& rows) {
+bool cuda_copy_rows(const CudaPlace& from, const CudaPlace& to, const Rows& rows) {
     const CudaContext context({rows.first});
     const CudaRows copied{from, to, rows.bytes, rows.count};
-    return drivers.cuda_copy_rows(&copied) == 0 ? Status::ok : Status::transport_failed;
+    return drivers.cuda_copy_rows(&copied) == 0;
 }
+
+bool at_once(Memory kind, const Rows& rows) {
+    return rows.count > 1 && copies_at_once(kind, rows.bytes, rows.stride) && in_one_allocation(kind, rows);
+}
+
+// One by one: `move` has the row and how far it lies in the packed form.
+template <class Move>
+bool each_row(const Rows& rows, Move move) {
+    for (std::uint64_t i = 0; i < rows.count; ++i)
+        if (!move(rows.first + static_cast<std::int64_t>(i) * rows.stride, i * rows.bytes)) return false;
+    return true;
+}
+
+// A copy from pageable memory comes back when that may be changed; its last bytes may still be on their way,
+// and only what follows in the default stream waits for them.
+bool arrived(Memory kind, const void* address) {
+    if (kind == Memory::hip)
+        return drivers.hip_synchronize == nullptr || drivers.hip_synchronize(nullptr) == 0;
+    const CudaContext context({address});
+    return drivers.cuda_synchronize == nullptr || drivers.cuda_synchronize(nullptr) == 0;
+}
+
+Status status_of(bool done) { return done ? Status::ok : Status::transport_failed; }
 
 }  // namespace
 
 Status pack_rows(Memory kind, std::byte* packed, const Rows& rows) {
     if (!at_once(kind, rows))
-        return each_row(rows, [&](const std::byte* row, std::uint64_t offset) {
+        return status_of(each_row(rows, [&](const std::byte* row, std::uint64_t offset) {
             return copy(kind, packed + offset, row, rows.bytes);
-        });
-    if (kind == Memory::cuda) return cuda_copy_rows(on_device(rows), on_host(packed, rows), rows);
-    const auto stride = static_cast<std::size_t>(rows.stride);
-    return drivers.hip_copy_rows(packed, rows.bytes, rows.first, stride, rows.bytes, rows.count,
-                                 hip_copy_default) == 0
-               ? Status::ok
-               : Status::transport_failed;
+        }));
+    if (kind == Memory::cuda) return status_of(cuda_copy_rows(on_device(rows), on_host(packed, rows), rows));
+    return status_of(drivers.hip_copy_rows(packed, rows.bytes, rows.first,
+                                           static_cast<std::size_t>(rows.stride), rows.bytes, rows.count,
+                                           hip_copy_default) == 0);
 }
 
 Status unpack_rows(Memory kind, const Rows& rows, const std::byte* packed) {
+    bool done = false;
     if (!at_once(kind, rows))
-        return each_row(rows, [&](std::byte* row, std::uint64_t offset) {
+        done = each_row(rows, [&](std::byte* row, std::uint64_t offset) {
             return copy(kind, row, packed + offset, rows.bytes);
         });
-    if (kind == Memory::cuda) return cuda_copy_rows(on_host(packed, rows), on_device(rows), rows);
-    const auto stride = static_cast<std::size_t>(rows.stride);
-    return drivers.hip_copy_rows(rows.first, stride, packed, rows.bytes, rows.bytes, rows.count,
-                                 hip_copy_default) == 0
-               ? Status::ok
-               : Status::transport_failed;
+    else if (kind == Memory::cuda)
+        done = cuda_copy_rows(on_host(packed, rows), on_device(rows), rows);
+    else
+        done = drivers.hip_copy_rows(rows.first, static_cast<std::size_t>(rows.stride), packed, rows.bytes,
+                                     rows.bytes, rows.count, hip_copy_default) == 0;
+    return status_of(done && arrived(kind, rows.first));
 }
 
 }  // namespace thalweg

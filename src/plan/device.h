@@ -15,11 +15,7 @@ enum class Memory : std::uint8_t { host, cuda, hip };
 // the driver when one is. Managed memory counts as the driver's: its copy is right for it too.
 Memory memory_of(const void* address);
 
-// Copies between host memory and `kind`'s, complete on return. Errors: transport_failed.
-Status copy(Memory kind, void* to, const void* from, std::size_t bytes);
-
-// `count` rows of `bytes` bytes each in memory of `kind`, the first at `first`, each `stride` bytes behind
-// the one before.
+// `count` rows of `bytes` bytes each, the first at `first`, each `stride` bytes behind the one before.
 struct Rows {
     std::byte* first = nullptr;
     std::uint64_t bytes = 0;
@@ -27,10 +23,12 @@ struct Rows {
     std::uint64_t count = 0;
 };
 
-// Whether the driver copies many rows at once; if not, each is a copy of its own.
-bool copies_rows(Memory kind);
+// Whether the driver copies such rows at once, as far as they lie in one allocation; if not, each is a copy
+// of its own.
+bool copies_at_once(Memory kind, std::uint64_t bytes, std::int64_t stride);
 
-// Rows to `packed`, one behind the other, and back; complete on return. Errors: transport_failed.
+// Rows in memory of `kind` to `packed`, which is the host's, one behind the other; and back. Complete on
+// return, for every stream of the program. Errors: transport_failed.
 Status pack_rows(Memory kind, std::byte* packed, const Rows& rows);
 Status unpack_rows(Memory kind, const Rows& rows, const std::byte* packed);
 

@@ -3,7 +3,8 @@
 // follow, until the next trial (model/trial.h).
 //
 // What a call does follows from its number, which all ranks count alike, and from verdicts that they agreed
-// on. Counting takes no memory, so that no rank can lose its place.
+// on. Counting takes no memory but for a trial at the first call of its kind, which the reserve has room for
+// (reserve.h), so that no rank can lose its place.
 #pragma once
 
 #include <mpi.h>

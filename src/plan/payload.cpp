@@ -66,7 +66,8 @@ Status Payload::prepare(Staging& staging) {
 
 // Of one element.
 std::uint64_t Payload::driver_copies() const {
-    return copies_rows(memory_) ? shape_.layout.rows() : shape_.layout.runs();
+    const Layout& layout = shape_.layout;
+    return copies_at_once(memory_, layout.run_bytes(), layout.stride()) ? layout.rows() : layout.runs();
 }
 
 // Runs of the same length at the same distance go together.

@@ -19,7 +19,9 @@ static int (*allocate_in_pool)(Address*, size_t, void*);
 static int (*write_device)(Address, const void*, size_t);
 static int (*read_device)(void*, Address, size_t);
 static int (*synchronize)(void);
-static unsigned long (*count_copies)(void); /* of the stand-in only */
+/* Of the stand-in only: how often it copied, and how many copies to the device nobody waited for. */
+static unsigned long (*count_copies)(void);
+static int (*count_under_way)(void);
 
 static void look_up(void* driver, const char* name, void* function) {
     *(void**)function = dlsym(driver, name);
@@ -49,6 +51,7 @@ static void open_device(const char* file) {
     look_up(driver, "cuMemcpyDtoH_v2", &read_device);
     look_up(driver, "cuCtxSynchronize", &synchronize);
     *(void**)&count_copies = dlsym(driver, "strict_copies");
+    *(void**)&count_under_way = dlsym(driver, "strict_under_way");
     int device = 0;
     void* context = NULL;
     good(get_device(&device, 0), "cuDeviceGet");
@@ -88,6 +91,8 @@ static void poison(Buffer* buffer) {
 }
 
 static void compare(const Buffer* buffer, const char* what) {
+    if (count_under_way != NULL)
+        CHECK(count_under_way() == 0, "%s: %d copies may be under way", what, count_under_way());
     good(read_device(buffer->got, buffer->device, buffer->bytes), "cuMemcpyDtoH");
     ++check_count;
     for (size_t i = 0; i < buffer->bytes; ++i)
@@ -143,6 +148,30 @@ static void broadcasts(int pool) {
             compare(&buffer, later ? "Ibcast of a vector" : "Bcast of a vector");
         }
     MPI_Type_free(&vector);
+}
+
+/* One datatype for parts of two arrays, at equal distances however far these are apart. */
+static void apart(int pool) {
+    enum { bytes = 50000, block = 20000, at_offset = 1000 };
+    Buffer first = buffer_new(bytes, pool), second = buffer_new(bytes, pool);
+    MPI_Aint places[2] = {(MPI_Aint)(first.device + at_offset), (MPI_Aint)(second.device + at_offset)};
+    MPI_Datatype both;
+    MPI_Type_create_hindexed_block(2, block, places, MPI_BYTE, &both);
+    MPI_Type_commit(&both);
+    for (int root = 0; root < check_size; ++root) {
+        Buffer* const buffers[2] = {&first, &second};
+        for (int i = 0; i < 2; ++i) {
+            poison(buffers[i]);
+            for (size_t j = 0; j < block; ++j)
+                buffers[i]->want[at_offset + j] = pattern(i * block + j, 60 + root);
+            if (check_rank == root) send_up(buffers[i]);
+        }
+        MPI_Bcast(MPI_BOTTOM, 1, both, root, MPI_COMM_WORLD);
+        taken("Bcast of two arrays");
+        compare(&first, "the first of two arrays");
+        compare(&second, "the second of two arrays");
+    }
+    MPI_Type_free(&both);
 }
 
 static void allgathers(int pool) {
@@ -277,6 +306,7 @@ int main(int argc, char** argv) {
     open_device(argc > 1 ? argv[1] : "libcuda.so.1");
     for (int pool = 0; pool < 2; ++pool) {
         broadcasts(pool);
+        apart(pool);
         allgathers(pool);
         alltoalls(pool);
         halos(pool);

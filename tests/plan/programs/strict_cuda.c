@@ -53,6 +53,15 @@ int cuCtxPopCurrent_v2(void** context) {
     *context = contexts[--depth];
     return 0;
 }
+/* Copies to the device since somebody waited for them. */
+static int under_way;
+int strict_under_way(void) { return __atomic_load_n(&under_way, __ATOMIC_RELAXED); }
+int cuStreamSynchronize(void* stream) {
+    if (current() == NULL) return no_context;
+    if (stream != NULL) return invalid;
+    __atomic_store_n(&under_way, 0, __ATOMIC_RELAXED);
+    return 0;
+}
 int cuCtxSynchronize(void) { return current() != NULL ? 0 : no_context; }
 
 static int allocate(unsigned long long* address, size_t bytes, int pool) {
@@ -113,12 +122,15 @@ static void* reachable(unsigned long long address, size_t bytes) {
 int cuMemcpy(unsigned long long to, unsigned long long from, size_t bytes) {
     if (current() == NULL) return no_context;
     memcpy(reachable(to, bytes), reachable(from, bytes), bytes);
+    if (region_of(to, bytes) != NULL && region_of(from, bytes) == NULL)
+        __atomic_add_fetch(&under_way, 1, __ATOMIC_RELAXED);
     __atomic_add_fetch(&copied, 1, __ATOMIC_RELAXED);
     return 0;
 }
 int cuMemcpyHtoD_v2(unsigned long long to, const void* from, size_t bytes) {
     if (region_of(to, bytes) == NULL) return invalid;
-    return cuMemcpy(to, (uintptr_t)from, bytes);
+    const int error = cuMemcpy(to, (uintptr_t)from, bytes);
+    return error != 0 ? error : cuStreamSynchronize(NULL);
 }
 int cuMemcpyDtoH_v2(void* to, unsigned long long from, size_t bytes) {
     if (region_of(from, bytes) == NULL) return invalid;
@@ -152,6 +164,7 @@ int cuMemcpy2DUnaligned_v2(const Rows* rows) {
     const unsigned char* const from = place(&rows->from, rows->width, rows->height);
     unsigned char* const to = place(&rows->to, rows->width, rows->height);
     if (from == NULL || to == NULL) return invalid;
+    if (rows->to.kind == 2) __atomic_add_fetch(&under_way, 1, __ATOMIC_RELAXED);
     __atomic_add_fetch(&copied, 1, __ATOMIC_RELAXED);
     for (size_t i = 0; i < rows->height; ++i)
         memcpy(to + i * rows->to.pitch, from + i * rows->from.pitch, rows->width);
