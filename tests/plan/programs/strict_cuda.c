@@ -109,6 +109,12 @@ int cuPointerGetAttribute(void* data, int attribute, unsigned long long address)
         case 9: /* the device */
             *(int*)data = 0;
             return 0;
+        case 11: /* where the allocation begins */
+            *(unsigned long long*)data = (uintptr_t)region->address;
+            return 0;
+        case 12: /* and its bytes */
+            *(size_t*)data = region->bytes;
+            return 0;
         default:
             return invalid;
     }
