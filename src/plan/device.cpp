@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <initializer_list>
@@ -184,25 +185,26 @@ bool copy(Memory kind, void* to, const void* from, std::size_t bytes) {
     return drivers.cuda_copy(cuda_address(to), cuda_address(from), bytes) == 0;
 }
 
-// Rows that a datatype names by addresses may lie anywhere, in host memory too.
-bool in_one_allocation(Memory kind, const Rows& rows) {
+// How many of the rows one copy may take: rows that a datatype names by addresses may lie anywhere, in host
+// memory too.
+std::uint64_t in_one_allocation(Memory kind, const Rows& rows) {
     const auto first = reinterpret_cast<std::uintptr_t>(rows.first);
-    const std::uintptr_t end =
-        first + (rows.count - 1) * static_cast<std::uintptr_t>(rows.stride) + rows.bytes;
     std::uintptr_t begin = 0;
     std::size_t bytes = 0;
     if (kind == Memory::cuda) {
         unsigned long long address = 0;
         if (drivers.cuda_attribute(&address, cuda_range_begin, first) != 0 ||
             drivers.cuda_attribute(&bytes, cuda_range_bytes, first) != 0)
-            return false;
+            return 1;
         begin = static_cast<std::uintptr_t>(address);
     } else {
         void* address = nullptr;
-        if (drivers.hip_range(&address, &bytes, rows.first) != 0) return false;
+        if (drivers.hip_range(&address, &bytes, rows.first) != 0) return 1;
         begin = reinterpret_cast<std::uintptr_t>(address);
     }
-    return begin <= first && end - begin <= bytes;
+    if (begin > first || first - begin > bytes || bytes - (first - begin) < rows.bytes) return 1;
+    const std::uint64_t left = bytes - (first - begin) - rows.bytes;
+    return std::min(rows.count, left / static_cast<std::uint64_t>(rows.stride) + 1);
 }
 
 CudaPlace on_device(const Rows& rows) {
@@ -227,54 +229,63 @@ bool cuda_copy_rows(const CudaPlace& from, const CudaPlace& to, const Rows& rows
     return drivers.cuda_copy_rows(&copied) == 0;
 }
 
-bool at_once(Memory kind, const Rows& rows) {
-    return rows.count > 1 && copies_at_once(kind, rows.bytes, rows.stride) && in_one_allocation(kind, rows);
+// Part by part: `one` has a row, `several` the rows of one allocation, both how far they lie in the packed
+// form.
+template <class One, class Several>
+Status each_part(Memory kind, Rows rows, One one, Several several) {
+    const bool at_once = copies_at_once(kind, rows.bytes, rows.stride);
+    for (std::uint64_t offset = 0; rows.count > 0;) {
+        Rows part = rows;
+        part.count = at_once && rows.count > 1 ? in_one_allocation(kind, rows) : 1;
+        if (!(part.count == 1 ? one(part.first, offset) : several(part, offset)))
+            return Status::transport_failed;
+        offset += part.count * part.bytes;
+        rows.first += static_cast<std::int64_t>(part.count) * rows.stride;
+        rows.count -= part.count;
+    }
+    return Status::ok;
 }
-
-// One by one: `move` has the row and how far it lies in the packed form.
-template <class Move>
-bool each_row(const Rows& rows, Move move) {
-    for (std::uint64_t i = 0; i < rows.count; ++i)
-        if (!move(rows.first + static_cast<std::int64_t>(i) * rows.stride, i * rows.bytes)) return false;
-    return true;
-}
-
-// A copy from pageable memory comes back when that may be changed; its last bytes may still be on their way,
-// and only what follows in the default stream waits for them.
-bool arrived(Memory kind, const void* address) {
-    if (kind == Memory::hip)
-        return drivers.hip_synchronize == nullptr || drivers.hip_synchronize(nullptr) == 0;
-    const CudaContext context({address});
-    return drivers.cuda_synchronize == nullptr || drivers.cuda_synchronize(nullptr) == 0;
-}
-
-Status status_of(bool done) { return done ? Status::ok : Status::transport_failed; }
 
 }  // namespace
 
 Status pack_rows(Memory kind, std::byte* packed, const Rows& rows) {
-    if (!at_once(kind, rows))
-        return status_of(each_row(rows, [&](const std::byte* row, std::uint64_t offset) {
+    return each_part(
+        kind, rows,
+        [&](const std::byte* row, std::uint64_t offset) {
             return copy(kind, packed + offset, row, rows.bytes);
-        }));
-    if (kind == Memory::cuda) return status_of(cuda_copy_rows(on_device(rows), on_host(packed, rows), rows));
-    return status_of(drivers.hip_copy_rows(packed, rows.bytes, rows.first,
-                                           static_cast<std::size_t>(rows.stride), rows.bytes, rows.count,
-                                           hip_copy_default) == 0);
+        },
+        [&](const Rows& part, std::uint64_t offset) {
+            if (kind == Memory::cuda)
+                return cuda_copy_rows(on_device(part), on_host(packed + offset, part), part);
+            return drivers.hip_copy_rows(packed + offset, part.bytes, part.first,
+                                         static_cast<std::size_t>(part.stride), part.bytes, part.count,
+                                         hip_copy_default) == 0;
+        });
 }
 
 Status unpack_rows(Memory kind, const Rows& rows, const std::byte* packed) {
-    bool done = false;
-    if (!at_once(kind, rows))
-        done = each_row(rows, [&](std::byte* row, std::uint64_t offset) {
-            return copy(kind, row, packed + offset, rows.bytes);
+    return each_part(
+        kind, rows,
+        [&](std::byte* row, std::uint64_t offset) { return copy(kind, row, packed + offset, rows.bytes); },
+        [&](const Rows& part, std::uint64_t offset) {
+            if (kind == Memory::cuda)
+                return cuda_copy_rows(on_host(packed + offset, part), on_device(part), part);
+            return drivers.hip_copy_rows(part.first, static_cast<std::size_t>(part.stride), packed + offset,
+                                         part.bytes, part.bytes, part.count, hip_copy_default) == 0;
         });
-    else if (kind == Memory::cuda)
-        done = cuda_copy_rows(on_host(packed, rows), on_device(rows), rows);
-    else
-        done = drivers.hip_copy_rows(rows.first, static_cast<std::size_t>(rows.stride), packed, rows.bytes,
-                                     rows.bytes, rows.count, hip_copy_default) == 0;
-    return status_of(done && arrived(kind, rows.first));
+}
+
+// A copy from pageable memory comes back when that may be changed; its last bytes may still be on their way,
+// and only what follows in the default stream waits for them.
+Status settle(Memory kind, const void* address) {
+    bool done = true;
+    if (kind == Memory::hip) {
+        done = drivers.hip_synchronize == nullptr || drivers.hip_synchronize(nullptr) == 0;
+    } else if (kind == Memory::cuda && drivers.cuda_synchronize != nullptr) {
+        const CudaContext context({address});
+        done = drivers.cuda_synchronize(nullptr) == 0;
+    }
+    return done ? Status::ok : Status::transport_failed;
 }
 
 }  // namespace thalweg

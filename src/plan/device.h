@@ -27,9 +27,12 @@ struct Rows {
 // of its own.
 bool copies_at_once(Memory kind, std::uint64_t bytes, std::int64_t stride);
 
-// Rows in memory of `kind` to `packed`, which is the host's, one behind the other; and back. Complete on
-// return, for every stream of the program. Errors: transport_failed.
+// Rows in memory of `kind` to `packed`, which is the host's, one behind the other; and back. Errors:
+// transport_failed.
 Status pack_rows(Memory kind, std::byte* packed, const Rows& rows);
 Status unpack_rows(Memory kind, const Rows& rows, const std::byte* packed);
+
+// What was unpacked is there, for every stream of the program, and no sooner. `address`: some of that memory.
+Status settle(Memory kind, const void* address);
 
 }  // namespace thalweg

@@ -64,10 +64,18 @@ Status Payload::prepare(Staging& staging) {
     return Status::ok;
 }
 
-// Of one element.
+// Of all elements, at most.
 std::uint64_t Payload::driver_copies() const {
+    if (one_run_) return 1;
     const Layout& layout = shape_.layout;
-    return copies_at_once(memory_, layout.run_bytes(), layout.stride()) ? layout.rows() : layout.runs();
+    const bool contiguous = layout.form() == Layout::Form::contiguous;
+    const std::int64_t stride = contiguous ? layout.extent() : layout.stride();
+    const bool at_once = copies_at_once(memory_, layout.run_bytes(), stride);
+    const std::uint64_t each = at_once ? layout.rows() : layout.runs();
+    // The next element goes on where this one ends.
+    if (at_once && each == 1 && layout.extent() == static_cast<std::int64_t>(layout.runs()) * stride)
+        return 1;
+    return count_ > most_runs ? most_runs + 1 : each * count_;
 }
 
 // Runs of the same length at the same distance go together.
@@ -116,11 +124,14 @@ Status Payload::store(const std::byte* packed, std::uint64_t from, std::uint64_t
         shape_.layout.unpack(buffer_, packed, from, to);
         return Status::ok;
     }
-    return each_rows(from, to, [&](const Rows& rows) {
+    const std::byte* address = nullptr;
+    const Status status = each_rows(from, to, [&](const Rows& rows) {
         const std::byte* const here = packed;
         packed += rows.bytes * rows.count;
+        address = rows.first;
         return unpack_rows(memory_, rows, here);
     });
+    return failed(status) || address == nullptr ? status : settle(memory_, address);
 }
 
 // Whole elements go straight to their place; one that a piece cuts goes by way of element_.

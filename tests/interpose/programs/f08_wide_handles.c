@@ -1,6 +1,9 @@
 /* Intel MPI's mpi_f08 for the standard ABI, whose handles have eight bytes, called as Intel's compilers call
  * it: broadcasts and barriers that do not block. Thalweg once took the handles for four bytes, and the
- * program ended in MPI_Wait. No more than that, because the library itself ends in some other calls. */
+ * program ended in MPI_Wait. No more than that, because the library itself ends in some other calls.
+ *
+ *     f08_wide_handles [c]    c: C starts MPI, so that Thalweg is there, and sets the communicator up
+ */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,11 +26,18 @@ void mpi_ibcast_f08ts_(Descriptor*, int* count, intptr_t* type, int* root, intpt
 enum { n = 1000, at_once = 4, rounds = 4 };
 static int data[at_once][n];
 
-int main(void) {
+int main(int argc, char** argv) {
     int level = MPI_THREAD_MULTIPLE, provided, rank, error, count = n, root = 0, wrong = 0;
     intptr_t world = (intptr_t)MPI_COMM_WORLD, type = (intptr_t)MPI_INT, requests[at_once + 1];
     MPI_Status status;
-    mpi_init_thread_f08_(&level, &provided, &error);
+    const int starts_in_c = argc > 1;
+    if (starts_in_c) {
+        MPI_Init_thread(&argc, &argv, level, &provided);
+        MPI_Bcast(data, at_once * n, MPI_INT, root, MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+    } else {
+        mpi_init_thread_f08_(&level, &provided, &error);
+    }
     mpi_comm_rank_f08_(&world, &rank, &error);
     for (int round = 0; round < rounds; ++round) {
         for (int k = 0; k < at_once; ++k) {
@@ -44,9 +54,13 @@ int main(void) {
         for (int k = 0; k < at_once; ++k)
             for (int i = 0; i < n; ++i) wrong += data[k][i] != i + k + round;
         mpi_barrier_f08_(&world, &error); /* where ours would be set up */
+        if (starts_in_c) MPI_Barrier(MPI_COMM_WORLD);
     }
     if (wrong) printf("rank %d wrong %d\n", rank, wrong);
     if (rank == 0 && !wrong) printf("done\n");
-    mpi_finalize_f08_(&error);
+    if (starts_in_c)
+        MPI_Finalize();
+    else
+        mpi_finalize_f08_(&error);
     return wrong != 0;
 }
