@@ -60,16 +60,24 @@ LocalMachine describe(hwloc_topology_t topology, hwloc_const_bitmap_t usable) {
     return machine;
 }
 
-// The machine that `set` gives to hwloc. invalid_argument: hwloc refuses it, `why` is unchanged.
-template <class Set>
-Status describe_other(Set set, std::span<const int> usable, LocalMachine& machine, std::string& why) {
+// A topology of the whole machine, so that a core whose other thread belongs to somebody else still shows its
+// sibling; not loaded yet. Null: `why` says it.
+hwloc_topology_t start(std::string& why) {
     hwloc_topology_t raw = nullptr;
     if (hwloc_topology_init(&raw) != 0) {
         why = std::string("hwloc does not start: ") + std::strerror(errno);
-        return Status::unsupported;
+        return nullptr;
     }
-    const HwlocTopology topology(raw);
     hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    return raw;
+}
+
+// The machine that `set` gives to hwloc. invalid_argument: hwloc refuses it, `why` is unchanged.
+template <class Set>
+Status describe_other(Set set, std::span<const int> usable, LocalMachine& machine, std::string& why) {
+    const HwlocTopology topology(start(why));
+    hwloc_topology_t const raw = topology.get();
+    if (raw == nullptr) return Status::unsupported;
     if (!set(raw) || hwloc_topology_load(raw) != 0) return Status::invalid_argument;
     const Bitmap mask(hwloc_bitmap_alloc());
     for (int os_index : usable) hwloc_bitmap_set(mask.get(), static_cast<unsigned>(os_index));
@@ -133,14 +141,9 @@ std::string LocalMachine::to_text() const {
 }
 
 Status describe_machine(LocalMachine& machine, std::string& why) {
-    hwloc_topology_t raw = nullptr;
-    if (hwloc_topology_init(&raw) != 0) {
-        why = std::string("hwloc does not start: ") + std::strerror(errno);
-        return Status::unsupported;
-    }
-    const HwlocTopology topology(raw);
-    // The whole machine, so that a core whose other thread belongs to somebody else still shows its sibling.
-    hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    const HwlocTopology topology(start(why));
+    hwloc_topology_t const raw = topology.get();
+    if (raw == nullptr) return Status::unsupported;
     if (hwloc_topology_load(raw) != 0) {
         why = std::string("hwloc cannot read this machine: ") + std::strerror(errno);
         return Status::unsupported;
