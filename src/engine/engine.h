@@ -26,7 +26,7 @@ struct Limits {
     std::uint32_t in_flight = 64;
     // Bytes sent to one peer that it has not acknowledged. Every message counts its bytes plus
     // message_overhead_bytes, because an unexpected message costs its receiver an envelope too.
-    std::uint64_t credit_bytes = 1u << 20;
+    std::uint64_t credit_bytes = 2u << 20;
 };
 inline constexpr std::uint64_t message_overhead_bytes = 256;
 

@@ -1,4 +1,5 @@
 // Hosts whose kernels send: turns of connections, sockets, answers behind other bytes, synchronous messages.
+#include "engine/engine.h"
 #include "replayed.h"
 
 namespace thalweg::sim {
@@ -17,6 +18,7 @@ SimMachine kernel_machine() {
 }
 
 constexpr double way = 10e-6, near = 2e-6;
+constexpr std::uint64_t less = Limits{}.credit_bytes / 8, more = Limits{}.credit_bytes / 2;
 
 TEST(Kernel, ConnectionsOfALinkTakeTurnsBySegments) {
     // Rank 1 sends one segment to rank 0, then three to rank 2. A link that both share at once needs twice as
@@ -102,9 +104,8 @@ TEST(Kernel, WhatCameFirstIsAnsweredFirst) {
 }
 
 TEST(Kernel, WhatAsksByCreditsIsOvertaken) {
-    // With 128 KiB each A is what the engine makes synchronous in every operation, and B goes before it; with
-    // 512 KiB both are.
-    constexpr std::uint64_t less = 1 << 17, more = 1 << 19;
+    // With an eighth of the credit each A is what the engine makes synchronous in every operation, and B goes
+    // before it; with half of it both are.
     constexpr double one = less * 1e-9, large = more * 1e-9, questions = 100e-6;
     SimMachine machine = kernel_machine();
     ReplayOptions options;
@@ -121,10 +122,10 @@ TEST(Kernel, WhatAsksByCreditsIsOvertaken) {
 }
 
 TEST(Kernel, WhereSynchronousMessagesGoAtOnceNothingOvertakesThem) {
-    constexpr std::uint64_t less = 1 << 17, more = 1 << 19;
     constexpr double one = less * 1e-9, large = more * 1e-9, questions = 100e-6;
     SimMachine machine = kernel_machine();
     machine.synchronous_asks = false;
+    machine.inter_eager = more;
     ReplayOptions options;
     options.credits = true;
     EXPECT_NEAR(replayed(there_and_back(less), "node:2", machine, options).seconds, 2 * one, questions);
