@@ -28,10 +28,10 @@ Credits::Credits(const Matching& matching, unsigned before, std::uint64_t seed)
 void Credits::take_turns() {
     const auto& messages = matching_.messages;
     for (MessageId begin = 0, end = 0; begin < messages.size(); begin = end) {
-        Turns turns;
+        Turns turns(ledger_.credit_bytes());
         for (; end < messages.size() && messages[end].pair == messages[begin].pair; ++end)
             turns.add(messages[end].bytes);
-        for (MessageId m = begin; m < end; ++m) turns_[m] = turns.of(messages[m].bytes, m + 1 == end);
+        for (MessageId m = begin; m < end; ++m) turns_[m] = turns.next(messages[m].bytes);
     }
 }
 

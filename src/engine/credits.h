@@ -30,31 +30,45 @@ struct Credit {
 enum class Admission : std::uint8_t { buffered, synchronous, hold };
 
 // When it is a message's turn to be synchronous: when more than the credit divided by this has gone since the
-// latest one. The last message of an operation to a peer would make the operation wait for that peer's
-// arrival, so an earlier one is made synchronous where there is a choice. One that is confirmed, by a message
-// of no bytes behind it (schedule/receipts.h), leaves it to that one.
-enum class Turn : std::uint8_t { confirmed = 1, last = 2, early = 4 };
+// latest one. An operation waits for the answers to all of its messages, and one to a late message stands
+// behind other bytes when everything else is there: `late` are those with less than a quarter of the credit
+// behind them in their operation, but for the first of several. One that is confirmed, by a message of no
+// bytes behind it (schedule/receipts.h), leaves it to that one.
+enum class Turn : std::uint8_t { confirmed = 1, late = 2, early = 4 };
 
-// The messages of one operation to one peer, in their order: what turn each of them has.
+// The messages of one operation to one peer: what turn each of them has.
 class Turns {
   public:
+    explicit Turns(std::uint64_t credit_bytes) : credit_bytes_(credit_bytes) {}
+
+    // In their order.
     void add(std::uint64_t bytes) {
+        ++messages_;
+        behind_ += bytes;
         has_bytes_ |= bytes != 0;
         ends_empty_ = bytes == 0;
     }
-    // Of a message of `bytes` bytes, when all have been added.
-    Turn of(std::uint64_t bytes, bool last) const {
+    // The turn of the next message, in the same order, when all have been added.
+    Turn next(std::uint64_t bytes) {
+        const bool first_of_several = messages_ > 1 && !begun_;
+        begun_ = true;
+        behind_ -= bytes;
         if (has_bytes_ && ends_empty_) return bytes != 0 ? Turn::confirmed : Turn::early;
-        return last ? Turn::last : Turn::early;
+        const bool early = behind_ >= credit_bytes_ / static_cast<std::uint64_t>(Turn::early);
+        return first_of_several || early ? Turn::early : Turn::late;
     }
 
   private:
-    bool has_bytes_ = false, ends_empty_ = false;
+    std::uint64_t credit_bytes_, behind_ = 0;
+    std::uint32_t messages_ = 0;
+    bool begun_ = false, has_bytes_ = false, ends_empty_ = false;
 };
 
 class CreditLedger {
   public:
     explicit CreditLedger(std::uint64_t credit_bytes) : credit_bytes_(credit_bytes) {}
+
+    std::uint64_t credit_bytes() const { return credit_bytes_; }
 
     // The peer's account; its address stays valid for the ledger's life. Allocates on the first call for a
     // peer.

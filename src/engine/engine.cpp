@@ -58,20 +58,15 @@ void Execution::Impl::link_successors() {
 }
 
 void Execution::Impl::sort_messages() {
-    struct To {
-        StepId last = 0;
-        Turns turns;
-    };
-    std::unordered_map<int, To> to;
+    std::unordered_map<int, Turns> turns_to;
     bool in_parts = false;
     for (StepId id = 0; id < steps_.size(); ++id) {
         const Step& step = steps_[id];
         if (step.kind == StepKind::send) {
             sends_.ids.push_back(id);
             credit_of_[id] = channel->credits().account(step.peer);
-            To& peer = to[step.peer];
-            peer.last = id;
-            peer.turns.add(step.source.bytes);
+            turns_to.try_emplace(step.peer, channel->credits().credit_bytes())
+                .first->second.add(step.source.bytes);
             in_parts |= step.source.bytes > max_message_bytes_;
         } else if (step.kind == StepKind::recv) {
             recvs_.ids.push_back(id);
@@ -79,10 +74,8 @@ void Execution::Impl::sort_messages() {
         }
         reduces_ |= step.kind == StepKind::reduce;
     }
-    for (const StepId id : sends_.ids) {
-        const To& peer = to[steps_[id].peer];
-        turns_[id] = peer.turns.of(steps_[id].source.bytes, id == peer.last);
-    }
+    for (const StepId id : sends_.ids)
+        turns_[id] = turns_to.find(steps_[id].peer)->second.next(steps_[id].source.bytes);
     if (in_parts) moved_.resize(steps_.size());
 }
 

@@ -110,7 +110,7 @@ TEST(credits, small_operations_are_seldom_synchronous) {
     constexpr int messages = 100000;
     for (int i = 0; i < messages; ++i) {
         const std::uint64_t cost = 8 + message_overhead_bytes;
-        const Admission admission = ledger.admit(credit, cost, Turn::last, true);
+        const Admission admission = ledger.admit(credit, cost, Turn::late, true);
         ASSERT_NE(admission, Admission::hold);
         const std::uint64_t mark = ledger.post(credit, cost, admission == Admission::synchronous);
         if (admission != Admission::synchronous) continue;
@@ -121,16 +121,61 @@ TEST(credits, small_operations_are_seldom_synchronous) {
     EXPECT_GE(synchronous, messages / 2100);
 }
 
+std::vector<Turn> turns_of(const std::vector<std::uint64_t>& messages, std::uint64_t credit_bytes) {
+    Turns turns(credit_bytes);
+    for (const std::uint64_t bytes : messages) turns.add(bytes);
+    std::vector<Turn> each;
+    for (const std::uint64_t bytes : messages) each.push_back(turns.next(bytes));
+    return each;
+}
+
+TEST(credits, what_has_little_behind_it_is_late) {
+    constexpr auto early = Turn::early, late = Turn::late, confirmed = Turn::confirmed;
+    using Each = std::vector<Turn>;
+    EXPECT_EQ(turns_of({100}, 400), Each({late}));
+    EXPECT_EQ(turns_of({1000}, 400), Each({late}));
+    EXPECT_EQ(turns_of({10, 10}, 400), Each({early, late}));
+    EXPECT_EQ(turns_of({10, 10, 10}, 400), Each({early, late, late}));
+    EXPECT_EQ(turns_of({50, 50, 50, 50, 50}, 400), Each({early, early, early, late, late}));
+    EXPECT_EQ(turns_of({0, 0, 0}, 400), Each({early, late, late}));
+    EXPECT_EQ(turns_of({50, 50, 0}, 400), Each({confirmed, confirmed, early}));
+    EXPECT_EQ(turns_of({200, 0, 200, 0}, 400), Each({confirmed, early, confirmed, early}));
+}
+
+// A ring sends as many pieces to its neighbour in every operation: whatever was sent before, the pieces that
+// ask have a quarter of the credit behind them, or are the first.
+TEST(credits, a_piece_that_asks_is_not_among_the_last) {
+    constexpr std::uint64_t piece = 32 << 10, credit_bytes = 2 << 20;
+    const std::vector<std::uint64_t> pieces(96, piece);
+    const std::vector<Turn> turns = turns_of(pieces, credit_bytes);
+    for (std::uint64_t before = 0; before <= credit_bytes / 2; before += 1000) {
+        CreditLedger ledger(credit_bytes);
+        Credit& credit = *ledger.account(0);
+        ledger.post(credit, before, false);
+        int synchronous = 0;
+        for (std::size_t i = 0; i < pieces.size(); ++i) {
+            const std::uint64_t cost = piece + message_overhead_bytes;
+            const Admission admission = ledger.admit(credit, cost, turns[i], true);
+            const std::uint64_t mark = ledger.post(credit, cost, admission == Admission::synchronous);
+            if (admission != Admission::synchronous) continue;
+            ++synchronous;
+            ledger.acknowledge(credit, mark);
+            EXPECT_GE((pieces.size() - 1 - i) * piece, credit_bytes / 4) << before;
+        }
+        EXPECT_GE(synchronous, 4) << before;
+    }
+}
+
 // Of the messages of one operation an early one is made synchronous, so that the operation need not wait at
 // its end.
-TEST(credits, the_last_message_to_a_peer_is_spared) {
+TEST(credits, late_messages_to_a_peer_are_spared) {
     CreditLedger ledger(1 << 20);
     Credit& credit = *ledger.account(0);
     ledger.post(credit, (1 << 20) / 3, false);
-    EXPECT_EQ(ledger.admit(credit, 1000, Turn::last, true), Admission::buffered);
+    EXPECT_EQ(ledger.admit(credit, 1000, Turn::late, true), Admission::buffered);
     EXPECT_EQ(ledger.admit(credit, 1000, Turn::early, true), Admission::synchronous);
     ledger.post(credit, (1 << 20) / 3, false);
-    EXPECT_EQ(ledger.admit(credit, 1000, Turn::last, true), Admission::synchronous);
+    EXPECT_EQ(ledger.admit(credit, 1000, Turn::late, true), Admission::synchronous);
     EXPECT_EQ(ledger.admit(credit, 1000, Turn::confirmed, true), Admission::buffered);
     EXPECT_EQ(ledger.admit(credit, 1 << 20, Turn::confirmed, true), Admission::synchronous);
 }
