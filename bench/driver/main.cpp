@@ -37,6 +37,9 @@ namespace {
 constexpr int back_to_back_every = 3;  // samples
 constexpr int set_up_calls = 8;
 constexpr std::size_t set_up_bytes = 128u << 10;
+// TCP begins anew where a connection was idle this long (RFC 5681, 4.1; Linux waits 0.2 s at least). A
+// program's collective keeps its own connections warm, a column's are idle while others have their turns.
+constexpr double idle_seconds = 0.2;
 
 struct Series {
     std::vector<double> seconds, back_to_back;
@@ -44,6 +47,7 @@ struct Series {
     std::uint64_t sent_by_all = 0;  // bytes that all hosts together sent
     long counted_calls = 0;
     std::uint64_t wrong_words = 0, late_samples = 0;
+    double latest = 0;  // Driver::spent_ after its latest call
     Ran ran;
     std::string stopped;  // why it dropped out of a race
 };
@@ -59,6 +63,7 @@ class Driver {
   private:
     double measure(const Column& column, MPI_Comm comm, std::size_t bytes, int calls, Series* series);
     void set_up(const Column& column);
+    void take_sample(const Column& column, MPI_Comm comm, const Point& point, int sample, Series& series);
     void measure_point(const Point& point);
     void drop_slow(const Point& point, std::vector<Series>& series) const;
     void measure_small_point(const Point& point);
@@ -74,6 +79,7 @@ class Driver {
     std::vector<unsigned char> memory_;
     std::uint64_t seed_ = 1;
     std::uint64_t wrong_total_ = 0;
+    double spent_ = 0;  // seconds of all timed calls so far: the same on all ranks
 };
 
 Driver::Driver(Config config, Session& session, std::ostream* out)
@@ -139,6 +145,7 @@ double Driver::measure(const Column& column, MPI_Comm comm, std::size_t bytes, i
         series->wrong_words += wrong_all;
         series->late_samples += timed.late;
     }
+    spent_ += timed.seconds;
     return timed.seconds / calls;
 }
 
@@ -150,6 +157,15 @@ void Driver::drop_slow(const Point& point, std::vector<Series>& series) const {
     for (std::size_t i = 0; i < series.size(); ++i)
         if (!config_.columns[point.columns[i]].always && series[i].stopped.empty())
             series[i].stopped = race_stop(point.bytes, series[i].seconds, best);
+}
+
+void Driver::take_sample(const Column& column, MPI_Comm comm, const Point& point, int sample,
+                         Series& series) {
+    series.seconds.push_back(measure(column, comm, point.bytes, 1, &series));
+    if (!column.native) session_.ours.tell(series.ran);
+    // Far fewer of these are needed: what differs from single calls differs by much.
+    if (point.back_to_back > 0 && sample % back_to_back_every == 0)
+        series.back_to_back.push_back(measure(column, comm, point.bytes, point.back_to_back, &series));
 }
 
 void Driver::measure_point(const Point& point) {
@@ -169,14 +185,10 @@ void Driver::measure_point(const Point& point) {
             const Column& column = config_.columns[index];
             const bool changed = session_.select(column, config_.collective);
             Series* into = sample < 0 ? nullptr : &series[i];
-            if (into == nullptr || changed) measure(column, comms_[index], warm_up_bytes, 1, nullptr);
-            if (into == nullptr) continue;
-            const double seconds = measure(column, comms_[index], point.bytes, 1, into);
-            into->seconds.push_back(seconds);
-            if (!column.native) session_.ours.tell(into->ran);
-            // Far fewer of these are needed: what differs from single calls differs by much.
-            if (point.back_to_back > 0 && sample % back_to_back_every == 0)
-                into->back_to_back.push_back(measure(column, comms_[index], point.bytes, calls, into));
+            const bool idle = !point.race && spent_ - series[i].latest > idle_seconds;
+            if (into == nullptr || changed || idle) measure(column, comms_[index], warm_up_bytes, 1, nullptr);
+            if (into != nullptr) take_sample(column, comms_[index], point, sample, *into);
+            series[i].latest = spent_;
         }
         std::shuffle(order.begin(), order.end(), order_seed);
         if (session_.rank == 0)
