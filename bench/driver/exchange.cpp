@@ -191,11 +191,11 @@ void ExchangeDriver::measure_point(const Point& point) {
     }
     int sample = 0;
     take_turns(
-        count, point.samples, point.bytes,
-        [&](std::size_t i) {
+        session_, count, point.samples, point.bytes,
+        [&](std::size_t i, bool idle) {
             bool changed = false;
             if (!choose(config_.columns[point.columns[i]], series[i], changed)) return;
-            if (changed && !ways[i]->persistent()) call(*ways[i], &series[i], false);
+            if (idle || (changed && !ways[i]->persistent())) call(*ways[i], &series[i], false);
             call(*ways[i], &series[i], true);
             if (ways[i]->persistent() && sample % plan_every == 0) measure_plan(point.columns[i], series[i]);
         },

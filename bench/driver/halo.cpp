@@ -142,8 +142,8 @@ std::unique_ptr<HaloWay> HaloDriver::prepare(const Column& column, Series& serie
     return way;
 }
 
-void HaloDriver::take_turns(const Point& point, const std::function<void(std::size_t)>& sample) {
-    bench::take_turns(point.columns.size(), point.samples, point.bytes, sample, [&](int done) {
+void HaloDriver::take_turns(const Point& point, const std::function<void(std::size_t, bool)>& sample) {
+    bench::take_turns(session_, point.columns.size(), point.samples, point.bytes, sample, [&](int done) {
         if (session_.rank == 0)
             std::fprintf(stderr, "\rbench: %s, sample %d of %d, %zu columns   ",
                          memory_->grid().text().c_str(), done, point.samples, point.columns.size());
@@ -169,12 +169,12 @@ void HaloDriver::measure_point(const Point& point) {
         wrong_ += wrong;
         if (wrong != 0) memory_->reset();
     }
-    take_turns(point, [&](std::size_t i) {
+    take_turns(point, [&](std::size_t i, bool idle) {
         const Column& column = config_.columns[point.columns[i]];
         const auto way_call = [&] { return ways[i]->call(); };
         bool changed = false;
         if (!choose(column, series[i], changed)) return;
-        if (changed) call(way_call, column, series[i], false, false);
+        if (changed || idle) call(way_call, column, series[i], false, false);
         call(way_call, column, series[i], true, false);
     });
     for (std::size_t i = 0; i < count; ++i)

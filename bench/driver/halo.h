@@ -59,7 +59,7 @@ class HaloDriver {
     void measure_overlap(const Point& point);
     bool slow_down(double times);
     // Calls `sample` with each column's place in the point in turn, in an order that is new in every sample.
-    void take_turns(const Point& point, const std::function<void(std::size_t)>& sample);
+    void take_turns(const Point& point, const std::function<void(std::size_t, bool idle)>& sample);
     nlohmann::json line_of(const Point& point, const Column& column, const Series& series) const;
 
     const Config& config_;

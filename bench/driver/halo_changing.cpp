@@ -84,7 +84,7 @@ void HaloDriver::measure_changing(const Point& point) {
                 way = prepare(config_.columns[point.columns[i]], series[i]);
     }
     bool slowed = true;  // where it was to be
-    take_turns(point, [&](std::size_t i) {
+    take_turns(point, [&](std::size_t i, bool) {
         const Column& column = config_.columns[point.columns[i]];
         bool changed = false;
         if (!choose(column, series[i], changed)) return;

@@ -37,9 +37,6 @@ namespace {
 constexpr int back_to_back_every = 3;  // samples
 constexpr int set_up_calls = 8;
 constexpr std::size_t set_up_bytes = 128u << 10;
-// TCP begins anew where a connection was idle this long (RFC 5681, 4.1; Linux waits 0.2 s at least). A
-// program's collective keeps its own connections warm, a column's are idle while others have their turns.
-constexpr double idle_seconds = 0.2;
 
 struct Series {
     std::vector<double> seconds, back_to_back;
@@ -47,7 +44,7 @@ struct Series {
     std::uint64_t sent_by_all = 0;  // bytes that all hosts together sent
     long counted_calls = 0;
     std::uint64_t wrong_words = 0, late_samples = 0;
-    double latest = 0;  // Driver::spent_ after its latest call
+    double latest_start = 0;
     Ran ran;
     std::string stopped;  // why it dropped out of a race
 };
@@ -79,7 +76,6 @@ class Driver {
     std::vector<unsigned char> memory_;
     std::uint64_t seed_ = 1;
     std::uint64_t wrong_total_ = 0;
-    double spent_ = 0;  // seconds of all timed calls so far: the same on all ranks
 };
 
 Driver::Driver(Config config, Session& session, std::ostream* out)
@@ -145,7 +141,6 @@ double Driver::measure(const Column& column, MPI_Comm comm, std::size_t bytes, i
         series->wrong_words += wrong_all;
         series->late_samples += timed.late;
     }
-    spent_ += timed.seconds;
     return timed.seconds / calls;
 }
 
@@ -185,10 +180,10 @@ void Driver::measure_point(const Point& point) {
             const Column& column = config_.columns[index];
             const bool changed = session_.select(column, config_.collective);
             Series* into = sample < 0 ? nullptr : &series[i];
-            const bool idle = !point.race && spent_ - series[i].latest > idle_seconds;
+            const bool idle = !point.race && session_.latest_start() - series[i].latest_start > idle_seconds;
             if (into == nullptr || changed || idle) measure(column, comms_[index], warm_up_bytes, 1, nullptr);
             if (into != nullptr) take_sample(column, comms_[index], point, sample, *into);
-            series[i].latest = spent_;
+            series[i].latest_start = session_.latest_start();
         }
         std::shuffle(order.begin(), order.end(), order_seed);
         if (session_.rank == 0)

@@ -283,11 +283,12 @@ void OverlapDriver::measure_point(const Point& point) {
         }
     const double equal_seconds = reference > 0 ? reference : fastest;
     std::vector<OverlapSeries> series(point.columns.size());
-    const auto sample = [&](std::size_t i) {
+    const auto sample = [&](std::size_t i, bool idle) {
         const std::size_t index = point.columns[i];
         const Column& column = config_.columns[index];
         // The next call of ours would decide and plan anew, once.
-        if (session_.select(column, std::string(case_.operation))) measure_pure(index, nullptr);
+        const bool changed = session_.select(column, std::string(case_.operation));
+        if (changed || (idle && column.way != CallWay::nothing)) measure_pure(index, nullptr);
         if (column.way != CallWay::nothing) measure_pure(index, &series[i]);
         if (column.way == CallWay::alone) return;
         if (column.way != CallWay::nothing) measure_own(index, series[i]);
@@ -299,7 +300,7 @@ void OverlapDriver::measure_point(const Point& point) {
             measure_equal(index, compute->kind(), equal_seconds, series[i]);
         }
     };
-    take_turns(point.columns.size(), point.samples, point.bytes, sample, [&](int done) {
+    take_turns(session_, point.columns.size(), point.samples, point.bytes, sample, [&](int done) {
         if (session_.rank == 0)
             std::fprintf(stderr, "\rbench: %10zu bytes, sample %d of %d, %zu columns   ", point.bytes, done,
                          point.samples, point.columns.size());

@@ -14,14 +14,19 @@ void add_to(nlohmann::json& row, const Ran& ran) {
     if (!ran.waiting.empty()) row["waiting"] = ran.waiting;
 }
 
-void take_turns(std::size_t columns, int samples, std::uint64_t seed,
-                const std::function<void(std::size_t)>& sample, const std::function<void(int)>& progress) {
+void take_turns(const Session& session, std::size_t columns, int samples, std::uint64_t seed,
+                const std::function<void(std::size_t, bool)>& sample,
+                const std::function<void(int)>& progress) {
     std::mt19937 shuffler(static_cast<unsigned>(seed));
     std::vector<std::size_t> order(columns);
+    std::vector<double> latest(columns, 0);
     std::iota(order.begin(), order.end(), std::size_t{0});
     for (int round = 0; round < samples; ++round) {
         std::shuffle(order.begin(), order.end(), shuffler);
-        for (const std::size_t i : order) sample(i);
+        for (const std::size_t i : order) {
+            sample(i, session.latest_start() - latest[i] > idle_seconds);
+            latest[i] = session.latest_start();
+        }
         progress(round + 1);
     }
 }

@@ -9,6 +9,7 @@
 
 #include "driver/config.h"
 #include "driver/ours.h"
+#include "driver/session.h"
 
 namespace thalweg::bench {
 
@@ -23,11 +24,17 @@ struct MeasuredSeries {
     std::string stopped;
 };
 
+// TCP begins anew where a connection was idle this long (RFC 5681, 4.1; Linux waits 0.2 s at least). A
+// program's collective keeps its own connections warm; a column's are idle while others have their turns, and
+// then an untimed call goes first.
+inline constexpr double idle_seconds = 0.2;
+
 // Calls `sample` with the place of each of `columns` columns in turn, `samples` times, in an order that is
-// new each time and, for the same seed, the same on all ranks. `progress` is called after each round with the
-// number of rounds that are done.
-void take_turns(std::size_t columns, int samples, std::uint64_t seed,
-                const std::function<void(std::size_t)>& sample, const std::function<void(int)>& progress);
+// new each time and, for the same seed, the same on all ranks; `idle`: its connections may have been.
+// `progress` is called after each round with the number of rounds that are done.
+void take_turns(const Session& session, std::size_t columns, int samples, std::uint64_t seed,
+                const std::function<void(std::size_t, bool idle)>& sample,
+                const std::function<void(int)>& progress);
 
 // The row of a column, to which the caller adds what is its own. `links`: the kernel's counters were read.
 nlohmann::json row_of(const std::string& collective, std::uint64_t bytes, const Column& column,

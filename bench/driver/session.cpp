@@ -106,11 +106,12 @@ double Session::agree_on_start() {
     double instant = now() + (polls() ? start_margin_seconds : sleepers_margin_seconds);
     if (polls()) {
         PMPI_Allreduce(MPI_IN_PLACE, &instant, 1, MPI_DOUBLE, MPI_MAX, control);
-        return instant;
+    } else {
+        MPI_Request request;
+        PMPI_Iallreduce(MPI_IN_PLACE, &instant, 1, MPI_DOUBLE, MPI_MAX, control, &request);
+        nap_until_complete(request);
     }
-    MPI_Request request;
-    PMPI_Iallreduce(MPI_IN_PLACE, &instant, 1, MPI_DOUBLE, MPI_MAX, control, &request);
-    nap_until_complete(request);
+    latest_start_ = instant;
     return instant;
 }
 

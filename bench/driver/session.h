@@ -36,6 +36,8 @@ class Session {
     void meet();
     // Collective: an instant of the shared clock, in seconds, at which all ranks start. Pass it to await().
     double agree_on_start();
+    // The latest of those instants, the same on all ranks; 0 before the first.
+    double latest_start() const { return latest_start_; }
     // Sleeps until the instant; awake where each rank has a core. Without a shared clock a barrier takes the
     // place of the instant.
     void await(double instant);
@@ -73,6 +75,7 @@ class Session {
     bool polls() const;  // for others; without a shared clock a nap would be part of what is measured
 
     NativeControls controls_;
+    double latest_start_ = 0;
     std::optional<std::string> selected_;  // the option of ours in effect
     std::string inside_;                   // THALWEG_INSIDE as a column set it; empty: as the launch has it
 };
