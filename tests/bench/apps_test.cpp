@@ -8,6 +8,7 @@
 
 #include "bench/apps_table.h"
 #include "bench/document.h"
+#include "bench/table.h"
 
 namespace thalweg::bench {
 namespace {
@@ -94,6 +95,10 @@ TEST(Apps, RowsSurviveTheFileAndMakeASection) {
     auto written = rows(6);
     written[0].app["wrong"] = "one key";
     written[0].wrong_words = 1;
+    written[1].context["settings"] = {{"THALWEG_LAB_RATE_BYTES_PER_S", 1.2e7}};
+    written[2].context["settings"] = {{"THALWEG_LAB_RATE_BYTES_PER_S", "1.2e7"}};
+    for (const int numbers_and_text : {1, 2})
+        EXPECT_DOUBLE_EQ(setting(written[numbers_and_text], "THALWEG_LAB_RATE_BYTES_PER_S"), 1.2e7);
     ASSERT_TRUE(append_rows(path, written, why)) << why;
     std::vector<Row> read;
     ASSERT_TRUE(read_rows({path}, read, why)) << why;

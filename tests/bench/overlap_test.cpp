@@ -176,6 +176,7 @@ TEST(Overlap, TargetsAreReachedOrNot) {
 
     auto rows = point(0.30, 0.33);  // visible 0.03 of 0.28; computation 0.30 against 0.28
     rows.back().overlap["agent_cpu_seconds"] = 0.02;
+    rows[2].overlap["other_cpu_seconds"] = 0.027;
     rows.back().seconds = Values(5, 0.30);
     judged = judge(summarize_overlap(rows));
     for (const char* missed : {"OSU overlap >= 95", "IMB overlap >= 90", "agent CPU <= 5",
@@ -183,6 +184,7 @@ TEST(Overlap, TargetsAreReachedOrNot) {
         EXPECT_EQ(target_of(judged, missed).reached, 0) << missed;
     EXPECT_EQ(target_of(judged, "OSU overlap >= 95").worst, "89.3 % at 256 KiB");
     EXPECT_EQ(target_of(judged, "OSU overlap >= 95").reference, "96.3 %");
+    EXPECT_EQ(target_of(judged, "agent CPU <= 5").reference, "10.0 %");
     EXPECT_EQ(target_of(judged, "compute dilation <= 1.03").reference, "");
 }
 

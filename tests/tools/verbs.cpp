@@ -1,4 +1,7 @@
 // help, --version, info and explain.
+#include <fmt/core.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -63,6 +66,30 @@ TEST(verbs, what_is_unknown_is_said_at_once_and_as_a_sentence) {
     EXPECT_EQ(run.text.find("thalweg run: THALWEG_BCAST=chian is not valid: there is no algorithm \"chian\""),
               0u)
         << run.text;
+}
+
+// A result row whose settings nobody could have written.
+TEST(verbs, what_nobody_expected_ends_in_a_sentence) {
+    const nlohmann::json row{
+        {"context", {{"hosts", 4}, {"ranks", 4}, {"settings", {{"THALWEG_LAB_RATE_BYTES_PER_S", true}}}}},
+        {"collective", "bcast"},
+        {"column", "thalweg"},
+        {"phase", "decide"},
+        {"launch", 1},
+        {"bytes", 65536},
+        {"seconds", {0.1}},
+        {"back_to_back_seconds", nlohmann::json::array()},
+        {"wrong_words", 0},
+        {"late_samples", 0},
+        {"algorithm", ""},
+        {"reason", ""}};
+    const fs::path file = fs::temp_directory_path() / fmt::format("thalweg-verbs-{}.jsonl", getpid());
+    std::ofstream(file) << row.dump() << '\n';
+    const Result ended = shell(tool("bench table '" + file.string() + "' 2>&1 >/dev/null"));
+    fs::remove(file);
+    EXPECT_EQ(ended.status, 1);
+    EXPECT_EQ(ended.text.find("thalweg bench: cannot go on: "), 0u) << ended.text;
+    EXPECT_NE(ended.text.find("report it as a fault of Thalweg"), std::string::npos) << ended.text;
 }
 
 TEST(verbs, run_help_has_every_option_with_its_unit) {

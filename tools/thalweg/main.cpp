@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <exception>
 #include <vector>
 
 #include "base/text.h"
@@ -72,4 +73,17 @@ int tool_main(int argc, char** argv) {
 
 }  // namespace thalweg::tool
 
-int main(int argc, char** argv) { return thalweg::tool::tool_main(argc, argv); }
+// What nobody expected ends in a sentence too, and only when all that was open is closed: a lab's hosts are
+// gone.
+int main(int argc, char** argv) {
+    try {
+        return thalweg::tool::tool_main(argc, argv);
+    } catch (const std::exception& error) {
+        fmt::print(
+            stderr,
+            "thalweg {}: cannot go on: {}; look for a damaged file among those that were named, and if there "
+            "is none, report it as a fault of Thalweg\n",
+            argc > 1 ? argv[1] : "", error.what());
+        return thalweg::tool::exit_failure;
+    }
+}

@@ -102,9 +102,10 @@ bool AppsBench::launch(const AppCase& app, const std::string& side, int round, s
         context["ranks"] = facts_json.at("ranks");
         if (facts_json.contains("settings")) context["settings"].update(facts_json["settings"]);
         context["settings"]["THALWEG_LAB_WAITING"] = facts_json.at("waiting");
-        context["settings"]["THALWEG_LAB_RATE_BYTES_PER_S"] = facts_json.at("rate_bytes_per_s");
-        context["settings"]["THALWEG_LAB_LATENCY_S"] = facts_json.at("latency_s");
-        context["settings"]["THALWEG_LAB_BURST_BYTES"] = facts_json.at("burst_bytes");
+        // As text, as the ranks of the other benches find them in their environment.
+        context["settings"]["THALWEG_LAB_RATE_BYTES_PER_S"] = facts_json.at("rate_bytes_per_s").dump();
+        context["settings"]["THALWEG_LAB_LATENCY_S"] = facts_json.at("latency_s").dump();
+        context["settings"]["THALWEG_LAB_BURST_BYTES"] = facts_json.at("burst_bytes").dump();
     }
     const auto number =
         static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());

@@ -171,7 +171,8 @@ std::string time_text(double seconds) {
 double setting(const Row& row, const char* name) {
     const auto found = row.context.find("settings");
     if (found == row.context.end() || !found->contains(name)) return 0;
-    return std::stod((*found)[name].get<std::string>());
+    const auto& value = (*found)[name];
+    return value.is_number() ? value.get<double>() : std::stod(value.get<std::string>());
 }
 
 double necessary_link_bytes(const Row& row) {

@@ -1,0 +1,54 @@
+"""A round of `thalweg bench apps` writes right rows of every version on each side, and goes on where its file ends.
+
+    apps.py THALWEG MPI         in labs of 2 hosts
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+thalweg, mpi = sys.argv[1:]
+SKIP = 77
+ALL = {"blocking", "waited", "nonblocking", "manual/16", "manual/64", "manual/256"}
+WANTED = {f"{side}/{each}" for side in ("native", "thalweg") for each in ALL}
+WANTED |= {"native (A/A)/blocking", "native (A/A)/nonblocking"}
+
+
+def expect(condition, *what):
+    if not condition:
+        sys.exit("FAILED: " + " ".join(str(each) for each in what))
+
+
+def bench(out):
+    ended = subprocess.run([thalweg, "bench", "apps", "--mpi", mpi, "--hosts", "2", "--ppn", "1", "--rate", "100mbit",
+                            "--app", "radix_sort", "--rounds", "1", "--out", str(out)],
+                           capture_output=True, text=True, timeout=280)
+    expect(ended.returncode == 0, f"exit status {ended.returncode}\n{ended.stdout}{ended.stderr}")
+    expect("radix sort" in ended.stdout and "nonblocking" in ended.stdout, ended.stdout)
+    return ended
+
+
+works = subprocess.run([thalweg, "lab", "check"], capture_output=True, text=True)
+if works.returncode != 0:
+    print("skipped:", works.stderr.strip() or works.stdout.strip())
+    sys.exit(SKIP)
+with tempfile.TemporaryDirectory(prefix="tw") as folder:
+    out = pathlib.Path(folder) / "rows.jsonl"
+    bench(out)
+    whole = out.read_text()
+    rows = [json.loads(line) for line in whole.splitlines()]
+    seen = {row["column"] for row in rows}
+    expect(seen == WANTED and len(rows) == len(WANTED), "columns:", sorted(seen ^ WANTED), len(rows))
+    for row in rows:
+        expect(row["wrong_words"] == 0 and row["app"]["wrong"] == "" and row["seconds"], row)
+        expect(float(row["context"]["settings"]["THALWEG_LAB_RATE_BYTES_PER_S"]) > 1e6, row["context"])
+    bench(out)
+    expect(out.read_text() == whole, "a complete file was measured again")
+    # Cut off behind the first side: the others are measured.
+    kept = [row for row in whole.splitlines() if json.loads(row)["column"].startswith("native/")]
+    out.write_text("\n".join(kept) + "\n")
+    bench(out)
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    expect(len(rows) == len(WANTED), "rows after going on:", len(rows))
+print(f"{len(WANTED)} rows of each round")
