@@ -31,6 +31,13 @@ def eventually(condition, seconds):
     return False
 
 
+def is_gone(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
 def words(out):
     return [thalweg, "bench", "apps", "--mpi", mpi, "--hosts", "2", "--ppn", "1", "--rate", "100mbit", "--app", "radix_sort",
             "--rounds", "1", "--out", str(out)]
@@ -73,5 +80,5 @@ with tempfile.TemporaryDirectory(prefix="tw") as folder:
     time.sleep(1)
     killed.kill()
     killed.wait()
-    expect(lab and eventually(lambda: not pathlib.Path(f"/proc/{lab[0]}").exists(), 20), "the lab went on", lab)
+    expect(lab and eventually(lambda: is_gone(lab[0]), 20), "the lab went on", lab)
 print(f"{len(WANTED)} rows of each round")
