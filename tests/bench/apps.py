@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 thalweg, mpi = sys.argv[1:]
 SKIP = 77
@@ -20,10 +21,30 @@ def expect(condition, *what):
         sys.exit("FAILED: " + " ".join(str(each) for each in what))
 
 
+def eventually(condition, seconds):
+    """What it returns as soon as that is true; False when it has not been."""
+    last = time.monotonic() + seconds
+    while time.monotonic() < last:
+        if result := condition():
+            return result
+        time.sleep(0.05)
+    return False
+
+
+def is_gone(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def words(out):
+    return [thalweg, "bench", "apps", "--mpi", mpi, "--hosts", "2", "--ppn", "1", "--rate", "100mbit", "--app", "radix_sort",
+            "--rounds", "1", "--out", str(out)]
+
+
 def bench(out):
-    ended = subprocess.run([thalweg, "bench", "apps", "--mpi", mpi, "--hosts", "2", "--ppn", "1", "--rate", "100mbit",
-                            "--app", "radix_sort", "--rounds", "1", "--out", str(out)],
-                           capture_output=True, text=True, timeout=280)
+    ended = subprocess.run(words(out), capture_output=True, text=True, timeout=280)
     expect(ended.returncode == 0, f"exit status {ended.returncode}\n{ended.stdout}{ended.stderr}")
     expect("radix sort" in ended.stdout and "nonblocking" in ended.stdout, ended.stdout)
     return ended
@@ -51,4 +72,13 @@ with tempfile.TemporaryDirectory(prefix="tw") as folder:
     bench(out)
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     expect(len(rows) == len(WANTED), "rows after going on:", len(rows))
+
+    # Killed while a lab runs: the lab goes, too.
+    killed = subprocess.Popen(words(pathlib.Path(folder) / "none.jsonl"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    children = pathlib.Path(f"/proc/{killed.pid}/task/{killed.pid}/children")
+    lab = eventually(lambda: [int(child) for child in children.read_text().split()], 20)
+    time.sleep(1)
+    killed.kill()
+    killed.wait()
+    expect(lab and eventually(lambda: is_gone(lab[0]), 20), "the lab went on", lab)
 print(f"{len(WANTED)} rows of each round")

@@ -30,8 +30,9 @@ std::string read_file(const fs::path& path) {
 
 // The exit status; the command's standard output is dropped.
 int run_quietly(std::vector<std::string> words) {
-    const pid_t child = fork();
+    const pid_t self = getpid(), child = fork();
     if (child == 0) {
+        end_with(self);
         const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
         dup2(nowhere, STDOUT_FILENO);
         std::vector<char*> arguments;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -138,8 +139,9 @@ Ended await_child(pid_t child, double seconds) {
 
 Ended run_command(std::vector<std::string> words, const Shape& shape, const std::string& environment,
                   double timeout_seconds) {
-    const pid_t child = fork();
+    const pid_t self = getpid(), child = fork();
     if (child == 0) {
+        end_with(self);
         if (shape.hosts == 0) set_local_environment(shape);
         std::istringstream settings(environment);
         for (std::string setting; settings >> setting;) {
@@ -211,6 +213,11 @@ std::vector<std::string> lab_run(const Shape& shape) {
             std::to_string(shape.rails),
             "--mpi",
             shape.mpi};
+}
+
+void end_with(pid_t parent) {
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) _exit(127);
 }
 
 nlohmann::json session_context(const Shape& shape) {

@@ -1,6 +1,8 @@
 // Starts the driver once, in the lab or on this host, and brings its rows back.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <set>
 #include <string>
@@ -46,6 +48,10 @@ struct Launch {
 
 // What all rows of a session with this shape carry: commit, date, shape, rate, and what steers Thalweg.
 nlohmann::json session_context(const Shape& shape);
+
+// In a child of `parent`, before it becomes its program: it is asked to end when the parent is gone, however
+// that came about, so that a bench that was killed leaves no lab behind.
+void end_with(pid_t parent);
 
 // `thalweg lab run` on this shape, up to where further options, "--" and the program follow.
 std::vector<std::string> lab_run(const Shape& shape);
