@@ -44,7 +44,7 @@ struct Series {
     std::uint64_t sent_by_all = 0;  // bytes that all hosts together sent
     long counted_calls = 0;
     std::uint64_t wrong_words = 0, late_samples = 0;
-    double latest_start = 0;
+    double latest_start = 0;  // of its latest call, as Session says it
     Ran ran;
     std::string stopped;  // why it dropped out of a race
 };
@@ -180,7 +180,7 @@ void Driver::measure_point(const Point& point) {
             const Column& column = config_.columns[index];
             const bool changed = session_.select(column, config_.collective);
             Series* into = sample < 0 ? nullptr : &series[i];
-            const bool idle = !point.race && session_.latest_start() - series[i].latest_start > idle_seconds;
+            const bool idle = !point.race && was_idle(session_, series[i].latest_start);
             if (into == nullptr || changed || idle) measure(column, comms_[index], warm_up_bytes, 1, nullptr);
             if (into != nullptr) take_sample(column, comms_[index], point, sample, *into);
             series[i].latest_start = session_.latest_start();

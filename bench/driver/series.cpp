@@ -24,7 +24,7 @@ void take_turns(const Session& session, std::size_t columns, int samples, std::u
     for (int round = 0; round < samples; ++round) {
         std::shuffle(order.begin(), order.end(), shuffler);
         for (const std::size_t i : order) {
-            sample(i, session.latest_start() - latest[i] > idle_seconds);
+            sample(i, was_idle(session, latest[i]));
             latest[i] = session.latest_start();
         }
         progress(round + 1);

@@ -27,7 +27,11 @@ struct MeasuredSeries {
 // TCP begins anew where a connection was idle this long (RFC 5681, 4.1; Linux waits 0.2 s at least). A
 // program's collective keeps its own connections warm; a column's are idle while others have their turns, and
 // then an untimed call goes first.
-inline constexpr double idle_seconds = 0.2;
+// latest_start: that of the column's latest call, as Session says it.
+inline bool was_idle(const Session& session, double latest_start) {
+    constexpr double idle_seconds = 0.2;
+    return session.latest_start() - latest_start > idle_seconds;
+}
 
 // Calls `sample` with the place of each of `columns` columns in turn, `samples` times, in an order that is
 // new each time and, for the same seed, the same on all ranks; `idle`: its connections may have been.
