@@ -19,8 +19,9 @@ namespace {
 constexpr std::uint64_t contended_ns = 50'000;
 // Between two polls of a transport that cannot wake us.
 constexpr std::uint64_t shortest_poll_ns = 20'000;
-// A descriptor that never becomes readable must not hang an operation.
-constexpr std::uint64_t longest_listen_ns = 100'000'000;
+// A descriptor that never becomes readable must not hang an operation. What lingers may wait for a peer that
+// does not listen before it joins: it is looked at after as long again, ten seconds at most.
+constexpr std::uint64_t longest_listen_ns = 100'000'000, longest_patience_ns = 10'000'000'000;
 // A starved execution widens its window after some polls in vain (execution.h).
 constexpr std::uint64_t starved_listen_ns = 1'000'000;
 // Times in a row that a transport cannot be listened to though nothing moves: it is another thread's turn
@@ -56,6 +57,8 @@ struct Agent::Pass {
     bool contended = false;  // another thread is driving one of them
     bool deaf = false;       // one of them has no descriptor
     bool starved = false;
+    bool pending = false;                  // not all of what is mine only lingers
+    std::uint64_t lingered_ns = never_ns;  // what lingers has at least
     std::uint64_t time_ns = 0;
     std::uint64_t span_ns = never_ns;  // the least of theirs (arrivals.h)
     std::uint64_t next_ns = never_ns;  // when the first of those that are their owners' is not any more
@@ -165,7 +168,7 @@ Agent::Pass Agent::look() {
         }
         ++pass.mine;
         if (!channel.take_helm()) {
-            pass.contended = true;
+            pass.contended = pass.pending = true;
             continue;
         }
         const DrivenChannel::Found found = channel.drive();
@@ -173,8 +176,16 @@ Agent::Pass Agent::look() {
             pass.moved = true;
         } else if (!pass.moved) {
             if (pass.time_ns == 0) pass.time_ns = now_ns();
-            // What lingers only needs an ear.
-            const std::uint64_t span_ns = channel.pending() == 0 ? 0 : channel.span_ns(pass.time_ns);
+            std::uint64_t span_ns = 0;
+            if (channel.pending() != 0) {
+                span_ns = channel.span_ns(pass.time_ns);
+                pass.pending = true;
+            } else {
+                // It only needs an ear.
+                const std::uint64_t lingered_ns = channel.lingered_ns(pass.time_ns);
+                pass.lingered_ns = std::min(pass.lingered_ns, lingered_ns);
+                if (channel.deaf_) span_ns = std::min(lingered_ns / 16, longest_listen_ns);
+            }
             pass.span_ns = std::min(pass.span_ns, span_ns);
             pass.stirred |= found == DrivenChannel::Found::stirred;
             pass.deaf |= channel.deaf_;
@@ -195,7 +206,7 @@ void Agent::rest(const Pass& pass, std::uint32_t seen) {
     }
     const std::uint64_t time_ns = pass.time_ns != 0 ? pass.time_ns : now_ns();
     if (quiet_since_ns_ == 0) quiet_since_ns_ = time_ns;
-    if (may_spin(time_ns)) {
+    if (pass.pending && may_spin(time_ns)) {
         const std::uint64_t span_ns =
             std::clamp((time_ns - quiet_since_ns_) / 16, shortest_spin_ns, longest_spin_ns);
         sleep(spinner_, seen, time_ns + span_ns);
@@ -232,7 +243,8 @@ bool Agent::listen(const Pass& pass, std::uint32_t seen, std::uint64_t time_ns) 
         if (channel->deaf_) return false;
     }
     unarmed_ = 0;
-    const std::uint64_t longest_ns = pass.starved ? starved_listen_ns : longest_listen_ns;
+    std::uint64_t longest_ns = pass.starved ? starved_listen_ns : longest_listen_ns;
+    if (!pass.pending) longest_ns = std::clamp(pass.lingered_ns, longest_listen_ns, longest_patience_ns);
     return sleep(SleeperKind::epoll, seen, std::min(time_ns + longest_ns, pass.next_ns));
 }
 

@@ -15,8 +15,6 @@ namespace {
 
 // A poll lasts about a microsecond; one that takes longer has lost its core, and gets it sooner if we yield.
 constexpr int pauses_for_helm = 200;
-// What was sent is given this long to leave after all is complete.
-constexpr std::uint64_t longest_linger_ns = 1'000'000'000;
 // A wait came at once if it began so long after its start. So many in a row are a habit, which a few others
 // end.
 constexpr std::uint64_t at_once_ns = 50'000;
@@ -186,19 +184,24 @@ void DrivenChannel::complete(Operation** link, Status status) {
     wake_followers();
 }
 
-// Before the operation that sent it is complete, because its owner may destroy the channel then. Not for
-// ever: what is left may wait for a peer that has no reason to listen.
+// Before the operation that sent it is complete, because its owner may destroy the channel then.
 void DrivenChannel::linger() {
     Transport& transport = channel_->transport();
     const bool before = lingers_.load(std::memory_order_relaxed) && running_ == nullptr;
     if (!before) sent_ = transport.sent();
-    bool left = transport.has_left(sent_);
-    if (!left) {
-        const std::uint64_t time_ns = now_ns();
-        if (!before) lingers_since_ns_ = time_ns;
-        left = time_ns - lingers_since_ns_ > longest_linger_ns;
-    }
+    const bool left = transport.has_left(sent_);
+    if (!left && !before) lingers_since_ns_ = now_ns();
     lingers_.store(!left, std::memory_order_seq_cst);
+}
+
+void DrivenChannel::see_out() {
+    if (orphaned()) return;
+    {
+        const Helm helm(*this);
+        lingers_.store(false, std::memory_order_relaxed);  // what is sent by now may be more
+        linger();
+    }
+    if (busy()) agent_->want(*this);
 }
 
 // Hot path: no allocation, no lock; a clock is read only when something happened.
@@ -206,7 +209,11 @@ DrivenChannel::Found DrivenChannel::drive() {
     take_posted();
     begin_runs();
     if (running_ == nullptr) {
-        if (lingers_.load(std::memory_order_relaxed) && !failed(channel_->poll())) linger();
+        if (!lingers_.load(std::memory_order_relaxed)) return Found::nothing;
+        if (failed(channel_->poll()))
+            lingers_.store(false, std::memory_order_seq_cst);  // nobody can do more for it
+        else
+            linger();
         return Found::nothing;
     }
     const Channel::Moved received_before = channel_->moved(false), sent_before = channel_->moved(true);

@@ -16,6 +16,7 @@
 // the oldest in flight stays in the queue until it can.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -109,12 +110,15 @@ class DrivenChannel {
     // Operations started and not complete.
     std::uint32_t pending() const { return pending_.load(std::memory_order_seq_cst); }
     // Something is pending; or all is complete, and what was sent has not left the process: the agent goes on
-    // polling for a while then, though nobody here waits for it.
-    bool busy() const {
-        return pending() != 0 ||
-               (lingers_.load(std::memory_order_seq_cst) && !closing_.load(std::memory_order_seq_cst));
-    }
+    // polling then, ever more seldom, though nobody here waits for it.
+    bool busy() const { return pending() != 0 || (lingers() && !closing_.load(std::memory_order_seq_cst)); }
     bool led() const { return lead_.load(std::memory_order_seq_cst); }
+    // The rest of what it has sent has not left the process yet: before it is destroyed, a channel that polls
+    // for the same port is told (see_out).
+    bool lingers() const { return lingers_.load(std::memory_order_seq_cst); }
+    // Has the agent poll until all that has been sent over this transport's port, by whichever channel, has
+    // left the process. Any thread. Pre: there is an agent.
+    void see_out();
 
     // How long the agent leaves what was started to a thread that is expected to wait for it.
     static constexpr std::uint64_t agent_delay_ns = 1'000'000;
@@ -151,6 +155,10 @@ class DrivenChannel {
     // Pre for all of these: the helm is held.
     Found drive();
     void linger();
+    // Of what lingers: for how long it has.
+    std::uint64_t lingered_ns(std::uint64_t time_ns) const {
+        return time_ns - std::min(time_ns, lingers_since_ns_);
+    }
     void take_posted();
     void begin_runs();
     void complete(Operation** link, Status status);

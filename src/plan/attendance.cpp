@@ -19,6 +19,7 @@
 #include "plan/ports.h"
 #include "plan/private_comm.h"
 #include "plan/quiet_errors.h"
+#include "plan/remains.h"
 #include "plan/requests.h"
 #include "plan/set_up.h"
 #include "topology/placement.h"
@@ -312,7 +313,9 @@ void Attendance::end() {
     if (Agent* const agent = the_agent.load(std::memory_order_acquire)) agent->stop();
     const bool closed = close_lanes();
     match_unmatched();
-    if (closed) Ports::close();
+    if (!closed) return;
+    Remains::close();
+    Ports::close();
 }
 
 UcxPort* Attendance::ucx() { return Ports::ucx(); }

@@ -7,6 +7,7 @@
 #include "engine/channel.h"
 #include "plan/attendance.h"
 #include "plan/ongoing.h"
+#include "plan/remains.h"
 #include "transport/composite/composite.h"
 #include "transport/mpi/mpi_transport.h"
 #if defined(THALWEG_SABOTEUR)
@@ -50,6 +51,7 @@ Lane::Lane(const World& world, std::unique_ptr<Transport> transport, Agent* agen
 
 std::shared_ptr<Lane> Lane::over_ports(World& world, Carrier carrier, ChannelName name, int rank,
                                        const Topology& topology, const RankMap& places) try {
+    if (!Remains::prepare(carrier)) return nullptr;
     std::shared_ptr<Lane> lane(new Lane);
     lane->name_.emplace(carrier, name);
     const int size = topology.size();
@@ -115,10 +117,11 @@ constinit std::atomic<std::uint64_t> Lane::IdleBytes::all_{0};
 std::uint64_t Lane::footprint_of(const Run& run) { return run.footprint_bytes; }
 std::uint64_t Lane::footprint_of(const Ongoing& ongoing) { return ongoing.footprint_bytes(); }
 
-// What was kept in the transport goes with it.
+// What was kept in the transport goes with it; what it has sent does not.
 Lane::~Lane() {
     kept_.clear();
     drop_idle();
+    if (name_ && driven_ != nullptr && driven_->lingers() && !broken()) Remains::see_out(name_->carrier());
 }
 
 std::uint32_t Lane::live_operations() const { return channel_->transport().capabilities().live_operations; }

@@ -67,6 +67,7 @@ class LaneName {
         else
             Attendance::give_back(carrier_, name_);
     }
+    Carrier carrier() const { return carrier_; }
     LaneName(const LaneName&) = delete;
     LaneName& operator=(const LaneName&) = delete;
     void keep() { kept_.store(true, std::memory_order_release); }

@@ -70,6 +70,7 @@ Channel::~Channel() {
             port_.close(*this);
     }
     const Poster lock(port_);
+    if (!opened_) port_.awake(*this);
     port_.requests().release(slots_);
 }
 

@@ -56,6 +56,15 @@ Status ShmPort::make_channel(const ShmGroup& group, std::unique_ptr<Transport>& 
     return Status::out_of_memory;
 }
 
+Status ShmPort::make_bare_channel(std::unique_ptr<Transport>& channel) try {
+    auto made = std::make_unique<shm::Channel>(*impl_, ShmGroup{});
+    if (const Status status = made->grow(1); failed(status)) return status;
+    channel = std::move(made);
+    return Status::ok;
+} catch (const std::bad_alloc&) {
+    return Status::out_of_memory;
+}
+
 void* ShmPort::allocate(std::size_t bytes) { return impl_->allocate(bytes); }
 void ShmPort::release(void* memory) { impl_->release(memory); }
 Status ShmPort::set_protocol(const char* name) { return impl_->set_protocol(name); }

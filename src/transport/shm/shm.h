@@ -110,6 +110,8 @@ class ShmPort {
     // what they refer to: afterwards nobody touches it. What they were for fails at the peers too. Errors:
     // invalid_argument (rank, size, a name that is open already), out_of_memory.
     Status make_channel(const ShmGroup& group, std::unique_ptr<Transport>& channel);
+    // One without a name or peers, as UcxPort's. Errors: out_of_memory.
+    Status make_bare_channel(std::unique_ptr<Transport>& channel);
 
     // Memory in the arena, aligned to a cache line; null where there is none left. Any thread.
     void* allocate(std::size_t bytes);

@@ -25,5 +25,6 @@ Status UcxPort::name_channel(UcxChannelName&) { return Status::unsupported; }
 void UcxPort::give_back(UcxChannelName) {}
 void UcxPort::refuse(UcxChannelName) {}
 Status UcxPort::make_channel(const UcxGroup&, std::unique_ptr<Transport>&) { return Status::unsupported; }
+Status UcxPort::make_bare_channel(std::unique_ptr<Transport>&) { return Status::unsupported; }
 
 }  // namespace thalweg

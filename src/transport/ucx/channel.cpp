@@ -50,7 +50,10 @@ Channel::~Channel() {
         return;
     }
     const Poster lock(port_);
-    if (opened_) port_.close(*this, !has_failed() && storage_->in_flight == 0);
+    if (opened_)
+        port_.close(*this, !has_failed() && storage_->in_flight == 0);
+    else
+        port_.awake(*this);
     storage_->channel = nullptr;
     // Withdrawing calls back at once, unless the data is on its way already.
     for (Part& part : storage_->parts) {

@@ -323,4 +323,13 @@ Status UcxPort::make_channel(const UcxGroup& group, std::unique_ptr<Transport>& 
     return Status::out_of_memory;
 }
 
+Status UcxPort::make_bare_channel(std::unique_ptr<Transport>& channel) try {
+    auto made = std::make_unique<ucx::Channel>(*impl_, UcxGroup{});
+    if (const Status status = made->grow(1); failed(status)) return status;
+    channel = std::move(made);
+    return Status::ok;
+} catch (const std::bad_alloc&) {
+    return Status::out_of_memory;
+}
+
 }  // namespace thalweg

@@ -125,6 +125,10 @@ class UcxPort {
     // name that is open already, or whose channel was destroyed failed or with requests in flight),
     // out_of_memory.
     Status make_channel(const UcxGroup& group, std::unique_ptr<Transport>& channel);
+    // One without a name or peers, which sends nothing: whoever polls it moves what channels that are gone
+    // have left behind (Transport::has_left), and can sleep on its descriptor meanwhile. Errors:
+    // out_of_memory.
+    Status make_bare_channel(std::unique_ptr<Transport>& channel);
 
     class Impl;
 

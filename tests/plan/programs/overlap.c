@@ -5,6 +5,8 @@
  *   computing  the same, and the rank computes; where each rank has a core that is not idle, only told
  *   idle       the agent's thread is not scheduled once in a second, before and after it had work
  *   late       what the root sent leaves it while it sleeps, though its own part was over long before
+ *   apart      and while it sits in a native call, when the others join seconds later
+ *   freed      and when it has freed its communicator, or its plan
  *   killed     a rank is killed with operations in flight (ended.py says what must become of the job)
  *   fork       children: without the thread, and gone at once; the parent's operations go on
  */
@@ -156,6 +158,60 @@ static void late(void) {
     guarded_free(data, bytes);
 }
 
+/* What the root has sent lies in its sockets and, the end of it, in libucp when its part is over; the others
+ * join after `joins_s`. The root frees what it may and blocks in a native call that needs them to be done.
+ * Returns whether its part was over before they joined. */
+typedef enum { nothing, plan, communicator } Freed;
+static int (*bcast_init)(void*, int, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*);
+static int leaves(Freed freed, int bytes, double joins_s) {
+    unsigned char* const data = guarded_new((size_t)bytes);
+    MPI_Request request;
+    MPI_Comm comm = MPI_COMM_WORLD;
+    if (freed == communicator) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Ibarrier(comm, &request); /* with what comes next it is set up */
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Barrier(comm);
+    }
+    memset(data, poison_value, (size_t)bytes);
+    if (check_rank == 0) fill(data, (size_t)bytes, (unsigned)bytes);
+    if (freed == plan) bcast_init(data, bytes, MPI_BYTE, 0, comm, MPI_INFO_NULL, &request);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (check_rank != 0) usleep((useconds_t)(1e6 * joins_s));
+    if (freed == plan)
+        MPI_Start(&request);
+    else
+        MPI_Ibcast(data, bytes, MPI_BYTE, 0, comm, &request);
+    CHECK(was_accelerated(), "%s", last_reason());
+    const double began = seconds_now();
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    int over = seconds_now() - began < joins_s / 2;
+    if (freed == plan) MPI_Request_free(&request);
+    if (freed == communicator) MPI_Comm_free(&comm);
+    alarm(60); /* whoever hangs is ended by it */
+    if (check_rank == 0) MPI_Recv(NULL, 0, MPI_BYTE, check_size - 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (check_rank == check_size - 1) MPI_Send(NULL, 0, MPI_BYTE, 0, 3, MPI_COMM_WORLD);
+    alarm(0);
+    verify(data, (size_t)bytes, (unsigned)bytes, "a broadcast whose root was gone");
+    guarded_free(data, (size_t)bytes);
+    MPI_Bcast(&over, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return over;
+}
+
+/* Of all sizes up to the first that does not leave before the others join, the last one's end has not left.
+ */
+static void leaves_early(Freed freed) {
+    enum { chunk = 512, most = 4 << 20 };
+    int bytes = chunk;
+    (void)leaves(nothing, bytes, 0); /* connects them */
+    while (bytes < most && leaves(freed, bytes, 0.02)) bytes += bytes < 64 * chunk ? chunk : bytes / 64;
+    CHECK(bytes > chunk && bytes < most, "a root's part of %d bytes was %s", bytes,
+          bytes < most ? "never over early" : "always over early");
+    if (freed != nothing) return;
+    for (int before = 1; before <= 2 && bytes > before * chunk; ++before)
+        leaves(freed, bytes - before * chunk, 2.5);
+}
+
 static void expect_gone(pid_t child, const char* what) {
     int status = 0;
     CHECK(child > 0, "fork");
@@ -220,6 +276,12 @@ int main(int argc, char** argv) {
         if (strcmp(argv[i], "computing") == 0) overlap(1);
         if (strcmp(argv[i], "idle") == 0) idle();
         if (strcmp(argv[i], "late") == 0) late();
+        if (strcmp(argv[i], "apart") == 0) leaves_early(nothing);
+        if (strcmp(argv[i], "freed") == 0) {
+            leaves_early(communicator);
+            *(void**)&bcast_init = find_or_skip("MPI_Bcast_init");
+            leaves_early(plan);
+        }
         if (strcmp(argv[i], "killed") == 0) killed();
         if (strcmp(argv[i], "fork") == 0) with_children();
     }
