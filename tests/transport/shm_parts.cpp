@@ -254,5 +254,28 @@ TEST(Mappings, SystemVSegmentsAreNotPlaces) {
     munmap(shared, 8192);
 }
 
+TEST(Mappings, WhatIsMappedInTheSamePlaceIsSeen) {
+    constexpr std::size_t bytes = 8 * 4096;
+    const auto map = [](void* at, int flags) {
+        return static_cast<std::byte*>(mmap(at, bytes, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0));
+    };
+    std::byte* const memory = map(nullptr, MAP_SHARED);
+    ASSERT_NE(memory, MAP_FAILED);
+    SharedPlace place = mapping_of(memory).place.value();
+    // However the kernel is asked; a few bytes are not worth a look at all mappings.
+    EXPECT_TRUE(still_maps(memory, bytes, place, 0));
+    place.offset += 4096;
+    EXPECT_TRUE(still_maps(memory + 4096, bytes - 4096, place, 0));
+    EXPECT_FALSE(still_maps(memory + 4096, bytes, place, 0)) << "beyond its end";
+    EXPECT_FALSE(still_maps(memory, 4096, place, 0)) << "another part of the same file";
+    place.offset -= 4096;
+    for (const int flags : {MAP_SHARED, MAP_PRIVATE}) {
+        ASSERT_EQ(map(memory, flags | MAP_FIXED), memory);
+        EXPECT_FALSE(still_maps(memory, bytes, place, 0)) << flags;
+    }
+    munmap(memory, bytes);
+    EXPECT_FALSE(still_maps(memory, bytes, place, 0)) << "nothing is mapped there";
+}
+
 }  // namespace
 }  // namespace thalweg::shm

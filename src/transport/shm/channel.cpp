@@ -202,7 +202,7 @@ std::optional<SharedPlace> Channel::shared_place_of(const void* data, std::size_
             continue;
         SharedPlace place = *known.place;
         place.offset += address - known.begin;
-        return place;
+        return still_maps(data, bytes, place) ? std::optional(place) : std::nullopt;
     }
     return std::nullopt;
 }

@@ -1,8 +1,11 @@
 #include "transport/shm/mappings.h"
 
+#include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -40,7 +43,48 @@ void each_mapping(Visit visit) {
     }
 }
 
+// PROCMAP_QUERY of linux/fs.h, which headers before 6.11 lack.
+struct ProcmapQuery {
+    std::uint64_t size = sizeof(ProcmapQuery), query_flags = 0, query_addr = 0;
+    std::uint64_t vma_start = 0, vma_end = 0, vma_flags = 0, vma_page_size = 0, vma_offset = 0, inode = 0;
+    std::uint32_t dev_major = 0, dev_minor = 0, vma_name_size = 0, build_id_size = 0;
+    std::uint64_t vma_name_addr = 0, build_id_addr = 0;
+};
+static_assert(sizeof(ProcmapQuery) == 104);
+constexpr unsigned long procmap_query = _IOWR('f', 17, ProcmapQuery);
+constexpr std::uint64_t vma_readable = 0x01, vma_shared = 0x08;
+
+// Null: the kernel does not answer, or nothing is mapped there.
+std::optional<ProcmapQuery> ask_kernel(std::uintptr_t address, bool& answers) {
+    // Of this process, as long as it lives; a forked child, which would ask about its parent, uses no
+    // channels.
+    static const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    ProcmapQuery query;
+    query.query_addr = address;
+    const bool found = maps >= 0 && ioctl(maps, procmap_query, &query) == 0;
+    answers = found || (maps >= 0 && errno == ENOENT);
+    return found ? std::optional(query) : std::nullopt;
+}
+
 }  // namespace
+
+bool still_maps(const void* memory, std::size_t bytes, const SharedPlace& place, std::size_t least) {
+    const auto address = reinterpret_cast<std::uintptr_t>(memory);
+    bool answers = false;
+    const std::optional<ProcmapQuery> found = ask_kernel(address, answers);
+    if (!answers) {
+        if (bytes < least) return false;
+        const Mapped mapped = mapping_of(memory);
+        if (!mapped.place || bytes > mapped.end - address) return false;
+        SharedPlace now = *mapped.place;
+        now.offset += address - mapped.begin;
+        return now == place;
+    }
+    constexpr std::uint64_t needed = vma_readable | vma_shared;
+    return found && (found->vma_flags & needed) == needed && bytes <= found->vma_end - address &&
+           SharedPlace{makedev(found->dev_major, found->dev_minor), found->inode,
+                       found->vma_offset + (address - found->vma_start)} == place;
+}
 
 std::optional<Mapped> read_mapping(const char* line) {
     unsigned long begin = 0, end = 0, offset = 0, inode = 0;

@@ -29,6 +29,11 @@ struct Mapped {
 std::optional<Mapped> read_mapping(const char* line);
 // The one that `memory` lies in. Reads /proc: some hundred microseconds.
 Mapped mapping_of(const void* memory);
+// Whether `bytes` bytes at `memory` still are those at `place`: a program may have mapped something else
+// there since. About a microsecond where the kernel is asked about one mapping (Linux 6.11). Elsewhere as
+// mapping_of(), and for fewer than `least` bytes, which are copied sooner than that, no.
+bool still_maps(const void* memory, std::size_t bytes, const SharedPlace& place,
+                std::size_t least = 1u << 20);
 
 // Mappings of this process's own, of places that it has mapped already. What it looked for in vain it does
 // not look for again.
