@@ -9,13 +9,13 @@ int WindowPool::alive() const { return std::popcount(alive_); }
 int WindowPool::drain() {
     if (alive_ == 0) return MPI_SUCCESS;
     // In use anywhere: or-ed, because that operation is among the host's handles.
-    std::uint64_t in_use = alive_ & ~returned_, in_use_anywhere = 0;
+    std::uint64_t in_use = alive_ & ~returned_.load(std::memory_order_acquire), in_use_anywhere = 0;
     int error = mpi_.Allreduce(&in_use, &in_use_anywhere, 1, mpi_.uint64, mpi_.bor, comm_);
     if (error != MPI_SUCCESS) return error;
     for (int place = 0; place < capacity; ++place) {
         if ((alive_ & ~in_use_anywhere & bit(place)) == 0) continue;
         alive_ &= ~bit(place);
-        returned_ &= ~bit(place);
+        returned_.fetch_and(~bit(place), std::memory_order_relaxed);
         const int failed = mpi_.Win_free(&windows_[place]);
         if (error == MPI_SUCCESS) error = failed;
     }

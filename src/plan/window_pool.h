@@ -8,6 +8,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstdint>
 
 #include "transport/mpi/host.h"
@@ -31,8 +32,8 @@ class WindowPool {
     // and the pool gives no more.
     int take(void* base, MPI_Aint bytes, bool ready, int& error);
     MPI_Win window(int place) const { return windows_[place]; }
-    // Local. Pre: no epoch of ours is open on it.
-    void give_back(int place) { returned_ |= bit(place); }
+    // Local, and by any thread, while another may take or drain. Pre: no epoch of ours is open on it.
+    void give_back(int place) { returned_.fetch_or(bit(place), std::memory_order_acq_rel); }
     // Frees what all ranks have given back. Collective. Returns an MPI error code.
     int drain();
     // Windows alive. Equal on all ranks.
@@ -44,9 +45,9 @@ class WindowPool {
     const Host& mpi_;
     MPI_Comm comm_;
     MPI_Win windows_[capacity] = {};
-    std::uint64_t alive_ = 0;     // equal on all ranks
-    std::uint64_t returned_ = 0;  // of those, by this rank
-    bool unusable_ = false;       // equal on all ranks
+    std::uint64_t alive_ = 0;                 // equal on all ranks
+    std::atomic<std::uint64_t> returned_{0};  // of those, by this rank
+    bool unusable_ = false;                   // equal on all ranks
 };
 
 }  // namespace thalweg
