@@ -13,7 +13,6 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -44,7 +43,6 @@ struct Series {
     std::uint64_t sent_by_all = 0;  // bytes that all hosts together sent
     long counted_calls = 0;
     std::uint64_t wrong_words = 0, late_samples = 0;
-    double latest_start = 0;  // of its latest call, as Session says it
     Ran ran;
     std::string stopped;  // why it dropped out of a race
 };
@@ -169,27 +167,25 @@ void Driver::measure_point(const Point& point) {
     const std::size_t warm_up_bytes =
         point.warm_up_bytes > 0 ? std::min(point.warm_up_bytes, point.bytes) : point.bytes;
     std::vector<Series> series(point.columns.size());
-    std::mt19937 order_seed(static_cast<unsigned>(point.bytes));  // the same order on all ranks
-    std::vector<std::size_t> order(point.columns.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    for (int sample = -static_cast<int>(config_.warm_up_calls); sample < point.samples; ++sample) {
-        if (point.race) drop_slow(point, series);
-        for (const std::size_t i : order) {
-            if (!series[i].stopped.empty()) continue;
-            const std::size_t index = point.columns[i];
-            const Column& column = config_.columns[index];
-            const bool changed = session_.select(column, config_.collective);
-            Series* into = sample < 0 ? nullptr : &series[i];
-            const bool idle = !point.race && was_idle(session_, series[i].latest_start);
-            if (into == nullptr || changed || idle) measure(column, comms_[index], warm_up_bytes, 1, nullptr);
-            if (into != nullptr) take_sample(column, comms_[index], point, sample, *into);
-            series[i].latest_start = session_.latest_start();
-        }
-        std::shuffle(order.begin(), order.end(), order_seed);
+    const int warm_ups = static_cast<int>(config_.warm_up_calls);
+    int sample = -warm_ups;
+    const auto call = [&](std::size_t i, bool idle) {
+        if (!series[i].stopped.empty()) return;
+        const std::size_t index = point.columns[i];
+        const Column& column = config_.columns[index];
+        const bool changed = session_.select(column, config_.collective);
+        if (sample < 0 || changed || (idle && !point.race))
+            measure(column, comms_[index], warm_up_bytes, 1, nullptr);
+        if (sample >= 0) take_sample(column, comms_[index], point, sample, series[i]);
+    };
+    const auto round_done = [&](int rounds) {
+        sample = rounds - warm_ups;
+        if (point.race && sample < point.samples) drop_slow(point, series);
         if (session_.rank == 0)
             std::fprintf(stderr, "\rbench: %10zu bytes, sample %d of %d, %zu columns   ", point.bytes,
-                         std::max(0, sample + 1), point.samples, order.size());
-    }
+                         std::max(0, sample), point.samples, series.size());
+    };
+    take_turns(session_, series.size(), warm_ups + point.samples, point.bytes, call, round_done);
     if (session_.rank == 0) {
         std::fprintf(stderr, "\n");
         for (std::size_t i = 0; i < series.size(); ++i)
