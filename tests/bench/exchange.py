@@ -63,6 +63,18 @@ with tempfile.TemporaryDirectory(prefix="tw") as folder:
     again = bench(out, *points)
     expect(again.returncode == 0 and len(rows(out)) == before, "measured again:", again.about)
 
+    # Ours: each algorithm that is asked for is what runs. Inside a host nothing advances plans but its memory.
+    single = f"{folder}/single.jsonl"
+    plans = [f"thalweg init {name}" for name in ("notify", "pairwise", "spread")]
+    ended = bench(single, "--sizes", "5000", "--columns", ",".join(["native", *plans]), THALWEG_TRANSPORT="shm")
+    expect(ended.returncode == 0, ended.about)
+    ran = {row["column"]: row for row in rows(single)}
+    expect(ran.keys() == {"native", *plans}, sorted(ran), ended.about)
+    for column in plans:
+        row = ran[column]
+        expect(row["wrong_words"] == 0 and len(row["seconds"]) == SAMPLES and row["exchange"]["init_seconds"], row)
+        expect(row["algorithm"].startswith(column.split()[-1]), row)
+
     damaged = f"{folder}/damaged.jsonl"
     ended = bench(damaged, "--sizes", "5000", "--columns", "native,rma_fence", LD_PRELOAD=damage)
     expect(ended.returncode == 1 and "WRONG WORDS" in ended.stdout, "the damage was not seen:", ended.about)

@@ -8,6 +8,7 @@
     report.py FOLDER halo COMMAND…      COMMAND runs programs/halo.c on two hosts of two ranks; phases are added here
     report.py FOLDER misspelt COMMAND…  COMMAND runs programs/one_host.c: a setting that does not exist is said, once
     report.py FOLDER wait COMMAND…      COMMAND runs programs/reported.c: who shares one core sleeps, others spin
+    report.py FOLDER postings COMMAND…  COMMAND runs programs/self_driven.c: a rank with a core to spare leaves starts to its agent
     report.py FOLDER one_host COMMAND…  COMMAND runs programs/one_host.c: what was handed on unseen is said, not counted
     report.py FOLDER puts COMMAND…      COMMAND runs programs/steady.c with notify over a transport that has puts
     report.py FOLDER windows COMMAND…  COMMAND runs programs/windows.c with the way that THALWEG_ALLTOALLV names
@@ -22,9 +23,9 @@ import subprocess
 import sys
 
 folder, command = sys.argv[1], sys.argv[2:]
-CASES = ("spawned", "one_host", "windows", "puts", "mpi", "ucx", "shm", "halo", "misspelt", "wait", "addresses")
+CASES = ("spawned", "one_host", "windows", "puts", "mpi", "ucx", "shm", "halo", "misspelt", "wait", "postings",
+         "addresses")
 case = command[0] if command[0] in CASES else ""
-spawned, one_host = case == "spawned", case == "one_host"
 command = command[case != "":]
 path = os.path.join(folder, f"report-{os.getpid()}.json")
 
@@ -139,6 +140,25 @@ def check_wait():
     print(f"ok: {len(tried)} ways")
 
 
+def check_postings():
+    """The first rank, which reports, has two hardware threads or one, the second rank one of them."""
+    mine = [str(thread) for thread in sorted(os.sched_getaffinity(0))]
+    if len(mine) < 2:
+        print("skipped: one hardware thread")
+        sys.exit(77)
+    at = command.index("-n")
+    program = command[at + 2:]
+    second = ["-n", "1", "taskset", "-c", mine[1], *program]
+    for threads in (mine[:2], mine[:1]):
+        first = ["-n", "1", "taskset", "-c", ",".join(threads), *program[:1], f"THALWEG_REPORT={path}", *program[1:]]
+        result = subprocess.run([*command[:at], *first, ":", *second], capture_output=True, text=True, errors="replace",
+                                timeout=280, stdin=subprocess.DEVNULL)
+        check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
+        postings = load(path)["agent"]["postings"]
+        check((postings > 0) == (len(threads) > 1), f"{len(threads)} hardware threads: {postings} starts left to the agent")
+    print("ok")
+
+
 def check_puts():
     """steady.c starts its one plan 40 times, and everybody sends something to everybody: those messages were put."""
     result = run(path)
@@ -247,32 +267,11 @@ def check_addresses():
     print("ok")
 
 
-if case in ("mpi", "ucx", "shm"):
-    check_nonblocking()
-    sys.exit()
-if case == "addresses":
-    check_addresses()
-    sys.exit()
-if spawned:
-    check_spawned()
-    sys.exit()
-if case == "misspelt":
-    check_misspelt()
-    sys.exit()
-if case == "wait":
-    check_wait()
-    sys.exit()
-if case == "puts":
-    check_puts()
-    sys.exit()
-if case == "windows":
-    check_windows()
-    sys.exit()
-if case == "halo":
-    check_halo()
-    sys.exit()
-if one_host:
-    check_one_host()
+checks = {"mpi": check_nonblocking, "ucx": check_nonblocking, "shm": check_nonblocking, "addresses": check_addresses,
+          "spawned": check_spawned, "misspelt": check_misspelt, "wait": check_wait, "postings": check_postings,
+          "puts": check_puts, "windows": check_windows, "halo": check_halo, "one_host": check_one_host}
+if case:
+    checks[case]()
     sys.exit()
 
 result = run(path)

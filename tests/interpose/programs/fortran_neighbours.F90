@@ -1,6 +1,7 @@
 ! Neighbourhood collectives from Fortran with mpif.h, `use mpi` (USE_MODULE) or `use mpi_f08` (USE_F08), on a ring that
 ! goes round: every element of every block, and what lies beside it. At least three ranks, so that both neighbours differ.
-! With USE_LARGE as well, counts are of MPI_COUNT_KIND.
+! With USE_LARGE as well, counts are of MPI_COUNT_KIND. Where THALWEG_TEST_TAKEN is set, plans as well (NO_PLANS: the library
+! has none); those of the libraries are not ours to judge.
 program fortran_neighbours
 #if defined(USE_F08)
     use mpi_f08
@@ -28,7 +29,12 @@ program fortran_neighbours
     integer(kind=counted) :: counts(2), own_counts(2)
     integer(kind=placed) :: places(2), own_places(2)
     integer(kind=MPI_ADDRESS_KIND) :: far(2), own_far(2)
+    integer :: length
+    logical :: ours
+    character(len=8) :: text
 
+    call get_environment_variable('THALWEG_TEST_TAKEN', text, length)
+    ours = length > 0
     call MPI_INIT_THREAD(MPI_THREAD_MULTIPLE, provided, ierr)
     call MPI_COMM_SIZE(MPI_COMM_WORLD, ranks, ierr)
 #if defined(USE_LARGE)
@@ -51,17 +57,7 @@ program fortran_neighbours
     do round = 1, 6
         do form = 1, 2
             do kind = 1, 5
-                own(:, 1) = value_of(rank, 1)
-                own(:, 2) = value_of(rank, 2)
-                table(1, :) = value_of(rank, 1)
-                table(2, :) = value_of(rank, 2)
-                got = untouched
-                ! What is for above is one shorter than what is for below; blocks arrive in the other order, apart.
-                own_counts = [n, n - 1]
-                own_places = [0, n]
-                counts = [n - 1, n]
-                places = [2 * n, 0]
-                far = 4 * places
+                call prepare()
                 select case (kind)
                 case (1)
                     if (form == 1) call MPI_NEIGHBOR_ALLGATHER(own, whole, MPI_INTEGER, got, whole, MPI_INTEGER, ring, ierr)
@@ -95,6 +91,13 @@ program fortran_neighbours
                 call examine()
             end do
         end do
+#if !defined(NO_PLANS)
+        if (ours) then
+            do kind = 1, 5
+                call plan()
+            end do
+        end if
+#endif
     end do
     call MPI_TYPE_FREE(column, ierr)
     call MPI_COMM_FREE(ring, ierr)
@@ -104,6 +107,56 @@ program fortran_neighbours
     if (wrong /= 0) stop 1
 
 contains
+
+    subroutine prepare()
+        own(:, 1) = value_of(rank, 1)
+        own(:, 2) = value_of(rank, 2)
+        table(1, :) = value_of(rank, 1)
+        table(2, :) = value_of(rank, 2)
+        got = untouched
+        ! What is for above is one shorter than what is for below; blocks arrive in the other order, apart.
+        own_counts = [n, n - 1]
+        own_places = [0, n]
+        counts = [n - 1, n]
+        places = [2 * n, 0]
+        far = 4 * places
+    end subroutine
+
+#if !defined(NO_PLANS)
+    ! Started twice.
+    subroutine plan()
+        integer :: start
+        call prepare()
+        select case (kind)
+        case (1)
+            call MPI_NEIGHBOR_ALLGATHER_INIT(own, whole, MPI_INTEGER, got, whole, MPI_INTEGER, ring, MPI_INFO_NULL, request, ierr)
+        case (2)
+            counts = n
+            call MPI_NEIGHBOR_ALLGATHERV_INIT(own, whole, MPI_INTEGER, got, counts, places, MPI_INTEGER, ring, MPI_INFO_NULL, &
+                                              request, ierr)
+        case (3)
+            call MPI_NEIGHBOR_ALLTOALL_INIT(own, whole, MPI_INTEGER, got, whole, MPI_INTEGER, ring, MPI_INFO_NULL, request, ierr)
+        case (4)
+            call MPI_NEIGHBOR_ALLTOALLV_INIT(own, own_counts, own_places, MPI_INTEGER, got, counts, places, MPI_INTEGER, ring, &
+                                             MPI_INFO_NULL, request, ierr)
+        case (5)
+            own_counts = 1
+            own_far = [0, 4]
+            counts = n
+            sent_types = column
+            received_types = MPI_INTEGER
+            call MPI_NEIGHBOR_ALLTOALLW_INIT(table, own_counts, own_far, sent_types, got, counts, far, received_types, ring, &
+                                             MPI_INFO_NULL, request, ierr)
+        end select
+        do start = 1, 2
+            got = untouched
+            call MPI_START(request, ierr)
+            call MPI_WAIT(request, MPI_STATUS_IGNORE, ierr)
+            call examine()
+        end do
+        call MPI_REQUEST_FREE(request, ierr)
+    end subroutine
+#endif
 
     integer function value_of(from, block)
         integer, intent(in) :: from, block
