@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <complex>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -83,6 +84,26 @@ struct BitXor {
     }
 };
 
+// A value and a place, of one type: the value that wins, and of equal ones the least place.
+template <typename T>
+struct Pair {
+    T value, place;
+};
+struct SmallerPair {
+    template <typename T>
+    static Pair<T> of(Pair<T> left, Pair<T> right) {
+        if (left.value == right.value) return left.place < right.place ? left : right;
+        return right.value < left.value ? right : left;
+    }
+};
+struct LargerPair {
+    template <typename T>
+    static Pair<T> of(Pair<T> left, Pair<T> right) {
+        if (left.value == right.value) return left.place < right.place ? left : right;
+        return left.value < right.value ? right : left;
+    }
+};
+
 // Elements may lie anywhere: a few at a time go by way of aligned ones, which compilers turn into vectors.
 template <typename T, typename Operation>
 void combine(const void* left, const void* right, void* target, std::size_t bytes, void*) {
@@ -104,55 +125,75 @@ void combine(const void* left, const void* right, void* target, std::size_t byte
     }
 }
 
-// In the order of the operations in host_handles.def: sum prod min max land lor lxor band bor bxor.
-constexpr std::size_t operations = 10;
+// sum prod min max land lor lxor band bor bxor minloc maxloc
+constexpr std::size_t operations = 12;
 using Row = std::array<Combine, operations>;
+enum : std::size_t { sum, prod, min, max, land, lor, lxor, band, bor, bxor, minloc, maxloc };
 
 template <typename T>
-constexpr Row row_of() {
-    if constexpr (std::is_integral_v<T>)
-        return {combine<T, Sum>,        combine<T, Product>,   combine<T, Smaller>,    combine<T, Larger>,
-                combine<T, LogicalAnd>, combine<T, LogicalOr>, combine<T, LogicalXor>, combine<T, BitAnd>,
-                combine<T, BitOr>,      combine<T, BitXor>};
-    else
-        return {combine<T, Sum>,
-                combine<T, Product>,
-                combine<T, Smaller>,
-                combine<T, Larger>,
-                nullptr,
-                nullptr,
-                nullptr,
-                nullptr,
-                nullptr,
-                nullptr};
+constexpr void compute(Row& row) {
+    row[sum] = combine<T, Sum>;
+    row[prod] = combine<T, Product>;
+}
+template <typename T>
+constexpr void compare(Row& row) {
+    row[min] = combine<T, Smaller>;
+    row[max] = combine<T, Larger>;
+}
+template <typename T>
+constexpr void decide(Row& row) {
+    row[land] = combine<T, LogicalAnd>;
+    row[lor] = combine<T, LogicalOr>;
+    row[lxor] = combine<T, LogicalXor>;
+}
+template <typename T>
+constexpr void mask(Row& row) {
+    row[band] = combine<T, BitAnd>;
+    row[bor] = combine<T, BitOr>;
+    row[bxor] = combine<T, BitXor>;
 }
 
-// MPI_BYTE has bits only.
-constexpr Row row_of_bytes() {
+// What the groups of types allow (MPI 4.1, section 6.9.2).
+enum class Group { c_integer, floating, logical, address, complex, bytes, pair };
+template <typename T, Group group>
+constexpr Row row_of() {
     Row row{};
-    row[7] = combine<unsigned char, BitAnd>;
-    row[8] = combine<unsigned char, BitOr>;
-    row[9] = combine<unsigned char, BitXor>;
+    if constexpr (group == Group::pair) {
+        row[minloc] = combine<T, SmallerPair>;
+        row[maxloc] = combine<T, LargerPair>;
+    } else {
+        if constexpr (group != Group::logical && group != Group::bytes) compute<T>(row);
+        if constexpr (group == Group::c_integer || group == Group::floating || group == Group::address)
+            compare<T>(row);
+        if constexpr (group == Group::c_integer || group == Group::logical) decide<T>(row);
+        if constexpr (group == Group::c_integer || group == Group::address || group == Group::bytes)
+            mask<T>(row);
+    }
     return row;
 }
+template <typename T, Group group>
+inline constexpr Row table = row_of<T, group>();
 
+// Whether the order of operands may show in the result.
 template <typename T>
-inline constexpr Row table = row_of<T>();
-inline constexpr Row table_of_bytes = row_of_bytes();
+inline constexpr bool rounding = std::is_floating_point_v<T>;
+template <typename T>
+inline constexpr bool rounding<std::complex<T>> = true;
+template <typename T>
+inline constexpr bool rounding<Pair<T>> = std::is_floating_point_v<T>;
 
 // `operations`: it is none of them.
 std::size_t place_of(MPI_Op operation) {
     const Host& mpi = *host();
-    const std::array<MPI_Op, operations> known = {mpi.sum, mpi.prod, mpi.min,  mpi.max, mpi.land,
-                                                  mpi.lor, mpi.lxor, mpi.band, mpi.bor, mpi.bxor};
+    const std::array<MPI_Op, operations> known = {mpi.sum,  mpi.prod, mpi.min,    mpi.max,
+                                                  mpi.land, mpi.lor,  mpi.lxor,   mpi.band,
+                                                  mpi.bor,  mpi.bxor, mpi.minloc, mpi.maxloc};
     return static_cast<std::size_t>(std::find(known.begin(), known.end(), operation) - known.begin());
 }
 
 }  // namespace
 
-bool of_the_program(MPI_Op operation) {
-    return place_of(operation) == operations && operation != host()->minloc && operation != host()->maxloc;
-}
+bool of_the_program(MPI_Op operation) { return place_of(operation) == operations; }
 
 bool find_reducer(MPI_Op operation, MPI_Datatype type, Reducer& reducer, bool& rounds) {
     const Host& mpi = *host();
@@ -161,11 +202,15 @@ bool find_reducer(MPI_Op operation, MPI_Datatype type, Reducer& reducer, bool& r
     const Row* row = nullptr;
     std::size_t element_bytes = 0;
     bool is_float = false;
-    const auto offer = [&]<typename T>(MPI_Datatype candidate, T) {
+    const auto offer_as = [&]<typename T, Group group>(MPI_Datatype candidate) {
         if (row != nullptr || candidate != type) return;
-        row = &table<T>;
+        row = &table<T, group>;
         element_bytes = sizeof(T);
-        is_float = std::is_floating_point_v<T>;
+        is_float = rounding<T>;
+    };
+    const auto offer = [&]<typename T>(MPI_Datatype candidate, T) {
+        offer_as.template operator()<T, std::is_integral_v<T> ? Group::c_integer : Group::floating>(
+            candidate);
     };
     offer(mpi.signed_char, static_cast<signed char>(0));
     offer(mpi.unsigned_char, static_cast<unsigned char>(0));
@@ -187,20 +232,33 @@ bool find_reducer(MPI_Op operation, MPI_Datatype type, Reducer& reducer, bool& r
     offer(mpi.uint64, std::uint64_t{0});
     offer(mpi.float_, 0.0f);
     offer(mpi.double_, 0.0);
+    offer(mpi.long_double, 0.0l);
+    offer_as.template operator()<bool, Group::logical>(mpi.c_bool);
+    offer_as.template operator()<std::complex<float>, Group::complex>(mpi.float_complex);
+    offer_as.template operator()<std::complex<double>, Group::complex>(mpi.double_complex);
+    offer_as.template operator()<Pair<int>, Group::pair>(mpi.int_pair);
+    offer_as.template operator()<unsigned char, Group::bytes>(mpi.byte);
+    static_assert(sizeof(MPI_Aint) == 8 && sizeof(MPI_Offset) == 8 && sizeof(MPI_Count) == 8);
+    for (const MPI_Datatype address : {mpi.aint, mpi.offset, mpi.count})
+        offer_as.template operator()<std::int64_t, Group::address>(address);
     // Compilers are told how large Fortran's default types are, and the library was built for one answer.
-    const auto offer_fortran = [&]<typename Four, typename Eight>(MPI_Datatype candidate, Four, Eight) {
+    const auto offer_fortran = [&]<typename Small, typename Large, Group group>(MPI_Datatype candidate) {
         if (row != nullptr || candidate != type) return;
         const std::int64_t size = type_size(type);
-        if (size == 4) offer(candidate, Four{});
-        if (size == 8) offer(candidate, Eight{});
+        if (size == sizeof(Small)) offer_as.template operator()<Small, group>(candidate);
+        if (size == sizeof(Large)) offer_as.template operator()<Large, group>(candidate);
     };
-    offer_fortran(mpi.fortran_integer, std::int32_t{}, std::int64_t{});
-    offer_fortran(mpi.fortran_real, float{}, double{});
-    offer_fortran(mpi.fortran_double, float{}, double{});
-    if (row == nullptr && type == mpi.byte) {
-        row = &table_of_bytes;
-        element_bytes = 1;
-    }
+    offer_fortran.template operator()<std::int32_t, std::int64_t, Group::c_integer>(mpi.fortran_integer);
+    offer_fortran.template operator()<float, double, Group::floating>(mpi.fortran_real);
+    offer_fortran.template operator()<float, double, Group::floating>(mpi.fortran_double);
+    using Complex = std::complex<float>;
+    using LargeComplex = std::complex<double>;
+    offer_fortran.template operator()<Complex, LargeComplex, Group::complex>(mpi.fortran_complex);
+    offer_fortran.template operator()<Complex, LargeComplex, Group::complex>(mpi.fortran_double_complex);
+    offer_fortran.template operator()<Pair<std::int32_t>, Pair<std::int64_t>, Group::pair>(
+        mpi.fortran_integer_pair);
+    offer_fortran.template operator()<Pair<float>, Pair<double>, Group::pair>(mpi.fortran_real_pair);
+    offer_fortran.template operator()<Pair<float>, Pair<double>, Group::pair>(mpi.fortran_double_pair);
     if (row == nullptr || (*row)[which] == nullptr) return false;
     reducer.combine = (*row)[which];
     reducer.context = nullptr;
