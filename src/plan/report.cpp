@@ -251,7 +251,7 @@ std::string as_json(const World& world, const std::vector<std::shared_ptr<Commun
     first = true;
     for (const auto& record : records) {
         if (record->tallies.empty()) continue;
-        append(text, "%s\n  {\"name\": ", first ? "" : ",");
+        append(text, "%s\n  {\"communicator\": %" PRIu64 ", \"name\": ", first ? "" : ",", record->number);
         text += quoted(record->name);
         append(text, ", \"size\": %d, \"hosts\": %d, \"communicators\": %" PRIu64 ", \"wait\": \"%s\", ",
                record->size, record->nodes, record->communicators, record->sleeps ? "sleep" : "spin");
