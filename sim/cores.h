@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <numeric>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -37,6 +39,17 @@ class Cores {
           ranks_(ranks),
           freed_(std::move(freed)),
           memory_(topology.nodes(), machine.host_copy_rate) {}
+
+    // The ranks in the order in which they begin. Which is first matters where they share cores, and is drawn
+    // from `history`; 0: in theirs.
+    std::vector<std::size_t> beginning(std::uint64_t history) const {
+        std::vector<std::size_t> order(ranks_.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        if (!shared_ || history == 0) return order;
+        std::mt19937_64 random(history);
+        for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+        return order;
+    }
 
     // The core of rank r is busy for so long, and then does `then` at once.
     template <class Then>

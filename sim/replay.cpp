@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <numeric>
-#include <random>
 
 #include "sim/clock.h"
 #include "sim/cores.h"
@@ -43,7 +41,7 @@ class Replay {
 
     Outcome run() {
         for (std::size_t r = 0; r < ranks_.size(); ++r) ranks_[r].unfinished = schedules_[r].steps().size();
-        for (const std::size_t r : beginning()) {
+        for (const std::size_t r : cores_.beginning(options_.history)) {
             if (machine_.begin_seconds > 0)
                 at(machine_.begin_seconds, [this, r] { work(r); });
             else
@@ -54,16 +52,6 @@ class Replay {
     }
 
   private:
-    // Who begins first matters where ranks share cores, and is drawn.
-    std::vector<std::size_t> beginning() const {
-        std::vector<std::size_t> order(ranks_.size());
-        std::iota(order.begin(), order.end(), std::size_t{0});
-        if (machine_.shared_cores == 0 || options_.history == 0) return order;
-        std::mt19937_64 random(options_.history);
-        for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
-        return order;
-    }
-
     const Matched& message(std::uint32_t m) const { return matching_.messages[m]; }
     bool inside(const Matched& m) const { return protocol_.inside(m); }
     bool eager(std::uint32_t m) const { return protocol_.eager(m); }

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "model/machine.h"
 #include "plan/blocking.h"
+#include "plan/neighbours.h"
 #include "plan/nonblocking.h"
 #include "plan/quiet_errors.h"
 #include "plan/reserve.h"
@@ -45,15 +46,22 @@ Communicator::Communicator(MPI_Comm comm, World& world) : world_(world), record_
     mpi.Comm_rank(comm, &rank_);
     steering_ = world.steering();
     record_->size = size_;
-    char name[MPI_MAX_OBJECT_NAME + 1] = "";
-    int length = 0;
-    if (mpi.Comm_get_name != nullptr && mpi.Comm_get_name(comm, name, &length) == MPI_SUCCESS)
-        record_->name.assign(name, static_cast<std::size_t>(length));
+    learn_name(comm);
+    if (!world.settings().report.view().empty() && !is_inter) record_->topology = topology_of(comm);
     if (is_inter)
         go_native(Reason::intercommunicator);
     else if (size_ == 1)
         go_native(Reason::single);
     registry().add(record_);
+}
+
+void Communicator::learn_name(MPI_Comm comm) noexcept try {
+    const Host& mpi = *host();
+    char name[MPI_MAX_OBJECT_NAME + 1] = "";
+    int length = 0;
+    if (mpi.Comm_get_name != nullptr && mpi.Comm_get_name(comm, name, &length) == MPI_SUCCESS)
+        record_->name.assign(name, static_cast<std::size_t>(length));
+} catch (const std::bad_alloc&) {
 }
 
 Communicator::~Communicator() {

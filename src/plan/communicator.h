@@ -57,6 +57,8 @@ class Communicator {
     Reason reason() const { return reason_; }
     CommunicatorRecord& record() { return *record_; }
     const std::shared_ptr<CommunicatorRecord>& shared_record() const { return record_; }
+    // For the report: programs name a communicator after it was made. Without memory the name stays.
+    void learn_name(MPI_Comm comm) noexcept;
     WaitPolicy policy() const { return policy_; }
     KeptMemory& memory() { return memory_; }
 

@@ -30,11 +30,13 @@ LaneNumber::~LaneNumber() {
 // Twice the window: one operation may start while the sends of the one before are still leaving.
 static Slot slots_of(const World& world) { return 2 * static_cast<Slot>(world.settings().in_flight); }
 
-Lane::Lane(World& world, std::shared_ptr<LaneNumber> number, int rank, int size, RankMap places)
-    : number_(std::move(number)) {
-    std::unique_ptr<MpiTransport> transport = MpiTransport::make_beside_others(
-        {world.pool().comm(), rank, size, std::move(places), static_cast<unsigned>(number_->value())},
-        slots_of(world));
+Lane::Lane(World& world, std::shared_ptr<LaneNumber> number, int rank, int size, RankMap places,
+           std::shared_ptr<PeerAccounts> accounts)
+    : number_(std::move(number)), accounts_(std::move(accounts)) {
+    std::unique_ptr<MpiTransport> transport =
+        MpiTransport::make_beside_others({world.pool().comm(), rank, size, std::move(places),
+                                          static_cast<unsigned>(number_->value()), accounts_.get()},
+                                         slots_of(world));
     mpi_ = transport.get();
     transport_ = std::move(transport);
     make_channels(world, &Attendance::agent());
@@ -50,10 +52,12 @@ Lane::Lane(const World& world, std::unique_ptr<Transport> transport, Agent* agen
 }
 
 std::shared_ptr<Lane> Lane::over_ports(World& world, Carrier carrier, ChannelName name, int rank,
-                                       const Topology& topology, const RankMap& places) try {
+                                       const Topology& topology, const RankMap& places,
+                                       std::shared_ptr<PeerAccounts> accounts) try {
     if (!Remains::prepare(carrier)) return nullptr;
     std::shared_ptr<Lane> lane(new Lane);
     lane->name_.emplace(carrier, name);
+    lane->accounts_ = std::move(accounts);
     const int size = topology.size();
     lane->processes_.reserve(static_cast<std::size_t>(size));
     for (int member = 0; member < size; ++member)
@@ -67,6 +71,7 @@ std::shared_ptr<Lane> Lane::over_ports(World& world, Carrier carrier, ChannelNam
         group.processes = lane->processes_.data();
         group.slots = slots_of(world);
         group.drive_host = Attendance::drive_host;
+        group.accounts = lane->accounts_.get();
         if (failed(Attendance::ucx()->make_channel(group, between))) return nullptr;
     }
     if (carrier != Carrier::ucx) {
@@ -77,6 +82,7 @@ std::shared_ptr<Lane> Lane::over_ports(World& world, Carrier carrier, ChannelNam
         group.processes = lane->processes_.data();
         group.slots = slots_of(world);
         group.drive_host = Attendance::drive_host;
+        group.accounts = lane->accounts_.get();
         if (failed(Attendance::shm()->make_channel(group, inside))) return nullptr;
     }
     if (carrier == Carrier::composite) {
@@ -87,6 +93,7 @@ std::shared_ptr<Lane> Lane::over_ports(World& world, Carrier carrier, ChannelNam
             parts.is_near.push_back(topology.node_of(member) == topology.node_of(rank));
         parts.junction = &Attendance::junction();
         parts.port = Attendance::shm();
+        parts.accounts = lane->accounts_.get();
         if (failed(make_composite(std::move(parts), lane->transport_))) return nullptr;
     } else {
         lane->transport_ = carrier == Carrier::shm ? std::move(inside) : std::move(between);

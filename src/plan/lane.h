@@ -35,6 +35,7 @@ namespace thalweg {
 class Agent;
 class MpiTransport;
 class Ongoing;
+class PeerAccounts;
 
 // The number of a lane in the tags of the world's pool, given back when nobody needs it any more.
 class LaneNumber {
@@ -119,12 +120,15 @@ struct Run {
 
 class Lane {
   public:
-    // Local. Throws std::bad_alloc. `places`: the group's ranks in the world.
-    Lane(World& world, std::shared_ptr<LaneNumber> number, int rank, int size, RankMap places);
+    // Local. Throws std::bad_alloc. `places`: the group's ranks in the world. `accounts`, here and below:
+    // where the messages of each rank are counted; null: nowhere.
+    Lane(World& world, std::shared_ptr<LaneNumber> number, int rank, int size, RankMap places,
+         std::shared_ptr<PeerAccounts> accounts);
     // The same over ports of this process's own, as a channel of this name; pre: `carrier` is ucx, shm or
     // composite. Null where there is no memory, or a port refuses.
     static std::shared_ptr<Lane> over_ports(World& world, Carrier carrier, ChannelName name, int rank,
-                                            const Topology& topology, const RankMap& places);
+                                            const Topology& topology, const RankMap& places,
+                                            std::shared_ptr<PeerAccounts> accounts);
     // On a channel that others use too, over MPI, and that outlives it: its operations have numbers of their
     // own (Ongoing), and only who waits for them drives them. Throws std::bad_alloc.
     Lane(const World& world, std::shared_ptr<Channel> channel, const MpiTransport* mpi);
@@ -226,6 +230,7 @@ class Lane {
     std::shared_ptr<LaneNumber> number_;
     std::optional<LaneName> name_;
     std::vector<std::uint32_t> processes_;  // over ports: those of the group
+    std::shared_ptr<PeerAccounts> accounts_;
     std::unique_ptr<Transport> transport_;  // null where the channel is another's
     const MpiTransport* mpi_ = nullptr;     // the channel's transport, where it is that
     std::shared_ptr<Channel> channel_;

@@ -109,6 +109,15 @@ bool has_neighbours(MPI_Comm comm) {
     return host()->Topo_test(comm, &kind) == MPI_SUCCESS && kind != MPI_UNDEFINED;
 }
 
+const char* topology_of(MPI_Comm comm) {
+    int kind = MPI_UNDEFINED;
+    if (host()->Topo_test(comm, &kind) != MPI_SUCCESS) return "";
+    return kind == MPI_CART         ? "grid"
+           : kind == MPI_GRAPH      ? "graph"
+           : kind == MPI_DIST_GRAPH ? "distributed graph"
+                                    : "";
+}
+
 std::optional<Neighbourhood> find_neighbourhood(MPI_Comm comm) {
     int kind = MPI_UNDEFINED;
     if (host()->Topo_test(comm, &kind) != MPI_SUCCESS) return std::nullopt;

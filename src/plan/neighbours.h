@@ -25,6 +25,8 @@ struct Neighbourhood {
 
 // Whether `comm` has a topology. Local, equal on all ranks.
 bool has_neighbours(MPI_Comm comm);
+// Which, in words of the report; empty: none. Local.
+const char* topology_of(MPI_Comm comm);
 
 // Local; some microseconds. Null: `comm` has no topology, or MPI does not tell. Throws std::bad_alloc.
 std::optional<Neighbourhood> find_neighbourhood(MPI_Comm comm);

@@ -115,6 +115,7 @@ bool look_at_neighbours(const CollectiveCall& call, Communicator& communicator, 
         const QuietErrors quiet(call.comm);
         std::optional<Neighbourhood> found = find_neighbourhood(call.comm);
         if (!found) return false;
+        if (*communicator.record().topology != '\0') communicator.learn_name(call.comm);
         known = std::make_shared<const Neighbourhood>(std::move(*found));
     }
     const NeighbourSide sent{call.sent, call.send_count, call.send_type, call.gathers};

@@ -103,14 +103,15 @@ class NonblockingState {
   private:
     NonblockingState(Communicator& communicator, World& world);
     void take_over(RankMap places);
+    void keep_peers() noexcept;
     // Those of `state`, which is null where this rank lacks memory. Collective, with an answer of each rank's
     // own. Where nobody asked for the memory inside hosts it carries exchanges only, so there
     // are two then.
     static bool make_lanes(MPI_Comm comm, Carrier carrier, Attendance::Told told, World& world,
                            Communicator& communicator, NonblockingState* state, Reason& why);
-    std::shared_ptr<Lane> make_named_plan_lane(MPI_Comm comm, Carrier carrier,
-                                               std::optional<ChannelName> known, std::size_t parts,
-                                               std::vector<std::uint32_t>& numbers, Told& told, Reason& why);
+    std::shared_ptr<Lane> make_named_plan_lane(MPI_Comm comm, bool exchange, std::optional<ChannelName> known,
+                                               std::size_t parts, std::vector<std::uint32_t>& numbers,
+                                               Told& told, Reason& why);
 
     World& world_;
     Communicator& communicator_;

@@ -89,14 +89,15 @@ static bool agree_on_name(MPI_Comm comm, Carrier carrier, bool leads, ChannelNam
     return words[0] != 0;
 }
 
-static std::shared_ptr<Lane> make_mpi_lane(MPI_Comm comm, World& world, const Communicator& communicator,
+static std::shared_ptr<Lane> make_mpi_lane(MPI_Comm comm, World& world, Communicator& communicator,
                                            const RankMap* places, Reason& why) {
     const int rank = communicator.rank(), size = communicator.size();
     std::shared_ptr<LaneNumber> number = claim_number(comm, world, rank == 0, places != nullptr, why);
     if (number == nullptr || places == nullptr) return nullptr;
     why = Reason::setup_failed;
     try {
-        return std::make_shared<Lane>(world, std::move(number), rank, size, *places);
+        return std::make_shared<Lane>(world, std::move(number), rank, size, *places,
+                                      communicator.record().peers);
     } catch (const std::bad_alloc&) {
         return nullptr;
     }
@@ -123,11 +124,13 @@ bool NonblockingState::make_lanes(MPI_Comm comm, Carrier carrier, Attendance::To
             if (apart) named = agree_on_name(comm, carrier, leads, names[1]) && named;
         }
         why = named ? Reason::setup_failed : Reason::too_many;
-        const auto open = [&](Carrier over, ChannelName name) {
-            return Lane::over_ports(world, over, name, communicator.rank(), state->topology_, state->places_);
+        const auto open = [&](Carrier over, ChannelName name, std::shared_ptr<PeerAccounts> accounts) {
+            return Lane::over_ports(world, over, name, communicator.rank(), state->topology_, state->places_,
+                                    std::move(accounts));
         };
-        if (named && state != nullptr) lane = open(calls, names[0]);
-        exchange_lane = apart && lane != nullptr ? open(carrier, names[1]) : lane;
+        const std::shared_ptr<PeerAccounts>& peers = communicator.record().peers;
+        if (named && state != nullptr) lane = open(calls, names[0], apart ? nullptr : peers);
+        exchange_lane = apart && lane != nullptr ? open(carrier, names[1], peers) : lane;
         if (told.named && !apart && state != nullptr) state->first_plan_ = names[1];
     }
     if (lane == nullptr || exchange_lane == nullptr || state == nullptr) return false;
@@ -192,7 +195,19 @@ void NonblockingState::take_over(RankMap places) {
     places_ = std::move(places);
     policy_ = world_.policy();
     communicator_.record().sleeps = world_.sleeps();
+    keep_peers();
     plans_ = std::make_shared<PlanNumbers>();
+}
+
+// For the report. Without memory nothing is counted.
+void NonblockingState::keep_peers() noexcept try {
+    CommunicatorRecord& record = communicator_.record();
+    if (*record.topology == '\0' || record.peers != nullptr) return;
+    std::vector<bool> is_near(static_cast<std::size_t>(size_));
+    for (int peer = 0; peer < size_; ++peer)
+        is_near[static_cast<std::size_t>(peer)] = topology_.node_of(peer) == topology_.node_of(rank_);
+    record.peers = std::make_shared<PeerAccounts>(std::move(is_near));
+} catch (const std::bad_alloc&) {
 }
 
 std::optional<ChannelName> NonblockingState::name_plan() const {
@@ -209,8 +224,7 @@ std::shared_ptr<Lane> NonblockingState::make_plan_lane(MPI_Comm comm, bool excha
     QuietErrors quiet(comm);
     const Host& mpi = *host();
     if (carrier_ != Carrier::mpi)
-        return make_named_plan_lane(comm, exchange ? exchange_carrier_ : carrier_, name, parts, numbers, told,
-                                    why);
+        return make_named_plan_lane(comm, exchange, name, parts, numbers, told, why);
     if (plans_->lane == nullptr) {
         plans_->lane = claim_number(comm, world_, rank_ == 0, true, why);
         if (plans_->lane == nullptr) return nullptr;
@@ -257,7 +271,8 @@ std::shared_ptr<Lane> NonblockingState::make_plan_lane(MPI_Comm comm, bool excha
             };
             auto numbered = std::make_shared<Numbered>();
             numbered->numbers = numbers;
-            numbered->lane = std::make_unique<Lane>(world_, plans_->lane, rank_, size_, places_);
+            numbered->lane = std::make_unique<Lane>(world_, plans_->lane, rank_, size_, places_,
+                                                    communicator_.record().peers);
             numbered->plans = plans_;
             {
                 const std::lock_guard lock(plans_->mutex);
@@ -281,16 +296,19 @@ std::shared_ptr<Lane> NonblockingState::make_plan_lane(MPI_Comm comm, bool excha
 }
 
 // A channel of its own for each, so that its numbers are nobody else's.
-std::shared_ptr<Lane> NonblockingState::make_named_plan_lane(MPI_Comm comm, Carrier carrier,
+std::shared_ptr<Lane> NonblockingState::make_named_plan_lane(MPI_Comm comm, bool exchange,
                                                              std::optional<ChannelName> known,
                                                              std::size_t parts,
                                                              std::vector<std::uint32_t>& numbers, Told& told,
                                                              Reason& why) {
+    const Carrier carrier = exchange ? exchange_carrier_ : carrier_;
+    std::shared_ptr<PeerAccounts> accounts;
+    if (exchange || exchange_lane_ == lane_) accounts = communicator_.record().peers;
     ChannelName name = known.value_or(ChannelName{});
     const bool named = known || agree_on_name(comm, carrier, rank_ == 0, name);
     why = named ? Reason::setup_failed : Reason::too_many;
     std::shared_ptr<Lane> lane;
-    if (named) lane = Lane::over_ports(world_, carrier, name, rank_, topology_, places_);
+    if (named) lane = Lane::over_ports(world_, carrier, name, rank_, topology_, places_, std::move(accounts));
     try {
         for (std::uint32_t part = 0; part < parts; ++part) numbers.push_back(part);
     } catch (const std::bad_alloc&) {

@@ -22,11 +22,12 @@ constexpr std::uint64_t lasting_bytes = 64 * 1024;
 
 }  // namespace
 
-void Ongoing::count_run(std::uint64_t since_ns) {
+void Ongoing::count_run(std::uint64_t since_ns, bool waits) {
     const std::uint64_t spent_ns = now_ns() - since_ns;
     run_ns_ += spent_ns;
     const std::lock_guard lock(tally_mutex);
     options_.tally->elapsed_ns += spent_ns;
+    if (waits) options_.tally->waiting_ns += spent_ns;
 }
 
 void Ongoing::load() {
@@ -89,7 +90,7 @@ void Ongoing::run() {
     }
     count_start();
     count_wait(waited);
-    count_run(began);
+    count_run(began, true);
     if (breaks(status_)) lane.fail();
 }
 
@@ -107,7 +108,7 @@ bool Ongoing::wait(std::uint64_t until_ns) {
     for (Part& part : parts_)
         options_.lane->driven().wait(part.run->operation, options_.policy, waited, until_ns);
     count_wait(waited);
-    count_run(began);
+    count_run(began, true);
     return !pending();
 }
 

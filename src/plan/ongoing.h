@@ -171,7 +171,7 @@ class Ongoing {
     Bindings bindings_of(const Part& part);
     void count_start();
     void count_wait(const WaitStatistics& waited);
-    void count_run(std::uint64_t since_ns);
+    void count_run(std::uint64_t since_ns, bool waits = false);
 
     Options options_;
     ProgramBuffer input_, buffer_;

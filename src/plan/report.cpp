@@ -12,11 +12,10 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "engine/agent.h"
-#include "plan/attendance.h"
 #include "plan/bypass.h"
 #include "plan/plan_account.h"
-#include "plan/report_inside.h"
+#include "plan/report_agent.h"
+#include "plan/report_neighbours.h"
 #include "plan/report_network.h"
 #include "plan/report_text.h"
 #include "plan/window_plan.h"
@@ -172,38 +171,6 @@ void append_operations(std::string& text, const OperationRows& rows) {
     }
 }
 
-// Who advances nonblocking operations, and what that cost.
-struct AgentRow {
-    Attendance::Account account;
-    std::uint64_t wake_ups = 0, cpu_ns = 0;
-    AgentStatistics statistics;
-};
-
-AgentRow agent_row() {
-    AgentRow row;
-    row.account = Attendance::account();
-    if (!row.account.agent) return row;
-    row.statistics = Attendance::agent().statistics();
-    for (const SleeperUse& use : row.statistics.uses) row.wake_ups += use.sleeps;
-    row.cpu_ns = static_cast<std::uint64_t>(row.statistics.cpu_seconds * 1e9);
-    return row;
-}
-
-void append_agent(std::string& text, const AgentRow& row) {
-    text += "{\"place\": " + quoted(row.account.agent ? row.account.place : "none");
-    if (!row.account.why_there.empty()) text += ", \"why\": " + quoted(row.account.why_there);
-    append(text,
-           ", \"wake_ups\": %" PRIu64 ", \"useless_wake_ups\": %" PRIu64 ", \"postings\": %" PRIu64
-           ", \"cpu_seconds\": ",
-           row.wake_ups, row.statistics.useless, row.statistics.postings);
-    text += seconds_text(row.cpu_ns);
-    if (!row.account.libucp.empty()) text += ", \"libucp\": " + quoted(row.account.libucp);
-    if (!row.account.addresses.empty()) text += ", \"addresses\": " + quoted(row.account.addresses);
-    if (!row.account.why_not_libucp.empty()) text += ", \"no_libucp\": " + quoted(row.account.why_not_libucp);
-    append_inside_json(text, row.account);
-    text += '}';
-}
-
 void append_totals(std::string& text, const Totals& sum) {
     text += '{';
     for (int i = 0; i < totals; ++i)
@@ -251,7 +218,8 @@ std::string as_json(const World& world, const std::vector<std::shared_ptr<Commun
     append_operations(text, operation_rows(records));
     text += "},\n \"plans\": [" + plans_json() + "],\n \"windows_left\": " + std::to_string(windows_alive()) +
             ",\n \"agent\": ";
-    append_agent(text, agent_row());
+    append_agent_json(text);
+    append_neighbours_json(text, records);
     append_network_json(text, world);
     text += ",\n \"unseen\": [";
     first = true;
@@ -283,7 +251,7 @@ std::string as_json(const World& world, const std::vector<std::shared_ptr<Commun
     first = true;
     for (const auto& record : records) {
         if (record->tallies.empty()) continue;
-        append(text, "%s\n  {\"name\": ", first ? "" : ",");
+        append(text, "%s\n  {\"communicator\": %" PRIu64 ", \"name\": ", first ? "" : ",", record->number);
         text += quoted(record->name);
         append(text, ", \"size\": %d, \"hosts\": %d, \"communicators\": %" PRIu64 ", \"wait\": \"%s\", ",
                record->size, record->nodes, record->communicators, record->sleeps ? "sleep" : "spin");
@@ -338,15 +306,8 @@ std::string as_table(const World& world, const std::vector<std::shared_ptr<Commu
         }
     }
     text += plans_table();
-    if (const AgentRow row = agent_row(); row.account.agent) {
-        append(text, "  agent: %s%s%s%s, %" PRIu64 " wake-ups, %.6f s of CPU time", row.account.place.c_str(),
-               row.account.why_there.empty() ? "" : " (", row.account.why_there.c_str(),
-               row.account.why_there.empty() ? "" : ")", row.wake_ups, row.statistics.cpu_seconds);
-        text += row.account.libucp.empty() ? "\n" : "; " + printable(row.account.libucp) + "\n";
-        if (!row.account.why_not_libucp.empty())
-            text += "  not over libucp: " + row.account.why_not_libucp + "\n";
-        append_inside_table(text, row.account);
-    }
+    append_neighbours_table(text, records);
+    append_agent_table(text);
     append_network_table(text, world);
     append(text, "  largest of any rank: %.6f s in %" PRIu64 " accelerated calls, %.6f s of it asleep\n",
            static_cast<double>(most[elapsed_ns]) * 1e-9, most[accelerated],

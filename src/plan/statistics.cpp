@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <mutex>
+#include <string_view>
+
+#include "base/clock.h"
 
 namespace thalweg {
 
@@ -151,6 +154,7 @@ void Tally::add(const Tally& other) {
     calls += other.calls;
     bytes += other.bytes;
     elapsed_ns += other.elapsed_ns;
+    waiting_ns += other.waiting_ns;
     staged_calls += other.staged_calls;
     errors += other.errors;
     waited.polls += other.waited.polls;
@@ -185,7 +189,24 @@ Tally& CommunicatorRecord::accelerated(const std::string& algorithm, int size_cl
 
 void Registry::add(std::shared_ptr<CommunicatorRecord> record) {
     std::lock_guard lock(registry_mutex);
+    record->number = ++added_;
     live_.push_back(std::move(record));
+}
+
+void Registry::merge(CommunicatorRecord& into, const CommunicatorRecord& record) {
+    ++into.communicators;
+    for (const Tally& tally : record.tallies)
+        (tally.accelerated ? into.accelerated(tally.algorithm, tally.size_class, tally.kind)
+                           : into.declined(tally.reason, tally.size_class, tally.kind))
+            .add(tally);
+    if (*record.topology != '\0' && *into.topology != '\0' &&
+        std::string_view(record.topology) != into.topology)
+        into.topology = "several topologies";
+    else if (*into.topology == '\0')
+        into.topology = record.topology;
+    if (record.peers == nullptr) return;
+    if (into.peers == nullptr) into.peers = std::make_shared<PeerAccounts>(std::vector<bool>());
+    into.peers->fold(*record.peers, now_ns());
 }
 
 void Registry::retire(const std::shared_ptr<CommunicatorRecord>& record) noexcept try {
@@ -202,16 +223,17 @@ void Registry::retire(const std::shared_ptr<CommunicatorRecord>& record) noexcep
     }
     for (const std::shared_ptr<CommunicatorRecord>& merged : retired_) {
         if (!merged->merged || merged->size != record->size) continue;
-        ++merged->communicators;
-        for (const Tally& tally : record->tallies)
-            (tally.accelerated ? merged->accelerated(tally.algorithm, tally.size_class, tally.kind)
-                               : merged->declined(tally.reason, tally.size_class, tally.kind))
-                .add(tally);
+        merge(*merged, *record);
         live_.erase(found);
         return;
     }
+    // The first of them; its peers have no names any more, as the others' will have none.
     record->merged = true;
     record->name = "freed communicators";
+    if (const std::shared_ptr<PeerAccounts> own = record->peers) {
+        record->peers = std::make_shared<PeerAccounts>(std::vector<bool>());
+        record->peers->fold(*own, now_ns());
+    }
     retired_.splice(retired_.end(), live_, found);
 } catch (...) {
 }

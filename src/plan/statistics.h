@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "transport/peer_account.h"
 
 namespace thalweg {
 
@@ -60,6 +61,9 @@ enum class CallKind : std::uint8_t {
     alltoallw,
 };
 inline constexpr int call_kinds = 38;
+constexpr bool is_of_neighbours(CallKind kind) {
+    return kind >= CallKind::ineighbor_allgather && kind <= CallKind::neighbor_alltoallw;
+}
 const char* text_of(CallKind kind);
 
 // Why a call was left to the native library. The texts are part of the report's format.
@@ -131,6 +135,7 @@ struct Tally {
     std::uint64_t calls = 0;
     std::uint64_t bytes = 0;
     std::uint64_t elapsed_ns = 0;  // accelerated calls only: the native ones are not timed
+    std::uint64_t waiting_ns = 0;  // of it: in completion calls, and in blocking ones as a whole
     std::uint64_t staged_calls = 0;
     std::uint64_t errors = 0;
     WaitStatistics waited;
@@ -141,13 +146,18 @@ struct Tally {
 // The rows of one communicator, kept after it is freed.
 struct CommunicatorRecord {
     std::string name;
+    std::uint64_t number = 0;  // in the order in which this process first saw them, from 1
     int size = 0;
+    // "grid", "graph" or "distributed graph"; empty: it has none, or nobody wants a report.
+    const char* topology = "";
     int nodes = 0;  // 0 until the communicator was set up
     bool sleeps = false;
     const char* carrier = "";  // of its nonblocking operations, once it was set up for them: "mpi", "ucx"
     bool merged = false;       // stands for several freed communicators
     std::uint64_t communicators = 1;
     std::list<Tally> tallies;  // addresses stay valid
+    // Of its exchanges, where it has a topology, once it was set up for them; null: nothing is counted.
+    std::shared_ptr<PeerAccounts> peers;
 
     // The row with this key, made when missing. Throws std::bad_alloc.
     Tally& declined(Reason reason, int size_class, CallKind kind = CallKind::bcast);
@@ -165,7 +175,10 @@ class Registry {
     std::vector<std::shared_ptr<CommunicatorRecord>> records() const;
 
   private:
+    static void merge(CommunicatorRecord& into, const CommunicatorRecord& record);
+
     std::list<std::shared_ptr<CommunicatorRecord>> live_, retired_;
+    std::uint64_t added_ = 0;
 };
 // Made at first use and never destroyed: callbacks may come late.
 Registry& registry();

@@ -97,6 +97,13 @@ add_test(NAME plan.${name}.report_of_halo
          COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/report.py ${CMAKE_CURRENT_BINARY_DIR} halo
                  ${MPI_MPIEXEC} -n 4 env ${with_persistent} THALWEG_ALLTOALLV=spread ${two_hosts_auto}
                  $<TARGET_FILE:plan_halo_${name}>)
+# Communicators told apart, on two hosts of two ranks.
+add_test(NAME plan.${name}.report_of_neighbours
+         COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/report_neighbours.py ${CMAKE_CURRENT_BINARY_DIR}
+                 ${MPI_MPIEXEC} -n 4 env ${with_persistent} THALWEG_SETUP=early THALWEG_ALLTOALLV=spread ${two_hosts_auto}
+                 THALWEG_TEST_LEVEL=single $<TARGET_FILE:plan_patterns_${name}>)
+set_tests_properties(plan.${name}.report_of_neighbours PROPERTIES LABELS ${inside_current} TIMEOUT 300 PROCESSORS 2
+                     SKIP_RETURN_CODE 77 ENVIRONMENT "${plan_environment}")
 add_test(NAME plan.${name}.killed_halo
          COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/ended.py ${MPI_MPIEXEC} -n 4 env ${preload}
                  THALWEG_ALLTOALLV=spread ${two_hosts} $<TARGET_FILE:plan_halo_${name}> k)

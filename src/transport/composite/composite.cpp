@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "transport/peer_account.h"
 #include "transport/shm/shm.h"
 
 namespace thalweg {
@@ -52,13 +53,15 @@ class Composite final : public Transport {
         capabilities_.stand_ins = inside.stand_ins;
         capabilities_.tells_excess = inside.tells_excess && between.tells_excess;
         capabilities_.rails = between.rails;
+        if (parts_.accounts != nullptr) parts_.accounts->measures_wire();
     }
     // What is on its way and nobody waits for any more must not count as load for ever.
     ~Composite() override {
         bool any = false;
         for (const Crossing& crossing : crossing_) {
             if (!crossing.metered) continue;
-            parts_.junction->meter().dropped(crossing.direction, crossing.bytes, now_ns());
+            const std::uint64_t time_ns = now_ns();
+            for_meters([&](WireMeter& meter) { meter.dropped(crossing.direction, crossing.bytes, time_ns); });
             any = true;
         }
         if (any) tell_port();
@@ -99,8 +102,10 @@ class Composite final : public Transport {
         cross(slot, WireMeter::out, bytes);
         // What is packed now is on the wire while the next face is packed.
         void* from = const_cast<void*>(data);
-        if (const StandInPart part = stand_ins_.resolve(from, bytes))
+        if (const StandInPart part = stand_ins_.resolve(from, bytes)) {
             part.load(static_cast<std::byte*>(from), 0, bytes);
+            note_packed(peer);
+        }
         return noted(parts_.between->post_send(slot, peer, id, from, bytes, mode));
     }
     Status post_recv(Slot slot, int peer, MessageId id, void* data, std::size_t bytes) override {
@@ -110,6 +115,7 @@ class Composite final : public Transport {
         cross(slot, WireMeter::in, bytes);
         crossing_[slot].unequal = id.unequal;
         crossing_[slot].part = stand_ins_.resolve(data, bytes);
+        if (crossing_[slot].part) note_packed(peer);
         return noted(parts_.between->post_recv(slot, peer, id, data, bytes));
     }
 
@@ -266,13 +272,24 @@ class Composite final : public Transport {
     }
     bool is_near(int peer) const { return parts_.is_near[static_cast<std::size_t>(peer)]; }
 
+    // The process's, and the communicator's where it has one.
+    template <typename Tell>
+    void for_meters(Tell tell) {
+        tell(parts_.junction->meter());
+        if (parts_.accounts != nullptr) tell(parts_.accounts->wire());
+    }
+    void note_packed(int peer) {
+        if (parts_.accounts != nullptr) parts_.accounts->of(peer).packed();
+    }
+
     // Small messages are latency, not load.
     static constexpr std::size_t least_metered_bytes = 4096;
 
     void cross(Slot slot, WireMeter::Direction direction, std::size_t bytes) {
         crossing_[slot] = {bytes >= least_metered_bytes, direction, bytes, {}};
         if (!crossing_[slot].metered) return;
-        parts_.junction->meter().posted(direction, bytes, now_ns());
+        const std::uint64_t time_ns = now_ns();
+        for_meters([&](WireMeter& meter) { meter.posted(direction, bytes, time_ns); });
         tell_port();
     }
     // Of slots that the wire is done with. What has to be put in its place waits for that; how many others
@@ -284,7 +301,9 @@ class Composite final : public Transport {
             Crossing& crossing = crossing_[slot];
             if (crossing.metered) {
                 crossing.metered = false;
-                parts_.junction->meter().completed(crossing.direction, crossing.bytes, now_ns());
+                const std::uint64_t time_ns = now_ns();
+                for_meters(
+                    [&](WireMeter& meter) { meter.completed(crossing.direction, crossing.bytes, time_ns); });
                 any = true;
             }
             if (crossing.part)

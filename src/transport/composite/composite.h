@@ -15,6 +15,7 @@
 
 namespace thalweg {
 
+class PeerAccounts;
 class ShmPort;
 
 // What the composite transports of a process share. Outlives them.
@@ -46,6 +47,9 @@ struct CompositeParts {
     Junction* junction = nullptr;
     // The port of `inside`: told what is on the wire, so that it chooses accordingly. May be null.
     ShmPort* port = nullptr;
+    // Where what crosses hosts is measured, and what is packed for that is counted; both parts count for
+    // themselves. Outlives the transport; null: nowhere.
+    PeerAccounts* accounts = nullptr;
 };
 
 // Errors, with `made` unchanged: invalid_argument (the parts do not fit), unsupported (no descriptor to sleep

@@ -87,6 +87,8 @@ std::uint64_t bytes_in(const MPI_Status& status, std::size_t most) {
     return static_cast<std::uint64_t>(received);
 }
 
+constexpr WayTaken mpis_choice{Way::mpi, "the MPI library carries all of it"};
+
 // One bit is left to the operation, so that it has two values.
 unsigned channel_bits_of(unsigned bits) { return std::min(channel_bits, bits - 1); }
 
@@ -134,6 +136,7 @@ Status MpiTransport::grow(Slot slots) try {
     completed_.reserve(slots);
     unequal_.resize(slots);
     received_.resize(slots);
+    accounts_.resize(slots);
     bytes_.resize(slots);  // the last, because it is what slots() says
     return Status::ok;
 } catch (const std::bad_alloc&) {
@@ -162,6 +165,10 @@ Status MpiTransport::post_send(Slot slot, int peer, MessageId id, const void* da
     auto* const call = mode == SendMode::synchronous ? host()->Issend : host()->Isend;
     bytes_[slot] = not_a_receive;
     unequal_[slot] = false;
+    if (PeerAccount* const account = account_of(peer); account != nullptr && bytes != 0) {
+        account->sent(Way::mpi, bytes);
+        account->takes(0, mpis_choice);
+    }
     const int error = post_as(bytes, [&](int count, MPI_Datatype type) {
         return call(data, count, type, place_.ranks[peer], tag_of(id), place_.comm, &request);
     });
@@ -173,6 +180,7 @@ Status MpiTransport::post_recv(Slot slot, int peer, MessageId id, void* data, st
     bytes_[slot] = bytes;
     unequal_[slot] = id.unequal;
     received_[slot] = bytes;
+    accounts_[slot] = account_of(peer);
     const int error = post_as(bytes, [&](int count, MPI_Datatype type) {
         return host()->Irecv(data, count, type, place_.ranks[peer], tag_of(id), place_.comm, &request);
     });
@@ -207,6 +215,10 @@ Status MpiTransport::test() {
         if (received_[slot] != bytes_[slot] && !unequal_[slot]) {
             last_error_ = MPI_SUCCESS;
             return Status::mismatch;
+        }
+        if (accounts_[slot] != nullptr && received_[slot] != 0) {
+            accounts_[slot]->received(Way::mpi, received_[slot]);
+            accounts_[slot]->takes(0, mpis_choice);
         }
     }
     // Fill the holes from the end; from the highest index down, so that what moves is never a hole itself.

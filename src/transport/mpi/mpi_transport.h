@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "transport/mpi/rank_map.h"
+#include "transport/peer_account.h"
 #include "transport/transport.h"
 
 namespace thalweg {
@@ -24,6 +25,8 @@ struct MpiPlace {
     int rank = 0, size = 1;  // of the channel's group
     RankMap ranks;           // of the group in `comm`
     unsigned channel = 0;    // below MpiTransport::channels_on(comm)
+    // Where the messages of each rank are counted; outlives the channel. Null: nowhere.
+    PeerAccounts* accounts = nullptr;
 };
 
 class MpiTransport final : public Transport {
@@ -76,6 +79,10 @@ class MpiTransport final : public Transport {
     int tag_of(MessageId id) const;
     int spare_tag() const { return tag_of({capabilities_.live_operations - 1, (1u << message_bits) - 1}); }
     Status post(Slot slot, int error, MPI_Request request);
+    // Null: nothing is counted.
+    PeerAccount* account_of(int peer) const {
+        return place_.accounts == nullptr ? nullptr : &place_.accounts->of(peer);
+    }
     Status test();
     Status find_error(int completed);
 
@@ -97,6 +104,7 @@ class MpiTransport final : public Transport {
     std::vector<std::size_t> bytes_;
     std::vector<bool> unequal_;
     std::vector<std::uint64_t> received_;
+    std::vector<PeerAccount*> accounts_;  // of a receive
 };
 
 }  // namespace thalweg

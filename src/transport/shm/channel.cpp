@@ -79,6 +79,7 @@ Status Channel::grow(Slot slots) try {
     if (slots <= slots_) return Status::ok;
     completed_.reserve(slots);
     received_.resize(slots);
+    if (group_.accounts != nullptr) accounts_.resize(slots);
     port_.requests().reserve(slots - slots_);
     slots_ = slots;
     return Status::ok;
@@ -120,6 +121,8 @@ Status Channel::post_send(Slot slot, int rank, MessageId id, const void* data, s
     Peer* const peer = peer_of(rank);
     if (peer == nullptr || peer->dead) return lose(peer, rank);
     Key key = key_of(rank, id);
+    note_peer(slot, rank);
+    count_sent(slot, bytes <= port_.options().eager_bytes ? Way::eager : Way::receivers_choice, bytes);
     // Only read.
     port_.send(*this, slot, *peer, key, const_cast<void*>(data), bytes, mode);
     return failure_ == Status::transport_failed ? failure_ : Status::ok;
@@ -135,6 +138,7 @@ Status Channel::post_recv(Slot slot, int rank, MessageId id, void* data, std::si
     Peer* const peer = peer_of(rank);
     if (peer == nullptr) return lose(peer, rank);
     received_[slot] = bytes;
+    note_peer(slot, rank);
     port_.receive(*this, slot, *peer, key_of(rank, id), data, bytes, id.unequal);
     // A mismatch is progress()'s to tell.
     return failure_ == Status::transport_failed ? failure_ : Status::ok;
@@ -266,6 +270,8 @@ Status Channel::post_put(Slot slot, Target target, std::uint64_t offset, const v
     if (offset > attached.bytes || bytes > attached.bytes - offset) return Status::invalid_argument;
     Peer* const peer = peer_of(attached.rank);
     if (peer == nullptr || peer->dead) return lose(peer, attached.rank);
+    note_peer(slot, attached.rank);
+    count_sent(slot, Way::put, bytes);
     port_.put(*this, slot, *peer, key_of(attached.rank, signal), attached.address + offset, data, bytes);
     return Status::ok;
 } catch (const std::bad_alloc&) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "transport/peer_account.h"
 #include "transport/shm/port.h"
 
 namespace thalweg::shm {
@@ -62,6 +63,8 @@ class Channel final : public Transport {
         port_.tell(*this);
     }
     void note_received(Slot slot, std::uint64_t bytes) { received_[slot] = bytes; }
+    // Where the message in this slot is counted; null: nowhere.
+    PeerAccount* account_of(Slot slot) const { return accounts_.empty() ? nullptr : accounts_[slot]; }
     void fail(Status status);
     // We want something of a peer that has ended or was never met.
     Status lose(const Peer* peer, int rank);
@@ -82,6 +85,12 @@ class Channel final : public Transport {
     // Null: never met.
     Peer* peer_of(int rank);
     Key key_of(int rank, MessageId id) const;
+    void note_peer(Slot slot, int rank) {
+        if (group_.accounts != nullptr) accounts_[slot] = &group_.accounts->of(rank);
+    }
+    void count_sent(Slot slot, Way way, std::size_t bytes) {
+        if (PeerAccount* const account = account_of(slot)) account->sent(way, bytes);
+    }
 
     ShmPort::Impl& port_;
     ShmGroup group_;
@@ -91,6 +100,7 @@ class Channel final : public Transport {
     std::vector<Peer*> peers_;  // by rank, as far as they were needed
     std::vector<Slot> completed_;
     std::vector<std::uint64_t> received_;  // by slot: bytes that came for its last receive
+    std::vector<PeerAccount*> accounts_;   // by slot, of its last message; empty: nothing is counted
     std::vector<Attached> attached_;
     struct Exposed {
         std::uint64_t address = 0, bytes = 0;  // 0 bytes: the number is free

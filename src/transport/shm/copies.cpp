@@ -50,6 +50,7 @@ void ShmPort::Impl::fetch(Request& receive, const Frame& request, shm::RemotePla
                            theirs.wire_ns.load(std::memory_order_relaxed)};
     const shm::Decision decision =
         peer.chooser.choose(receive.bytes, reach(peer, receive), mine, others, rates_, forced_);
+    note_decision(receive);
     receive.protocol = decision.protocol;
     receive.done = 0;
     receive.until = decision.receivers_share;
@@ -233,6 +234,7 @@ bool ShmPort::Impl::copy_a_chunk() {
                 rates_.measured(*job.protocol, shm::size_class_of(job.bytes), moved, taken_s,
                                 seconds(core_ns() - began_core_ns));
             job.peer->account.copy_seconds += taken_s;
+            note_copied(job, taken_s);
             if (moved != 0 && job.protocol == &shm::eager) written(*job.peer);
             job.done += moved;
             count_copies(-static_cast<std::int64_t>(moved));
@@ -357,15 +359,17 @@ void ShmPort::Impl::settle(Request& send) {
 
 void ShmPort::Impl::finish(Request& request) {
     settle(request);
+    double taken_s = 0;
     if (request.kind == Request::Kind::receive && request.protocol != nullptr) {
         Peer& peer = *request.peer;
-        const double taken_s = seconds(now_ns() - request.decided_ns);
+        taken_s = seconds(now_ns() - request.decided_ns);
         peer.chooser.measured(request.bytes, *request.protocol, request.expected_s, taken_s);
         const std::uint32_t number = number_of(*request.protocol);
         ++peer.account.messages[number];
         peer.account.bytes[number] += request.bytes;
         peer.account.transfer_seconds += taken_s;
     }
+    note_received(request, taken_s);
     if (request.channel != nullptr) request.channel->finish(request.slot);
     requests_.free(request);
 }

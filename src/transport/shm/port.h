@@ -192,6 +192,11 @@ class ShmPort::Impl {
     void overflow(shm::Request& receive);
     void fail(shm::Request& request, Status status);
     void count_copies(std::int64_t bytes);
+    // For reports (accounts.cpp): a receive was decided about; a chunk was copied; a request is complete,
+    // which took so long since it was decided about, if it was.
+    static void note_decision(const shm::Request& receive);
+    static void note_copied(const shm::Request& job, double seconds);
+    static void note_received(const shm::Request& request, double taken_s);
     // Peers that end (port.cpp).
     void look_for_deaths();
     void mourn(shm::Peer& peer, const char* reason);

@@ -7,12 +7,6 @@
 
 namespace thalweg {
 
-static_assert(ShmAccount::protocols == static_cast<int>(shm::protocols.size()));
-
-const char* ShmAccount::name_of(int protocol) {
-    return shm::protocols[static_cast<std::size_t>(protocol)]->name;
-}
-
 Status ShmPort::open(const ShmOptions& options, std::unique_ptr<ShmPort>& port, std::string& why) try {
     auto impl = std::make_unique<Impl>(options);
     if (const Status status = impl->start(why); failed(status)) return status;
@@ -72,23 +66,6 @@ void ShmPort::set_wire_ns(std::uint64_t ns) { impl_->set_wire_ns(ns); }
 std::uint64_t ShmPort::copies_left() const { return impl_->copies_left(); }
 std::vector<ShmAccount> ShmPort::accounts() { return impl_->accounts(); }
 const char* ShmPort::description() const { return impl_->description(); }
-
-std::vector<ShmAccount> ShmPort::Impl::accounts() {
-    const Poster lock(*this);
-    std::vector<ShmAccount> all;
-    for (const auto& [process, peer] : peers_) {
-        ShmAccount account = peer->account;
-        for (int i = 0; i < shm::Chooser::classes; ++i) {
-            const shm::Chooser::Account& sizes = peer->chooser.account(i);
-            account.switches += sizes.switches;
-            if (sizes.protocol == nullptr) continue;
-            account.protocol = sizes.protocol->name;
-            account.because = describe(sizes.because);
-        }
-        if (account.protocol[0] != '\0') all.push_back(account);
-    }
-    return all;
-}
 
 const char* ShmPort::Impl::description() const {
     const std::lock_guard lock(mutex_);

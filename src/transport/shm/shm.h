@@ -32,6 +32,8 @@
 
 namespace thalweg {
 
+class PeerAccounts;
+
 struct ShmOptions {
     std::uint32_t process = 0;  // this process among all of the job: dense, agreed
     // Processes of this host, at most, that it will meet (itself included); at most 512.
@@ -61,6 +63,8 @@ struct ShmGroup {
     // What Transport::drive_host() calls; null: nothing.
     void (*drive_host)(void* context) = nullptr;
     void* host = nullptr;
+    // Where the messages of each rank are counted; outlives the channel. Null: nowhere.
+    PeerAccounts* accounts = nullptr;
 };
 
 // What large messages from one peer took, for reports: by protocol, name_of(0), name_of(1) …

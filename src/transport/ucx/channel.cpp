@@ -114,8 +114,35 @@ Status Channel::lose(const Peer* peer) {
     return fail(Status::transport_failed);
 }
 
+// Of pieces each travels as its own size has it.
+void Channel::note_way(PeerAccount& account, std::uint64_t bytes) {
+    account.takes(bytes < port_.manner().rendezvous_from ? 0 : 1, port_.manner().of(bytes));
+}
+
+void Channel::note_sent(int rank, std::uint64_t bytes, std::size_t pieces) {
+    PeerAccount* const account = account_of(rank);
+    if (account == nullptr || bytes == 0) return;
+    const std::uint64_t piece = bytes / pieces;
+    account->sent(port_.manner().of(piece).way, bytes);
+    note_way(*account, piece);
+    if (pieces > 1) account->cut_over_rails();
+}
+
+void Channel::note_received(const SlotState& slot) {
+    std::uint64_t bytes = slot.unequal ? slot.received : slot.bytes;
+    if (bytes == too_many_bytes) bytes = slot.bytes;
+    if (bytes == 0) return;
+    const std::size_t pieces = slot.unequal ? 1 : pieces_of(bytes, slot.process);
+    slot.account->received(port_.manner().of(bytes / pieces).way, bytes);
+    note_way(*slot.account, bytes / pieces);
+    if (pieces > 1) slot.account->cut_over_rails();
+}
+
 void Channel::finish(Slot slot) {
-    storage_->slots[slot].kind = SlotState::Kind::idle;
+    SlotState& state = storage_->slots[slot];
+    if (state.account != nullptr) note_received(state);
+    state.account = nullptr;
+    state.kind = SlotState::Kind::idle;
     completed_.push_back(slot);
     port_.tell(*this);
 }
@@ -222,6 +249,7 @@ Status Channel::post_send(Slot slot, int peer, MessageId id, const void* data, s
     const std::uint64_t tag = port_.layout().tag(name_, port_.process(), id);
     const std::size_t pieces = id.unequal ? 1 : pieces_of(bytes, process);
     storage_->slots[slot] = {SlotState::Kind::send, process, static_cast<std::uint32_t>(pieces), 0};
+    note_sent(peer, bytes, pieces);
     const auto call = mode == SendMode::synchronous ? ucp_.tag_send_sync_nbx : ucp_.tag_send_nbx;
     for (std::size_t i = 0; i < pieces; ++i) {
         Part& part = this->part(slot, i);
@@ -248,8 +276,9 @@ Status Channel::post_recv(Slot slot, int peer, MessageId id, void* data, std::si
     const std::uint32_t process = process_of(peer);
     const std::uint64_t tag = port_.layout().tag(name_, process, id);
     const std::size_t pieces = id.unequal ? 1 : pieces_of(bytes, process);
-    storage_->slots[slot] = {SlotState::Kind::receive, process, static_cast<std::uint32_t>(pieces), 0,
-                             id.unequal};
+    storage_->slots[slot] = {
+        SlotState::Kind::receive, process, static_cast<std::uint32_t>(pieces), 0, id.unequal, 0,
+        account_of(peer),         bytes};
     for (std::size_t i = 0; i < pieces; ++i) {
         Part& part = this->part(slot, i);
         const std::size_t begin = piece_begin(bytes, i, pieces), end = piece_begin(bytes, i + 1, pieces);

@@ -33,6 +33,8 @@ struct SlotState {
     std::uint64_t tag = 0;      // of a put's signal
     bool unequal = false;       // of a receive that another number of bytes may come for
     std::uint64_t received = 0;
+    PeerAccount* account = nullptr;  // of a receive that is counted when it is complete
+    std::uint64_t bytes = 0;         // that it is for
 };
 
 // What requests in flight point to. Outlives its channel where some are left; addresses never change.
@@ -106,6 +108,7 @@ class Channel final : public Transport {
         std::vector<ucp_mem_h> handles;  // by rail; empty: the number is free
     };
     struct Attached {
+        int rank = 0;
         std::uint32_t process = 0;
         std::uint64_t address = 0, bytes = 0;
         std::vector<ucp_rkey_h> keys;  // by rail; empty: the number is free
@@ -125,6 +128,13 @@ class Channel final : public Transport {
     Status started(Part& part, ucs_status_ptr_t answer);
     void part_done(Part& part, ucs_status_t status, std::size_t received);
     void finish(Slot slot);
+    // Null: nothing is counted.
+    PeerAccount* account_of(int rank) const {
+        return group_.accounts == nullptr ? nullptr : &group_.accounts->of(rank);
+    }
+    void note_way(PeerAccount& account, std::uint64_t bytes);
+    void note_sent(int rank, std::uint64_t bytes, std::size_t pieces);
+    void note_received(const SlotState& slot);
     Status fail(Status status);
     // We want something of a peer that is dead or out of reach.
     Status lose(const Peer* peer);

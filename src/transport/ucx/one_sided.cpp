@@ -88,7 +88,7 @@ Status Channel::attach(int peer, std::span<const std::byte> key, Target& target)
     }
     std::memcpy(&header, key.data(), sizeof header);
     const Poster lock(port_);
-    Attached attached{process_of(peer), header.address, header.bytes, {}};
+    Attached attached{peer, process_of(peer), header.address, header.bytes, {}};
     for (std::size_t rail = 0; rail < view.rails.size(); ++rail) {
         Peer* reached = nullptr;
         ucp_rkey_h unpacked = nullptr;
@@ -126,6 +126,7 @@ Status Channel::post_put(Slot slot, Target target, std::uint64_t offset, const v
     if (offset > attached.bytes || bytes > attached.bytes - offset) return Status::invalid_argument;
     const std::size_t pieces = pieces_of(bytes, attached.process);
     const std::uint64_t tag = port_.layout().tag(name_, port_.process(), signal);
+    if (PeerAccount* const account = account_of(attached.rank)) account->sent(Way::put, bytes);
     storage_->slots[slot] = {SlotState::Kind::put, attached.process, static_cast<std::uint32_t>(2 * pieces),
                              tag};
     for (std::size_t i = 0; i < pieces; ++i) {

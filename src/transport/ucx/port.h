@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "transport/peer_account.h"
 #include "transport/ucx/library.h"
 #include "transport/ucx/tag.h"
 #include "transport/ucx/ucx.h"
@@ -38,6 +39,14 @@ struct Peer {
     bool dead = false;
     bool mourned = false;  // endpoints closed and channels told
     ucs_status_t reason = UCS_OK;
+};
+
+// How libucp was told to move messages: those of `rendezvous_from` bytes and more as `longer`. Unknown where
+// it chooses, or the environment does.
+struct Manner {
+    std::uint64_t rendezvous_from = 0;
+    WayTaken shorter, longer;
+    const WayTaken& of(std::uint64_t bytes) const { return bytes < rendezvous_from ? shorter : longer; }
 };
 
 // What a process's address consists of, taken apart. Refers to the directory's memory.
@@ -101,6 +110,7 @@ class UcxPort::Impl {
     const ucx::Library& ucp() const { return ucp_; }
     const ucx::TagLayout& layout() const { return layout_; }
     const std::vector<ucx::Rail>& rails() const { return rails_; }
+    const ucx::Manner& manner() const { return manner_; }
     std::uint32_t process() const { return options_.process; }
     std::uint32_t processes() const { return options_.processes; }
     int descriptor() const { return descriptor_; }
@@ -147,7 +157,7 @@ class UcxPort::Impl {
     // Empty: it is not known.
     std::span<const std::byte> address_of(std::uint32_t process) const;
     Status start_rail(ucx::Rail& rail, std::vector<std::byte>& address, std::string& why);
-    Status configure(const ucx::Rail& rail, ucp_config_t* config, std::string& why) const;
+    Status configure(const ucx::Rail& rail, ucp_config_t* config, std::string& why);
     Status make_descriptor(std::string& why);
     static void on_error(void* argument, ucp_ep_h endpoint, ucs_status_t status);
     void mourn();
@@ -159,6 +169,7 @@ class UcxPort::Impl {
     ucx::TagLayout layout_;
     std::string description_;
     std::vector<ucx::Rail> rails_;
+    ucx::Manner manner_;
     std::vector<std::byte> address_;
     std::vector<UcxDirectory> directories_;  // none names all processes of another
 

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 #include <system_error>
 
 #include "transport/ucx/channel.h"
@@ -31,6 +32,11 @@ constexpr const char* prefix = "THALWEG";
 constexpr std::size_t eager_tcp_bytes = 128 * 1024;
 // From here on messages are announced first where that was asked for: what shm calls large.
 constexpr std::size_t handshake_bytes = 16 * 1024;
+
+// Why messages travel as they do, for reports.
+constexpr const char* by_request = "it was asked for";
+constexpr const char* too_short = "too short for a handshake";
+constexpr const char* long_enough = "long enough for a handshake";
 
 // What libucp opens for a rail, what a peer takes over TCP, and peers that are provided for before anybody
 // knows who they are: a process that has nearly all the descriptors that it may have would else fail in the
@@ -88,7 +94,7 @@ class SignalsBlocked {
 bool UcxPort::Impl::in_child() const { return forks.load(std::memory_order_relaxed) != forks_at_birth_; }
 
 // What we set, unless the user did under our prefix.
-Status UcxPort::Impl::configure(const Rail& rail, ucp_config_t* config, std::string& why) const {
+Status UcxPort::Impl::configure(const Rail& rail, ucp_config_t* config, std::string& why) {
     struct Setting {
         const char* name;
         std::string value;
@@ -122,18 +128,42 @@ Status UcxPort::Impl::configure(const Rail& rail, ucp_config_t* config, std::str
                             : "put_zcopy",
          handshake},
     };
+    // What moves messages, and is not what is said here.
+    bool by_environment = false, by_libucp = false;
     for (const Setting& setting : settings) {
-        if (setting.value.empty()) continue;
+        const bool of_messages = std::string_view(setting.name).starts_with("RNDV_");
         const std::string variable = std::string(prefix) + "_UCX_" + setting.name;
-        if (std::getenv(variable.c_str())) continue;
-        if (!setting.needed && std::getenv((std::string("UCX_") + setting.name).c_str())) continue;
+        if (std::getenv(variable.c_str()) ||
+            (!setting.needed && std::getenv((std::string("UCX_") + setting.name).c_str()))) {
+            by_environment |= of_messages;
+            continue;
+        }
+        if (setting.value.empty()) continue;
         const ucs_status_t status = ucp_.config_modify(config, setting.name, setting.value.c_str());
+        by_libucp |= of_messages && status != UCS_OK;
         if (status != UCS_OK && setting.needed) {
             why = "libucp refuses " + std::string(setting.name) + "=" + setting.value + ": " +
                   ucp_.status_string(status);
             return Status::unsupported;
         }
     }
+    const std::uint64_t longest_short = asked == "eager"          ? UINT64_MAX
+                                        : ucp_.needs_registration ? ucx::rendezvous_bytes
+                                        : handshake               ? handshake_bytes
+                                        : has_infiniband()        ? 0
+                                                                  : eager_tcp_bytes;
+    const Way longer = asked == "get"                        ? Way::rendezvous_get
+                       : asked == "put" || !has_infiniband() ? Way::rendezvous_put
+                                                             : Way::libucp;
+    manner_ = by_environment ? ucx::Manner{0, {}, {Way::libucp, "libucp's settings in the environment say"}}
+              : by_libucp    ? ucx::Manner{0, {}, {Way::libucp, "libucp refuses what it was told"}}
+              : !asked.empty()
+                  ? ucx::Manner{longest_short,
+                                {Way::eager, asked == "eager" ? by_request : too_short},
+                                {longer, by_request}}
+                  : ucx::Manner{longest_short,
+                                {Way::eager, too_short},
+                                {longer, longer == Way::libucp ? "libucp chooses by size" : long_enough}};
     return Status::ok;
 }
 

@@ -28,6 +28,8 @@
 
 namespace thalweg {
 
+class PeerAccounts;
+
 using UcxChannelName = ChannelName;
 
 struct UcxOptions {
@@ -69,6 +71,8 @@ struct UcxGroup {
     // What Transport::drive_host() calls, because nothing here drives the host MPI; null: nothing.
     void (*drive_host)(void* context) = nullptr;
     void* host = nullptr;
+    // Where the messages of each rank are counted; outlives the channel. Null: nowhere.
+    PeerAccounts* accounts = nullptr;
 };
 
 class UcxPort {
