@@ -33,6 +33,8 @@ extern int job_rank;
 extern std::string job_carrier;
 // UcxOptions::protocol.
 extern std::string job_between;
+// Of ucx alone: channels stand in for elements.
+extern bool job_packs;
 
 class Job {
   public:
