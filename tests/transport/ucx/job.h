@@ -135,6 +135,7 @@ using Case = void (*)(Job& job, const Arguments& arguments);
     CASE(nonsense)      \
     CASE(mix)           \
     CASE(even)          \
+    CASE(late)          \
     CASE(both_ways)     \
     CASE(faces)         \
     CASE(recalled)      \
