@@ -10,6 +10,7 @@
 #include "plan/remains.h"
 #include "transport/composite/composite.h"
 #include "transport/mpi/mpi_transport.h"
+#include "transport/packing/packing.h"
 #if defined(THALWEG_SABOTEUR)
 #include "transport/saboteur/saboteur.h"
 #endif
@@ -111,6 +112,7 @@ void Lane::make_channels(const World& world, Agent* agent) {
 #if defined(THALWEG_SABOTEUR)
     transport_ = sabotaged(std::move(transport_));
 #endif
+    transport_ = with_packing(std::move(transport_), accounts_.get());
     drive(make_channel(*transport_, limits), agent, world);
 }
 

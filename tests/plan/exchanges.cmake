@@ -109,10 +109,18 @@ add_test(NAME plan.${name}.killed_halo
                  THALWEG_ALLTOALLV=spread ${two_hosts} $<TARGET_FILE:plan_halo_${name}> k)
 set_tests_properties(plan.${name}.report_of_halo plan.${name}.killed_halo PROPERTIES LABELS ${inside} TIMEOUT 300
                      PROCESSORS 2 ENVIRONMENT "${plan_environment}")
+# Strided faces over one transport between ranks that are a host each: packed one by one, or piece by piece, as they are
+# posted, and unpacked one by one as they come.
+set(alone "${with_persistent};THALWEG_SETUP=early;THALWEG_TOPOLOGY=node:3 core:1;THALWEG_BARRIER=dissemination;THALWEG_AGENT=sleep")
+run(face_by_face 3 ${inside_current} "${alone};THALWEG_TRANSPORT=mpi;THALWEG_ALLTOALLV=spread" face_by_face 32 64)
+run(face_by_face_ucx 3 ${inside_current} "${alone};${ucx};THALWEG_TEST_LEVEL=single;THALWEG_ALLTOALLV=spread" face_by_face 32 64)
+run(face_by_face_pieces 3 ${inside_current} "${alone};${ucx};THALWEG_TEST_LEVEL=single;THALWEG_BETWEEN=eager;THALWEG_ALLTOALLV=pairwise:chunk_bytes=32K" face_by_face 256 2048 pieces)
 # Puts with ready and done signals, where the transport has them; over the MPI library the same steps are messages.
 run(alltoalls_notify 3 mpi "${alltoalls};THALWEG_ALLTOALLV=notify" alltoalls)
 run(alltoalls_notify_ucx 4 mpi "${alltoalls};${ucx};${two_by_two};THALWEG_ALLTOALLV=notify:in_flight=2;THALWEG_TEST_LEVEL=single" alltoalls 200)
 run(steady_spread 3 mpi "${with_persistent};${ucx};THALWEG_ALLTOALLV=spread;THALWEG_TEST_LEVEL=single" steady)
+run(steady_strided 3 ${inside_current} "${with_persistent};${ucx};THALWEG_ALLTOALLV=spread;THALWEG_TEST_LEVEL=single" steady strided)
+run(steady_strided_mpi 3 ${inside_current} "${with_persistent};THALWEG_TRANSPORT=mpi;THALWEG_ALLTOALLV=spread" steady strided)
 add_test(NAME plan.${name}.steady_notify.3
          COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/report.py ${CMAKE_CURRENT_BINARY_DIR} puts
                  ${MPI_MPIEXEC} -n 3 env ${with_persistent} ${ucx} THALWEG_ALLTOALLV=notify THALWEG_TEST_LEVEL=single

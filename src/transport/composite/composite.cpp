@@ -9,14 +9,13 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "transport/packing/packing.h"
 #include "transport/peer_account.h"
 #include "transport/shm/shm.h"
 
 namespace thalweg {
 namespace {
 
-// Of what has come by the wire and is put in its place, between two looks at the wire.
-constexpr std::size_t unpacked_at_a_time = 256 * 1024;
 // Looks at the wire before a chunk is copied, as long as each found something: control messages, mostly.
 constexpr int looks_at_wire = 4;
 
@@ -86,7 +85,7 @@ class Composite final : public Transport {
     Status grow(Slot slots) override try {
         if (slots <= slots_) return Status::ok;
         crossing_.resize(slots);
-        arrived_.reserve(slots);
+        packing_.grow(slots);
         for (Transport* part : {parts_.inside.get(), parts_.between.get()})
             if (const Status status = part->grow(slots); failed(status)) return status;
         slots_ = slots;
@@ -100,12 +99,9 @@ class Composite final : public Transport {
         if (failed(failure_)) return failure_;
         if (is_near(peer)) return noted(parts_.inside->post_send(slot, peer, id, data, bytes, mode));
         cross(slot, WireMeter::out, bytes);
-        // What is packed now is on the wire while the next face is packed.
-        void* from = const_cast<void*>(data);
-        if (const StandInPart part = stand_ins_.resolve(from, bytes)) {
-            part.load(static_cast<std::byte*>(from), 0, bytes);
-            note_packed(peer);
-        }
+        std::size_t packed = 0;
+        const void* const from = packing_.load(data, bytes, packed);
+        if (packed > 0) note_packed(peer);
         return noted(parts_.between->post_send(slot, peer, id, from, bytes, mode));
     }
     Status post_recv(Slot slot, int peer, MessageId id, void* data, std::size_t bytes) override {
@@ -113,10 +109,9 @@ class Composite final : public Transport {
         crossing_[slot].inside = is_near(peer);
         if (is_near(peer)) return noted(parts_.inside->post_recv(slot, peer, id, data, bytes));
         cross(slot, WireMeter::in, bytes);
-        crossing_[slot].unequal = id.unequal;
-        crossing_[slot].part = stand_ins_.resolve(data, bytes);
-        if (crossing_[slot].part) note_packed(peer);
-        return noted(parts_.between->post_recv(slot, peer, id, data, bytes));
+        void* const to = packing_.expect(slot, data, bytes, id.unequal);
+        if (packing_.expects(slot)) note_packed(peer);
+        return noted(parts_.between->post_recv(slot, peer, id, to, bytes));
     }
 
     // The wire first, then what is inside, where one chunk is copied at most.
@@ -132,7 +127,11 @@ class Composite final : public Transport {
             stirred_ |= parts_.between->stirred();
             if (completed == 0 && !parts_.between->stirred()) break;
         }
-        if (!arrived_.empty() && count < done.size() && unpack()) done[count++] = take_unpacked();
+        if (!packing_.idle() && count < done.size()) {
+            Slot slot = 0;
+            if (packing_.unpack(*parts_.between, slot)) done[count++] = slot;
+            stirred_ = true;
+        }
         std::size_t completed = 0;
         const Status status = parts_.inside->progress(done.subspan(count), completed);
         stirred_ |= parts_.inside->stirred();
@@ -154,26 +153,26 @@ class Composite final : public Transport {
     int wait_descriptor() const override { return descriptor_; }
     Status arm() override {
         if (!capabilities_.wakeup_descriptor) return Status::unsupported;
-        if (!arrived_.empty()) return Status::in_progress;
+        if (!packing_.idle()) return Status::in_progress;
         const Status inside = parts_.inside->arm();
         return inside == Status::ok ? parts_.between->arm() : inside;
     }
     bool crosses(int peer) const override { return !is_near(peer); }
     int inside_descriptor() const override { return parts_.inside->wait_descriptor(); }
-    Status arm_inside() override { return arrived_.empty() ? parts_.inside->arm() : Status::in_progress; }
+    Status arm_inside() override { return packing_.idle() ? parts_.inside->arm() : Status::in_progress; }
 
     Status stand_in(StandIn memory) override try {
         if (!capabilities_.stand_ins) return Status::unsupported;
-        stand_ins_.add(memory);
+        packing_.add(memory);
         const Status status = parts_.inside->stand_in(memory);
-        if (failed(status)) stand_ins_.remove(memory.memory);
+        if (failed(status)) packing_.remove(memory.memory);
         return status;
     } catch (const std::bad_alloc&) {
         return Status::out_of_memory;
     }
     void end_stand_in(const std::byte* memory) override {
         parts_.inside->end_stand_in(memory);
-        stand_ins_.remove(memory);
+        packing_.remove(memory);
     }
 
     // A key: the lengths of those of both, and these.
@@ -251,9 +250,7 @@ class Composite final : public Transport {
         bool metered = false;
         WireMeter::Direction direction = WireMeter::out;
         std::size_t bytes = 0;
-        StandInPart part = {};  // of a receive: where its bytes belong
-        bool inside = false;    // of a receive: it does not cross after all
-        bool unequal = false;   // of a receive: other bytes may have come
+        bool inside = false;  // of a receive: it does not cross after all
     };
 
     template <typename Entry>
@@ -286,53 +283,26 @@ class Composite final : public Transport {
     static constexpr std::size_t least_metered_bytes = 4096;
 
     void cross(Slot slot, WireMeter::Direction direction, std::size_t bytes) {
-        crossing_[slot] = {bytes >= least_metered_bytes, direction, bytes, {}};
+        crossing_[slot] = {bytes >= least_metered_bytes, direction, bytes};
         if (!crossing_[slot].metered) return;
         const std::uint64_t time_ns = now_ns();
         for_meters([&](WireMeter& meter) { meter.posted(direction, bytes, time_ns); });
         tell_port();
     }
-    // Of slots that the wire is done with. What has to be put in its place waits for that; how many others
-    // there are, which become the first of `slots`.
+    // Of slots that the wire is done with: as Packing::arrived().
     std::size_t arrived(std::span<Slot> slots) {
         bool any = false;
-        std::size_t done = 0;
         for (const Slot slot : slots) {
             Crossing& crossing = crossing_[slot];
-            if (crossing.metered) {
-                crossing.metered = false;
-                const std::uint64_t time_ns = now_ns();
-                for_meters(
-                    [&](WireMeter& meter) { meter.completed(crossing.direction, crossing.bytes, time_ns); });
-                any = true;
-            }
-            if (crossing.part)
-                arrived_.push_back(slot);
-            else
-                slots[done++] = slot;
+            if (!crossing.metered) continue;
+            crossing.metered = false;
+            const std::uint64_t time_ns = now_ns();
+            for_meters(
+                [&](WireMeter& meter) { meter.completed(crossing.direction, crossing.bytes, time_ns); });
+            any = true;
         }
         if (any) tell_port();
-        return done;
-    }
-    // Some of the bytes of the first that has arrived. True: those were the last.
-    bool unpack() {
-        const Crossing& crossing = crossing_[arrived_.front()];
-        std::size_t all = crossing.bytes;
-        if (crossing.unequal)
-            all = std::min<std::uint64_t>(all, parts_.between->received_bytes(arrived_.front()));
-        const std::size_t bytes = std::min(unpacked_at_a_time, all - unpacked_);
-        const std::byte* const packed = crossing.part.whole->memory + crossing.part.begin;
-        crossing.part.store(unpacked_, packed + unpacked_, bytes);
-        unpacked_ += bytes;
-        stirred_ = true;
-        return unpacked_ == all;
-    }
-    Slot take_unpacked() {
-        const Slot slot = arrived_.front();
-        crossing_[slot].part = {};
-        arrived_.erase(arrived_.begin());
-        unpacked_ = 0;
-        return slot;
+        return packing_.arrived(slots);
     }
     void tell_port() {
         if (parts_.port != nullptr) parts_.port->set_wire_ns(parts_.junction->meter().left_ns());
@@ -342,9 +312,7 @@ class Composite final : public Transport {
     Capabilities capabilities_;
     Slot slots_ = 0;
     std::vector<Crossing> crossing_;  // by slot
-    StandIns stand_ins_;
-    std::vector<Slot> arrived_;  // whose bytes are here and not in their place, in the order of their arrival
-    std::size_t unpacked_ = 0;   // of the first of them
+    Packing packing_;                 // of what crosses
     std::vector<Exposed> exposed_;
     std::vector<Attached> attached_;
     int descriptor_ = -1;

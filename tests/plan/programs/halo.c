@@ -8,6 +8,9 @@
  *       s   rows of 8 bytes
  *       l   one rank comes late, another one at each exchange
  *       g   another grid: a ring
+ *       h   in a lab: faces of 4 MiB inside hosts, of 64 KiB between them
+ *       H   the same while the links have a fortieth of their rate
+ *       L   the same while one rank comes late, another one at each exchange
  *       d   faces that are sent lie in memory that all ranks have mapped (MPI_Win_allocate_shared)
  *       t   blocking calls only: those of the trial are taken, THALWEG_TEST_TAKEN=trial says
  *       k   a rank is killed in the middle (ended.py says what must become of the job)
@@ -157,16 +160,23 @@ static void exchange_blocking(Halo* halo) {
                            halo->received_at, halo->received, halo->comm);
 }
 
-static void phase(Halo* halo, int rounds, int late, int dies) {
+typedef enum { anyhow, together, one_late } Arrival;
+/* The next exchange begins. */
+static void arrive(Arrival arrival, int round) {
+    if (arrival == together) MPI_Barrier(MPI_COMM_WORLD);
+    if (arrival == one_late && round % check_size == check_rank) usleep(15000);
+}
+
+static void phase(Halo* halo, int rounds, Arrival arrival, int dies) {
     MPI_Request plan = MPI_REQUEST_NULL;
     for (int round = 0; round < rounds; ++round) {
         prepare(halo, round);
-        if (late && round % check_size == check_rank) usleep(15000);
+        arrive(arrival, round);
         exchange_blocking(halo);
         examine(halo, round, "blocking");
         MPI_Request request;
         prepare(halo, round + 100);
-        if (late && (round + 1) % check_size == check_rank) usleep(15000);
+        arrive(arrival, round + 1);
         MPI_Ineighbor_alltoallw(halo->send, halo->counts, halo->sent_at, halo->sent, halo->receive,
                                 halo->counts, halo->received_at, halo->received, halo->comm, &request);
         expect_taken("nonblocking");
@@ -180,12 +190,32 @@ static void phase(Halo* halo, int rounds, int late, int dies) {
     expect_taken("persistent");
     for (int round = 0; round < 2 * rounds; ++round) {
         prepare(halo, round + 200);
-        if (late && round % check_size == check_rank) usleep(15000);
+        arrive(arrival, round);
         MPI_Start(&plan);
         MPI_Wait(&plan, MPI_STATUS_IGNORE);
         examine(halo, round + 200, "persistent");
     }
     MPI_Request_free(&plan);
+}
+
+/* Of this lab's hosts, each of which shapes what it sends; as the lab shaped it, but for the rate. */
+static void divide_rates(double by) {
+    const char* const rate = getenv("THALWEG_LAB_NOMINAL_BITS_PER_S");
+    const char* const burst = getenv("THALWEG_LAB_BURST_BYTES");
+    CHECK(rate != NULL && burst != NULL, "this is no lab");
+    MPI_Comm host;
+    int local = 0;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+    MPI_Comm_rank(host, &local);
+    MPI_Comm_free(&host);
+    char command[256];
+    snprintf(
+        command, sizeof command,
+        "PATH=$PATH:/usr/sbin:/sbin LD_PRELOAD= tc qdisc change dev rail0 root tbf rate %.0fbit burst %sb "
+        "limit 67108864",
+        strtod(rate, NULL) / by, burst);
+    if (local == 0) CHECK(system(command) == 0, "the link keeps its rate");
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 /* Eight native ones, one of ours, then sixteen in both ways in turns, and what was faster. */
@@ -210,16 +240,24 @@ int main(int argc, char** argv) {
     for (const char* letter = argc > 1 ? argv[1] : "csl"; *letter != '\0'; ++letter) {
         Shape across = medium, inside = medium;
         int rounds = 3;
+        const Arrival arrival = strchr("hH", *letter) != NULL   ? together
+                                : strchr("lL", *letter) != NULL ? one_late
+                                                                : anyhow;
         if (*letter == 'c') across = small, inside = (Shape){64, 8192, 0}, rounds = 8;
         if (*letter == 'w') across = (Shape){1024, 8192, 64}, inside = (Shape){64, 8192, 32}, rounds = 2;
         if (*letter == 's') across = inside = (Shape){4096, 8, 8};
+        if (strchr("hHL", *letter) != NULL) across = (Shape){16, 4096, 64}, inside = (Shape){512, 8192, 0};
+        /* A rate is believed to be a lower one by a twentieth at each exchange. */
+        if (*letter == 'H') rounds = 16;
         if (*letter == 'd') across = small, inside = (Shape){64, 1024, 0};
         Halo halo;
         open_halo(&halo, comms[*letter == 'g'], across, inside, *letter == 'd');
+        if (*letter == 'H') divide_rates(40);
         if (*letter == 't')
             trial(&halo);
         else
-            phase(&halo, rounds, *letter == 'l', *letter == 'k');
+            phase(&halo, rounds, arrival, *letter == 'k');
+        if (*letter == 'H') divide_rates(1);
         close_halo(&halo);
     }
     for (int i = 0; i < 2; ++i) MPI_Comm_free(&comms[i]);

@@ -2,23 +2,104 @@
  * their ranks sit in other calls, or in none, while it runs. With us they must complete as well, whether it
  * is taken or not. One pair of ranks, or all, per program; THALWEG_TEST_TAKEN=1: it was taken;
  * THALWEG_TEST_OPERATION=allgather, allreduce, barrier or alltoall: one of those, where every rank needs
- * every other, not MPI_Ibcast.
+ * every other, not MPI_Ibcast; neighbours or neighbours_plan: MPI_Ineighbor_alltoallw or starts of an
+ * MPI_Neighbor_alltoallw_init with strided faces on a ring, where every rank needs those beside it.
  */
 #include <unistd.h>
 
 #include "check.h"
 
 enum { bytes = 400000 };
-enum { broadcast, allgather, allreduce, barrier, alltoall, operations };
-static const char* const names[operations] = {"broadcast", "allgather", "allreduce", "barrier", "alltoall"};
+enum { broadcast, allgather, allreduce, barrier, alltoall, neighbours, neighbours_plan, operations };
+static const char* const names[operations] = {"broadcast", "allgather",  "allreduce",      "barrier",
+                                              "alltoall",  "neighbours", "neighbours_plan"};
 
 static unsigned char* data[2];
 static MPI_Request requests[2];
 static int operation = broadcast;
 
+typedef int AlltoallwInit(const void*, const int*, const MPI_Aint*, const MPI_Datatype*, void*, const int*,
+                          const MPI_Aint*, const MPI_Datatype*, MPI_Comm, MPI_Info, MPI_Request*);
+
+/* Two faces, down and up a ring; between their rows lies what must stay as it is. */
+enum { row = 40, stride = 64, rows = bytes / 2 / stride, face = row * rows };
+static MPI_Comm ring;
+static MPI_Datatype face_type;
+static unsigned char* sent_faces[2];
+static const int ones[2] = {1, 1};
+static const MPI_Aint face_places[2] = {0, (MPI_Aint)rows* stride};
+static MPI_Datatype face_types[2];
+static MPI_Request plans[2];
+
 static int int_of(int rank, int i, unsigned seed) { return 1000 * rank + 3 * i + (int)seed; }
 static unsigned seed_of(int from, int to, unsigned seed) {
     return seed + 1000u * (unsigned)from + 37u * (unsigned)to;
+}
+
+static int is_of_neighbours(void) { return operation == neighbours || operation == neighbours_plan; }
+
+/* Sets a ring up for operations that nobody waits for, and makes the plans. */
+static void open_ring(void) {
+    const int periodic = 1;
+    MPI_Request request;
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &check_size, &periodic, 0, &ring);
+    MPI_Type_vector(rows, row, stride, MPI_BYTE, &face_type);
+    MPI_Type_commit(&face_type);
+    face_types[0] = face_types[1] = face_type;
+    MPI_Ibarrier(ring, &request); /* with what comes next it is set up */
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Barrier(ring);
+    AlltoallwInit* init = NULL;
+    if (operation == neighbours_plan) *(void**)&init = find_or_skip("MPI_Neighbor_alltoallw_init");
+    for (int which = 0; which < 2; ++which) {
+        sent_faces[which] = guarded_new(bytes);
+        if (init != NULL)
+            init(sent_faces[which], ones, face_places, face_types, data[which], ones, face_places, face_types,
+                 ring, MPI_INFO_NULL, &plans[which]);
+    }
+}
+
+static void close_ring(void) {
+    for (int which = 0; which < 2; ++which) {
+        guarded_free(sent_faces[which], bytes);
+        if (operation == neighbours_plan) MPI_Request_free(&plans[which]);
+    }
+    MPI_Type_free(&face_type);
+    MPI_Comm_free(&ring);
+}
+
+/* Of the face that `from` sends down (0) or up (1). */
+static unsigned seed_of_face(int from, int up, unsigned seed) {
+    return seed + 1000u * (unsigned)from + 37u * (unsigned)up;
+}
+
+static void start_faces(int which, unsigned seed) {
+    for (int up = 0; up < 2; ++up)
+        for (int i = 0; i < face; ++i)
+            sent_faces[which][face_places[up] + i / row * stride + i % row] =
+                pattern((uint64_t)i, seed_of_face(check_rank, up, seed));
+    if (operation == neighbours_plan)
+        MPI_Start(&plans[which]);
+    else
+        MPI_Ineighbor_alltoallw(sent_faces[which], ones, face_places, face_types, data[which], ones,
+                                face_places, face_types, ring, &requests[which]);
+}
+
+/* What went up comes from below. */
+static void verify_faces(int which, unsigned seed) {
+    for (int up = 0; up < 2; ++up) {
+        const int from = (check_rank + (up ? 1 : check_size - 1)) % check_size;
+        const unsigned its = seed_of_face(from, !up, seed);
+        const unsigned char* const at = data[which] + face_places[up];
+        for (int i = 0; i < rows * stride; ++i) {
+            const int inside = i % stride < row;
+            const unsigned char right =
+                inside ? pattern((uint64_t)(i / stride * row + i % stride), its) : poison_value;
+            if (at[i] != right)
+                FAIL("a face from %d: byte %d is wrong: %02x, not %02x", from, i, at[i], right);
+        }
+        ++check_count;
+    }
 }
 
 static void start(int which, int root, unsigned seed) {
@@ -42,6 +123,10 @@ static void start(int which, int root, unsigned seed) {
         case barrier:
             MPI_Ibarrier(MPI_COMM_WORLD, &requests[which]);
             break;
+        case neighbours:
+        case neighbours_plan:
+            start_faces(which, seed);
+            break;
         default:
             for (int peer = 0; peer < check_size; ++peer)
                 fill(data[which] + peer * block, (size_t)block, seed_of(check_rank, peer, seed));
@@ -55,7 +140,8 @@ static void start(int which, int root, unsigned seed) {
 
 static void end(int which, unsigned seed) {
     const int block = bytes / check_size, ints = bytes / (int)sizeof(int);
-    MPI_Wait(&requests[which], MPI_STATUS_IGNORE);
+    MPI_Wait(operation == neighbours_plan ? &plans[which] : &requests[which], MPI_STATUS_IGNORE);
+    if (is_of_neighbours()) verify_faces(which, seed);
     if (operation == broadcast) verify(data[which], bytes, seed, "a broadcast");
     for (int i = 0; i < ints && operation == allreduce; ++i) {
         int wanted = 0;
@@ -181,6 +267,7 @@ int main(int argc, char** argv) {
     MPI_Ibcast(data[0], 1, MPI_BYTE, 0, MPI_COMM_WORLD, &requests[0]);
     MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
     MPI_Barrier(MPI_COMM_WORLD);
+    if (is_of_neighbours()) open_ring();
     for (unsigned round = 0; round < 5; ++round) {
         receive_before_wait(0, 10 * round);
         receive_before_wait(check_size - 1, 10 * round + 1);
@@ -190,6 +277,7 @@ int main(int argc, char** argv) {
         native_before(10 * round + 6);
     }
     compute_before_wait(77);
+    if (is_of_neighbours()) close_ring();
     guarded_free(data[0], bytes);
     guarded_free(data[1], bytes);
     return check_end();

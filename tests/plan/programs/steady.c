@@ -4,6 +4,7 @@
  *
  *     steady [allocating]     it may: over a transport that is made for tests
  *     steady barriers         ranks meet by barriers in every start, as with rma_lock
+ *     steady strided          of every two bytes one is sent
  */
 #include "allocation_count.h"
 #include "set_up_calls.h"
@@ -12,18 +13,35 @@ typedef int AlltoallvInit(const void*, const int*, const int*, MPI_Datatype, voi
                           MPI_Datatype, MPI_Comm, MPI_Info, MPI_Request*);
 
 enum { most = 4000 };
+static int stride = 1; /* bytes of memory per byte that is sent */
+
+static void fill_strided(unsigned char* data, int count, unsigned seed) {
+    for (int i = 0; i < count; ++i) data[i * stride] = pattern((uint64_t)i, seed);
+}
+static void verify_strided(const unsigned char* data, int count, unsigned seed) {
+    for (int i = 0; i < count * stride; ++i) {
+        const unsigned char right = i % stride == 0 ? pattern((uint64_t)(i / stride), seed) : poison_value;
+        CHECK(data[i] == right, "a start: byte %d is wrong", i);
+    }
+}
 
 int main(int argc, char** argv) {
     check_start(&argc, &argv, wanted_level());
     const int may_allocate = argc > 1 && strcmp(argv[1], "allocating") == 0;
     const int meets = argc > 1 && strcmp(argv[1], "barriers") == 0;
+    MPI_Datatype type = MPI_BYTE;
+    if (argc > 1 && strcmp(argv[1], "strided") == 0) {
+        stride = 2;
+        MPI_Type_create_resized(MPI_BYTE, 0, stride, &type);
+        MPI_Type_commit(&type);
+    }
     AlltoallvInit* alltoallv_init;
     int (*plan_stats)(size_t, thalweg_plan_stats*, size_t);
     *(void**)&alltoallv_init = find_or_skip("MPI_Alltoallv_init");
     *(void**)&plan_stats = dlsym(RTLD_DEFAULT, "thalweg_get_plan_stats");
     CHECK(plan_stats != NULL, "no thalweg_get_plan_stats");
     int counts[64], places[64];
-    static unsigned char from[64 * most], to[64 * most];
+    static unsigned char from[64 * 2 * most], to[64 * 2 * most];
     for (int peer = 0; peer < check_size; ++peer) {
         counts[peer] = 100 + (check_rank + peer) * 300 % most;
         places[peer] = peer * most;
@@ -31,8 +49,8 @@ int main(int argc, char** argv) {
     thalweg_plan_stats stats;
     CHECK(plan_stats(0, &stats, sizeof stats) == THALWEG_NOT_FOUND, "a plan before the first");
     MPI_Request plan;
-    alltoallv_init(from, counts, places, MPI_BYTE, to, counts, places, MPI_BYTE, MPI_COMM_WORLD,
-                   MPI_INFO_NULL, &plan);
+    alltoallv_init(from, counts, places, type, to, counts, places, type, MPI_COMM_WORLD, MPI_INFO_NULL,
+                   &plan);
     CHECK(was_accelerated(), "a plan was declined: %s", last_reason());
     CHECK(plan_stats(0, &stats, sizeof stats) == THALWEG_OK && stats.starts == 0 && stats.init_seconds > 0,
           "a plan that was not started");
@@ -47,8 +65,8 @@ int main(int argc, char** argv) {
     uintptr_t taken_by = 0;
     for (int round = 0; round < starts; ++round) {
         for (int peer = 0; peer < check_size; ++peer) {
-            fill(from + places[peer], (size_t)counts[peer], (unsigned)(round * 64 + check_rank));
-            memset(to + places[peer], poison_value, most);
+            fill_strided(from + places[peer] * stride, counts[peer], (unsigned)(round * 64 + check_rank));
+            memset(to + places[peer] * stride, poison_value, (size_t)(most * stride));
         }
         /* What a first start finds missing, such as a connection, it may make. */
         if (round == first) set_traps();
@@ -63,13 +81,14 @@ int main(int argc, char** argv) {
         counting = 0;
         if (round >= first && from_us != 0) taken += from_us, taken_by = latest_from_us;
         for (int peer = 0; peer < check_size; ++peer)
-            verify(to + places[peer], (size_t)counts[peer], (unsigned)(round * 64 + peer), "a start");
+            verify_strided(to + places[peer] * stride, counts[peer], (unsigned)(round * 64 + peer));
     }
     lift_traps();
     CHECK(may_allocate || taken == 0,
           "%lu allocations in %d starts, one of them at +0x%lx of the preload object", taken, starts - first,
           (unsigned long)taken_by);
     MPI_Request_free(&plan);
+    if (type != MPI_BYTE) MPI_Type_free(&type);
     CHECK(plan_stats(0, &stats, sizeof stats) == THALWEG_OK, "a freed plan's figures");
     CHECK(stats.starts == starts && stats.plan_seconds > 0, "%d starts", (int)stats.starts);
     CHECK(strcmp(stats.operation, "alltoallv_init") == 0, "operation %s", stats.operation);

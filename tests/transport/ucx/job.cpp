@@ -10,11 +10,14 @@
 #include <fstream>
 #include <iterator>
 
+#include "transport/packing/packing.h"
+
 namespace thalweg::test {
 
 int job_rank = -1;
 std::string job_carrier = "ucx";
 std::string job_between;
+bool job_packs = false;
 ShmOptions Node::standard_shm;
 
 namespace {
@@ -108,7 +111,11 @@ Node::Node(Job& the_job, UcxOptions options, ShmOptions shm_options) : job(the_j
 bool Node::is_near(int process) const { return process / 2 == job.rank() / 2; }
 
 Status Node::make_channel(const UcxGroup& group, std::unique_ptr<Transport>& made) {
-    if (!shm) return port->make_channel(group, made);
+    if (!shm) {
+        const Status status = port->make_channel(group, made);
+        if (job_packs) made = with_packing(std::move(made));
+        return status;
+    }
     const ShmGroup inside{group.name,      group.space, group.rank,       group.size,
                           group.processes, group.slots, group.drive_host, group.host};
     if (!port) return shm->make_channel(inside, made);

@@ -33,6 +33,8 @@ extern int job_rank;
 extern std::string job_carrier;
 // UcxOptions::protocol.
 extern std::string job_between;
+// Of ucx alone: channels stand in for elements.
+extern bool job_packs;
 
 class Job {
   public:
@@ -133,6 +135,7 @@ using Case = void (*)(Job& job, const Arguments& arguments);
     CASE(nonsense)      \
     CASE(mix)           \
     CASE(even)          \
+    CASE(late)          \
     CASE(both_ways)     \
     CASE(faces)         \
     CASE(recalled)      \

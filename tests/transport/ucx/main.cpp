@@ -152,6 +152,7 @@ int main(int count, char** values) {
     }
     if (arguments.contains("carrier")) job_carrier = arguments["carrier"];
     job_between = arguments["between"];
+    job_packs = arguments.contains("packing");
     static const std::string protocol = arguments["protocol"];
     Node::standard_shm.protocol = protocol.c_str();
     Node::standard_shm.cma = arguments["cma"] != "off";

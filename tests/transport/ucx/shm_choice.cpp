@@ -1,4 +1,6 @@
 // Which protocol carries what inside a host, while what it is chosen by changes in mid-run.
+#include <unistd.h>
+
 #include <string>
 
 #include "job.h"
@@ -43,6 +45,42 @@ UCX_CASE(mix) {
             REQUIRE(std::string(account.because) == "the wire takes longest");
         }
         shared_before = shared;
+    }
+    job.barrier();
+}
+
+// A sender comes late to each message from some time on, and then no more. That is no slowness of the copies:
+// a message is timed from when both ends are there. The bytes stay right.
+UCX_CASE(late) {
+    constexpr double late_s = 0.1;
+    constexpr int messages = 20;
+    Node node(job);
+    const auto channel = node.channel({0, 0});
+    const int peer = 1 - job.rank();
+    std::uint32_t operation = 0;
+    for (int phase = 0; phase < 3; ++phase) {
+        job.barrier();
+        const ShmAccount before = account_of(node, peer);
+        for (int i = 0; i < messages; ++i, ++operation) {
+            Bytes received(large);
+            const Bytes sent = pattern(large, operation);
+            if (job.rank() == 0) {
+                if (phase == 1) usleep(static_cast<useconds_t>(late_s * 1e6));
+                REQUIRE(channel->post_send(0, peer, {operation, 0}, sent.data(), large, SendMode::buffered) ==
+                        Status::ok);
+            } else {
+                REQUIRE(channel->post_recv(0, peer, {operation, 0}, received.data(), large) == Status::ok);
+            }
+            finish(*channel, 1);
+            if (job.rank() == 1) REQUIRE(is_pattern(received, operation));
+        }
+        if (job.rank() == 0) continue;
+        const ShmAccount account = account_of(node, peer);
+        const double took = account.transfer_seconds - before.transfer_seconds;
+        std::printf("phase %d: %s because %s; %.4f s for %d messages\n", phase, account.protocol,
+                    account.because, took, messages);
+        REQUIRE(took > 0);
+        if (phase == 1) REQUIRE(took < messages * late_s / 2);
     }
     job.barrier();
 }

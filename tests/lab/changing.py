@@ -1,0 +1,47 @@
+"""Halo exchanges in a lab whose links, or ranks, change in mid-run. Run as real_lab.py says.
+
+Why messages inside a host are copied as they are is in the report; that every byte is right the program checks.
+"""
+import json
+import os
+import pathlib
+import tempfile
+
+from real_lab import ROOT, THALWEG, Others, equal, lab, good, build, main
+
+WIRE = "the wire takes longest"
+
+
+def last_reason(program, folder, phases):
+    """Of rank 0 at the end of a run of programs/halo.c: why its neighbour's messages are copied as they are."""
+    report = pathlib.Path(folder, "report.json")
+    environment = {**os.environ, "THALWEG_ALLTOALLV": "spread", "THALWEG_TRANSPORT": "shm", "THALWEG_SETUP": "early",
+                   "THALWEG_TEST_TAKEN": "1", "THALWEG_TEST_LEVEL": "single", "THALWEG_REPORT": str(report)}
+    print(phases, good(lab("run", "--quiet", "--rate", "400mbit", "--mpi", program.rpartition("-")[2], "--hosts", "2", "--ppn",
+                           "2", "--", THALWEG, "run", program, phases, env=environment)).strip())
+    peers = json.loads(report.read_text(encoding="utf-8"))["agent"]["inside_hosts"]["peers"]
+    used = [peer for peer in peers if sum(peer["bytes"].values()) > 0]
+    equal(len(used), 1, f"{phases}: rank 0 has one neighbour on its host: {peers}")
+    print(phases, used[0])
+    return used[0]["because"]
+
+
+def test_slowed_link(mpi):
+    with tempfile.TemporaryDirectory() as folder:
+        program = build(mpi, folder, ROOT / "tests/plan/programs/halo.c")
+        others = Others()  # ranks that wait for a core are late, too, and their links slow
+        others.in_time(last_reason(program, folder, "h") != WIRE, "the links are fast")
+        equal(last_reason(program, folder, "hH"), WIRE, "the links have become slow")
+        others.in_time(last_reason(program, folder, "hHh") != WIRE, "the links are fast again, and the choice is not back")
+
+
+def test_late_rank(mpi):
+    """A wait for a rank that is late now and then is not taken for a slow link."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = build(mpi, folder, ROOT / "tests/plan/programs/halo.c")
+        others = Others()
+        others.in_time(last_reason(program, folder, "hLhL") != WIRE, "a late rank was taken for a slow link")
+
+
+if __name__ == "__main__":
+    main(globals())
