@@ -118,9 +118,11 @@ class Communicator {
         std::shared_ptr<const Neighbourhood> neighbourhood;  // once it was asked for
         NeighbourSizes sizes;
         ExchangeSizes exchange_sizes;
-        bool tells_largest = false, tells_traits = false;  // of these, in the meeting
-        std::shared_ptr<WindowGround> windows;             // once a plan over windows was
-        std::shared_ptr<NativeGround> native_plans;        // once the MPI library lacked one
+        EdgeNotes edges;
+        // Of these, in the meeting.
+        bool tells_largest = false, tells_traits = false, tells_edges = false;
+        std::shared_ptr<WindowGround> windows;       // once a plan over windows was
+        std::shared_ptr<NativeGround> native_plans;  // once the MPI library lacked one
         // A floating-point reduction came before the set-up: they stay native (THALWEG_FLOAT_ORDER).
         bool native_order = false;
     };

@@ -133,6 +133,8 @@ TraitWords words_of(const Letters& letters, int rank) {
     return sums;
 }
 
+std::uint64_t difference_of(const Letters& letters, int rank) { return words_of(letters, rank)[2]; }
+
 Traits traits_of(const TraitWords& sums, int size) {
     const auto pairs = static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(size - 1);
     const auto messages = static_cast<double>(sums[1]), all = static_cast<double>(sums[3]);

@@ -92,6 +92,8 @@ struct Traits {
 inline constexpr std::size_t trait_words = 5;
 using TraitWords = std::array<std::uint64_t, trait_words>;
 TraitWords words_of(const Letters& letters, int rank);
+// What of them tells whether sizes agree: 0, added up over all ranks, where they do.
+std::uint64_t difference_of(const Letters& letters, int rank);
 Traits traits_of(const TraitWords& sums, int size);
 // Collective: one small allreduce. `name`, where it is not null: what rank 0 has there is there on all ranks
 // afterwards. Throws AgreementFailed (set_up.h).

@@ -21,6 +21,8 @@ constexpr std::uint64_t assumed_pair_bytes = 48 << 10;
 constexpr std::uint64_t dense_share = 2;
 // Needs nothing that one end of a message alone does not know.
 constexpr char straight_name[] = "spread";
+// Needs leaders that are told what their hosts exchange.
+constexpr std::string_view leader_name = "node_leader";
 // Where sizes differ by more (Traits), rounds wait for their largest message. Of messages of which one in ten
 // is three times as large as the others it is 1.25.
 constexpr double even = 1.25;
@@ -32,6 +34,11 @@ void go_straight(Decision& decision, Collective collective, const char* what, in
         THALWEG_LOG_AT(warn, "%s has receives of other sizes than what is sent: it goes by %s", what,
                        straight_name);
     decision.choice = standard_choice(*find_algorithm(collective, straight_name));
+}
+
+void without_leaders(Decision& decision, const Exchange& exchange) {
+    if (decision.choice && decision.choice->algorithm->name == leader_name && !exchange.hosts_informed)
+        decision.choice = standard_choice(*find_algorithm(Collective::alltoallv, straight_name));
 }
 
 Traits Forethought::traits(NonblockingState& state, const CollectiveCall& call, const CallShape& shape) {
@@ -60,7 +67,7 @@ void expect(NonblockingState& state, const CollectiveCall& call, const Traits& t
     }
     const std::string_view name = known.choice ? known.choice->algorithm->name : "";
     const bool waits = name == "pairwise" && traits.unevenness > even;
-    if (name.empty() || name == "node_leader" || waits)
+    if (name.empty() || name == leader_name || waits)
         known = {standard_choice(*find_algorithm(call.collective, straight_name)), "straight"};
     decision = std::move(known);
 }
@@ -89,7 +96,7 @@ Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, Ca
     if (decision.choice->algorithm->name == "pairwise" && decision.reason != "asked for" &&
         traits.unevenness > even)
         return {std::nullopt, "messages of uneven sizes"};
-    if (decision.choice->algorithm->name != "node_leader") return decision;
+    if (decision.choice->algorithm->name != leader_name) return decision;
     const bool sparse = decision.reason != "asked for" && traits.messages * dense_share < ranks * (ranks - 1);
     if (call.persistent && !sparse &&
         inform_leaders(call.comm, shape.letters, state.rank(), state.topology(), *exchange))
@@ -117,7 +124,8 @@ void rather_straight(Decision& decision) {
 }
 
 // Neighbours are few, and what they exchange is known at the two ends of each message only: every message
-// goes straight to its rank, one of no bytes too, unless both ends are known to have none.
+// goes straight to its rank, one of no bytes too, unless both ends are known to have none. By leaders where
+// that was asked for: of a persistent one they are told the bytes, of others they may know the edges.
 Decision decide_neighbours(NonblockingState& state, const CollectiveCall& call, CallShape& shape,
                            std::optional<Exchange>& exchange, Forethought& forethought) {
     exchange.emplace();
@@ -128,6 +136,15 @@ Decision decide_neighbours(NonblockingState& state, const CollectiveCall& call, 
     if (nobody_else_serves(call)) rather_straight(decision);
     if (decision.choice && call.persistent)
         exchange->sizes_agree = forethought.traits(state, call, shape).sizes_agree;
+    if (decision.choice && decision.choice->algorithm->name == leader_name) {
+        if (!call.persistent) {
+            exchange->slot_bytes = state.leaders().slot_bytes();
+            exchange->hosts_informed = exchange->slot_bytes != 0;
+        } else if (exchange->sizes_agree) {
+            inform_leaders(call.comm, shape.letters, state.rank(), state.topology(), *exchange);
+        }
+    }
+    without_leaders(decision, *exchange);
     as_neighbours(*exchange);
     return decision;
 }

@@ -41,6 +41,8 @@ Decision decide_neighbours(NonblockingState& state, const CollectiveCall& call, 
 
 // Of a plan whose sizes do not agree: by what needs no more than each end of a message knows.
 void go_straight(Decision& decision, Collective collective, const char* what, int rank);
+// Of one whose leaders know nothing: likewise.
+void without_leaders(Decision& decision, const Exchange& exchange);
 // A schedule rather than a native call that is expected to be faster.
 void rather_straight(Decision& decision);
 // Each message in one; between neighbours straight to its rank, unless something else was asked for.

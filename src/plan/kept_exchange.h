@@ -23,6 +23,7 @@ struct ExchangeKey {
     const void* receive = nullptr;
     Letters letters;
     Choice choice;
+    std::uint64_t slot_bytes = 0;  // Exchange's
     std::uint32_t generation = 0;  // of the settings that chose it
 };
 
@@ -31,6 +32,7 @@ struct ExchangeView {
     const CollectiveCall& call;
     const CallShape& shape;
     const Choice& choice;
+    std::uint64_t slot_bytes;
     std::uint32_t generation;
 
     // Whether calls like it can be told from others. Not persistent ones, which are kept by the program.
@@ -38,7 +40,7 @@ struct ExchangeView {
     bool operator==(const ExchangeKey& key) const;
     // Throws std::bad_alloc.
     ExchangeKey key() const {
-        return {call.kind, call.send, call.receive, shape.letters, choice, generation};
+        return {call.kind, call.send, call.receive, shape.letters, choice, slot_bytes, generation};
     }
 };
 

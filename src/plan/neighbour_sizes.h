@@ -48,6 +48,32 @@ class NeighbourSizes {
     std::uint64_t largest_ = 0;
 };
 
+// More than that a message gains nothing by travelling together with others, in bytes.
+inline constexpr std::uint64_t most_slot_bytes = 16 << 10;
+
+// Of neighbourhoods whose messages may travel together (neighbour_leaders.h), blocking ones too.
+class EdgeNotes {
+  public:
+    bool count() noexcept { return intervals_.count(); }
+
+    struct Noted {
+        std::uint64_t largest = 0;     // of the messages of no more than most_slot_bytes
+        std::uint64_t difference = 0;  // difference_of() all
+    };
+    void note(const Letters& letters, int rank) noexcept {
+        for (const Letter& letter : letters.outgoing)
+            if (letter.bytes <= most_slot_bytes) noted_.largest = std::max(noted_.largest, letter.bytes);
+        noted_.difference += difference_of(letters, rank);
+    }
+
+    // What this rank's were like since the last time.
+    Noted take() noexcept { return std::exchange(noted_, {}); }
+
+  private:
+    Intervals intervals_;
+    Noted noted_;
+};
+
 // Of alltoallvs and alltoallws; some of the calls stand for all, because looking at every message of every
 // call is dear.
 class ExchangeSizes {

@@ -100,6 +100,20 @@ bool keeps_order(const World& world, const CollectiveCall& call, const CallShape
     return self_driven.native_order;
 }
 
+// Of a neighbourhood that asks for leaders: whether its messages are noted for those. Equal on all ranks, as
+// is that the ranks are to tell one another what they have noted, which it leads to at times.
+bool notes_edges(const World& world, const CollectiveCall& call, Communicator::SelfDriven& self_driven) {
+    if (!call.neighbours || call.persistent || world.wanted(call.collective) != Wanted::algorithm)
+        return false;
+    NonblockingState* const state = self_driven.state.get();
+    if (state != nullptr && !state->neighbours().bundles()) return false;
+    if (self_driven.edges.count() || state == nullptr || !state->leaders().agreed()) {
+        self_driven.tells_edges = true;
+        if (state != nullptr && !call.blocking) want_meeting(self_driven);
+    }
+    return true;
+}
+
 // Whether a program would find the blocks of a grid now here, now there: the first calls are native, and of
 // blocking ones any. A persistent operation is ours in all its starts.
 bool keeps_blocks(const World& world, const CollectiveCall& call, const NonblockingState& state) {
@@ -181,12 +195,14 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         if (self_driven.state != nullptr) want_meeting(self_driven);
         self_driven.tells_traits = true;
     }
+    const bool notes_letters = notes_edges(world, call, self_driven);
     if (call.neighbours) {
         if (!look_at_neighbours(call, communicator, shape)) return declined_on(Reason::invalid, 0);
     } else if (const auto why = look_at(call, communicator.rank(), communicator.size(), shape)) {
         return declined_on(*why, shape.bytes);
     }
     if (notes_sizes) self_driven.sizes.note(largest_of(shape.letters));
+    if (notes_letters) self_driven.edges.note(shape.letters, communicator.rank());
     if (notes_traits && self_driven.exchange_sizes.notes())
         self_driven.exchange_sizes.note(words_of(shape.letters, communicator.rank()));
     if (const auto why = steered_away(world, call.collective, shape.bytes))
@@ -220,6 +236,8 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         }
         return declined_on(reason, shape.bytes);
     };
+    if (call.blocking && notes_letters && self_driven.tells_edges && state.neighbours().bundles())
+        state.agree_on_edges(call.comm);
     if (keeps_blocks(world, call, state)) return not_planned(Reason::blocks);
     std::shared_ptr<Lane> lane = call.has_letters() ? state.exchange_lane() : state.lane();
     // A plan is made by all ranks or by none: in there they agree on whether the lane is broken.
@@ -254,13 +272,16 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         if (!decision.choice) return declined_on(reason_of(decision), shape.bytes);
         if (call.neighbours && !exchange->sizes_agree)
             go_straight(decision, call.collective, "a neighbourhood", state.rank());
+        if (call.neighbours) without_leaders(decision, *exchange);
     }
     // Where nobody learns how long a message was that found no room, nobody can tell whether it was a last
     // piece.
     if (exchange && !exchange->sizes_agree && !carrier_of(*plan_or_lane).tells_excess)
         send_whole(decision, call.neighbours);
     std::shared_ptr<const ExchangeKey> kept_as;
-    if (const ExchangeView view{call, shape, *decision.choice, state.generation()}; view.repeatable()) {
+    const std::uint64_t slot_bytes = exchange ? exchange->slot_bytes : 0;
+    if (const ExchangeView view{call, shape, *decision.choice, slot_bytes, state.generation()};
+        view.repeatable()) {
         if (std::unique_ptr<Ongoing> kept = take_kept(lane, view)) {
             note_accelerated(to_text(*decision.choice), decision.reason, shape.bytes,
                              carrier_of(*plan_or_lane), state.policy());
@@ -269,6 +290,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         }
         kept_as = std::make_shared<const ExchangeKey>(view.key());
     }
+    if (slot_bytes != 0) state.leaders().tell(*exchange);
     Carriage carriage{plan_or_lane, state.topology(), decision, state.policy(), state.generation()};
     carriage.exchange = std::move(exchange);
     carriage.numbers = std::move(numbers);
@@ -304,6 +326,8 @@ void meet(MPI_Comm comm) {
         self_driven.state->agree_on_neighbour_bytes(comm, self_driven.sizes.take());
     if (self_driven.state != nullptr && std::exchange(self_driven.tells_traits, false))
         self_driven.state->agree_on_exchange_traits(comm, self_driven.exchange_sizes.take());
+    if (self_driven.state != nullptr && self_driven.tells_edges && self_driven.state->neighbours().bundles())
+        self_driven.state->agree_on_edges(comm);
 }
 
 // Ranks that have the communicator would wait for one that has not. Nobody can be asked where only the

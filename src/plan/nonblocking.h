@@ -21,6 +21,7 @@
 #include "plan/communicator.h"
 #include "plan/exchange.h"
 #include "plan/lane.h"
+#include "plan/neighbour_leaders.h"
 #include "plan/ongoing.h"
 #include "plan/plan_account.h"
 #include "plan/world.h"
@@ -77,6 +78,10 @@ class NonblockingState {
     // agreed on it, or unknown. Collective: `largest` is this rank's since then; all 0 leave it as it is.
     std::uint64_t neighbour_bytes() const { return neighbour_bytes_; }
     void agree_on_neighbour_bytes(MPI_Comm comm, std::uint64_t largest);
+    // What may travel together in calls that are not persistent. agree_on_edges: collective, where
+    // neighbours().bundles().
+    const NeighbourLeaders& leaders() const { return leaders_; }
+    void agree_on_edges(MPI_Comm comm);
 
     // What decides nonblocking alltoallvs: what the ranks have agreed that earlier ones were like; null: they
     // have not. Collective: `words` are this rank's.
@@ -128,6 +133,7 @@ class NonblockingState {
     std::optional<NeighbourSelector> neighbours_;
     std::uint32_t neighbours_generation_ = 0;
     std::uint64_t neighbour_bytes_ = NeighbourSelector::unknown;
+    NeighbourLeaders leaders_;
     std::optional<Traits> exchange_traits_;
     bool confirmed_ = true, opened_ = true;  // all ranks are known to have lanes; this one has
     std::optional<ChannelName> first_plan_;

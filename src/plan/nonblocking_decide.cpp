@@ -52,6 +52,12 @@ void NonblockingState::agree_on_neighbour_bytes(MPI_Comm comm, std::uint64_t lar
     if (most[0] != 0) neighbour_bytes_ = most[0];
 }
 
+void NonblockingState::agree_on_edges(MPI_Comm comm) {
+    Communicator::SelfDriven& self_driven = communicator_.self_driven;
+    self_driven.tells_edges = false;
+    leaders_.agree(comm, self_driven.edges.take(), self_driven.neighbourhood.get(), rank_, topology_);
+}
+
 void NonblockingState::agree_on_exchange_traits(MPI_Comm comm, const TraitWords& words) {
     const QuietErrors quiet(comm);
     std::uint64_t sums[trait_words];

@@ -38,15 +38,21 @@ NeighbourSelector::NeighbourSelector(const Topology& topology, const Selection& 
     for (std::string_view json : built_in_tables()) read(json);
 }
 
+bool NeighbourSelector::bundles() const {
+    return forced_ && forced_->algorithm->name == "node_leader" && topology_.nodes() > 1;
+}
+
 Decision NeighbourSelector::decide(std::uint64_t largest_bytes) const {
     if (topology_.size() <= 1) return {std::nullopt, "one rank"};
+    // Leaders of one host have nobody to lead for.
+    if (forced_ && !goes_straight(*forced_) && !bundles()) return {straight(), "asked for"};
     if (forced_) {
         Problem problem;
         problem.size = topology_.size();
         problem.bytes = any_bytes;
         const std::string_view refused = refuse(*forced_, problem, topology_);
         if (!refused.empty()) return {std::nullopt, "asked for, but " + std::string(refused)};
-        return {goes_straight(*forced_) ? *forced_ : straight(), "asked for"};
+        return {*forced_, "asked for"};
     }
     for (const TuningRow& row : rows_)
         if (row.bytes.has(largest_bytes)) return {row.choice, "tuning table"};

@@ -1,6 +1,6 @@
-// How messages between the neighbours of a topology travel. Each is known at its two ends only, so no leader
-// can gather them, and the cost model has nothing to compare: a tuning table speaks, or every message goes
-// straight to its rank at once.
+// How messages between the neighbours of a topology travel. Each is known at its two ends only, so the cost
+// model has nothing to compare: a tuning table speaks, or every message goes straight to its rank at once.
+// Where node_leader was asked for, the caller finds out whether leaders can be told what they need.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,8 @@ class NeighbourSelector {
     Decision decide(std::uint64_t largest_bytes) const;
     // Whether that may depend on the size: elsewhere nobody need find it out.
     bool by_size() const { return !rows_.empty(); }
+    // Whether what hosts exchange is to travel together.
+    bool bundles() const;
 
   private:
     Topology topology_;

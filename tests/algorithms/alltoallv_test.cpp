@@ -1,99 +1,10 @@
 // Every alltoallv: pairs that are all alike, random sparse ones, several messages of a pair; proved, compared
 // with its claim and run by the oracle.
-#include "algorithms/cases.h"
+#include "algorithms/exchanges.h"
 #include "algorithms/patterns/parcels.h"
 
 namespace thalweg {
 namespace {
-
-// What every rank of a group exchanges, each with its own memory.
-struct Group {
-    std::vector<Exchange> exchanges;
-    std::vector<Problem> problems;
-
-    Group(int size, std::uint64_t mean) : exchanges(static_cast<std::size_t>(size)) {
-        for (int rank = 0; rank < size; ++rank) {
-            Problem problem;
-            problem.rank = rank;
-            problem.size = size;
-            problem.bytes = mean;
-            problem.exchange = &exchanges[static_cast<std::size_t>(rank)];
-            problems.push_back(problem);
-        }
-    }
-    Group(const Group&) = delete;
-    Exchange& of(int rank) { return exchanges[static_cast<std::size_t>(rank)]; }
-
-    // What node_leader has its leaders know.
-    void inform(const Topology& topology) {
-        for (Exchange& exchange : exchanges) exchange.hosts_informed = true;
-        std::map<std::pair<int, int>, std::uint64_t> pairs;
-        for (const Problem& problem : problems)
-            for (const Parcel& parcel : problem.exchange->outgoing)
-                if (parcel.bytes != 0 && topology.node_of(problem.rank) != topology.node_of(parcel.peer))
-                    pairs[{problem.rank, parcel.peer}] += parcel.bytes;
-        for (const auto& [pair, bytes] : pairs)
-            for (int rank : {pair.first, pair.second})
-                of(topology.ranks_on(topology.node_of(rank)).front())
-                    .crossing.push_back({pair.first, pair.second, bytes});
-    }
-};
-
-// Of every pair `most` messages at most, in a random order of peers, with gaps; a pair has any with chance
-// 1/`sparse`, and some of those have no bytes.
-void randomise(Group& group, oracle::Random& random, std::uint64_t sparse, std::uint64_t most,
-               std::uint64_t largest) {
-    const int size = static_cast<int>(group.problems.size());
-    for (int from = 0; from < size; ++from)
-        for (int to = 0; to < size; ++to) {
-            if (random.below(sparse) != 0) continue;
-            for (std::uint64_t k = 1 + random.below(most); k != 0; --k) {
-                const std::uint64_t bytes = random.below(4) == 0 ? 0 : random.below(largest + 1);
-                group.of(from).outgoing.push_back({to, 0, bytes});
-                group.of(to).incoming.push_back({from, 0, bytes});
-            }
-        }
-    for (Exchange& exchange : group.exchanges)
-        for (std::vector<Parcel>* list : {&exchange.outgoing, &exchange.incoming}) {
-            std::stable_sort(list->begin(), list->end(), [&](const Parcel& a, const Parcel& b) {
-                return oracle::Random::mix(static_cast<std::uint64_t>(a.peer)) <
-                       oracle::Random::mix(static_cast<std::uint64_t>(b.peer));
-            });
-            std::uint64_t at = random.below(5);
-            for (Parcel& parcel : *list) {
-                parcel.offset = at;
-                at += parcel.bytes + random.below(3) / 2;
-            }
-        }
-}
-
-void check_group(const Choice& choice, const Group& group, const Topology& topology, int seeds) {
-    SCOPED_TRACE(to_text(choice) + " on " + topology.to_text());
-    std::vector<Schedule> schedules;
-    Claim sum;
-    for (const Problem& problem : group.problems) {
-        ASSERT_EQ(refuse(choice, problem, topology), "");
-        schedules.push_back(build(choice, problem, topology));
-        const Claim own = claim(choice, problem, topology);
-        sum.messages += own.messages;
-        sum.bytes += own.bytes;
-        sum.signals += own.signals;
-        sum.rounds = std::max(sum.rounds, own.rounds);
-    }
-    const Verdict verdict = validate(schedules, oracle::contracts_for(Collective::alltoallv, group.problems));
-    ASSERT_EQ(verdict.status, Status::ok) << verdict.why;
-    ASSERT_EQ(verdict.messages, sum.messages);
-    ASSERT_EQ(verdict.bytes, sum.bytes);
-    ASSERT_EQ(verdict.redundant_bytes, 0u);
-    ASSERT_EQ(verdict.signals, sum.signals);
-    if (choice.algorithm->name != "pairwise") {
-        ASSERT_LE(verdict.rounds, sum.rounds);
-    }
-    for (int seed = 0; seed < seeds; ++seed)
-        ASSERT_EQ(
-            oracle::run(Collective::alltoallv, group.problems, schedules, static_cast<std::uint64_t>(seed)),
-            "");
-}
 
 std::vector<Choice> choices() {
     std::vector<Choice> all = flat_choices(Collective::alltoallv);
@@ -134,10 +45,8 @@ TEST_P(Alltoallv, SparsePairsWithMessagesOfNoBytes) {
         for (Exchange& exchange : group.exchanges) {
             exchange.empty_travel = true;
             exchange.in_pairs = p % 3 != 0;
-            for (std::vector<Parcel>* list : {&exchange.outgoing, &exchange.incoming})
-                for (Parcel& parcel : *list)
-                    if (parcel.bytes == 0) parcel.offset = 0;
         }
+        place_empty(group);
         check_group(GetParam(), group, random_topology(random, p), p % 2);
         if (HasFatalFailure()) return;
     }
@@ -145,69 +54,6 @@ TEST_P(Alltoallv, SparsePairsWithMessagesOfNoBytes) {
 
 INSTANTIATE_TEST_SUITE_P(Choices, Alltoallv, testing::ValuesIn(choices()),
                          [](const auto& info) { return test_name(info.param); });
-
-std::uint64_t between_hosts(const Choice& choice, const std::vector<Problem>& problems,
-                            const Topology& topology) {
-    std::uint64_t messages = 0;
-    for (const Problem& problem : problems) {
-        const Schedule schedule = build(choice, problem, topology);
-        for (const Step& step : schedule.steps())
-            messages +=
-                step.kind == StepKind::send && topology.node_of(problem.rank) != topology.node_of(step.peer);
-    }
-    return messages;
-}
-
-TEST(AlltoallvByHosts, EqualPairs) {
-    const Choice choice = choice_of("node_leader", Collective::alltoallv);
-    for (const char* text : {"node:2 core:1", "node:2 core:2", "node:4 core:2", "node:3 core:3",
-                             "node:3 core:1,2,4", "ranks:0,1,0,2,1", "node:5 core:3 map:cyclic"}) {
-        const Topology topology = topology_of(text);
-        for (std::uint64_t bytes : {0, 1, 24}) {
-            Problem problem;
-            problem.size = topology.size();
-            problem.bytes = bytes;
-            check(choice, problem, topology, 3);
-            if (HasFatalFailure()) return;
-        }
-    }
-}
-
-TEST(AlltoallvByHosts, RandomSparsePairsOfUpTo40RanksOnRaggedHosts) {
-    const Choice choice = choice_of("node_leader", Collective::alltoallv);
-    oracle::Random random(5);
-    for (int p = 2; p <= 40; ++p)
-        for (std::uint64_t sparse : {1, 3, 12}) {
-            const Topology topology = random_topology(random, p);
-            if (topology.nodes() < 2) continue;
-            Group group(p, 8);
-            randomise(group, random, sparse, p % 3 == 0 ? 3 : 1, 17);
-            group.inform(topology);
-            check_group(choice, group, topology, 1 + p % 2);
-            if (HasFatalFailure()) return;
-        }
-}
-
-TEST(AlltoallvByHosts, OneMessageForEveryPairOfHosts) {
-    const Topology topology = topology_of("node:4 core:3");
-    Problem problem;
-    problem.size = 12;
-    problem.bytes = 256;
-    std::vector<Problem> problems(12, problem);
-    for (int rank = 0; rank < 12; ++rank) problems[static_cast<std::size_t>(rank)].rank = rank;
-    EXPECT_EQ(between_hosts(choice_of("node_leader", Collective::alltoallv), problems, topology), 4u * 3u);
-    EXPECT_EQ(between_hosts(choice_of("spread", Collective::alltoallv), problems, topology), 12u * 9u);
-}
-
-TEST(AlltoallvByHosts, NeedsLeadersThatKnow) {
-    const Topology topology = topology_of("node:2 core:2");
-    Group group(4, 8);
-    const Choice choice = choice_of("node_leader", Collective::alltoallv);
-    EXPECT_NE(refuse(choice, group.problems[0], topology), "");
-    group.inform(topology);
-    EXPECT_EQ(refuse(choice, group.problems[0], topology), "");
-    EXPECT_NE(refuse(choice, group.problems[0], Topology::single_node(4)), "");
-}
 
 // One rank's part of two that send each other 8 bytes, as notify has it, but for what `damage` says.
 enum class Damage { none, put_waits_for_nothing, arrival_is_no_arrival, nobody_is_told };

@@ -4,6 +4,8 @@ everything it can.
     mpi4py_suite.py MPI.json RANKS ALGORITHM [MODULE…]     all modules where none is named
     mpi4py_suite.py MPI.json RANKS LEVEL/TRANSPORT/ALGORITHM [MODULE…]   every operation forced on: the thread level to
                                                            ask for, THALWEG_TRANSPORT, the algorithm of broadcasts
+    mpi4py_suite.py MPI.json 4 …/leaders MODULE…           the same on two pretended hosts, whose leaders exchange what
+                                                           neighbours have for one another
     mpi4py_suite.py MPI.json sabotaged                     its broadcast tests fail in every mode of the saboteur
 
 The tests are those of the source distribution with the version of the installed wheel; the package is the wheel's.
@@ -106,12 +108,12 @@ def arguments_for(modules):
 
 
 def compare(mpi, ranks, algorithm, modules):
-    level, forced = "multiple", "/" in algorithm  # what mpi4py asks for where it is not told
+    level, forced, leaders = "multiple", "/" in algorithm, []  # what mpi4py asks for where it is not told
     if forced:
-        level, transport, algorithm = algorithm.split("/")
+        level, transport, algorithm, *leaders = algorithm.split("/")
         mpi.environment["MPI4PY_RC_THREAD_LEVEL"] = level  # with Thalweg and without
     folder, arguments = tests_folder(mpi), arguments_for(modules)
-    limit = 120 if modules else 1300
+    limit = 1300 if not modules else 400 if leaders else 120
     native = Native(None if modules else mpi.kept / f"{mpi.wheel}.{ranks}.{level}.native.json",
                     (mpi.root / "versions.txt").read_text(encoding="utf-8") + " ".join(sorted(RACES)))
     if not native.seen:
@@ -124,6 +126,8 @@ def compare(mpi, ranks, algorithm, modules):
         settings = {"BCAST": algorithm, "BCAST_MIN_BYTES": 0, "REPORT": report_file}
         if forced:
             settings = {**EVERYTHING, **settings, "TRANSPORT": transport, "UCX_TLS": "tcp,self"}
+            if leaders:
+                settings |= {"ALLTOALLV": "node_leader", "TOPOLOGY": "node:2 core:2"}
         ours, ended = outcomes(mpi, ranks, folder, arguments, limit, **settings)
         expect(complete(ours, ranks), "the suite does not end with Thalweg; last of rank 0:", list(ours)[-1:], ended)
         report = read_report(report_file)
@@ -149,6 +153,10 @@ def compare(mpi, ranks, algorithm, modules):
     expect(calls["errors"] == 0, "errors:", calls)
     if forced:
         chosen = operations_of(report)
+        if leaders:
+            led = {operation for operation in chosen if "neighbor" in operation and "node_leader" in chosen[operation]}
+            for form in (r"neighbor_\w+(?<!_init)", r"ineighbor_\w+", r"neighbor_\w+_init"):
+                expect(any(re.fullmatch(form, operation) for operation in led), form, "not by leaders:", chosen)
         # Over the MPI library an agent needs that thread level.
         wanted = TAKEN if transport != "mpi" or level == "multiple" else {"bcast"}
         expect(ranks == 1 or modules or wanted <= set(chosen), "nothing was taken of", wanted - set(chosen), chosen)

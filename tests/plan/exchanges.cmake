@@ -30,6 +30,8 @@ run(remapped_notify 4 ${inside} "${alltoalls};${two_hosts};THALWEG_ALLTOALLV=not
 run(remapped_mpi 3 full "${alltoalls};THALWEG_ALLTOALLV=pairwise" remapped)
 # Neighbourhoods: over MPI, inside the host, and both inside and between hosts.
 set(neighbours "${with_persistent};THALWEG_TEST_TAKEN=1;THALWEG_ALLTOALLV=spread;THALWEG_SETUP=early")
+string(REPLACE "=spread" "=node_leader" leaders "${neighbours}")
+set(by_leaders "${leaders};THALWEG_TEST_ALGORITHM=node_leader;THALWEG_TEST_LEVEL=single")
 foreach(ranks 2 3 5)
   run(neighbours ${ranks} ${inside_current} "${neighbours}" neighbours 8 ${ranks})
 endforeach()
@@ -42,6 +44,7 @@ run(grown 6 ${inside} "${with_persistent};${ucx};THALWEG_TOPOLOGY=node:3 core:2;
 # The same arguments again and again, and others that look like them.
 run(again 3 ${inside_current} "${neighbours};${shm}" again traps)
 run(again_two_hosts 4 ${inside} "${neighbours};${two_hosts};THALWEG_TEST_LEVEL=single" again traps)
+run(again_leader 4 ${inside} "${by_leaders};${two_hosts}" again traps)
 run(again_threads 3 ${inside} "${neighbours};${shm}" again_threads)
 run(again_threads_two_hosts 4 full "${neighbours};${two_hosts};THALWEG_TEST_LEVEL=single" again_threads)
 run(again_mpi 2 full "${neighbours}" again traps)
@@ -52,6 +55,21 @@ run(turns_shm 3 full "${neighbours};${shm}" turns 0 4)
 # Persistent ones with puts between hosts.
 run(neighbours_notify 4 ${inside} "${neighbours};${two_hosts};THALWEG_ALLTOALLV=notify;THALWEG_TEST_LEVEL=single" neighbours 12 8)
 run(neighbours_many 6 full "${neighbours};${shm}" neighbours 300 9)
+# By leaders of their hosts: with memory inside them, hosts in turn, ragged ones, one rank each; over the MPI library.
+run(neighbours_leader 4 ${inside_current} "${by_leaders};${two_hosts}" neighbours 12 8)
+run(neighbours_leader_cyclic 4 ${inside} "${by_leaders};${ucx};THALWEG_TOPOLOGY=node:2 core:2 map:cyclic" neighbours 12 21)
+run(neighbours_leader_ragged 6 ${inside_current} "${by_leaders};${ucx};THALWEG_TOPOLOGY=node:3 core:1,3,2" neighbours 12 22)
+run(neighbours_leader_alone 3 ${inside} "${by_leaders};${ucx};THALWEG_TOPOLOGY=node:3 core:1" neighbours 8 23)
+run(neighbours_leader_mpi 5 ${inside} "${leaders};THALWEG_TEST_ALGORITHM=node_leader;THALWEG_TOPOLOGY=ranks:0,1,0,2,1" neighbours 8 24)
+# Messages that outgrow what was agreed on.
+set(slots "${with_persistent};THALWEG_ALLTOALLV=node_leader;THALWEG_TEST_LEVEL=single")
+run(slots 4 ${inside_current} "${slots};${two_hosts}" slots)
+run(slots_ragged 6 ${inside} "${slots};${ucx};THALWEG_TOPOLOGY=ranks:0,1,1,0,2,1" slots)
+# Where there is nobody to lead for, everything goes straight; one rank alone is MPI's, and right under this one.
+run(neighbours_leader_one_host 3 ${inside} "${leaders};${shm};THALWEG_TEST_ALGORITHM=spread" neighbours 4 25)
+if(name STREQUAL mpich5)
+  run(neighbours_leader_one 1 mpi "${leaders}" neighbours 4 26)
+endif()
 # Blocks keep their places where nothing is asked for: Intel MPI has an order of its own for them, Open MPI 5 in calls
 # that do not block.
 set(rings full)
@@ -69,6 +87,7 @@ run(no_way_devices 4 full "THALWEG_TOPOLOGY=node:2 core:2;THALWEG_UCX_NET_DEVICE
 # Random datatypes on random topologies, and another protocol inside hosts every now and then.
 run(shapes_shm 3 ${inside} "${neighbours};${shm}" shapes 300 11)
 run(shapes_two_hosts 4 ${inside} "${neighbours};${two_hosts};THALWEG_TEST_LEVEL=single" shapes 150 12)
+run(shapes_leader 4 ${inside} "${by_leaders};${two_hosts}" shapes 60 16)
 run(shapes 3 full "${neighbours}" shapes 3000 13)
 if(name STREQUAL mpich5)
   # One hundred thousand.
@@ -217,6 +236,7 @@ run(edges_spread 3 ${inside} "${edges};THALWEG_ALLTOALLV=spread" edges room)
 run(edges_shm 3 ${inside_current} "${edges};${shm};THALWEG_ALLTOALLV=pairwise:chunk_bytes=4K" edges)
 run(edges_hosts 4 ${inside} "${edges};${two_hosts};THALWEG_TEST_LEVEL=single;THALWEG_ALLTOALLV=spread" edges)
 run(edges_notify 4 ${inside} "${edges};${two_hosts};THALWEG_TEST_LEVEL=single;THALWEG_ALLTOALLV=notify" edges)
+run(edges_leader 4 ${inside} "${edges};${two_hosts};THALWEG_TEST_LEVEL=single;THALWEG_ALLTOALLV=node_leader" edges room)
 run(edges_ucx 3 full "${edges};${ucx};THALWEG_ALLTOALLV=notify" edges)
 # Of a message that is longer than its receive Open MPI writes all, and of one of no bytes Intel MPI says nothing.
 if(name MATCHES "^mpich")

@@ -37,18 +37,22 @@ TEST(Neighbours, TablesSpeakElseEverythingGoesStraight) {
               "pairwise");
 }
 
-TEST(Neighbours, WhatWasAskedForRunsWhereItNeedsNoLeader) {
+TEST(Neighbours, WhatWasAskedForRuns) {
     Selection selection{Machine::from_options(60, 11.95e6), "mpich", {}, {}};
     const auto asked = [&](const char* text) {
         selection.forced = choice_of(text, Collective::alltoallv);
-        const Decision decision =
-            NeighbourSelector(topology_of("node:4 core:2"), selection).decide(NeighbourSelector::unknown);
+        const NeighbourSelector neighbours(topology_of("node:4 core:2"), selection);
+        const Decision decision = neighbours.decide(NeighbourSelector::unknown);
         EXPECT_EQ(decision.reason, "asked for");
+        EXPECT_EQ(neighbours.bundles(), std::string_view(text) == "node_leader");
         return to_text(*decision.choice);
     };
     EXPECT_EQ(asked("pairwise:chunk_bytes=4K"), "pairwise:chunk_bytes=4K");
     EXPECT_EQ(asked("notify"), "notify");
-    EXPECT_EQ(asked("node_leader"), "spread");
+    EXPECT_EQ(asked("node_leader"), "node_leader");
+    const NeighbourSelector one_host(topology_of("node:1 core:4"), selection);
+    EXPECT_FALSE(one_host.bundles());
+    EXPECT_EQ(to_text(*one_host.decide(NeighbourSelector::unknown).choice), "spread");
 }
 
 }  // namespace

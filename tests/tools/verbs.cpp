@@ -295,6 +295,9 @@ TEST(explain, splits_a_halo_exchange_into_wire_and_copies) {
     EXPECT_EQ(json["link_bytes"], 16 * face);
     EXPECT_EQ(json["inside_bytes_per_rank"], (std::vector<std::uint64_t>{2 * face, 3 * face}));
     EXPECT_EQ(json["outside_bytes_per_rank"], (std::vector<std::uint64_t>{face, 2 * face}));
+    // The hosts are a row: three borders, which 8 messages cross either way.
+    EXPECT_EQ(json["messages_between_hosts"], 2 * 3 * 8);
+    EXPECT_EQ(json["messages_by_leaders"], 2 * 3);
     EXPECT_EQ(json["copied_bytes_per_host"], (20 + 32) * face);
     EXPECT_NEAR(json["wire_seconds"].get<double>(), 16.0 * face / 12e9 + 2e-6, 1e-12);
     EXPECT_NEAR(json["copies_seconds"].get<double>(), 52.0 * face / 48e9, 1e-12);
@@ -310,6 +313,7 @@ TEST(explain, splits_a_halo_exchange_into_wire_and_copies) {
     const std::string text = shell(tool(arguments)).text;
     EXPECT_NE(text.find(slow["messages"][0]["protocol"].get<std::string>()), std::string::npos);
     EXPECT_NE(text.find("rank"), std::string::npos);
+    EXPECT_NE(text.find("all ranks send 48 there"), std::string::npos) << text;
     for (const char* wrong :
          {"--grid 4x4x2", "--cells 256 --ranks-per-host 8", "--grid many --cells 256 --ranks-per-host 8",
           "--grid 4x4x2 --cells 0 --ranks-per-host 8", "--grid 4x4x2 --cells 8x8 --ranks-per-host 8",

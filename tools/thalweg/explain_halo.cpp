@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
 
 #include "algorithms/option_check.h"
 #include "base/text.h"
@@ -102,6 +104,25 @@ int busiest_inside(const HaloGrid& grid, const std::vector<int>& host_of) {
     return busiest;
 }
 
+// Messages of one exchange between different hosts, and ordered pairs of hosts that have some.
+struct BetweenHosts {
+    std::uint64_t messages = 0, pairs = 0;
+};
+BetweenHosts between_hosts(const HaloGrid& grid, const std::vector<int>& host_of) {
+    BetweenHosts all;
+    std::set<std::pair<int, int>> pairs;
+    for (int rank = 0; rank < grid.size(); ++rank)
+        for (const HaloMessage& message : halo_part(grid, rank).outgoing) {
+            const std::pair hosts(host_of[static_cast<std::size_t>(rank)],
+                                  host_of[static_cast<std::size_t>(message.peer)]);
+            if (hosts.first == hosts.second) continue;
+            ++all.messages;
+            pairs.insert(hosts);
+        }
+    all.pairs = pairs.size();
+    return all;
+}
+
 std::string range_text(std::uint64_t least, std::uint64_t most) {
     return least == most ? bench::bytes_text(most)
                          : bench::bytes_text(least) + " to " + bench::bytes_text(most);
@@ -188,6 +209,8 @@ int explain_halo(int argc, char** argv) {
         if (host_of[static_cast<std::size_t>(message.peer)] != host_of[static_cast<std::size_t>(shown)])
             ++outgoing, strided += message.strided;
 
+    const BetweenHosts crossing = between_hosts(grid, host_of);
+
     if (json) {
         nlohmann::json all = bench::to_json(grid);
         all.update({{"points", grid.points()},
@@ -196,6 +219,8 @@ int explain_halo(int argc, char** argv) {
                     {"inside_bytes_per_rank", {bytes.least_inside, bytes.most_inside}},
                     {"outside_bytes_per_rank", {bytes.least_outside, bytes.most_outside}},
                     {"link_bytes", bytes.link},
+                    {"messages_between_hosts", crossing.messages},
+                    {"messages_by_leaders", crossing.pairs},
                     {"copied_bytes_per_host", bytes.host_copied},
                     {"wire_seconds", limits.wire_s},
                     {"copies_seconds", limits.copies_s},
@@ -230,6 +255,12 @@ int explain_halo(int argc, char** argv) {
             "\nbetween hosts: posted first; rank {} sends {} messages there, {} of them strided and packed "
             "before\n",
             shown, outgoing, strided);
+    if (crossing.messages > 0)
+        fmt::print(
+            "all ranks send {} there; by leaders of hosts (--alltoallv node_leader) {} would travel, one for "
+            "each\n"
+            "pair of hosts that are neighbours\n",
+            crossing.messages, crossing.pairs);
     if (!inside.empty()) {
         fmt::print("\ninside the host: rank {}, which has the most of it, receives\n\n", shown);
         std::vector<std::vector<std::string>> cells{{"  from", "bytes", "protocol", "it copies", "because"}};

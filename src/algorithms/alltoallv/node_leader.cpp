@@ -1,14 +1,16 @@
 // What one host has for another travels as one message between their leaders.
 //
-//     2 hosts of 2 ranks, 0 and 2 lead:   1 →(for 2, 3)→ 0     3 →(for 0, 1)→ 2      bundles
-//                                         0 →(for 2: from 0, 1; for 3: from 0, 1)→ 2      one per pair of
-//                                         hosts 2 →(from 0, 1)→ 3    0 →(from 2, 3)→ 1      bundles ranks of
-//                                         one host exchange directly
+//     2 hosts of 2 ranks, 0 and 2 lead:
 //
-// Rounds: 3. Messages between hosts: h (h-1) at most, none where there is nothing to say. Bytes: what leaves
-// a host travels once over the network, and once or twice inside hosts. For messages so small that their
-// number counts. A leader knows the bytes between its host's ranks and those of others (Exchange::crossing);
-// the others know their own only.
+//     1 →(for 2, 3)→ 0     3 →(for 0, 1)→ 2                         bundles of a rank
+//     0 →(for 2: from 0, 1; for 3: from 0, 1)→ 2, and back          one per pair of hosts
+//     2 →(from 0, 1)→ 3    0 →(from 2, 3)→ 1                        bundles for a rank
+//
+// Ranks of one host exchange directly. Rounds: 3. Messages between hosts: h (h-1) at most, none where there
+// is nothing to say. Bytes: what leaves a host travels once over the network, and once or twice inside hosts.
+// For messages so small that their number counts. A leader knows the bytes between its host's ranks and those
+// of others (Exchange::crossing), the others know their own only; or it knows the edges, and each has a slot
+// (Exchange::slot_bytes): the network carries whole slots then.
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -41,11 +43,18 @@ std::vector<Traffic> traffic_of(const Problem& problem, const Topology& topology
 class Pieces {
   public:
     void add(const Slice& slice) {
+        if (slice.bytes == 0) return;
         bytes_ += slice.bytes;
         if (!slices_.empty() && slices_.back().buffer == slice.buffer && slices_.back().end() == slice.offset)
             slices_.back().bytes += slice.bytes;
         else
             slices_.push_back(slice);
+    }
+    // Scratch memory whose bytes are of no matter: not kept where they are received.
+    void add_blank(const Slice& slice) {
+        if (slice.bytes == 0) return;
+        bytes_ += slice.bytes;
+        slices_.push_back(slice);
     }
     void send(Builder& builder, int to) const {
         if (bytes_ == 0) return;
@@ -59,7 +68,7 @@ class Pieces {
     }
     void receive(Builder& builder, int from) const {
         if (bytes_ == 0) return;
-        if (slices_.size() == 1) {
+        if (slices_.size() == 1 && slices_.front().buffer != Buffer::scratch) {
             builder.recv(from, slices_.front());
             return;
         }
@@ -73,7 +82,8 @@ class Pieces {
         std::uint64_t at = whole.offset;
         for (const Slice& slice : slices_) {
             const Slice part{whole.buffer, at, slice.bytes};
-            builder.copy(into ? part : slice, into ? slice : part);
+            if (into || slice.buffer != Buffer::scratch)
+                builder.copy(into ? part : slice, into ? slice : part);
             at += slice.bytes;
         }
     }
@@ -81,10 +91,11 @@ class Pieces {
     std::uint64_t bytes_ = 0;
 };
 
-// Where bytes that `from` has for `to` lie on their leader.
+// Where bytes that `from` has for `to` lie on their leader; `blank` more, of no matter, go behind them.
 struct Leg {
     int from = 0, to = 0;
     Slice slice;
+    std::uint64_t blank = 0;
 };
 
 // One rank's part.
@@ -95,7 +106,9 @@ class Part {
           problem_(problem),
           topology_(topology),
           here_(topology.node_of(problem.rank)),
-          leader_(topology.ranks_on(here_).front()) {}
+          leader_(topology.ranks_on(here_).front()),
+          slot_(problem.exchange == nullptr ? 0 : problem.exchange->slot_bytes),
+          blank_(builder.scratch(slot_)) {}
 
     void add() {
         const bool leads = problem_.rank == leader_;
@@ -104,7 +117,7 @@ class Part {
         else
             bundle(patterns::outgoing_of(problem_), Buffer::in).send(builder_, leader_);
         const Parcels parcels(problem_, topology_, false);
-        exchange_inside(parcels);
+        exchange_directly(parcels);
         if (leads) {
             exchange();
             hand_out();
@@ -117,10 +130,20 @@ class Part {
   private:
     int host(int rank) const { return topology_.node_of(rank); }
 
+    // How many of its bytes travel with others', and how many more go with them because a slot has room for
+    // them.
+    std::uint64_t bundled(const Parcel& parcel) const {
+        return slot_ != 0 && parcel.bytes > slot_ ? 0 : parcel.bytes;
+    }
+    Slice blank(const Parcel& parcel) const {
+        return {blank_.buffer, blank_.offset, slot_ == 0 ? 0 : slot_ - bundled(parcel)};
+    }
+
     // Parcels to or from other hosts: host by host, there by rank.
     std::vector<Parcel> crossing(std::vector<Parcel> parcels) const {
-        std::erase_if(parcels,
-                      [&](const Parcel& parcel) { return parcel.bytes == 0 || host(parcel.peer) == here_; });
+        std::erase_if(parcels, [&](const Parcel& parcel) {
+            return (parcel.bytes == 0 && slot_ == 0) || host(parcel.peer) == here_;
+        });
         std::stable_sort(parcels.begin(), parcels.end(), [&](const Parcel& a, const Parcel& b) {
             return std::tuple(host(a.peer), a.peer) < std::tuple(host(b.peer), b.peer);
         });
@@ -128,20 +151,24 @@ class Part {
     }
     Pieces bundle(std::vector<Parcel> parcels, Buffer buffer) const {
         Pieces pieces;
-        for (const Parcel& parcel : crossing(std::move(parcels)))
-            pieces.add({buffer, parcel.offset, parcel.bytes});
+        for (const Parcel& parcel : crossing(std::move(parcels))) {
+            pieces.add({buffer, parcel.offset, bundled(parcel)});
+            pieces.add_blank(blank(parcel));
+        }
         return pieces;
     }
 
-    void exchange_inside(const Parcels& parcels) {
+    // What stays on the host, and what no slot has room for.
+    void exchange_directly(const Parcels& parcels) {
+        const auto direct = [&](const Parcel& parcel) {
+            return host(parcel.peer) == here_ || bundled(parcel) != parcel.bytes;
+        };
         parcels.each(
             [&](const Parcel& parcel) {
-                if (host(parcel.peer) == here_)
-                    builder_.send(parcel.peer, {Buffer::in, parcel.offset, parcel.bytes});
+                if (direct(parcel)) builder_.send(parcel.peer, {Buffer::in, parcel.offset, parcel.bytes});
             },
             [&](const Parcel& parcel) {
-                if (host(parcel.peer) == here_)
-                    builder_.recv(parcel.peer, {Buffer::out, parcel.offset, parcel.bytes});
+                if (direct(parcel)) builder_.recv(parcel.peer, {Buffer::out, parcel.offset, parcel.bytes});
             });
     }
 
@@ -157,7 +184,7 @@ class Part {
             builder_.recv((this->*sender)(legs[begin]), whole);
             std::uint64_t at = whole.offset;
             for (std::size_t i = begin; i < end; ++i) {
-                legs[i].slice = {whole.buffer, at, legs[i].slice.bytes};
+                legs[i].slice.offset = at;
                 at += legs[i].slice.bytes;
             }
         }
@@ -183,7 +210,10 @@ class Part {
         receive(
             leaving_, [](const Leg& a, const Leg& b) { return a.from == b.from; }, &Part::from_rank);
         for (const Parcel& parcel : crossing(patterns::outgoing_of(problem_)))
-            leaving_.push_back({problem_.rank, parcel.peer, {Buffer::in, parcel.offset, parcel.bytes}});
+            leaving_.push_back({problem_.rank,
+                                parcel.peer,
+                                {Buffer::in, parcel.offset, bundled(parcel)},
+                                blank(parcel).bytes});
     }
 
     // One message to and one from every other host, near hosts first.
@@ -195,7 +225,10 @@ class Part {
         for (std::size_t i = 0; i < leaving_.size();) {
             const int to = host(leaving_[i].to);
             Pieces message;
-            for (; i < leaving_.size() && host(leaving_[i].to) == to; ++i) message.add(leaving_[i].slice);
+            for (; i < leaving_.size() && host(leaving_[i].to) == to; ++i) {
+                message.add(leaving_[i].slice);
+                message.add_blank({blank_.buffer, blank_.offset, leaving_[i].blank});
+            }
             message.send(builder_, topology_.ranks_on(to).front());
         }
         std::stable_sort(entering_.begin(), entering_.end(), [&](const Leg& a, const Leg& b) {
@@ -223,15 +256,20 @@ class Part {
         // Several parcels of one rank came as one leg.
         std::size_t leg = 0;
         std::uint64_t used = 0;
-        for (const Parcel& parcel : crossing(patterns::incoming_of(problem_))) {
-            for (std::uint64_t done = 0; done < parcel.bytes && leg < own.size();) {
-                const std::uint64_t bytes = std::min(parcel.bytes - done, own[leg].bytes - used);
-                builder_.copy({Buffer::out, parcel.offset + done, bytes},
-                              {own[leg].buffer, own[leg].offset + used, bytes});
-                done += bytes;
-                used += bytes;
+        const auto take = [&](std::uint64_t bytes, std::uint64_t to, bool kept) {
+            for (std::uint64_t done = 0; done < bytes && leg < own.size();) {
+                const std::uint64_t run = std::min(bytes - done, own[leg].bytes - used);
+                if (kept)
+                    builder_.copy({Buffer::out, to + done, run},
+                                  {own[leg].buffer, own[leg].offset + used, run});
+                done += run;
+                used += run;
                 if (used == own[leg].bytes) used = 0, ++leg;
             }
+        };
+        for (const Parcel& parcel : crossing(patterns::incoming_of(problem_))) {
+            take(bundled(parcel), parcel.offset, true);
+            take(blank(parcel).bytes, 0, false);
         }
     }
 
@@ -239,6 +277,8 @@ class Part {
     const Problem& problem_;
     const Topology& topology_;
     int here_, leader_;
+    std::uint64_t slot_;
+    Slice blank_;  // what fills slots up, which nobody writes: the first of the scratch memory
     std::vector<Leg> leaving_, entering_;
 };
 
@@ -248,7 +288,7 @@ std::string_view refuse(const Problem& problem, const Topology& topology, const 
     if (topology.size() != problem.size) return "needs to know which ranks share a host";
     if (topology.nodes() < 2) return "all ranks are on one host";
     if (problem.exchange != nullptr && !problem.exchange->hosts_informed)
-        return "needs leaders that know what their hosts exchange: persistent operations only";
+        return "needs leaders that know what their hosts exchange";
     return {};
 }
 
@@ -266,12 +306,17 @@ Claim claim_of_one(const Problem& problem, const Topology& topology) {
     const int here = topology.node_of(problem.rank);
     const bool leads = topology.ranks_on(here).front() == problem.rank;
     std::uint64_t bundled = 0;
+    const std::uint64_t slot = problem.exchange->slot_bytes;
     for (const Parcel& parcel : problem.exchange->outgoing) {
-        if (parcel.bytes == 0 || parcel.peer == problem.rank) continue;
-        if (topology.node_of(parcel.peer) == here)
+        if (parcel.peer == problem.rank) continue;
+        const bool stays = topology.node_of(parcel.peer) == here;
+        const bool direct = stays || (slot != 0 && parcel.bytes > slot);
+        if (!stays) bundled += slot != 0 ? slot : parcel.bytes;
+        if (!direct) continue;
+        if (parcel.bytes != 0)
             ++claim.messages, claim.bytes += parcel.bytes;
-        else
-            bundled += parcel.bytes;
+        else if (problem.exchange->empty_travel)
+            ++claim.signals;
     }
     if (!leads) {
         claim.messages += bundled != 0;

@@ -1,7 +1,8 @@
 /* Neighbourhood collectives, blocking, nonblocking and persistent, against their definition, on random grids
  * and graphs: dimensions of one and two that go round, borders, edges to oneself and edges that occur several
  * times, ranks without any. What lies between the blocks, and blocks from beyond a border, keep what they
- * had. THALWEG_TEST_TAKEN=1: all were taken.
+ * had. THALWEG_TEST_TAKEN=1: all were taken. THALWEG_TEST_ALGORITHM=NAME: every persistent one by that, and
+ * some of the others, which may have to learn first.
  *
  *     neighbours TOPOLOGIES [SEED]
  */
@@ -160,6 +161,17 @@ static void call(const Topology* t, Kind kind, Form form, int same, MPI_Request*
     }
 }
 
+/* Of the calls by the algorithm that is wanted. */
+static int ran_by_it[forms];
+static void note_algorithm(Form form) {
+    const char* const wanted = getenv("THALWEG_TEST_ALGORITHM");
+    thalweg_last_call call;
+    if (wanted == NULL || look_last_call == NULL || look_last_call(&call, sizeof call) != 0) return;
+    const int by_it = strcmp(call.algorithm, wanted) == 0;
+    ran_by_it[form] += by_it;
+    CHECK(form != persistent || by_it, "a plan runs by %s, not %s", call.algorithm, wanted);
+}
+
 static int has_init(Kind kind) {
     return kind == allgather    ? allgather_init != NULL
            : kind == allgatherv ? allgatherv_init != NULL
@@ -178,6 +190,7 @@ static void exchange(const Topology* t, Kind kind, Form form, int same) {
         if (form != persistent) call(t, kind, form, same, &request);
         if (check_size > 1 && expect_thalweg() && getenv("THALWEG_TEST_TAKEN") != NULL)
             CHECK(was_accelerated(), "a neighbor_%s, form %d: %s", names[kind], form, last_reason());
+        if (round == 0 || form != persistent) note_algorithm(form);
         if (form == persistent) MPI_Start(&request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         const int words = (int)(sizeof received.memory / sizeof(int));
@@ -206,5 +219,10 @@ int main(int argc, char** argv) {
             for (int form = 0; form < forms; ++form) exchange(&t, (Kind)kind, (Form)form, below(most_ints));
         MPI_Comm_free(&t.comm);
     }
+    for (int form = 0; form < forms; ++form)
+        if (getenv("THALWEG_TEST_ALGORITHM") != NULL && look_last_call != NULL &&
+            (form != persistent || alltoallw_init != NULL))
+            CHECK(ran_by_it[form] > 0, "no call of form %d ran by %s", form,
+                  getenv("THALWEG_TEST_ALGORITHM"));
     return check_end();
 }
