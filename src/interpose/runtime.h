@@ -189,6 +189,15 @@ void thalweg_before_test_of_one(ThalwegHandle request);
  * call, which says `again`. */
 int thalweg_before_waitall(int count, const void* requests, int again);
 int thalweg_before_waitall_fortran(int count, const int* requests, int again);
+/* Tests them, one by one: MPI_Testall of MPICH 5 and Intel MPI 2021 takes a persistent collective that goes on
+ * for an error. `native_test`: MPI_Test or mpi_test, as this wrapper's successor has it. `early`: null at first;
+ * what ended keeps its status there until the native MPI_Waitall, to which its request is null or inactive. */
+typedef struct ThalwegEarly ThalwegEarly;
+void thalweg_test_others(int count, void* requests, void* native_test, ThalwegEarly** early);
+void thalweg_test_others_fortran(int count, int* requests, void* native_test, ThalwegEarly** early);
+/* Behind the native call, which returned `error`: what MPI_Waitall returns for all. Frees `early`. */
+int thalweg_add_early(int error, int count, void* statuses, ThalwegEarly* early);
+int thalweg_add_early_fortran(int error, int count, int* statuses, ThalwegEarly* early);
 /* Whether the native MPI_Waitany or MPI_Waitsome would wait without seeing ours complete. */
 int thalweg_would_wait(int count, const void* requests);
 int thalweg_would_wait_fortran(int count, const int* requests);

@@ -90,6 +90,25 @@ TEST_P(Detection, behind_scripts_and_wrappers) {
         expect_found(decide(command), path);
 }
 
+// The commonest lines of job scripts: what they prepend to is kept, quoted or not, and what only the running
+// script knows changes nothing.
+TEST_P(Detection, behind_scripts_that_set_paths) {
+    compile((programs / "bcast.c").string() + " -o app");
+    const std::string path = loaded_by_ld_so("./app");
+    write("quoted.sh", "export PATH=\"$HOME/my tools:$PATH\"\napp\n");
+    write("braces.sh", "export PATH='/opt/my tools':${PATH} # more\nnice -n 1 \\\n  app 1 2\n");
+    write("asked.sh", "PATH=$(getconf PATH)\nPATH=${MORE:-/bin}\napp\n");
+    write("again.sh", "sh -c \"cd . && app\"\n");
+    for (const char* command : {"./quoted.sh", "./braces.sh", "./asked.sh", "./again.sh"})
+        expect_found(decide(command, "PATH=.:$PATH"), path);
+    // The same file elsewhere, in front of the linked one.
+    fs::create_directory(folder / "other");
+    fs::copy_file(path, folder / "other" / GetParam().library);
+    write("library.sh", "export LD_LIBRARY_PATH=/opt/extra/lib:$LD_LIBRARY_PATH\n./app\n");
+    const std::string before = "LD_LIBRARY_PATH='" + (folder / "other").string() + "'";
+    expect_found(decide("./library.sh", before), loaded_by_ld_so("./app", before));
+}
+
 struct Environment {
     std::string name, root, before;
 };
@@ -136,6 +155,31 @@ TEST_P(PythonDetection, predicts_what_mpi4py_loads) {
     // Through a #! line the interpreter is the same.
     write("script.py", "#!" + python.string() + "\nimport mpi4py\n");
     EXPECT_EQ(field(decide("./script.py", before), "mpi"), field(decision, "mpi"));
+}
+
+// A driver in Python that starts programs: its MPI is not theirs.
+TEST_P(PythonDetection, a_program_that_it_starts_has_its_own_mpi) {
+    const Compiler compiler = any_compiler();
+    const fs::path python = source / GetParam().root / "bin/python";
+    if (!fs::exists(python) || compiler.command.empty()) GTEST_SKIP() << "no MPI or no mpi4py";
+    ASSERT_EQ(shell("cd '" + folder.string() + "' && " + compiler.command + " " +
+                    (programs / "bcast.c").string() + " -o app")
+                  .status,
+              0);
+    const std::string alone = decide("./app");
+    write("driver.py", "import os, sys\nos.execv(sys.argv[1], sys.argv[1:])\n");
+    std::string before = GetParam().before;
+    for (std::size_t at; (at = before.find("ROOT")) != std::string::npos;)
+        before.replace(at, 4, source.string());
+    const std::string run = "'" + thalweg + "' run --home '" + home.string() + "' ";
+    const std::string inner =
+        shell("cd '" + folder.string() + "' && unset LD_PRELOAD LD_LIBRARY_PATH; " + before + " " + run +
+              python.string() + " driver.py " + run + "--dry-run -- ./app 2>/dev/null")
+            .text;
+    EXPECT_EQ(field(inner, "LD_PRELOAD"), field(alone, "LD_PRELOAD")) << inner;
+    if (before.find("LD_LIBRARY_PATH") == std::string::npos) {  // which the program would follow as well
+        EXPECT_EQ(field(inner, "mpi"), field(alone, "mpi")) << inner;
+    }
 }
 
 TEST_P(PythonDetection, the_import_still_works_with_the_library_preloaded) {

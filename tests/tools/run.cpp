@@ -104,6 +104,16 @@ TEST_F(Preload, an_outer_run_is_replaced_and_not_doubled) {
     EXPECT_EQ(field(decide("./app", "LD_PRELOAD=" + lab), "LD_PRELOAD"), once + ":" + lab);
 }
 
+TEST_F(Preload, the_mpi_may_be_named) {
+    const std::string found = field(decide("./app"), "mpi");
+    const std::string decision = decide("/bin/true", "THALWEG_MPI_LIBRARY='" + found + "'");
+    EXPECT_EQ(fs::weakly_canonical(field(decision, "mpi")), fs::weakly_canonical(found)) << decision;
+    EXPECT_EQ(field(decision, "decision").substr(0, 9), "intercept") << decision;
+    const std::string refused = decide("./app", "THALWEG_MPI_LIBRARY=/lib/x86_64-linux-gnu/libm.so.6");
+    EXPECT_NE(refused.find("/libm.so.6, which is no MPI library"), std::string::npos) << refused;
+    EXPECT_EQ(field(refused, "decision").substr(0, 9), "unchanged") << refused;
+}
+
 TEST_F(Preload, off_leaves_nothing_of_ours) {
     const std::string once = field(decide("./app"), "LD_PRELOAD");
     const std::string decision =

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "loader.h"
+#include "shell_words.h"
 
 namespace thalweg::tool {
 
@@ -90,16 +91,27 @@ Finding find_in_words(const std::vector<std::string>& words, Environment environ
     return {};
 }
 
-// The programs a shell text may start: every word that is one.
-Finding find_in_shell_text(std::string_view text, const Environment& environment, int depth) {
-    std::vector<std::string> words;
+// The programs a shell text may start: every word that is one. What is set on the way holds from there on.
+Finding find_in_shell_text(std::string text, Environment environment, int depth) {
+    for (std::size_t at; (at = text.find("\\\n")) != std::string::npos;) text.replace(at, 2, " ");
     for (std::string_view line : split(text, "\n")) {
-        const std::size_t start = line.find_first_not_of(" \t");
-        if (start == std::string_view::npos || line[start] == '#') continue;
-        for (std::string_view word : split(line, " \t;&|()<>`\"'"))
-            if (!word.empty()) words.emplace_back(word);
+        std::vector<std::string> words;
+        for (const ShellWord& word : shell_words(line, environment)) {
+            if (is_assignment(word.text)) {
+                // What only the script knows cannot be told; that it is set to what stands here would be
+                // wrong.
+                const std::size_t equals = word.text.find('=');
+                if (word.known) environment.set(word.text.substr(0, equals), word.text.substr(equals + 1));
+                continue;
+            }
+            for (std::string_view part :
+                 split(word.text, " \t;&|()<>`\"'"))  // of what a shell would read again
+                if (!part.empty()) words.emplace_back(part);
+        }
+        Finding finding = find_in_words(words, environment, depth, true);
+        if (conclusive(finding)) return finding;
     }
-    return find_in_words(words, environment, depth, true);
+    return {};
 }
 
 Finding find_in_script(const std::string& path, std::string_view text,

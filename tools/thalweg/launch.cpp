@@ -72,12 +72,31 @@ std::string joined(const std::vector<std::string>& parts) {
     return all;
 }
 
+// The MPI that `thalweg run` preloaded for a program that loads its own out of everybody's sight; a program
+// that this one starts may have another.
+constexpr const char* preloaded_mpi = "THALWEG_PRELOADED_MPI";
+
 // The user's own LD_PRELOAD, without what an outer `thalweg run` put there.
 std::vector<std::string> foreign_preload(const Environment& environment) {
+    const std::vector<std::string_view> outer = split(environment.get(preloaded_mpi), ":");
     std::vector<std::string> kept;
     for (std::string_view part : split(environment.get("LD_PRELOAD"), ": "))
-        if (!part.empty() && !is_ours(part)) kept.emplace_back(part);
+        if (!part.empty() && !is_ours(part) && std::find(outer.begin(), outer.end(), part) == outer.end())
+            kept.emplace_back(part);
     return kept;
+}
+
+// A library that the user names counts as found.
+Finding find_named(const std::string& path) {
+    Finding finding;
+    finding.culprit = path;
+    const auto file = ElfFile::open(path);
+    const auto library = file == nullptr ? std::nullopt : recognise(*file, canonical(path));
+    if (!library) return finding;
+    finding.library = *library;
+    finding.via = "THALWEG_MPI_LIBRARY";
+    finding.outcome = library->family.empty() ? Outcome::unknown_abi : Outcome::found;
+    return finding;
 }
 
 Launch pass_through(Launch launch, LogLevel level, std::string sentence) {
@@ -117,11 +136,18 @@ Launch prepare_launch(const std::vector<std::string>& command, const Settings& s
             environment.set("LD_PRELOAD", joined(preload));
     };
     write_preload();
+    environment.unset(preloaded_mpi);
     if (settings.enabled == Switch::off)
         return pass_through(std::move(launch), LogLevel::info, "THALWEG is off; the program runs unchanged");
 
-    launch.finding = find_mpi(command, environment);
+    const bool named = !settings.mpi_library.empty();
+    launch.finding =
+        named ? find_named(std::string(settings.mpi_library.view())) : find_mpi(command, environment);
     const Finding& finding = launch.finding;
+    if (named && finding.outcome == Outcome::none)
+        return pass_through(std::move(launch), LogLevel::warn,
+                            "THALWEG_MPI_LIBRARY names " + finding.culprit +
+                                ", which is no MPI library; the program runs unchanged");
     if (finding.outcome != Outcome::found)
         return pass_through(std::move(launch), LogLevel::warn, explain_outcome(finding, command.front()));
 
@@ -156,8 +182,8 @@ Launch prepare_launch(const std::vector<std::string>& command, const Settings& s
     for (const std::string& path : finding.preload)
         if (std::find(preload.begin(), preload.end(), path) == preload.end()) preload.push_back(path);
     write_preload();
+    if (!finding.preload.empty()) environment.set(preloaded_mpi, joined(finding.preload));
     for (const auto& [name, value] : finding.variables) environment.set(name, value);
-    if (settings.mpi_library.empty()) environment.set("THALWEG_MPI_LIBRARY", finding.library.path);
     launch.intercepted = true;
     launch.sentence = finding.library.family + " " + finding.library.path +
                       (finding.via.empty() ? "" : " (" + finding.via + ")") + " with " + core;

@@ -20,7 +20,7 @@ struct Launch {
 };
 
 // Decides for `command` (as for execvp) and changes `environment` accordingly: LD_PRELOAD and
-// THALWEG_MPI_LIBRARY. Objects of ours that an outer `thalweg run` preloaded are replaced.
+// THALWEG_PRELOADED_MPI. What an outer `thalweg run` preloaded is replaced.
 Launch prepare_launch(const std::vector<std::string>& command, const Settings& settings,
                       Environment& environment);
 

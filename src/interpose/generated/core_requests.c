@@ -41,14 +41,11 @@ static ThalwegNext next_MPI_Waitall = {"MPI_Waitall", (void*)wrap_MPI_Waitall, N
 int wrap_MPI_Waitall(int count, void* array_of_requests, void* array_of_statuses) {
     Next_MPI_Waitall* next = (Next_MPI_Waitall*)thalweg_next(&next_MPI_Waitall);
     if (next == NULL) return thalweg_missing_error();
-    for (int again = 0; !thalweg_before_waitall(count, array_of_requests, again); again = 1) {
-        Next_MPI_Testall* test = (Next_MPI_Testall*)thalweg_next(&next_MPI_Testall);
-        int flag = 0;
-        if (test == NULL) continue;
-        int error = test(count, array_of_requests, &flag, array_of_statuses);
-        if (flag || error != 0) return error;
-    }
-    return next(count, array_of_requests, array_of_statuses);
+    ThalwegEarly* early = NULL;
+    for (int again = 0; !thalweg_before_waitall(count, array_of_requests, again); again = 1)
+        thalweg_test_others(count, array_of_requests, thalweg_next(&next_MPI_Test), &early);
+    int error = next(count, array_of_requests, array_of_statuses);
+    return early == NULL ? error : thalweg_add_early(error, count, array_of_statuses, early);
 }
 
 typedef int Next_MPI_Testany(int count, void* array_of_requests, int* index, int* flag, void* status);

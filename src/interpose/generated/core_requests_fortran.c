@@ -100,23 +100,20 @@ static void body_mpi_waitall(ThalwegNext* record, ThalwegNext* test_record, PARA
     }
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
-    for (int again = 0; !thalweg_before_waitall_fortran(*count, array_of_requests, again); again = 1) {
-        Next_mpi_testall* test = (Next_mpi_testall*)thalweg_next(test_record);
-        int flag = 0;
-        if (test == NULL) continue;
-        test(count, array_of_requests, &flag, array_of_statuses, ierror);
-        if (flag || *ierror != 0) return;
-    }
+    ThalwegEarly* early = NULL;
+    for (int again = 0; !thalweg_before_waitall_fortran(*count, array_of_requests, again); again = 1)
+        thalweg_test_others_fortran(*count, array_of_requests, thalweg_next(test_record), &early);
     next(count, array_of_requests, array_of_statuses, ierror);
+    if (early != NULL) *ierror = thalweg_add_early_fortran(*ierror, *count, array_of_statuses, early);
 }
 
-THALWEG_FORTRAN_PAIR(mpi_waitall, mpi_waitall, mpi_testall)
-THALWEG_FORTRAN_PAIR(mpi_waitall_, mpi_waitall, mpi_testall_)
-THALWEG_FORTRAN_PAIR(mpi_waitall__, mpi_waitall, mpi_testall__)
-THALWEG_FORTRAN_PAIR(MPI_WAITALL, mpi_waitall, MPI_TESTALL)
+THALWEG_FORTRAN_PAIR(mpi_waitall, mpi_waitall, mpi_test)
+THALWEG_FORTRAN_PAIR(mpi_waitall_, mpi_waitall, mpi_test_)
+THALWEG_FORTRAN_PAIR(mpi_waitall__, mpi_waitall, mpi_test__)
+THALWEG_FORTRAN_PAIR(MPI_WAITALL, mpi_waitall, MPI_TEST)
 #if !defined(MPI_ABI_VERSION)
-THALWEG_FORTRAN_PAIR(mpi_waitall_f08, mpi_waitall, mpi_testall_f08)
-THALWEG_FORTRAN_PAIR(mpi_waitall_f08_, mpi_waitall, mpi_testall_f08_)
+THALWEG_FORTRAN_PAIR(mpi_waitall_f08, mpi_waitall, mpi_test_f08)
+THALWEG_FORTRAN_PAIR(mpi_waitall_f08_, mpi_waitall, mpi_test_f08_)
 #endif
 
 #define PARAMETERS_mpi_testany int* count, int* array_of_requests, int* index, int* flag, int* status, \

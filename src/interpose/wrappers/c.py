@@ -69,7 +69,7 @@ def c_wrapper(call):
             f"    return next({arguments});",
         )
     elif call.template == "wait_all":
-        out += lines(*get_next, *wait_all(call, False), f"    return next({arguments});")
+        out += lines(*get_next, *wait_all(call, False))
     elif call.template == "wait_some":
         out += lines(*get_next, *wait_some(call, False), f"    return next({arguments});")
     elif call.template == "start":

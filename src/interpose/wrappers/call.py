@@ -135,22 +135,23 @@ def wait_some(call, fortran):
 
 
 def wait_all(call, fortran):
-    """While some of ours are pending, others may be waiting for a test of their own: all are tested now and then."""
-    test = call.name.replace("Wait", "Test")
+    """While some of ours are pending, others may be waiting for a test of their own: they are tested now and then."""
     suffix = "_fortran" if fortran else ""
     count, requests = call.requests(fortran)
-    test_name = test.lower() if fortran else test
-    record = "test_record" if fortran else f"&next_{test}"
+    record = "test_record" if fortran else "&next_MPI_Test"
     arguments = ", ".join(call.fortran if fortran else [name for _, name in call.parameters])
-    arguments = arguments.replace("array_of_requests, ", "array_of_requests, &flag, ")
     out = [
-        f"    for (int again = 0; !thalweg_before_waitall{suffix}({count}, {requests}, again); again = 1) {{",
-        f"        Next_{test_name}* test = (Next_{test_name}*)thalweg_next({record});",
-        "        int flag = 0;",
-        "        if (test == NULL) continue;",
+        "    ThalwegEarly* early = NULL;",
+        f"    for (int again = 0; !thalweg_before_waitall{suffix}({count}, {requests}, again); again = 1)",
+        f"        thalweg_test_others{suffix}({count}, {requests}, thalweg_next({record}), &early);",
     ]
     if fortran:
-        out += [f"        test({arguments});", f"        if (flag || *{call.fortran[-1]} != 0) return;"]
-    else:
-        out += [f"        int error = test({arguments});", "        if (flag || error != 0) return error;"]
-    return out + ["    }"]
+        error = call.fortran[-1]
+        return out + [
+            f"    next({arguments});",
+            f"    if (early != NULL) *{error} = thalweg_add_early_fortran(*{error}, {count}, array_of_statuses, early);",
+        ]
+    return out + [
+        f"    int error = next({arguments});",
+        f"    return early == NULL ? error : thalweg_add_early(error, {count}, array_of_statuses, early);",
+    ]

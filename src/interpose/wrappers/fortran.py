@@ -59,8 +59,11 @@ def fortran_wrapper(call):
             f"    next({arguments});",
         )
     elif becomes_test:
-        tests = wait_all if call.template == "wait_all" else wait_some
-        out += lines(*get_next, *own_error, *tests(call, True), f"    next({arguments});")
+        out += lines(*get_next, *own_error)
+        if call.template == "wait_all":
+            out += lines(*wait_all(call, True))
+        else:
+            out += lines(*wait_some(call, True), f"    next({arguments});")
     elif call.template == "start":
         count, requests = call.requests(True)
         out += lines(
@@ -120,7 +123,7 @@ def fortran_wrapper(call):
 
 def twin(symbol):
     """The test that a waiting call becomes, in the same spelling."""
-    return symbol.replace("wait", "test").replace("WAIT", "TEST")
+    return symbol.replace("waitall", "test").replace("WAITALL", "TEST").replace("wait", "test").replace("WAIT", "TEST")
 
 
 def fortran_symbols(call):

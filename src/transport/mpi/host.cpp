@@ -153,13 +153,14 @@ bool fill(Host& host) {
     return missing == nullptr;
 }
 
-// Where Fortran's MPI_BOTTOM and MPI_IN_PLACE may lie: in common blocks, which the program and the library
-// share under one of the spellings that compilers use. One block has both in the MPICH family, as its first
-// two integers.
+// Where Fortran's MPI_BOTTOM, MPI_IN_PLACE and MPI_STATUSES_IGNORE may lie: in common blocks, which the
+// program and the library share under one of the spellings that compilers use. In the MPICH family one block
+// begins with the first two, another with the third.
 constexpr int fortran_spellings = 4;
 struct FortranSentinels {
     const void* bottom[fortran_spellings];
     const void* in_place[fortran_spellings];
+    const void* statuses[fortran_spellings];
 };
 std::atomic<const FortranSentinels*> fortran_sentinels{nullptr};
 
@@ -169,10 +170,13 @@ const FortranSentinels* find_fortran_sentinels() {
                              "MPI_FORTRAN_BOTTOM"};
     const char* in_places[] = {"mpi_fortran_in_place_", "mpi_fortran_in_place", "mpi_fortran_in_place__",
                                "MPI_FORTRAN_IN_PLACE"};
+    const char* statuses[] = {"mpi_fortran_statuses_ignore_", "mpi_fortran_statuses_ignore",
+                              "mpi_fortran_statuses_ignore__", "MPI_FORTRAN_STATUSES_IGNORE"};
     constexpr std::size_t in_place_at = 0;
 #else
     const char* bottoms[] = {"mpipriv1_", "mpipriv1", "mpipriv1__", "MPIPRIV1"};
     const char** const in_places = bottoms;
+    const char* statuses[] = {"mpipriv2_", "mpipriv2", "mpipriv2__", "MPIPRIV2"};
     constexpr std::size_t in_place_at = sizeof(int);
 #endif
     // The program's own block first: the one that all its compilation units and the library were bound to.
@@ -186,6 +190,7 @@ const FortranSentinels* find_fortran_sentinels() {
         sentinels.bottom[i] = address_of(bottoms[i]);
         const char* const block = address_of(in_places[i]);
         sentinels.in_place[i] = block == nullptr ? nullptr : block + in_place_at;
+        sentinels.statuses[i] = address_of(statuses[i]);
     }
     dlerror();
     fortran_sentinels.store(&sentinels, std::memory_order_release);
@@ -241,6 +246,9 @@ const Host* host() { return found.load(std::memory_order_acquire); }
 
 bool is_fortran_bottom(const void* buffer) { return is_one_of(buffer, known_sentinels().bottom); }
 bool is_fortran_in_place(const void* buffer) { return is_one_of(buffer, known_sentinels().in_place); }
+bool is_fortran_statuses_ignore(const void* statuses) {
+    return is_one_of(statuses, known_sentinels().statuses);
+}
 
 const Host* find_host() {
     if (const Host* known = host()) return known;

@@ -51,5 +51,7 @@ void* find_native(const char* symbol);
 bool is_fortran_bottom(const void* buffer);
 // The same for MPI_IN_PLACE.
 bool is_fortran_in_place(const void* buffer);
+// The same for statuses that are MPI_STATUSES_IGNORE.
+bool is_fortran_statuses_ignore(const void* statuses);
 
 }  // namespace thalweg

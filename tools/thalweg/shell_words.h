@@ -1,0 +1,25 @@
+// The words of a shell script, as far as it can be read without running it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "environment.h"
+
+namespace thalweg::tool {
+
+struct ShellWord {
+    std::string text;   // without its quotes, variables replaced
+    bool known = true;  // false: something in it is known only when the script runs ($1, $(…), ${x:-y})
+};
+
+// The words of one line: quoted parts belong to the word they are in, $NAME and ${NAME} have the values of
+// `environment`, the empty text where it has none. What separates commands separates words; a comment ends
+// the line.
+std::vector<ShellWord> shell_words(std::string_view line, const Environment& environment);
+
+// NAME=value, as a word before a command or behind `export`.
+bool is_assignment(std::string_view word);
+
+}  // namespace thalweg::tool
