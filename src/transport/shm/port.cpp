@@ -247,6 +247,7 @@ Status ShmPort::Impl::arm(Channel& channel) {
     for (const Request* job = first_job_; job != nullptr; job = job->next_job)
         if (!job->blocked) return Status::in_progress;
     segment_.silence();
+    stirred_ = false;
     shm::Header& header = segment_.header();
     // Others write into a ring and then look at `asleep`; we set it and then look for what they wrote.
     header.asleep.store(1, std::memory_order_seq_cst);
@@ -260,12 +261,12 @@ Status ShmPort::Impl::arm(Channel& channel) {
         pending |= job->peer->dead || job->peer->writer.want_space();
     if (pending) {
         if (sleepers_ == 0) header.asleep.store(0, std::memory_order_relaxed);
+        stir();  // the bell that was silenced may have been for others, who have not heard it yet
         return Status::in_progress;
     }
     if (!channel.asleep) ++sleepers_;
     channel.asleep = true;
     channel.sleeper = pthread_self();
-    stirred_ = false;
     return Status::ok;
 }
 

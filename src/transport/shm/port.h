@@ -230,7 +230,7 @@ class ShmPort::Impl {
     Descriptor descriptor_;  // epoll over the segment's bell, the bell here, and the lives of peers
     Descriptor bell_;        // an eventfd that is readable while rung_ != 0
     std::uint32_t sleepers_ = 0, rung_ = 0;
-    bool stirred_ = false;  // since the latest of them armed
+    bool stirred_ = false;  // the segment's bell was rung here, and has not been silenced since
     std::uint32_t idle_polls_ = 0;
 };
 
