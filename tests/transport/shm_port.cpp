@@ -1,6 +1,8 @@
 // Two ports of the shm transport in one process, as two processes have them: who sleeps, who is woken.
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <functional>
 #include <memory>
@@ -8,13 +10,14 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "transport/composite/composite.h"
 #include "transport/shm/shm.h"
 
 namespace thalweg {
 namespace {
 
 constexpr std::size_t large = std::size_t{1} << 20;
-constexpr std::uint64_t longest_ns = 20'000'000'000;
+constexpr std::uint64_t longest_ns = 5'000'000'000;
 
 class shm_port : public testing::Test {
   protected:
@@ -106,6 +109,63 @@ TEST_F(shm_port, who_may_not_sleep_rings_for_all_that_it_finds) {
     EXPECT_TRUE(rings(*led)) << "the copy stands still";
     finish(*slept_for, *from);
     EXPECT_TRUE(received == sent && for_itself == sent);
+}
+
+// A network over which nothing comes, and which fails when it is told to.
+class Failing final : public Transport {
+  public:
+    explicit Failing(const bool& fails) : fails_(fails) {
+        capabilities_.max_message_bytes = large;
+        capabilities_.live_operations = 1 << 16;
+        capabilities_.wakeup_descriptor = capabilities_.any_thread = true;
+    }
+    ~Failing() override { close(descriptor_); }
+    const Capabilities& capabilities() const override { return capabilities_; }
+    int rank() const override { return 0; }
+    int size() const override { return 2; }
+    Slot slots() const override { return 64; }
+    Status grow(Slot) override { return Status::ok; }
+    Status post_send(Slot, int, MessageId, const void*, std::size_t, SendMode) override {
+        return Status::unsupported;
+    }
+    Status post_recv(Slot, int, MessageId, void*, std::size_t) override { return Status::unsupported; }
+    Status progress(std::span<Slot>, std::size_t& count) override {
+        count = 0;
+        return fails_ ? Status::transport_failed : Status::ok;
+    }
+    int wait_descriptor() const override { return descriptor_; }
+    Status arm() override { return Status::ok; }
+
+  private:
+    Capabilities capabilities_;
+    const bool& fails_;
+    const int descriptor_ = eventfd(0, EFD_CLOEXEC);
+};
+
+// Where the network of a transport of two fails, its part inside the host is polled no more either: what
+// still comes for it must not keep those who sleep for other channels awake for ever.
+TEST_F(shm_port, half_of_what_has_failed_does_not_ring_for_ever) {
+    bool fails = false;
+    Junction junction;
+    CompositeParts parts;
+    parts.inside = channel(0, 0);
+    parts.between = std::make_unique<Failing>(fails);
+    parts.is_near = {true, true};
+    parts.junction = &junction;
+    std::unique_ptr<Transport> failing;
+    ASSERT_EQ(make_composite(std::move(parts), failing), Status::ok);
+    const auto other = channel(0, 1), from = channel(1, 0);
+    char byte = 0;
+    std::size_t count = 0;
+    ASSERT_EQ(failing->post_recv(0, 1, {}, &byte, 1), Status::ok);
+    elsewhere([&] { arm(*failing); });
+    fails = true;
+    Slot done[1];
+    EXPECT_EQ(failing->progress(done, count), Status::transport_failed);
+    EXPECT_TRUE(rings(*other)) << "so that the sleeper hears that it has failed";
+    ASSERT_EQ(from->post_send(0, 0, {}, "x", 1, SendMode::buffered), Status::ok);
+    ASSERT_EQ(other->progress({}, count), Status::ok);
+    arm(*other);
 }
 
 }  // namespace

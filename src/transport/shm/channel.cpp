@@ -173,6 +173,12 @@ Status Channel::arm() {
     return port_.arm(*this);
 }
 
+void Channel::give_up() {
+    if (port_.in_child()) return;
+    const Poster lock(port_);
+    fail(Status::transport_failed);
+}
+
 Status Channel::stand_in(StandIn memory) try {
     const std::byte* const run = memory.lasting ? memory.run() : nullptr;
     const auto address = reinterpret_cast<std::uintptr_t>(run);
