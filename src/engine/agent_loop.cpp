@@ -93,7 +93,10 @@ void Agent::loop() {
     for (;;) {
         const std::uint32_t seen = bell_.rings();
         if (stopping_.load(std::memory_order_seq_cst)) break;
-        // Before pending() is read of any channel: who starts something from now on sets it again.
+        // Before arrivals_ is read, and pending() of any channel: who starts something from now on sets it
+        // again. Whoever expects us lists its channel and then looks at alarm_set_; we take that back and
+        // then look at the list. Either it finds the alarm to be set, or we find the channel: all four in one
+        // order.
         std::uint64_t expired = 0;
         if (alarm_set_.load(std::memory_order_relaxed) && read(alarm_, &expired, sizeof expired) > 0)
             alarm_set_.store(false, std::memory_order_seq_cst);
@@ -119,7 +122,8 @@ void Agent::loop() {
 }
 
 void Agent::gather() {
-    if (arrivals_.load(std::memory_order_relaxed) == nullptr) return;
+    // In one order with alarm_set_ (loop).
+    if (arrivals_.load(std::memory_order_seq_cst) == nullptr) return;
     DrivenChannel* channel = arrivals_.exchange(nullptr, std::memory_order_acquire);
     while (channel != nullptr) {
         DrivenChannel* const next = channel->next_listed_;
