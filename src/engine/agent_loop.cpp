@@ -238,7 +238,7 @@ bool Agent::listen(const Pass& pass, std::uint32_t seen, std::uint64_t time_ns) 
         const int descriptor = transport.wait_descriptor();
         channel->leave_helm();
         if (armed != Status::ok) {
-            if (++unarmed_ > most_unarmed) sleep(SleeperKind::futex, seen, time_ns + shortest_poll_ns);
+            leave_turn(seen);
             return false;
         }
         if (channel->watched_) continue;
@@ -252,6 +252,11 @@ bool Agent::listen(const Pass& pass, std::uint32_t seen, std::uint64_t time_ns) 
     return sleep(SleeperKind::epoll, seen, std::min(time_ns + longest_ns, pass.next_ns));
 }
 
+// It could not listen. Where that goes on though nothing moves, it leaves its core for a moment.
+void Agent::leave_turn(std::uint32_t seen) {
+    if (++unarmed_ > most_unarmed) sleep(SleeperKind::futex, seen, now_ns() + shortest_poll_ns);
+}
+
 // Deaf to packets, not to the ranks of this host: what they ask for is done at once. All channels that have
 // such a descriptor have the same, and one that is armed is enough to hear of a peer.
 void Agent::merge(std::uint32_t seen, std::uint64_t until_ns) {
@@ -263,8 +268,12 @@ void Agent::merge(std::uint32_t seen, std::uint64_t until_ns) {
         const Status armed = transport.arm_inside();
         if (armed == Status::ok) descriptor = transport.inside_descriptor();
         channel->leave_helm();
-        if (armed != Status::ok) return;
+        if (armed != Status::ok) {
+            leave_turn(seen);
+            return;
+        }
     }
+    unarmed_ = 0;
     if (descriptor >= 0 && inside_ == nullptr) inside_ = make_sleeper(SleeperKind::epoll, cpu_, false);
     if (descriptor < 0 || inside_ == nullptr || inside_->watch(descriptor) != Status::ok) {
         sleep(SleeperKind::futex, seen, until_ns);
