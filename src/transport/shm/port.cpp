@@ -87,10 +87,15 @@ Status ShmPort::Impl::meet(std::uint32_t process, std::span<const std::byte> byt
         return Status::mismatch;
     }
     std::memcpy(&address, bytes.data(), sizeof address);
+    if (in_child()) {
+        why = "this process was forked off one with a port";
+        return Status::transport_failed;
+    }
     if (address.process != process) {
         why = "its address is another process's";
         return Status::mismatch;
     }
+    const std::lock_guard meeting(meeting_);
     if (knows(process)) return Status::ok;
     auto peer = std::make_unique<Peer>();
     peer->process = peer->account.process = process;
@@ -103,6 +108,7 @@ Status ShmPort::Impl::meet(std::uint32_t process, std::span<const std::byte> byt
     if (process != options_.process &&
         epoll_ctl(descriptor_.get(), EPOLL_CTL_ADD, peer->segment.life(), &event) != 0) {
         why = std::string("nobody would tell when it ends: ") + std::strerror(errno);
+        peer->segment.give_ring_back();
         return Status::unsupported;
     }
     const Poster lock(*this);

@@ -205,6 +205,9 @@ class ShmPort::Impl {
     std::uint32_t forks_at_birth_ = 0;
     std::uint32_t next_counter_ = 1u << 31;
 
+    // Held by whoever meets somebody, before the port's own lock: a process that is met twice at once has one
+    // ring.
+    std::mutex meeting_;
     mutable std::mutex mutex_;
     std::atomic<int> posters_{0};
     std::unordered_map<std::uint32_t, std::unique_ptr<shm::Peer>> peers_;
