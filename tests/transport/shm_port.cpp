@@ -1,17 +1,39 @@
-// Two ports of the shm transport in one process, as two processes have them: who sleeps, who is woken.
+// Two ports of the shm transport in one process, as two processes have them: who sleeps and who is woken, who
+// meets, and what happens where the system lacks memory.
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
 #include <functional>
 #include <memory>
+#include <new>
 #include <string>
 #include <thread>
 
 #include "base/clock.h"
 #include "transport/composite/composite.h"
 #include "transport/shm/shm.h"
+
+namespace {
+thread_local bool memory_lacks = false;  // of what this program's own code asks for
+}
+
+void* operator new(std::size_t bytes) {
+    void* const memory = memory_lacks ? nullptr : std::malloc(bytes != 0 ? bytes : 1);
+    if (memory == nullptr) throw std::bad_alloc();
+    return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace thalweg {
 namespace {
@@ -109,6 +131,97 @@ TEST_F(shm_port, who_may_not_sleep_rings_for_all_that_it_finds) {
     EXPECT_TRUE(rings(*led)) << "the copy stands still";
     finish(*slept_for, *from);
     EXPECT_TRUE(received == sent && for_itself == sent);
+}
+
+// Each of two threads that meet a process at the same time would take a ring for it.
+TEST(shm_meeting, two_threads_that_meet_a_process_take_one_ring) {
+    for (int round = 0; round < 50; ++round) {
+        std::unique_ptr<ShmPort> port, with_one_ring;
+        std::string why;
+        ShmOptions options;
+        ASSERT_EQ(ShmPort::open(options, port, why), Status::ok) << why;
+        options.process = options.peers = 1;
+        ASSERT_EQ(ShmPort::open(options, with_one_ring, why), Status::ok) << why;
+        std::atomic<int> there{0};
+        Status met[2];
+        std::string reasons[2];
+        const auto meet = [&](int i) {
+            for (++there; there != 2;) sched_yield();
+            met[i] = port->meet(1, with_one_ring->address(), reasons[i]);
+        };
+        std::thread first(meet, 0), second(meet, 1);
+        first.join();
+        second.join();
+        ASSERT_EQ(met[0], Status::ok) << reasons[0];
+        ASSERT_EQ(met[1], Status::ok) << reasons[1];
+    }
+}
+
+// The kernel needs memory for a copy between processes. Where it has none, the bytes come through the ring.
+TEST_F(shm_port, a_copy_that_the_kernel_has_no_memory_for_goes_through_the_ring) {
+    const auto to = channel(0, 0), from = channel(1, 0);
+    const std::string sent(large, 'x');
+    std::string received(large, ' ');
+    bool filtered = false;
+    elsewhere([&] {
+        sock_filter lines[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                               BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
+                               BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
+                               BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOMEM),
+                               BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+        const sock_fprog program{std::size(lines), lines};
+        filtered = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+                   prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+        if (!filtered) return;
+        ASSERT_EQ(to->post_recv(0, 1, {}, received.data(), large), Status::ok);
+        ASSERT_EQ(from->post_send(0, 0, {}, sent.data(), large, SendMode::buffered), Status::ok);
+        finish(*to, *from);
+    });
+    if (!filtered) GTEST_SKIP() << "no filter of system calls can be set here";
+    EXPECT_TRUE(received == sent);
+}
+
+// A frame for which there is no memory stays where it is, and its receive with it: it is taken later.
+TEST_F(shm_port, messages_are_taken_when_there_is_memory_again) {
+    constexpr std::uint32_t count = 16;
+    ASSERT_EQ(ports[0]->set_protocol("cma_put"), Status::ok);  // the receiver answers
+    for (const std::size_t bytes : {std::size_t{100}, large}) {
+        const auto to = channel(0, 0), from = channel(1, 0);
+        // The receiver has no room for answers, and needs memory to keep them.
+        char fill[1000] = {};
+        Slot done[1];
+        std::size_t found = 0;
+        while (ports[0]->has_left()) {
+            ASSERT_EQ(to->post_send(0, 1, {1, 0}, fill, sizeof fill, SendMode::buffered), Status::ok);
+            if (ports[0]->has_left()) {
+                ASSERT_EQ(to->progress(done, found), Status::ok);
+            }
+        }
+        std::string sent[count], received[count];
+        for (std::uint32_t i = 0; i < count; ++i) {
+            sent[i].assign(bytes, static_cast<char>('a' + i));
+            received[i].assign(bytes, ' ');
+            ASSERT_EQ(to->post_recv(1 + i, 1, {0, i}, received[i].data(), bytes), Status::ok);
+            ASSERT_EQ(from->post_send(1 + i, 0, {0, i}, sent[i].data(), bytes, SendMode::synchronous),
+                      Status::ok);
+        }
+        std::size_t all = 0;
+        const auto poll = [&] {
+            ASSERT_EQ(to->progress(done, found), Status::ok);
+            all += found;
+        };
+        memory_lacks = true;
+        for (int polls = 0; polls < 10; ++polls) poll();
+        memory_lacks = false;
+        EXPECT_LT(all, count) << "nothing was lacking";
+        const std::uint64_t until_ns = now_ns() + longest_ns;
+        while (all < count + 1 && now_ns() < until_ns) {
+            poll();
+            ASSERT_EQ(from->progress(done, found), Status::ok);
+        }
+        EXPECT_EQ(all, count + 1) << "the receives, and the last of what filled the ring";
+        for (std::uint32_t i = 0; i < count; ++i) EXPECT_TRUE(received[i] == sent[i]) << i;
+    }
 }
 
 // A network over which nothing comes, and which fails when it is told to.
