@@ -224,6 +224,31 @@ TEST_F(shm_port, messages_are_taken_when_there_is_memory_again) {
     }
 }
 
+// A peer that does not answer for long may send the rest of a message that was given up: it is nobody's.
+TEST_F(shm_port, what_comes_for_a_receive_that_was_given_up_is_written_nowhere) {
+    ASSERT_EQ(ports[0]->set_protocol("eager"), Status::ok);
+    auto to = channel(0, 0);
+    const auto from = channel(1, 0), other = channel(0, 1), other_from = channel(1, 1);
+    const std::string sent(large, 'x'), untouched(large, ' ');
+    std::string received = untouched;
+    std::size_t count = 0;
+    ASSERT_EQ(to->post_recv(0, 1, {}, received.data(), large), Status::ok);
+    ASSERT_EQ(from->post_send(0, 0, {}, sent.data(), large, SendMode::buffered), Status::ok);
+    ASSERT_EQ(to->progress({}, count), Status::ok);  // the answer is on its way
+    const std::uint64_t begin_ns = now_ns();
+    to.reset();
+    EXPECT_GE(now_ns() - begin_ns, 1'000'000'000u) << "the peer could have answered";
+    // The rest, and another message behind it.
+    char byte = ' ';
+    ASSERT_EQ(other->post_recv(0, 1, {}, &byte, 1), Status::ok);
+    while (from->progress({}, count) == Status::ok && ports[1]->copies_left() != 0)
+        ASSERT_EQ(other->progress({}, count), Status::ok);
+    ASSERT_EQ(other_from->post_send(0, 0, {}, "y", 1, SendMode::buffered), Status::ok);
+    finish(*other, *from);
+    EXPECT_EQ(byte, 'y');
+    EXPECT_TRUE(received == untouched);
+}
+
 // A network over which nothing comes, and which fails when it is told to.
 class Failing final : public Transport {
   public:

@@ -176,6 +176,7 @@ bool ShmPort::Impl::take(Peer& peer, const Frame& frame, const std::byte* payloa
                 receive->protocol == nullptr || receive->protocol->push == nullptr ||
                 frame.offset > receive->bytes || frame.payload > receive->bytes - frame.offset)
                 return false;
+            if (receive->channel == nullptr) return true;  // withdrawn, and its memory is somebody else's
             const std::uint64_t began_ns = now_ns();
             receive->store(frame.offset, payload, frame.payload);
             if (forced_ == nullptr)
