@@ -165,7 +165,8 @@ void Agent::list(DrivenChannel& channel) {
         DrivenChannel* newest = arrivals_.load(std::memory_order_relaxed);
         do {
             channel.next_listed_ = newest;
-        } while (!arrivals_.compare_exchange_weak(newest, &channel, std::memory_order_release,
+            // In one order with alarm_set_ (expect, loop).
+        } while (!arrivals_.compare_exchange_weak(newest, &channel, std::memory_order_seq_cst,
                                                   std::memory_order_relaxed));
     }
     if (!running() && !refused_.load(std::memory_order_relaxed)) start();

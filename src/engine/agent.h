@@ -107,6 +107,7 @@ class Agent {
     void forget_all();
     void rest(const Pass& pass, std::uint32_t seen);
     bool listen(const Pass& pass, std::uint32_t seen, std::uint64_t time_ns);
+    void leave_turn(std::uint32_t seen);
     void merge(std::uint32_t seen, std::uint64_t until_ns);
     void hush(DrivenChannel& channel);
     bool may_spin(std::uint64_t time_ns);

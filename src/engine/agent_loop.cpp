@@ -93,7 +93,10 @@ void Agent::loop() {
     for (;;) {
         const std::uint32_t seen = bell_.rings();
         if (stopping_.load(std::memory_order_seq_cst)) break;
-        // Before pending() is read of any channel: who starts something from now on sets it again.
+        // Before arrivals_ is read, and pending() of any channel: who starts something from now on sets it
+        // again. Whoever expects us lists its channel and then looks at alarm_set_; we take that back and
+        // then look at the list. Either it finds the alarm to be set, or we find the channel: all four in one
+        // order.
         std::uint64_t expired = 0;
         if (alarm_set_.load(std::memory_order_relaxed) && read(alarm_, &expired, sizeof expired) > 0)
             alarm_set_.store(false, std::memory_order_seq_cst);
@@ -119,7 +122,8 @@ void Agent::loop() {
 }
 
 void Agent::gather() {
-    if (arrivals_.load(std::memory_order_relaxed) == nullptr) return;
+    // In one order with alarm_set_ (loop).
+    if (arrivals_.load(std::memory_order_seq_cst) == nullptr) return;
     DrivenChannel* channel = arrivals_.exchange(nullptr, std::memory_order_acquire);
     while (channel != nullptr) {
         DrivenChannel* const next = channel->next_listed_;
@@ -234,7 +238,7 @@ bool Agent::listen(const Pass& pass, std::uint32_t seen, std::uint64_t time_ns) 
         const int descriptor = transport.wait_descriptor();
         channel->leave_helm();
         if (armed != Status::ok) {
-            if (++unarmed_ > most_unarmed) sleep(SleeperKind::futex, seen, time_ns + shortest_poll_ns);
+            leave_turn(seen);
             return false;
         }
         if (channel->watched_) continue;
@@ -248,6 +252,11 @@ bool Agent::listen(const Pass& pass, std::uint32_t seen, std::uint64_t time_ns) 
     return sleep(SleeperKind::epoll, seen, std::min(time_ns + longest_ns, pass.next_ns));
 }
 
+// It could not listen. Where that goes on though nothing moves, it leaves its core for a moment.
+void Agent::leave_turn(std::uint32_t seen) {
+    if (++unarmed_ > most_unarmed) sleep(SleeperKind::futex, seen, now_ns() + shortest_poll_ns);
+}
+
 // Deaf to packets, not to the ranks of this host: what they ask for is done at once. All channels that have
 // such a descriptor have the same, and one that is armed is enough to hear of a peer.
 void Agent::merge(std::uint32_t seen, std::uint64_t until_ns) {
@@ -259,8 +268,12 @@ void Agent::merge(std::uint32_t seen, std::uint64_t until_ns) {
         const Status armed = transport.arm_inside();
         if (armed == Status::ok) descriptor = transport.inside_descriptor();
         channel->leave_helm();
-        if (armed != Status::ok) return;
+        if (armed != Status::ok) {
+            leave_turn(seen);
+            return;
+        }
     }
+    unarmed_ = 0;
     if (descriptor >= 0 && inside_ == nullptr) inside_ = make_sleeper(SleeperKind::epoll, cpu_, false);
     if (descriptor < 0 || inside_ == nullptr || inside_->watch(descriptor) != Status::ok) {
         sleep(SleeperKind::futex, seen, until_ns);

@@ -98,7 +98,7 @@ Status Channel::poll() {
         const Owner& owner = owners_[done_[i]];
         status = owner.execution->complete_request(done_[i], owner.step, owner.mark);
     }
-    if (failed(status)) failure_ = status;
+    if (failed(status)) fail(status);
     return status;
 }
 

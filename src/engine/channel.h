@@ -21,7 +21,11 @@ class Channel {
     CreditLedger& credits() { return credits_; }
     const Limits& limits() const { return limits_; }
     Status failure() const { return failure_; }
-    void fail(Status status) { failure_ = status; }
+    // Nothing is posted or polled any more.
+    void fail(Status status) {
+        if (!failed(failure_)) transport_.give_up();
+        failure_ = status;
+    }
     Waiter& waiter(WaitPolicy policy) { return policy == WaitPolicy::spin ? *spin_ : *timed_; }
 
     // An execution is alive from enter() to leave(). enter() says unsupported where the transport could not

@@ -120,6 +120,11 @@ class Transport {
     virtual int wait_descriptor() const { return -1; }
     virtual Status arm() { return Status::unsupported; }
 
+    // What it was for has failed, perhaps above it, and nobody posts, polls or sleeps any more. Who sleeps
+    // for it is woken; what still comes for it keeps nobody awake who would sleep for another transport of
+    // the same descriptor.
+    virtual void give_up() {}
+
     // What peers of this host say comes at once; what crosses hosts comes in packets, most of which change
     // nothing. Whether messages with `peer` cross; and a descriptor like wait_descriptor() that hears only of
     // what does not cross, once arm_inside() has said ok: for a thread that packets shall not wake. -1: none.

@@ -7,6 +7,7 @@
 
 #include "engine/orderly.h"
 #include "engine/random_schedules.h"
+#include "engine/receiving.h"
 #include "engine/window.h"
 
 namespace thalweg {
@@ -225,6 +226,40 @@ TEST(execute, a_message_of_the_wrong_size_is_a_mismatch_and_ends_the_channel) {
     EXPECT_EQ(recv.advance(), Status::mismatch);
     EXPECT_FALSE(recv.running());
     EXPECT_EQ(recv.start({nullptr, out.data(), {}}, 1), Status::mismatch);
+}
+
+// It does not know by itself that nobody will poll it any more.
+TEST(execute, a_channel_that_fails_gives_its_transport_up_once) {
+    struct Refusing final : test::Receiving {
+        Refusing() : Receiving(2) {}
+        Status post_recv(Slot, int, MessageId, void*, std::size_t) override { return posts; }
+        Status progress(std::span<Slot>, std::size_t& count) override {
+            count = 0;
+            return Status::ok;
+        }
+        void give_up() override { ++given_up; }
+        Status posts = Status::out_of_memory;
+        int given_up = 0;
+    } refusing, left;
+    Builder builder(0, 2);
+    builder.recv(1, {Buffer::out, 0, 6});
+    const auto schedule = std::make_shared<const Schedule>(std::move(builder).finish());
+    test::Bytes out(8);
+    Execution execution(schedule, make_channel(refusing, {}));
+    ASSERT_EQ(execution.start({nullptr, out.data(), {}}, 0), Status::ok);
+    EXPECT_EQ(execution.advance(), Status::out_of_memory);
+    EXPECT_EQ(execution.start({nullptr, out.data(), {}}, 1), Status::out_of_memory);
+    EXPECT_EQ(refusing.given_up, 1);
+
+    left.posts = Status::ok;
+    const auto channel = make_channel(left, {});
+    {
+        Execution ended(schedule, channel);
+        ASSERT_EQ(ended.start({nullptr, out.data(), {}}, 0), Status::ok);
+        EXPECT_EQ(ended.advance(), Status::in_progress);
+        EXPECT_EQ(left.given_up, 0);
+    }
+    EXPECT_EQ(left.given_up, 1);
 }
 
 // One message from rank 0 to rank 1, of `sent` bytes into room for `room`, and one of 3 bytes behind it.

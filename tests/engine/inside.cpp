@@ -63,7 +63,7 @@ class TwoKinds final : public test::Receiving {
     int inside_descriptor() const override { return near_; }
     Status arm_inside() override {
         ++inside_arms;
-        return Status::ok;
+        return others_turn ? Status::in_progress : Status::ok;
     }
 
     // Once the thread that waits has listened to its host often enough.
@@ -73,6 +73,7 @@ class TwoKinds final : public test::Receiving {
         EXPECT_EQ(write(near_, &one, sizeof one), static_cast<ssize_t>(sizeof one));
     }
     std::atomic<int> arms{0}, inside_arms{0};
+    bool others_turn = false;  // something inside is another thread's to look at, which has no core yet
 
   private:
     const int packets_ = eventfd(0, EFD_NONBLOCK), near_ = eventfd(0, EFD_NONBLOCK);
@@ -125,6 +126,23 @@ TEST(inside, so_does_the_agent) {
         EXPECT_EQ(operation.status(), Status::ok);
     }
     expect_heard(transport);
+}
+
+// It does not keep the core from the thread whose turn it is.
+TEST(inside, an_agent_that_may_not_listen_leaves_its_core) {
+    TwoKinds transport;
+    transport.others_turn = true;
+    std::vector<std::byte> out(4 * crossing_bytes + near_bytes);
+    Agent agent{AgentOptions()};
+    DrivenChannel channel(make_channel(transport, {}), &agent);
+    const auto execution = channel.make(both_kinds());
+    Operation operation(*execution);
+    ASSERT_EQ(channel.start(operation, {nullptr, out.data(), {}}, 0), Status::ok);
+    transport.near_speaks();
+    while (operation.pending()) usleep(1000);
+    EXPECT_EQ(operation.status(), Status::ok);
+    const auto futex = static_cast<std::size_t>(SleeperKind::futex);
+    EXPECT_GT(2 * agent.statistics().uses[futex].sleeps, static_cast<std::uint64_t>(transport.inside_arms));
 }
 
 }  // namespace

@@ -1,9 +1,15 @@
 // The ways to sleep: woken by a ring, ended by the clock, and what this CPU lacks is said.
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstring>
 #include <thread>
 
@@ -241,6 +247,54 @@ TEST(epoll, a_descriptor_wakes_and_counts_as_one_for_all_its_users) {
     EXPECT_FALSE(sleeper->sleep(bell, bell.rings(), now_ns() + ms));
     EXPECT_EQ(sleeper->watch(-1), Status::io_failed);
     close(descriptor);
+}
+
+// From now on the kernel answers `error` to this system call of this thread.
+bool refuse(std::uint32_t number, std::uint32_t error) {
+    sock_filter lines[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const sock_fprog program{std::size(lines), lines};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+// Containers' filters say EPERM of calls that they do not know.
+TEST(epoll, sleeps_where_the_finer_call_is_refused) {
+#ifndef SYS_epoll_pwait2
+    constexpr long SYS_epoll_pwait2 = 441;
+#endif
+    bool filtered = true;
+    for (const std::uint32_t error : {EPERM, ENOSYS, EACCES}) {
+        Doorbell bell;
+        std::atomic<bool> slept{false}, rung{false};
+        std::uint64_t slept_ns = 0;
+        int sleeps = 0, rings = 0;
+        std::thread sleeper([&] {
+            filtered &= refuse(SYS_epoll_pwait2, error);
+            const auto way = make_sleeper(SleeperKind::epoll, {}, false);
+            const std::uint64_t begin = now_ns();
+            way->sleep(bell, bell.rings(), begin + 5 * ms);
+            slept_ns = now_ns() - begin;
+            slept.store(true);
+            const std::uint64_t until = begin + 100'000 * ms;
+            for (std::uint32_t seen = bell.rings(); !rung.load() && now_ns() < until; seen = bell.rings()) {
+                way->sleep(bell, seen, until);
+                ++sleeps;
+            }
+            rings = rung.load();
+        });
+        while (!slept.load()) usleep(1'000);
+        usleep(10'000);
+        rung.store(true);
+        bell.ring();
+        sleeper.join();
+        if (!filtered) GTEST_SKIP() << "no filter of system calls can be set here";
+        EXPECT_GE(slept_ns, 5 * ms) << std::strerror(static_cast<int>(error));
+        EXPECT_LE(sleeps, 2) << "it was awake";
+        EXPECT_EQ(rings, 1) << "it did not hear the bell";
+    }
 }
 
 }  // namespace

@@ -91,8 +91,10 @@ class EpollSleeper final : public Sleeper {
             timespec span{static_cast<time_t>(span_ns / ns_per_second),
                           static_cast<long>(span_ns % ns_per_second)};
             const long ready = syscall(SYS_epoll_pwait2, epoll_, events_.data(), room, &span, nullptr, 0);
-            if (ready >= 0 || errno != ENOSYS) return static_cast<int>(ready);
-            fine_ = false;  // a kernel before 5.11: milliseconds, rounded up
+            if (ready >= 0 || errno == EINTR) return static_cast<int>(ready);
+            // A kernel before 5.11, or a filter of system calls that does not know it and says EPERM, as
+            // older containers have: milliseconds, rounded up.
+            fine_ = false;
         }
         const std::uint64_t ms = std::min<std::uint64_t>((span_ns + ns_per_ms - 1) / ns_per_ms, INT_MAX);
         return epoll_wait(epoll_, events_.data(), room, static_cast<int>(ms));

@@ -157,6 +157,7 @@ class Composite final : public Transport {
         const Status inside = parts_.inside->arm();
         return inside == Status::ok ? parts_.between->arm() : inside;
     }
+    void give_up() override { fail(Status::transport_failed); }
     bool crosses(int peer) const override { return !is_near(peer); }
     int inside_descriptor() const override { return parts_.inside->wait_descriptor(); }
     Status arm_inside() override { return packing_.idle() ? parts_.inside->arm() : Status::in_progress; }
@@ -230,9 +231,9 @@ class Composite final : public Transport {
         if (failed(failure_)) return failure_;
         const Attached& attached = attached_[target];
         if (attached.is_near)
-            return parts_.inside->post_put(slot, attached.target, offset, data, bytes, signal);
+            return noted(parts_.inside->post_put(slot, attached.target, offset, data, bytes, signal));
         cross(slot, WireMeter::out, bytes);
-        return parts_.between->post_put(slot, attached.target, offset, data, bytes, signal);
+        return noted(parts_.between->post_put(slot, attached.target, offset, data, bytes, signal));
     }
 
   private:
@@ -262,10 +263,16 @@ class Composite final : public Transport {
         return number;
     }
 
-    // A part that has failed takes the whole with it. (An argument that is refused is no such failure.)
+    // A part that has failed takes the whole with it, and nobody polls the other one any more either. (An
+    // argument that is refused is no such failure.)
     Status noted(Status status) {
-        if (status == Status::transport_failed || status == Status::mismatch) failure_ = status;
+        if (status == Status::transport_failed || status == Status::mismatch) fail(status);
         return status;
+    }
+    void fail(Status status) {
+        if (!failed(failure_))
+            for (Transport* part : {parts_.inside.get(), parts_.between.get()}) part->give_up();
+        failure_ = status;
     }
     bool is_near(int peer) const { return parts_.is_near[static_cast<std::size_t>(peer)]; }
 

@@ -70,6 +70,7 @@ class Saboteur final : public Transport {
     void drive_host() override { inner_.drive_host(); }
     int wait_descriptor() const override { return inner_.wait_descriptor(); }
     Status arm() override { return inner_.arm(); }
+    void give_up() override { inner_.give_up(); }
     bool crosses(int peer) const override { return inner_.crosses(peer); }
     int inside_descriptor() const override { return inner_.inside_descriptor(); }
     Status arm_inside() override { return inner_.arm_inside(); }

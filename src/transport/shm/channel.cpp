@@ -61,10 +61,15 @@ Status Channel::open() {
 Channel::~Channel() {
     if (port_.in_child()) return;
     const std::uint64_t begin_ns = now_ns();
-    for (bool touched = opened_; touched;) {
+    for (bool waits = opened_; waits;) {
         const Driver lock(port_);
-        touched = port_.withdraw(*this) && now_ns() - begin_ns < longest_withdrawal_ns;
-        if (touched)
+        const bool touched = port_.withdraw(*this);
+        waits = touched && now_ns() - begin_ns < longest_withdrawal_ns;
+        if (touched && !waits)
+            THALWEG_LOG_AT(warn,
+                           "memory of operations that were given up may still be read or written by another "
+                           "process, which has not answered for 1 s");
+        if (waits)
             port_.poll(true);
         else
             port_.close(*this);
@@ -175,6 +180,12 @@ Status Channel::arm() {
     if (port_.in_child()) return Status::transport_failed;
     const Driver lock(port_);
     return port_.arm(*this);
+}
+
+void Channel::give_up() {
+    if (port_.in_child()) return;
+    const Poster lock(port_);
+    fail(Status::transport_failed);
 }
 
 Status Channel::stand_in(StandIn memory) try {

@@ -34,6 +34,7 @@ class Channel final : public Transport {
     void drive_host() override;
     int wait_descriptor() const override { return port_.descriptor(); }
     Status arm() override;
+    void give_up() override;
     Status stand_in(StandIn memory) override;
     void end_stand_in(const std::byte* memory) override;
     bool crosses(int) const override { return false; }

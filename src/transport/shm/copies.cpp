@@ -1,5 +1,6 @@
 // Messages that are copied when they have met: who copies what, chunk by chunk.
 #include <algorithm>
+#include <new>
 
 #include "base/clock.h"
 #include "transport/shm/channel.h"
@@ -35,7 +36,8 @@ shm::Reach ShmPort::Impl::reach(const Peer& peer, const Request& receive) const 
     return reach;
 }
 
-// A receive has met a message that lies at the sender: decides, tells the sender, begins.
+// A receive has met a message that lies at the sender: decides, tells the sender, begins. Throws
+// std::bad_alloc; then nothing has begun.
 void ShmPort::Impl::fetch(Request& receive, const Frame& request, shm::RemotePlace place) {
     Peer& peer = *receive.peer;
     receive.remote = request.address;
@@ -56,15 +58,20 @@ void ShmPort::Impl::fetch(Request& receive, const Frame& request, shm::RemotePla
     receive.until = decision.receivers_share;
     receive.decided_ns = now_ns();
     receive.expected_s = decision.expected_s;
-    receive.awaits_peer = receive.until < receive.bytes;
-    if (receive.awaits_peer) {
+    if (receive.until < receive.bytes) {
         Frame frame;
         frame.kind = FrameKind::answer;
         frame.other = request.cookie;
         frame.cookie = shm::Requests::cookie(receive);
         frame.operation = number_of(*decision.protocol);
         frame.bytes = receive.until;
-        write_place(peer, frame, receive);
+        try {
+            write_place(peer, frame, receive);
+        } catch (const std::bad_alloc&) {
+            receive.protocol = nullptr;
+            throw;
+        }
+        receive.awaits_peer = true;
     }
     if (receive.until != 0) queue(receive);
 }
@@ -83,17 +90,21 @@ void ShmPort::Impl::fetch_postponed() {
     while (first_met_ != nullptr) {
         Request& receive = *first_met_;
         Request& early = *receive.met;
-        first_met_ = receive.next_job;
-        if (first_met_ == nullptr) last_met_ = nullptr;
-        receive.met = nullptr;
+        Request* const next = receive.next_job;
         Frame frame;
         frame.address = early.remote;
         frame.cookie = early.acknowledge;
         frame.arena = early.remote_request;
-        if (early.recalled)
-            fail(receive, Status::transport_failed);
-        else
-            fetch(receive, frame, std::move(early.place));
+        if (!early.recalled) try {
+                fetch(receive, frame, std::move(early.place));
+            } catch (const std::bad_alloc&) {
+                early.place = std::move(receive.place);
+                return;  // the next poll decides
+            }
+        first_met_ = next;
+        if (first_met_ == nullptr) last_met_ = nullptr;
+        receive.met = nullptr;
+        if (early.recalled) fail(receive, Status::transport_failed);
         requests_.free(early);
     }
 }
@@ -319,9 +330,9 @@ void ShmPort::Impl::ask_for_rest(Request& receive) {
     frame.operation = number_of(shm::eager);
     frame.offset = receive.done;
     frame.bytes = receive.left_over;
+    write(*receive.peer, frame);
     receive.left_over = 0;
     receive.awaits_peer = true;
-    write(*receive.peer, frame);
 }
 
 // This side's share of the bytes is where it belongs.

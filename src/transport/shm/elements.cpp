@@ -114,7 +114,9 @@ Status cma_copy(ssize_t (*call)(pid_t, const iovec*, unsigned long, const iovec*
     }
     // Of two lists the shorter one says how much is copied.
     const ssize_t got = call(transfer.pid, here.data(), here_count, there.data(), there_count, 0);
-    if (got < 0 && (errno == EFAULT || errno == EPERM || errno == EACCES || errno == ENOSYS))
+    // Memory that it cannot read, or not now: the kernel pins pages, and needs memory for that.
+    if (got < 0 &&
+        (errno == EFAULT || errno == EPERM || errno == EACCES || errno == ENOSYS || errno == ENOMEM))
         return Status::unsupported;
     if (got <= 0) return Status::transport_failed;
     done = static_cast<std::size_t>(got);

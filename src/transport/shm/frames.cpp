@@ -176,6 +176,7 @@ bool ShmPort::Impl::take(Peer& peer, const Frame& frame, const std::byte* payloa
                 receive->protocol == nullptr || receive->protocol->push == nullptr ||
                 frame.offset > receive->bytes || frame.payload > receive->bytes - frame.offset)
                 return false;
+            if (receive->channel == nullptr) return true;  // withdrawn, and its memory is somebody else's
             const std::uint64_t began_ns = now_ns();
             receive->store(frame.offset, payload, frame.payload);
             if (forced_ == nullptr)
@@ -189,11 +190,12 @@ bool ShmPort::Impl::take(Peer& peer, const Frame& frame, const std::byte* payloa
             if (request == nullptr) return true;
             const auto kind = frame.kind == FrameKind::pushed ? Request::Kind::receive : Request::Kind::send;
             if (request->kind != kind || request->peer != &peer || !request->awaits_peer) return false;
-            request->awaits_peer = false;
-            if (request->left_over != 0)
+            if (request->left_over != 0) {
                 ask_for_rest(*request);
-            else if (!request->copying)
-                finish(*request);
+                return true;
+            }
+            request->awaits_peer = false;
+            if (!request->copying) finish(*request);
             return true;
         }
         case FrameKind::stored:
@@ -219,24 +221,28 @@ bool ShmPort::Impl::take_stored(const Frame& frame, const std::byte* payload) {
     return true;
 }
 
-// A message, or word of one.
+// A message, or word of one. Where memory is lacking the frame comes again: until all is done that may throw
+// the receive stays among the posted ones.
 bool ShmPort::Impl::take_message(Peer& peer, const Frame& frame, const std::byte* payload) {
     const bool whole = frame.kind == FrameKind::eager;
     if (whole ? frame.payload != frame.bytes : frame.bytes == 0) return false;
     shm::RemotePlace place;
     if (!whole && !shm::read_place(frame, payload, frame.bytes, place)) return false;
     const Key key{frame.channel, frame.operation, frame.message, peer.process};
-    if (Request* const receive = posted_.take(key)) {
-        if (!has_room(*receive, frame.bytes)) {
-            if (frame.cookie != 0) acknowledge(peer, frame.cookie);
-            overflow(*receive);
-        } else if (whole) {
-            if (frame.bytes != 0) receive->store(0, payload, frame.bytes);
-            if (frame.cookie != 0) acknowledge(peer, frame.cookie);
-            finish(*receive);
-        } else {
+    if (Request* const receive = posted_.find(key)) {
+        const bool fits = has_room(*receive, frame.bytes);
+        if (fits && !whole) {
             fetch(*receive, frame, std::move(place));
+            posted_.remove(*receive);
+            return true;
         }
+        if (fits && frame.bytes != 0) receive->store(0, payload, frame.bytes);
+        if (frame.cookie != 0) acknowledge(peer, frame.cookie);
+        posted_.remove(*receive);
+        if (fits)
+            finish(*receive);
+        else
+            overflow(*receive);
         return true;
     }
     Request& early = requests_.take(Request::Kind::early);

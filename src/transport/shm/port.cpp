@@ -87,10 +87,15 @@ Status ShmPort::Impl::meet(std::uint32_t process, std::span<const std::byte> byt
         return Status::mismatch;
     }
     std::memcpy(&address, bytes.data(), sizeof address);
+    if (in_child()) {
+        why = "this process was forked off one with a port";
+        return Status::transport_failed;
+    }
     if (address.process != process) {
         why = "its address is another process's";
         return Status::mismatch;
     }
+    const std::lock_guard meeting(meeting_);
     if (knows(process)) return Status::ok;
     auto peer = std::make_unique<Peer>();
     peer->process = peer->account.process = process;
@@ -103,6 +108,7 @@ Status ShmPort::Impl::meet(std::uint32_t process, std::span<const std::byte> byt
     if (process != options_.process &&
         epoll_ctl(descriptor_.get(), EPOLL_CTL_ADD, peer->segment.life(), &event) != 0) {
         why = std::string("nobody would tell when it ends: ") + std::strerror(errno);
+        peer->segment.give_ring_back();
         return Status::unsupported;
     }
     const Poster lock(*this);
@@ -247,6 +253,7 @@ Status ShmPort::Impl::arm(Channel& channel) {
     for (const Request* job = first_job_; job != nullptr; job = job->next_job)
         if (!job->blocked) return Status::in_progress;
     segment_.silence();
+    stirred_ = false;
     shm::Header& header = segment_.header();
     // Others write into a ring and then look at `asleep`; we set it and then look for what they wrote.
     header.asleep.store(1, std::memory_order_seq_cst);
@@ -260,12 +267,12 @@ Status ShmPort::Impl::arm(Channel& channel) {
         pending |= job->peer->dead || job->peer->writer.want_space();
     if (pending) {
         if (sleepers_ == 0) header.asleep.store(0, std::memory_order_relaxed);
+        stir();  // the bell that was silenced may have been for others, who have not heard it yet
         return Status::in_progress;
     }
     if (!channel.asleep) ++sleepers_;
     channel.asleep = true;
     channel.sleeper = pthread_self();
-    stirred_ = false;
     return Status::ok;
 }
 

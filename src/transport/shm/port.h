@@ -210,6 +210,9 @@ class ShmPort::Impl {
     std::uint32_t forks_at_birth_ = 0;
     std::uint32_t next_counter_ = 1u << 31;
 
+    // Held by whoever meets somebody, before the port's own lock: a process that is met twice at once has one
+    // ring.
+    std::mutex meeting_;
     mutable std::mutex mutex_;
     std::atomic<int> posters_{0};
     std::unordered_map<std::uint32_t, std::unique_ptr<shm::Peer>> peers_;
@@ -235,7 +238,7 @@ class ShmPort::Impl {
     Descriptor descriptor_;  // epoll over the segment's bell, the bell here, and the lives of peers
     Descriptor bell_;        // an eventfd that is readable while rung_ != 0
     std::uint32_t sleepers_ = 0, rung_ = 0;
-    bool stirred_ = false;  // since the latest of them armed
+    bool stirred_ = false;  // the segment's bell was rung here, and has not been silenced since
     std::uint32_t idle_polls_ = 0;
 };
 

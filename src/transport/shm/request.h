@@ -159,7 +159,13 @@ class Matches {
         *link = &request;
         ++count_;
     }
-    // The oldest of this key, taken out; null where there is none.
+    // The oldest of this key; null where there is none.
+    Request* find(const Key& key) {
+        Request* request = bucket(key);
+        while (request != nullptr && !(request->key == key)) request = request->next;
+        return request;
+    }
+    // The same, taken out.
     Request* take(const Key& key) {
         for (Request** link = &bucket(key); *link != nullptr; link = &(*link)->next) {
             if ((*link)->key == key) return unlink(link);

@@ -65,6 +65,8 @@ class PeerSegment {
     // The one that this process writes to.
     Ring& ring() const;
     std::uint32_t ring_number() const { return ring_; }
+    // Pre: nothing was written there. Of an attached segment that is not used after all.
+    void give_ring_back() const { ring().control.sender.store(0, std::memory_order_release); }
     // `bytes` bytes of the arena's at `offset`; null where they are not all inside.
     const std::byte* arena(std::uint64_t offset, std::uint64_t bytes) const;
     bool reads() const { return reads_; }

@@ -110,9 +110,11 @@ class ShmPort {
     ChannelName name_channel();
 
     // Local. The port must outlive the channel, which may be destroyed by any thread. Destroying one with
-    // requests in flight withdraws them, which waits at most 1 s for peers that may be reading or writing
-    // what they refer to: afterwards nobody touches it. What they were for fails at the peers too. Errors:
-    // invalid_argument (rank, size, a name that is open already), out_of_memory.
+    // requests in flight withdraws them, and waits for peers that may be reading or writing what they refer
+    // to: 1 s at most, so that nobody waits for ever for one that is stopped. Afterwards nobody touches it,
+    // but a peer that did not answer by then, if it copies from process to process: that is warned of. What
+    // the requests were for fails at the peers too. Errors: invalid_argument (rank, size, a name that is open
+    // already), out_of_memory.
     Status make_channel(const ShmGroup& group, std::unique_ptr<Transport>& channel);
     // One without a name or peers, as UcxPort's. Errors: out_of_memory.
     Status make_bare_channel(std::unique_ptr<Transport>& channel);

@@ -350,6 +350,12 @@ Status Channel::arm() {
     return port_.arm(*this);
 }
 
+void Channel::give_up() {
+    if (port_.in_child()) return;
+    const Poster lock(port_);
+    fail(Status::transport_failed);
+}
+
 void Channel::peer_died(const Peer& peer) {
     for (const SlotState& slot : storage_->slots) {
         if (slot.kind == SlotState::Kind::idle || slot.process != peer.process) continue;

@@ -84,6 +84,7 @@ class Channel final : public Transport {
     void drive_host() override;
     int wait_descriptor() const override { return port_.descriptor(); }
     Status arm() override;
+    void give_up() override;
 
     Status expose(void* memory, std::size_t bytes, Region& region, std::vector<std::byte>& key) override;
     void conceal(Region region) override;

@@ -290,6 +290,9 @@ Status UcxPort::Impl::arm(Channel& channel) {
     if (rung_ != 0) silence_failed();
     // While another channel's bell rings the descriptor is readable and nobody can sleep on it.
     if (channel.has_news() || rung_ != 0 || !deferred_.empty() || !dying_.empty()) return Status::in_progress;
+    // libucp takes a signal back before it says that it is busy; so whatever comes of it, the next post
+    // signals.
+    signalled_ = false;
     for (const Rail& rail : rails_) {
         const ucs_status_t status = ucp_.worker_arm(rail.worker);
         if (status == UCS_ERR_BUSY) return Status::in_progress;
@@ -298,7 +301,6 @@ Status UcxPort::Impl::arm(Channel& channel) {
     if (!channel.asleep) ++sleepers_;
     channel.asleep = true;
     channel.sleeper = pthread_self();
-    signalled_ = false;
     return Status::ok;
 }
 

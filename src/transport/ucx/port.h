@@ -196,7 +196,7 @@ class UcxPort::Impl {
     int descriptor_ = -1;         // epoll over the workers' descriptors and the bell
     int bell_ = -1;               // an eventfd that is readable while rung_ != 0
     std::uint32_t sleepers_ = 0;  // channels that are asleep
-    bool signalled_ = false;      // since the latest of them armed
+    bool signalled_ = false;      // since the latest of them armed, or tried to
     std::uint32_t rung_ = 0;      // channels that have been rung and have not polled since
     std::uint32_t forks_at_birth_ = 0;
 };

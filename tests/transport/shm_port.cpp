@@ -1,0 +1,310 @@
+// Two ports of the shm transport in one process, as two processes have them: who sleeps and who is woken, who
+// meets, and what happens where the system lacks memory.
+#include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <new>
+#include <string>
+#include <thread>
+
+#include "base/clock.h"
+#include "transport/composite/composite.h"
+#include "transport/shm/shm.h"
+
+namespace {
+thread_local bool memory_lacks = false;  // of what this program's own code asks for
+}
+
+void* operator new(std::size_t bytes) {
+    void* const memory = memory_lacks ? nullptr : std::malloc(bytes != 0 ? bytes : 1);
+    if (memory == nullptr) throw std::bad_alloc();
+    return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace thalweg {
+namespace {
+
+constexpr std::size_t large = std::size_t{1} << 20;
+constexpr std::uint64_t longest_ns = 5'000'000'000;
+
+class shm_port : public testing::Test {
+  protected:
+    void SetUp() override {
+        std::string why;
+        for (std::uint32_t process = 0; process < 2; ++process) {
+            ShmOptions options;
+            options.process = process;
+            ASSERT_EQ(ShmPort::open(options, ports[process], why), Status::ok) << why;
+        }
+        for (std::uint32_t process = 0; process < 2; ++process)
+            ASSERT_EQ(ports[process]->meet(1 - process, ports[1 - process]->address(), why), Status::ok)
+                << why;
+    }
+    // One of the channels number `counter`.
+    std::unique_ptr<Transport> channel(int rank, std::uint32_t counter) {
+        ShmGroup group;
+        group.name = {0, counter};
+        group.rank = rank;
+        group.size = 2;
+        std::unique_ptr<Transport> made;
+        EXPECT_EQ(ports[rank]->make_channel(group, made), Status::ok);
+        return made;
+    }
+    // Polls until a slot of `channel` completes; `peer` copies its share.
+    static void finish(Transport& channel, Transport& peer) {
+        std::size_t count = 0, ignored = 0;
+        Slot done[1];
+        const std::uint64_t until_ns = now_ns() + longest_ns;
+        while (count == 0 && now_ns() < until_ns) {
+            ASSERT_EQ(channel.progress(done, count), Status::ok);
+            if (count == 0) {
+                ASSERT_EQ(peer.progress({}, ignored), Status::ok);
+            }
+        }
+        ASSERT_EQ(count, 1u);
+    }
+    static void arm(Transport& channel) {
+        std::size_t count = 0;
+        const std::uint64_t until_ns = now_ns() + longest_ns;
+        while (channel.arm() != Status::ok && now_ns() < until_ns) {
+            ASSERT_EQ(channel.progress({}, count), Status::ok);
+        }
+        ASSERT_EQ(channel.arm(), Status::ok);
+    }
+    static void elsewhere(const std::function<void()>& action) { std::thread(action).join(); }
+    // Whether a thread that sleeps for this channel would wake.
+    static bool rings(const Transport& channel) {
+        pollfd descriptor{channel.wait_descriptor(), POLLIN, 0};
+        return ::poll(&descriptor, 1, 0) > 0;
+    }
+
+    std::unique_ptr<ShmPort> ports[2];
+};
+
+// A thread that looks whether it may sleep, and finds that it may not, has not taken the bell from another
+// one that sleeps already and has not had a core since it was rung.
+TEST_F(shm_port, who_may_not_sleep_leaves_the_bell_to_who_sleeps) {
+    const auto slept_for = channel(0, 0), led = channel(0, 1), from = channel(1, 0);
+    const std::string sent(large, 'x');
+    std::string received(large, ' ');
+    ASSERT_EQ(slept_for->post_recv(0, 1, {}, received.data(), large), Status::ok);
+    elsewhere([&] { arm(*slept_for); });
+    EXPECT_FALSE(rings(*led));
+    ASSERT_EQ(from->post_send(0, 0, {}, sent.data(), large, SendMode::buffered), Status::ok);
+    EXPECT_TRUE(rings(*led));
+    EXPECT_EQ(led->arm(), Status::in_progress);
+    EXPECT_TRUE(rings(*led)) << "the sleeper does not hear of it any more";
+    finish(*slept_for, *from);
+    EXPECT_TRUE(received == sent);
+}
+
+// And what it has rung for before does not keep it from ringing for the next.
+TEST_F(shm_port, who_may_not_sleep_rings_for_all_that_it_finds) {
+    const auto slept_for = channel(0, 0), led = channel(0, 1), from = channel(1, 0), other = channel(1, 1);
+    const std::string sent(large, 'x');
+    std::string received(large, ' '), for_itself(large, ' ');
+    elsewhere([&] { arm(*slept_for); });
+    ASSERT_EQ(led->post_recv(0, 1, {}, for_itself.data(), large), Status::ok);
+    ASSERT_EQ(slept_for->post_recv(0, 1, {}, received.data(), large), Status::ok);
+    ASSERT_EQ(other->post_send(0, 0, {}, sent.data(), large, SendMode::buffered), Status::ok);
+    finish(*led, *other);
+    EXPECT_TRUE(rings(*led)) << "a copy was begun that it may not be there to end";
+    // The sleeper has had no core, and the next copy is for it.
+    ASSERT_EQ(from->post_send(0, 0, {}, sent.data(), large, SendMode::buffered), Status::ok);
+    EXPECT_EQ(led->arm(), Status::in_progress);
+    std::size_t count = 0;
+    ASSERT_EQ(led->progress({}, count), Status::ok);
+    EXPECT_TRUE(rings(*led)) << "the copy stands still";
+    finish(*slept_for, *from);
+    EXPECT_TRUE(received == sent && for_itself == sent);
+}
+
+// Each of two threads that meet a process at the same time would take a ring for it.
+TEST(shm_meeting, two_threads_that_meet_a_process_take_one_ring) {
+    for (int round = 0; round < 50; ++round) {
+        std::unique_ptr<ShmPort> port, with_one_ring;
+        std::string why;
+        ShmOptions options;
+        ASSERT_EQ(ShmPort::open(options, port, why), Status::ok) << why;
+        options.process = options.peers = 1;
+        ASSERT_EQ(ShmPort::open(options, with_one_ring, why), Status::ok) << why;
+        std::atomic<int> there{0};
+        Status met[2];
+        std::string reasons[2];
+        const auto meet = [&](int i) {
+            for (++there; there != 2;) sched_yield();
+            met[i] = port->meet(1, with_one_ring->address(), reasons[i]);
+        };
+        std::thread first(meet, 0), second(meet, 1);
+        first.join();
+        second.join();
+        ASSERT_EQ(met[0], Status::ok) << reasons[0];
+        ASSERT_EQ(met[1], Status::ok) << reasons[1];
+    }
+}
+
+// The kernel needs memory for a copy between processes. Where it has none, the bytes come through the ring.
+TEST_F(shm_port, a_copy_that_the_kernel_has_no_memory_for_goes_through_the_ring) {
+    const auto to = channel(0, 0), from = channel(1, 0);
+    const std::string sent(large, 'x');
+    std::string received(large, ' ');
+    bool filtered = false;
+    elsewhere([&] {
+        sock_filter lines[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                               BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
+                               BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
+                               BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOMEM),
+                               BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+        const sock_fprog program{std::size(lines), lines};
+        filtered = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+                   prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+        if (!filtered) return;
+        ASSERT_EQ(to->post_recv(0, 1, {}, received.data(), large), Status::ok);
+        ASSERT_EQ(from->post_send(0, 0, {}, sent.data(), large, SendMode::buffered), Status::ok);
+        finish(*to, *from);
+    });
+    if (!filtered) GTEST_SKIP() << "no filter of system calls can be set here";
+    EXPECT_TRUE(received == sent);
+}
+
+// A frame for which there is no memory stays where it is, and its receive with it: it is taken later.
+TEST_F(shm_port, messages_are_taken_when_there_is_memory_again) {
+    constexpr std::uint32_t count = 16;
+    ASSERT_EQ(ports[0]->set_protocol("cma_put"), Status::ok);  // the receiver answers
+    for (const std::size_t bytes : {std::size_t{100}, large}) {
+        const auto to = channel(0, 0), from = channel(1, 0);
+        // The receiver has no room for answers, and needs memory to keep them.
+        char fill[1000] = {};
+        Slot done[1];
+        std::size_t found = 0;
+        while (ports[0]->has_left()) {
+            ASSERT_EQ(to->post_send(0, 1, {1, 0}, fill, sizeof fill, SendMode::buffered), Status::ok);
+            if (ports[0]->has_left()) {
+                ASSERT_EQ(to->progress(done, found), Status::ok);
+            }
+        }
+        std::string sent[count], received[count];
+        for (std::uint32_t i = 0; i < count; ++i) {
+            sent[i].assign(bytes, static_cast<char>('a' + i));
+            received[i].assign(bytes, ' ');
+            ASSERT_EQ(to->post_recv(1 + i, 1, {0, i}, received[i].data(), bytes), Status::ok);
+            ASSERT_EQ(from->post_send(1 + i, 0, {0, i}, sent[i].data(), bytes, SendMode::synchronous),
+                      Status::ok);
+        }
+        std::size_t all = 0;
+        const auto poll = [&] {
+            ASSERT_EQ(to->progress(done, found), Status::ok);
+            all += found;
+        };
+        memory_lacks = true;
+        for (int polls = 0; polls < 10; ++polls) poll();
+        memory_lacks = false;
+        EXPECT_LT(all, count) << "nothing was lacking";
+        const std::uint64_t until_ns = now_ns() + longest_ns;
+        while (all < count + 1 && now_ns() < until_ns) {
+            poll();
+            ASSERT_EQ(from->progress(done, found), Status::ok);
+        }
+        EXPECT_EQ(all, count + 1) << "the receives, and the last of what filled the ring";
+        for (std::uint32_t i = 0; i < count; ++i) EXPECT_TRUE(received[i] == sent[i]) << i;
+    }
+}
+
+// A peer that does not answer for long may send the rest of a message that was given up: it is nobody's.
+TEST_F(shm_port, what_comes_for_a_receive_that_was_given_up_is_written_nowhere) {
+    ASSERT_EQ(ports[0]->set_protocol("eager"), Status::ok);
+    auto to = channel(0, 0);
+    const auto from = channel(1, 0), other = channel(0, 1), other_from = channel(1, 1);
+    const std::string sent(large, 'x'), untouched(large, ' ');
+    std::string received = untouched;
+    std::size_t count = 0;
+    ASSERT_EQ(to->post_recv(0, 1, {}, received.data(), large), Status::ok);
+    ASSERT_EQ(from->post_send(0, 0, {}, sent.data(), large, SendMode::buffered), Status::ok);
+    ASSERT_EQ(to->progress({}, count), Status::ok);  // the answer is on its way
+    const std::uint64_t begin_ns = now_ns();
+    to.reset();
+    EXPECT_GE(now_ns() - begin_ns, 1'000'000'000u) << "the peer could have answered";
+    // The rest, and another message behind it.
+    char byte = ' ';
+    ASSERT_EQ(other->post_recv(0, 1, {}, &byte, 1), Status::ok);
+    while (from->progress({}, count) == Status::ok && ports[1]->copies_left() != 0)
+        ASSERT_EQ(other->progress({}, count), Status::ok);
+    ASSERT_EQ(other_from->post_send(0, 0, {}, "y", 1, SendMode::buffered), Status::ok);
+    finish(*other, *from);
+    EXPECT_EQ(byte, 'y');
+    EXPECT_TRUE(received == untouched);
+}
+
+// A network over which nothing comes, and which fails when it is told to.
+class Failing final : public Transport {
+  public:
+    explicit Failing(const bool& fails) : fails_(fails) {
+        capabilities_.max_message_bytes = large;
+        capabilities_.live_operations = 1 << 16;
+        capabilities_.wakeup_descriptor = capabilities_.any_thread = true;
+    }
+    ~Failing() override { close(descriptor_); }
+    const Capabilities& capabilities() const override { return capabilities_; }
+    int rank() const override { return 0; }
+    int size() const override { return 2; }
+    Slot slots() const override { return 64; }
+    Status grow(Slot) override { return Status::ok; }
+    Status post_send(Slot, int, MessageId, const void*, std::size_t, SendMode) override {
+        return Status::unsupported;
+    }
+    Status post_recv(Slot, int, MessageId, void*, std::size_t) override { return Status::unsupported; }
+    Status progress(std::span<Slot>, std::size_t& count) override {
+        count = 0;
+        return fails_ ? Status::transport_failed : Status::ok;
+    }
+    int wait_descriptor() const override { return descriptor_; }
+    Status arm() override { return Status::ok; }
+
+  private:
+    Capabilities capabilities_;
+    const bool& fails_;
+    const int descriptor_ = eventfd(0, EFD_CLOEXEC);
+};
+
+// Where the network of a transport of two fails, its part inside the host is polled no more either: what
+// still comes for it must not keep those who sleep for other channels awake for ever.
+TEST_F(shm_port, half_of_what_has_failed_does_not_ring_for_ever) {
+    bool fails = false;
+    Junction junction;
+    CompositeParts parts;
+    parts.inside = channel(0, 0);
+    parts.between = std::make_unique<Failing>(fails);
+    parts.is_near = {true, true};
+    parts.junction = &junction;
+    std::unique_ptr<Transport> failing;
+    ASSERT_EQ(make_composite(std::move(parts), failing), Status::ok);
+    const auto other = channel(0, 1), from = channel(1, 0);
+    char byte = 0;
+    std::size_t count = 0;
+    ASSERT_EQ(failing->post_recv(0, 1, {}, &byte, 1), Status::ok);
+    elsewhere([&] { arm(*failing); });
+    fails = true;
+    Slot done[1];
+    EXPECT_EQ(failing->progress(done, count), Status::transport_failed);
+    EXPECT_TRUE(rings(*other)) << "so that the sleeper hears that it has failed";
+    ASSERT_EQ(from->post_send(0, 0, {}, "x", 1, SendMode::buffered), Status::ok);
+    ASSERT_EQ(other->progress({}, count), Status::ok);
+    arm(*other);
+}
+
+}  // namespace
+}  // namespace thalweg
