@@ -119,6 +119,7 @@ class PackingTransport final : public Transport {
     std::uint64_t sent() const override { return inner_->sent(); }
     bool has_left(std::uint64_t sent) override { return inner_->has_left(sent); }
     void drive_host() override { inner_->drive_host(); }
+    void give_up() override { inner_->give_up(); }
 
     int wait_descriptor() const override { return inner_->wait_descriptor(); }
     Status arm() override { return rests() ? inner_->arm() : Status::in_progress; }
