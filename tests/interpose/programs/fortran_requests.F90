@@ -42,6 +42,7 @@ program fortran_requests
     call MPI_BARRIER(MPI_COMM_WORLD, ierr)
     do round = 1, 18
         data = -1
+        if (mod(round, 9) == 1 .and. rank == 0) call come_late
         do k = 1, 3
             if (rank == mod(k, ranks)) data(:, k) = [(i * k + round, i = 1, n)]
             call MPI_IBCAST(data(:, k), whole, MPI_INTEGER, mod(k, ranks), MPI_COMM_WORLD, requests(k), ierr)
@@ -54,7 +55,17 @@ program fortran_requests
                 call MPI_WAIT(requests(k), STATE(k), ierr)
             end do
         case (1)
-            call MPI_WAITALL(3, requests, states, ierr)
+            ! What is there long before the broadcasts keeps its status until they are.
+            call MPI_SEND(round, 1, MPI_INTEGER, rank, 77, MPI_COMM_WORLD, ierr)
+            if (round == 1) then
+                call MPI_WAITALL(4, requests, states, ierr)
+                call MPI_GET_COUNT(STATE(4), MPI_INTEGER, some, ierr)
+                if (some /= 1) wrong = wrong + 1
+            else
+                call MPI_WAITALL(4, requests, MPI_STATUSES_IGNORE, ierr)
+            end if
+            if (requests(4) /= MPI_REQUEST_NULL .or. unmatched /= round) wrong = wrong + 1
+            call MPI_IRECV(unmatched, 1, MPI_INTEGER, rank, 77, MPI_COMM_WORLD, requests(4), ierr)
         case (2)
             do k = 1, 3
                 call MPI_WAITANY(4, requests, index, MPI_STATUS_IGNORE, ierr)
@@ -148,4 +159,17 @@ program fortran_requests
     if (rank == 0 .and. wrong == 0) print '(A,I0,A)', 'done on ', ranks, ' ranks'
     call MPI_FINALIZE(ierr)
     if (wrong /= 0) stop 1
+
+contains
+
+    ! By more than MPI_WAITALL waits for operations of ours before it looks at others.
+    subroutine come_late
+        integer(kind=selected_int_kind(18)) :: began, now, per_second
+
+        call system_clock(began, per_second)
+        now = began
+        do while (now - began < per_second * 30 / 1000)
+            call system_clock(now)
+        end do
+    end subroutine
 end program
