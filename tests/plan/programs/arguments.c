@@ -72,6 +72,24 @@ static void collectives(MPI_Comm comm) {
               MPI_Allgatherv(own, block, MPI_INT, received, counts, places, MPI_INT, comm));
         if (ragged == MPI_SUCCESS) verify_gathered("an aliased allgatherv");
 
+        /* Rank 1 gives nothing, and says so with its place in what it receives. */
+        counts[1] = 0;
+        for (int i = 1; i < check_size; ++i) places[i] -= block;
+        for (int i = 0; i < block; ++i) sent[i] = check_rank * 7 + i;
+        const void* const given = check_rank == 1 ? received + places[1] : sent;
+        memset(received, 0, sizeof received);
+        const int fewer =
+            PMPI_Allgatherv(given, counts[check_rank], MPI_INT, received, counts, places, MPI_INT, comm);
+        memset(received, 0, sizeof received);
+        agree("an allgatherv with an empty place of its own", fewer,
+              MPI_Allgatherv(given, counts[check_rank], MPI_INT, received, counts, places, MPI_INT, comm));
+        if (expect_thalweg() && check_size > 1) CHECK(was_accelerated(), "native: %s", last_reason());
+        for (int rank = 0; rank < check_size; ++rank)
+            for (int i = 0; i < counts[rank]; ++i)
+                CHECK(received[places[rank] + i] == rank * 7 + i, "rank %d: element %d is %d", rank, i,
+                      received[places[rank] + i]);
+        for (int i = 0; i < check_size; ++i) counts[i] = block, places[i] = i * block;
+
         MPI_Datatype pairs;
         MPI_Type_vector(block / 2, 1, 2, MPI_INT, &pairs);
         agree("a broadcast of a type that was not committed", PMPI_Bcast(sent, 1, pairs, 0, comm),
