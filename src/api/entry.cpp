@@ -23,6 +23,7 @@
 #include "plan/statistics.h"
 #include "plan/window_plan.h"
 #include "plan/world.h"
+#include "transport/mpi/error_handler.h"
 #include "transport/mpi/host.h"
 
 using namespace thalweg;
@@ -97,7 +98,7 @@ int without_request(Ongoing& ongoing, MPI_Comm comm, int error) {
     if (ongoing.pending()) ongoing.wait();
     ongoing.finish();
     ongoing.release();
-    host()->Comm_call_errhandler(comm, error);
+    call_error_handler(comm, error);
     return error;
 }
 
@@ -161,7 +162,7 @@ void thalweg_entry_initialized(void (*finalizing)(void)) try {
     }
 } catch (const AgreementFailed& failure) {
     THALWEG_LOG_AT(error, "MPI failed on this rank alone in MPI_Init while ranks agreed");
-    host()->Comm_call_errhandler(host()->comm_world, failure.error);
+    call_error_handler(host()->comm_world, failure.error);
 } catch (const std::bad_alloc&) {
     THALWEG_LOG_AT(error, "no memory in MPI_Init; this rank cannot agree with the others");
 }
@@ -223,7 +224,7 @@ int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, in
     } catch (const std::bad_alloc&) {
         // Alone we cannot decline what the others run: the user's error handler has to know.
         *error = MPI_ERR_NO_MEM;
-        host()->Comm_call_errhandler(comm, *error);
+        call_error_handler(comm, *error);
         return 1;
     }
 }
@@ -284,7 +285,7 @@ int thalweg_entry_collective(const ThalwegCall* call, int* error) {
     } catch (const std::bad_alloc&) {
         // As for a broadcast.
         *error = MPI_ERR_NO_MEM;
-        host()->Comm_call_errhandler(call->comm, *error);
+        call_error_handler(call->comm, *error);
         return 1;
     }
 }
@@ -319,14 +320,14 @@ int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* 
         if (offered.blocking) {
             ongoing->run();
             *error = ongoing->finish();
-            if (*error != MPI_SUCCESS) host()->Comm_call_errhandler(call->comm, *error);
+            if (*error != MPI_SUCCESS) call_error_handler(call->comm, *error);
             return 1;
         }
         if (offered.persistent) {
             ongoing = make_persistent(std::move(ongoing), request, *error);
             if (ongoing == nullptr) return 1;
             ongoing->release();
-            host()->Comm_call_errhandler(call->comm, *error);
+            call_error_handler(call->comm, *error);
             return 1;
         }
         ongoing = make_request(std::move(ongoing), request, *error);
@@ -337,7 +338,7 @@ int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* 
         return 1;
     } catch (const std::bad_alloc&) {
         *error = MPI_ERR_NO_MEM;
-        host()->Comm_call_errhandler(call->comm, *error);
+        call_error_handler(call->comm, *error);
         return 1;
     }
 }
@@ -361,7 +362,7 @@ int thalweg_entry_exchange(const ThalwegCall* call, int* error, void** trial) {
         return 1;
     } catch (const std::bad_alloc&) {
         *error = MPI_ERR_NO_MEM;
-        host()->Comm_call_errhandler(call->comm, *error);
+        call_error_handler(call->comm, *error);
         return 1;
     }
     return 0;

@@ -18,15 +18,6 @@
 
 namespace thalweg {
 
-// Marks the thread as inside a wrapper, as thalweg_enter() does.
-class Inside {
-  public:
-    explicit Inside(void* frame) { outermost_frame = reinterpret_cast<std::uintptr_t>(frame); }
-    ~Inside() { outermost_frame = 0; }
-    Inside(const Inside&) = delete;
-    Inside& operator=(const Inside&) = delete;
-};
-
 // `frame` is the wrapper's; `request` is null where the call is blocking.
 inline int offer(const ThalwegCall& call, void* request, int* error, void* frame) {
     if (!taking.load(std::memory_order_acquire) || inside(frame)) return 0;

@@ -18,12 +18,12 @@
 #include "interpose/unseen_session.h"
 #include "plan/bypass.h"
 #include "plan/presence.h"
+#include "transport/mpi/error_handler.h"
 #include "transport/mpi/host.h"
 
 namespace thalweg {
 
 constinit std::atomic<bool> taking{false};
-thread_local constinit std::uintptr_t outermost_frame [[gnu::tls_model("initial-exec")]] = 0;
 thread_local constinit bool probing [[gnu::tls_model("initial-exec")]] = false;
 thread_local constinit bool probe_arrived [[gnu::tls_model("initial-exec")]] = false;
 
@@ -174,9 +174,8 @@ void thalweg_before_MPI_Comm_free(const void* comm) {
     if (comm == nullptr || !taking.load(std::memory_order_acquire)) return;
     void* const frame = __builtin_frame_address(0);
     if (inside(frame)) return;
-    outermost_frame = reinterpret_cast<std::uintptr_t>(frame);
+    const Inside mark(frame);
     thalweg_entry_comm_freeing(*static_cast<const MPI_Comm*>(comm));
-    outermost_frame = 0;
 }
 
 void thalweg_before_mpi_comm_free(int comm) {
@@ -191,11 +190,9 @@ int thalweg_take_MPI_Bcast(void* buffer, ThalwegCount count, ThalwegHandle datat
     if (!taking.load(std::memory_order_acquire)) return answer_probe(error);
     void* const frame = __builtin_frame_address(0);
     if (inside(frame)) return 0;
-    outermost_frame = reinterpret_cast<std::uintptr_t>(frame);
+    const Inside mark(frame);
     thalweg_entry_meeting((MPI_Comm)comm);
-    const int done = thalweg_entry_bcast(buffer, count, (MPI_Datatype)datatype, root, (MPI_Comm)comm, error);
-    outermost_frame = 0;
-    return done;
+    return thalweg_entry_bcast(buffer, count, (MPI_Datatype)datatype, root, (MPI_Comm)comm, error);
 }
 
 int thalweg_take_mpi_bcast(void* buffer, int count, int datatype, int root, int comm, int* error) {
@@ -237,7 +234,7 @@ void thalweg_report_missing(const char* name) {
 int thalweg_missing_error(void) {
     const Host* const mpi = host();
     if (mpi != nullptr && (world_entered.load() || sessions.load() > 0) && !world_left.load())
-        mpi->Comm_call_errhandler(mpi->comm_world, MPI_ERR_UNSUPPORTED_OPERATION);
+        call_error_handler(mpi->comm_world, MPI_ERR_UNSUPPORTED_OPERATION);
     return MPI_ERR_UNSUPPORTED_OPERATION;
 }
 

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "plan/launcher_store.h"
 #include "thalweg/thalweg.h"
+#include "transport/mpi/error_handler.h"
 #include "transport/mpi/host.h"
 
 namespace thalweg {
@@ -137,7 +138,7 @@ bool agree_over_tree(Circle& below, Circle& above, int rank) {
 Presence cannot_agree(const char* why) {
     const Host& mpi = *host();
     THALWEG_LOG_AT(error, "%s in MPI_Init; the ranks cannot agree", why);
-    mpi.Comm_call_errhandler(mpi.comm_world, MPI_ERR_OTHER);
+    call_error_handler(mpi.comm_world, MPI_ERR_OTHER);
     std::snprintf(reason, sizeof reason, "%s", why);
     return Presence::unknown;
 }
