@@ -104,6 +104,20 @@ static void collectives(MPI_Comm comm) {
         if (expect_thalweg() && check_size > 1) CHECK(was_accelerated(), "native: %s", last_reason());
         for (int i = 0; i < check_size * (block / 2); ++i)
             CHECK(received[i] == i % (block / 2) * 2 + i / (block / 2), "element %d is %d", i, received[i]);
+        /* No memory, where a type of several runs would be. */
+        MPI_Datatype twos;
+        MPI_Type_vector(2, 1, 2, MPI_INT, &twos);
+        MPI_Type_commit(&twos);
+        for (int i = 0; i < check_size; ++i) counts[i] = block / 2, places[i] = i * block;
+#if !defined(OPEN_MPI) /* where that is a fault */
+        agree("a broadcast to nowhere", PMPI_Bcast(NULL, block, twos, 0, comm),
+              MPI_Bcast(NULL, block, twos, 0, comm));
+        agree("an allgatherv to nowhere",
+              PMPI_Allgatherv(sent, block, MPI_INT, NULL, counts, places, twos, comm),
+              MPI_Allgatherv(sent, block, MPI_INT, NULL, counts, places, twos, comm));
+#endif
+        for (int i = 0; i < check_size; ++i) counts[i] = block, places[i] = i * block;
+        MPI_Type_free(&twos);
         MPI_Type_free(&pairs);
         works(comm, "wrong collectives");
     }
