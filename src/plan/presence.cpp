@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <vector>
@@ -143,15 +144,26 @@ Presence cannot_agree(const char* why) {
     return Presence::unknown;
 }
 
+// Open MPI's launchers speak PMIx, and it speaks that with them alone: PMI's variables beside theirs are
+// those of a launcher further up, which started another job.
+bool started_by_pmix() {
+#if defined(OPEN_MPI)
+    return std::getenv("PMIX_NAMESPACE") != nullptr || std::getenv("OMPI_COMM_WORLD_RANK") != nullptr;
+#else
+    return false;
+#endif
+}
+
 }  // namespace
 
 void announce_presence() {
     static std::atomic<bool> done{false};
     if (done.exchange(true)) return;
-    if (absent_because == nullptr)
-        store.write(own_word);
-    else if (!LauncherStore::reachable())
+    if (absent_because == nullptr) {
+        if (!started_by_pmix()) store.write(own_word);
+    } else if (started_by_pmix() || !LauncherStore::reachable()) {
         absent_because = nullptr;
+    }
 }
 
 void stay_absent(const char* why) { absent_because = why; }
