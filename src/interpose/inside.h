@@ -65,6 +65,9 @@ bool arrives(const char* name, Arguments... arguments) {
 // our wrappers: a profiling tool in front of us may answer one with its PMPI_ twin, and then this rank must
 // not be counted on. Communicates nothing.
 bool collectives_reach_us();
+// The same of the blocking collectives of neighbours, and of whatever makes a request of a collective.
+bool neighbours_reach_us();
+bool makers_reach_us();
 // Whether every call that completes, starts or frees a request arrives at our wrappers. Communicates nothing.
 bool completions_reach_us();
 
