@@ -1,10 +1,9 @@
 /* Wrong arguments: the MPI library judges them, with and without Thalweg alike, and the next call works.
  *
  *     arguments                of broadcasts
- *     arguments collectives    the same memory twice, types that were not committed; and a type with as many
- * blocks as an int counts, which is looked at as quickly as any other arguments handler        an error
- * handler frees the communicator of an alltoall that is being timed: run with MALLOC_PERTURB_=3, so that what
- * is freed is seen to be
+ *     arguments collectives    the same memory twice or none, types that were not committed
+ *     arguments handler        an error handler frees the communicator of an alltoall that is being timed
+ *     arguments meanwhile      an error handler is set while Thalweg sets its communicator up
  */
 #include <limits.h>
 
@@ -122,6 +121,7 @@ static void collectives(MPI_Comm comm) {
         works(comm, "wrong collectives");
     }
 
+    /* Types with as many blocks as an int counts are looked at as quickly as any other. */
     MPI_Datatype large, nested;
     MPI_Type_vector(INT_MAX, 1, 1, MPI_CHAR, &large);
     MPI_Type_commit(&large);
@@ -144,6 +144,7 @@ static void free_it(MPI_Comm* comm, int* code, ...) {
     MPI_Comm_free(comm);
 }
 
+/* Run with MALLOC_PERTURB_=3, so that what is freed is seen to be. */
 static void handler(void) {
     MPI_Errhandler freeing;
     MPI_Comm_create_errhandler(free_it, &freeing);
@@ -211,10 +212,28 @@ static void stale(MPI_Comm good) {
 }
 #endif
 
+/* Run with faults.c, which sets a handler whenever Thalweg has replaced one. */
+static void meanwhile(void) {
+    MPI_Errhandler own, now;
+    MPI_Comm comm;
+    MPI_Comm_create_errhandler(free_it, &own);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, own);
+    works(comm, "an error handler was set");
+    MPI_Comm_get_errhandler(comm, &now);
+    CHECK(now == MPI_ERRORS_ARE_FATAL, "the handler that was set meanwhile is gone");
+    MPI_Errhandler_free(&own);
+    MPI_Comm_free(&comm);
+}
+
 int main(int argc, char** argv) {
     check_start(&argc, &argv, MPI_THREAD_SINGLE);
     if (argc > 1 && strcmp(argv[1], "handler") == 0) {
         handler();
+        return check_end();
+    }
+    if (argc > 1 && strcmp(argv[1], "meanwhile") == 0) {
+        meanwhile();
         return check_end();
     }
     MPI_Comm comm;
