@@ -23,6 +23,7 @@
 #include "plan/statistics.h"
 #include "plan/window_plan.h"
 #include "plan/world.h"
+#include "transport/mpi/error_handler.h"
 #include "transport/mpi/host.h"
 
 using namespace thalweg;
@@ -97,7 +98,7 @@ int without_request(Ongoing& ongoing, MPI_Comm comm, int error) {
     if (ongoing.pending()) ongoing.wait();
     ongoing.finish();
     ongoing.release();
-    host()->Comm_call_errhandler(comm, error);
+    call_error_handler(comm, error);
     return error;
 }
 
@@ -128,6 +129,23 @@ void make_ready_to_be_unwound() {
         throw Nothing();
     } catch (const Nothing&) {
     }
+}
+
+// What the program's call returns: what `run` does, or what its exceptions mean. `error` is that of the call.
+template <typename Run>
+int answer(MPI_Comm comm, int& error, Run run) {
+    try {
+        return run();
+    } catch (const NoCommunicator& none) {
+        error = none.error;
+    } catch (const AgreementFailed& failure) {
+        error = give_up_on(comm, failure);
+    } catch (const std::bad_alloc&) {
+        // Alone we cannot decline what the others run: the user's error handler has to know.
+        error = MPI_ERR_NO_MEM;
+        call_error_handler(comm, error);
+    }
+    return 1;
 }
 
 }  // namespace
@@ -161,7 +179,7 @@ void thalweg_entry_initialized(void (*finalizing)(void)) try {
     }
 } catch (const AgreementFailed& failure) {
     THALWEG_LOG_AT(error, "MPI failed on this rank alone in MPI_Init while ranks agreed");
-    host()->Comm_call_errhandler(host()->comm_world, failure.error);
+    call_error_handler(host()->comm_world, failure.error);
 } catch (const std::bad_alloc&) {
     THALWEG_LOG_AT(error, "no memory in MPI_Init; this rank cannot agree with the others");
 }
@@ -213,19 +231,10 @@ int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, in
         note_declined(Reason::small, bytes);
         return 0;
     }
-    World* const world = World::get();
-    try {
-        return broadcast(*world, buffer, bytes, static_cast<std::uint64_t>(count), datatype, root, comm,
-                         *error);
-    } catch (const AgreementFailed& failure) {
-        *error = give_up_on(comm, failure);
-        return 1;
-    } catch (const std::bad_alloc&) {
-        // Alone we cannot decline what the others run: the user's error handler has to know.
-        *error = MPI_ERR_NO_MEM;
-        host()->Comm_call_errhandler(comm, *error);
-        return 1;
-    }
+    return answer(comm, *error, [&]() -> int {
+        return broadcast(*World::get(), buffer, bytes, static_cast<std::uint64_t>(count), datatype, root,
+                         comm, *error);
+    });
 }
 
 namespace {
@@ -233,11 +242,16 @@ namespace {
 // The mean block of an allgatherv, which is equal on all ranks; `least` where that cannot be told here.
 std::uint64_t mean_block(const ThalwegCall& call, std::uint64_t least) {
     const Host& mpi = *host();
-    int size = 0, inter = 0;
+    constexpr int unset = -1;
+    int size = 0, inter = unset;
     const std::int64_t type = type_size(call.receive_type);
-    if (type < 0 || call.comm == mpi.comm_null || mpi.Comm_test_inter(call.comm, &inter) != MPI_SUCCESS ||
-        inter != 0 || mpi.Comm_size(call.comm, &size) != MPI_SUCCESS)
-        return least;
+    if (type < 0 || call.comm == mpi.comm_null) return least;
+    {
+        const Outside outside;
+        const int error = mpi.Comm_test_inter(call.comm, &inter);
+        NoCommunicator::check(error, inter != unset);
+    }
+    if (inter != 0 || mpi.Comm_size(call.comm, &size) != MPI_SUCCESS) return least;
     std::uint64_t count = 0;
     for (int rank = 0; rank < size; ++rank)
         count +=
@@ -256,37 +270,29 @@ int thalweg_entry_collective(const ThalwegCall* call, int* error) {
     const std::uint64_t gate = gate_of(collective);
     if (gate == gate_closed) return Bypass::open() ? 2 : 0;
     const Declining decline(static_cast<CallKind>(call->operation + 1));
-    if (call->operation != thalweg_allgatherv && gate != 0) {
-        const std::int64_t size = type_size(call->receive_type);
-        std::uint64_t bytes = 0;
-        if (call->receive_count < 0 || size < 0 ||
-            __builtin_mul_overflow(static_cast<std::uint64_t>(call->receive_count),
-                                   static_cast<std::uint64_t>(size), &bytes)) {
-            decline.anywhere(Reason::invalid);
-            return 0;
+    return answer(call->comm, *error, [&]() -> int {
+        if (call->operation != thalweg_allgatherv && gate != 0) {
+            const std::int64_t size = type_size(call->receive_type);
+            std::uint64_t bytes = 0;
+            if (call->receive_count < 0 || size < 0 ||
+                __builtin_mul_overflow(static_cast<std::uint64_t>(call->receive_count),
+                                       static_cast<std::uint64_t>(size), &bytes)) {
+                decline.anywhere(Reason::invalid);
+                return 0;
+            }
+            if (bytes < gate) {
+                decline.anywhere(Reason::native_best, bytes);
+                return 0;
+            }
+        } else if (gate != 0) {
+            // Before its blocks are looked at one by one.
+            if (const std::uint64_t bytes = mean_block(*call, gate); bytes < gate) {
+                decline.anywhere(Reason::native_best, bytes);
+                return 0;
+            }
         }
-        if (bytes < gate) {
-            decline.anywhere(Reason::native_best, bytes);
-            return 0;
-        }
-    } else if (gate != 0) {
-        // Before its blocks are looked at one by one.
-        if (const std::uint64_t bytes = mean_block(*call, gate); bytes < gate) {
-            decline.anywhere(Reason::native_best, bytes);
-            return 0;
-        }
-    }
-    try {
         return run_blocking(*World::get(), as_call(*call), *error);
-    } catch (const AgreementFailed& failure) {
-        *error = give_up_on(call->comm, failure);
-        return 1;
-    } catch (const std::bad_alloc&) {
-        // As for a broadcast.
-        *error = MPI_ERR_NO_MEM;
-        host()->Comm_call_errhandler(call->comm, *error);
-        return 1;
-    }
+    });
 }
 
 void thalweg_entry_completions_intercepted(int all) { Attendance::set_completions_intercepted(all != 0); }
@@ -303,6 +309,7 @@ void thalweg_entry_comm_created(MPI_Comm parent, int made, MPI_Comm comm) try {
     const World* const world = World::get();
     if (world == nullptr || world->settings().setup != SetupSetting::early) return;
     if (made_everywhere(parent, made != 0)) set_up_early(comm);
+} catch (const NoCommunicator&) {
 } catch (const AgreementFailed& failure) {
     give_up_on(made ? comm : parent, failure);
 } catch (const std::bad_alloc&) {
@@ -310,7 +317,7 @@ void thalweg_entry_comm_created(MPI_Comm parent, int made, MPI_Comm comm) try {
 }
 
 int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* error) {
-    try {
+    return answer(call->comm, *error, [&]() -> int {
         const CollectiveCall offered = as_call(*call);
         std::unique_ptr<Ongoing> ongoing = offer(offered, *error);
         if (ongoing == nullptr && *error == MPI_SUCCESS && offered.persistent && lacks_natively(offered.kind))
@@ -319,27 +326,20 @@ int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* 
         if (offered.blocking) {
             ongoing->run();
             *error = ongoing->finish();
-            if (*error != MPI_SUCCESS) host()->Comm_call_errhandler(call->comm, *error);
+            if (*error != MPI_SUCCESS) call_error_handler(call->comm, *error);
             return 1;
         }
         if (offered.persistent) {
             ongoing = make_persistent(std::move(ongoing), request, *error);
             if (ongoing == nullptr) return 1;
             ongoing->release();
-            host()->Comm_call_errhandler(call->comm, *error);
+            call_error_handler(call->comm, *error);
             return 1;
         }
         ongoing = make_request(std::move(ongoing), request, *error);
         if (ongoing != nullptr) *error = without_request(*ongoing, call->comm, *error);
         return 1;
-    } catch (const AgreementFailed& failure) {
-        *error = give_up_on(call->comm, failure);
-        return 1;
-    } catch (const std::bad_alloc&) {
-        *error = MPI_ERR_NO_MEM;
-        host()->Comm_call_errhandler(call->comm, *error);
-        return 1;
-    }
+    });
 }
 
 int thalweg_entry_neighbours(MPI_Comm comm, int* sources, int* destinations) {
@@ -352,19 +352,12 @@ int thalweg_entry_neighbours(MPI_Comm comm, int* sources, int* destinations) {
 int thalweg_entry_may_exchange(void) { return may_exchange(); }
 int thalweg_entry_exchange(const ThalwegCall* call, int* error, void** trial) {
     thalweg_entry_meeting(call->comm);
-    try {
+    return answer(call->comm, *error, [&]() -> int {
         Trial* its = nullptr;
         if (exchange_now(as_call(*call), *error, its)) return 1;
         *trial = its;
-    } catch (const AgreementFailed& failure) {
-        *error = give_up_on(call->comm, failure);
-        return 1;
-    } catch (const std::bad_alloc&) {
-        *error = MPI_ERR_NO_MEM;
-        host()->Comm_call_errhandler(call->comm, *error);
-        return 1;
-    }
-    return 0;
+        return 0;
+    });
 }
 void thalweg_entry_native_begins(void* trial) { Trial::begin_native(*static_cast<Trial*>(trial)); }
 void thalweg_entry_native_ended(void* trial) { Trial::end_native(static_cast<Trial*>(trial)); }

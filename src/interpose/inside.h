@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/log.h"
+#include "transport/mpi/error_handler.h"
 
 namespace thalweg {
 
@@ -12,9 +13,6 @@ namespace thalweg {
 // child.
 extern constinit std::atomic<bool> taking;
 
-// The frame of this thread's outermost wrapper, 0 outside. Initial-exec: no call behind a read. A preloaded
-// object has its thread-local storage in the static block from the start.
-extern thread_local constinit std::uintptr_t outermost_frame [[gnu::tls_model("initial-exec")]];
 // Set by a call of ours that only asks whether the function called arrives here.
 extern thread_local constinit bool probing [[gnu::tls_model("initial-exec")]];
 extern thread_local constinit bool probe_arrived [[gnu::tls_model("initial-exec")]];
@@ -28,10 +26,19 @@ inline int answer_probe(int* error) {
     return 1;
 }
 
-// A mark that a longjmp left behind is recognised by the stack having grown back.
+// A mark that a longjmp out of the native library left behind is recognised by the stack having grown back.
 inline bool inside(void* frame) {
     return outermost_frame != 0 && reinterpret_cast<std::uintptr_t>(frame) < outermost_frame;
 }
+
+// Marks the thread as inside a wrapper, as thalweg_enter() does, until the wrapper returns or is unwound.
+class Inside {
+  public:
+    explicit Inside(void* frame) { outermost_frame = reinterpret_cast<std::uintptr_t>(frame); }
+    ~Inside() { outermost_frame = 0; }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+};
 
 // Where a call of `name` by the program would go first, if that is another object than ours; else null.
 // `object` is then its file's name.
@@ -58,6 +65,9 @@ bool arrives(const char* name, Arguments... arguments) {
 // our wrappers: a profiling tool in front of us may answer one with its PMPI_ twin, and then this rank must
 // not be counted on. Communicates nothing.
 bool collectives_reach_us();
+// The same of the blocking collectives of neighbours, and of whatever makes a request of a collective.
+bool neighbours_reach_us();
+bool makers_reach_us();
 // Whether every call that completes, starts or frees a request arrives at our wrappers. Communicates nothing.
 bool completions_reach_us();
 

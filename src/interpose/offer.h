@@ -18,18 +18,14 @@
 
 namespace thalweg {
 
-// Marks the thread as inside a wrapper, as thalweg_enter() does.
-class Inside {
-  public:
-    explicit Inside(void* frame) { outermost_frame = reinterpret_cast<std::uintptr_t>(frame); }
-    ~Inside() { outermost_frame = 0; }
-    Inside(const Inside&) = delete;
-    Inside& operator=(const Inside&) = delete;
-};
-
 // `frame` is the wrapper's; `request` is null where the call is blocking.
 inline int offer(const ThalwegCall& call, void* request, int* error, void* frame) {
-    if (!taking.load(std::memory_order_acquire) || inside(frame)) return 0;
+    if (!taking.load(std::memory_order_acquire)) {
+        if (!answer_probe(error)) return 0;
+        if (request != nullptr) *static_cast<MPI_Request*>(request) = host()->request_null;
+        return 1;
+    }
+    if (inside(frame)) return 0;
     const Inside mark(frame);
     return thalweg_entry_operation(&call, static_cast<MPI_Request*>(request), error);
 }

@@ -18,12 +18,13 @@
 #include "interpose/unseen_session.h"
 #include "plan/bypass.h"
 #include "plan/presence.h"
+#include "plan/quiet_errors.h"
+#include "transport/mpi/error_handler.h"
 #include "transport/mpi/host.h"
 
 namespace thalweg {
 
 constinit std::atomic<bool> taking{false};
-thread_local constinit std::uintptr_t outermost_frame [[gnu::tls_model("initial-exec")]] = 0;
 thread_local constinit bool probing [[gnu::tls_model("initial-exec")]] = false;
 thread_local constinit bool probe_arrived [[gnu::tls_model("initial-exec")]] = false;
 
@@ -45,11 +46,14 @@ using namespace thalweg;
 namespace {
 
 std::atomic<bool> world_entered{false}, finalizing{false}, world_left{false}, child{false};
+// Fortran's integers are not as wide as the wrappers read them.
+std::atomic<bool> integers_differ{false};
 std::atomic<int> sessions{0};
 
 void update_taking() {
     const bool world = world_entered.load() && !world_left.load();
-    taking.store(!child.load() && (world || sessions.load() > 0), std::memory_order_release);
+    taking.store(!child.load() && !integers_differ.load() && (world || sessions.load() > 0),
+                 std::memory_order_release);
 }
 
 // After fork() the child has our state but not our peers: everything it calls is MPI's business alone.
@@ -66,6 +70,22 @@ void leave_world() {
 void watch_forks() {
     static std::atomic<bool> watched{false};
     if (!watched.exchange(true)) pthread_atfork(nullptr, nullptr, forked);
+}
+
+// A library that was built for wide integers of Fortran (-i8). One without Fortran knows no such type.
+bool fortran_integers_differ() {
+    const Host& mpi = *host();
+    const QuietErrors quiet(mpi.comm_world);
+    MPI_Count bytes = 0;
+    if (mpi.Type_size_x(mpi.fortran_integer, &bytes) != MPI_SUCCESS || bytes <= 0 || bytes == sizeof(int))
+        return false;
+    int rank = 0;
+    if (mpi.Comm_rank(mpi.comm_world, &rank) == MPI_SUCCESS && rank == 0)
+        THALWEG_LOG_AT(warn,
+                       "this MPI library has Fortran integers of %d bytes, and Thalweg reads such of %d; all "
+                       "calls are left to MPI",
+                       static_cast<int>(bytes), static_cast<int>(sizeof(int)));
+    return true;
 }
 
 struct Search {
@@ -142,8 +162,9 @@ void thalweg_after_init(void) {
     if (host == nullptr || world_entered.exchange(true)) return;
     watch_forks();
     complete_host();
-    set_interception_complete(collectives_reach_us());
-    thalweg_entry_completions_intercepted(completions_reach_us());
+    integers_differ.store(fortran_integers_differ());
+    set_interception_complete(!integers_differ.load() && collectives_reach_us() && neighbours_reach_us());
+    thalweg_entry_completions_intercepted(completions_reach_us() && makers_reach_us());
     thalweg_entry_initialized(thalweg_before_finalize);
     update_taking();
 }
@@ -174,9 +195,8 @@ void thalweg_before_MPI_Comm_free(const void* comm) {
     if (comm == nullptr || !taking.load(std::memory_order_acquire)) return;
     void* const frame = __builtin_frame_address(0);
     if (inside(frame)) return;
-    outermost_frame = reinterpret_cast<std::uintptr_t>(frame);
+    const Inside mark(frame);
     thalweg_entry_comm_freeing(*static_cast<const MPI_Comm*>(comm));
-    outermost_frame = 0;
 }
 
 void thalweg_before_mpi_comm_free(int comm) {
@@ -191,11 +211,9 @@ int thalweg_take_MPI_Bcast(void* buffer, ThalwegCount count, ThalwegHandle datat
     if (!taking.load(std::memory_order_acquire)) return answer_probe(error);
     void* const frame = __builtin_frame_address(0);
     if (inside(frame)) return 0;
-    outermost_frame = reinterpret_cast<std::uintptr_t>(frame);
+    const Inside mark(frame);
     thalweg_entry_meeting((MPI_Comm)comm);
-    const int done = thalweg_entry_bcast(buffer, count, (MPI_Datatype)datatype, root, (MPI_Comm)comm, error);
-    outermost_frame = 0;
-    return done;
+    return thalweg_entry_bcast(buffer, count, (MPI_Datatype)datatype, root, (MPI_Comm)comm, error);
 }
 
 int thalweg_take_mpi_bcast(void* buffer, int count, int datatype, int root, int comm, int* error) {
@@ -237,7 +255,7 @@ void thalweg_report_missing(const char* name) {
 int thalweg_missing_error(void) {
     const Host* const mpi = host();
     if (mpi != nullptr && (world_entered.load() || sessions.load() > 0) && !world_left.load())
-        mpi->Comm_call_errhandler(mpi->comm_world, MPI_ERR_UNSUPPORTED_OPERATION);
+        call_error_handler(mpi->comm_world, MPI_ERR_UNSUPPORTED_OPERATION);
     return MPI_ERR_UNSUPPORTED_OPERATION;
 }
 

@@ -8,6 +8,7 @@
 #include "plan/keyvals.h"
 #include "plan/nonblocking.h"
 #include "plan/quiet_errors.h"
+#include "transport/mpi/error_handler.h"
 #include "transport/mpi/host.h"
 
 namespace thalweg {
@@ -49,22 +50,58 @@ bool forget_stray(MPI_Comm comm) {
     return forgotten != 0;
 }
 
+constexpr int unset = -1;  // by MPI
+
+struct Answer {
+    int error;
+    bool given;
+};
+
+// The first that MPI hears of the handle: where it is no communicator's, the program's error handler runs.
+Answer attribute_of(MPI_Comm comm, Communicator*& state) {
+    const Outside outside;
+    void* value = nullptr;
+    int found = unset;
+    const int error = host()->Comm_get_attr(comm, keyvals().comm, &value, &found);
+    if (error == MPI_SUCCESS && found != unset)
+        state = found != 0 ? static_cast<Communicator*>(value) : find_stray(comm);
+    return {error, found != unset};
+}
+
 }  // namespace
 
 Communicator* Communicator::existing(MPI_Comm comm) {
-    void* value = nullptr;
-    int found = 0;
-    if (host()->Comm_get_attr(comm, keyvals().comm, &value, &found) != MPI_SUCCESS) return nullptr;
-    return found ? static_cast<Communicator*>(value) : find_stray(comm);
+    Communicator* state = nullptr;
+    attribute_of(comm, state);
+    return state;
 }
 
 Communicator* Communicator::of(MPI_Comm comm, World& world) {
-    if (Communicator* const known = existing(comm)) return known;
-    std::unique_ptr<Communicator> made(new (std::nothrow) Communicator(comm, world));
+    const Host& mpi = *host();
+    Communicator* known = nullptr;
+    const Answer answer = attribute_of(comm, known);
+    if (known != nullptr) return known;
+    NoCommunicator::check(answer.error, answer.given);
+    // A state kept for a handle that MPI does not know would be found by whoever gets the handle next.
+    const QuietErrors quiet(comm);
+    int is_inter = unset, size = unset, rank = unset;
+    if (mpi.Comm_test_inter(comm, &is_inter) != MPI_SUCCESS || mpi.Comm_size(comm, &size) != MPI_SUCCESS ||
+        mpi.Comm_rank(comm, &rank) != MPI_SUCCESS || is_inter == unset || size == unset || rank == unset)
+        return nullptr;
+    std::unique_ptr<Communicator> made(new (std::nothrow)
+                                           Communicator(comm, world, is_inter != 0, rank, size));
     if (made == nullptr) return nullptr;
-    QuietErrors quiet(comm);
-    if (host()->Comm_set_attr(comm, keyvals().comm, made.get()) != MPI_SUCCESS) keep_stray(comm, made.get());
+    if (mpi.Comm_set_attr(comm, keyvals().comm, made.get()) != MPI_SUCCESS) keep_stray(comm, made.get());
     return made.release();
+}
+
+// MPICH 5.0.2 reports success where a handler of the program's has returned, in every call.
+void NoCommunicator::check(int error, bool answered) {
+    int error_class = MPI_SUCCESS;
+    if (error == MPI_SUCCESS
+            ? !answered
+            : host()->Error_class(error, &error_class) == MPI_SUCCESS && error_class == MPI_ERR_COMM)
+        throw NoCommunicator{error};
 }
 
 void Communicator::bury(Communicator* dead) {

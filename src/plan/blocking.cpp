@@ -11,6 +11,7 @@
 #include "plan/failure.h"
 #include "plan/nonblocking.h"
 #include "plan/reserve.h"
+#include "transport/mpi/error_handler.h"
 #include "transport/mpi/host.h"
 
 namespace thalweg {
@@ -183,7 +184,7 @@ bool run_blocking(World& world, const CollectiveCall& call, int& error) {
     ongoing.reset();
     lane.reset();
     // The handler may free the communicator or never return: nothing of ours is touched afterwards.
-    host()->Comm_call_errhandler(call.comm, error);
+    call_error_handler(call.comm, error);
     return true;
 }
 

@@ -6,6 +6,7 @@
 #include "plan/attendance.h"
 #include "plan/datatype.h"
 #include "plan/last_call.h"
+#include "transport/mpi/error_handler.h"
 #include "transport/mpi/host.h"
 
 namespace thalweg {
@@ -57,7 +58,7 @@ bool run_now(const CollectiveCall& call, int& error, Trial* its, std::uint64_t s
     ongoing->run();
     error = ongoing->finish();
     Ongoing::retire(std::move(ongoing));
-    if (error != MPI_SUCCESS) host()->Comm_call_errhandler(call.comm, error);
+    if (error != MPI_SUCCESS) call_error_handler(call.comm, error);
     return true;
 }
 

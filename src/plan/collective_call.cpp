@@ -130,8 +130,9 @@ bool is_aliased(const CollectiveCall& call, int rank, const CallShape& shape) {
     if (call.collective != Collective::allgather) return false;
     if (!call.is_vector())
         return call.send_count == call.receive_count && call.send == at(call.receive, own * shape.bytes);
+    // What a rank that gives nothing names is no memory at all, and its library says nothing.
     const Segment& block = shape.segments[own];
-    return static_cast<std::uint64_t>(call.send_count) == block.count &&
+    return block.count != 0 && static_cast<std::uint64_t>(call.send_count) == block.count &&
            call.send == at(call.receive, static_cast<std::uint64_t>(block.displacement));
 }
 

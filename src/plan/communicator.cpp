@@ -38,12 +38,11 @@ std::string family_of(const char* library_version) {
 
 }  // namespace
 
-Communicator::Communicator(MPI_Comm comm, World& world) : world_(world), record_(new CommunicatorRecord) {
+Communicator::Communicator(MPI_Comm comm, World& world, bool is_inter, int rank, int size)
+    : world_(world), record_(new CommunicatorRecord) {
     const Host& mpi = *host();
-    int is_inter = 0;
-    mpi.Comm_test_inter(comm, &is_inter);
-    mpi.Comm_size(comm, &size_);
-    mpi.Comm_rank(comm, &rank_);
+    size_ = size;
+    rank_ = rank;
     steering_ = world.steering();
     record_->size = size_;
     learn_name(comm);

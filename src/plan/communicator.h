@@ -28,6 +28,16 @@ struct Neighbourhood;
 class NativeGround;
 class WindowGround;
 
+// Thrown where MPI says of a handle that it is no communicator's. It has called the program's error handler
+// then, once, as it would have in the call that is to be answered with `error`.
+struct NoCommunicator {
+    int error;
+
+    // Throws where a call of ours that asked MPI about the handle says so: `error` is what it returned, and
+    // `answered` whether it wrote what it was asked for.
+    static void check(int error, bool answered);
+};
+
 class Communicator {
   public:
     enum class Phase : std::uint8_t {
@@ -37,8 +47,8 @@ class Communicator {
         native,    // for good: reason() says why
     };
 
-    // The state of `comm`, made when it has none. Null when MPI refuses the handle or there is no memory.
-    // Costs one attribute look-up.
+    // The state of `comm`, made when it has none. Null when there is no memory. Costs one attribute look-up.
+    // Throws NoCommunicator.
     static Communicator* of(MPI_Comm comm, World& world);
     // The state that exists, or null.
     static Communicator* existing(MPI_Comm comm);
@@ -141,7 +151,7 @@ class Communicator {
     int native_error() const;
 
   private:
-    Communicator(MPI_Comm comm, World& world);
+    Communicator(MPI_Comm comm, World& world, bool is_inter, int rank, int size);
     void survey(MPI_Comm comm);
     bool place(const std::uint64_t* keys);
     bool place_by_world(MPI_Comm comm);

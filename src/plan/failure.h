@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "transport/mpi/host.h"
+#include "transport/mpi/error_handler.h"
 
 namespace thalweg {
 
@@ -38,7 +38,7 @@ inline const char* why_failed(Status status) {
 inline int raise(MPI_Comm comm, const char* what, Status status, int native_error) {
     THALWEG_LOG_AT(error, "%s failed: %s", what, why_failed(status));
     const int code = mpi_error_of(status, native_error);
-    host()->Comm_call_errhandler(comm, code);
+    call_error_handler(comm, code);
     return code;
 }
 

@@ -2,7 +2,9 @@
 
 #include <dlfcn.h>
 #include <strings.h>
+#include <sys/stat.h>
 
+#include <climits>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -77,6 +79,20 @@ bool all_ranks_are_local() {
     return here != nullptr && everywhere != nullptr && std::strcmp(here, everywhere) == 0;
 }
 
+// Our end of the launcher's connection, negative where there is none. The variables may be left over from a
+// process further up, and the number be that of a file of the program's by now: only a socket is asked.
+int launchers_end() {
+    const char* const number = std::getenv("PMI_FD");
+    if (number == nullptr || std::getenv("PMI_RANK") == nullptr) return -1;
+    char* end = nullptr;
+    const long descriptor = std::strtol(number, &end, 10);
+    struct stat what;
+    if (end == number || *end != '\0' || descriptor < 0 || descriptor > INT_MAX ||
+        fstat(static_cast<int>(descriptor), &what) != 0 || !S_ISSOCK(what.st_mode))
+        return -1;
+    return static_cast<int>(descriptor);
+}
+
 }  // namespace
 
 Word LauncherStore::read(int rank, char* word, std::size_t capacity) {
@@ -93,14 +109,12 @@ Word LauncherStore::read(int rank, char* word, std::size_t capacity) {
     return Word::failed;
 }
 
-bool LauncherStore::reachable() {
-    return std::getenv("PMI_FD") != nullptr && std::getenv("PMI_RANK") != nullptr;
-}
+bool LauncherStore::reachable() { return launchers_end() >= 0; }
 
 bool LauncherStore::write(const char* word) {
-    if (!reachable()) return false;
+    descriptor_ = launchers_end();
+    if (descriptor_ < 0) return false;
     const char* const rank = std::getenv("PMI_RANK");
-    descriptor_ = std::atoi(std::getenv("PMI_FD"));
     char key[64];
     std::snprintf(key, sizeof key, "%s%.20s", pmi_key, rank);
     const bool hydra = std::getenv("PMI_HOSTNAME") != nullptr || std::getenv("HYDI_CONTROL_FD") != nullptr ||

@@ -15,6 +15,7 @@
 #include "plan/reductions.h"
 #include "plan/set_up.h"
 #include "schedule/builder.h"
+#include "transport/mpi/error_handler.h"
 #include "transport/mpi/host.h"
 
 namespace thalweg {
@@ -348,7 +349,7 @@ std::unique_ptr<Ongoing> make_native_plan(const CollectiveCall& call, int& error
     THALWEG_LOG_AT(error, "the MPI library lacks MPI_%s, and Thalweg cannot stand in for it here",
                    name_of(call.kind).c_str());
     error = MPI_ERR_UNSUPPORTED_OPERATION;
-    mpi.Comm_call_errhandler(call.comm != mpi.comm_null ? call.comm : mpi.comm_world, error);
+    call_error_handler(call.comm != mpi.comm_null ? call.comm : mpi.comm_world, error);
     return nullptr;
 }
 

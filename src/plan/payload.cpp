@@ -37,7 +37,9 @@ Payload::Payload(void* buffer, std::uint64_t count, MPI_Datatype type, MPI_Comm 
       shape_(shape_of(type, named_)),
       loaded_(count) {
     one_run_ = !shape_.opaque && shape_.layout.is_one_run(count);
-    if (one_run_) run_ = at(buffer, shape_.layout.true_lb());
+    std::byte* const lowest = shape_.opaque ? nullptr : at(buffer, shape_.layout.true_lb());
+    nowhere_ = !shape_.opaque && lowest == nullptr && count != 0 && shape_.size != 0;
+    if (one_run_) run_ = lowest;
 }
 
 Payload::~Payload() {

@@ -22,9 +22,9 @@ class Payload {
     Payload(const Payload&) = delete;
     Payload& operator=(const Payload&) = delete;
 
-    // What the native library refuses on sight: a type that was not committed, or no memory where one run of
-    // bytes is expected.
-    bool refused_by_native() const { return shape_.uncommitted || (one_run_ && run_ == nullptr); }
+    // What the native library refuses on sight: a type that was not committed, or no memory where bytes are
+    // expected. MPI_BOTTOM is such an address too, and says nothing: the type's displacements do.
+    bool refused_by_native() const { return shape_.uncommitted || nowhere_; }
 
     // To be called before the functions below: asks whose memory it is, takes what only MPI's own packing
     // needs: room for one element, in `staging` or, where that is too small for it, of its own. `staging`
@@ -58,6 +58,7 @@ class Payload {
     const TypeShape& shape_;
     bool by_mpi_ = false;  // PMPI_Pack and PMPI_Unpack tell where the bytes are
     bool one_run_ = false;
+    bool nowhere_ = false;      // the lowest byte of the first element would be at address 0
     std::byte* run_ = nullptr;  // first byte when one_run_
     std::byte* direct_ = nullptr;
     Memory memory_ = Memory::host;

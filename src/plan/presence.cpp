@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "base/log.h"
 #include "plan/launcher_store.h"
 #include "thalweg/thalweg.h"
+#include "transport/mpi/error_handler.h"
 #include "transport/mpi/host.h"
 
 namespace thalweg {
@@ -137,9 +139,19 @@ bool agree_over_tree(Circle& below, Circle& above, int rank) {
 Presence cannot_agree(const char* why) {
     const Host& mpi = *host();
     THALWEG_LOG_AT(error, "%s in MPI_Init; the ranks cannot agree", why);
-    mpi.Comm_call_errhandler(mpi.comm_world, MPI_ERR_OTHER);
+    call_error_handler(mpi.comm_world, MPI_ERR_OTHER);
     std::snprintf(reason, sizeof reason, "%s", why);
     return Presence::unknown;
+}
+
+// Open MPI's launchers speak PMIx, and it speaks that with them alone: PMI's variables beside theirs are
+// those of a launcher further up, which started another job.
+bool started_by_pmix() {
+#if defined(OPEN_MPI)
+    return std::getenv("PMIX_NAMESPACE") != nullptr || std::getenv("OMPI_COMM_WORLD_RANK") != nullptr;
+#else
+    return false;
+#endif
 }
 
 }  // namespace
@@ -147,10 +159,11 @@ Presence cannot_agree(const char* why) {
 void announce_presence() {
     static std::atomic<bool> done{false};
     if (done.exchange(true)) return;
-    if (absent_because == nullptr)
-        store.write(own_word);
-    else if (!LauncherStore::reachable())
+    if (absent_because == nullptr) {
+        if (!started_by_pmix()) store.write(own_word);
+    } else if (started_by_pmix() || !LauncherStore::reachable()) {
         absent_because = nullptr;
+    }
 }
 
 void stay_absent(const char* why) { absent_because = why; }

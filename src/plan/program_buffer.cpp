@@ -81,9 +81,10 @@ Status ProgramBuffer::attach(void* buffer, std::vector<Segment> segments, std::v
         blocks[i].bytes = segment.count * shape.size;
         bytes_ += blocks[i].bytes;
         in_place = in_place && !shape.opaque && shape.layout.is_one_run(segment.count);
-        if (!in_place || blocks[i].bytes == 0) continue;
+        if (shape.opaque || blocks[i].bytes == 0) continue;
         const auto begin = reinterpret_cast<std::uintptr_t>(elements_of(segment) + shape.layout.true_lb());
         if (begin == 0) return Status::invalid_argument;
+        if (!in_place) continue;
         // Addresses behind MPI_BOTTOM may be anybody's each; a buffer is one.
         if (!asked || buffer == nullptr) in_place = memory_of(reinterpret_cast<void*>(begin)) == Memory::host;
         asked = true;

@@ -18,7 +18,12 @@ class QuietErrors {
     ~QuietErrors() {
         if (!quiet_) return;
         const Host& mpi = *host();
-        mpi.Comm_set_errhandler(comm_, handler_);
+        // Another thread of the program may have set one meanwhile, and that stays.
+        MPI_Errhandler current;
+        if (mpi.Comm_get_errhandler(comm_, &current) == MPI_SUCCESS) {
+            if (current == mpi.errors_return) mpi.Comm_set_errhandler(comm_, handler_);
+            mpi.Errhandler_free(&current);
+        }
         mpi.Errhandler_free(&handler_);
     }
     QuietErrors(const QuietErrors&) = delete;

@@ -9,6 +9,7 @@
 #include "engine/waiters/between_polls.h"
 #include "plan/attendance.h"
 #include "plan/tickets.h"
+#include "transport/mpi/error_handler.h"
 #include "transport/mpi/host.h"
 
 namespace thalweg {
@@ -62,7 +63,7 @@ void finish(Ticket& ticket) {
     // The receive that completes here cannot carry the error's class. It has room for no byte, so one makes
     // the native call fail too, where the program's handler returns.
     const char byte = 0;
-    if (error != MPI_SUCCESS) mpi.Comm_call_errhandler(mpi.comm_world, error);
+    if (error != MPI_SUCCESS) call_error_handler(mpi.comm_world, error);
     mpi.Send(&byte, error != MPI_SUCCESS ? 1 : 0, mpi.byte, 0, tag, Attendance::self());
 }
 
@@ -205,12 +206,12 @@ bool refuse_free(const MPI_Request& request, int& error) {
     }
 #if defined(OPEN_MPI)
     error = MPI_ERR_REQUEST;
-    mpi.Comm_call_errhandler(mpi.comm_world, error);
+    call_error_handler(mpi.comm_world, error);
     return true;
 #else
     if (ticket->persistent) {
         error = MPI_ERR_REQUEST;
-        mpi.Comm_call_errhandler(mpi.comm_world, error);
+        call_error_handler(mpi.comm_world, error);
         return true;
     }
     MPI_Request other;
@@ -241,7 +242,7 @@ bool refuse_cancel(const MPI_Request& request, int& error) {
     }
 #endif
     error = MPI_ERR_REQUEST;
-    mpi.Comm_call_errhandler(mpi.comm_world, error);
+    call_error_handler(mpi.comm_world, error);
     return true;
 }
 

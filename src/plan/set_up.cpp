@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "plan/communicator.h"
 #include "plan/requests.h"
+#include "transport/mpi/error_handler.h"
 
 namespace thalweg {
 
@@ -47,7 +48,7 @@ int give_up_on(MPI_Comm comm, const AgreementFailed& failure) {
     THALWEG_LOG_AT(error, "MPI failed on this rank alone while ranks agreed how to go on; they cannot");
     if (Communicator* const communicator = Communicator::existing(comm))
         communicator->broken = communicator->out_of_step = true;
-    host()->Comm_call_errhandler(comm, failure.error);
+    call_error_handler(comm, failure.error);
     return failure.error;
 }
 

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -241,6 +242,17 @@ TEST(launcher_store, no_launcher_and_a_descriptor_that_is_none_are_no_store) {
     EXPECT_FALSE(store.write("1.2.3"));
     become_rank(987654);
     EXPECT_FALSE(store.write("1.2.3"));
+    // Variables that were inherited: the number is a file's now.
+    for (const bool hydra : {false, true}) {
+        std::FILE* const file = std::tmpfile();
+        ASSERT_NE(file, nullptr);
+        become_rank(fileno(file));
+        if (hydra) setenv("PMI_HOSTNAME", "here", 1);
+        EXPECT_FALSE(LauncherStore::reachable());
+        EXPECT_FALSE(store.write("1.2.3"));
+        EXPECT_EQ(lseek(fileno(file), 0, SEEK_END), 0) << "nothing is written into it";
+        std::fclose(file);
+    }
     store.settle();
     EXPECT_FALSE(store.open());
 }

@@ -1,17 +1,26 @@
 /* A tool on one rank answers MPI_Alltoall and MPI_Barrier with PMPI_*; on the others it passes them on. So
- * the first must not be counted on: every call is the MPI library's.
+ * the first must not be counted on: every call is the MPI library's. So it is, without a tool, where the
+ * library's integers of Fortran are wide.
  *
- *     answering [tool]
+ *     answering [tool|maker]    maker: the one rank's tool answers only MPI_Ialltoall so
  */
 #include "check.h"
 
-static int is_tool;
+static int is_tool, is_maker;
 
 int MPI_Alltoall(const void* send, int count, MPI_Datatype type, void* receive, int receive_count,
                  MPI_Datatype receive_type, MPI_Comm comm) {
     int (*next)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm) = PMPI_Alltoall;
     if (!is_tool) *(void**)&next = dlsym(RTLD_NEXT, "MPI_Alltoall");
     return next(send, count, type, receive, receive_count, receive_type, comm);
+}
+
+int MPI_Ialltoall(const void* send, int count, MPI_Datatype type, void* receive, int receive_count,
+                  MPI_Datatype receive_type, MPI_Comm comm, MPI_Request* request) {
+    int (*next)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm, MPI_Request*) =
+        PMPI_Ialltoall;
+    if (!is_maker) *(void**)&next = dlsym(RTLD_NEXT, "MPI_Ialltoall");
+    return next(send, count, type, receive, receive_count, receive_type, comm, request);
 }
 
 int MPI_Barrier(MPI_Comm comm) {
@@ -22,6 +31,7 @@ int MPI_Barrier(MPI_Comm comm) {
 
 int main(int argc, char** argv) {
     is_tool = argc > 1 && strcmp(argv[1], "tool") == 0;
+    is_maker = argc > 1 && strcmp(argv[1], "maker") == 0;
     check_start(&argc, &argv, MPI_THREAD_MULTIPLE);
     enum { most = 8 };
     for (int round = 0; round < 3; ++round) {

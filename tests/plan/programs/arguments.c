@@ -1,10 +1,9 @@
 /* Wrong arguments: the MPI library judges them, with and without Thalweg alike, and the next call works.
  *
  *     arguments                of broadcasts
- *     arguments collectives    the same memory twice, types that were not committed; and a type with as many
- * blocks as an int counts, which is looked at as quickly as any other arguments handler        an error
- * handler frees the communicator of an alltoall that is being timed: run with MALLOC_PERTURB_=3, so that what
- * is freed is seen to be
+ *     arguments collectives    the same memory twice or none, types that were not committed
+ *     arguments handler        an error handler frees the communicator of an alltoall that is being timed
+ *     arguments meanwhile      an error handler is set while Thalweg sets its communicator up
  */
 #include <limits.h>
 
@@ -72,6 +71,24 @@ static void collectives(MPI_Comm comm) {
               MPI_Allgatherv(own, block, MPI_INT, received, counts, places, MPI_INT, comm));
         if (ragged == MPI_SUCCESS) verify_gathered("an aliased allgatherv");
 
+        /* Rank 1 gives nothing, and says so with its place in what it receives. */
+        counts[1] = 0;
+        for (int i = 1; i < check_size; ++i) places[i] -= block;
+        for (int i = 0; i < block; ++i) sent[i] = check_rank * 7 + i;
+        const void* const given = check_rank == 1 ? received + places[1] : sent;
+        memset(received, 0, sizeof received);
+        const int fewer =
+            PMPI_Allgatherv(given, counts[check_rank], MPI_INT, received, counts, places, MPI_INT, comm);
+        memset(received, 0, sizeof received);
+        agree("an allgatherv with an empty place of its own", fewer,
+              MPI_Allgatherv(given, counts[check_rank], MPI_INT, received, counts, places, MPI_INT, comm));
+        if (expect_thalweg() && check_size > 1) CHECK(was_accelerated(), "native: %s", last_reason());
+        for (int rank = 0; rank < check_size; ++rank)
+            for (int i = 0; i < counts[rank]; ++i)
+                CHECK(received[places[rank] + i] == rank * 7 + i, "rank %d: element %d is %d", rank, i,
+                      received[places[rank] + i]);
+        for (int i = 0; i < check_size; ++i) counts[i] = block, places[i] = i * block;
+
         MPI_Datatype pairs;
         MPI_Type_vector(block / 2, 1, 2, MPI_INT, &pairs);
         agree("a broadcast of a type that was not committed", PMPI_Bcast(sent, 1, pairs, 0, comm),
@@ -86,10 +103,25 @@ static void collectives(MPI_Comm comm) {
         if (expect_thalweg() && check_size > 1) CHECK(was_accelerated(), "native: %s", last_reason());
         for (int i = 0; i < check_size * (block / 2); ++i)
             CHECK(received[i] == i % (block / 2) * 2 + i / (block / 2), "element %d is %d", i, received[i]);
+        /* No memory, where a type of several runs would be. */
+        MPI_Datatype twos;
+        MPI_Type_vector(2, 1, 2, MPI_INT, &twos);
+        MPI_Type_commit(&twos);
+        for (int i = 0; i < check_size; ++i) counts[i] = block / 2, places[i] = i * block;
+#if !defined(OPEN_MPI) /* where that is a fault */
+        agree("a broadcast to nowhere", PMPI_Bcast(NULL, block, twos, 0, comm),
+              MPI_Bcast(NULL, block, twos, 0, comm));
+        agree("an allgatherv to nowhere",
+              PMPI_Allgatherv(sent, block, MPI_INT, NULL, counts, places, twos, comm),
+              MPI_Allgatherv(sent, block, MPI_INT, NULL, counts, places, twos, comm));
+#endif
+        for (int i = 0; i < check_size; ++i) counts[i] = block, places[i] = i * block;
+        MPI_Type_free(&twos);
         MPI_Type_free(&pairs);
         works(comm, "wrong collectives");
     }
 
+    /* Types with as many blocks as an int counts are looked at as quickly as any other. */
     MPI_Datatype large, nested;
     MPI_Type_vector(INT_MAX, 1, 1, MPI_CHAR, &large);
     MPI_Type_commit(&large);
@@ -112,6 +144,7 @@ static void free_it(MPI_Comm* comm, int* code, ...) {
     MPI_Comm_free(comm);
 }
 
+/* Run with MALLOC_PERTURB_=3, so that what is freed is seen to be. */
 static void handler(void) {
     MPI_Errhandler freeing;
     MPI_Comm_create_errhandler(free_it, &freeing);
@@ -130,10 +163,77 @@ static void handler(void) {
     MPI_Errhandler_free(&freeing);
 }
 
+/* Handles are addresses in Open MPI: what lies behind a stale one is nobody's. */
+#if !defined(OPEN_MPI)
+static void count_it(MPI_Comm* comm, int* code, ...) {
+    (void)comm, (void)code;
+    ++handled;
+}
+
+/* Rank 1 alone goes on with a communicator that was freed. The next one may get its handle. */
+static void stale(MPI_Comm good) {
+    static unsigned char data[40000];
+    MPI_Errhandler counting;
+    MPI_Comm_create_errhandler(count_it, &counting);
+    MPI_Comm made;
+    MPI_Comm_dup(good, &made);
+    const MPI_Comm left = made;
+    MPI_Comm_free(&made);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, counting);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, counting);
+    for (int call = 0; call < 5 && check_rank == 1; ++call) {
+        const char* const names[] = {"broadcast", "allgather", "allreduce", "alltoall",
+                                     "nonblocking broadcast"};
+        MPI_Request request;
+        int codes[2], times[2];
+        for (int ours = 0; ours < 2; ++ours) {
+            handled = 0;
+            codes[ours] =
+                call == 0   ? (ours ? MPI_Bcast : PMPI_Bcast)(data, sizeof data, MPI_BYTE, 0, left)
+                : call == 1 ? (ours ? MPI_Allgather : PMPI_Allgather)(sent, block, MPI_INT, received, block,
+                                                                      MPI_INT, left)
+                : call == 2
+                    ? (ours ? MPI_Allreduce : PMPI_Allreduce)(sent, received, block, MPI_INT, MPI_SUM, left)
+                : call == 3
+                    ? (ours ? MPI_Alltoall : PMPI_Alltoall)(sent, 1, MPI_INT, received, 1, MPI_INT, left)
+                    : (ours ? MPI_Ibcast : PMPI_Ibcast)(data, sizeof data, MPI_BYTE, 0, left, &request);
+            times[ours] = handled;
+        }
+        agree(names[call], codes[0], codes[1]);
+        CHECK(times[0] == times[1], "a %s: the error handler ran %d times, and %d times without Thalweg",
+              names[call], times[1], times[0]);
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Errhandler_free(&counting);
+    MPI_Comm_dup(good, &made);
+    works(made, "a stale handle");
+    MPI_Comm_free(&made);
+}
+#endif
+
+/* Run with faults.c, which sets a handler whenever Thalweg has replaced one. */
+static void meanwhile(void) {
+    MPI_Errhandler own, now;
+    MPI_Comm comm;
+    MPI_Comm_create_errhandler(free_it, &own);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, own);
+    works(comm, "an error handler was set");
+    MPI_Comm_get_errhandler(comm, &now);
+    CHECK(now == MPI_ERRORS_ARE_FATAL, "the handler that was set meanwhile is gone");
+    MPI_Errhandler_free(&own);
+    MPI_Comm_free(&comm);
+}
+
 int main(int argc, char** argv) {
     check_start(&argc, &argv, MPI_THREAD_SINGLE);
     if (argc > 1 && strcmp(argv[1], "handler") == 0) {
         handler();
+        return check_end();
+    }
+    if (argc > 1 && strcmp(argv[1], "meanwhile") == 0) {
+        meanwhile();
         return check_end();
     }
     MPI_Comm comm;
@@ -162,6 +262,10 @@ int main(int argc, char** argv) {
               class_of(tried[i].got), tried[i].want);
         works(comm, tried[i].what);
     }
+
+#if !defined(OPEN_MPI)
+    if (check_size > 1) stale(comm);
+#endif
 
     /* The user's error handler is still the user's after our set-up spoke on the communicator. */
     MPI_Errhandler handler;
