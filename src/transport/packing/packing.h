@@ -56,7 +56,8 @@ class Packing {
 };
 
 // `inner` with stand-ins; as it is where it has them. While many faces are packed one after another, without
-// a progress() in between, it is polled. Throws std::bad_alloc.
-std::unique_ptr<Transport> with_packing(std::unique_ptr<Transport> inner);
+// a progress() in between, it is polled. What is packed for a peer is noted in `accounts`, if there are any.
+// Throws std::bad_alloc.
+std::unique_ptr<Transport> with_packing(std::unique_ptr<Transport> inner, PeerAccounts* accounts = nullptr);
 
 }  // namespace thalweg
