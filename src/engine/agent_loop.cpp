@@ -261,7 +261,6 @@ void Agent::merge(std::uint32_t seen, std::uint64_t until_ns) {
         channel->leave_helm();
         if (armed != Status::ok) return;
     }
-    if (descriptor >= 0 && inside_ == nullptr) inside_ = make_sleeper(SleeperKind::epoll, cpu_, false);
     if (descriptor < 0 || inside_ == nullptr || inside_->watch(descriptor) != Status::ok) {
         sleep(SleeperKind::futex, seen, until_ns);
         return;
