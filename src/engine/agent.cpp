@@ -71,6 +71,8 @@ Status Agent::start() {
                                                options_.manner == AgentManner::spin);
         }
     }
+    // Before it runs, because no memory is taken while operations do.
+    if (!inside_) inside_ = make_sleeper(SleeperKind::epoll, cpu_, false);
     if (alarm_ < 0) make_alarm();
     stopping_.store(false, std::memory_order_relaxed);
     ended_.store(false, std::memory_order_relaxed);

@@ -128,7 +128,7 @@ class Agent {
     // The thread's own.
     DrivenChannel* listed_ = nullptr;
     std::array<std::unique_ptr<Sleeper>, sleeper_kinds> sleepers_;
-    std::unique_ptr<Sleeper> inside_;  // listens to the ranks of this host alone; null until it is needed
+    std::unique_ptr<Sleeper> inside_;  // listens to the ranks of this host alone; null where it cannot
     SleeperKind spinner_ = SleeperKind::pause;
     bool spins_ = false;
     std::uint32_t stirs_ = 0;           // looks in a row that found part of a message moving

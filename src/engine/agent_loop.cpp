@@ -274,7 +274,6 @@ void Agent::merge(std::uint32_t seen, std::uint64_t until_ns) {
         }
     }
     unarmed_ = 0;
-    if (descriptor >= 0 && inside_ == nullptr) inside_ = make_sleeper(SleeperKind::epoll, cpu_, false);
     if (descriptor < 0 || inside_ == nullptr || inside_->watch(descriptor) != Status::ok) {
         sleep(SleeperKind::futex, seen, until_ns);
         return;

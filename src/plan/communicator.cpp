@@ -40,7 +40,6 @@ std::string family_of(const char* library_version) {
 
 Communicator::Communicator(MPI_Comm comm, World& world, bool is_inter, int rank, int size)
     : world_(world), record_(new CommunicatorRecord) {
-    const Host& mpi = *host();
     size_ = size;
     rank_ = rank;
     steering_ = world.steering();

@@ -304,9 +304,11 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         error = raise(call.comm, "a nonblocking collective", status, MPI_SUCCESS);
         return nullptr;
     }
-    if (call.persistent)
+    if (call.persistent) {
+        ongoing->expect_messages();
         ongoing->options().account = open_account(&state, communicator, call, to_text(*decision.choice),
                                                   shape.decided_bytes, began_ns);
+    }
     ongoing->options().kept_as = std::move(kept_as);
     note_accelerated(to_text(*decision.choice), decision.reason, shape.bytes, carrier_of(*plan_or_lane),
                      state.policy());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -145,7 +146,27 @@ int Ongoing::finish() {
 }
 
 Ongoing::~Ongoing() {
+    forgo_messages();
     if (repeatable()) release();
+}
+
+template <typename Visit>
+void Ongoing::for_receives(Visit visit) {
+    Transport* const transport = options_.lane == nullptr ? nullptr : options_.lane->own_transport();
+    if (transport == nullptr) return;
+    for (const Part& part : parts_)
+        for (const Step& step : part.run->schedule->steps())
+            if (step.kind == StepKind::recv) visit(*transport, step.peer, step.target.bytes);
+}
+
+void Ongoing::expect_messages() {
+    if (std::exchange(expects_, true)) return;
+    for_receives([](Transport& transport, int peer, std::uint64_t bytes) { transport.expect(peer, bytes); });
+}
+
+void Ongoing::forgo_messages() {
+    if (!std::exchange(expects_, false)) return;
+    for_receives([](Transport& transport, int peer, std::uint64_t bytes) { transport.forgo(peer, bytes); });
 }
 
 bool Ongoing::repeatable() const {
@@ -184,6 +205,7 @@ std::uint64_t Ongoing::footprint_bytes() const {
 }
 
 void Ongoing::release() {
+    forgo_messages();
     options_.kept_as.reset();
     for (Part& part : parts_)
         if (options_.lane != nullptr) options_.lane->give_back(std::move(part.run));

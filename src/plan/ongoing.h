@@ -137,6 +137,9 @@ class Ongoing {
     ProgramBuffer& buffer() { return buffer_; }
     std::vector<Part>& parts() { return parts_; }
 
+    // Its messages are the transport's to expect until it is released (Transport::expect): so that starts of
+    // a persistent one take no memory. Pre: it has its parts.
+    void expect_messages();
     // Starts it. Nonblocking: once; persistent: again and again, each time after finish(). What goes wrong
     // here finish() says as well.
     Status start();
@@ -169,6 +172,9 @@ class Ongoing {
     Status store();
     std::uint32_t number_of(const Part& part);
     Bindings bindings_of(const Part& part);
+    template <typename Visit>
+    void for_receives(Visit visit);
+    void forgo_messages();
     void count_start();
     void count_wait(const WaitStatistics& waited);
     void count_run(std::uint64_t since_ns, bool waits = false);
@@ -177,6 +183,7 @@ class Ongoing {
     ProgramBuffer input_, buffer_;
     std::vector<Part> parts_;
     Status status_ = Status::ok;
+    bool expects_ = false;
     std::uint64_t run_ns_ = 0;  // of this run, in calls of ours
 };
 

@@ -72,9 +72,15 @@ class Transport {
     virtual int size() const = 0;
     virtual Slot slots() const = 0;
     // Makes slots() at least `slots`; requests in flight are not disturbed. The one call here that may
-    // allocate, made when plans are made. Errors: unsupported (slots are what the hardware has),
-    // out_of_memory; slots() is unchanged.
+    // allocate beside expect(), made when plans are made. Errors: unsupported (slots are what the hardware
+    // has), out_of_memory; slots() is unchanged.
     virtual Status grow(Slot slots) = 0;
+    // From now on, until forgo() of the same, a receive of so many bytes from `peer` is posted again and
+    // again. What this transport itself keeps of messages that come before their receives has its room then,
+    // as long as the peer is not more than one such receive ahead. Where there is no memory for it, it is
+    // taken when it is needed. Any thread.
+    virtual void expect(int /*peer*/, std::size_t /*bytes*/) {}
+    virtual void forgo(int /*peer*/, std::size_t /*bytes*/) {}
 
     // Pre: slot is free, 0 <= peer < size, bytes <= max_message_bytes unless id.unequal. The memory stays
     // valid and, for a receive, untouched until the slot is returned by progress(). Errors: transport_failed

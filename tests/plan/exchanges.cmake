@@ -146,6 +146,12 @@ add_test(NAME plan.${name}.steady_notify.3
                  $<TARGET_FILE:plan_steady_${name}>)
 set_tests_properties(plan.${name}.steady_notify.3 PROPERTIES LABELS ${inside_current} TIMEOUT 300 SKIP_RETURN_CODE 77 PROCESSORS 2
                      ENVIRONMENT "${plan_environment}")
+# Inside one host, and on two: where messages come before their receives, and where rows are copied by the system.
+foreach(faces "" strided rows)
+  string(REGEX REPLACE "(.+)" "_\\1" of_faces "${faces}")
+  run(steady_shm${of_faces} 3 ${inside_current} "${with_persistent};${shm};THALWEG_ALLTOALLV=spread" steady ${faces})
+  run(steady_two_hosts${of_faces} 4 ${inside_current} "${with_persistent};${two_hosts};THALWEG_ALLTOALLV=spread;THALWEG_TEST_LEVEL=single" steady ${faces})
+endforeach()
 run(steady_hosts 4 mpi "${with_persistent};${two_by_two};THALWEG_ALLTOALLV=node_leader" steady)
 # Over windows, where that is asked for: for one library, the others in the full run. With one thread the two-sided
 # plans beyond the windows need libucp.

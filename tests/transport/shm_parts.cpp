@@ -8,6 +8,8 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <set>
+#include <vector>
 
 #include "transport/composite/wire_meter.h"
 #include "transport/shm/elements.h"
@@ -141,6 +143,51 @@ TEST(Requests, AnOldNumberFindsNothing) {
 }
 
 // What a frame says of a peer's elements gives the same stretches of memory as the elements themselves.
+TEST(Requests, EarlyMessagesOfEverySizeHaveTheirOwnRoom) {
+    Requests requests;
+    constexpr std::array<std::size_t, 7> sizes{0, 1, 64, 65, 1000, payload_bytes - 1, payload_bytes};
+    for (const std::size_t bytes : sizes) requests.expect(bytes, true);
+    EXPECT_GE(requests.size(), sizes.size() * Requests::most_ahead);
+    const std::size_t there = requests.size();
+    // As many as are expected, and as many again.
+    for (int round = 0; round < 3; ++round) {
+        std::vector<Request*> early;
+        for (std::size_t i = 0; i < 2 * Requests::most_ahead * sizes.size(); ++i) {
+            Request& request = requests.take(Request::Kind::early);
+            request.bytes = sizes[i % sizes.size()];
+            std::memset(requests.copy_of(request), static_cast<int>(i + 1), request.bytes);
+            early.push_back(&request);
+            if (i + 1 == Requests::most_ahead * sizes.size() && round == 0) {
+                EXPECT_EQ(requests.size(), there);
+            }
+        }
+        for (std::size_t i = 0; i < early.size(); ++i)
+            for (std::size_t at = 0; at < early[i]->bytes; ++at)
+                ASSERT_EQ(early[i]->copy[at], static_cast<std::byte>(i + 1)) << "message " << i;
+        // The last ones stay, as those of a port that ends.
+        for (std::size_t i = 0; i < early.size() - (round == 2 ? 5 : 0); ++i) requests.free(*early[i]);
+    }
+    for (const std::size_t bytes : sizes) requests.forgo(bytes, true);
+    EXPECT_EQ(requests.reserved(), 0u);
+}
+
+TEST(EarlyRoom, WhatIsExpectedIsKeptAndUsedAgain) {
+    EarlyRoom room;
+    constexpr std::size_t count = 40;  // more than are kept unasked
+    room.expect(payload_bytes, count);
+    const auto take_all = [&room] {
+        std::set<std::byte*> blocks;
+        for (std::size_t i = 0; i < count; ++i) blocks.insert(room.take(payload_bytes));
+        return blocks;
+    };
+    const std::set<std::byte*> first = take_all();
+    EXPECT_EQ(first.size(), count);
+    for (std::byte* const block : first) room.give_back(block, payload_bytes);
+    EXPECT_EQ(take_all(), first);
+    for (std::byte* const block : first) room.give_back(block, payload_bytes);
+    room.forgo(payload_bytes, count);
+}
+
 TEST(Elements, DescribedAndReadAgain) {
     std::vector<std::byte> field(1 << 20);
     const auto layout = std::make_shared<const Layout>(Layout::strided(50, 2000, 2500, 200'000, 300));

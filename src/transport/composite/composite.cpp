@@ -94,6 +94,9 @@ class Composite final : public Transport {
         return Status::out_of_memory;
     }
 
+    void expect(int peer, std::size_t bytes) override { part_of(peer).expect(peer, bytes); }
+    void forgo(int peer, std::size_t bytes) override { part_of(peer).forgo(peer, bytes); }
+
     Status post_send(Slot slot, int peer, MessageId id, const void* data, std::size_t bytes,
                      SendMode mode) override {
         if (failed(failure_)) return failure_;
@@ -274,6 +277,7 @@ class Composite final : public Transport {
             for (Transport* part : {parts_.inside.get(), parts_.between.get()}) part->give_up();
         failure_ = status;
     }
+    Transport& part_of(int peer) { return is_near(peer) ? *parts_.inside : *parts_.between; }
     bool is_near(int peer) const { return parts_.is_near[static_cast<std::size_t>(peer)]; }
 
     // The process's, and the communicator's where it has one.

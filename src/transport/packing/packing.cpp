@@ -80,6 +80,9 @@ class PackingTransport final : public Transport {
         return Status::out_of_memory;
     }
 
+    void expect(int peer, std::size_t bytes) override { inner_->expect(peer, bytes); }
+    void forgo(int peer, std::size_t bytes) override { inner_->forgo(peer, bytes); }
+
     Status post_send(Slot slot, int peer, MessageId id, const void* data, std::size_t bytes,
                      SendMode mode) override {
         if (packed_bytes_ >= bytes_at_a_time)

@@ -35,6 +35,9 @@ class Saboteur final : public Transport {
         return status;
     }
 
+    void expect(int peer, std::size_t bytes) override { inner_.expect(peer, bytes); }
+    void forgo(int peer, std::size_t bytes) override { inner_.forgo(peer, bytes); }
+
     Status post_send(Slot slot, int peer, MessageId id, const void* data, std::size_t bytes,
                      SendMode mode) override {
         receives_[slot].memory = nullptr;

@@ -76,7 +76,7 @@ Channel::~Channel() {
     }
     const Poster lock(port_);
     if (!opened_) port_.awake(*this);
-    port_.requests().release(slots_);
+    port_.release(slots_);
 }
 
 Status Channel::grow(Slot slots) try {
@@ -85,11 +85,23 @@ Status Channel::grow(Slot slots) try {
     completed_.reserve(slots);
     received_.resize(slots);
     if (group_.accounts != nullptr) accounts_.resize(slots);
-    port_.requests().reserve(slots - slots_);
+    port_.reserve(slots - slots_);
     slots_ = slots;
     return Status::ok;
 } catch (const std::bad_alloc&) {
     return Status::out_of_memory;
+}
+
+void Channel::expect(int, std::size_t bytes) {
+    if (port_.in_child()) return;
+    const Poster lock(port_);
+    port_.expect(bytes);
+}
+
+void Channel::forgo(int, std::size_t bytes) {
+    if (port_.in_child()) return;
+    const Poster lock(port_);
+    port_.forgo(bytes);
 }
 
 Peer* Channel::peer_of(int rank) {

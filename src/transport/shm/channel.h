@@ -24,6 +24,8 @@ class Channel final : public Transport {
     int size() const override { return group_.size; }
     Slot slots() const override { return slots_; }
     Status grow(Slot slots) override;
+    void expect(int peer, std::size_t bytes) override;
+    void forgo(int peer, std::size_t bytes) override;
     Status post_send(Slot slot, int peer, MessageId id, const void* data, std::size_t bytes,
                      SendMode mode) override;
     Status post_recv(Slot slot, int peer, MessageId id, void* data, std::size_t bytes) override;

@@ -209,10 +209,10 @@ bool ShmPort::Impl::copy_a_chunk() {
         if (first_job_ == nullptr) last_job_ = nullptr;
         --jobs_;
         const bool receives = job.kind == Request::Kind::receive;
-        const shm::Transfer transfer{
-            job.peer->segment.pid(), job.data,           job.remote,   job.mapped,
-            &job.peer->writer,       job.remote_request, job.elements, job.place.elements.get(),
-            job.peer->segment.life()};
+        const shm::Elements* const theirs = job.place.elements ? &*job.place.elements : nullptr;
+        const shm::Transfer transfer{job.peer->segment.pid(), job.data,           job.remote,   job.mapped,
+                                     &job.peer->writer,       job.remote_request, job.elements, theirs,
+                                     job.peer->segment.life()};
         // A receive that was withdrawn reads no more; the sender is told that it is over.
         const bool withdrawn = receives && job.channel == nullptr;
         if (withdrawn) {

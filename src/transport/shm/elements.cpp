@@ -73,9 +73,8 @@ bool read_place(const Frame& frame, const std::byte* payload, std::uint64_t byte
     WrittenElements written;
     if (frame.payload != sizeof written) return false;
     std::memcpy(&written, payload, sizeof written);
-    std::optional<Elements> read = read_elements(written, bytes);
-    if (read) place.elements = std::make_unique<const Elements>(std::move(*read));
-    return read.has_value();
+    place.elements = read_elements(written, bytes);
+    return place.elements.has_value();
 }
 
 std::size_t stretches(const Layout& layout, std::uint64_t address, std::uint64_t begin, std::uint64_t& bytes,

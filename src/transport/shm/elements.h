@@ -5,7 +5,6 @@
 #include <sys/uio.h>
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 
@@ -36,11 +35,10 @@ WrittenElements written(const StandInPart& part);
 // Of a peer's frame, for a message of `bytes` bytes. Nothing where it makes no sense.
 std::optional<Elements> read_elements(const WrittenElements& written, std::uint64_t bytes);
 
-// What a frame of a peer's says of where a message of `bytes` bytes lies there. False: nonsense. Throws
-// std::bad_alloc.
+// What a frame of a peer's says of where a message of `bytes` bytes lies there. False: nonsense.
 struct RemotePlace {
-    std::unique_ptr<const Elements> elements;  // null: one run of memory
-    std::optional<SharedPlace> shared;         // which others may have mapped too
+    std::optional<Elements> elements;   // nothing: one run of memory
+    std::optional<SharedPlace> shared;  // which others may have mapped too
 };
 bool read_place(const Frame& frame, const std::byte* payload, std::uint64_t bytes, RemotePlace& place);
 

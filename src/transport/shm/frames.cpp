@@ -33,8 +33,9 @@ void ShmPort::Impl::write(Peer& peer, shm::Outgoing next, bool passing) {
         if (complete != nullptr) finish(*complete);
         return;
     }
-    if (passing) next.keep_payload();
-    peer.outgoing.push_back(std::move(next));
+    shm::Waiting& waiting = waiting_.take(std::move(next));
+    if (passing) waiting.keep_word();
+    peer.outgoing.push(waiting);
     ++waiting_frames_;
     stir();
 }
@@ -77,10 +78,10 @@ void ShmPort::Impl::written(Peer& peer) {
 bool ShmPort::Impl::flush(Peer& peer) {
     bool moved = false;
     while (!peer.outgoing.empty()) {
-        const shm::Outgoing& next = peer.outgoing.front();
-        if (!next.write_to(peer.writer)) break;
-        Request* const complete = next.complete;
-        peer.outgoing.pop_front();
+        if (!peer.outgoing.first()->what.write_to(peer.writer)) break;
+        shm::Waiting& gone = peer.outgoing.pop();
+        Request* const complete = gone.what.complete;
+        waiting_.free(gone);
         --waiting_frames_;
         moved = true;
         if (complete != nullptr) finish(*complete);
@@ -255,8 +256,8 @@ bool ShmPort::Impl::take_message(Peer& peer, const Frame& frame, const std::byte
     early.place = std::move(place);
     try {
         if (whole) {
-            early.copy.reset(new std::byte[frame.bytes]);
-            if (frame.bytes != 0) std::memcpy(early.copy.get(), payload, frame.bytes);
+            std::byte* const copy = requests_.copy_of(early);
+            if (frame.bytes != 0) std::memcpy(copy, payload, frame.bytes);
         }
         early_.add(early);
     } catch (const std::bad_alloc&) {
@@ -376,7 +377,7 @@ void ShmPort::Impl::receive(shm::Channel& channel, Slot slot, Peer& peer, const 
         if (cookie != 0) acknowledge(peer, cookie);
         overflow(receive);
     } else if (early->copy != nullptr) {
-        if (early->bytes != 0) receive.store(0, early->copy.get(), early->bytes);
+        if (early->bytes != 0) receive.store(0, early->copy, early->bytes);
         if (cookie != 0) acknowledge(peer, cookie);
         finish(receive);
     } else if (peer.dead || early->recalled) {

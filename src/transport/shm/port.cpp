@@ -135,16 +135,33 @@ ChannelName ShmPort::Impl::name_channel() {
     return {options_.process, next_counter_++};
 }
 
+// Of one request two frames may wait for room: what the peer asked for, and that it is done.
+void ShmPort::Impl::reserve(std::size_t slots) {
+    const std::size_t all = requests_.reserved() + slots;
+    posted_.reserve(all);
+    early_.reserve(all);
+    waiting_.reserve(2 * all);
+    requests_.reserve(slots);
+}
+
+void ShmPort::Impl::expect(std::size_t bytes) try {
+    requests_.expect(bytes, bytes <= options_.eager_bytes);
+    reserve(0);
+} catch (const std::bad_alloc&) {
+    // Then it is taken when it is needed.
+}
+
 bool ShmPort::Impl::open(Channel& channel) { return channels_.emplace(channel.name(), &channel).second; }
 
 bool ShmPort::Impl::withdraw(Channel& channel) {
     bool touched = false;
     // What waits for room in a ring goes out all the same.
     for (const auto& [process, peer] : peers_)
-        for (shm::Outgoing& waiting : peer->outgoing)
-            if (waiting.frame.channel == channel.name() && waiting.own == nullptr &&
-                waiting.frame.payload != 0)
-                waiting.keep_payload();
+        for (shm::Waiting* waiting = peer->outgoing.first(); waiting != nullptr; waiting = waiting->next)
+            if (shm::Outgoing& what = waiting->what; what.frame.channel == channel.name() &&
+                                                     what.own == nullptr && what.frame.payload != 0 &&
+                                                     what.payload != waiting->word.data())
+                what.keep_payload();
     for (Request& request : requests_) {
         if (request.kind == Request::Kind::none || request.channel != &channel) continue;
         if (request.kind == Request::Kind::receive && request.protocol == nullptr) {
@@ -229,8 +246,7 @@ void ShmPort::Impl::mourn(Peer& peer, const char* reason) {
     peer.dead = true;
     peer.reason = reason;
     peer.announced_bytes = 0;
-    waiting_frames_ -= peer.outgoing.size();
-    peer.outgoing.clear();
+    for (; !peer.outgoing.empty(); --waiting_frames_) waiting_.free(peer.outgoing.pop());
     for (Request& request : requests_) {
         const bool wants = request.kind == Request::Kind::send || request.kind == Request::Kind::receive ||
                            request.kind == Request::Kind::put;

@@ -1,6 +1,8 @@
 // The inside of ShmPort: peers, frames, copies, and who sleeps.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -49,6 +51,67 @@ struct Outgoing {
     }
 };
 
+// One that waits for room in its ring.
+struct Waiting {
+    Outgoing what;
+    std::array<std::byte, std::max(sizeof(WrittenElements), sizeof(SharedPlace))> word;
+    Waiting* next = nullptr;
+
+    // The payload, a word of where a message lies, does not outlive the call that sends it.
+    void keep_word() {
+        if (what.frame.payload != 0) std::memcpy(word.data(), what.payload, what.frame.payload);
+        what.payload = word.data();
+    }
+};
+
+// All of a port; addresses never change.
+class WaitingPool {
+  public:
+    // Room for `count` altogether. Throws std::bad_alloc.
+    void reserve(std::size_t count) {
+        while (all_.size() < count) free(all_.emplace_back());
+    }
+    // Throws std::bad_alloc where there is none left.
+    Waiting& take(Outgoing what) {
+        if (free_ == nullptr) free(all_.emplace_back());
+        Waiting& waiting = *free_;
+        free_ = waiting.next;
+        waiting.what = std::move(what);
+        waiting.next = nullptr;
+        return waiting;
+    }
+    void free(Waiting& waiting) {
+        waiting.what.own.reset();
+        waiting.next = free_;
+        free_ = &waiting;
+    }
+
+  private:
+    std::deque<Waiting> all_;
+    Waiting* free_ = nullptr;
+};
+
+// Those of one peer, in order.
+class WaitingQueue {
+  public:
+    bool empty() const { return first_ == nullptr; }
+    Waiting* first() const { return first_; }
+    void push(Waiting& waiting) {
+        (last_ == nullptr ? first_ : last_->next) = &waiting;
+        last_ = &waiting;
+    }
+    // The first one, taken out. Pre: not empty().
+    Waiting& pop() {
+        Waiting& waiting = *first_;
+        first_ = waiting.next;
+        if (first_ == nullptr) last_ = nullptr;
+        return waiting;
+    }
+
+  private:
+    Waiting *first_ = nullptr, *last_ = nullptr;
+};
+
 struct Peer {
     std::uint32_t process = 0;
     PeerSegment segment;
@@ -56,7 +119,7 @@ struct Peer {
     bool heard = false;  // its ring in our segment is known: `reader`, `control`
     RingReader reader;
     const RingControl* control = nullptr;
-    std::deque<Outgoing> outgoing;
+    WaitingQueue outgoing;
     bool dead = false;
     const char* reason = "copying from or to its memory failed";
     std::uint64_t announced_bytes = 0;  // of our large messages that it has not said to be done with
@@ -126,7 +189,12 @@ class ShmPort::Impl {
     bool withdraw(shm::Channel& channel);
     void close(shm::Channel& channel);
     void recall(shm::Request& send);
-    shm::Requests& requests() { return requests_; }
+    // Room for so many slots more, until they are released. Throws std::bad_alloc.
+    void reserve(std::size_t slots);
+    void release(std::size_t slots) { requests_.release(slots); }
+    // As the channel's calls of these names.
+    void expect(std::size_t bytes);
+    void forgo(std::size_t bytes) { requests_.forgo(bytes, bytes <= options_.eager_bytes); }
     shm::Peer* find(std::uint32_t process);
 
     // As the channel's calls of these names; `peer` is alive for a send.
@@ -227,6 +295,7 @@ class ShmPort::Impl {
     shm::Request *first_job_ = nullptr, *last_job_ = nullptr;
     std::uint32_t jobs_ = 0;
     std::atomic<std::uint64_t> copies_left_{0};
+    shm::WaitingPool waiting_;
     std::uint64_t waiting_frames_ = 0;  // of all peers
     // Receives that have met early messages which lie at their senders, and about which the next poll
     // decides; through Request::next_job.

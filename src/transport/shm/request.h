@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "transport/shm/early.h"
 #include "transport/shm/elements.h"
 #include "transport/shm/protocol.h"
 #include "transport/shm/wire.h"
@@ -49,8 +50,8 @@ struct Request {
     Slot slot = 0;
     Peer* peer = nullptr;
     Key key;
-    std::byte* data = nullptr;  // of an early one: a copy, or null where it lies at the sender
-    std::unique_ptr<std::byte[]> copy;
+    std::byte* data = nullptr;
+    std::byte* copy = nullptr;  // of an early one, whose room this is; null where it lies at the sender
     std::uint64_t bytes = 0;
     StandInPart elements;  // what `data` stands for
 
@@ -91,6 +92,18 @@ struct Request {
 // All requests of a port; addresses never change.
 class Requests {
   public:
+    // Messages that come before their receives, of each receive that is expected: its sender may have started
+    // once more already.
+    static constexpr std::size_t most_ahead = 2;
+
+    Requests() = default;
+    Requests(const Requests&) = delete;
+    Requests& operator=(const Requests&) = delete;
+    ~Requests() {
+        for (Request& request : all_)
+            if (request.copy != nullptr) early_room_.give_back(request.copy, request.bytes);
+    }
+
     // Room for `count` more, until release() of as many. Throws std::bad_alloc.
     void reserve(std::size_t count) {
         while (all_.size() < reserved_ + count) add();
@@ -98,6 +111,23 @@ class Requests {
     }
     // The room is the next one's who reserves some.
     void release(std::size_t count) { reserved_ -= count; }
+    // Room for the early messages of one receive of `bytes` bytes that is posted again and again, until
+    // forgo(); they are copied where `whole`. Without memory it is taken when it is needed.
+    void expect(std::size_t bytes, bool whole) {
+        reserved_ += most_ahead;
+        if (whole) early_room_.expect(bytes, most_ahead);
+        try {
+            while (all_.size() < reserved_) add();
+        } catch (const std::bad_alloc&) {
+        }
+    }
+    void forgo(std::size_t bytes, bool whole) {
+        reserved_ -= most_ahead;
+        if (whole) early_room_.forgo(bytes, most_ahead);
+    }
+    std::size_t reserved() const { return reserved_; }
+    // Room for the bytes of an early message, until it is freed. Throws std::bad_alloc.
+    std::byte* copy_of(Request& early) { return early.copy = early_room_.take(early.bytes); }
     std::size_t size() const { return all_.size(); }
     // Throws std::bad_alloc where there is none left.
     Request& take(Request::Kind kind) {
@@ -113,7 +143,8 @@ class Requests {
     }
     void free(Request& request) {
         request.kind = Request::Kind::none;
-        request.copy.reset();
+        if (request.copy != nullptr) early_room_.give_back(request.copy, request.bytes);
+        request.copy = nullptr;
         request.place = {};
         ++request.generation;
         request.next = free_;
@@ -141,6 +172,7 @@ class Requests {
     }
 
     std::deque<Request> all_;
+    EarlyRoom early_room_;
     std::size_t reserved_ = 0;
     Request* free_ = nullptr;
 };
@@ -150,6 +182,10 @@ class Matches {
   public:
     Matches() : buckets_(64) {}
 
+    // Room for so many, if there is memory. Throws std::bad_alloc.
+    void reserve(std::size_t count) {
+        while (count > 2 * buckets_.size()) grow();
+    }
     // Throws std::bad_alloc where the table has to grow; then nothing changed.
     void add(Request& request) {
         if (count_ >= 2 * buckets_.size()) grow();

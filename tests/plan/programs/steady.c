@@ -5,6 +5,7 @@
  *     steady [allocating]     it may: over a transport that is made for tests
  *     steady barriers         ranks meet by barriers in every start, as with rma_lock
  *     steady strided          of every two bytes one is sent
+ *     steady rows             of every two KiB one is sent, in messages that are copied between processes
  */
 #include "allocation_count.h"
 #include "set_up_calls.h"
@@ -12,15 +13,17 @@
 typedef int AlltoallvInit(const void*, const int*, const int*, MPI_Datatype, void*, const int*, const int*,
                           MPI_Datatype, MPI_Comm, MPI_Info, MPI_Request*);
 
-enum { most = 4000 };
-static int stride = 1; /* bytes of memory per byte that is sent */
+enum { most = 4000, row = 1024, most_rows = 100, place_bytes = most_rows * 2 * row };
+/* An element: `run` bytes that are sent, and the bytes of memory that it takes. */
+static int run = 1, stride = 1;
 
 static void fill_strided(unsigned char* data, int count, unsigned seed) {
-    for (int i = 0; i < count; ++i) data[i * stride] = pattern((uint64_t)i, seed);
+    for (int i = 0; i < count * run; ++i) data[i / run * stride + i % run] = pattern((uint64_t)i, seed);
 }
 static void verify_strided(const unsigned char* data, int count, unsigned seed) {
     for (int i = 0; i < count * stride; ++i) {
-        const unsigned char right = i % stride == 0 ? pattern((uint64_t)(i / stride), seed) : poison_value;
+        const int sent = i / stride * run + i % stride;
+        const unsigned char right = i % stride < run ? pattern((uint64_t)sent, seed) : poison_value;
         CHECK(data[i] == right, "a start: byte %d is wrong", i);
     }
 }
@@ -30,10 +33,14 @@ int main(int argc, char** argv) {
     const int may_allocate = argc > 1 && strcmp(argv[1], "allocating") == 0;
     const int meets = argc > 1 && strcmp(argv[1], "barriers") == 0;
     MPI_Datatype type = MPI_BYTE;
-    if (argc > 1 && strcmp(argv[1], "strided") == 0) {
-        stride = 2;
-        MPI_Type_create_resized(MPI_BYTE, 0, stride, &type);
+    if (argc > 1 && strcmp(argv[1], "strided") == 0) stride = 2;
+    if (argc > 1 && strcmp(argv[1], "rows") == 0) run = row, stride = 2 * row;
+    if (stride > 1) {
+        MPI_Datatype bytes;
+        MPI_Type_contiguous(run, MPI_BYTE, &bytes);
+        MPI_Type_create_resized(bytes, 0, stride, &type);
         MPI_Type_commit(&type);
+        MPI_Type_free(&bytes);
     }
     AlltoallvInit* alltoallv_init;
     int (*plan_stats)(size_t, thalweg_plan_stats*, size_t);
@@ -41,10 +48,11 @@ int main(int argc, char** argv) {
     *(void**)&plan_stats = dlsym(RTLD_DEFAULT, "thalweg_get_plan_stats");
     CHECK(plan_stats != NULL, "no thalweg_get_plan_stats");
     int counts[64], places[64];
-    static unsigned char from[64 * 2 * most], to[64 * 2 * most];
+    static unsigned char from[64 * place_bytes], to[64 * place_bytes];
     for (int peer = 0; peer < check_size; ++peer) {
-        counts[peer] = 100 + (check_rank + peer) * 300 % most;
-        places[peer] = peer * most;
+        counts[peer] = run == 1 ? 100 + (check_rank + peer) * 300 % most
+                                : 8 + (check_rank + peer) * 13 % (most_rows - 8);
+        places[peer] = peer * (place_bytes / stride);
     }
     thalweg_plan_stats stats;
     CHECK(plan_stats(0, &stats, sizeof stats) == THALWEG_NOT_FOUND, "a plan before the first");
@@ -66,7 +74,7 @@ int main(int argc, char** argv) {
     for (int round = 0; round < starts; ++round) {
         for (int peer = 0; peer < check_size; ++peer) {
             fill_strided(from + places[peer] * stride, counts[peer], (unsigned)(round * 64 + check_rank));
-            memset(to + places[peer] * stride, poison_value, (size_t)(most * stride));
+            memset(to + places[peer] * stride, poison_value, (size_t)(counts[peer] * stride));
         }
         /* What a first start finds missing, such as a connection, it may make. */
         if (round == first) set_traps();
