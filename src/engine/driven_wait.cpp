@@ -116,7 +116,9 @@ bool DrivenChannel::rest(WaitStatistics& statistics, std::uint32_t& useless) {
     const bool merges = merge_ns != 0;
     const int descriptor = merges ? transport.inside_descriptor() : transport.wait_descriptor();
     const bool naps = merges && descriptor < 0;
-    const bool armed = naps || (merges ? transport.arm_inside() : transport.arm()) == Status::ok;
+    // Nobody inside to listen to is no reason not to sleep; something to do is.
+    const Status asked = merges ? transport.arm_inside() : transport.arm();
+    const bool armed = asked == Status::ok || (naps && asked == Status::unsupported);
     leave_helm();
     if (!armed) return false;
     if (naps) {

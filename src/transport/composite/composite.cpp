@@ -273,9 +273,9 @@ class Composite final : public Transport {
         return status;
     }
     void fail(Status status) {
-        if (!failed(failure_))
-            for (Transport* part : {parts_.inside.get(), parts_.between.get()}) part->give_up();
+        if (failed(failure_)) return;
         failure_ = status;
+        for (Transport* part : {parts_.inside.get(), parts_.between.get()}) part->give_up();
     }
     Transport& part_of(int peer) { return is_near(peer) ? *parts_.inside : *parts_.between; }
     bool is_near(int peer) const { return parts_.is_near[static_cast<std::size_t>(peer)]; }

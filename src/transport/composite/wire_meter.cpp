@@ -42,7 +42,7 @@ void WireMeter::dropped(Direction direction, std::size_t bytes, std::uint64_t ti
     const std::lock_guard lock(mutex_);
     pending_[direction] -= std::min<std::uint64_t>(bytes, pending_[direction]);
     spoilt_ = true;
-    if (messages_ != 0 && --messages_ == 0) busy_ns_ += time_ns - begun_ns_;
+    if (messages_ != 0 && --messages_ == 0) busy_ns_ += time_ns - std::min(time_ns, begun_ns_);
 }
 
 std::uint64_t WireMeter::left_ns() const {
@@ -54,7 +54,7 @@ std::uint64_t WireMeter::left_ns() const {
 
 std::uint64_t WireMeter::busy_ns(std::uint64_t time_ns) const {
     const std::lock_guard lock(mutex_);
-    return busy_ns_ + (messages_ == 0 ? 0 : time_ns - begun_ns_);
+    return busy_ns_ + (messages_ == 0 ? 0 : time_ns - std::min(time_ns, begun_ns_));
 }
 
 double WireMeter::bytes_per_s() const {

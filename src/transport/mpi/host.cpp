@@ -160,7 +160,7 @@ constexpr int fortran_spellings = 4;
 struct FortranSentinels {
     const void* bottom[fortran_spellings];
     const void* in_place[fortran_spellings];
-    const void* statuses[fortran_spellings];
+    const void* statuses[fortran_spellings + 1];  // and that of mpi_f08
 };
 std::atomic<const FortranSentinels*> fortran_sentinels{nullptr};
 
@@ -192,13 +192,16 @@ const FortranSentinels* find_fortran_sentinels() {
         sentinels.in_place[i] = block == nullptr ? nullptr : block + in_place_at;
         sentinels.statuses[i] = address_of(statuses[i]);
     }
+    // In the MPICH family an object of the library's; Open MPI has one for all three.
+    sentinels.statuses[fortran_spellings] = address_of("MPIR_F08_MPI_STATUSES_IGNORE_OBJ");
     dlerror();
     fortran_sentinels.store(&sentinels, std::memory_order_release);
     pthread_mutex_unlock(&search_lock);
     return &sentinels;
 }
 
-bool is_one_of(const void* buffer, const void* const (&addresses)[fortran_spellings]) {
+template <std::size_t n>
+bool is_one_of(const void* buffer, const void* const (&addresses)[n]) {
     for (const void* address : addresses)
         if (buffer == address) return buffer != nullptr;
     return false;

@@ -198,6 +198,8 @@ void Channel::give_up() {
     if (port_.in_child()) return;
     const Poster lock(port_);
     fail(Status::transport_failed);
+    // Who gives up will not ask for its news any more, as whoever sleeps otherwise does.
+    if (asleep && pthread_equal(sleeper, pthread_self())) port_.awake(*this);
 }
 
 Status Channel::stand_in(StandIn memory) try {

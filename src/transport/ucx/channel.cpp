@@ -354,6 +354,8 @@ void Channel::give_up() {
     if (port_.in_child()) return;
     const Poster lock(port_);
     fail(Status::transport_failed);
+    // Who gives up will not ask for its news any more, as whoever sleeps otherwise does.
+    if (asleep && pthread_equal(sleeper, pthread_self())) port_.awake(*this);
 }
 
 void Channel::peer_died(const Peer& peer) {
