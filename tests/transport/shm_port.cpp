@@ -32,6 +32,9 @@ void* operator new(std::size_t bytes) {
     if (memory == nullptr) throw std::bad_alloc();
     return memory;
 }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+    return memory_lacks ? nullptr : std::malloc(bytes);
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
