@@ -207,6 +207,14 @@ static inline long status_kib(const char* format) {
 static inline long resident_kib(void) { return status_kib("VmRSS: %ld"); }
 static inline long private_kib(void) { return status_kib("RssAnon: %ld"); }
 
+/* A blocking collective, in which the ranks of `comm` may agree; whatever they do, its result is right. */
+static inline void meet_on(MPI_Comm comm) {
+    const int mine = check_rank;
+    int sum = -1;
+    MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm);
+    CHECK(sum == check_size * (check_size - 1) / 2, "the sum of ranks is %d", sum);
+}
+
 static inline int is_made_by(const char* whom) {
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length;

@@ -133,10 +133,7 @@ static void reductions(int way) {
 int main(int argc, char** argv) {
     check_start(&argc, &argv, wanted_level());
     *(void**)&allreduce_init = dlsym(RTLD_DEFAULT, "MPI_Allreduce_init");
-    MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Ibarrier(MPI_COMM_WORLD, &request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-    MPI_Barrier(MPI_COMM_WORLD);
+    set_up_world();
     /* Plans that are native are not ours to judge (collectives.c). */
     const int plans = allreduce_init != NULL && check_size > 1 && getenv("THALWEG_TEST_TAKEN") != NULL;
     for (int way = nonblocking; way <= blocking; ++way)

@@ -47,14 +47,6 @@ static void exchange(int bytes, int blocking, const char* by) {
     ++call;
 }
 
-/* A blocking collective, in which the ranks may agree. */
-static void meet(void) {
-    const int mine = check_rank;
-    int sum = -1;
-    MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, ring);
-    CHECK(sum == check_size * (check_size - 1) / 2, "the sum of ranks is %d", sum);
-}
-
 int main(int argc, char** argv) {
     check_start(&argc, &argv, wanted_level());
     const int periodic = 1;
@@ -64,12 +56,12 @@ int main(int argc, char** argv) {
     received = guarded_new(neighbours * most);
     const char* const leaders = "node_leader";
     exchange(100, 0, ""); /* nothing is set up */
-    meet();
+    meet_on(ring);
     const int sizes[] = {100, 700, 100, 16000, 20000, 100, 0, 700};
     for (int phase = 0; phase < (int)(sizeof sizes / sizeof *sizes); ++phase) {
         for (int i = 0; i < 40; ++i) {
             exchange(sizes[phase], i % 10 > 6, leaders);
-            if (i % 8 == 0) meet();
+            if (i % 8 == 0) meet_on(ring);
         }
         set_option("THALWEG_ALLTOALLV", "spread");
         exchange(sizes[phase], 0, "spread");

@@ -21,4 +21,12 @@ static void end(int way, MPI_Request* request, int last) {
     if (way == persistent && last) MPI_Request_free(request);
 }
 
+/* So that nonblocking ones are taken: the blocking call after one sets the world up. */
+static void set_up_world(void) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 #endif
