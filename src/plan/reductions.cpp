@@ -84,21 +84,22 @@ struct BitXor {
     }
 };
 
-// A value and a place, of one type: the value that wins, and of equal ones the least place.
-template <typename T>
-struct Pair {
-    T value, place;
+// A value and a place, packed: the value that wins, and of equal ones the least place.
+template <typename Value, typename Place = Value>
+struct [[gnu::packed]] Pair {
+    Value value;
+    Place place;
 };
 struct SmallerPair {
     template <typename T>
-    static Pair<T> of(Pair<T> left, Pair<T> right) {
+    static T of(T left, T right) {
         if (left.value == right.value) return left.place < right.place ? left : right;
         return right.value < left.value ? right : left;
     }
 };
 struct LargerPair {
     template <typename T>
-    static Pair<T> of(Pair<T> left, Pair<T> right) {
+    static T of(T left, T right) {
         if (left.value == right.value) return left.place < right.place ? left : right;
         return left.value < right.value ? right : left;
     }
@@ -122,6 +123,23 @@ void combine(const void* left, const void* right, void* target, std::size_t byte
         from_right += count * sizeof(T);
         to += count * sizeof(T);
         left_over -= count;
+    }
+}
+
+// Fortran's LOGICAL as the library reads and writes it, for its compiler.
+template <typename T>
+struct Truth {
+    T values[2];  // false and true
+};
+template <typename T, typename Operation>
+void combine_logical(const void* left, const void* right, void* target, std::size_t bytes, void* context) {
+    const Truth<T>& truth = *static_cast<const Truth<T>*>(context);
+    for (std::size_t at = 0; at < bytes; at += sizeof(T)) {
+        T a, b;
+        std::memcpy(&a, static_cast<const std::byte*>(left) + at, sizeof(T));
+        std::memcpy(&b, static_cast<const std::byte*>(right) + at, sizeof(T));
+        a = truth.values[Operation::of(a != truth.values[0], b != truth.values[0])];
+        std::memcpy(static_cast<std::byte*>(target) + at, &a, sizeof(T));
     }
 }
 
@@ -154,13 +172,17 @@ constexpr void mask(Row& row) {
 }
 
 // What the groups of types allow (MPI 4.1, section 6.9.2).
-enum class Group { c_integer, floating, logical, address, complex, bytes, pair };
+enum class Group { c_integer, floating, logical, fortran_logical, address, complex, bytes, pair };
 template <typename T, Group group>
 constexpr Row row_of() {
     Row row{};
     if constexpr (group == Group::pair) {
         row[minloc] = combine<T, SmallerPair>;
         row[maxloc] = combine<T, LargerPair>;
+    } else if constexpr (group == Group::fortran_logical) {
+        row[land] = combine_logical<T, LogicalAnd>;
+        row[lor] = combine_logical<T, LogicalOr>;
+        row[lxor] = combine_logical<T, LogicalXor>;
     } else {
         if constexpr (group != Group::logical && group != Group::bytes) compute<T>(row);
         if constexpr (group == Group::c_integer || group == Group::floating || group == Group::address)
@@ -179,8 +201,8 @@ template <typename T>
 inline constexpr bool rounding = std::is_floating_point_v<T>;
 template <typename T>
 inline constexpr bool rounding<std::complex<T>> = true;
-template <typename T>
-inline constexpr bool rounding<Pair<T>> = std::is_floating_point_v<T>;
+template <typename Value, typename Place>
+inline constexpr bool rounding<Pair<Value, Place>> = std::is_floating_point_v<Value>;
 
 // `operations`: it is none of them.
 std::size_t place_of(MPI_Op operation) {
@@ -189,6 +211,24 @@ std::size_t place_of(MPI_Op operation) {
                                                   mpi.land, mpi.lor,  mpi.lxor,   mpi.band,
                                                   mpi.bor,  mpi.bxor, mpi.minloc, mpi.maxloc};
     return static_cast<std::size_t>(std::find(known.begin(), known.end(), operation) - known.begin());
+}
+
+// What the library says, asked once; null: it does not tell the two apart. The same on all ranks.
+template <typename T>
+Truth<T>* truth_of(MPI_Datatype logical) {
+    static Truth<T> truth{};
+    static const bool known = [logical] {
+        const Host& mpi = *host();
+        T zero = 0;
+        const T one = 1;
+        truth.values[1] = 0;
+        if (mpi.Reduce_local == nullptr ||
+            mpi.Reduce_local(&zero, &truth.values[0], 1, logical, mpi.land) != MPI_SUCCESS ||
+            mpi.Reduce_local(&one, &truth.values[1], 1, logical, mpi.lor) != MPI_SUCCESS)
+            return false;
+        return truth.values[0] != truth.values[1];
+    }();
+    return known ? &truth : nullptr;
 }
 
 }  // namespace
@@ -203,7 +243,7 @@ bool find_reducer(MPI_Op operation, MPI_Datatype type, Reducer& reducer, bool& r
     std::size_t element_bytes = 0;
     bool is_float = false;
     const auto offer_as = [&]<typename T, Group group>(MPI_Datatype candidate) {
-        if (row != nullptr || candidate != type) return;
+        if (row != nullptr || candidate != type || candidate == mpi.datatype_null) return;
         row = &table<T, group>;
         element_bytes = sizeof(T);
         is_float = rounding<T>;
@@ -236,7 +276,25 @@ bool find_reducer(MPI_Op operation, MPI_Datatype type, Reducer& reducer, bool& r
     offer_as.template operator()<bool, Group::logical>(mpi.c_bool);
     offer_as.template operator()<std::complex<float>, Group::complex>(mpi.float_complex);
     offer_as.template operator()<std::complex<double>, Group::complex>(mpi.double_complex);
+    offer_as.template operator()<std::complex<long double>, Group::complex>(mpi.long_double_complex);
+    offer_as.template operator()<bool, Group::logical>(mpi.cxx_bool);
+    offer_as.template operator()<std::complex<float>, Group::complex>(mpi.cxx_float_complex);
+    offer_as.template operator()<std::complex<double>, Group::complex>(mpi.cxx_double_complex);
+    offer_as.template operator()<std::complex<long double>, Group::complex>(mpi.cxx_long_double_complex);
     offer_as.template operator()<Pair<int>, Group::pair>(mpi.int_pair);
+    offer_as.template operator()<Pair<float, int>, Group::pair>(mpi.float_int);
+    offer_as.template operator()<Pair<double, int>, Group::pair>(mpi.double_int);
+    offer_as.template operator()<Pair<long, int>, Group::pair>(mpi.long_int);
+    offer_as.template operator()<Pair<short, int>, Group::pair>(mpi.short_int);
+    offer_as.template operator()<Pair<long double, int>, Group::pair>(mpi.long_double_int);
+    offer(mpi.fortran_integer1, std::int8_t{0});
+    offer(mpi.fortran_integer2, std::int16_t{0});
+    offer(mpi.fortran_integer4, std::int32_t{0});
+    offer(mpi.fortran_integer8, std::int64_t{0});
+    offer(mpi.fortran_real4, 0.0f);
+    offer(mpi.fortran_real8, 0.0);
+    offer_as.template operator()<std::complex<float>, Group::complex>(mpi.fortran_complex8);
+    offer_as.template operator()<std::complex<double>, Group::complex>(mpi.fortran_complex16);
     offer_as.template operator()<unsigned char, Group::bytes>(mpi.byte);
     static_assert(sizeof(MPI_Aint) == 8 && sizeof(MPI_Offset) == 8 && sizeof(MPI_Count) == 8);
     for (const MPI_Datatype address : {mpi.aint, mpi.offset, mpi.count})
@@ -259,9 +317,19 @@ bool find_reducer(MPI_Op operation, MPI_Datatype type, Reducer& reducer, bool& r
         mpi.fortran_integer_pair);
     offer_fortran.template operator()<Pair<float>, Pair<double>, Group::pair>(mpi.fortran_real_pair);
     offer_fortran.template operator()<Pair<float>, Pair<double>, Group::pair>(mpi.fortran_double_pair);
+    offer_fortran.template operator()<std::int32_t, std::int64_t, Group::fortran_logical>(
+        mpi.fortran_logical);
     if (row == nullptr || (*row)[which] == nullptr) return false;
+    // A library may leave out what its compiler lacks.
+    if (type_size(type) != static_cast<std::int64_t>(element_bytes)) return false;
+    void* context = nullptr;
+    if (type == mpi.fortran_logical) {
+        context = element_bytes == sizeof(std::int32_t) ? static_cast<void*>(truth_of<std::int32_t>(type))
+                                                        : truth_of<std::int64_t>(type);
+        if (context == nullptr) return false;
+    }
     reducer.combine = (*row)[which];
-    reducer.context = nullptr;
+    reducer.context = context;
     reducer.element_bytes = element_bytes;
     rounds = is_float;
     return true;

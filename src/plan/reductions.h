@@ -8,9 +8,8 @@
 
 namespace thalweg {
 
-// False: not one of them (an operation of the program; pairs of two types, some of which have gaps; Fortran's
-// LOGICAL, whose values are its compiler's; an optional type that this compiler lacks). `reducer` is then
-// unchanged. The answer is the same on all ranks. `rounds`: of floating-point numbers, so that the order of
+// False: not one of them (an operation of the program; an optional type that this compiler lacks). `reducer`
+// is then unchanged. Elements are combined as they are packed, without gaps (MPI_DOUBLE_INT has 12 bytes). The answer is the same on all ranks. `rounds`: of floating-point numbers, so that the order of
 // operands shows in the result (a sum's last bits, which of two zeros is the smaller).
 bool find_reducer(MPI_Op operation, MPI_Datatype type, Reducer& reducer, bool& rounds);
 

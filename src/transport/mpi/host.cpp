@@ -124,6 +124,8 @@ bool fill(Host& host) {
 #if defined(OPEN_MPI)
 #define HOST_HANDLE(type, field, constant, symbol) \
     if (host.field == nullptr && missing == nullptr) missing = symbol;
+#define HOST_TYPE(field, constant, symbol) \
+    if (host.field == nullptr) host.field = host.datatype_null;
 #include "transport/mpi/host_handles.def"
 #undef HOST_HANDLE
     host.comm_of_fortran = reinterpret_cast<decltype(host.comm_of_fortran)>(look_up("PMPI_Comm_f2c"));
