@@ -14,6 +14,7 @@
 #include "api/entry.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "interpose/inherited.h"
 #include "interpose/inside.h"
 #include "interpose/unseen_session.h"
 #include "plan/bypass.h"
@@ -145,6 +146,7 @@ int thalweg_enter(void* frame) {
 void thalweg_leave(void) { outermost_frame = 0; }
 
 void thalweg_before_init(void) {
+    keep_mpi_to_this_program();  // MPI_Init may start programs itself
     if (find_host() == nullptr) return;
     if (sessions.load() == 0 && may_open_sessions_unseen()) {
         // The barrier that spreads our word may be over: some ranks would read it, and others not.
