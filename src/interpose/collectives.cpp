@@ -17,7 +17,7 @@ int take(const ThalwegCall& call, int* error, void* frame) {
     if (!asked()) return answer_probe(error);
     if (inside(frame)) return 0;
     const Inside mark(frame);
-    thalweg_entry_meeting(call.comm);
+    if (thalweg_entry_meeting(call.comm, error)) return 1;
     return thalweg_entry_collective(&call, error);
 }
 

@@ -17,7 +17,7 @@ namespace {
 bool convert(const int* types, MPI_Comm comm, std::vector<MPI_Datatype>& handles) {
     int size = 0, inter = 1;
     const Host& mpi = *host();
-    if (comm == mpi.comm_null || mpi.Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter != 0 ||
+    if (mpi.Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter != 0 ||
         mpi.Comm_size(comm, &size) != MPI_SUCCESS)
         return false;
     handles.reserve(static_cast<std::size_t>(size));
@@ -27,9 +27,11 @@ bool convert(const int* types, MPI_Comm comm, std::vector<MPI_Datatype>& handles
 
 // Calls `use` with Fortran's types of both sides as handles. 0: the native library has the call.
 template <typename Use>
-int with_types(void* sendbuf, const int* sendtypes, const int* recvtypes, int comm, int* error, Use use) try {
+int with_types(void* sendbuf, const int* sendtypes, const int* recvtypes, int comm, bool blocking, int* error,
+               void* frame, Use use) try {
     std::vector<MPI_Datatype> sent, received;
     const MPI_Comm handle = comm_of(comm);
+    if (const int may = may_take(blocking, handle, error, frame); may <= 0) return may < 0;
     const void* const send = buffer_of(sendbuf);
     if (!convert(recvtypes, handle, received)) return 0;
     if (send != MPI_IN_PLACE && !convert(sendtypes, handle, sent)) return 0;
@@ -47,7 +49,7 @@ int offer_alltoallw(ThalwegOperation operation, void* sendbuf, const int* sendco
                                      {recvcounts, rdispls, {}, received}, comm_of(comm), false),
                              request, error, frame);
     };
-    return with_types(sendbuf, sendtypes, recvtypes, comm, error, use);
+    return with_types(sendbuf, sendtypes, recvtypes, comm, false, error, frame, use);
 }
 
 }  // namespace
@@ -245,9 +247,9 @@ int thalweg_take_mpi_alltoallv(void* sendbuf, const int* sendcounts, const int* 
 int thalweg_take_mpi_alltoallw(void* sendbuf, const int* sendcounts, const int* sdispls, const int* sendtypes,
                                void* recvbuf, const int* recvcounts, const int* rdispls, const int* recvtypes,
                                int comm, int* error, void** trial) {
-    if (!asked() || !thalweg_entry_may_exchange()) return 0;
+    if (!asked()) return 0;
     return with_types(
-        sendbuf, sendtypes, recvtypes, comm, error,
+        sendbuf, sendtypes, recvtypes, comm, true, error, FRAME,
         [&](const void* send, const MPI_Datatype* sent, const MPI_Datatype* received) {
             return exchange_now(
                 letters(thalweg_alltoallw, send, {sendcounts, sdispls, {}, sent}, buffer_of(recvbuf),

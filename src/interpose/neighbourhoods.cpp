@@ -32,9 +32,8 @@ int offer_alltoallw(ThalwegOperation operation, void* send, Arguments sent, cons
                     void* receive, Arguments received, const int* receive_types, int comm, int* request,
                     int* error, void** trial, void* frame) try {
     const MPI_Comm handle = comm_of(comm);
-    if (handle == host()->comm_null) return 0;
     int sources = 0, destinations = 0;
-    if (trial != nullptr && !thalweg_entry_may_exchange()) return 0;
+    if (const int may = may_take(trial != nullptr, handle, error, frame); may <= 0) return may < 0;
     if (!thalweg_entry_neighbours(handle, &sources, &destinations)) return 0;
     const std::vector<MPI_Datatype> out = converted(send_types, destinations);
     const std::vector<MPI_Datatype> in = converted(receive_types, sources);

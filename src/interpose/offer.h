@@ -38,6 +38,13 @@ inline int exchange_now(const ThalwegCall& call, int* error, void** trial, void*
     return thalweg_entry_exchange(&call, error, trial);
 }
 
+// As thalweg_entry_may_take.
+inline int may_take(bool blocking, MPI_Comm comm, int* error, void* frame) {
+    if (inside(frame)) return 0;
+    const Inside mark(frame);
+    return thalweg_entry_may_take(blocking, comm, error);
+}
+
 // Of Fortran.
 inline void* buffer_of(void* buffer) {
     if (is_fortran_bottom(buffer)) return MPI_BOTTOM;

@@ -193,18 +193,18 @@ void thalweg_before_session_finalize(void) {
     update_taking();
 }
 
-void thalweg_before_MPI_Comm_free(const void* comm) {
-    if (comm == nullptr || !taking.load(std::memory_order_acquire)) return;
+int thalweg_before_MPI_Comm_free(const void* comm, int* error) {
+    if (comm == nullptr || !taking.load(std::memory_order_acquire)) return 0;
     void* const frame = __builtin_frame_address(0);
-    if (inside(frame)) return;
+    if (inside(frame)) return 0;
     const Inside mark(frame);
-    thalweg_entry_comm_freeing(*static_cast<const MPI_Comm*>(comm));
+    return thalweg_entry_comm_freeing(*static_cast<const MPI_Comm*>(comm), error);
 }
 
-void thalweg_before_mpi_comm_free(int comm) {
-    if (!taking.load(std::memory_order_acquire)) return;
+int thalweg_before_mpi_comm_free(int comm, int* error) {
+    if (!taking.load(std::memory_order_acquire)) return 0;
     const MPI_Comm handle = host()->comm_of_fortran(comm);
-    thalweg_before_MPI_Comm_free(&handle);
+    return thalweg_before_MPI_Comm_free(&handle, error);
 }
 
 // Declined, this costs two loads, a call and two thread-local stores: no lock, no allocation, no system call.
@@ -214,7 +214,7 @@ int thalweg_take_MPI_Bcast(void* buffer, ThalwegCount count, ThalwegHandle datat
     void* const frame = __builtin_frame_address(0);
     if (inside(frame)) return 0;
     const Inside mark(frame);
-    thalweg_entry_meeting((MPI_Comm)comm);
+    if (thalweg_entry_meeting((MPI_Comm)comm, error)) return 1;
     return thalweg_entry_bcast(buffer, count, (MPI_Datatype)datatype, root, (MPI_Comm)comm, error);
 }
 

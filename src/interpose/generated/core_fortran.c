@@ -105,7 +105,11 @@ static void body_mpi_comm_free(ThalwegNext* record, PARAMETERS_mpi_comm_free) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_before_mpi_comm_free(*comm);
+    int error;
+    if (thalweg_before_mpi_comm_free(*comm, &error)) {
+        if (ierror != NULL) *ierror = error;
+        return;
+    }
     next(comm, ierror);
 }
 
@@ -128,7 +132,11 @@ static void body_mpi_comm_disconnect(ThalwegNext* record, PARAMETERS_mpi_comm_di
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_before_mpi_comm_free(*comm);
+    int error;
+    if (thalweg_before_mpi_comm_free(*comm, &error)) {
+        if (ierror != NULL) *ierror = error;
+        return;
+    }
     next(comm, ierror);
 }
 
@@ -147,8 +155,8 @@ THALWEG_FORTRAN_NAME(mpi_comm_disconnect_f08_, mpi_comm_disconnect)
 typedef void Next_mpi_alltoall(PARAMETERS_mpi_alltoall);
 
 static void body_mpi_alltoall(ThalwegNext* record, PARAMETERS_mpi_alltoall) {
-    int error;
     void* trial = NULL;
+    int error;
     if (thalweg_take_mpi_alltoall(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype, *comm,
             &error, &trial)) {
         if (ierror != NULL) *ierror = error;
@@ -183,8 +191,8 @@ THALWEG_FORTRAN_NAME(mpi_alltoall_f08_, mpi_alltoall)
 typedef void Next_mpi_alltoallv(PARAMETERS_mpi_alltoallv);
 
 static void body_mpi_alltoallv(ThalwegNext* record, PARAMETERS_mpi_alltoallv) {
-    int error;
     void* trial = NULL;
+    int error;
     if (thalweg_take_mpi_alltoallv(sendbuf, sendcounts, sdispls, *sendtype, recvbuf, recvcounts, rdispls,
             *recvtype, *comm, &error, &trial)) {
         if (ierror != NULL) *ierror = error;
@@ -219,8 +227,8 @@ THALWEG_FORTRAN_NAME(mpi_alltoallv_f08_, mpi_alltoallv)
 typedef void Next_mpi_alltoallw(PARAMETERS_mpi_alltoallw);
 
 static void body_mpi_alltoallw(ThalwegNext* record, PARAMETERS_mpi_alltoallw) {
-    int error;
     void* trial = NULL;
+    int error;
     if (thalweg_take_mpi_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
             recvtypes, *comm, &error, &trial)) {
         if (ierror != NULL) *ierror = error;

@@ -17,8 +17,8 @@
 typedef void Next_mpi_neighbor_allgather(PARAMETERS_mpi_neighbor_allgather);
 
 static void body_mpi_neighbor_allgather(ThalwegNext* record, PARAMETERS_mpi_neighbor_allgather) {
-    int error;
     void* trial = NULL;
+    int error;
     if (thalweg_take_mpi_neighbor_allgather(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype,
             *comm, &error, &trial)) {
         if (ierror != NULL) *ierror = error;
@@ -86,8 +86,8 @@ THALWEG_FORTRAN_NAME(mpi_ineighbor_allgather_f08_, mpi_ineighbor_allgather)
 typedef void Next_mpi_neighbor_allgatherv(PARAMETERS_mpi_neighbor_allgatherv);
 
 static void body_mpi_neighbor_allgatherv(ThalwegNext* record, PARAMETERS_mpi_neighbor_allgatherv) {
-    int error;
     void* trial = NULL;
+    int error;
     if (thalweg_take_mpi_neighbor_allgatherv(sendbuf, *sendcount, *sendtype, recvbuf, recvcounts, displs,
             *recvtype, *comm, &error, &trial)) {
         if (ierror != NULL) *ierror = error;
@@ -155,8 +155,8 @@ THALWEG_FORTRAN_NAME(mpi_ineighbor_allgatherv_f08_, mpi_ineighbor_allgatherv)
 typedef void Next_mpi_neighbor_alltoall(PARAMETERS_mpi_neighbor_alltoall);
 
 static void body_mpi_neighbor_alltoall(ThalwegNext* record, PARAMETERS_mpi_neighbor_alltoall) {
-    int error;
     void* trial = NULL;
+    int error;
     if (thalweg_take_mpi_neighbor_alltoall(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype,
             *comm, &error, &trial)) {
         if (ierror != NULL) *ierror = error;
@@ -224,8 +224,8 @@ THALWEG_FORTRAN_NAME(mpi_ineighbor_alltoall_f08_, mpi_ineighbor_alltoall)
 typedef void Next_mpi_neighbor_alltoallv(PARAMETERS_mpi_neighbor_alltoallv);
 
 static void body_mpi_neighbor_alltoallv(ThalwegNext* record, PARAMETERS_mpi_neighbor_alltoallv) {
-    int error;
     void* trial = NULL;
+    int error;
     if (thalweg_take_mpi_neighbor_alltoallv(sendbuf, sendcounts, sdispls, *sendtype, recvbuf, recvcounts,
             rdispls, *recvtype, *comm, &error, &trial)) {
         if (ierror != NULL) *ierror = error;
@@ -294,8 +294,8 @@ THALWEG_FORTRAN_NAME(mpi_ineighbor_alltoallv_f08_, mpi_ineighbor_alltoallv)
 typedef void Next_mpi_neighbor_alltoallw(PARAMETERS_mpi_neighbor_alltoallw);
 
 static void body_mpi_neighbor_alltoallw(ThalwegNext* record, PARAMETERS_mpi_neighbor_alltoallw) {
-    int error;
     void* trial = NULL;
+    int error;
     if (thalweg_take_mpi_neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
             rdispls, recvtypes, *comm, &error, &trial)) {
         if (ierror != NULL) *ierror = error;
