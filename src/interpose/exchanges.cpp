@@ -137,14 +137,14 @@ int thalweg_take_MPI_Alltoallw_init_c(const void* sendbuf, const void* sendcount
 
 int thalweg_take_mpi_ialltoall(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
                                int recvtype, int comm, int* request, int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_fortran(blocks(thalweg_ialltoall, buffer_of(sendbuf), sendcount, type_of(sendtype),
                                 buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
                          request, error, FRAME);
 }
 int thalweg_take_mpi_alltoall_init(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
                                    int recvtype, int comm, int, int* request, int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_fortran(blocks(thalweg_alltoall_init, buffer_of(sendbuf), sendcount, type_of(sendtype),
                                 buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
                          request, error, FRAME);
@@ -152,7 +152,7 @@ int thalweg_take_mpi_alltoall_init(void* sendbuf, int sendcount, int sendtype, v
 int thalweg_take_mpi_ialltoallv(void* sendbuf, const int* sendcounts, const int* sdispls, int sendtype,
                                 void* recvbuf, const int* recvcounts, const int* rdispls, int recvtype,
                                 int comm, int* request, int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_fortran(
         letters(thalweg_ialltoallv, buffer_of(sendbuf), {sendcounts, sdispls, type_of(sendtype), nullptr},
                 buffer_of(recvbuf), {recvcounts, rdispls, type_of(recvtype), nullptr}, comm_of(comm), false),
@@ -161,7 +161,7 @@ int thalweg_take_mpi_ialltoallv(void* sendbuf, const int* sendcounts, const int*
 int thalweg_take_mpi_alltoallv_init(void* sendbuf, const int* sendcounts, const int* sdispls, int sendtype,
                                     void* recvbuf, const int* recvcounts, const int* rdispls, int recvtype,
                                     int comm, int, int* request, int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_fortran(
         letters(thalweg_alltoallv_init, buffer_of(sendbuf), {sendcounts, sdispls, type_of(sendtype), nullptr},
                 buffer_of(recvbuf), {recvcounts, rdispls, type_of(recvtype), nullptr}, comm_of(comm), false),
@@ -171,7 +171,7 @@ int thalweg_take_mpi_ialltoallw(void* sendbuf, const int* sendcounts, const int*
                                 const int* sendtypes, void* recvbuf, const int* recvcounts,
                                 const int* rdispls, const int* recvtypes, int comm, int* request,
                                 int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_alltoallw(thalweg_ialltoallw, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
                            rdispls, recvtypes, comm, request, error, FRAME);
 }
@@ -179,7 +179,7 @@ int thalweg_take_mpi_alltoallw_init(void* sendbuf, const int* sendcounts, const 
                                     const int* sendtypes, void* recvbuf, const int* recvcounts,
                                     const int* rdispls, const int* recvtypes, int comm, int, int* request,
                                     int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_alltoallw(thalweg_alltoallw_init, sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
                            recvcounts, rdispls, recvtypes, comm, request, error, FRAME);
 }
@@ -230,16 +230,16 @@ int thalweg_take_MPI_Alltoallw_c(const void* sendbuf, const void* sendcounts, co
 
 int thalweg_take_mpi_alltoall(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
                               int recvtype, int comm, int* error, void** trial) {
-    if (!asked()) return 0;
-    return exchange_now(blocks(thalweg_alltoall, buffer_of(sendbuf), sendcount, type_of(sendtype),
-                               buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
-                        error, trial, FRAME);
+    if (!fortran_asks()) return 0;
+    return exchange_fortran(blocks(thalweg_alltoall, buffer_of(sendbuf), sendcount, type_of(sendtype),
+                                   buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
+                            error, trial, FRAME);
 }
 int thalweg_take_mpi_alltoallv(void* sendbuf, const int* sendcounts, const int* sdispls, int sendtype,
                                void* recvbuf, const int* recvcounts, const int* rdispls, int recvtype,
                                int comm, int* error, void** trial) {
-    if (!asked()) return 0;
-    return exchange_now(
+    if (!fortran_asks()) return 0;
+    return exchange_fortran(
         letters(thalweg_alltoallv, buffer_of(sendbuf), {sendcounts, sdispls, type_of(sendtype), nullptr},
                 buffer_of(recvbuf), {recvcounts, rdispls, type_of(recvtype), nullptr}, comm_of(comm), false),
         error, trial, FRAME);
@@ -247,11 +247,11 @@ int thalweg_take_mpi_alltoallv(void* sendbuf, const int* sendcounts, const int* 
 int thalweg_take_mpi_alltoallw(void* sendbuf, const int* sendcounts, const int* sdispls, const int* sendtypes,
                                void* recvbuf, const int* recvcounts, const int* rdispls, const int* recvtypes,
                                int comm, int* error, void** trial) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return with_types(
         sendbuf, sendtypes, recvtypes, comm, true, error, FRAME,
         [&](const void* send, const MPI_Datatype* sent, const MPI_Datatype* received) {
-            return exchange_now(
+            return exchange_fortran(
                 letters(thalweg_alltoallw, send, {sendcounts, sdispls, {}, sent}, buffer_of(recvbuf),
                         {recvcounts, rdispls, {}, received}, comm_of(comm), false),
                 error, trial, FRAME);

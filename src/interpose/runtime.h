@@ -20,6 +20,12 @@ extern "C" {
  */
 int thalweg_enter(void* frame);
 void thalweg_leave(void);
+/* Around the native call of a Fortran wrapper that has just asked about it: where the native binding calls
+ * the C function, that wrapper does not ask again. The thread does not count as inside, because error
+ * handlers of the program's run there. */
+void thalweg_pass_on(void* frame);
+void thalweg_passed_on(void);
+
 /* Around the native call of the same name; the first is in front of MPI_Session_init as well. */
 void thalweg_before_init(void);
 void thalweg_after_init(void);

@@ -167,12 +167,11 @@ static void body_mpi_alltoall(ThalwegNext* record, PARAMETERS_mpi_alltoall) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
     if (trial != NULL) thalweg_native_ended(trial);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_alltoall, mpi_alltoall)
@@ -203,12 +202,11 @@ static void body_mpi_alltoallv(ThalwegNext* record, PARAMETERS_mpi_alltoallv) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, ierror);
     if (trial != NULL) thalweg_native_ended(trial);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_alltoallv, mpi_alltoallv)
@@ -239,12 +237,11 @@ static void body_mpi_alltoallw(ThalwegNext* record, PARAMETERS_mpi_alltoallw) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, ierror);
     if (trial != NULL) thalweg_native_ended(trial);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_alltoallw, mpi_alltoallw)

@@ -50,12 +50,11 @@ def fortran_wrapper(call):
             "    void* trial = NULL;" if timed else None,
             *answered(f"thalweg_take_{low}({passed}, &error{', &trial' if timed else ''})"),
             *get_next,
-            "    /* The native binding may call the C function: that is this call, asked about already. */",
-            "    int outermost = thalweg_enter(__builtin_frame_address(0));",
+            "    thalweg_pass_on(__builtin_frame_address(0));",
             "    if (trial != NULL) thalweg_native_begins(trial);" if timed else None,
             f"    next({arguments});",
             "    if (trial != NULL) thalweg_native_ended(trial);" if timed else None,
-            "    if (outermost) thalweg_leave();",
+            "    thalweg_passed_on();",
         )
     elif call.template in ("wait", "test"):
         count, requests = call.requests(True)

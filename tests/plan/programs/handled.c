@@ -1,7 +1,9 @@
-/* The program's error handler runs as often for a wrong call as it does without Thalweg.
+/* The program's error handler runs as often for a wrong call as it does without Thalweg, and what it calls of
+ * MPI is seen as the program's.
  *
  *     handled            handles that are no communicator's or no type's, in C
  *     handled fortran    the same in Fortran, by the names that its compilers use
+ *     handled inside     calls of a handler that runs inside a call from Fortran
  */
 #include <strings.h>
 
@@ -191,9 +193,60 @@ static void wrong_handles(Call* call) {
     MPI_Errhandler_free(&counting);
 }
 
+#if !defined(MPI_ABI_VERSION)
+static MPI_Comm apart;
+static int called;
+static void call_from_handler(MPI_Comm* comm, int* code, ...) {
+    (void)comm, (void)code;
+    const char* what;
+    ++called;
+    agree_on(apart);
+    CHECK(was_accelerated() == expect_thalweg(), "an allreduce of a handler is native: %s", last_reason());
+    call_fortran(0, 0, apart, MPI_BYTE, &what);
+    CHECK(was_accelerated() == expect_thalweg(), "its %s is native: %s", what, last_reason());
+}
+
+/* One rank alone has its error: the others come to what its handler calls by themselves. */
+static void calls_of_a_handler(void) {
+    MPI_Errhandler calling;
+    MPI_Comm_create_errhandler(call_from_handler, &calling);
+    MPI_Comm_dup(MPI_COMM_WORLD, &apart);
+    for (int which = 0; which < 2; ++which) {
+        MPI_Comm comm;
+        const char* what;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Comm_set_errhandler(comm, calling);
+        agree_on(apart);
+        if (check_rank == 1) {
+            MPI_Fint handle = MPI_Comm_c2f(comm), type = MPI_Type_c2f(MPI_BYTE), count = block;
+            MPI_Fint root = -5, request, code;
+            void (*call)();
+            *(void**)&call = fortran(which == 0 ? "mpi_bcast" : "mpi_ibcast", 0);
+            if (which == 0)
+                call(sent, &count, &type, &root, &handle, &code);
+            else
+                call(sent, &count, &type, &root, &handle, &request, &code);
+            CHECK(called == which + 1, "the handler ran %d times", called);
+        } else {
+            agree_on(apart);
+            call_fortran(0, 0, apart, MPI_BYTE, &what);
+        }
+        agree_on(apart);
+        MPI_Comm_free(&comm);
+    }
+    MPI_Comm_free(&apart);
+    MPI_Errhandler_free(&calling);
+}
+
+#else
+static void calls_of_a_handler(void) {}
+#endif
+
 int main(int argc, char** argv) {
     const char* const way = argc > 1 ? argv[1] : "";
-    check_start(&argc, &argv, MPI_THREAD_MULTIPLE);
+    /* With threads MPICH 4 ends a job whose handler calls MPI. */
+    const int inside = strcmp(way, "inside") == 0;
+    check_start(&argc, &argv, inside ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE);
     for (int i = 0; i < ranks; ++i) counts[i] = block, places[i] = i * block, addresses[i] = i * block;
     if (*way != '\0') {
         const char* const libraries[] = {"libmpichfort.so.12", "libmpifort.so.12"};
@@ -202,6 +255,9 @@ int main(int argc, char** argv) {
         if (library == NULL) SKIP("this MPI has no Fortran");
     }
     alarm(100);
-    wrong_handles(*way != '\0' ? call_fortran : call_c);
+    if (inside)
+        calls_of_a_handler();
+    else
+        wrong_handles(*way != '\0' ? call_fortran : call_c);
     return check_end();
 }
