@@ -141,11 +141,12 @@ static int self_deleted(MPI_Comm, int, void*, void*) try {
 }
 
 // Nothing of ours may throw into the program's C or Fortran.
-void thalweg_entry_initialized(void (*finalizing)(void)) try {
+void thalweg_entry_initialized(void (*finalizing)(void), int (*creations_arrive)(void)) try {
     note_origin();
     World::agree();
     make_ready_to_be_unwound();
-    if (const World* const world = World::get()) {
+    if (World* const world = World::get()) {
+        keep_early(*world, creations_arrive);
         Attendance::agree(*world);
         finalize_unasked = finalizing;
         watch_self(self_deleted);

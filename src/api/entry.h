@@ -19,8 +19,9 @@ void thalweg_entry_completions_intercepted(int all);
 /* After the native MPI_Init or MPI_Init_thread succeeded. Collective over the world: finds out whether all
  * ranks have us, and agrees on rank 0's settings. `finalizing` does what the wrapper of MPI_Finalize does in
  * front of the native call, once: it is called inside that where a tool in front of us answered MPI_Finalize
- * with PMPI_Finalize. */
-void thalweg_entry_initialized(void (*finalizing)(void));
+ * with PMPI_Finalize. `creations_arrive` is asked where communicators are to be set up as they are made:
+ * whether every call that makes one arrives here. */
+void thalweg_entry_initialized(void (*finalizing)(void), int (*creations_arrive)(void));
 /* Before the native MPI_Finalize: calls `leave`, after which no call arrives here, frees what we made and
  * writes the report. Where a rank has persistent operations left, all that waits until the native library
  * deletes the attributes of MPI_COMM_SELF, and comes after the program's own callbacks, which may start them.

@@ -89,6 +89,11 @@ bool collectives_reach_us();
 // The same of the blocking collectives of neighbours, and of whatever makes a request of a collective.
 bool neighbours_reach_us();
 bool makers_reach_us();
+// And of the blocking forms with large counts.
+bool large_forms_reach_us();
+// Whether every call that makes a communicator arrives at our wrappers. Those that a tool in front hands to
+// the library make one of this process alone, which is freed.
+int creations_reach_us();
 // Whether every call that completes, starts or frees a request arrives at our wrappers. Communicates nothing.
 bool completions_reach_us();
 

@@ -103,6 +103,7 @@ int thalweg_meeting_fortran(int comm, int* error) {
 
 int thalweg_before_creation(ThalwegHandle parent, int* error) {
     void* const frame = __builtin_frame_address(0);
+    if (__builtin_expect(probing, 0)) probe_arrived = true;
     if (passes_by(frame)) return 0;
     return thalweg_entry_comm_creating((MPI_Comm)parent, error);
 }
@@ -123,6 +124,7 @@ void thalweg_after_creation(ThalwegHandle parent, int error, const void* comm) {
 }
 void thalweg_after_creation_in_group(const void* comm) {
     void* const frame = __builtin_frame_address(0);
+    if (__builtin_expect(probing, 0)) probe_arrived = true;
     if (passes_by(frame)) return;
     thalweg_entry_comm_created(host()->comm_null, 1, *static_cast<const MPI_Comm*>(comm));
 }

@@ -63,7 +63,7 @@ void read_environment() {
 
 extern "C" {
 
-void thalweg_entry_initialized(void (*)(void)) {
+void thalweg_entry_initialized(void (*)(void), int (*)(void)) {
     ++initialized;
     read_environment();
     if (const char* width = std::getenv("PROBE_WIDTH")) set_circle_width(std::atoi(width));
