@@ -148,6 +148,15 @@ def tool_counts(run):
     return tuple(int(n) for n in found.groups())
 
 
+def case_binding(context):
+    """A call from Fortran whose binding calls the C function is asked about once, and so is the next one from C."""
+    if context.family == "abi":
+        raise Skipped("its header knows no Fortran")
+    run = context.program("binding", 2, preload=f"{context.objects()}:{context.tool}")
+    expect(run.code == 0 and "wrong" not in run.out, run)
+    expect(run.count("seen") == ["2", "2"], run)
+
+
 def case_tools(context):
     tool, ours = context.tool, context.objects()
     alone = tool_counts(context.program("bcast", 2, preload=tool))
