@@ -3,6 +3,7 @@
 #include <atomic>
 #include <new>
 
+#include "api/answer.h"
 #include "base/log.h"
 #include "plan/attendance.h"
 #include "plan/blocking.h"
@@ -105,48 +106,21 @@ int without_request(Ongoing& ongoing, MPI_Comm comm, int error) {
 // Pre: nothing of ours arrives here any more.
 void end(World& world) {
     Attendance::end();
-    detach(host()->comm_world);
+    const MPI_Comm all = host()->comm_world;
+    if (Communicator* const communicator = Communicator::existing(all)) detach(all, *communicator);
     release_detached();
     close_windows();
     world.leave();
     write_report(world);
     // Collective, and all ranks have one or none: what agreed on the world is equal everywhere. Private
     // communicators of communicators that the program did not free are left to MPI_Finalize.
-    Communicator::release(host()->comm_world);
+    if (Communicator* const communicator = Communicator::existing(all)) communicator->release(all);
 }
 
 // Set in MPI_Finalize where the end was put off.
 void (*leave_late)(void) = nullptr;
 // What the wrapper of MPI_Finalize does, where that was not asked.
 void (*finalize_unasked)(void) = nullptr;
-
-// An error handler of the program's, which we call, may leave by an exception of C++ or end its thread. That
-// unwinds our frames, by the program's unwinder; but what cleans up in them is linked to an unwinder of our
-// own (the objects need no library beyond libc's), which aborts where it has never unwound anything.
-void make_ready_to_be_unwound() {
-    struct Nothing {};
-    try {
-        throw Nothing();
-    } catch (const Nothing&) {
-    }
-}
-
-// What the program's call returns: what `run` does, or what its exceptions mean. `error` is that of the call.
-template <typename Run>
-int answer(MPI_Comm comm, int& error, Run run) {
-    try {
-        return run();
-    } catch (const NoCommunicator& none) {
-        error = none.error;
-    } catch (const AgreementFailed& failure) {
-        error = give_up_on(comm, failure);
-    } catch (const std::bad_alloc&) {
-        // Alone we cannot decline what the others run: the user's error handler has to know.
-        error = MPI_ERR_NO_MEM;
-        call_error_handler(comm, error);
-    }
-    return 1;
-}
 
 }  // namespace
 
@@ -167,11 +141,12 @@ static int self_deleted(MPI_Comm, int, void*, void*) try {
 }
 
 // Nothing of ours may throw into the program's C or Fortran.
-void thalweg_entry_initialized(void (*finalizing)(void)) try {
+void thalweg_entry_initialized(void (*finalizing)(void), int (*creations_arrive)(void)) try {
     note_origin();
     World::agree();
     make_ready_to_be_unwound();
-    if (const World* const world = World::get()) {
+    if (World* const world = World::get()) {
+        keep_early(*world, creations_arrive);
         Attendance::agree(*world);
         finalize_unasked = finalizing;
         watch_self(self_deleted);
@@ -206,11 +181,19 @@ void thalweg_entry_finalizing(void (*leave)(void)) try {
 void thalweg_entry_session_opened(void) {}
 void thalweg_entry_session_closing(void) {}
 
-void thalweg_entry_comm_freeing(MPI_Comm comm) {
-    if (World::get() == nullptr || comm == host()->comm_null) return;
-    detach(comm);
-    Communicator::release(comm);
-    release_detached();
+int thalweg_entry_comm_freeing(MPI_Comm comm, int* error) {
+    const Host& mpi = *host();
+    // Nobody frees the world: what one rank alone let go of there, the others would go on with.
+    if (World::get() == nullptr || comm == mpi.comm_null || comm == mpi.comm_world || comm == mpi.comm_self)
+        return 0;
+    return answer(comm, *error, [&]() -> int {
+        if (Communicator* const communicator = Communicator::known(comm)) {
+            detach(comm, *communicator);
+            communicator->release(comm);
+        }
+        release_detached();
+        return 0;
+    });
 }
 
 // Below the threshold this is a load, the type's size, an addition and a few thread-local stores: no lock, no
@@ -297,12 +280,28 @@ int thalweg_entry_collective(const ThalwegCall* call, int* error) {
 
 void thalweg_entry_completions_intercepted(int all) { Attendance::set_completions_intercepted(all != 0); }
 
-void thalweg_entry_meeting(MPI_Comm comm) try {
+int thalweg_entry_meeting(MPI_Comm comm, int* error) try {
     if (__builtin_expect(meetings_wanted.load(std::memory_order_relaxed) != 0, 0)) meet(comm);
+    return 0;
+} catch (const NoCommunicator& none) {
+    *error = none.error;
+    return 1;
 } catch (const AgreementFailed& failure) {
     give_up_on(comm, failure);
+    return 0;
 } catch (const std::bad_alloc&) {
     THALWEG_LOG_AT(error, "no memory to set a communicator up; this rank cannot agree with the others");
+    return 0;
+}
+
+int thalweg_entry_comm_creating(MPI_Comm parent, int* error) {
+    const World* const world = World::get();
+    if (world == nullptr || world->settings().setup != SetupSetting::early || parent == host()->comm_null)
+        return 0;
+    return answer(parent, *error, [&]() -> int {
+        Communicator::known(parent);
+        return 0;
+    });
 }
 
 void thalweg_entry_comm_created(MPI_Comm parent, int made, MPI_Comm comm) try {
@@ -349,9 +348,22 @@ int thalweg_entry_neighbours(MPI_Comm comm, int* sources, int* destinations) {
     *destinations = static_cast<int>(found->destinations.size());
     return 1;
 }
-int thalweg_entry_may_exchange(void) { return may_exchange(); }
+int thalweg_entry_may_take(int blocking, MPI_Comm comm, int* error) {
+    if (World::get() == nullptr || comm == host()->comm_null) return 0;
+    if (blocking) {
+        if (thalweg_entry_meeting(comm, error)) return -1;
+        if (!may_exchange()) return 0;
+    }
+    try {
+        Communicator::known(comm);
+        return 1;
+    } catch (const NoCommunicator& none) {
+        *error = none.error;
+        return -1;
+    }
+}
 int thalweg_entry_exchange(const ThalwegCall* call, int* error, void** trial) {
-    thalweg_entry_meeting(call->comm);
+    if (thalweg_entry_meeting(call->comm, error)) return 1;
     return answer(call->comm, *error, [&]() -> int {
         Trial* its = nullptr;
         if (exchange_now(as_call(*call), *error, its)) return 1;

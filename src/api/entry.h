@@ -19,8 +19,9 @@ void thalweg_entry_completions_intercepted(int all);
 /* After the native MPI_Init or MPI_Init_thread succeeded. Collective over the world: finds out whether all
  * ranks have us, and agrees on rank 0's settings. `finalizing` does what the wrapper of MPI_Finalize does in
  * front of the native call, once: it is called inside that where a tool in front of us answered MPI_Finalize
- * with PMPI_Finalize. */
-void thalweg_entry_initialized(void (*finalizing)(void));
+ * with PMPI_Finalize. `creations_arrive` is asked where communicators are to be set up as they are made:
+ * whether every call that makes one arrives here. */
+void thalweg_entry_initialized(void (*finalizing)(void), int (*creations_arrive)(void));
 /* Before the native MPI_Finalize: calls `leave`, after which no call arrives here, frees what we made and
  * writes the report. Where a rank has persistent operations left, all that waits until the native library
  * deletes the attributes of MPI_COMM_SELF, and comes after the program's own callbacks, which may start them.
@@ -31,8 +32,9 @@ void thalweg_entry_session_opened(void);
 void thalweg_entry_session_closing(void);
 
 /* Before the native MPI_Comm_free or MPI_Comm_disconnect of comm: collective over it, frees what we made for
- * it. */
-void thalweg_entry_comm_freeing(MPI_Comm comm);
+ * it. 1: comm is no communicator, of which the program's error handler knows; *error is what the call
+ * returns. 0: call the native library. */
+int thalweg_entry_comm_freeing(MPI_Comm comm, int* error);
 
 /* 1: the broadcast is done and *error is what MPI_Bcast returns; 0: declined, call the native library; 2: the
  * same, and nobody need ask again while the bypass is open (plan/bypass.h). */
@@ -40,8 +42,11 @@ int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, in
                         int* error);
 
 /* In a blocking collective on comm, before anything of it happened: a place where it may be set up for
- * nonblocking ones. Cheap while no communicator waits for that. */
-void thalweg_entry_meeting(MPI_Comm comm);
+ * nonblocking ones. Cheap while no communicator waits for that. Returns as thalweg_entry_comm_freeing. */
+int thalweg_entry_meeting(MPI_Comm comm, int* error);
+/* In a call that creates a communicator, in front of the native one. Returns as
+ * thalweg_entry_comm_freeing. */
+int thalweg_entry_comm_creating(MPI_Comm parent, int* error);
 /* In the collective call on parent that creates a communicator, after the native one; comm is it where this
  * rank has `made` it. parent is MPI_COMM_NULL where only the ranks of comm take part. */
 void thalweg_entry_comm_created(MPI_Comm parent, int made, MPI_Comm comm);
@@ -128,8 +133,10 @@ int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* 
 
 /* How many neighbours comm's topology gives this rank, as entries of the arrays of a call. 0: it has none. */
 int thalweg_entry_neighbours(MPI_Comm comm, int* sources, int* destinations);
-/* Whether thalweg_entry_exchange could take any call: asked before its arguments are made ready. */
-int thalweg_entry_may_exchange(void);
+/* Whether thalweg_entry_exchange, for a blocking call, or thalweg_entry_operation could take any call on
+ * comm: asked before its arguments are made ready. -1: comm is no communicator, and *error is what the call
+ * returns, as for thalweg_entry_comm_freeing. 0: call the native library. */
+int thalweg_entry_may_take(int blocking, MPI_Comm comm, int* error);
 /* A blocking alltoall. 1: done, or failed, and *error is what the call returns. 0: declined, call the native
  * library; where *trial is set, between the two functions that follow, which take the time. */
 int thalweg_entry_exchange(const ThalwegCall* call, int* error, void** trial);

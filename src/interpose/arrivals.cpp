@@ -1,10 +1,13 @@
-// Whether the calls arrive that no other probe asks about: those that make a request, and the blocking ones
-// of neighbours.
+// Whether the calls arrive that no other probe asks about: those that make a request or a communicator, the
+// blocking ones of neighbours, and those with large counts.
 #include <dlfcn.h>
+#include <link.h>
 #include <mpi.h>
 
 #include <cstdio>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "interpose/inside.h"
 #include "plan/quiet_errors.h"
@@ -14,19 +17,48 @@ using namespace thalweg;
 
 namespace {
 
+bool is_ours(const char* file) {
+    const char* const slash = std::strrchr(file, '/');
+    return std::strncmp(slash == nullptr ? file : slash + 1, "libthalweg-", 11) == 0;
+}
+
+// Whether an object of ours wraps `name`: those with the optional names may not be here. Named first and
+// asked later: the loader's lock is held while it names them.
+bool is_wrapped(const char* name) {
+    std::vector<std::string> ours;
+    const auto note = [](dl_phdr_info* object, std::size_t, void* list) -> int {
+        if (object->dlpi_name != nullptr && is_ours(object->dlpi_name))
+            static_cast<std::vector<std::string>*>(list)->emplace_back(object->dlpi_name);
+        return 0;
+    };
+    dl_iterate_phdr(note, &ours);
+    for (const std::string& file : ours) {
+        void* const object = dlopen(file.c_str(), RTLD_NOLOAD | RTLD_LAZY);
+        if (object == nullptr) continue;
+        const bool has = dlsym(object, name) != nullptr;
+        dlclose(object);
+        if (has) return true;
+    }
+    return false;
+}
+
 // Whether another object than ours and the MPI library defines `name` in front of both.
 bool stands_in_front(const char* name) {
     const char* file = nullptr;
     void* const first = foreign_definition(name, file);
-    if (first == nullptr) return false;
-    const char* const slash = std::strrchr(file, '/');
-    if (std::strncmp(slash == nullptr ? file : slash + 1, "libthalweg-", 11) == 0) return false;
+    if (first == nullptr || is_ours(file)) return false;
     char profiled[64];
     std::snprintf(profiled, sizeof profiled, "P%s", name);
     Dl_info front, library;
     void* const native = find_native(profiled);
-    return native == nullptr || dladdr(first, &front) == 0 || dladdr(native, &library) == 0 ||
-           front.dli_fbase != library.dli_fbase;
+    const bool foreign = native == nullptr || dladdr(first, &front) == 0 || dladdr(native, &library) == 0 ||
+                         front.dli_fbase != library.dli_fbase;
+    return foreign && is_wrapped(name);
+}
+
+template <typename Function, typename... Arguments>
+bool passes(const char* name, Arguments... arguments) {
+    return !stands_in_front(name) || arrives<Function>(name, arguments...);
 }
 
 // Of a tool that made the request by way of the MPI library: over by now, on one rank and without a byte.
@@ -38,93 +70,186 @@ void end(MPI_Request request) {
 }
 
 template <typename Function, typename... Arguments>
-bool makes_ours(const char* name, Arguments... arguments) {
-    if (!stands_in_front(name)) return true;
+bool makes_ours(const std::string& name, Arguments... arguments) {
+    if (!stands_in_front(name.c_str())) return true;
     MPI_Request request = host()->request_null;
-    const bool arrived = arrives<Function>(name, arguments..., &request);
+    const bool arrived = arrives<Function>(name.c_str(), arguments..., &request);
     end(request);
     return arrived;
 }
 
-// The nonblocking form and the persistent one, which has an MPI_Info more.
+template <typename Function, typename... Arguments>
+bool makes_seen(const char* name, Arguments... arguments) {
+    if (!stands_in_front(name)) return true;
+    const Host& mpi = *host();
+    MPI_Comm made = mpi.comm_null;
+    const bool arrived = arrives<Function>(name, arguments..., &made);
+    if (made != mpi.comm_null) mpi.Comm_free(&made);
+    return arrived;
+}
+
+// The nonblocking form of `name` and the persistent one, which has an MPI_Info more.
 template <typename... Parameters>
 struct Forms {
     template <typename... Arguments>
-    static bool arrive(const char* nonblocking, const char* persistent, Arguments... arguments) {
-        return makes_ours<int(Parameters..., MPI_Request*)>(nonblocking, arguments...) &&
-               makes_ours<int(Parameters..., MPI_Info, MPI_Request*)>(persistent, arguments...,
-                                                                      host()->info_null);
+    static bool arrive(const char* suffix, const char* nonblocking, const char* persistent,
+                       Arguments... arguments) {
+        return makes_ours<int(Parameters..., MPI_Request*)>(std::string(nonblocking) + suffix,
+                                                            arguments...) &&
+               makes_ours<int(Parameters..., MPI_Info, MPI_Request*)>(std::string(persistent) + suffix,
+                                                                      arguments..., host()->info_null);
     }
 };
 
-using Blocks = Forms<const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm>;
-using Ragged = Forms<const void*, int, MPI_Datatype, void*, const int*, const int*, MPI_Datatype, MPI_Comm>;
-using Letters = Forms<const void*, const int*, const int*, MPI_Datatype, void*, const int*, const int*,
-                      MPI_Datatype, MPI_Comm>;
-template <typename Place>
-using Typed = Forms<const void*, const int*, const Place*, const MPI_Datatype*, void*, const int*,
-                    const Place*, const MPI_Datatype*, MPI_Comm>;
+// The parameters of calls with counts and displacements of either width, in front of those of a form.
+template <typename Count, typename Place, template <typename...> typename Form>
+struct Shapes {
+    using Broadcast = Form<void*, Count, MPI_Datatype, int, MPI_Comm>;
+    using Reduction = Form<const void*, void*, Count, MPI_Datatype, MPI_Op, MPI_Comm>;
+    using Blocks = Form<const void*, Count, MPI_Datatype, void*, Count, MPI_Datatype, MPI_Comm>;
+    using Ragged =
+        Form<const void*, Count, MPI_Datatype, void*, const Count*, const Place*, MPI_Datatype, MPI_Comm>;
+    using Letters = Form<const void*, const Count*, const Place*, MPI_Datatype, void*, const Count*,
+                         const Place*, MPI_Datatype, MPI_Comm>;
+    template <typename At>
+    using Typed = Form<const void*, const Count*, const At*, const MPI_Datatype*, void*, const Count*,
+                       const At*, const MPI_Datatype*, MPI_Comm>;
+};
 
 // Arguments of calls that move nothing.
-const int none[1] = {0};
-const MPI_Aint nowhere[1] = {0};
+template <typename Number>
+const Number none[1] = {0};
 char from, to;
+
+template <typename Count, typename Place>
+bool makers_arrive(const char* suffix) {
+    using Of = Shapes<Count, Place, Forms>;
+    const Host& mpi = *host();
+    const MPI_Comm self = mpi.comm_self, world = mpi.comm_world;
+    const MPI_Datatype byte = mpi.byte, bytes[1] = {byte};
+    const Count* const counts = none<Count>;
+    const Place* const places = none<Place>;
+    const MPI_Aint* const addresses = none<MPI_Aint>;
+    return Of::Broadcast::arrive(suffix, "MPI_Ibcast", "MPI_Bcast_init", &to, 0, byte, 0, self) &&
+           Of::Reduction::arrive(suffix, "MPI_Iallreduce", "MPI_Allreduce_init", &from, &to, 0, byte, mpi.bor,
+                                 self) &&
+           Of::Blocks::arrive(suffix, "MPI_Iallgather", "MPI_Allgather_init", &from, 0, byte, &to, 0, byte,
+                              self) &&
+           Of::Ragged::arrive(suffix, "MPI_Iallgatherv", "MPI_Allgatherv_init", &from, 0, byte, &to, counts,
+                              places, byte, self) &&
+           Of::Blocks::arrive(suffix, "MPI_Ialltoall", "MPI_Alltoall_init", &from, 0, byte, &to, 0, byte,
+                              self) &&
+           Of::Letters::arrive(suffix, "MPI_Ialltoallv", "MPI_Alltoallv_init", &from, counts, places, byte,
+                               &to, counts, places, byte, self) &&
+           Of::template Typed<Place>::arrive(suffix, "MPI_Ialltoallw", "MPI_Alltoallw_init", &from, counts,
+                                             places, bytes, &to, counts, places, bytes, self) &&
+           Of::Blocks::arrive(suffix, "MPI_Ineighbor_allgather", "MPI_Neighbor_allgather_init", &from, 0,
+                              byte, &to, 0, byte, world) &&
+           Of::Ragged::arrive(suffix, "MPI_Ineighbor_allgatherv", "MPI_Neighbor_allgatherv_init", &from, 0,
+                              byte, &to, counts, places, byte, world) &&
+           Of::Blocks::arrive(suffix, "MPI_Ineighbor_alltoall", "MPI_Neighbor_alltoall_init", &from, 0, byte,
+                              &to, 0, byte, world) &&
+           Of::Letters::arrive(suffix, "MPI_Ineighbor_alltoallv", "MPI_Neighbor_alltoallv_init", &from,
+                               counts, places, byte, &to, counts, places, byte, world) &&
+           Of::template Typed<MPI_Aint>::arrive(suffix, "MPI_Ineighbor_alltoallw",
+                                                "MPI_Neighbor_alltoallw_init", &from, counts, addresses,
+                                                bytes, &to, counts, addresses, bytes, world);
+}
+
+template <typename... Parameters>
+using Blocking = int(Parameters...);
 
 }  // namespace
 
 namespace thalweg {
 
+// Nobody has neighbours here: a tool that hands such a call to the library gets an error at once. To be quiet
+// on MPI_COMM_SELF would give it a handler of its own, which MPICH then calls in the place of the world's.
 bool makers_reach_us() {
     const Host& mpi = *host();
+    const QuietErrors quiet(mpi.comm_world);
     const MPI_Comm self = mpi.comm_self;
-    const MPI_Datatype byte = mpi.byte, bytes[1] = {byte};
-    // Nobody has neighbours here: a tool that hands such a call to the library gets an error at once. To be
-    // quiet on MPI_COMM_SELF would give it a handler of its own, which MPICH then calls in the place of the
-    // world's.
-    const MPI_Comm world = mpi.comm_world;
-    const QuietErrors quiet(world);
-    return Forms<void*, int, MPI_Datatype, int, MPI_Comm>::arrive("MPI_Ibcast", "MPI_Bcast_init", &to, 0,
-                                                                  byte, 0, self) &&
-           Forms<const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm>::arrive(
-               "MPI_Iallreduce", "MPI_Allreduce_init", &from, &to, 0, byte, mpi.bor, self) &&
-           Forms<MPI_Comm>::arrive("MPI_Ibarrier", "MPI_Barrier_init", self) &&
-           Blocks::arrive("MPI_Iallgather", "MPI_Allgather_init", &from, 0, byte, &to, 0, byte, self) &&
-           Ragged::arrive("MPI_Iallgatherv", "MPI_Allgatherv_init", &from, 0, byte, &to, none, none, byte,
-                          self) &&
-           Blocks::arrive("MPI_Ialltoall", "MPI_Alltoall_init", &from, 0, byte, &to, 0, byte, self) &&
-           Letters::arrive("MPI_Ialltoallv", "MPI_Alltoallv_init", &from, none, none, byte, &to, none, none,
-                           byte, self) &&
-           Typed<int>::arrive("MPI_Ialltoallw", "MPI_Alltoallw_init", &from, none, none, bytes, &to, none,
-                              none, bytes, self) &&
-           Blocks::arrive("MPI_Ineighbor_allgather", "MPI_Neighbor_allgather_init", &from, 0, byte, &to, 0,
-                          byte, world) &&
-           Ragged::arrive("MPI_Ineighbor_allgatherv", "MPI_Neighbor_allgatherv_init", &from, 0, byte, &to,
-                          none, none, byte, world) &&
-           Blocks::arrive("MPI_Ineighbor_alltoall", "MPI_Neighbor_alltoall_init", &from, 0, byte, &to, 0,
-                          byte, world) &&
-           Letters::arrive("MPI_Ineighbor_alltoallv", "MPI_Neighbor_alltoallv_init", &from, none, none, byte,
-                           &to, none, none, byte, world) &&
-           Typed<MPI_Aint>::arrive("MPI_Ineighbor_alltoallw", "MPI_Neighbor_alltoallw_init", &from, none,
-                                   nowhere, bytes, &to, none, nowhere, bytes, world);
+    return Forms<MPI_Comm>::arrive("", "MPI_Ibarrier", "MPI_Barrier_init", self) &&
+           makers_arrive<int, int>("") && makers_arrive<MPI_Count, MPI_Aint>("_c");
 }
 
 bool neighbours_reach_us() {
+    using Of = Shapes<int, int, Blocking>;
     const Host& mpi = *host();
     const MPI_Comm world = mpi.comm_world;
     const MPI_Datatype byte = mpi.byte, bytes[1] = {byte};
+    const int* const counts = none<int>;
+    const MPI_Aint* const addresses = none<MPI_Aint>;
     const QuietErrors quiet(world);
-    return arrives<int(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm)>(
-               "MPI_Neighbor_allgather", &from, 0, byte, &to, 0, byte, world) &&
-           arrives<int(const void*, int, MPI_Datatype, void*, const int*, const int*, MPI_Datatype,
-                       MPI_Comm)>("MPI_Neighbor_allgatherv", &from, 0, byte, &to, none, none, byte, world) &&
-           arrives<int(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm)>(
-               "MPI_Neighbor_alltoall", &from, 0, byte, &to, 0, byte, world) &&
-           arrives<int(const void*, const int*, const int*, MPI_Datatype, void*, const int*, const int*,
-                       MPI_Datatype, MPI_Comm)>("MPI_Neighbor_alltoallv", &from, none, none, byte, &to, none,
-                                                none, byte, world) &&
-           arrives<int(const void*, const int*, const MPI_Aint*, const MPI_Datatype*, void*, const int*,
-                       const MPI_Aint*, const MPI_Datatype*, MPI_Comm)>(
-               "MPI_Neighbor_alltoallw", &from, none, nowhere, bytes, &to, none, nowhere, bytes, world);
+    return arrives<Of::Blocks>("MPI_Neighbor_allgather", &from, 0, byte, &to, 0, byte, world) &&
+           arrives<Of::Ragged>("MPI_Neighbor_allgatherv", &from, 0, byte, &to, counts, counts, byte, world) &&
+           arrives<Of::Blocks>("MPI_Neighbor_alltoall", &from, 0, byte, &to, 0, byte, world) &&
+           arrives<Of::Letters>("MPI_Neighbor_alltoallv", &from, counts, counts, byte, &to, counts, counts,
+                                byte, world) &&
+           arrives<Of::Typed<MPI_Aint>>("MPI_Neighbor_alltoallw", &from, counts, addresses, bytes, &to,
+                                        counts, addresses, bytes, world);
+}
+
+bool large_forms_reach_us() {
+    using Of = Shapes<MPI_Count, MPI_Aint, Blocking>;
+    const Host& mpi = *host();
+    const MPI_Comm self = mpi.comm_self, world = mpi.comm_world;
+    const MPI_Datatype byte = mpi.byte, bytes[1] = {byte};
+    const MPI_Count* const counts = none<MPI_Count>;
+    const MPI_Aint* const places = none<MPI_Aint>;
+    const QuietErrors quiet(world);
+    return passes<Of::Broadcast>("MPI_Bcast_c", &to, 0, byte, 0, self) &&
+           passes<Of::Blocks>("MPI_Allgather_c", &from, 0, byte, &to, 0, byte, self) &&
+           passes<Of::Ragged>("MPI_Allgatherv_c", &from, 0, byte, &to, counts, places, byte, self) &&
+           passes<Of::Reduction>("MPI_Allreduce_c", &from, &to, 0, byte, mpi.bor, self) &&
+           passes<Of::Blocks>("MPI_Alltoall_c", &from, 0, byte, &to, 0, byte, self) &&
+           passes<Of::Letters>("MPI_Alltoallv_c", &from, counts, places, byte, &to, counts, places, byte,
+                               self) &&
+           passes<Of::Typed<MPI_Aint>>("MPI_Alltoallw_c", &from, counts, places, bytes, &to, counts, places,
+                                       bytes, self) &&
+           passes<int(const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, int, MPI_Comm)>(
+               "MPI_Reduce_c", &from, &to, 0, byte, mpi.bor, 0, self) &&
+           passes<Of::Blocks>("MPI_Neighbor_allgather_c", &from, 0, byte, &to, 0, byte, world) &&
+           passes<Of::Ragged>("MPI_Neighbor_allgatherv_c", &from, 0, byte, &to, counts, places, byte,
+                              world) &&
+           passes<Of::Blocks>("MPI_Neighbor_alltoall_c", &from, 0, byte, &to, 0, byte, world) &&
+           passes<Of::Letters>("MPI_Neighbor_alltoallv_c", &from, counts, places, byte, &to, counts, places,
+                               byte, world) &&
+           passes<Of::Typed<MPI_Aint>>("MPI_Neighbor_alltoallw_c", &from, counts, places, bytes, &to, counts,
+                                       places, bytes, world);
+}
+
+// Of this process alone; of the world, where that is an error at once.
+int creations_reach_us() {
+    const Host& mpi = *host();
+    const MPI_Comm self = mpi.comm_self, world = mpi.comm_world;
+    const QuietErrors quiet(world);
+    const MPI_Info no_info = mpi.info_null;
+    const int one[1] = {1}, zero[1] = {0};
+    int weights[1] = {1};
+    MPI_Group group;
+    if (mpi.Comm_group(self, &group) != MPI_SUCCESS) return 0;
+    const bool all =
+        makes_seen<int(MPI_Comm, MPI_Comm*)>("MPI_Comm_dup", self) &&
+        makes_seen<int(MPI_Comm, MPI_Info, MPI_Comm*)>("MPI_Comm_dup_with_info", self, no_info) &&
+        makes_seen<int(MPI_Comm, int, int, MPI_Comm*)>("MPI_Comm_split", self, 0, 0) &&
+        makes_seen<int(MPI_Comm, int, int, MPI_Info, MPI_Comm*)>("MPI_Comm_split_type", self,
+                                                                 MPI_COMM_TYPE_SHARED, 0, no_info) &&
+        makes_seen<int(MPI_Comm, MPI_Group, MPI_Comm*)>("MPI_Comm_create", self, group) &&
+        makes_seen<int(MPI_Comm, MPI_Group, int, MPI_Comm*)>("MPI_Comm_create_group", self, group, 0) &&
+        makes_seen<int(MPI_Comm, int, MPI_Comm*)>("MPI_Intercomm_merge", world, 0) &&
+        makes_seen<int(MPI_Comm, int, const int*, const int*, int, MPI_Comm*)>("MPI_Cart_create", self, 1,
+                                                                               one, zero, 0) &&
+        makes_seen<int(MPI_Comm, const int*, MPI_Comm*)>("MPI_Cart_sub", world, one) &&
+        makes_seen<int(MPI_Comm, int, const int*, const int*, int, MPI_Comm*)>("MPI_Graph_create", self, 1,
+                                                                               zero, zero, 0) &&
+        makes_seen<int(MPI_Comm, int, const int*, const int*, const int*, const int*, MPI_Info, int,
+                       MPI_Comm*)>("MPI_Dist_graph_create", self, 0, zero, zero, zero, weights, no_info, 0) &&
+        makes_seen<int(MPI_Comm, int, const int*, const int*, int, const int*, const int*, MPI_Info, int,
+                       MPI_Comm*)>("MPI_Dist_graph_create_adjacent", self, 0, zero, weights, 0, zero, weights,
+                                   no_info, 0);
+    mpi.Group_free(&group);
+    return all;
 }
 
 }  // namespace thalweg

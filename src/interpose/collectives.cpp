@@ -15,14 +15,20 @@ namespace {
 // `frame` is the wrapper's. Declined, it costs what a broadcast does, and writing the arguments down.
 int take(const ThalwegCall& call, int* error, void* frame) {
     if (!asked()) return answer_probe(error);
-    if (inside(frame)) return 0;
+    if (inside(frame) || was_asked(call.operation, call.comm, frame)) return 0;
     const Inside mark(frame);
-    thalweg_entry_meeting(call.comm);
+    if (thalweg_entry_meeting(call.comm, error)) return 1;
     return thalweg_entry_collective(&call, error);
 }
 
 // Before Fortran's handles are translated.
-bool passes_by() { return !asked() || Bypass::open(); }
+bool passes_by() { return !fortran_asks() || Bypass::open(); }
+
+int take_fortran(const ThalwegCall& call, int* error, void* frame) {
+    const bool done = take(call, error, frame) == 1;
+    if (!done) passed_on = {call.operation + 1, call.comm, 0};
+    return done;
+}
 
 }  // namespace
 
@@ -58,24 +64,25 @@ int thalweg_take_MPI_Allreduce(const void* sendbuf, void* recvbuf, ThalwegCount 
 int thalweg_take_mpi_allgather(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
                                int recvtype, int comm, int* error) {
     if (passes_by()) return 0;
-    return take(blocks(thalweg_allgather, buffer_of(sendbuf), sendcount, type_of(sendtype),
-                       buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
-                error, FRAME) == 1;
+    return take_fortran(blocks(thalweg_allgather, buffer_of(sendbuf), sendcount, type_of(sendtype),
+                               buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
+                        error, FRAME);
 }
 int thalweg_take_mpi_allgatherv(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
                                 const int* recvcounts, const int* displs, int recvtype, int comm,
                                 int* error) {
     if (passes_by()) return 0;
-    return take(allgatherv(thalweg_allgatherv, buffer_of(sendbuf), sendcount, type_of(sendtype),
-                           buffer_of(recvbuf), recvcounts, displs, type_of(recvtype), comm_of(comm), false),
-                error, FRAME) == 1;
+    return take_fortran(
+        allgatherv(thalweg_allgatherv, buffer_of(sendbuf), sendcount, type_of(sendtype), buffer_of(recvbuf),
+                   recvcounts, displs, type_of(recvtype), comm_of(comm), false),
+        error, FRAME);
 }
 int thalweg_take_mpi_allreduce(void* sendbuf, void* recvbuf, int count, int datatype, int op, int comm,
                                int* error) {
     if (passes_by()) return 0;
-    return take(allreduce(thalweg_allreduce, buffer_of(sendbuf), buffer_of(recvbuf), count, type_of(datatype),
-                          op_of(op), comm_of(comm)),
-                error, FRAME) == 1;
+    return take_fortran(allreduce(thalweg_allreduce, buffer_of(sendbuf), buffer_of(recvbuf), count,
+                                  type_of(datatype), op_of(op), comm_of(comm)),
+                        error, FRAME);
 }
 
 }  // extern "C"

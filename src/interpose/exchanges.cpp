@@ -17,7 +17,7 @@ namespace {
 bool convert(const int* types, MPI_Comm comm, std::vector<MPI_Datatype>& handles) {
     int size = 0, inter = 1;
     const Host& mpi = *host();
-    if (comm == mpi.comm_null || mpi.Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter != 0 ||
+    if (mpi.Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter != 0 ||
         mpi.Comm_size(comm, &size) != MPI_SUCCESS)
         return false;
     handles.reserve(static_cast<std::size_t>(size));
@@ -27,9 +27,11 @@ bool convert(const int* types, MPI_Comm comm, std::vector<MPI_Datatype>& handles
 
 // Calls `use` with Fortran's types of both sides as handles. 0: the native library has the call.
 template <typename Use>
-int with_types(void* sendbuf, const int* sendtypes, const int* recvtypes, int comm, int* error, Use use) try {
+int with_types(void* sendbuf, const int* sendtypes, const int* recvtypes, int comm, bool blocking, int* error,
+               void* frame, Use use) try {
     std::vector<MPI_Datatype> sent, received;
     const MPI_Comm handle = comm_of(comm);
+    if (const int may = may_take(blocking, handle, error, frame); may <= 0) return may < 0;
     const void* const send = buffer_of(sendbuf);
     if (!convert(recvtypes, handle, received)) return 0;
     if (send != MPI_IN_PLACE && !convert(sendtypes, handle, sent)) return 0;
@@ -47,7 +49,7 @@ int offer_alltoallw(ThalwegOperation operation, void* sendbuf, const int* sendco
                                      {recvcounts, rdispls, {}, received}, comm_of(comm), false),
                              request, error, frame);
     };
-    return with_types(sendbuf, sendtypes, recvtypes, comm, error, use);
+    return with_types(sendbuf, sendtypes, recvtypes, comm, false, error, frame, use);
 }
 
 }  // namespace
@@ -135,14 +137,14 @@ int thalweg_take_MPI_Alltoallw_init_c(const void* sendbuf, const void* sendcount
 
 int thalweg_take_mpi_ialltoall(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
                                int recvtype, int comm, int* request, int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_fortran(blocks(thalweg_ialltoall, buffer_of(sendbuf), sendcount, type_of(sendtype),
                                 buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
                          request, error, FRAME);
 }
 int thalweg_take_mpi_alltoall_init(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
                                    int recvtype, int comm, int, int* request, int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_fortran(blocks(thalweg_alltoall_init, buffer_of(sendbuf), sendcount, type_of(sendtype),
                                 buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
                          request, error, FRAME);
@@ -150,7 +152,7 @@ int thalweg_take_mpi_alltoall_init(void* sendbuf, int sendcount, int sendtype, v
 int thalweg_take_mpi_ialltoallv(void* sendbuf, const int* sendcounts, const int* sdispls, int sendtype,
                                 void* recvbuf, const int* recvcounts, const int* rdispls, int recvtype,
                                 int comm, int* request, int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_fortran(
         letters(thalweg_ialltoallv, buffer_of(sendbuf), {sendcounts, sdispls, type_of(sendtype), nullptr},
                 buffer_of(recvbuf), {recvcounts, rdispls, type_of(recvtype), nullptr}, comm_of(comm), false),
@@ -159,7 +161,7 @@ int thalweg_take_mpi_ialltoallv(void* sendbuf, const int* sendcounts, const int*
 int thalweg_take_mpi_alltoallv_init(void* sendbuf, const int* sendcounts, const int* sdispls, int sendtype,
                                     void* recvbuf, const int* recvcounts, const int* rdispls, int recvtype,
                                     int comm, int, int* request, int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_fortran(
         letters(thalweg_alltoallv_init, buffer_of(sendbuf), {sendcounts, sdispls, type_of(sendtype), nullptr},
                 buffer_of(recvbuf), {recvcounts, rdispls, type_of(recvtype), nullptr}, comm_of(comm), false),
@@ -169,7 +171,7 @@ int thalweg_take_mpi_ialltoallw(void* sendbuf, const int* sendcounts, const int*
                                 const int* sendtypes, void* recvbuf, const int* recvcounts,
                                 const int* rdispls, const int* recvtypes, int comm, int* request,
                                 int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_alltoallw(thalweg_ialltoallw, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
                            rdispls, recvtypes, comm, request, error, FRAME);
 }
@@ -177,7 +179,7 @@ int thalweg_take_mpi_alltoallw_init(void* sendbuf, const int* sendcounts, const 
                                     const int* sendtypes, void* recvbuf, const int* recvcounts,
                                     const int* rdispls, const int* recvtypes, int comm, int, int* request,
                                     int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_alltoallw(thalweg_alltoallw_init, sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
                            recvcounts, rdispls, recvtypes, comm, request, error, FRAME);
 }
@@ -228,16 +230,16 @@ int thalweg_take_MPI_Alltoallw_c(const void* sendbuf, const void* sendcounts, co
 
 int thalweg_take_mpi_alltoall(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
                               int recvtype, int comm, int* error, void** trial) {
-    if (!asked()) return 0;
-    return exchange_now(blocks(thalweg_alltoall, buffer_of(sendbuf), sendcount, type_of(sendtype),
-                               buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
-                        error, trial, FRAME);
+    if (!fortran_asks()) return 0;
+    return exchange_fortran(blocks(thalweg_alltoall, buffer_of(sendbuf), sendcount, type_of(sendtype),
+                                   buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
+                            error, trial, FRAME);
 }
 int thalweg_take_mpi_alltoallv(void* sendbuf, const int* sendcounts, const int* sdispls, int sendtype,
                                void* recvbuf, const int* recvcounts, const int* rdispls, int recvtype,
                                int comm, int* error, void** trial) {
-    if (!asked()) return 0;
-    return exchange_now(
+    if (!fortran_asks()) return 0;
+    return exchange_fortran(
         letters(thalweg_alltoallv, buffer_of(sendbuf), {sendcounts, sdispls, type_of(sendtype), nullptr},
                 buffer_of(recvbuf), {recvcounts, rdispls, type_of(recvtype), nullptr}, comm_of(comm), false),
         error, trial, FRAME);
@@ -245,11 +247,11 @@ int thalweg_take_mpi_alltoallv(void* sendbuf, const int* sendcounts, const int* 
 int thalweg_take_mpi_alltoallw(void* sendbuf, const int* sendcounts, const int* sdispls, const int* sendtypes,
                                void* recvbuf, const int* recvcounts, const int* rdispls, const int* recvtypes,
                                int comm, int* error, void** trial) {
-    if (!asked() || !thalweg_entry_may_exchange()) return 0;
+    if (!fortran_asks()) return 0;
     return with_types(
-        sendbuf, sendtypes, recvtypes, comm, error,
+        sendbuf, sendtypes, recvtypes, comm, true, error, FRAME,
         [&](const void* send, const MPI_Datatype* sent, const MPI_Datatype* received) {
-            return exchange_now(
+            return exchange_fortran(
                 letters(thalweg_alltoallw, send, {sendcounts, sdispls, {}, sent}, buffer_of(recvbuf),
                         {recvcounts, rdispls, {}, received}, comm_of(comm), false),
                 error, trial, FRAME);

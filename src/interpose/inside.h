@@ -1,8 +1,11 @@
 // What the functions of runtime.h know about the process and the calling thread. Private to the core object.
 #pragma once
 
+#include <mpi.h>
+
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 #include "base/log.h"
 #include "transport/mpi/error_handler.h"
@@ -40,6 +43,24 @@ class Inside {
     Inside& operator=(const Inside&) = delete;
 };
 
+// A call from Fortran that was asked about and is passed on: where the native binding calls the C function,
+// that is the same call. What an error handler calls meanwhile is another.
+struct PassedOn {
+    int operation;  // ThalwegOperation + 1; 0: none
+    MPI_Comm comm;
+    std::uintptr_t frame;  // of the Fortran wrapper while it is in the native call, else 0
+};
+extern thread_local constinit PassedOn passed_on [[gnu::tls_model("initial-exec")]];
+constexpr int blocking_broadcast = 1000;  // beyond every ThalwegOperation
+
+// Of a C wrapper: the first call further down the stack is that of the binding, or there is none.
+inline bool was_asked(int operation, MPI_Comm comm, void* frame) {
+    if (__builtin_expect(passed_on.frame == 0, 1)) return false;
+    const PassedOn call = std::exchange(passed_on, PassedOn{});
+    return reinterpret_cast<std::uintptr_t>(frame) < call.frame && call.operation == operation + 1 &&
+           call.comm == comm;
+}
+
 // Where a call of `name` by the program would go first, if that is another object than ours; else null.
 // `object` is then its file's name.
 void* foreign_definition(const char* name, const char*& object);
@@ -68,6 +89,11 @@ bool collectives_reach_us();
 // The same of the blocking collectives of neighbours, and of whatever makes a request of a collective.
 bool neighbours_reach_us();
 bool makers_reach_us();
+// And of the blocking forms with large counts.
+bool large_forms_reach_us();
+// Whether every call that makes a communicator arrives at our wrappers. Those that a tool in front hands to
+// the library make one of this process alone, which is freed.
+int creations_reach_us();
 // Whether every call that completes, starts or frees a request arrives at our wrappers. Communicates nothing.
 bool completions_reach_us();
 

@@ -32,9 +32,8 @@ int offer_alltoallw(ThalwegOperation operation, void* send, Arguments sent, cons
                     void* receive, Arguments received, const int* receive_types, int comm, int* request,
                     int* error, void** trial, void* frame) try {
     const MPI_Comm handle = comm_of(comm);
-    if (handle == host()->comm_null) return 0;
     int sources = 0, destinations = 0;
-    if (trial != nullptr && !thalweg_entry_may_exchange()) return 0;
+    if (const int may = may_take(trial != nullptr, handle, error, frame); may <= 0) return may < 0;
     if (!thalweg_entry_neighbours(handle, &sources, &destinations)) return 0;
     const std::vector<MPI_Datatype> out = converted(send_types, destinations);
     const std::vector<MPI_Datatype> in = converted(receive_types, sources);
@@ -42,7 +41,7 @@ int offer_alltoallw(ThalwegOperation operation, void* send, Arguments sent, cons
     received.types = in.data();
     const ThalwegCall call =
         letters(operation, buffer_of(send), sent, buffer_of(receive), received, handle, false);
-    return trial != nullptr ? exchange_now(call, error, trial, frame)
+    return trial != nullptr ? exchange_fortran(call, error, trial, frame)
                             : offer_fortran(call, request, error, frame);
 } catch (const std::bad_alloc&) {
     *error = MPI_ERR_NO_MEM;
@@ -255,14 +254,15 @@ int thalweg_take_MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const void* 
 
 int thalweg_take_mpi_neighbor_allgather(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
                                         int recvcount, int recvtype, int comm, int* error, void** trial) {
-    if (!asked()) return 0;
-    return exchange_now(blocks(thalweg_neighbor_allgather, buffer_of(sendbuf), sendcount, type_of(sendtype),
-                               buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
-                        error, trial, FRAME);
+    if (!fortran_asks()) return 0;
+    return exchange_fortran(
+        blocks(thalweg_neighbor_allgather, buffer_of(sendbuf), sendcount, type_of(sendtype),
+               buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
+        error, trial, FRAME);
 }
 int thalweg_take_mpi_ineighbor_allgather(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
                                          int recvcount, int recvtype, int comm, int* request, int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_fortran(blocks(thalweg_ineighbor_allgather, buffer_of(sendbuf), sendcount, type_of(sendtype),
                                 buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
                          request, error, FRAME);
@@ -270,7 +270,7 @@ int thalweg_take_mpi_ineighbor_allgather(void* sendbuf, int sendcount, int sendt
 int thalweg_take_mpi_neighbor_allgather_init(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
                                              int recvcount, int recvtype, int comm, int, int* request,
                                              int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_fortran(
         blocks(thalweg_neighbor_allgather_init, buffer_of(sendbuf), sendcount, type_of(sendtype),
                buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
@@ -279,8 +279,8 @@ int thalweg_take_mpi_neighbor_allgather_init(void* sendbuf, int sendcount, int s
 int thalweg_take_mpi_neighbor_allgatherv(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
                                          const int* recvcounts, const int* displs, int recvtype, int comm,
                                          int* error, void** trial) {
-    if (!asked()) return 0;
-    return exchange_now(
+    if (!fortran_asks()) return 0;
+    return exchange_fortran(
         gatherv(thalweg_neighbor_allgatherv, buffer_of(sendbuf), sendcount, type_of(sendtype),
                 buffer_of(recvbuf), {recvcounts, displs, type_of(recvtype), nullptr}, comm_of(comm), false),
         error, trial, FRAME);
@@ -288,7 +288,7 @@ int thalweg_take_mpi_neighbor_allgatherv(void* sendbuf, int sendcount, int sendt
 int thalweg_take_mpi_ineighbor_allgatherv(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
                                           const int* recvcounts, const int* displs, int recvtype, int comm,
                                           int* request, int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_fortran(
         gatherv(thalweg_ineighbor_allgatherv, buffer_of(sendbuf), sendcount, type_of(sendtype),
                 buffer_of(recvbuf), {recvcounts, displs, type_of(recvtype), nullptr}, comm_of(comm), false),
@@ -297,7 +297,7 @@ int thalweg_take_mpi_ineighbor_allgatherv(void* sendbuf, int sendcount, int send
 int thalweg_take_mpi_neighbor_allgatherv_init(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
                                               const int* recvcounts, const int* displs, int recvtype,
                                               int comm, int, int* request, int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_fortran(
         gatherv(thalweg_neighbor_allgatherv_init, buffer_of(sendbuf), sendcount, type_of(sendtype),
                 buffer_of(recvbuf), {recvcounts, displs, type_of(recvtype), nullptr}, comm_of(comm), false),
@@ -305,14 +305,15 @@ int thalweg_take_mpi_neighbor_allgatherv_init(void* sendbuf, int sendcount, int 
 }
 int thalweg_take_mpi_neighbor_alltoall(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
                                        int recvcount, int recvtype, int comm, int* error, void** trial) {
-    if (!asked()) return 0;
-    return exchange_now(blocks(thalweg_neighbor_alltoall, buffer_of(sendbuf), sendcount, type_of(sendtype),
-                               buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
-                        error, trial, FRAME);
+    if (!fortran_asks()) return 0;
+    return exchange_fortran(
+        blocks(thalweg_neighbor_alltoall, buffer_of(sendbuf), sendcount, type_of(sendtype),
+               buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
+        error, trial, FRAME);
 }
 int thalweg_take_mpi_ineighbor_alltoall(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
                                         int recvcount, int recvtype, int comm, int* request, int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_fortran(blocks(thalweg_ineighbor_alltoall, buffer_of(sendbuf), sendcount, type_of(sendtype),
                                 buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
                          request, error, FRAME);
@@ -320,7 +321,7 @@ int thalweg_take_mpi_ineighbor_alltoall(void* sendbuf, int sendcount, int sendty
 int thalweg_take_mpi_neighbor_alltoall_init(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
                                             int recvcount, int recvtype, int comm, int, int* request,
                                             int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_fortran(
         blocks(thalweg_neighbor_alltoall_init, buffer_of(sendbuf), sendcount, type_of(sendtype),
                buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
@@ -330,17 +331,17 @@ int thalweg_take_mpi_neighbor_alltoallv(void* sendbuf, const int* sendcounts, co
                                         int sendtype, void* recvbuf, const int* recvcounts,
                                         const int* rdispls, int recvtype, int comm, int* error,
                                         void** trial) {
-    if (!asked()) return 0;
-    return exchange_now(letters(thalweg_neighbor_alltoallv, buffer_of(sendbuf),
-                                {sendcounts, sdispls, type_of(sendtype), nullptr}, buffer_of(recvbuf),
-                                {recvcounts, rdispls, type_of(recvtype), nullptr}, comm_of(comm), false),
-                        error, trial, FRAME);
+    if (!fortran_asks()) return 0;
+    return exchange_fortran(letters(thalweg_neighbor_alltoallv, buffer_of(sendbuf),
+                                    {sendcounts, sdispls, type_of(sendtype), nullptr}, buffer_of(recvbuf),
+                                    {recvcounts, rdispls, type_of(recvtype), nullptr}, comm_of(comm), false),
+                            error, trial, FRAME);
 }
 int thalweg_take_mpi_ineighbor_alltoallv(void* sendbuf, const int* sendcounts, const int* sdispls,
                                          int sendtype, void* recvbuf, const int* recvcounts,
                                          const int* rdispls, int recvtype, int comm, int* request,
                                          int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_fortran(letters(thalweg_ineighbor_alltoallv, buffer_of(sendbuf),
                                  {sendcounts, sdispls, type_of(sendtype), nullptr}, buffer_of(recvbuf),
                                  {recvcounts, rdispls, type_of(recvtype), nullptr}, comm_of(comm), false),
@@ -350,7 +351,7 @@ int thalweg_take_mpi_neighbor_alltoallv_init(void* sendbuf, const int* sendcount
                                              int sendtype, void* recvbuf, const int* recvcounts,
                                              const int* rdispls, int recvtype, int comm, int, int* request,
                                              int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_fortran(letters(thalweg_neighbor_alltoallv_init, buffer_of(sendbuf),
                                  {sendcounts, sdispls, type_of(sendtype), nullptr}, buffer_of(recvbuf),
                                  {recvcounts, rdispls, type_of(recvtype), nullptr}, comm_of(comm), false),
@@ -360,7 +361,7 @@ int thalweg_take_mpi_neighbor_alltoallw(void* sendbuf, const int* sendcounts, co
                                         const int* sendtypes, void* recvbuf, const int* recvcounts,
                                         const int* rdispls, const int* recvtypes, int comm, int* error,
                                         void** trial) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_alltoallw(thalweg_neighbor_alltoallw, sendbuf, {sendcounts, sdispls, {}, nullptr}, sendtypes,
                            recvbuf, {recvcounts, rdispls, {}, nullptr}, recvtypes, comm, nullptr, error,
                            trial, FRAME);
@@ -369,7 +370,7 @@ int thalweg_take_mpi_ineighbor_alltoallw(void* sendbuf, const int* sendcounts, c
                                          const int* sendtypes, void* recvbuf, const int* recvcounts,
                                          const int* rdispls, const int* recvtypes, int comm, int* request,
                                          int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_alltoallw(thalweg_ineighbor_alltoallw, sendbuf, {sendcounts, sdispls, {}, nullptr},
                            sendtypes, recvbuf, {recvcounts, rdispls, {}, nullptr}, recvtypes, comm, request,
                            error, nullptr, FRAME);
@@ -378,7 +379,7 @@ int thalweg_take_mpi_neighbor_alltoallw_init(void* sendbuf, const int* sendcount
                                              const int* sendtypes, void* recvbuf, const int* recvcounts,
                                              const int* rdispls, const int* recvtypes, int comm, int,
                                              int* request, int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_alltoallw(thalweg_neighbor_alltoallw_init, sendbuf, {sendcounts, sdispls, {}, nullptr},
                            sendtypes, recvbuf, {recvcounts, rdispls, {}, nullptr}, recvtypes, comm, request,
                            error, nullptr, FRAME);

@@ -25,7 +25,7 @@ inline int offer(const ThalwegCall& call, void* request, int* error, void* frame
         if (request != nullptr) *static_cast<MPI_Request*>(request) = host()->request_null;
         return 1;
     }
-    if (inside(frame)) return 0;
+    if (inside(frame) || was_asked(call.operation, call.comm, frame)) return 0;
     const Inside mark(frame);
     return thalweg_entry_operation(&call, static_cast<MPI_Request*>(request), error);
 }
@@ -33,9 +33,16 @@ inline int offer(const ThalwegCall& call, void* request, int* error, void* frame
 // A blocking exchange, which may be left to the native library between the calls that time it.
 inline int exchange_now(const ThalwegCall& call, int* error, void** trial, void* frame) {
     if (!taking.load(std::memory_order_acquire)) return answer_probe(error);
-    if (inside(frame)) return 0;
+    if (inside(frame) || was_asked(call.operation, call.comm, frame)) return 0;
     const Inside mark(frame);
     return thalweg_entry_exchange(&call, error, trial);
+}
+
+// As thalweg_entry_may_take.
+inline int may_take(bool blocking, MPI_Comm comm, int* error, void* frame) {
+    if (inside(frame)) return 0;
+    const Inside mark(frame);
+    return thalweg_entry_may_take(blocking, comm, error);
 }
 
 // Of Fortran.
@@ -48,12 +55,26 @@ inline MPI_Op op_of(int operation) { return host()->op_of_fortran(operation); }
 inline MPI_Comm comm_of(int comm) { return host()->comm_of_fortran(comm); }
 
 inline bool asked() { return taking.load(std::memory_order_acquire); }
+// What an earlier call has left behind by a longjmp is over.
+inline bool fortran_asks() {
+    passed_on = {};
+    return asked();
+}
 
 inline int offer_fortran(const ThalwegCall& call, int* request, int* error, void* frame) {
     MPI_Request made;
-    if (!offer(call, request == nullptr ? nullptr : &made, error, frame)) return 0;
+    if (!offer(call, request == nullptr ? nullptr : &made, error, frame)) {
+        passed_on = {call.operation + 1, call.comm, 0};
+        return 0;
+    }
     if (request != nullptr && *error == MPI_SUCCESS) *request = host()->request_to_fortran(made);
     return 1;
+}
+
+inline int exchange_fortran(const ThalwegCall& call, int* error, void** trial, void* frame) {
+    if (exchange_now(call, error, trial, frame)) return 1;
+    passed_on = {call.operation + 1, call.comm, 0};
+    return 0;
 }
 
 }  // namespace thalweg

@@ -85,21 +85,21 @@ int thalweg_take_MPI_Barrier_init(ThalwegHandle comm, ThalwegHandle, void* reque
 
 int thalweg_take_mpi_ibcast(void* buffer, int count, int datatype, int root, int comm, int* request,
                             int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_fortran(
         broadcast(thalweg_ibcast, buffer_of(buffer), count, type_of(datatype), root, comm_of(comm)), request,
         error, FRAME);
 }
 int thalweg_take_mpi_bcast_init(void* buffer, int count, int datatype, int root, int comm, int, int* request,
                                 int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_fortran(
         broadcast(thalweg_bcast_init, buffer_of(buffer), count, type_of(datatype), root, comm_of(comm)),
         request, error, FRAME);
 }
 int thalweg_take_mpi_iallgather(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
                                 int recvtype, int comm, int* request, int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     void* const send = buffer_of(sendbuf);
     return offer_fortran(blocks(thalweg_iallgather, send, sendcount, type_of(sendtype), buffer_of(recvbuf),
                                 recvcount, type_of(recvtype), comm_of(comm)),
@@ -107,7 +107,7 @@ int thalweg_take_mpi_iallgather(void* sendbuf, int sendcount, int sendtype, void
 }
 int thalweg_take_mpi_allgather_init(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
                                     int recvtype, int comm, int, int* request, int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     void* const send = buffer_of(sendbuf);
     return offer_fortran(blocks(thalweg_allgather_init, send, sendcount, type_of(sendtype),
                                 buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
@@ -116,7 +116,7 @@ int thalweg_take_mpi_allgather_init(void* sendbuf, int sendcount, int sendtype, 
 int thalweg_take_mpi_iallgatherv(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
                                  const int* recvcounts, const int* displs, int recvtype, int comm,
                                  int* request, int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     void* const send = buffer_of(sendbuf);
     return offer_fortran(
         allgatherv(thalweg_iallgatherv, send, sendcount, type_of(sendtype), buffer_of(recvbuf), recvcounts,
@@ -126,7 +126,7 @@ int thalweg_take_mpi_iallgatherv(void* sendbuf, int sendcount, int sendtype, voi
 int thalweg_take_mpi_allgatherv_init(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
                                      const int* recvcounts, const int* displs, int recvtype, int comm, int,
                                      int* request, int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     void* const send = buffer_of(sendbuf);
     return offer_fortran(
         allgatherv(thalweg_allgatherv_init, send, sendcount, type_of(sendtype), buffer_of(recvbuf),
@@ -135,23 +135,25 @@ int thalweg_take_mpi_allgatherv_init(void* sendbuf, int sendcount, int sendtype,
 }
 int thalweg_take_mpi_iallreduce(void* sendbuf, void* recvbuf, int count, int datatype, int op, int comm,
                                 int* request, int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_fortran(allreduce(thalweg_iallreduce, buffer_of(sendbuf), buffer_of(recvbuf), count,
                                    type_of(datatype), op_of(op), comm_of(comm)),
                          request, error, FRAME);
 }
 int thalweg_take_mpi_allreduce_init(void* sendbuf, void* recvbuf, int count, int datatype, int op, int comm,
                                     int, int* request, int* error) {
-    if (!asked()) return 0;
+    if (!fortran_asks()) return 0;
     return offer_fortran(allreduce(thalweg_allreduce_init, buffer_of(sendbuf), buffer_of(recvbuf), count,
                                    type_of(datatype), op_of(op), comm_of(comm)),
                          request, error, FRAME);
 }
 int thalweg_take_mpi_ibarrier(int comm, int* request, int* error) {
-    return asked() ? offer_fortran(barrier(thalweg_ibarrier, comm_of(comm)), request, error, FRAME) : 0;
+    return fortran_asks() ? offer_fortran(barrier(thalweg_ibarrier, comm_of(comm)), request, error, FRAME)
+                          : 0;
 }
 int thalweg_take_mpi_barrier_init(int comm, int, int* request, int* error) {
-    return asked() ? offer_fortran(barrier(thalweg_barrier_init, comm_of(comm)), request, error, FRAME) : 0;
+    return fortran_asks() ? offer_fortran(barrier(thalweg_barrier_init, comm_of(comm)), request, error, FRAME)
+                          : 0;
 }
 
 }  // extern "C"

@@ -90,32 +90,49 @@ int thalweg_take_mpi_cancel(const int* request, int* error) {
     return thalweg_entry_cancel(host()->request_of_fortran(*request), error);
 }
 
-void thalweg_meeting(ThalwegHandle comm) {
+int thalweg_meeting(ThalwegHandle comm, int* error) {
     void* const frame = __builtin_frame_address(0);
     if (__builtin_expect(probing, 0)) probe_arrived = true;
-    if (passes_by(frame)) return;
-    thalweg_entry_meeting((MPI_Comm)comm);
+    if (passes_by(frame)) return 0;
+    return thalweg_entry_meeting((MPI_Comm)comm, error);
 }
-void thalweg_meeting_fortran(int comm) {
-    if (taking.load(std::memory_order_acquire)) thalweg_meeting((ThalwegHandle)host()->comm_of_fortran(comm));
+int thalweg_meeting_fortran(int comm, int* error) {
+    return taking.load(std::memory_order_acquire) &&
+           thalweg_meeting((ThalwegHandle)host()->comm_of_fortran(comm), error);
 }
 
-void thalweg_after_creation(ThalwegHandle parent, int made, const void* comm) {
+int thalweg_before_creation(ThalwegHandle parent, int* error) {
+    void* const frame = __builtin_frame_address(0);
+    if (__builtin_expect(probing, 0)) probe_arrived = true;
+    if (passes_by(frame)) return 0;
+    return thalweg_entry_comm_creating((MPI_Comm)parent, error);
+}
+int thalweg_before_creation_fortran(int parent, int* error) {
+    return taking.load(std::memory_order_acquire) &&
+           thalweg_before_creation((ThalwegHandle)host()->comm_of_fortran(parent), error);
+}
+void thalweg_after_creation(ThalwegHandle parent, int error, const void* comm) {
     void* const frame = __builtin_frame_address(0);
     if (passes_by(frame)) return;
-    const MPI_Comm none = host()->comm_null;
-    thalweg_entry_comm_created((MPI_Comm)parent, made, made ? *static_cast<const MPI_Comm*>(comm) : none);
+    const Host& mpi = *host();
+    const bool made = error == MPI_SUCCESS;
+    int error_class = MPI_SUCCESS;
+    // Where `parent` is no communicator, nobody waits for us on it.
+    if (!made && mpi.Error_class(error, &error_class) == MPI_SUCCESS && error_class == MPI_ERR_COMM) return;
+    thalweg_entry_comm_created((MPI_Comm)parent, made,
+                               made ? *static_cast<const MPI_Comm*>(comm) : mpi.comm_null);
 }
 void thalweg_after_creation_in_group(const void* comm) {
     void* const frame = __builtin_frame_address(0);
+    if (__builtin_expect(probing, 0)) probe_arrived = true;
     if (passes_by(frame)) return;
     thalweg_entry_comm_created(host()->comm_null, 1, *static_cast<const MPI_Comm*>(comm));
 }
-void thalweg_after_creation_fortran(int parent, int made, int comm) {
+void thalweg_after_creation_fortran(int parent, int error, int comm) {
     if (!taking.load(std::memory_order_acquire)) return;
     const Host& mpi = *host();
-    const MPI_Comm handle = made ? mpi.comm_of_fortran(comm) : mpi.comm_null;
-    thalweg_after_creation((ThalwegHandle)mpi.comm_of_fortran(parent), made, &handle);
+    const MPI_Comm handle = error == MPI_SUCCESS ? mpi.comm_of_fortran(comm) : mpi.comm_null;
+    thalweg_after_creation((ThalwegHandle)mpi.comm_of_fortran(parent), error, &handle);
 }
 void thalweg_after_creation_in_group_fortran(int comm) {
     if (!taking.load(std::memory_order_acquire)) return;

@@ -14,6 +14,7 @@
 #include "api/entry.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "interpose/inherited.h"
 #include "interpose/inside.h"
 #include "interpose/unseen_session.h"
 #include "plan/bypass.h"
@@ -27,6 +28,7 @@ namespace thalweg {
 constinit std::atomic<bool> taking{false};
 thread_local constinit bool probing [[gnu::tls_model("initial-exec")]] = false;
 thread_local constinit bool probe_arrived [[gnu::tls_model("initial-exec")]] = false;
+thread_local constinit PassedOn passed_on [[gnu::tls_model("initial-exec")]] = {};
 
 void* foreign_definition(const char* name, const char*& object) {
     void* const first = dlsym(RTLD_DEFAULT, name);
@@ -144,7 +146,13 @@ int thalweg_enter(void* frame) {
 
 void thalweg_leave(void) { outermost_frame = 0; }
 
+void thalweg_pass_on(void* frame) {
+    if (passed_on.operation != 0) passed_on.frame = reinterpret_cast<std::uintptr_t>(frame);
+}
+void thalweg_passed_on(void) { passed_on = {}; }
+
 void thalweg_before_init(void) {
+    keep_mpi_to_this_program();  // MPI_Init may start programs itself
     if (find_host() == nullptr) return;
     if (sessions.load() == 0 && may_open_sessions_unseen()) {
         // The barrier that spreads our word may be over: some ranks would read it, and others not.
@@ -163,9 +171,10 @@ void thalweg_after_init(void) {
     watch_forks();
     complete_host();
     integers_differ.store(fortran_integers_differ());
-    set_interception_complete(!integers_differ.load() && collectives_reach_us() && neighbours_reach_us());
+    set_interception_complete(!integers_differ.load() && collectives_reach_us() && neighbours_reach_us() &&
+                              large_forms_reach_us());
     thalweg_entry_completions_intercepted(completions_reach_us() && makers_reach_us());
-    thalweg_entry_initialized(thalweg_before_finalize);
+    thalweg_entry_initialized(thalweg_before_finalize, creations_reach_us);
     update_taking();
 }
 
@@ -191,18 +200,18 @@ void thalweg_before_session_finalize(void) {
     update_taking();
 }
 
-void thalweg_before_MPI_Comm_free(const void* comm) {
-    if (comm == nullptr || !taking.load(std::memory_order_acquire)) return;
+int thalweg_before_MPI_Comm_free(const void* comm, int* error) {
+    if (comm == nullptr || !taking.load(std::memory_order_acquire)) return 0;
     void* const frame = __builtin_frame_address(0);
-    if (inside(frame)) return;
+    if (inside(frame)) return 0;
     const Inside mark(frame);
-    thalweg_entry_comm_freeing(*static_cast<const MPI_Comm*>(comm));
+    return thalweg_entry_comm_freeing(*static_cast<const MPI_Comm*>(comm), error);
 }
 
-void thalweg_before_mpi_comm_free(int comm) {
-    if (!taking.load(std::memory_order_acquire)) return;
+int thalweg_before_mpi_comm_free(int comm, int* error) {
+    if (!taking.load(std::memory_order_acquire)) return 0;
     const MPI_Comm handle = host()->comm_of_fortran(comm);
-    thalweg_before_MPI_Comm_free(&handle);
+    return thalweg_before_MPI_Comm_free(&handle, error);
 }
 
 // Declined, this costs two loads, a call and two thread-local stores: no lock, no allocation, no system call.
@@ -210,18 +219,22 @@ int thalweg_take_MPI_Bcast(void* buffer, ThalwegCount count, ThalwegHandle datat
                            ThalwegHandle comm, int* error) {
     if (!taking.load(std::memory_order_acquire)) return answer_probe(error);
     void* const frame = __builtin_frame_address(0);
-    if (inside(frame)) return 0;
+    if (inside(frame) || was_asked(blocking_broadcast, (MPI_Comm)comm, frame)) return 0;
     const Inside mark(frame);
-    thalweg_entry_meeting((MPI_Comm)comm);
+    if (thalweg_entry_meeting((MPI_Comm)comm, error)) return 1;
     return thalweg_entry_bcast(buffer, count, (MPI_Datatype)datatype, root, (MPI_Comm)comm, error);
 }
 
 int thalweg_take_mpi_bcast(void* buffer, int count, int datatype, int root, int comm, int* error) {
+    passed_on = {};
     if (!taking.load(std::memory_order_acquire) || Bypass::open()) return 0;
     const Host* native = host();
-    return thalweg_take_MPI_Bcast(is_fortran_bottom(buffer) ? MPI_BOTTOM : buffer, count,
-                                  (ThalwegHandle)native->datatype_of_fortran(datatype), root,
-                                  (ThalwegHandle)native->comm_of_fortran(comm), error) == 1;
+    const MPI_Comm handle = native->comm_of_fortran(comm);
+    const bool done = thalweg_take_MPI_Bcast(is_fortran_bottom(buffer) ? MPI_BOTTOM : buffer, count,
+                                             (ThalwegHandle)native->datatype_of_fortran(datatype), root,
+                                             (ThalwegHandle)handle, error) == 1;
+    if (!done) passed_on = {blocking_broadcast + 1, handle, 0};
+    return done;
 }
 
 void thalweg_remember(void* shortcut, void* native) {

@@ -20,6 +20,11 @@ extern "C" {
  */
 int thalweg_enter(void* frame);
 void thalweg_leave(void);
+/* Around the native call of a Fortran wrapper that has just asked about it: where the native binding calls
+ * the C function, that wrapper does not ask again. The thread does not count as inside, because error
+ * handlers of the program's run there. */
+void thalweg_pass_on(void* frame);
+void thalweg_passed_on(void);
 
 /* Around the native call of the same name; the first is in front of MPI_Session_init as well. */
 void thalweg_before_init(void);
@@ -32,9 +37,9 @@ void thalweg_before_session_finalize(void);
 
 /* Before MPI_Comm_free and MPI_Comm_disconnect, from C and from Fortran. A Fortran binding that calls the C
  * function asks twice, which does no harm; the native call is not marked as ours, because the program's own
- * attribute callbacks run inside it. */
-void thalweg_before_MPI_Comm_free(const void* comm);
-void thalweg_before_mpi_comm_free(int comm);
+ * attribute callbacks run inside it. 1: *error is what the wrapper returns; 0: pass the call on. */
+int thalweg_before_MPI_Comm_free(const void* comm, int* error);
+int thalweg_before_mpi_comm_free(int comm, int* error);
 
 /* 1: done, *error is what the wrapper returns; 0: pass the call on; 2: pass it on, and remember the function
  * it was passed on to. */
@@ -189,9 +194,10 @@ void thalweg_before_test_of_one(ThalwegHandle request);
  * call, which says `again`. */
 int thalweg_before_waitall(int count, const void* requests, int again);
 int thalweg_before_waitall_fortran(int count, const int* requests, int again);
-/* Tests them, one by one: MPI_Testall of MPICH 5 and Intel MPI 2021 takes a persistent collective that goes on
- * for an error. `native_test`: MPI_Test or mpi_test, as this wrapper's successor has it. `early`: null at first;
- * what ended keeps its status there until the native MPI_Waitall, to which its request is null or inactive. */
+/* Tests them, one by one: MPI_Testall of MPICH 5 and Intel MPI 2021 takes a persistent collective that goes
+ * on for an error. `native_test`: MPI_Test or mpi_test, as this wrapper's successor has it. `early`: null at
+ * first; what ended keeps its status there until the native MPI_Waitall, to which its request is null or
+ * inactive. */
 typedef struct ThalwegEarly ThalwegEarly;
 void thalweg_test_others(int count, void* requests, void* native_test, ThalwegEarly** early);
 void thalweg_test_others_fortran(int count, int* requests, void* native_test, ThalwegEarly** early);
@@ -212,12 +218,16 @@ int thalweg_take_mpi_request_free(const int* request, int* error);
 int thalweg_take_MPI_Cancel(const void* request, int* error);
 int thalweg_take_mpi_cancel(const int* request, int* error);
 
-/* Before a blocking collective, and after a communicator was made: where it may be set up. */
-void thalweg_meeting(ThalwegHandle comm);
-void thalweg_meeting_fortran(int comm);
-void thalweg_after_creation(ThalwegHandle parent, int made, const void* comm);
+/* Before a blocking collective, before the native call that makes a communicator of the ranks of another, and
+ * after that has returned `error`: where it may be set up. The first two return as
+ * thalweg_before_MPI_Comm_free. */
+int thalweg_meeting(ThalwegHandle comm, int* error);
+int thalweg_meeting_fortran(int comm, int* error);
+int thalweg_before_creation(ThalwegHandle parent, int* error);
+int thalweg_before_creation_fortran(int parent, int* error);
+void thalweg_after_creation(ThalwegHandle parent, int error, const void* comm);
 void thalweg_after_creation_in_group(const void* comm);
-void thalweg_after_creation_fortran(int parent, int made, int comm);
+void thalweg_after_creation_fortran(int parent, int error, int comm);
 void thalweg_after_creation_in_group_fortran(int comm);
 
 /* P`name` (p`name` for Fortran) where the user asks for calls past tools (THALWEG_CALL_THROUGH=pmpi); else,

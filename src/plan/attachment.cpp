@@ -76,12 +76,16 @@ Communicator* Communicator::existing(MPI_Comm comm) {
     return state;
 }
 
+Communicator* Communicator::known(MPI_Comm comm) {
+    Communicator* state = nullptr;
+    const Answer answer = attribute_of(comm, state);
+    if (state == nullptr) NoCommunicator::check(answer.error, answer.given);
+    return state;
+}
+
 Communicator* Communicator::of(MPI_Comm comm, World& world) {
     const Host& mpi = *host();
-    Communicator* known = nullptr;
-    const Answer answer = attribute_of(comm, known);
-    if (known != nullptr) return known;
-    NoCommunicator::check(answer.error, answer.given);
+    if (Communicator* const state = known(comm)) return state;
     // A state kept for a handle that MPI does not know would be found by whoever gets the handle next.
     const QuietErrors quiet(comm);
     int is_inter = unset, size = unset, rank = unset;
@@ -110,10 +114,8 @@ void Communicator::bury(Communicator* dead) {
 }
 
 void Communicator::release(MPI_Comm comm) {
-    Communicator* const state = existing(comm);
-    if (state == nullptr) return;
     if (forget_stray(comm))
-        bury(state);
+        bury(this);
     else
         host()->Comm_delete_attr(comm, keyvals().comm);  // whose callback buries it
 }

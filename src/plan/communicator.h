@@ -52,8 +52,10 @@ class Communicator {
     static Communicator* of(MPI_Comm comm, World& world);
     // The state that exists, or null.
     static Communicator* existing(MPI_Comm comm);
-    // In the collective MPI_Comm_free or MPI_Comm_disconnect: frees the channel.
-    static void release(MPI_Comm comm);
+    // The same; throws NoCommunicator.
+    static Communicator* known(MPI_Comm comm);
+    // In the collective MPI_Comm_free or MPI_Comm_disconnect of its communicator: frees the channel, and it.
+    void release(MPI_Comm comm);
     // In the attribute's delete callback, whenever MPI runs it: makes no MPI call.
     static void bury(Communicator* dead);
 

@@ -318,7 +318,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
 
 void meet(MPI_Comm comm) {
     if (!Attendance::present() || comm == host()->comm_null) return;
-    Communicator* const communicator = Communicator::existing(comm);
+    Communicator* const communicator = Communicator::known(comm);
     if (communicator == nullptr || !communicator->self_driven.wanted) return;
     Communicator::SelfDriven& self_driven = communicator->self_driven;
     want_no_meeting(self_driven);

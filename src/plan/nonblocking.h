@@ -166,7 +166,7 @@ bool made_everywhere(MPI_Comm parent, bool made);
 
 // Before the native MPI_Comm_free or MPI_Comm_disconnect: lets go of what the communicator has for these
 // operations; those that are pending go on.
-void detach(MPI_Comm comm);
+void detach(MPI_Comm comm, Communicator& communicator);
 // Inside an attribute callback: keeps it until release_detached(), because freeing it waits for the agent.
 void detach_later(Communicator::SelfDriven& dead) noexcept;
 void release_detached();

@@ -33,11 +33,8 @@ bool close_lanes() {
     return NonblockingState::close_all() && no_plans;
 }
 
-void detach(MPI_Comm comm) {
-    if (comm == host()->comm_null) return;
-    Communicator* const communicator = Communicator::existing(comm);
-    if (communicator == nullptr) return;
-    Communicator::SelfDriven& self_driven = communicator->self_driven;
+void detach(MPI_Comm comm, Communicator& communicator) {
+    Communicator::SelfDriven& self_driven = communicator.self_driven;
     want_no_meeting(self_driven);
     self_driven.state.reset();
     if (self_driven.windows != nullptr) self_driven.windows->close();

@@ -44,6 +44,16 @@ int hand_out_words(std::uint64_t* words, int count, int root, MPI_Comm comm) {
     return error != MPI_SUCCESS ? error : complete(request);
 }
 
+void keep_early(World& world, int (*creations_arrive)(void)) {
+    if (world.settings().setup != SetupSetting::early) return;
+    std::uint64_t missing[1] = {creations_arrive() == 0};
+    agree_on(host()->comm_world, host()->max, missing);
+    if (missing[0] == 0) return;
+    world.ignore_early();
+    if (world.rank() == 0)
+        THALWEG_LOG_AT(warn, "THALWEG_SETUP=early is ignored: a tool in front makes communicators past us");
+}
+
 int give_up_on(MPI_Comm comm, const AgreementFailed& failure) {
     THALWEG_LOG_AT(error, "MPI failed on this rank alone while ranks agreed how to go on; they cannot");
     if (Communicator* const communicator = Communicator::existing(comm))

@@ -43,6 +43,10 @@ void agree_on(MPI_Comm comm, MPI_Op operation, std::uint64_t (&values)[count]) {
     std::memcpy(values, all, sizeof all);
 }
 
+// THALWEG_SETUP=early counts unless `creations_arrive` says on some rank that it is not asked about every
+// communicator that is made: the others would wait for it. Collective over the world.
+void keep_early(World& world, int (*creations_arrive)(void));
+
 // After AgreementFailed in a call on `comm`: nothing more of ours runs on it, and its error handler is
 // called. What the program's call returns, where the handler returns.
 int give_up_on(MPI_Comm comm, const AgreementFailed& failure);

@@ -85,6 +85,8 @@ class World {
     const std::string& table() const { return table_; }
     // Values of options that cannot change after MPI_Init; anything else is read through steering().
     const Settings& settings() const { return settings_; }
+    // Where a call that makes a communicator does not arrive on some rank, for which the others would wait.
+    void ignore_early() { settings_.setup = SetupSetting::lazy; }
 
     std::uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
     Steering steering() const;

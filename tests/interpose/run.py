@@ -148,6 +148,15 @@ def tool_counts(run):
     return tuple(int(n) for n in found.groups())
 
 
+def case_binding(context):
+    """A call from Fortran whose binding calls the C function is asked about once, and so is the next one from C."""
+    if context.family == "abi":
+        raise Skipped("its header knows no Fortran")
+    run = context.program("binding", 2, preload=f"{context.objects()}:{context.tool}")
+    expect(run.code == 0 and "wrong" not in run.out, run)
+    expect(run.count("seen") == ["2", "2"], run)
+
+
 def case_tools(context):
     tool, ours = context.tool, context.objects()
     alone = tool_counts(context.program("bcast", 2, preload=tool))
@@ -286,6 +295,24 @@ def case_python(context):
         print(preload, run.count("seen"), run.count("taken"))
     # The library itself behind ours (what `thalweg run` does): the calls reach us, 5 and two for the pickle.
     expect(run.count("taken") == ["7", "7"], run)
+
+
+def case_children(context):
+    """What a program starts inherits our objects and the user's own, and not the MPI that `thalweg run` preloaded."""
+    if not context.python:
+        raise Skipped("no mpi4py for this library")
+    script = ("import os, subprocess\nfrom mpi4py import MPI\nc = MPI.COMM_WORLD\n"
+              "b = bytearray(50000); c.Bcast(b)\n"
+              "maps = subprocess.run(['cat', '/proc/self/maps'], capture_output=True, text=True, check=True).stdout\n"
+              "seen = [name in maps for name in ('libthalweg-', 'libm.so.6', 'libmpi')]\n"
+              "if c.rank == 0: print('inherited', *seen)\n")
+    own = "/lib/x86_64-linux-gnu/libm.so.6"
+    preload = ":".join([context.objects(), own, context.library])
+    for preloaded, libmpi in ((context.library, False), ("", True)):  # or the user preloads it
+        variables = {"PROBE_TAKE": "all", "THALWEG_PRELOADED_MPI": preloaded}
+        run = context.launch((2, [context.python, "-c", script], preload, variables))
+        expect(run.code == 0 and f"inherited True True {libmpi}" in run.out, preloaded, run)
+        expect(run.count("taken") == ["1", "1"], run)
 
 
 def case_requests(context):

@@ -151,6 +151,13 @@ TEST_P(PythonDetection, predicts_what_mpi4py_loads) {
     EXPECT_NE(ours, std::string::npos) << decision;
     EXPECT_NE(mpi, std::string::npos) << decision;
     EXPECT_LT(ours, mpi);
+    // Where the user preloads it already it is the user's, for whatever the program starts.
+    const std::string file = field(decision, "mpi");
+    EXPECT_NE(field(decision, "THALWEG_PRELOADED_MPI").find(file), std::string::npos) << decision;
+    const std::string user =
+        decide("'" + python.string() + "' import.py", before + " LD_PRELOAD='" + file + "'");
+    EXPECT_EQ(field(user, "THALWEG_PRELOADED_MPI").find(file), std::string::npos) << user;
+    EXPECT_NE(field(user, "LD_PRELOAD").find(file), std::string::npos) << user;
 
     // Through a #! line the interpreter is the same.
     write("script.py", "#!" + python.string() + "\nimport mpi4py\n");

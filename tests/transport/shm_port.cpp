@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <new>
@@ -58,8 +59,9 @@ class shm_port : public testing::Test {
                 << why;
     }
     // One of the channels number `counter`.
-    std::unique_ptr<Transport> channel(int rank, std::uint32_t counter) {
+    std::unique_ptr<Transport> channel(int rank, std::uint32_t counter, Slot slots = 64) {
         ShmGroup group;
+        group.slots = slots;
         group.name = {0, counter};
         group.rank = rank;
         group.size = 2;
@@ -95,6 +97,19 @@ class shm_port : public testing::Test {
         return ::poll(&descriptor, 1, 0) > 0;
     }
 
+    // Until a message waits for room in the ring from the first to the second.
+    void fill_ring(Transport& from) {
+        Slot done[1];
+        std::size_t found = 0;
+        while (ports[0]->has_left()) {
+            ASSERT_EQ(from.post_send(0, 1, {1, 0}, fill, sizeof fill, SendMode::buffered), Status::ok);
+            if (ports[0]->has_left()) {
+                ASSERT_EQ(from.progress(done, found), Status::ok);
+            }
+        }
+    }
+
+    char fill[1000] = {};
     std::unique_ptr<ShmPort> ports[2];
 };
 
@@ -191,15 +206,9 @@ TEST_F(shm_port, messages_are_taken_when_there_is_memory_again) {
     for (const std::size_t bytes : {std::size_t{100}, large}) {
         const auto to = channel(0, 0), from = channel(1, 0);
         // The receiver has no room for answers, and needs memory to keep them.
-        char fill[1000] = {};
+        fill_ring(*to);
         Slot done[1];
         std::size_t found = 0;
-        while (ports[0]->has_left()) {
-            ASSERT_EQ(to->post_send(0, 1, {1, 0}, fill, sizeof fill, SendMode::buffered), Status::ok);
-            if (ports[0]->has_left()) {
-                ASSERT_EQ(to->progress(done, found), Status::ok);
-            }
-        }
         std::string sent[count], received[count];
         for (std::uint32_t i = 0; i < count; ++i) {
             sent[i].assign(bytes, static_cast<char>('a' + i));
@@ -225,6 +234,64 @@ TEST_F(shm_port, messages_are_taken_when_there_is_memory_again) {
         EXPECT_EQ(all, count + 1) << "the receives, and the last of what filled the ring";
         for (std::uint32_t i = 0; i < count; ++i) EXPECT_TRUE(received[i] == sent[i]) << i;
     }
+}
+
+// Where neither the ring nor memory has room for what is said at the end of a copy, the copy waits.
+TEST_F(shm_port, copies_end_when_there_is_memory_again) {
+    constexpr std::uint32_t acknowledged = 300, copies = 3;
+    ASSERT_EQ(ports[0]->set_protocol("cma_get"), Status::ok);  // the receiver copies
+    const auto to = channel(0, 0), from = channel(1, 0, 2 * acknowledged);
+    fill_ring(*to);
+    const std::string sent(large, 'x');
+    std::string received[copies];
+    Slot done[64];
+    std::size_t found = 0, all = 0;
+    const auto poll = [&] {
+        ASSERT_NO_THROW(to->progress(done, found));
+        all += found;
+    };
+    for (std::uint32_t i = 0; i < copies; ++i) {
+        received[i].assign(large, ' ');
+        ASSERT_EQ(from->post_send(i, 0, {2, i}, sent.data(), large, SendMode::buffered), Status::ok);
+    }
+    // As many acknowledgements wait as there was room for beforehand, and more.
+    char byte = ' ';
+    for (std::uint32_t i = 0; i < acknowledged; ++i) {
+        ASSERT_EQ(to->post_recv(1, 1, {3, i}, &byte, 1), Status::ok);
+        ASSERT_EQ(from->post_send(copies + i, 0, {3, i}, "y", 1, SendMode::synchronous), Status::ok);
+        for (const std::size_t before = all; all == before;) poll();
+    }
+    for (std::uint32_t i = 0; i < copies; ++i)
+        ASSERT_EQ(to->post_recv(2 + i, 1, {2, i}, received[i].data(), large), Status::ok);
+    memory_lacks = true;
+    for (int polls = 0; polls < 1000; ++polls) poll();
+    memory_lacks = false;
+    const std::uint64_t until_ns = now_ns() + longest_ns;
+    while (all < acknowledged + copies + 1 && now_ns() < until_ns) {
+        poll();
+        ASSERT_EQ(from->progress(done, found), Status::ok);
+    }
+    EXPECT_EQ(all, acknowledged + copies + 1) << "the receives, and the last of what filled the ring";
+    for (std::uint32_t i = 0; i < copies; ++i) EXPECT_TRUE(received[i] == sent) << i;
+}
+
+// A channel that ends without memory to keep what it has still to send: nobody reads that afterwards, and the
+// other channels go on.
+TEST_F(shm_port, a_channel_ends_without_memory) {
+    auto from = channel(0, 0);
+    const auto other = channel(0, 1), to = channel(1, 1);
+    const std::string sent(large, 'x');
+    fill_ring(*from);
+    ASSERT_EQ(from->post_send(2, 1, {2, 0}, sent.data(), large, SendMode::buffered), Status::ok);
+    memory_lacks = true;
+    from.reset();
+    memory_lacks = false;
+    std::memset(fill, 0, sizeof fill);
+    char byte = ' ';
+    ASSERT_EQ(to->post_recv(0, 0, {}, &byte, 1), Status::ok);
+    ASSERT_EQ(other->post_send(0, 1, {}, "y", 1, SendMode::buffered), Status::ok);
+    finish(*to, *other);
+    EXPECT_EQ(byte, 'y');
 }
 
 // A peer that does not answer for long may send the rest of a message that was given up: it is nobody's.

@@ -73,7 +73,7 @@ std::string joined(const std::vector<std::string>& parts) {
 }
 
 // The MPI that `thalweg run` preloaded for a program that loads its own out of everybody's sight; a program
-// that this one starts may have another.
+// that this one starts may have another. From its MPI_Init on it inherits neither (interpose/inherited.h).
 constexpr const char* preloaded_mpi = "THALWEG_PRELOADED_MPI";
 
 // The user's own LD_PRELOAD, without what an outer `thalweg run` put there.

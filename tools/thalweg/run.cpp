@@ -61,7 +61,7 @@ void print_plan(const std::vector<std::string>& command, const Launch& launch,
     }
     fmt::print("decision             {}: {}\n", launch.intercepted ? "intercept" : "unchanged",
                launch.sentence);
-    for (std::string_view name : {"LD_PRELOAD", "FI_PROVIDER_PATH"})
+    for (std::string_view name : {"LD_PRELOAD", "THALWEG_PRELOADED_MPI", "FI_PROVIDER_PATH"})
         if (const auto value = environment.find(name)) fmt::print("{:<20} {}\n", name, *value);
     for (const Option& option : options())
         if (const auto value = environment.find(option.variable))

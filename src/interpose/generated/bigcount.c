@@ -413,7 +413,8 @@ static ThalwegNext next_MPI_Reduce_c = {"MPI_Reduce_c", (void*)wrap_MPI_Reduce_c
 
 int wrap_MPI_Reduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, ThalwegHandle datatype,
         ThalwegHandle op, int root, ThalwegHandle comm) {
-    thalweg_meeting(comm);
+    int error;
+    if (thalweg_meeting(comm, &error)) return error;
     Next_MPI_Reduce_c* next = (Next_MPI_Reduce_c*)thalweg_next(&next_MPI_Reduce_c);
     if (next == NULL) return thalweg_missing_error();
     return next(sendbuf, recvbuf, count, datatype, op, root, comm);

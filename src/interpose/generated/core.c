@@ -49,7 +49,8 @@ static ThalwegNext next_MPI_Comm_free = {"MPI_Comm_free", (void*)wrap_MPI_Comm_f
 int wrap_MPI_Comm_free(void* comm) {
     Next_MPI_Comm_free* next = (Next_MPI_Comm_free*)thalweg_next(&next_MPI_Comm_free);
     if (next == NULL) return thalweg_missing_error();
-    thalweg_before_MPI_Comm_free(comm);
+    int error;
+    if (thalweg_before_MPI_Comm_free(comm, &error)) return error;
     return next(comm);
 }
 
@@ -60,7 +61,8 @@ static ThalwegNext next_MPI_Comm_disconnect = {"MPI_Comm_disconnect", (void*)wra
 int wrap_MPI_Comm_disconnect(void* comm) {
     Next_MPI_Comm_disconnect* next = (Next_MPI_Comm_disconnect*)thalweg_next(&next_MPI_Comm_disconnect);
     if (next == NULL) return thalweg_missing_error();
-    thalweg_before_MPI_Comm_free(comm);
+    int error;
+    if (thalweg_before_MPI_Comm_free(comm, &error)) return error;
     return next(comm);
 }
 

@@ -25,10 +25,9 @@ static void body_mpi_bcast(ThalwegNext* record, PARAMETERS_mpi_bcast) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(buffer, count, datatype, root, comm, ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_bcast, mpi_bcast)
@@ -57,10 +56,9 @@ static void body_mpi_allgather(ThalwegNext* record, PARAMETERS_mpi_allgather) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_allgather, mpi_allgather)
@@ -90,10 +88,9 @@ static void body_mpi_allgatherv(ThalwegNext* record, PARAMETERS_mpi_allgatherv) 
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_allgatherv, mpi_allgatherv)
@@ -121,10 +118,9 @@ static void body_mpi_allreduce(ThalwegNext* record, PARAMETERS_mpi_allreduce) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, recvbuf, count, datatype, op, comm, ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_allreduce, mpi_allreduce)

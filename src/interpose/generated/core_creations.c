@@ -8,8 +8,10 @@ static ThalwegNext next_MPI_Comm_dup = {"MPI_Comm_dup", (void*)wrap_MPI_Comm_dup
 int wrap_MPI_Comm_dup(ThalwegHandle comm, void* newcomm) {
     Next_MPI_Comm_dup* next = (Next_MPI_Comm_dup*)thalweg_next(&next_MPI_Comm_dup);
     if (next == NULL) return thalweg_missing_error();
-    int error = next(comm, newcomm);
-    thalweg_after_creation(comm, error == 0, newcomm);
+    int error;
+    if (thalweg_before_creation(comm, &error)) return error;
+    error = next(comm, newcomm);
+    thalweg_after_creation(comm, error, newcomm);
     return error;
 }
 
@@ -22,8 +24,10 @@ int wrap_MPI_Comm_dup_with_info(ThalwegHandle comm, ThalwegHandle info, void* ne
     Next_MPI_Comm_dup_with_info* next =
             (Next_MPI_Comm_dup_with_info*)thalweg_next(&next_MPI_Comm_dup_with_info);
     if (next == NULL) return thalweg_missing_error();
-    int error = next(comm, info, newcomm);
-    thalweg_after_creation(comm, error == 0, newcomm);
+    int error;
+    if (thalweg_before_creation(comm, &error)) return error;
+    error = next(comm, info, newcomm);
+    thalweg_after_creation(comm, error, newcomm);
     return error;
 }
 
@@ -34,8 +38,10 @@ static ThalwegNext next_MPI_Comm_split = {"MPI_Comm_split", (void*)wrap_MPI_Comm
 int wrap_MPI_Comm_split(ThalwegHandle comm, int color, int key, void* newcomm) {
     Next_MPI_Comm_split* next = (Next_MPI_Comm_split*)thalweg_next(&next_MPI_Comm_split);
     if (next == NULL) return thalweg_missing_error();
-    int error = next(comm, color, key, newcomm);
-    thalweg_after_creation(comm, error == 0, newcomm);
+    int error;
+    if (thalweg_before_creation(comm, &error)) return error;
+    error = next(comm, color, key, newcomm);
+    thalweg_after_creation(comm, error, newcomm);
     return error;
 }
 
@@ -47,8 +53,10 @@ static ThalwegNext next_MPI_Comm_split_type = {"MPI_Comm_split_type", (void*)wra
 int wrap_MPI_Comm_split_type(ThalwegHandle comm, int split_type, int key, ThalwegHandle info, void* newcomm) {
     Next_MPI_Comm_split_type* next = (Next_MPI_Comm_split_type*)thalweg_next(&next_MPI_Comm_split_type);
     if (next == NULL) return thalweg_missing_error();
-    int error = next(comm, split_type, key, info, newcomm);
-    thalweg_after_creation(comm, error == 0, newcomm);
+    int error;
+    if (thalweg_before_creation(comm, &error)) return error;
+    error = next(comm, split_type, key, info, newcomm);
+    thalweg_after_creation(comm, error, newcomm);
     return error;
 }
 
@@ -59,8 +67,10 @@ static ThalwegNext next_MPI_Comm_create = {"MPI_Comm_create", (void*)wrap_MPI_Co
 int wrap_MPI_Comm_create(ThalwegHandle comm, ThalwegHandle group, void* newcomm) {
     Next_MPI_Comm_create* next = (Next_MPI_Comm_create*)thalweg_next(&next_MPI_Comm_create);
     if (next == NULL) return thalweg_missing_error();
-    int error = next(comm, group, newcomm);
-    thalweg_after_creation(comm, error == 0, newcomm);
+    int error;
+    if (thalweg_before_creation(comm, &error)) return error;
+    error = next(comm, group, newcomm);
+    thalweg_after_creation(comm, error, newcomm);
     return error;
 }
 
@@ -84,8 +94,10 @@ static ThalwegNext next_MPI_Intercomm_merge = {"MPI_Intercomm_merge", (void*)wra
 int wrap_MPI_Intercomm_merge(ThalwegHandle intercomm, int high, void* newintracomm) {
     Next_MPI_Intercomm_merge* next = (Next_MPI_Intercomm_merge*)thalweg_next(&next_MPI_Intercomm_merge);
     if (next == NULL) return thalweg_missing_error();
-    int error = next(intercomm, high, newintracomm);
-    thalweg_after_creation(intercomm, error == 0, newintracomm);
+    int error;
+    if (thalweg_before_creation(intercomm, &error)) return error;
+    error = next(intercomm, high, newintracomm);
+    thalweg_after_creation(intercomm, error, newintracomm);
     return error;
 }
 
@@ -98,8 +110,10 @@ int wrap_MPI_Cart_create(ThalwegHandle comm_old, int ndims, const void* dims, co
         int reorder, void* comm_cart) {
     Next_MPI_Cart_create* next = (Next_MPI_Cart_create*)thalweg_next(&next_MPI_Cart_create);
     if (next == NULL) return thalweg_missing_error();
-    int error = next(comm_old, ndims, dims, periods, reorder, comm_cart);
-    thalweg_after_creation(comm_old, error == 0, comm_cart);
+    int error;
+    if (thalweg_before_creation(comm_old, &error)) return error;
+    error = next(comm_old, ndims, dims, periods, reorder, comm_cart);
+    thalweg_after_creation(comm_old, error, comm_cart);
     return error;
 }
 
@@ -110,8 +124,10 @@ static ThalwegNext next_MPI_Cart_sub = {"MPI_Cart_sub", (void*)wrap_MPI_Cart_sub
 int wrap_MPI_Cart_sub(ThalwegHandle comm, const void* remain_dims, void* newcomm) {
     Next_MPI_Cart_sub* next = (Next_MPI_Cart_sub*)thalweg_next(&next_MPI_Cart_sub);
     if (next == NULL) return thalweg_missing_error();
-    int error = next(comm, remain_dims, newcomm);
-    thalweg_after_creation(comm, error == 0, newcomm);
+    int error;
+    if (thalweg_before_creation(comm, &error)) return error;
+    error = next(comm, remain_dims, newcomm);
+    thalweg_after_creation(comm, error, newcomm);
     return error;
 }
 
@@ -124,8 +140,10 @@ int wrap_MPI_Graph_create(ThalwegHandle comm_old, int nnodes, const void* index,
         int reorder, void* comm_graph) {
     Next_MPI_Graph_create* next = (Next_MPI_Graph_create*)thalweg_next(&next_MPI_Graph_create);
     if (next == NULL) return thalweg_missing_error();
-    int error = next(comm_old, nnodes, index, edges, reorder, comm_graph);
-    thalweg_after_creation(comm_old, error == 0, comm_graph);
+    int error;
+    if (thalweg_before_creation(comm_old, &error)) return error;
+    error = next(comm_old, nnodes, index, edges, reorder, comm_graph);
+    thalweg_after_creation(comm_old, error, comm_graph);
     return error;
 }
 
@@ -141,8 +159,10 @@ int wrap_MPI_Dist_graph_create(ThalwegHandle comm_old, int n, const void* source
         void* comm_dist_graph) {
     Next_MPI_Dist_graph_create* next = (Next_MPI_Dist_graph_create*)thalweg_next(&next_MPI_Dist_graph_create);
     if (next == NULL) return thalweg_missing_error();
-    int error = next(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph);
-    thalweg_after_creation(comm_old, error == 0, comm_dist_graph);
+    int error;
+    if (thalweg_before_creation(comm_old, &error)) return error;
+    error = next(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph);
+    thalweg_after_creation(comm_old, error, comm_dist_graph);
     return error;
 }
 
@@ -160,8 +180,10 @@ int wrap_MPI_Dist_graph_create_adjacent(ThalwegHandle comm_old, int indegree, co
     Next_MPI_Dist_graph_create_adjacent* next =
             (Next_MPI_Dist_graph_create_adjacent*)thalweg_next(&next_MPI_Dist_graph_create_adjacent);
     if (next == NULL) return thalweg_missing_error();
-    int error = next(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info,
+    int error;
+    if (thalweg_before_creation(comm_old, &error)) return error;
+    error = next(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info,
             reorder, comm_dist_graph);
-    thalweg_after_creation(comm_old, error == 0, comm_dist_graph);
+    thalweg_after_creation(comm_old, error, comm_dist_graph);
     return error;
 }

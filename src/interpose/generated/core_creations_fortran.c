@@ -20,10 +20,15 @@ static void body_mpi_comm_dup(ThalwegNext* record, PARAMETERS_mpi_comm_dup) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
+    int error;
+    if (thalweg_before_creation_fortran(*comm, &error)) {
+        if (ierror != NULL) *ierror = error;
+        return;
+    }
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
     next(comm, newcomm, ierror);
-    thalweg_after_creation_fortran(*comm, *ierror == 0, *newcomm);
+    thalweg_after_creation_fortran(*comm, *ierror, *newcomm);
 }
 
 THALWEG_FORTRAN_NAME(mpi_comm_dup, mpi_comm_dup)
@@ -45,10 +50,15 @@ static void body_mpi_comm_dup_with_info(ThalwegNext* record, PARAMETERS_mpi_comm
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
+    int error;
+    if (thalweg_before_creation_fortran(*comm, &error)) {
+        if (ierror != NULL) *ierror = error;
+        return;
+    }
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
     next(comm, info, newcomm, ierror);
-    thalweg_after_creation_fortran(*comm, *ierror == 0, *newcomm);
+    thalweg_after_creation_fortran(*comm, *ierror, *newcomm);
 }
 
 THALWEG_FORTRAN_NAME(mpi_comm_dup_with_info, mpi_comm_dup_with_info)
@@ -70,10 +80,15 @@ static void body_mpi_comm_split(ThalwegNext* record, PARAMETERS_mpi_comm_split) 
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
+    int error;
+    if (thalweg_before_creation_fortran(*comm, &error)) {
+        if (ierror != NULL) *ierror = error;
+        return;
+    }
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
     next(comm, color, key, newcomm, ierror);
-    thalweg_after_creation_fortran(*comm, *ierror == 0, *newcomm);
+    thalweg_after_creation_fortran(*comm, *ierror, *newcomm);
 }
 
 THALWEG_FORTRAN_NAME(mpi_comm_split, mpi_comm_split)
@@ -96,10 +111,15 @@ static void body_mpi_comm_split_type(ThalwegNext* record, PARAMETERS_mpi_comm_sp
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
+    int error;
+    if (thalweg_before_creation_fortran(*comm, &error)) {
+        if (ierror != NULL) *ierror = error;
+        return;
+    }
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
     next(comm, split_type, key, info, newcomm, ierror);
-    thalweg_after_creation_fortran(*comm, *ierror == 0, *newcomm);
+    thalweg_after_creation_fortran(*comm, *ierror, *newcomm);
 }
 
 THALWEG_FORTRAN_NAME(mpi_comm_split_type, mpi_comm_split_type)
@@ -121,10 +141,15 @@ static void body_mpi_comm_create(ThalwegNext* record, PARAMETERS_mpi_comm_create
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
+    int error;
+    if (thalweg_before_creation_fortran(*comm, &error)) {
+        if (ierror != NULL) *ierror = error;
+        return;
+    }
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
     next(comm, group, newcomm, ierror);
-    thalweg_after_creation_fortran(*comm, *ierror == 0, *newcomm);
+    thalweg_after_creation_fortran(*comm, *ierror, *newcomm);
 }
 
 THALWEG_FORTRAN_NAME(mpi_comm_create, mpi_comm_create)
@@ -171,10 +196,15 @@ static void body_mpi_intercomm_merge(ThalwegNext* record, PARAMETERS_mpi_interco
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
+    int error;
+    if (thalweg_before_creation_fortran(*intercomm, &error)) {
+        if (ierror != NULL) *ierror = error;
+        return;
+    }
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
     next(intercomm, high, newintracomm, ierror);
-    thalweg_after_creation_fortran(*intercomm, *ierror == 0, *newintracomm);
+    thalweg_after_creation_fortran(*intercomm, *ierror, *newintracomm);
 }
 
 THALWEG_FORTRAN_NAME(mpi_intercomm_merge, mpi_intercomm_merge)
@@ -197,10 +227,15 @@ static void body_mpi_cart_create(ThalwegNext* record, PARAMETERS_mpi_cart_create
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
+    int error;
+    if (thalweg_before_creation_fortran(*comm_old, &error)) {
+        if (ierror != NULL) *ierror = error;
+        return;
+    }
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
     next(comm_old, ndims, dims, periods, reorder, comm_cart, ierror);
-    thalweg_after_creation_fortran(*comm_old, *ierror == 0, *comm_cart);
+    thalweg_after_creation_fortran(*comm_old, *ierror, *comm_cart);
 }
 
 THALWEG_FORTRAN_NAME(mpi_cart_create, mpi_cart_create)
@@ -222,10 +257,15 @@ static void body_mpi_cart_sub(ThalwegNext* record, PARAMETERS_mpi_cart_sub) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
+    int error;
+    if (thalweg_before_creation_fortran(*comm, &error)) {
+        if (ierror != NULL) *ierror = error;
+        return;
+    }
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
     next(comm, remain_dims, newcomm, ierror);
-    thalweg_after_creation_fortran(*comm, *ierror == 0, *newcomm);
+    thalweg_after_creation_fortran(*comm, *ierror, *newcomm);
 }
 
 THALWEG_FORTRAN_NAME(mpi_cart_sub, mpi_cart_sub)
@@ -248,10 +288,15 @@ static void body_mpi_graph_create(ThalwegNext* record, PARAMETERS_mpi_graph_crea
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
+    int error;
+    if (thalweg_before_creation_fortran(*comm_old, &error)) {
+        if (ierror != NULL) *ierror = error;
+        return;
+    }
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
     next(comm_old, nnodes, index, edges, reorder, comm_graph, ierror);
-    thalweg_after_creation_fortran(*comm_old, *ierror == 0, *comm_graph);
+    thalweg_after_creation_fortran(*comm_old, *ierror, *comm_graph);
 }
 
 THALWEG_FORTRAN_NAME(mpi_graph_create, mpi_graph_create)
@@ -275,10 +320,15 @@ static void body_mpi_dist_graph_create(ThalwegNext* record, PARAMETERS_mpi_dist_
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
+    int error;
+    if (thalweg_before_creation_fortran(*comm_old, &error)) {
+        if (ierror != NULL) *ierror = error;
+        return;
+    }
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
     next(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph, ierror);
-    thalweg_after_creation_fortran(*comm_old, *ierror == 0, *comm_dist_graph);
+    thalweg_after_creation_fortran(*comm_old, *ierror, *comm_dist_graph);
 }
 
 THALWEG_FORTRAN_NAME(mpi_dist_graph_create, mpi_dist_graph_create)
@@ -304,11 +354,16 @@ static void body_mpi_dist_graph_create_adjacent(ThalwegNext* record,
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
+    int error;
+    if (thalweg_before_creation_fortran(*comm_old, &error)) {
+        if (ierror != NULL) *ierror = error;
+        return;
+    }
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
     next(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder,
             comm_dist_graph, ierror);
-    thalweg_after_creation_fortran(*comm_old, *ierror == 0, *comm_dist_graph);
+    thalweg_after_creation_fortran(*comm_old, *ierror, *comm_dist_graph);
 }
 
 THALWEG_FORTRAN_NAME(mpi_dist_graph_create_adjacent, mpi_dist_graph_create_adjacent)

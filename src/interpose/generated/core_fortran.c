@@ -105,7 +105,11 @@ static void body_mpi_comm_free(ThalwegNext* record, PARAMETERS_mpi_comm_free) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_before_mpi_comm_free(*comm);
+    int error;
+    if (thalweg_before_mpi_comm_free(*comm, &error)) {
+        if (ierror != NULL) *ierror = error;
+        return;
+    }
     next(comm, ierror);
 }
 
@@ -128,7 +132,11 @@ static void body_mpi_comm_disconnect(ThalwegNext* record, PARAMETERS_mpi_comm_di
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_before_mpi_comm_free(*comm);
+    int error;
+    if (thalweg_before_mpi_comm_free(*comm, &error)) {
+        if (ierror != NULL) *ierror = error;
+        return;
+    }
     next(comm, ierror);
 }
 
@@ -147,8 +155,8 @@ THALWEG_FORTRAN_NAME(mpi_comm_disconnect_f08_, mpi_comm_disconnect)
 typedef void Next_mpi_alltoall(PARAMETERS_mpi_alltoall);
 
 static void body_mpi_alltoall(ThalwegNext* record, PARAMETERS_mpi_alltoall) {
-    int error;
     void* trial = NULL;
+    int error;
     if (thalweg_take_mpi_alltoall(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype, *comm,
             &error, &trial)) {
         if (ierror != NULL) *ierror = error;
@@ -159,12 +167,11 @@ static void body_mpi_alltoall(ThalwegNext* record, PARAMETERS_mpi_alltoall) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
     if (trial != NULL) thalweg_native_ended(trial);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_alltoall, mpi_alltoall)
@@ -183,8 +190,8 @@ THALWEG_FORTRAN_NAME(mpi_alltoall_f08_, mpi_alltoall)
 typedef void Next_mpi_alltoallv(PARAMETERS_mpi_alltoallv);
 
 static void body_mpi_alltoallv(ThalwegNext* record, PARAMETERS_mpi_alltoallv) {
-    int error;
     void* trial = NULL;
+    int error;
     if (thalweg_take_mpi_alltoallv(sendbuf, sendcounts, sdispls, *sendtype, recvbuf, recvcounts, rdispls,
             *recvtype, *comm, &error, &trial)) {
         if (ierror != NULL) *ierror = error;
@@ -195,12 +202,11 @@ static void body_mpi_alltoallv(ThalwegNext* record, PARAMETERS_mpi_alltoallv) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, ierror);
     if (trial != NULL) thalweg_native_ended(trial);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_alltoallv, mpi_alltoallv)
@@ -219,8 +225,8 @@ THALWEG_FORTRAN_NAME(mpi_alltoallv_f08_, mpi_alltoallv)
 typedef void Next_mpi_alltoallw(PARAMETERS_mpi_alltoallw);
 
 static void body_mpi_alltoallw(ThalwegNext* record, PARAMETERS_mpi_alltoallw) {
-    int error;
     void* trial = NULL;
+    int error;
     if (thalweg_take_mpi_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
             recvtypes, *comm, &error, &trial)) {
         if (ierror != NULL) *ierror = error;
@@ -231,12 +237,11 @@ static void body_mpi_alltoallw(ThalwegNext* record, PARAMETERS_mpi_alltoallw) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, ierror);
     if (trial != NULL) thalweg_native_ended(trial);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_alltoallw, mpi_alltoallw)

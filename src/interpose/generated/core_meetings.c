@@ -6,7 +6,8 @@ Next_MPI_Barrier wrap_MPI_Barrier THALWEG_WRAPS(MPI_Barrier);
 static ThalwegNext next_MPI_Barrier = {"MPI_Barrier", (void*)wrap_MPI_Barrier, NULL};
 
 int wrap_MPI_Barrier(ThalwegHandle comm) {
-    thalweg_meeting(comm);
+    int error;
+    if (thalweg_meeting(comm, &error)) return error;
     Next_MPI_Barrier* next = (Next_MPI_Barrier*)thalweg_next(&next_MPI_Barrier);
     if (next == NULL) return thalweg_missing_error();
     return next(comm);
@@ -19,7 +20,8 @@ static ThalwegNext next_MPI_Reduce = {"MPI_Reduce", (void*)wrap_MPI_Reduce, NULL
 
 int wrap_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle datatype, ThalwegHandle op,
         int root, ThalwegHandle comm) {
-    thalweg_meeting(comm);
+    int error;
+    if (thalweg_meeting(comm, &error)) return error;
     Next_MPI_Reduce* next = (Next_MPI_Reduce*)thalweg_next(&next_MPI_Reduce);
     if (next == NULL) return thalweg_missing_error();
     return next(sendbuf, recvbuf, count, datatype, op, root, comm);

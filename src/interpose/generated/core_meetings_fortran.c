@@ -15,7 +15,11 @@
 typedef void Next_mpi_barrier(PARAMETERS_mpi_barrier);
 
 static void body_mpi_barrier(ThalwegNext* record, PARAMETERS_mpi_barrier) {
-    thalweg_meeting_fortran(*comm);
+    int error;
+    if (thalweg_meeting_fortran(*comm, &error)) {
+        if (ierror != NULL) *ierror = error;
+        return;
+    }
     Next_mpi_barrier* next = (Next_mpi_barrier*)thalweg_next(record);
     if (next == NULL) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
@@ -39,7 +43,11 @@ THALWEG_FORTRAN_NAME(mpi_barrier_f08_, mpi_barrier)
 typedef void Next_mpi_reduce(PARAMETERS_mpi_reduce);
 
 static void body_mpi_reduce(ThalwegNext* record, PARAMETERS_mpi_reduce) {
-    thalweg_meeting_fortran(*comm);
+    int error;
+    if (thalweg_meeting_fortran(*comm, &error)) {
+        if (ierror != NULL) *ierror = error;
+        return;
+    }
     Next_mpi_reduce* next = (Next_mpi_reduce*)thalweg_next(record);
     if (next == NULL) {
         if (ierror != NULL) *ierror = thalweg_missing_error();

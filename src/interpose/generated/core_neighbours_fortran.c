@@ -17,8 +17,8 @@
 typedef void Next_mpi_neighbor_allgather(PARAMETERS_mpi_neighbor_allgather);
 
 static void body_mpi_neighbor_allgather(ThalwegNext* record, PARAMETERS_mpi_neighbor_allgather) {
-    int error;
     void* trial = NULL;
+    int error;
     if (thalweg_take_mpi_neighbor_allgather(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype,
             *comm, &error, &trial)) {
         if (ierror != NULL) *ierror = error;
@@ -29,12 +29,11 @@ static void body_mpi_neighbor_allgather(ThalwegNext* record, PARAMETERS_mpi_neig
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
     if (trial != NULL) thalweg_native_ended(trial);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_neighbor_allgather, mpi_neighbor_allgather)
@@ -64,10 +63,9 @@ static void body_mpi_ineighbor_allgather(ThalwegNext* record, PARAMETERS_mpi_ine
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_ineighbor_allgather, mpi_ineighbor_allgather)
@@ -86,8 +84,8 @@ THALWEG_FORTRAN_NAME(mpi_ineighbor_allgather_f08_, mpi_ineighbor_allgather)
 typedef void Next_mpi_neighbor_allgatherv(PARAMETERS_mpi_neighbor_allgatherv);
 
 static void body_mpi_neighbor_allgatherv(ThalwegNext* record, PARAMETERS_mpi_neighbor_allgatherv) {
-    int error;
     void* trial = NULL;
+    int error;
     if (thalweg_take_mpi_neighbor_allgatherv(sendbuf, *sendcount, *sendtype, recvbuf, recvcounts, displs,
             *recvtype, *comm, &error, &trial)) {
         if (ierror != NULL) *ierror = error;
@@ -98,12 +96,11 @@ static void body_mpi_neighbor_allgatherv(ThalwegNext* record, PARAMETERS_mpi_nei
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, ierror);
     if (trial != NULL) thalweg_native_ended(trial);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_neighbor_allgatherv, mpi_neighbor_allgatherv)
@@ -133,10 +130,9 @@ static void body_mpi_ineighbor_allgatherv(ThalwegNext* record, PARAMETERS_mpi_in
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request, ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_ineighbor_allgatherv, mpi_ineighbor_allgatherv)
@@ -155,8 +151,8 @@ THALWEG_FORTRAN_NAME(mpi_ineighbor_allgatherv_f08_, mpi_ineighbor_allgatherv)
 typedef void Next_mpi_neighbor_alltoall(PARAMETERS_mpi_neighbor_alltoall);
 
 static void body_mpi_neighbor_alltoall(ThalwegNext* record, PARAMETERS_mpi_neighbor_alltoall) {
-    int error;
     void* trial = NULL;
+    int error;
     if (thalweg_take_mpi_neighbor_alltoall(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype,
             *comm, &error, &trial)) {
         if (ierror != NULL) *ierror = error;
@@ -167,12 +163,11 @@ static void body_mpi_neighbor_alltoall(ThalwegNext* record, PARAMETERS_mpi_neigh
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
     if (trial != NULL) thalweg_native_ended(trial);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_neighbor_alltoall, mpi_neighbor_alltoall)
@@ -202,10 +197,9 @@ static void body_mpi_ineighbor_alltoall(ThalwegNext* record, PARAMETERS_mpi_inei
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_ineighbor_alltoall, mpi_ineighbor_alltoall)
@@ -224,8 +218,8 @@ THALWEG_FORTRAN_NAME(mpi_ineighbor_alltoall_f08_, mpi_ineighbor_alltoall)
 typedef void Next_mpi_neighbor_alltoallv(PARAMETERS_mpi_neighbor_alltoallv);
 
 static void body_mpi_neighbor_alltoallv(ThalwegNext* record, PARAMETERS_mpi_neighbor_alltoallv) {
-    int error;
     void* trial = NULL;
+    int error;
     if (thalweg_take_mpi_neighbor_alltoallv(sendbuf, sendcounts, sdispls, *sendtype, recvbuf, recvcounts,
             rdispls, *recvtype, *comm, &error, &trial)) {
         if (ierror != NULL) *ierror = error;
@@ -236,12 +230,11 @@ static void body_mpi_neighbor_alltoallv(ThalwegNext* record, PARAMETERS_mpi_neig
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, ierror);
     if (trial != NULL) thalweg_native_ended(trial);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallv, mpi_neighbor_alltoallv)
@@ -271,11 +264,10 @@ static void body_mpi_ineighbor_alltoallv(ThalwegNext* record, PARAMETERS_mpi_ine
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request,
             ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_ineighbor_alltoallv, mpi_ineighbor_alltoallv)
@@ -294,8 +286,8 @@ THALWEG_FORTRAN_NAME(mpi_ineighbor_alltoallv_f08_, mpi_ineighbor_alltoallv)
 typedef void Next_mpi_neighbor_alltoallw(PARAMETERS_mpi_neighbor_alltoallw);
 
 static void body_mpi_neighbor_alltoallw(ThalwegNext* record, PARAMETERS_mpi_neighbor_alltoallw) {
-    int error;
     void* trial = NULL;
+    int error;
     if (thalweg_take_mpi_neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
             rdispls, recvtypes, *comm, &error, &trial)) {
         if (ierror != NULL) *ierror = error;
@@ -306,12 +298,11 @@ static void body_mpi_neighbor_alltoallw(ThalwegNext* record, PARAMETERS_mpi_neig
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, ierror);
     if (trial != NULL) thalweg_native_ended(trial);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallw, mpi_neighbor_alltoallw)
@@ -341,11 +332,10 @@ static void body_mpi_ineighbor_alltoallw(ThalwegNext* record, PARAMETERS_mpi_ine
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request,
             ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_ineighbor_alltoallw, mpi_ineighbor_alltoallw)

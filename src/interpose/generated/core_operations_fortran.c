@@ -26,10 +26,9 @@ static void body_mpi_ibcast(ThalwegNext* record, PARAMETERS_mpi_ibcast) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(buffer, count, datatype, root, comm, request, ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_ibcast, mpi_ibcast)
@@ -59,10 +58,9 @@ static void body_mpi_iallgather(ThalwegNext* record, PARAMETERS_mpi_iallgather) 
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_iallgather, mpi_iallgather)
@@ -92,10 +90,9 @@ static void body_mpi_iallgatherv(ThalwegNext* record, PARAMETERS_mpi_iallgatherv
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request, ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_iallgatherv, mpi_iallgatherv)
@@ -123,10 +120,9 @@ static void body_mpi_iallreduce(ThalwegNext* record, PARAMETERS_mpi_iallreduce) 
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, recvbuf, count, datatype, op, comm, request, ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_iallreduce, mpi_iallreduce)
@@ -153,10 +149,9 @@ static void body_mpi_ibarrier(ThalwegNext* record, PARAMETERS_mpi_ibarrier) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(comm, request, ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_ibarrier, mpi_ibarrier)
@@ -186,10 +181,9 @@ static void body_mpi_ialltoall(ThalwegNext* record, PARAMETERS_mpi_ialltoall) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_ialltoall, mpi_ialltoall)
@@ -219,11 +213,10 @@ static void body_mpi_ialltoallv(ThalwegNext* record, PARAMETERS_mpi_ialltoallv) 
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request,
             ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_ialltoallv, mpi_ialltoallv)
@@ -253,11 +246,10 @@ static void body_mpi_ialltoallw(ThalwegNext* record, PARAMETERS_mpi_ialltoallw) 
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request,
             ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_ialltoallw, mpi_ialltoallw)

@@ -324,10 +324,9 @@ static void body_mpi_request_free(ThalwegNext* record, PARAMETERS_mpi_request_fr
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(request, ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_request_free, mpi_request_free)
@@ -354,10 +353,9 @@ static void body_mpi_cancel(ThalwegNext* record, PARAMETERS_mpi_cancel) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(request, ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_cancel, mpi_cancel)

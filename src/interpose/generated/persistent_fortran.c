@@ -26,10 +26,9 @@ static void body_mpi_bcast_init(ThalwegNext* record, PARAMETERS_mpi_bcast_init) 
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(buffer, count, datatype, root, comm, info, request, ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_bcast_init, mpi_bcast_init)
@@ -59,10 +58,9 @@ static void body_mpi_allgather_init(ThalwegNext* record, PARAMETERS_mpi_allgathe
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_allgather_init, mpi_allgather_init)
@@ -92,10 +90,9 @@ static void body_mpi_allgatherv_init(ThalwegNext* record, PARAMETERS_mpi_allgath
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_allgatherv_init, mpi_allgatherv_init)
@@ -124,10 +121,9 @@ static void body_mpi_allreduce_init(ThalwegNext* record, PARAMETERS_mpi_allreduc
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_allreduce_init, mpi_allreduce_init)
@@ -154,10 +150,9 @@ static void body_mpi_barrier_init(ThalwegNext* record, PARAMETERS_mpi_barrier_in
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(comm, info, request, ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_barrier_init, mpi_barrier_init)
@@ -187,10 +182,9 @@ static void body_mpi_alltoall_init(ThalwegNext* record, PARAMETERS_mpi_alltoall_
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_alltoall_init, mpi_alltoall_init)
@@ -221,11 +215,10 @@ static void body_mpi_alltoallv_init(ThalwegNext* record, PARAMETERS_mpi_alltoall
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request,
             ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_alltoallv_init, mpi_alltoallv_init)
@@ -256,11 +249,10 @@ static void body_mpi_alltoallw_init(ThalwegNext* record, PARAMETERS_mpi_alltoall
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info,
             request, ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_alltoallw_init, mpi_alltoallw_init)

@@ -28,10 +28,9 @@ static void body_mpi_neighbor_allgather_init(ThalwegNext* record, PARAMETERS_mpi
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_neighbor_allgather_init, mpi_neighbor_allgather_init)
@@ -61,10 +60,9 @@ static void body_mpi_neighbor_allgatherv_init(ThalwegNext* record, PARAMETERS_mp
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_neighbor_allgatherv_init, mpi_neighbor_allgatherv_init)
@@ -94,10 +92,9 @@ static void body_mpi_neighbor_alltoall_init(ThalwegNext* record, PARAMETERS_mpi_
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_neighbor_alltoall_init, mpi_neighbor_alltoall_init)
@@ -128,11 +125,10 @@ static void body_mpi_neighbor_alltoallv_init(ThalwegNext* record, PARAMETERS_mpi
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request,
             ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallv_init, mpi_neighbor_alltoallv_init)
@@ -163,11 +159,10 @@ static void body_mpi_neighbor_alltoallw_init(ThalwegNext* record, PARAMETERS_mpi
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    /* The native binding may call the C function: that is this call, asked about already. */
-    int outermost = thalweg_enter(__builtin_frame_address(0));
+    thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info,
             request, ierror);
-    if (outermost) thalweg_leave();
+    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallw_init, mpi_neighbor_alltoallw_init)

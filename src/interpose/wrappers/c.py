@@ -81,14 +81,22 @@ def c_wrapper(call):
             "    return error;",
         )
     elif call.template == "meeting":
-        out += lines("    thalweg_meeting(comm);", *get_next, f"    return next({arguments});")
+        out += lines(
+            "    int error;",
+            "    if (thalweg_meeting(comm, &error)) return error;",
+            *get_next,
+            f"    return next({arguments});",
+        )
     elif call.template == "creation":
+        parent = call.parent()
         out += lines(
             *get_next,
-            f"    int error = next({arguments});",
-            f"    if (error == 0) thalweg_after_creation_in_group({call.new_communicator()});"
-            if call.parent() is None
-            else f"    thalweg_after_creation({call.parent()}, error == 0, {call.new_communicator()});",
+            "    int error;" if parent else None,
+            f"    if (thalweg_before_creation({parent}, &error)) return error;" if parent else None,
+            f"    {'' if parent else 'int '}error = next({arguments});",
+            f"    thalweg_after_creation({parent}, error, {call.new_communicator()});"
+            if parent
+            else f"    if (error == 0) thalweg_after_creation_in_group({call.new_communicator()});",
             "    return error;",
         )
     elif call.template == "finalize":
@@ -96,7 +104,8 @@ def c_wrapper(call):
     elif call.template == "free":
         out += lines(
             *get_next,
-            f"    thalweg_before_MPI_Comm_free({arguments});",
+            "    int error;",
+            f"    if (thalweg_before_MPI_Comm_free({arguments}, &error)) return error;",
             f"    return next({arguments});",
         )
     else:

@@ -30,25 +30,31 @@ def fortran_wrapper(call):
         "    int own_error = 0; /* mpi_f08 may leave ierror out */",
         f"    if ({last} == NULL) {last} = &own_error;",
     ]
+
+    def answered(ask):
+        """Where the native library is not called at all."""
+        return [
+            "    int error;",
+            f"    if ({ask}) {{",
+            f"        if ({last} != NULL) *{last} = error;",
+            "        return;",
+            "    }",
+        ]
+
     if call.template in ("collective", "request", "end", "blocking"):
         timed = call.template == "blocking"
         # What C has as a pointer stays one: buffers, arrays, results.
         pointers = {name for kind, name in call.parameters if kind.endswith("*")}
         passed = ", ".join(n if n in pointers else "*" + n for n in names[:-1])
         out += lines(
-            "    int error;",
             "    void* trial = NULL;" if timed else None,
-            f"    if (thalweg_take_{low}({passed}, &error{', &trial' if timed else ''})) {{",
-            f"        if ({last} != NULL) *{last} = error;",
-            "        return;",
-            "    }",
+            *answered(f"thalweg_take_{low}({passed}, &error{', &trial' if timed else ''})"),
             *get_next,
-            "    /* The native binding may call the C function: that is this call, asked about already. */",
-            "    int outermost = thalweg_enter(__builtin_frame_address(0));",
+            "    thalweg_pass_on(__builtin_frame_address(0));",
             "    if (trial != NULL) thalweg_native_begins(trial);" if timed else None,
             f"    next({arguments});",
             "    if (trial != NULL) thalweg_native_ended(trial);" if timed else None,
-            "    if (outermost) thalweg_leave();",
+            "    thalweg_passed_on();",
         )
     elif call.template in ("wait", "test"):
         count, requests = call.requests(True)
@@ -73,22 +79,23 @@ def fortran_wrapper(call):
             f"    if (*{last} == 0) thalweg_after_start_fortran({count}, {requests});",
         )
     elif call.template == "meeting":
-        out += lines("    thalweg_meeting_fortran(*comm);", *get_next, f"    next({arguments});")
+        out += lines(*answered("thalweg_meeting_fortran(*comm, &error)"), *get_next, f"    next({arguments});")
     elif call.template == "creation":
         out += lines(
             *get_next,
+            *([] if call.parent() is None else answered(f"thalweg_before_creation_fortran(*{names[0]}, &error)")),
             *own_error,
             f"    next({arguments});",
             f"    if (*{last} == 0) thalweg_after_creation_in_group_fortran(*{call.new_communicator()});"
             if call.parent() is None
-            else f"    thalweg_after_creation_fortran(*{names[0]}, *{last} == 0, *{call.new_communicator()});",
+            else f"    thalweg_after_creation_fortran(*{names[0]}, *{last}, *{call.new_communicator()});",
         )
     elif call.template == "finalize":
         out += lines(*get_next, "    thalweg_before_finalize();", f"    next({arguments});")
     elif call.template == "free":
         out += lines(
             *get_next,
-            f"    thalweg_before_mpi_comm_free(*{names[0]});",
+            *answered(f"thalweg_before_mpi_comm_free(*{names[0]}, &error)"),
             f"    next({arguments});",
         )
     else:

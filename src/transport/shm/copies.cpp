@@ -157,6 +157,7 @@ bool ShmPort::Impl::take_answer(Peer& peer, const Frame& frame, const std::byte*
 
 void ShmPort::Impl::put(shm::Channel& channel, Slot slot, Peer& peer, const shm::Key& signal,
                         std::uint64_t remote, const void* data, std::size_t bytes) {
+    waiting_.spare(1);
     Request& put = requests_.take(Request::Kind::put);
     put.channel = &channel;
     put.slot = slot;
@@ -203,6 +204,7 @@ void ShmPort::Impl::count_copies(std::int64_t bytes) {
 
 // One chunk of the oldest copy that can go on. False: there is none.
 bool ShmPort::Impl::copy_a_chunk() {
+    if (!waiting_.try_spare(2)) return false;  // for what is said at its end, or at a change to the ring
     for (std::uint32_t tries = jobs_; tries != 0; --tries) {
         Request& job = *first_job_;
         first_job_ = job.next_job;

@@ -327,6 +327,8 @@ void ShmPort::Impl::send(shm::Channel& channel, Slot slot, Peer& peer, const Key
         channel.finish(slot);
         return;
     }
+    const auto shared = whole ? std::nullopt : channel.shared_place_of(data, bytes);
+    waiting_.spare(1);
     Request& request = requests_.take(Request::Kind::send);
     request.channel = &channel;
     request.slot = slot;
@@ -349,11 +351,12 @@ void ShmPort::Impl::send(shm::Channel& channel, Slot slot, Peer& peer, const Key
     peer.announced_bytes += bytes;
     const auto inside = static_cast<std::size_t>(request.data - segment_.arena());
     if (request.data >= segment_.arena() && inside < segment_.arena_bytes()) frame.arena = inside + 1;
-    write_place(peer, frame, request, channel.shared_place_of(data, bytes));
+    write_place(peer, frame, request, shared);
 }
 
 void ShmPort::Impl::receive(shm::Channel& channel, Slot slot, Peer& peer, const Key& key, void* data,
                             std::size_t bytes, bool unequal) {
+    waiting_.spare(1);
     Request& receive = requests_.take(Request::Kind::receive);
     receive.unequal = unequal;
     receive.channel = &channel;
@@ -369,7 +372,12 @@ void ShmPort::Impl::receive(shm::Channel& channel, Slot slot, Peer& peer, const 
             fail(receive, Status::transport_failed);
             return;
         }
-        posted_.add(receive);
+        try {
+            posted_.add(receive);
+        } catch (const std::bad_alloc&) {
+            requests_.free(receive);
+            throw;
+        }
         return;
     }
     const std::uint64_t cookie = early->acknowledge;

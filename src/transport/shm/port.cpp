@@ -153,63 +153,6 @@ void ShmPort::Impl::expect(std::size_t bytes) try {
 
 bool ShmPort::Impl::open(Channel& channel) { return channels_.emplace(channel.name(), &channel).second; }
 
-bool ShmPort::Impl::withdraw(Channel& channel) {
-    bool touched = false;
-    // What waits for room in a ring goes out all the same.
-    for (const auto& [process, peer] : peers_)
-        for (shm::Waiting* waiting = peer->outgoing.first(); waiting != nullptr; waiting = waiting->next)
-            if (shm::Outgoing& what = waiting->what; what.frame.channel == channel.name() &&
-                                                     what.own == nullptr && what.frame.payload != 0 &&
-                                                     what.payload != waiting->word.data())
-                what.keep_payload();
-    for (Request& request : requests_) {
-        if (request.kind == Request::Kind::none || request.channel != &channel) continue;
-        if (request.kind == Request::Kind::receive && request.protocol == nullptr) {
-            forget(request);
-            continue;
-        }
-        if (request.kind == Request::Kind::receive && request.awaits_peer && !request.peer->dead) {
-            touched = true;  // stays the channel's until the peer is done
-            continue;
-        }
-        const bool pushing = request.kind == Request::Kind::send && request.copying;
-        const bool unfinished_put = request.kind == Request::Kind::put && request.copying;
-        if (pushing || unfinished_put) unqueue(request);
-        if (unfinished_put) {
-            requests_.free(request);
-            continue;
-        }
-        // What travels whole is in the ring already. Of other sends the peer may be reading, until it says
-        // that it does no more, what the program frees next.
-        const bool is_read = request.kind == Request::Kind::send && request.bytes > options_.eager_bytes &&
-                             (request.awaits_peer || pushing);
-        if (is_read && !request.peer->dead) {
-            if (!request.recalled) recall(request);
-            touched = true;
-            continue;
-        }
-        request.channel = nullptr;
-    }
-    return touched;
-}
-
-void ShmPort::Impl::recall(Request& send) {
-    send.recalled = send.awaits_peer = true;
-    Frame frame;
-    frame.kind = shm::FrameKind::recall;
-    frame.cookie = shm::Requests::cookie(send);
-    write(*send.peer, frame);
-}
-
-void ShmPort::Impl::close(Channel& channel) {
-    awake(channel);
-    for (Request& request : requests_)
-        if (request.kind != Request::Kind::none && request.channel == &channel) request.channel = nullptr;
-    early_.take_all([&](const Request& early) { return early.key.channel == channel.name(); },
-                    [&](Request& early) { requests_.free(early); });
-    channels_.erase(channel.name());
-}
-
 bool ShmPort::Impl::poll(bool woken) {
     fetch_postponed();
     bool moved = listen();

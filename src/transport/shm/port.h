@@ -71,6 +71,18 @@ class WaitingPool {
     void reserve(std::size_t count) {
         while (all_.size() < count) free(all_.emplace_back());
     }
+    // That the next `count` find room. Throws std::bad_alloc.
+    void spare(std::size_t count) {
+        for (const Waiting* next = free_; next != nullptr && count != 0; next = next->next) --count;
+        for (; count != 0; --count) free(all_.emplace_back());
+    }
+    // False: no memory.
+    bool try_spare(std::size_t count) noexcept try {
+        spare(count);
+        return true;
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
     // Throws std::bad_alloc where there is none left.
     Waiting& take(Outgoing what) {
         if (free_ == nullptr) free(all_.emplace_back());
@@ -188,6 +200,8 @@ class ShmPort::Impl {
     // Withdraws what the channel has in flight. True: a peer may still touch its memory.
     bool withdraw(shm::Channel& channel);
     void close(shm::Channel& channel);
+    template <typename Then>
+    void for_payloads(const shm::Channel& channel, Then then);
     void recall(shm::Request& send);
     // Room for so many slots more, until they are released. Throws std::bad_alloc.
     void reserve(std::size_t slots);
@@ -219,7 +233,8 @@ class ShmPort::Impl {
 
   private:
     // Frames out (frames.cpp).
-    // `passing`: the payload does not outlive the call.
+    // `passing`: the payload does not outlive the call. Throws std::bad_alloc where there is neither room in
+    // the ring nor memory: callers that could not go on have asked for spare ones before.
     void write(shm::Peer& peer, shm::Outgoing next, bool passing = false);
     void write(shm::Peer& peer, const shm::Frame& frame) {
         write(peer, {frame, nullptr, {}, nullptr, nullptr});

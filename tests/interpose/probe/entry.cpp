@@ -63,7 +63,7 @@ void read_environment() {
 
 extern "C" {
 
-void thalweg_entry_initialized(void (*)(void)) {
+void thalweg_entry_initialized(void (*)(void), int (*)(void)) {
     ++initialized;
     read_environment();
     if (const char* width = std::getenv("PROBE_WIDTH")) set_circle_width(std::atoi(width));
@@ -99,11 +99,12 @@ void thalweg_entry_session_closing(void) {
     tell("closing");
 }
 
-void thalweg_entry_comm_freeing(MPI_Comm) {
+int thalweg_entry_comm_freeing(MPI_Comm, int*) {
     ++freeing;
     if (direct) Bypass::hold();
     direct = false;
     tell("freeing");
+    return 0;
 }
 
 int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
@@ -116,7 +117,8 @@ int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, in
 }
 
 void thalweg_entry_completions_intercepted(int all) { completions = all; }
-void thalweg_entry_meeting(MPI_Comm) {}
+int thalweg_entry_meeting(MPI_Comm, int*) { return 0; }
+int thalweg_entry_comm_creating(MPI_Comm, int*) { return 0; }
 void thalweg_entry_comm_created(MPI_Comm, int made, MPI_Comm) { created += made; }
 
 // Taken, it is the native operation.
@@ -139,7 +141,7 @@ int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* 
     return 1;
 }
 
-int thalweg_entry_may_exchange(void) { return 1; }
+int thalweg_entry_may_take(int, MPI_Comm, int*) { return 1; }
 int thalweg_entry_neighbours(MPI_Comm, int*, int*) { return 0; }
 int thalweg_entry_exchange(const ThalwegCall*, int*, void**) {
     ++seen;

@@ -345,6 +345,19 @@ static void mode_bigcount(void) {
     free(data);
 }
 
+/* Of Fortran, by a binding that calls the C function. */
+static void mode_binding(void) {
+#if !defined(MPI_ABI_VERSION) /* whose header knows no Fortran */
+    void (*broadcast)(int*, int*, MPI_Fint*, int*, MPI_Fint*, MPI_Fint*);
+    MPI_Fint type = MPI_Type_c2f(MPI_INT), comm = MPI_Comm_c2f(MPI_COMM_WORLD), error;
+    int data = rank == 0, count = 1, root = 0;
+    *(void**)&broadcast = dlsym(RTLD_DEFAULT, "mpi_bcast_");
+    broadcast(&data, &count, &type, &root, &comm, &error);
+    MPI_Bcast(&data, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    expect(data == 1, "a broadcast of Fortran's");
+#endif
+}
+
 int main(int argc, char** argv) {
     const char* mode = argc > 1 ? argv[1] : "bcast";
     int initialized = 1, provided = 0;
@@ -363,6 +376,7 @@ int main(int argc, char** argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (strcmp(mode, "bcast") == 0) mode_bcast();
     if (strcmp(mode, "errors") == 0) mode_errors();
+    if (strcmp(mode, "binding") == 0) mode_binding();
     if (strcmp(mode, "fork") == 0) mode_fork();
     if (strcmp(mode, "callbacks") == 0) mode_callbacks();
     if (strcmp(mode, "threads") == 0 && provided == MPI_THREAD_MULTIPLE) mode_threads();

@@ -42,6 +42,13 @@ int MPI_Alltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls
     return call(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
 }
 
+#if !defined(MPI_ABI_VERSION)
+/* A binding of Fortran's that calls the C function by its name. */
+void mpi_bcast_(void* data, int* count, MPI_Fint* type, int* root, MPI_Fint* comm, MPI_Fint* error) {
+    *error = MPI_Bcast(data, *count, MPI_Type_f2c(*type), *root, MPI_Comm_f2c(*comm));
+}
+#endif
+
 int MPI_Finalize(void) {
     int rank = 0;
     int (*call)(void);

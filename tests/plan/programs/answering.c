@@ -2,11 +2,13 @@
  * the first must not be counted on: every call is the MPI library's. So it is, without a tool, where the
  * library's integers of Fortran are wide.
  *
- *     answering [tool|maker]    maker: the one rank's tool answers only MPI_Ialltoall so
+ *     answering [tool|maker|large|creator|creation]
+ *         maker, large, creator: the one rank's tool answers only MPI_Ialltoall, MPI_Bcast_c or MPI_Comm_dup
+ * so; creation: there is such a creator on another rank
  */
 #include "check.h"
 
-static int is_tool, is_maker;
+static int is_tool, is_maker, is_large, is_creator;
 
 int MPI_Alltoall(const void* send, int count, MPI_Datatype type, void* receive, int receive_count,
                  MPI_Datatype receive_type, MPI_Comm comm) {
@@ -29,9 +31,31 @@ int MPI_Barrier(MPI_Comm comm) {
     return next(comm);
 }
 
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
+    int (*next)(MPI_Comm, MPI_Comm*) = PMPI_Comm_dup;
+    if (!is_creator) *(void**)&next = dlsym(RTLD_NEXT, "MPI_Comm_dup");
+    return next(comm, made);
+}
+
+/* Open MPI has none. */
+#if MPI_VERSION >= 4 && !defined(OPEN_MPI)
+int MPI_Bcast_c(void* data, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm) {
+    int (*next)(void*, MPI_Count, MPI_Datatype, int, MPI_Comm) = PMPI_Bcast_c;
+    if (!is_large) *(void**)&next = dlsym(RTLD_NEXT, "MPI_Bcast_c");
+    return next(data, count, type, root, comm);
+}
+static int broadcast(int* data, MPI_Comm comm) { return MPI_Bcast_c(data, 1, MPI_INT, 0, comm); }
+#else
+static int broadcast(int* data, MPI_Comm comm) { return MPI_Bcast(data, 1, MPI_INT, 0, comm); }
+#endif
+
 int main(int argc, char** argv) {
     is_tool = argc > 1 && strcmp(argv[1], "tool") == 0;
     is_maker = argc > 1 && strcmp(argv[1], "maker") == 0;
+    is_large = argc > 1 && strcmp(argv[1], "large") == 0;
+    is_creator = argc > 1 && strcmp(argv[1], "creator") == 0;
+    const int only_creation = is_creator || (argc > 1 && strcmp(argv[1], "creation") == 0);
+    alarm(100);
     check_start(&argc, &argv, MPI_THREAD_MULTIPLE);
     enum { most = 8 };
     for (int round = 0; round < 3; ++round) {
@@ -41,11 +65,17 @@ int main(int argc, char** argv) {
         MPI_Ialltoall(out, 1, MPI_INT, in, 1, MPI_INT, MPI_COMM_WORLD, &request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         MPI_Barrier(MPI_COMM_WORLD);
+        int word = check_rank == 0 ? round : -1;
+        MPI_Comm made;
+        MPI_Comm_dup(MPI_COMM_WORLD, &made);
+        broadcast(&word, made);
+        CHECK(word == round, "%d from the root", word);
+        MPI_Comm_free(&made);
         memset(in, 0, sizeof in);
         MPI_Alltoall(out, 1, MPI_INT, in, 1, MPI_INT, MPI_COMM_WORLD);
         for (int i = 0; i < check_size; ++i)
             CHECK(in[i] == 100 * i + check_rank + round, "%d from rank %d", in[i], i);
-        CHECK(!was_accelerated(), "taken, though a rank's calls do not arrive");
+        if (!only_creation) CHECK(!was_accelerated(), "taken, though a rank's calls do not arrive");
     }
     return check_end();
 }

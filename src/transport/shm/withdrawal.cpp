@@ -1,0 +1,95 @@
+// The end of a channel that has something in flight.
+#include <new>
+
+#include "transport/shm/channel.h"
+
+namespace thalweg {
+
+using shm::Channel;
+using shm::Frame;
+using shm::Request;
+
+// Of frames of the channel that wait for room, and whose payload is the program's.
+template <typename Then>
+void ShmPort::Impl::for_payloads(const Channel& channel, Then then) {
+    for (const auto& [process, peer] : peers_)
+        for (shm::Waiting* waiting = peer->outgoing.first(); waiting != nullptr; waiting = waiting->next)
+            if (shm::Outgoing& what = waiting->what; what.frame.channel == channel.name() &&
+                                                     what.own == nullptr && what.frame.payload != 0 &&
+                                                     what.payload != waiting->word.data())
+                then(what);
+}
+
+bool ShmPort::Impl::withdraw(Channel& channel) {
+    bool touched = false;
+    // What waits for room in a ring goes out all the same.
+    for_payloads(channel, [&](shm::Outgoing& what) {
+        try {
+            what.keep_payload();
+        } catch (const std::bad_alloc&) {
+            touched = true;
+        }
+    });
+    for (Request& request : requests_) {
+        if (request.kind == Request::Kind::none || request.channel != &channel) continue;
+        if (request.kind == Request::Kind::receive && request.protocol == nullptr) {
+            forget(request);
+            continue;
+        }
+        if (request.kind == Request::Kind::receive && request.awaits_peer && !request.peer->dead) {
+            touched = true;  // stays the channel's until the peer is done
+            continue;
+        }
+        const bool pushing = request.kind == Request::Kind::send && request.copying;
+        const bool unfinished_put = request.kind == Request::Kind::put && request.copying;
+        // What travels whole is in the ring already. Of other sends the peer may be reading, until it says
+        // that it does no more, what the program frees next.
+        const bool is_read = request.kind == Request::Kind::send && request.bytes > options_.eager_bytes &&
+                             (request.awaits_peer || pushing) && !request.peer->dead;
+        if (is_read && !request.recalled && !waiting_.try_spare(1)) {
+            touched = true;  // there may be memory later
+            continue;
+        }
+        if (pushing || unfinished_put) unqueue(request);
+        if (unfinished_put) {
+            requests_.free(request);
+            continue;
+        }
+        if (is_read) {
+            if (!request.recalled) recall(request);
+            touched = true;
+            continue;
+        }
+        request.channel = nullptr;
+    }
+    return touched;
+}
+
+void ShmPort::Impl::recall(Request& send) {
+    send.recalled = send.awaits_peer = true;
+    Frame frame;
+    frame.kind = shm::FrameKind::recall;
+    frame.cookie = shm::Requests::cookie(send);
+    write(*send.peer, frame);
+}
+
+void ShmPort::Impl::close(Channel& channel) {
+    awake(channel);
+    // What withdraw() could not keep for want of memory is read no more: an answer to nobody in its place.
+    for_payloads(channel, [](shm::Outgoing& what) {
+        what.frame = {};
+        what.frame.kind = shm::FrameKind::taken;
+        what.payload = nullptr;
+        what.elements = {};
+    });
+    for (Request& request : requests_) {
+        if (request.kind == Request::Kind::none || request.channel != &channel) continue;
+        if (request.kind == Request::Kind::send && request.copying) unqueue(request);
+        request.channel = nullptr;
+    }
+    early_.take_all([&](const Request& early) { return early.key.channel == channel.name(); },
+                    [&](Request& early) { requests_.free(early); });
+    channels_.erase(channel.name());
+}
+
+}  // namespace thalweg
