@@ -84,6 +84,10 @@ if(name STREQUAL mpich5)
 endif()
 run(no_way 4 ${no_way} "THALWEG_TOPOLOGY=node:2 core:2;THALWEG_UCX_TLS=self" rings 12)
 run(no_way_devices 4 full "THALWEG_TOPOLOGY=node:2 core:2;THALWEG_UCX_NET_DEVICES=nowhere0" rings 12)
+# Faces that lie behind MPI_BOTTOM.
+run(absolute 3 ${inside_current} "${neighbours};${shm}" absolute)
+run(absolute_two_hosts 4 ${inside} "${neighbours};${two_hosts};THALWEG_TEST_LEVEL=single" absolute)
+run(absolute_mpi 3 full "${neighbours}" absolute)
 # Random datatypes on random topologies, and another protocol inside hosts every now and then.
 run(shapes_shm 3 ${inside} "${neighbours};${shm}" shapes 300 11)
 run(shapes_two_hosts 4 ${inside} "${neighbours};${two_hosts};THALWEG_TEST_LEVEL=single" shapes 150 12)

@@ -40,11 +40,12 @@ bool reachable(const StandInPart& part) {
            layout.run_bytes() >= least_run_bytes;
 }
 
+// The address is that of the first run, which is one also where elements lie behind MPI_BOTTOM.
 WrittenElements written(const StandInPart& part) {
     const Layout& layout = *part.whole->layout;
-    return {layout.runs(),  layout.run_bytes(), reinterpret_cast<std::uintptr_t>(part.whole->elements),
-            part.begin,     layout.first(),     layout.stride(),
-            layout.extent()};
+    const std::uint64_t address =
+        reinterpret_cast<std::uintptr_t>(part.whole->elements) + static_cast<std::uint64_t>(layout.first());
+    return {layout.runs(), layout.run_bytes(), address, part.begin, 0, layout.stride(), layout.extent()};
 }
 
 // No number of these is believed: what is computed from them must neither overflow nor divide by nothing.
