@@ -28,6 +28,13 @@ run(remapped 3 ${inside} "${alltoalls};${ucx};THALWEG_ALLTOALLV=spread;THALWEG_T
 run(remapped_shm 3 ${inside_current} "${alltoalls};${shm};THALWEG_ALLTOALLV=spread" remapped)
 run(remapped_notify 4 ${inside} "${alltoalls};${two_hosts};THALWEG_ALLTOALLV=notify;THALWEG_TEST_LEVEL=single" remapped)
 run(remapped_mpi 3 full "${alltoalls};THALWEG_ALLTOALLV=pairwise" remapped)
+# Memory that is taken back as soon as a blocking call has returned.
+set(returned "${alltoalls};THALWEG_SETUP=early;THALWEG_ALLGATHER=ring;THALWEG_ALLTOALLV=spread;THALWEG_TEST_LEVEL=single")
+run(returned 3 ${inside_current} "${returned};${shm}" returned 6 copies)
+run(returned_two_hosts 4 ${inside_current} "${returned};${two_hosts}" returned 6 copies)
+run(returned_ucx 3 ${inside} "${returned};${ucx}" returned 6)
+run(returned_libucp 3 ${inside} "${returned};THALWEG_TRANSPORT=ucx" returned 6)
+run(returned_mpi 3 full "${returned};THALWEG_TRANSPORT=mpi;THALWEG_TEST_LEVEL=multiple" returned 6)
 # Neighbourhoods: over MPI, inside the host, and both inside and between hosts.
 set(neighbours "${with_persistent};THALWEG_TEST_TAKEN=1;THALWEG_ALLTOALLV=spread;THALWEG_SETUP=early")
 string(REPLACE "=spread" "=node_leader" leaders "${neighbours}")
