@@ -104,6 +104,9 @@ class Transport {
     // Whether the last progress() moved anything at all, though nothing completed: part of a large message.
     // Who sleeps by the clock looks again at once then, because buffers that were full hold up the sender.
     virtual bool stirred() const { return false; }
+    // Whether the next progress() has something to do that waits for nobody: elements that have come and are
+    // not in their places yet. No descriptor tells of it, so nobody sleeps before.
+    virtual bool has_work() const { return false; }
 
     // A send completes when its memory may be used again; what it said may still lie in a buffer of this
     // process, which only progress() empties. has_left(sent()) says whether everything that has been sent

@@ -161,11 +161,13 @@ TEST_F(PackedFaces, ALongFaceIsUnpackedInParts) {
     for (std::size_t unpacked = 256 * 1024; unpacked < face.bytes; unpacked += 256 * 1024) {
         EXPECT_TRUE(poll().empty());
         EXPECT_TRUE(packing->stirred());
+        EXPECT_TRUE(packing->has_work());
         EXPECT_EQ(packing->arm(), Status::in_progress);
         EXPECT_TRUE(face.holds(one, unpacked));
     }
     EXPECT_EQ(poll(), std::vector<Slot>{4});
     EXPECT_TRUE(face.holds(one));
+    EXPECT_FALSE(packing->has_work());
     EXPECT_EQ(packing->arm(), Status::ok);
 }
 
@@ -256,6 +258,7 @@ TEST_F(PackedFaces, BetweenHostsOfSeveralRanksTheWireIsLookedAtToo) {
             both->post_send(slot, 2, {slot, 0}, all[slot].packed.data(), all[slot].bytes, SendMode::buffered),
             Status::ok);
     EXPECT_EQ(looks, 2) << "of three faces of 256 KiB, after the first and after the second";
+    EXPECT_TRUE(both->has_work());
     EXPECT_EQ(both->arm(), Status::in_progress) << "some are complete";
     EXPECT_EQ(both->arm_inside(), Status::in_progress);
     std::vector<Slot> back;
@@ -268,6 +271,7 @@ TEST_F(PackedFaces, BetweenHostsOfSeveralRanksTheWireIsLookedAtToo) {
     std::sort(back.begin(), back.end());
     EXPECT_EQ(back, (std::vector<Slot>{0, 1, 2, 9}));
     EXPECT_TRUE(small.holds(three));
+    EXPECT_FALSE(both->has_work());
     EXPECT_EQ(both->arm(), Status::ok);
 }
 

@@ -148,6 +148,9 @@ class Composite final : public Transport {
         return (crossing_[slot].inside ? *parts_.inside : *parts_.between).received_bytes(slot);
     }
     bool stirred() const override { return stirred_; }
+    bool has_work() const override {
+        return !packing_.rests() || parts_.between->has_work() || parts_.inside->has_work();
+    }
 
     std::uint64_t sent() const override { return parts_.between->sent(); }
     bool has_left(std::uint64_t sent) override {
