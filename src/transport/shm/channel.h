@@ -59,6 +59,8 @@ class Channel final : public Transport {
     const std::byte* view(const SharedPlace& place, std::size_t bytes) { return views_.view(place, bytes); }
     // Peers may put into all of these bytes.
     bool exposes(std::uint64_t address, std::uint64_t bytes) const;
+    // Any of these bytes are exposed, or lie in memory that lasting messages come from.
+    bool holds(std::uintptr_t begin, std::uintptr_t end) const;
     bool has_news() const { return !completed_.empty() || has_failed(); }
     bool has_failed() const { return failed(failure_); }
     void finish(Slot slot) {

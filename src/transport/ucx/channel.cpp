@@ -169,6 +169,8 @@ void Channel::part_done(Part& part, ucs_status_t status, std::size_t received) {
 }
 
 ucp_request_param_t Channel::request_for(Part& part, const void* data, std::size_t bytes) {
+    part.memory = data;
+    part.memory_bytes = bytes;
     ucp_request_param_t parameters = {};
     // Memory of devices is staged above us, so libucp need not look.
     parameters.op_attr_mask =

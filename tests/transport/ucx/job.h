@@ -138,6 +138,7 @@ using Case = void (*)(Job& job, const Arguments& arguments);
     CASE(late)          \
     CASE(both_ways)     \
     CASE(faces)         \
+    CASE(held)          \
     CASE(recalled)      \
     CASE(secret)        \
     CASE(steered)       \
