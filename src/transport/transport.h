@@ -131,7 +131,8 @@ class Transport {
 
     // What it was for has failed, perhaps above it, and nobody posts, polls or sleeps any more. Who sleeps
     // for it is woken; what still comes for it keeps nobody awake who would sleep for another transport of
-    // the same descriptor.
+    // the same descriptor. What is in flight is withdrawn as far as that can be done, because the program
+    // may do with its memory what it likes: the one call that may wait for peers, 1 s at most.
     virtual void give_up() {}
 
     // What peers of this host say comes at once; what crosses hosts comes in packets, most of which change

@@ -87,6 +87,9 @@ class Channel final : public Transport {
     std::uint32_t process_of(int rank) const {
         return group_.processes ? group_.processes[rank] : static_cast<std::uint32_t>(rank);
     }
+    // Takes back what is in flight, and waits for peers that may be reading or writing its memory, 1 s at
+    // most.
+    void withdraw();
     // Null: never met.
     Peer* peer_of(int rank);
     Key key_of(int rank, MessageId id) const;

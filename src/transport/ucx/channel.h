@@ -132,6 +132,7 @@ class Channel final : public Transport {
     // What libucp shall know of a request on `bytes` bytes at `data`; registers them where that is needed.
     ucp_request_param_t request_for(Part& part, const void* data, std::size_t bytes);
     static void unregister(Part& part);
+    void withdraw_receives();
     // What libucp answered to a post: done, in flight, or an error.
     Status started(Part& part, ucs_status_ptr_t answer);
     void part_done(Part& part, ucs_status_t status, std::size_t received);

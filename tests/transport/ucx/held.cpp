@@ -1,4 +1,7 @@
 // The transports' own account of memory that somebody else may get at.
+#include <signal.h>
+#include <unistd.h>
+
 #include "job.h"
 
 namespace thalweg::test {
@@ -62,6 +65,40 @@ UCX_CASE(held) {
         channel->conceal(region);
         REQUIRE(!holds(node, window.data(), window.size()));
     }
+    job.barrier();
+}
+
+// Rank 2 dies in the midst of an exchange. When the others have given their channels up, nobody holds what
+// they have under way with each other either, though these channels live on.
+UCX_CASE(held_no_more) {
+    Node node(job);
+    const auto channel = node.channel({0, 0});
+    connect(*channel);
+    REQUIRE(channel->grow(8) == Status::ok);
+    constexpr std::size_t large = std::size_t{3} << 20;
+    const int peer = 1 - job.rank();
+    Bytes sent(large), received(large), awaited(large);
+    if (job.rank() == 2) {
+        job.barrier();
+        kill(getpid(), SIGKILL);
+    }
+    // What rank 0 sends is awaited by nobody yet; rank 1 has met no message for its receive.
+    if (job.rank() == 0)
+        REQUIRE(channel->post_send(0, peer, {0, 0}, sent.data(), large, SendMode::buffered) == Status::ok);
+    else
+        REQUIRE(channel->post_recv(1, peer, {1, 0}, received.data(), large) == Status::ok);
+    job.barrier();
+    REQUIRE(channel->post_recv(2, 2, {0, 0}, awaited.data(), large) != Status::ok ||
+            failed(finish_or_fail(*channel, 1, 10, false)));
+    const void* const given = job.rank() == 0 ? sent.data() : received.data();
+    REQUIRE(holds(node, given, large));
+    channel->give_up();
+    // Rank 0 asks for its message back; whoever polls answers.
+    const double until = seconds_now() + (job.rank() == 1 && node.shm ? 0.8 : 0);
+    while (seconds_now() < until) node.shm->poll();
+    // Of libucp's only receives are withdrawn.
+    REQUIRE((job.rank() == 0 && job_carrier == "ucx") || !holds(node, given, large));
+    REQUIRE(!holds(node, awaited.data(), large));
     job.barrier();
 }
 

@@ -139,6 +139,7 @@ using Case = void (*)(Job& job, const Arguments& arguments);
     CASE(both_ways)     \
     CASE(faces)         \
     CASE(held)          \
+    CASE(held_no_more)  \
     CASE(recalled)      \
     CASE(secret)        \
     CASE(steered)       \
