@@ -237,6 +237,23 @@ TEST(Elements, HaveAnAddressBehindNone) {
     EXPECT_EQ(there[49].iov_base, field.data() + 49 * 2500);
 }
 
+// An extent that is no distance between addresses is legal where there is one element.
+TEST(Elements, AreNotDescribedByNumbersThatWouldBeRefused) {
+    std::vector<std::byte> field(1 << 20);
+    for (const std::int64_t extent :
+         {std::int64_t{1} << 40, std::int64_t{1} << 55, std::int64_t{1} << 60, -(std::int64_t{1} << 60)}) {
+        const StandIn whole{nullptr, 100'000,
+                            std::make_shared<const Layout>(Layout::strided(50, 2000, 2500, extent)),
+                            field.data(), false};
+        for (const std::uint64_t begin : {0u, 30'000u}) {
+            const StandInPart part{&whole, begin};
+            const bool taken = read_elements(written(part), whole.bytes - begin).has_value();
+            EXPECT_EQ(taken, extent == std::int64_t{1} << 40);
+            EXPECT_EQ(reachable(part), taken);
+        }
+    }
+}
+
 // Numbers that a peer may have made up are refused before anything is computed from them.
 TEST(Elements, NonsenseIsRefused) {
     constexpr std::uint64_t huge = std::uint64_t{1} << 62;

@@ -1,7 +1,7 @@
 /* Exchanges of strided faces behind MPI_BOTTOM: where they lie is in the datatypes alone. Neighbours on a
  * ring that is joined both ways, and each rank with itself; MPI_Neighbor_alltoallw and MPI_Alltoallw,
  * blocking, nonblocking and persistent. Rows of a face are long or short, in order or backwards, and the runs
- * of one kind follow no stride.
+ * of one kind follow no stride. The extent of one kind is larger than memory.
  */
 #include "check.h"
 
@@ -43,6 +43,11 @@ static MPI_Datatype type_of(Kind kind, const unsigned char* memory) {
         at += (MPI_Aint)place_of(kind, 0);
         MPI_Type_vector(rows, row, kind == backwards ? -2 * row : 2 * row, MPI_BYTE, &rows_type);
         MPI_Type_create_hindexed(1, &one, &at, rows_type, &type);
+        MPI_Type_free(&rows_type);
+    }
+    if (kind == backwards) { /* there is no second element, and its place is no address */
+        rows_type = type;
+        MPI_Type_create_resized(rows_type, 0, (MPI_Aint)1 << 60, &type);
         MPI_Type_free(&rows_type);
     }
     MPI_Type_commit(&type);
