@@ -246,7 +246,7 @@ DrivenChannel::Found DrivenChannel::drive() {
     if (came.any || left.any) traffic_.crossed(now_ns(), came, left);
     if (completed || received.messages != received_before.messages || sent.messages != sent_before.messages)
         return Found::progress;
-    if (local_work) return Found::work;
+    if (local_work || transport.has_work()) return Found::work;
     return transport.stirred() ? Found::stirred : Found::nothing;
 }
 

@@ -104,6 +104,9 @@ class Transport {
     // Whether the last progress() moved anything at all, though nothing completed: part of a large message.
     // Who sleeps by the clock looks again at once then, because buffers that were full hold up the sender.
     virtual bool stirred() const { return false; }
+    // Whether the next progress() has something to do that waits for nobody: elements that have come and are
+    // not in their places yet. No descriptor tells of it, so nobody sleeps before.
+    virtual bool has_work() const { return false; }
 
     // A send completes when its memory may be used again; what it said may still lie in a buffer of this
     // process, which only progress() empties. has_left(sent()) says whether everything that has been sent
@@ -128,7 +131,8 @@ class Transport {
 
     // What it was for has failed, perhaps above it, and nobody posts, polls or sleeps any more. Who sleeps
     // for it is woken; what still comes for it keeps nobody awake who would sleep for another transport of
-    // the same descriptor.
+    // the same descriptor. What is in flight is withdrawn as far as that can be done, because the program
+    // may do with its memory what it likes: the one call that may wait for peers, 1 s at most.
     virtual void give_up() {}
 
     // What peers of this host say comes at once; what crosses hosts comes in packets, most of which change

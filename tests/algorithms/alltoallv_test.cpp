@@ -174,5 +174,38 @@ TEST(AlltoallvPairwise, PiecesFlowFromRoundToRound) {
     EXPECT_EQ(claim(choice, problem, Topology{}).rounds, 5u);
 }
 
+// Of neighbours only what leaves the host is cut; inside it nothing waits for the wire.
+TEST(AlltoallvPairwise, WhatStaysOnAHostIsWholeAndWaitsForNobody) {
+    Exchange exchange;
+    for (const int peer : {1, 2, 3}) {
+        exchange.outgoing.push_back({peer, 100 * static_cast<std::uint64_t>(peer), 100});
+        exchange.incoming.push_back({peer, 100 * static_cast<std::uint64_t>(peer), 100});
+    }
+    exchange.sizes_agree = true;
+    exchange.in_pairs = true;
+    Problem problem;
+    problem.size = 4;
+    problem.exchange = &exchange;
+    const Topology topology = topology_of("node:2 core:2");
+    const Choice choice = choice_of("pairwise:chunk_bytes=40:ahead=1", Collective::alltoallv);
+    const Schedule schedule = build(choice, problem, topology);
+    std::size_t whole = 0, pieces = 0;
+    for (StepId id = 0; id < schedule.steps().size(); ++id) {
+        const Step& step = schedule.steps()[id];
+        const std::uint64_t bytes = step.kind == StepKind::send ? step.source.bytes : step.target.bytes;
+        if (step.peer != 1) {
+            EXPECT_LE(bytes, 40u);
+            ++pieces;
+            continue;
+        }
+        EXPECT_EQ(bytes, 100u);
+        EXPECT_TRUE(schedule.after(id).empty());
+        ++whole;
+    }
+    EXPECT_EQ(whole, 2u);
+    EXPECT_EQ(pieces, 12u);
+    EXPECT_EQ(claim(choice, problem, topology).rounds, 6u);
+}
+
 }  // namespace
 }  // namespace thalweg

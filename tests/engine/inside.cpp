@@ -11,6 +11,7 @@
 #include "engine/driven.h"
 #include "engine/receiving.h"
 #include "schedule/builder.h"
+#include "transport/packing/packing.h"
 
 namespace thalweg {
 namespace {
@@ -143,6 +144,70 @@ TEST(inside, an_agent_that_may_not_listen_leaves_its_core) {
     EXPECT_EQ(operation.status(), Status::ok);
     const auto futex = static_cast<std::size_t>(SleeperKind::futex);
     EXPECT_GT(2 * agent.statistics().uses[futex].sleeps, static_cast<std::uint64_t>(transport.inside_arms));
+}
+
+constexpr std::uint64_t face_bytes = 20 << 20;
+
+// From the far peer a face comes every 40 ms, the last one before its time, and packets all the time. What
+// the agent has counted is noted when the last one comes.
+class Faces final : public test::Receiving {
+  public:
+    explicit Faces(Agent& agent) : Receiving(3), agent_(agent) {
+        const std::uint64_t one = 1;
+        EXPECT_EQ(write(packets_, &one, sizeof one), static_cast<ssize_t>(sizeof one));
+    }
+    ~Faces() override { close(packets_); }
+    Status post_recv(Slot slot, int, MessageId, void*, std::size_t) override {
+        slots_.push_back(slot);
+        if (due_ns_ == 0) due_ns_ = now_ns() + 40 * ms;
+        return Status::ok;
+    }
+    Status progress(std::span<Slot> done, std::size_t& count) override {
+        count = 0;
+        if (slots_.empty() || now_ns() < due_ns_) return Status::ok;
+        done[count++] = slots_.front();
+        slots_.erase(slots_.begin());
+        due_ns_ = now_ns() + (slots_.size() == 1 ? 20 : 40) * ms;
+        if (slots_.empty()) before = agent_.statistics();
+        return Status::ok;
+    }
+    int wait_descriptor() const override { return packets_; }
+    Status arm() override { return Status::ok; }
+
+    AgentStatistics before;
+
+  private:
+    Agent& agent_;
+    const int packets_ = eventfd(0, EFD_NONBLOCK);
+    std::vector<Slot> slots_;
+    std::uint64_t due_ns_ = 0;
+};
+
+// Nobody inside is listened to here.
+TEST(inside, an_agent_with_a_face_to_unpack_sleeps_for_no_packet) {
+    Agent agent{AgentOptions()};
+    {
+        auto faces = std::make_unique<Faces>(agent);
+        Faces& network = *faces;
+        const std::unique_ptr<Transport> transport = with_packing(std::move(faces));
+        std::vector<std::byte> elements(2 * face_bytes), packed(3 * face_bytes);
+        const auto layout =
+            std::make_shared<const Layout>(Layout::strided(face_bytes / 64, 64, 128, 2 * face_bytes));
+        ASSERT_EQ(transport->stand_in({&packed[2 * face_bytes], face_bytes, layout, elements.data(), false}),
+                  Status::ok);
+        DrivenChannel channel(make_channel(*transport, {}), &agent);
+        Builder builder(0, 3);
+        for (std::uint64_t i = 0; i < 3; ++i)
+            builder.recv(far_peer, {Buffer::out, i * face_bytes, face_bytes});
+        const auto execution = channel.make(std::make_shared<const Schedule>(std::move(builder).finish()));
+        Operation operation(*execution);
+        ASSERT_EQ(channel.start(operation, {nullptr, packed.data(), {}}, 0), Status::ok);
+        while (operation.pending()) usleep(1000);
+        const AgentStatistics after = agent.statistics(), &before = network.before;
+        EXPECT_GT(before.merged_sleeps, 0u) << "it knows when messages come";
+        EXPECT_EQ(after.merged_sleeps, before.merged_sleeps);
+        EXPECT_GE(after.passes - before.passes, face_bytes / (256 << 10)) << "by the agent";
+    }
 }
 
 }  // namespace

@@ -28,6 +28,13 @@ run(remapped 3 ${inside} "${alltoalls};${ucx};THALWEG_ALLTOALLV=spread;THALWEG_T
 run(remapped_shm 3 ${inside_current} "${alltoalls};${shm};THALWEG_ALLTOALLV=spread" remapped)
 run(remapped_notify 4 ${inside} "${alltoalls};${two_hosts};THALWEG_ALLTOALLV=notify;THALWEG_TEST_LEVEL=single" remapped)
 run(remapped_mpi 3 full "${alltoalls};THALWEG_ALLTOALLV=pairwise" remapped)
+# Memory that is taken back as soon as a blocking call has returned.
+set(returned "${alltoalls};THALWEG_SETUP=early;THALWEG_ALLGATHER=ring;THALWEG_ALLTOALLV=spread;THALWEG_TEST_LEVEL=single")
+run(returned 3 ${inside_current} "${returned};${shm}" returned 4 copies)
+run(returned_two_hosts 4 ${inside_current} "${returned};${two_hosts}" returned 4 copies)
+run(returned_ucx 3 ${inside} "${returned};${ucx}" returned 4)
+run(returned_libucp 3 ${inside} "${returned};THALWEG_TRANSPORT=ucx" returned 4)
+run(returned_mpi 3 full "${returned};THALWEG_TRANSPORT=mpi;THALWEG_TEST_LEVEL=multiple" returned 4)
 # Neighbourhoods: over MPI, inside the host, and both inside and between hosts.
 set(neighbours "${with_persistent};THALWEG_TEST_TAKEN=1;THALWEG_ALLTOALLV=spread;THALWEG_SETUP=early")
 string(REPLACE "=spread" "=node_leader" leaders "${neighbours}")
@@ -84,6 +91,15 @@ if(name STREQUAL mpich5)
 endif()
 run(no_way 4 ${no_way} "THALWEG_TOPOLOGY=node:2 core:2;THALWEG_UCX_TLS=self" rings 12)
 run(no_way_devices 4 full "THALWEG_TOPOLOGY=node:2 core:2;THALWEG_UCX_NET_DEVICES=nowhere0" rings 12)
+# Of which several are under way, and what is sent overlaps.
+run(overlaps_shm 3 ${inside} "${neighbours};${shm}" overlaps 60 21)
+run(overlaps_two_hosts 4 ${inside} "${neighbours};${two_hosts};THALWEG_TEST_LEVEL=single" overlaps 40 22)
+run(overlaps_ucx 3 full "${neighbours};${ucx};THALWEG_TEST_LEVEL=single" overlaps 100 23)
+run(overlaps 3 full "${neighbours}" overlaps 100 24)
+# Faces that lie behind MPI_BOTTOM.
+run(absolute 3 ${inside_current} "${neighbours};${shm}" absolute)
+run(absolute_two_hosts 4 ${inside} "${neighbours};${two_hosts};THALWEG_TEST_LEVEL=single" absolute)
+run(absolute_mpi 3 full "${neighbours}" absolute)
 # Random datatypes on random topologies, and another protocol inside hosts every now and then.
 run(shapes_shm 3 ${inside} "${neighbours};${shm}" shapes 300 11)
 run(shapes_two_hosts 4 ${inside} "${neighbours};${two_hosts};THALWEG_TEST_LEVEL=single" shapes 150 12)
@@ -134,6 +150,10 @@ set(alone "${with_persistent};THALWEG_SETUP=early;THALWEG_TOPOLOGY=node:3 core:1
 run(face_by_face 3 ${inside_current} "${alone};THALWEG_TRANSPORT=mpi;THALWEG_ALLTOALLV=spread" face_by_face 32 64)
 run(face_by_face_ucx 3 ${inside_current} "${alone};${ucx};THALWEG_TEST_LEVEL=single;THALWEG_ALLTOALLV=spread" face_by_face 32 64)
 run(face_by_face_pieces 3 ${inside_current} "${alone};${ucx};THALWEG_TEST_LEVEL=single;THALWEG_BETWEEN=eager;THALWEG_ALLTOALLV=pairwise:chunk_bytes=32K" face_by_face 256 2048 pieces)
+# The same where one host has two of the ranks, and exchanges with them go through the memory of their host and libucp.
+set(ragged "${alone};THALWEG_TRANSPORT=shm;THALWEG_UCX_TLS=tcp,self;THALWEG_TOPOLOGY=ranks:0,1,1;THALWEG_TEST_LEVEL=single")
+run(face_by_face_hosts 3 ${inside_current} "${ragged};THALWEG_ALLTOALLV=spread" face_by_face 32 64)
+run(face_by_face_hosts_pieces 3 ${inside_current} "${ragged};THALWEG_BETWEEN=eager;THALWEG_ALLTOALLV=pairwise:chunk_bytes=32K" face_by_face 256 2048 pieces)
 # Puts with ready and done signals, where the transport has them; over the MPI library the same steps are messages.
 run(alltoalls_notify 3 mpi "${alltoalls};THALWEG_ALLTOALLV=notify" alltoalls)
 run(alltoalls_notify_ucx 4 mpi "${alltoalls};${ucx};${two_by_two};THALWEG_ALLTOALLV=notify:in_flight=2;THALWEG_TEST_LEVEL=single" alltoalls 200)

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "transport/composite/composite.h"
 #include "transport/inproc/inproc.h"
 
 namespace thalweg {
@@ -160,11 +161,13 @@ TEST_F(PackedFaces, ALongFaceIsUnpackedInParts) {
     for (std::size_t unpacked = 256 * 1024; unpacked < face.bytes; unpacked += 256 * 1024) {
         EXPECT_TRUE(poll().empty());
         EXPECT_TRUE(packing->stirred());
+        EXPECT_TRUE(packing->has_work());
         EXPECT_EQ(packing->arm(), Status::in_progress);
         EXPECT_TRUE(face.holds(one, unpacked));
     }
     EXPECT_EQ(poll(), std::vector<Slot>{4});
     EXPECT_TRUE(face.holds(one));
+    EXPECT_FALSE(packing->has_work());
     EXPECT_EQ(packing->arm(), Status::ok);
 }
 
@@ -228,6 +231,48 @@ TEST_F(PackedFaces, WhatIsOneRunIsLeftAlone) {
         EXPECT_EQ(received, Bytes(64, expected));
     }
     EXPECT_EQ(packed, Bytes(64, Face::stale));
+}
+
+// Two transports that are one: what crosses hosts is on the wire while further faces are packed.
+TEST_F(PackedFaces, BetweenHostsOfSeveralRanksTheWireIsLookedAtToo) {
+    constexpr std::size_t rows = 32 * 1024, faces = 3;
+    InprocNetwork host{3, options()};
+    Junction junction;
+    int looks = 0, polls_inside = 0;
+    CompositeParts parts;
+    parts.inside = with_packing(std::make_unique<Borrowed>(host.endpoint(0), polls_inside));
+    parts.between = std::make_unique<Borrowed>(network.endpoint(0), looks);
+    parts.is_near = {true, false, false};
+    parts.junction = &junction;
+    std::unique_ptr<Transport> both;
+    ASSERT_EQ(make_composite(std::move(parts), both), Status::ok);
+    Face small(10, none);
+    ASSERT_EQ(both->stand_in(small.stand_in()), Status::ok);
+    ASSERT_EQ(both->post_recv(9, 1, {7, 0}, small.packed.data(), small.bytes), Status::ok);
+    send(network.endpoint(1), Bytes(small.bytes, three), 7);
+    std::vector<Face> all;
+    for (std::size_t i = 0; i < faces; ++i) all.emplace_back(rows, one);
+    for (Face& face : all) ASSERT_EQ(both->stand_in(face.stand_in()), Status::ok);
+    for (Slot slot = 0; slot < faces; ++slot)
+        ASSERT_EQ(
+            both->post_send(slot, 2, {slot, 0}, all[slot].packed.data(), all[slot].bytes, SendMode::buffered),
+            Status::ok);
+    EXPECT_EQ(looks, 2) << "of three faces of 256 KiB, after the first and after the second";
+    EXPECT_TRUE(both->has_work());
+    EXPECT_EQ(both->arm(), Status::in_progress) << "some are complete";
+    EXPECT_EQ(both->arm_inside(), Status::in_progress);
+    std::vector<Slot> back;
+    for (int i = 0; i < 4; ++i) {
+        Slot done[3];
+        std::size_t count = 0;
+        ASSERT_EQ(both->progress(done, count), Status::ok);
+        back.insert(back.end(), done, done + count);
+    }
+    std::sort(back.begin(), back.end());
+    EXPECT_EQ(back, (std::vector<Slot>{0, 1, 2, 9}));
+    EXPECT_TRUE(small.holds(three));
+    EXPECT_FALSE(both->has_work());
+    EXPECT_EQ(both->arm(), Status::ok);
 }
 
 }  // namespace

@@ -215,6 +215,45 @@ TEST(Elements, DescribedAndReadAgain) {
     EXPECT_FALSE(reachable({&short_runs, 0}));
 }
 
+// Behind MPI_BOTTOM elements count from no address, and an address of 0 is none to a peer.
+TEST(Elements, HaveAnAddressBehindNone) {
+    std::vector<std::byte> field(1 << 20);
+    const auto first = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(field.data()));
+    const StandIn whole{nullptr, 100'000,
+                        std::make_shared<const Layout>(Layout::strided(50, 2000, 2500, 200'000, first)),
+                        nullptr, false};
+    const StandInPart part{&whole, 0};
+    ASSERT_TRUE(reachable(part));
+    Frame frame;
+    const WrittenElements told = written(part);
+    frame.address = told.address;
+    frame.payload = sizeof told;
+    RemotePlace place;
+    ASSERT_TRUE(read_place(frame, reinterpret_cast<const std::byte*>(&told), whole.bytes, place));
+    std::array<iovec, 50> there;
+    std::uint64_t bytes = whole.bytes;
+    ASSERT_EQ(stretches(place.elements->layout, place.elements->address, 0, bytes, there), there.size());
+    EXPECT_EQ(there[0].iov_base, field.data());
+    EXPECT_EQ(there[49].iov_base, field.data() + 49 * 2500);
+}
+
+// An extent that is no distance between addresses is legal where there is one element.
+TEST(Elements, AreNotDescribedByNumbersThatWouldBeRefused) {
+    std::vector<std::byte> field(1 << 20);
+    for (const std::int64_t extent :
+         {std::int64_t{1} << 40, std::int64_t{1} << 55, std::int64_t{1} << 60, -(std::int64_t{1} << 60)}) {
+        const StandIn whole{nullptr, 100'000,
+                            std::make_shared<const Layout>(Layout::strided(50, 2000, 2500, extent)),
+                            field.data(), false};
+        for (const std::uint64_t begin : {0u, 30'000u}) {
+            const StandInPart part{&whole, begin};
+            const bool taken = read_elements(written(part), whole.bytes - begin).has_value();
+            EXPECT_EQ(taken, extent == std::int64_t{1} << 40);
+            EXPECT_EQ(reachable(part), taken);
+        }
+    }
+}
+
 // Numbers that a peer may have made up are refused before anything is computed from them.
 TEST(Elements, NonsenseIsRefused) {
     constexpr std::uint64_t huge = std::uint64_t{1} << 62;

@@ -16,6 +16,9 @@
 // byte of a round, and no piece need be announced before it is sent, where a whole message had to be. Where
 // the ends of a message are not known to give it the same size, one of no bytes follows a message of whole
 // pieces (patterns/pieces.h).
+//
+// Of neighbours (Exchange::in_pairs) only what leaves the host is cut. Inside it messages travel whole and at
+// once: one copy each, which fills the wait for the wire.
 #include <algorithm>
 
 #include "algorithms/patterns/group.h"
@@ -31,6 +34,7 @@ std::string_view refuse(const Problem&, const Topology&, const Choice&) { return
 namespace {
 
 using patterns::Parcels;
+using Messages = std::span<const Parcels::Placed>;
 
 patterns::Pacing pacing_of(const Choice& choice) {
     return {choice.values[chunk_bytes], choice.values[ahead]};
@@ -57,29 +61,60 @@ void add_rounds(Builder& builder, const Problem& problem, const Parcels& parcels
         });
 }
 
+// In pieces there are no rounds, and neighbours may meet in pairs: hosts first.
+bool in_pairs(const Problem& problem, const Choice& choice) {
+    return choice.values[chunk_bytes] != 0 && problem.exchange && problem.exchange->in_pairs;
+}
+
+// How many of them, the first ones, are cut.
+std::size_t cut_ones(const Problem& problem, const Topology& topology, const Choice& choice,
+                     Messages messages) {
+    if (!in_pairs(problem, choice) || topology.size() != problem.size || topology.nodes() < 2)
+        return messages.size();
+    const auto leaves = [&](const Parcels::Placed& message) {
+        return topology.node_of(message.parcel.peer) != topology.node_of(problem.rank);
+    };
+    return static_cast<std::size_t>(std::partition_point(messages.begin(), messages.end(), leaves) -
+                                    messages.begin());
+}
+
 }  // namespace
 
 Schedule build(const Problem& problem, const Topology& topology, const Choice& choice) {
     Builder builder(problem.rank, problem.size);
-    // In pieces there are no rounds, and neighbours may meet in pairs.
-    const bool in_pairs = choice.values[chunk_bytes] != 0 && problem.exchange && problem.exchange->in_pairs;
-    const Parcels parcels(problem, topology, in_pairs);
-    if (choice.values[chunk_bytes] == 0)
+    const Parcels parcels(problem, topology, in_pairs(problem, choice));
+    if (choice.values[chunk_bytes] == 0) {
         add_rounds(builder, problem, parcels);
-    else
-        patterns::add_pieces(builder, problem, parcels.outgoing(), parcels.incoming(), pacing_of(choice));
+    } else {
+        const Messages out = parcels.outgoing(), in = parcels.incoming();
+        const std::size_t out_cut = cut_ones(problem, topology, choice, out),
+                          in_cut = cut_ones(problem, topology, choice, in);
+        patterns::add_pieces(builder, problem, out.first(out_cut), in.first(in_cut), pacing_of(choice));
+        for (const auto& [place, parcel] : in.subspan(in_cut))
+            builder.recv(parcel.peer, {Buffer::out, parcel.offset, parcel.bytes});
+        for (const auto& [place, parcel] : out.subspan(out_cut))
+            builder.send(parcel.peer, {Buffer::in, parcel.offset, parcel.bytes});
+    }
     parcels.copy_own(builder);
     return std::move(builder).finish();
 }
 
 Claim claim(const Problem& problem, const Topology& topology, const Choice& choice) {
-    const Parcels parcels(problem, topology, false);
-    const auto [messages, empty] = patterns::count_pieces(problem, parcels.outgoing(), pacing_of(choice));
+    const Parcels parcels(problem, topology, in_pairs(problem, choice));
+    const Messages all = parcels.outgoing();
+    const std::size_t cut = cut_ones(problem, topology, choice, all);
+    auto [messages, empty] = patterns::count_pieces(problem, all.first(cut), pacing_of(choice));
+    const std::uint64_t pieces = messages;
+    for (const Parcels::Placed& whole : all.subspan(cut)) {
+        ++messages;
+        empty += whole.parcel.bytes == 0;
+    }
     if (messages == 0) return {};
     const std::uint64_t ranks = problem.exchange == nullptr ? static_cast<std::uint64_t>(problem.size) : 1;
-    const std::uint64_t rounds = choice.values[chunk_bytes] == 0
-                                     ? static_cast<std::uint64_t>(problem.size - 1)
-                                     : patterns::ceil_div(messages, choice.values[ahead]);
+    const std::uint64_t rounds =
+        choice.values[chunk_bytes] == 0
+            ? static_cast<std::uint64_t>(problem.size - 1)
+            : std::max<std::uint64_t>(patterns::ceil_div(pieces, choice.values[ahead]), 1);
     return {rounds, ranks * (messages - empty), ranks * parcels.sent_bytes(), 0, ranks * empty};
 }
 

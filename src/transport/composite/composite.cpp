@@ -101,6 +101,8 @@ class Composite final : public Transport {
                      SendMode mode) override {
         if (failed(failure_)) return failure_;
         if (is_near(peer)) return noted(parts_.inside->post_send(slot, peer, id, data, bytes, mode));
+        if (packing_.wants_look())
+            if (const Status status = look(); failed(status)) return status;
         cross(slot, WireMeter::out, bytes);
         std::size_t packed = 0;
         const void* const from = packing_.load(data, bytes, packed);
@@ -122,6 +124,7 @@ class Composite final : public Transport {
         count = 0;
         stirred_ = false;
         if (failed(failure_)) return failure_;
+        count = packing_.take_early(done);
         for (int look = 0; look < looks_at_wire && count < done.size(); ++look) {
             std::size_t completed = 0;
             const Status status = parts_.between->progress(done.subspan(count), completed);
@@ -145,6 +148,9 @@ class Composite final : public Transport {
         return (crossing_[slot].inside ? *parts_.inside : *parts_.between).received_bytes(slot);
     }
     bool stirred() const override { return stirred_; }
+    bool has_work() const override {
+        return !packing_.rests() || parts_.between->has_work() || parts_.inside->has_work();
+    }
 
     std::uint64_t sent() const override { return parts_.between->sent(); }
     bool has_left(std::uint64_t sent) override {
@@ -156,14 +162,14 @@ class Composite final : public Transport {
     int wait_descriptor() const override { return descriptor_; }
     Status arm() override {
         if (!capabilities_.wakeup_descriptor) return Status::unsupported;
-        if (!packing_.idle()) return Status::in_progress;
+        if (!packing_.rests()) return Status::in_progress;
         const Status inside = parts_.inside->arm();
         return inside == Status::ok ? parts_.between->arm() : inside;
     }
     void give_up() override { fail(Status::transport_failed); }
     bool crosses(int peer) const override { return !is_near(peer); }
     int inside_descriptor() const override { return parts_.inside->wait_descriptor(); }
-    Status arm_inside() override { return packing_.idle() ? parts_.inside->arm() : Status::in_progress; }
+    Status arm_inside() override { return packing_.rests() ? parts_.inside->arm() : Status::in_progress; }
 
     Status stand_in(StandIn memory) override try {
         if (!capabilities_.stand_ins) return Status::unsupported;
@@ -299,6 +305,10 @@ class Composite final : public Transport {
         const std::uint64_t time_ns = now_ns();
         for_meters([&](WireMeter& meter) { meter.posted(direction, bytes, time_ns); });
         tell_port();
+    }
+    // At the wire, in the midst of posting.
+    Status look() {
+        return noted(packing_.look(*parts_.between, [this](auto slots) { return arrived(slots); }));
     }
     // Of slots that the wire is done with: as Packing::arrived().
     std::size_t arrived(std::span<Slot> slots) {

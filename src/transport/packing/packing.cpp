@@ -14,13 +14,27 @@ constexpr std::size_t bytes_at_a_time = 256 * 1024;
 
 void Packing::grow(Slot slots) {
     arrived_.reserve(slots);
-    if (slots > expected_.size()) expected_.resize(slots);
+    early_.reserve(slots);
+    if (slots <= expected_.size()) return;
+    looked_.resize(slots);
+    expected_.resize(slots);
 }
 
-const void* Packing::load(const void* data, std::size_t bytes, std::size_t& packed) const {
+bool Packing::wants_look() const { return packed_bytes_ >= bytes_at_a_time; }
+
+std::size_t Packing::take_early(std::span<Slot> done) {
+    packed_bytes_ = 0;
+    const std::size_t count = std::min(done.size(), early_.size());
+    std::copy_n(early_.begin(), count, done.begin());
+    early_.erase(early_.begin(), early_.begin() + static_cast<std::ptrdiff_t>(count));
+    return count;
+}
+
+const void* Packing::load(const void* data, std::size_t bytes, std::size_t& packed) {
     void* from = const_cast<void*>(data);
     const StandInPart part = stand_ins_.resolve(from, bytes);
     packed = part ? bytes : 0;
+    packed_bytes_ += packed;
     if (part) part.load(static_cast<std::byte*>(from), 0, bytes);
     return from;
 }
@@ -85,11 +99,10 @@ class PackingTransport final : public Transport {
 
     Status post_send(Slot slot, int peer, MessageId id, const void* data, std::size_t bytes,
                      SendMode mode) override {
-        if (packed_bytes_ >= bytes_at_a_time)
+        if (packing_.wants_look())
             if (const Status status = look(); failed(status)) return status;
         std::size_t packed = 0;
         const void* const from = packing_.load(data, bytes, packed);
-        packed_bytes_ += packed;
         if (packed > 0) note_packed(peer);
         return inner_->post_send(slot, peer, id, from, bytes, mode);
     }
@@ -102,11 +115,8 @@ class PackingTransport final : public Transport {
     Status progress(std::span<Slot> done, std::size_t& count) override {
         count = 0;
         stirred_ = false;
-        packed_bytes_ = 0;
         if (failed(failure_)) return failure_;
-        count = std::min(done.size(), early_.size());
-        std::copy_n(early_.begin(), count, done.begin());
-        early_.erase(early_.begin(), early_.begin() + static_cast<std::ptrdiff_t>(count));
+        count = packing_.take_early(done);
         std::size_t completed = 0;
         if (const Status status = inner_->progress(done.subspan(count), completed); failed(status))
             return status;
@@ -119,16 +129,17 @@ class PackingTransport final : public Transport {
     }
     std::uint64_t received_bytes(Slot slot) const override { return inner_->received_bytes(slot); }
     bool stirred() const override { return stirred_ || inner_->stirred(); }
+    bool has_work() const override { return !packing_.rests() || inner_->has_work(); }
     std::uint64_t sent() const override { return inner_->sent(); }
     bool has_left(std::uint64_t sent) override { return inner_->has_left(sent); }
     void drive_host() override { inner_->drive_host(); }
     void give_up() override { inner_->give_up(); }
 
     int wait_descriptor() const override { return inner_->wait_descriptor(); }
-    Status arm() override { return rests() ? inner_->arm() : Status::in_progress; }
+    Status arm() override { return packing_.rests() ? inner_->arm() : Status::in_progress; }
     bool crosses(int peer) const override { return inner_->crosses(peer); }
     int inside_descriptor() const override { return inner_->inside_descriptor(); }
-    Status arm_inside() override { return rests() ? inner_->arm_inside() : Status::in_progress; }
+    Status arm_inside() override { return packing_.rests() ? inner_->arm_inside() : Status::in_progress; }
 
     Status stand_in(StandIn memory) override try {
         // What it would be without.
@@ -157,31 +168,16 @@ class PackingTransport final : public Transport {
     void note_packed(int peer) {
         if (accounts_ != nullptr) accounts_->of(peer).packed();
     }
-    void make_room() {
-        packing_.grow(inner_->slots());
-        early_.reserve(inner_->slots());
-        looked_.resize(std::max<std::size_t>(looked_.size(), inner_->slots()));
-    }
-    bool rests() const { return packing_.idle() && early_.empty(); }
-    // At the wire, in the midst of posting. What is complete progress() returns; an error it says again.
+    void make_room() { packing_.grow(inner_->slots()); }
+    // An error progress() says again.
     Status look() {
-        packed_bytes_ = 0;
-        std::size_t completed = 0;
-        failure_ = inner_->progress(looked_, completed);
-        if (failed(failure_)) return failure_;
-        completed = packing_.arrived(std::span(looked_).first(completed));
-        early_.insert(early_.end(), looked_.begin(),
-                      looked_.begin() + static_cast<std::ptrdiff_t>(completed));
-        return Status::ok;
+        return failure_ = packing_.look(*inner_, [this](auto slots) { return packing_.arrived(slots); });
     }
 
     std::unique_ptr<Transport> inner_;
     PeerAccounts* accounts_;  // or null
     Capabilities capabilities_;
     Packing packing_;
-    std::vector<Slot> looked_;      // room for what a look finds
-    std::vector<Slot> early_;       // complete, to be returned
-    std::size_t packed_bytes_ = 0;  // since the last look or progress()
     bool stirred_ = false;
     Status failure_ = Status::ok;
 };

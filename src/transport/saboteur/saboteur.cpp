@@ -68,6 +68,7 @@ class Saboteur final : public Transport {
 
     std::uint64_t received_bytes(Slot slot) const override { return inner_.received_bytes(slot); }
     bool stirred() const override { return inner_.stirred(); }
+    bool has_work() const override { return inner_.has_work(); }
     std::uint64_t sent() const override { return inner_.sent(); }
     bool has_left(std::uint64_t sent) override { return inner_.has_left(sent); }
     void drive_host() override { inner_.drive_host(); }

@@ -1,4 +1,7 @@
 // What messages took, for reports: by peer, over all channels; and by peer of a channel that has accounts.
+// And whose memory the port holds.
+#include <algorithm>
+
 #include "transport/shm/channel.h"
 
 namespace thalweg {
@@ -65,6 +68,50 @@ void ShmPort::Impl::note_received(const Request& request, double taken_s) {
         account->arrived_after(taken_s);
     else if (request.bytes != 0)
         account->takes(0, {Way::eager, "short messages travel at once"});
+}
+
+namespace {
+
+// Where the bytes of a message lie in this process, and what is in between.
+std::pair<std::uintptr_t, std::uintptr_t> place_of(const Request& request) {
+    if (!request.elements) {
+        const auto begin = reinterpret_cast<std::uintptr_t>(request.data);
+        return {begin, begin + request.bytes};
+    }
+    const StandIn& whole = *request.elements.whole;
+    const std::uint64_t count = whole.bytes / whole.layout->size();
+    const auto base = reinterpret_cast<std::uintptr_t>(whole.elements);
+    return {base + static_cast<std::uintptr_t>(whole.layout->lower(count)),
+            base + static_cast<std::uintptr_t>(whole.layout->upper(count))};
+}
+
+}  // namespace
+
+// Of a send that was given up the peer may still read what it was told of, until it says that it does not.
+bool ShmPort::Impl::holds(const void* memory, std::size_t bytes) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory), end = begin + bytes;
+    const Poster lock(*this);
+    for (const Request& request : requests_) {
+        const bool early = request.kind == Request::Kind::none || request.kind == Request::Kind::early;
+        const bool touched = request.channel != nullptr || request.copying ||
+                             (request.awaits_peer && request.bytes > options_.eager_bytes);
+        if (early || !touched || request.bytes == 0) continue;
+        const auto [first, last] = place_of(request);
+        if (first < end && begin < last) return true;
+    }
+    return std::any_of(channels_.begin(), channels_.end(),
+                       [&](const auto& known) { return known.second->holds(begin, end); });
+}
+
+bool shm::Channel::holds(std::uintptr_t begin, std::uintptr_t end) const {
+    const auto meets = [&](std::uintptr_t first, std::uintptr_t last) { return first < end && begin < last; };
+    return std::any_of(exposed_.begin(), exposed_.end(),
+                       [&](const Exposed& exposed) {
+                           return exposed.bytes != 0 &&
+                                  meets(exposed.address, exposed.address + exposed.bytes);
+                       }) ||
+           std::any_of(known_.begin(), known_.end(),
+                       [&](const Mapped& known) { return known.place && meets(known.begin, known.end); });
 }
 
 }  // namespace thalweg

@@ -60,6 +60,17 @@ Status Channel::open() {
 
 Channel::~Channel() {
     if (port_.in_child()) return;
+    withdraw();
+    const Poster lock(port_);
+    if (opened_)
+        port_.close(*this);
+    else
+        port_.awake(*this);
+    port_.release(slots_);
+}
+
+// What cannot be withdrawn in time stays the channel's, and is tried again at its end.
+void Channel::withdraw() {
     const std::uint64_t begin_ns = now_ns();
     for (bool waits = opened_; waits;) {
         const Driver lock(port_);
@@ -69,14 +80,8 @@ Channel::~Channel() {
             THALWEG_LOG_AT(warn,
                            "memory of operations that were given up may still be read or written by another "
                            "process, which has not answered for 1 s");
-        if (waits)
-            port_.poll(true);
-        else
-            port_.close(*this);
+        if (waits) port_.poll(true);
     }
-    const Poster lock(port_);
-    if (!opened_) port_.awake(*this);
-    port_.release(slots_);
 }
 
 Status Channel::grow(Slot slots) try {
@@ -194,12 +199,16 @@ Status Channel::arm() {
     return port_.arm(*this);
 }
 
+// What the operations were for has failed: their memory is the program's again.
 void Channel::give_up() {
     if (port_.in_child()) return;
-    const Poster lock(port_);
-    fail(Status::transport_failed);
-    // Who gives up will not ask for its news any more, as whoever sleeps otherwise does.
-    if (asleep && pthread_equal(sleeper, pthread_self())) port_.awake(*this);
+    {
+        const Poster lock(port_);
+        fail(Status::transport_failed);
+        // Who gives up will not ask for its news any more, as whoever sleeps otherwise does.
+        if (asleep && pthread_equal(sleeper, pthread_self())) port_.awake(*this);
+    }
+    withdraw();
 }
 
 Status Channel::stand_in(StandIn memory) try {

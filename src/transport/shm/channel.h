@@ -59,6 +59,8 @@ class Channel final : public Transport {
     const std::byte* view(const SharedPlace& place, std::size_t bytes) { return views_.view(place, bytes); }
     // Peers may put into all of these bytes.
     bool exposes(std::uint64_t address, std::uint64_t bytes) const;
+    // Any of these bytes are exposed, or lie in memory that lasting messages come from.
+    bool holds(std::uintptr_t begin, std::uintptr_t end) const;
     bool has_news() const { return !completed_.empty() || has_failed(); }
     bool has_failed() const { return failed(failure_); }
     void finish(Slot slot) {
@@ -85,6 +87,9 @@ class Channel final : public Transport {
     std::uint32_t process_of(int rank) const {
         return group_.processes ? group_.processes[rank] : static_cast<std::uint32_t>(rank);
     }
+    // Takes back what is in flight, and waits for peers that may be reading or writing its memory, 1 s at
+    // most.
+    void withdraw();
     // Null: never met.
     Peer* peer_of(int rank);
     Key key_of(int rank, MessageId id) const;

@@ -32,32 +32,37 @@ std::uint64_t magnitude(std::int64_t number) {
     return static_cast<std::uint64_t>(number < 0 ? -number : number);
 }
 
+// No number of a peer's is believed: what is computed from them must neither overflow nor divide by nothing.
+// Whether memory is there the system finds out.
+bool makes_sense(const WrittenElements& written, std::uint64_t bytes) {
+    const std::uint64_t size = product(written.runs, written.run_bytes);
+    if (size == 0 || size >= most || written.begin >= most || bytes >= most || !is_place(written.first) ||
+        !is_place(written.stride) || !is_place(written.extent))
+        return false;
+    const std::uint64_t elements = (written.begin + bytes) / size + 1;
+    return product(written.runs, magnitude(written.stride)) < most &&
+           product(elements, magnitude(written.extent)) < most && product(elements, written.runs) < most;
+}
+
 }  // namespace
 
 bool reachable(const StandInPart& part) {
     const Layout& layout = *part.whole->layout;
     return (layout.form() == Layout::Form::contiguous || layout.form() == Layout::Form::strided) &&
-           layout.run_bytes() >= least_run_bytes;
+           layout.run_bytes() >= least_run_bytes &&
+           makes_sense(written(part), part.whole->bytes - part.begin);
 }
 
+// The address is that of the first run, which is one also where elements lie behind MPI_BOTTOM.
 WrittenElements written(const StandInPart& part) {
     const Layout& layout = *part.whole->layout;
-    return {layout.runs(),  layout.run_bytes(), reinterpret_cast<std::uintptr_t>(part.whole->elements),
-            part.begin,     layout.first(),     layout.stride(),
-            layout.extent()};
+    const std::uint64_t address =
+        reinterpret_cast<std::uintptr_t>(part.whole->elements) + static_cast<std::uint64_t>(layout.first());
+    return {layout.runs(), layout.run_bytes(), address, part.begin, 0, layout.stride(), layout.extent()};
 }
 
-// No number of these is believed: what is computed from them must neither overflow nor divide by nothing.
-// Whether memory is there the system finds out.
 std::optional<Elements> read_elements(const WrittenElements& written, std::uint64_t bytes) {
-    const std::uint64_t size = product(written.runs, written.run_bytes);
-    if (size == 0 || size >= most || written.begin >= most || bytes >= most || !is_place(written.first) ||
-        !is_place(written.stride) || !is_place(written.extent))
-        return std::nullopt;
-    const std::uint64_t elements = (written.begin + bytes) / size + 1;
-    if (product(written.runs, magnitude(written.stride)) >= most ||
-        product(elements, magnitude(written.extent)) >= most || product(elements, written.runs) >= most)
-        return std::nullopt;
+    if (!makes_sense(written, bytes)) return std::nullopt;
     return Elements{
         Layout::strided(written.runs, written.run_bytes, written.stride, written.extent, written.first),
         written.address, written.begin};

@@ -29,7 +29,8 @@ struct WrittenElements {
 };
 
 // Whether another process had better copy from or to these elements directly: their runs are long enough to
-// be worth what the system takes for each, and can be described.
+// be worth what the system takes for each, and can be described so that read_elements() takes it (the extent
+// of a type may be any number).
 bool reachable(const StandInPart& part);
 WrittenElements written(const StandInPart& part);
 // Of a peer's frame, for a message of `bytes` bytes. Nothing where it makes no sense.

@@ -191,6 +191,7 @@ class ShmPort::Impl {
     Status set_protocol(const char* name);
     void set_wire_ns(std::uint64_t ns);
     std::uint64_t copies_left() const { return copies_left_.load(std::memory_order_relaxed); }
+    bool holds(const void* memory, std::size_t bytes);
     std::vector<ShmAccount> accounts();
     const char* description() const;
 

@@ -64,6 +64,7 @@ void ShmPort::release(void* memory) { impl_->release(memory); }
 Status ShmPort::set_protocol(const char* name) { return impl_->set_protocol(name); }
 void ShmPort::set_wire_ns(std::uint64_t ns) { impl_->set_wire_ns(ns); }
 std::uint64_t ShmPort::copies_left() const { return impl_->copies_left(); }
+bool ShmPort::holds(const void* memory, std::size_t bytes) { return impl_->holds(memory, bytes); }
 std::vector<ShmAccount> ShmPort::accounts() { return impl_->accounts(); }
 const char* ShmPort::description() const { return impl_->description(); }
 

@@ -133,6 +133,10 @@ class ShmPort {
     // Bytes that this process has still to copy.
     std::uint64_t copies_left() const;
 
+    // Whether peers, or polls of this process, may still get at any of these bytes: they belong to a message
+    // under way, or are exposed, or are known to be a file's that others may have mapped. For checks.
+    bool holds(const void* memory, std::size_t bytes);
+
     // Of all peers with large messages.
     std::vector<ShmAccount> accounts();
     // "rings and CMA", "rings only: process_vm_readv is refused": for reports.

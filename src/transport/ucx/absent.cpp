@@ -19,6 +19,7 @@ bool UcxPort::knows(std::uint32_t) const { return false; }
 bool UcxPort::reaches(std::uint32_t, std::string&) { return false; }
 bool UcxPort::has_room_for(std::span<const std::uint32_t>, std::string&) const { return false; }
 void UcxPort::poll() {}
+bool UcxPort::holds(const void*, std::size_t) { return false; }
 std::size_t UcxPort::rails() const { return 0; }
 const char* UcxPort::description() const { return ""; }
 Status UcxPort::name_channel(UcxChannelName&) { return Status::unsupported; }

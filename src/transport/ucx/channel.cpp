@@ -55,10 +55,7 @@ Channel::~Channel() {
     else
         port_.awake(*this);
     storage_->channel = nullptr;
-    // Withdrawing calls back at once, unless the data is on its way already.
-    for (Part& part : storage_->parts) {
-        if (part.request && part.receive) ucp_.request_cancel(port_.rails()[part.rail].worker, part.request);
-    }
+    withdraw_receives();
     for (const Attached& attached : attached_) {
         for (ucp_rkey_h key : attached.keys) ucp_.rkey_destroy(key);
     }
@@ -68,6 +65,13 @@ Channel::~Channel() {
         }
     }
     if (storage_->in_flight != 0) port_.adopt(std::move(storage_));
+}
+
+// Calls back at once, unless the data is on its way already. Sends libucp does not give back.
+void Channel::withdraw_receives() {
+    for (Part& part : storage_->parts) {
+        if (part.request && part.receive) ucp_.request_cancel(port_.rails()[part.rail].worker, part.request);
+    }
 }
 
 Status Channel::grow(Slot slots) try {
@@ -169,6 +173,8 @@ void Channel::part_done(Part& part, ucs_status_t status, std::size_t received) {
 }
 
 ucp_request_param_t Channel::request_for(Part& part, const void* data, std::size_t bytes) {
+    part.memory = data;
+    part.memory_bytes = bytes;
     ucp_request_param_t parameters = {};
     // Memory of devices is staged above us, so libucp need not look.
     parameters.op_attr_mask =
@@ -354,6 +360,7 @@ void Channel::give_up() {
     if (port_.in_child()) return;
     const Poster lock(port_);
     fail(Status::transport_failed);
+    withdraw_receives();
     // Who gives up will not ask for its news any more, as whoever sleeps otherwise does.
     if (asleep && pthread_equal(sleeper, pthread_self())) port_.awake(*this);
 }

@@ -21,6 +21,8 @@ struct Part {
     std::size_t bytes = 0;    // that a receive must get
     void* request = nullptr;  // null: not in flight
     ucp_mem_h registered = nullptr;
+    const void* memory = nullptr;  // of a request in flight
+    std::size_t memory_bytes = 0;
     std::uint8_t rail = 0;
     struct Storage* storage = nullptr;
 };
@@ -40,6 +42,8 @@ struct SlotState {
 // What requests in flight point to. Outlives its channel where some are left; addresses never change.
 struct Storage {
     explicit Storage(UcxPort::Impl& the_port) : port(the_port) {}
+    // Any of these bytes are those of a request in flight, or registered for one.
+    bool holds(std::uintptr_t begin, std::uintptr_t end) const;
 
     UcxPort::Impl& port;
     Channel* channel = nullptr;  // null: nobody wants to know any more
@@ -98,6 +102,8 @@ class Channel final : public Transport {
     bool has_news() const { return !completed_.empty() || has_failed(); }
     bool has_failed() const { return failed(failure_); }
     void peer_died(const Peer& peer);
+    // The same of this channel, or they are exposed.
+    bool holds(std::uintptr_t begin, std::uintptr_t end) const;
     void send_signal(Slot slot);
     bool asleep = false;  // `sleeper` may be waiting on the descriptor
     bool rung = false;    // counted in the port's bell
@@ -107,6 +113,7 @@ class Channel final : public Transport {
   private:
     struct Exposed {
         std::vector<ucp_mem_h> handles;  // by rail; empty: the number is free
+        std::uintptr_t begin = 0, end = 0;
     };
     struct Attached {
         int rank = 0;
@@ -125,6 +132,7 @@ class Channel final : public Transport {
     // What libucp shall know of a request on `bytes` bytes at `data`; registers them where that is needed.
     ucp_request_param_t request_for(Part& part, const void* data, std::size_t bytes);
     static void unregister(Part& part);
+    void withdraw_receives();
     // What libucp answered to a post: done, in flight, or an error.
     Status started(Part& part, ucs_status_ptr_t answer);
     void part_done(Part& part, ucs_status_t status, std::size_t received);

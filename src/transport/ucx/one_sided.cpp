@@ -63,6 +63,8 @@ Status Channel::expose(void* memory, std::size_t bytes, Region& region, std::vec
     std::memcpy(key.data(), &header, sizeof header);
     std::memcpy(key.data() + sizeof header, rails.data(), rails.size());
     region = free_number(exposed_, &Exposed::handles);
+    exposed.begin = reinterpret_cast<std::uintptr_t>(memory);
+    exposed.end = exposed.begin + bytes;
     exposed_[region] = std::move(exposed);
     return Status::ok;
 } catch (const std::bad_alloc&) {

@@ -106,6 +106,7 @@ class UcxPort::Impl {
     Status name_channel(UcxChannelName& name);
     void give_back(UcxChannelName name);
     void refuse(UcxChannelName name);
+    bool holds(const void* memory, std::size_t bytes);
 
     const ucx::Library& ucp() const { return ucp_; }
     const ucx::TagLayout& layout() const { return layout_; }

@@ -107,6 +107,10 @@ class UcxPort {
     // was sent to them. Completions stay with their channels.
     void poll();
 
+    // Whether libucp, or a peer, may still get at any of these bytes: they belong to a message under way, or
+    // are registered or exposed. For checks.
+    bool holds(const void* memory, std::size_t bytes);
+
     std::size_t rails() const;
     // "libucp 1.20.1 of the process, rails eth0 eth1": for reports. Lives as long as the port.
     const char* description() const;

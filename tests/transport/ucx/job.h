@@ -138,6 +138,8 @@ using Case = void (*)(Job& job, const Arguments& arguments);
     CASE(late)          \
     CASE(both_ways)     \
     CASE(faces)         \
+    CASE(held)          \
+    CASE(held_no_more)  \
     CASE(recalled)      \
     CASE(secret)        \
     CASE(steered)       \
