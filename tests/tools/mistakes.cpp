@@ -1,0 +1,81 @@
+// What people and machines do wrong: each is one sentence and an exit status, and nothing is lost by it.
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "shell.h"
+
+namespace thalweg::test {
+namespace {
+
+std::string tool(const std::string& arguments) { return "'" + thalweg + "' " + arguments; }
+
+void refused(const Result& result, int status, const std::string& sentence) {
+    EXPECT_EQ(result.status, status) << result.text;
+    EXPECT_NE(result.text.find(sentence), std::string::npos) << sentence << ": " << result.text;
+    EXPECT_EQ(std::count(result.text.begin(), result.text.end(), '\n'), 1) << result.text;
+}
+
+TEST(mistakes, sizes_that_the_model_cannot_count_are_refused) {
+    for (const char* collective :
+         {"bcast", "allgather", "allreduce", "alltoallv", "alltoallv --pattern dense"})
+        for (const char* bytes : {"18446744073709551615", "4194304T"})
+            for (const char* place : {"node:2", "node:3 core:1,200,7", "node:5 core:3 map:cyclic"}) {
+                SCOPED_TRACE(fmt::format("{} {} {}", collective, bytes, place));
+                refused(shell(tool(fmt::format("explain {} --bytes {} --topology '{}' 2>&1", collective,
+                                               bytes, place))),
+                        2, "longer than the model can count");
+            }
+    refused(shell(tool("explain alltoallv --pattern dense --bytes 1K --topology node:4 --once-us nan 2>&1")),
+            2, "--once-us: nan is no number from");
+}
+
+// No prediction is shorter than what the wire needs, at any size and place that is taken.
+TEST(mistakes, predictions_stay_plausible_at_the_edges) {
+    int explained = 0;
+    for (const char* collective : {"bcast", "allgather", "allreduce", "alltoallv"})
+        for (const char* place : {"node:1", "node:1 core:2", "node:3 core:1,200,7", "node:65536"})
+            for (const char* bytes : {"0", "1", "1M", "64G", "1T"}) {
+                const Result said = shell(tool(fmt::format(
+                    "explain {} --bytes {} --topology '{}' --json 2>/dev/null", collective, bytes, place)));
+                if (said.status == 2) continue;  // refused
+                ++explained;
+                const auto explanation = nlohmann::json::parse(said.text);
+                const double limit = explanation["limit_seconds"];
+                EXPECT_TRUE(std::isfinite(limit) && limit < 1e7);
+                for (const auto& candidate : explanation["candidates"])
+                    if (candidate.contains("predicted_seconds")) {
+                        EXPECT_GE(candidate["predicted_seconds"].get<double>(), 0.99 * limit)
+                            << collective << ' ' << place << ' ' << bytes << candidate;
+                        EXPECT_LT(candidate["predicted_seconds"].get<double>(), 1e7);
+                    }
+            }
+    EXPECT_GE(explained, 48);
+}
+
+TEST(mistakes, barriers_have_no_bytes) {
+    refused(shell(tool("explain barrier --bytes 1M --topology node:4 2>&1")), 2,
+            "--bytes is not of barrier: leave it out");
+    const auto barrier = nlohmann::json::parse(shell(tool("explain barrier --topology node:4 --json")).text);
+    EXPECT_EQ(barrier["bytes"], 0);
+    EXPECT_EQ(barrier["candidates"][0]["messages"], 8);
+    refused(shell(tool("explain bcast --topology node:4 2>&1")), 2, "--bytes is missing: a size");
+}
+
+// Of 1024 hosts with 64 ranks some candidates' messages are too many to be counted while somebody waits.
+TEST(mistakes, many_ranks_are_explained_while_somebody_waits) {
+    for (const char* collective : {"allgather --bytes 1M", "allreduce --bytes 1M", "bcast --bytes 1G"}) {
+        const Result said = shell(fmt::format(
+            "timeout 60 '{}' explain {} --topology 'node:1024 core:64' --json", thalweg, collective));
+        ASSERT_EQ(said.status, 0) << collective;
+        EXPECT_EQ(nlohmann::json::parse(said.text)["ranks"], 65536);
+    }
+    const Result nothing = shell("timeout 3 " + tool("explain bcast --bytes 0 --topology node:65536"));
+    EXPECT_EQ(nothing.status, 0);
+}
+
+}  // namespace
+}  // namespace thalweg::test
