@@ -77,5 +77,32 @@ TEST(mistakes, many_ranks_are_explained_while_somebody_waits) {
     EXPECT_EQ(nothing.status, 0);
 }
 
+class Starting : public Scratch {};
+
+// What is to hold the result is looked at before the work, which may take hours.
+TEST_F(Starting, a_bench_or_a_lab_asks_first_whether_its_results_have_a_place) {
+    const std::string quick = "bench bcast --mpi mpich --hosts 0 --ppn 2 --bytes 64K --screen-only --out ";
+    refused(shell(tool(quick + "/no/such/rows.jsonl 2>&1")), 2,
+            "--out: there is no folder /no/such for rows.jsonl");
+    refused(shell(tool(quick + "'" + folder.string() + "' 2>&1")), 2, folder.string() + " is a folder");
+    refused(shell(tool("bench waiters --samples 1 --out /no/such/rows.jsonl 2>&1")), 2, "there is no folder");
+    refused(shell(tool("lab run --json /no/such/lab.json -- /bin/true 2>&1")), 2,
+            "--json: there is no folder /no/such for lab.json");
+    refused(shell(tool("bench document --out /dev/full '" +
+                       (source / "bench/results/small-mpich.jsonl").string() + "' 2>&1")),
+            1, "/dev/full cannot be written completely");
+}
+
+TEST(mistakes, a_bench_of_no_ranks_is_refused) {
+    for (const char* wrong : {"bcast --hosts -1", "bcast --ppn 0", "halo --rails 0", "alltoallv --ppn -2",
+                              "iallgather --overlap --hosts 201", "apps --rate fast", "bcast --rate 0"})
+        refused(shell(tool(fmt::format("bench {} 2>&1", wrong))), 2, "see `thalweg bench ");
+}
+
+TEST(mistakes, a_lab_knows_its_verbs) {
+    refused(shell(tool("lab rnu -- /bin/true 2>&1")), 2,
+            "there is no verb rnu; `thalweg lab --help` lists them");
+}
+
 }  // namespace
 }  // namespace thalweg::test

@@ -12,6 +12,8 @@
 #include "bench/small.h"
 #include "bench/sweep.h"
 #include "bench/waiters.h"
+#include "environment.h"
+#include "lab/lab.h"
 #include "verb.h"
 
 namespace thalweg::bench {
@@ -24,13 +26,38 @@ void add_mpi_option(CLI::App& verb, Shape& shape) {
         ->capture_default_str();
 }
 
+void add_rate_option(CLI::App& verb, Shape& shape) {
+    const auto check = [](const std::string& rate) {
+        try {
+            lab::parse_rate(rate);
+            return std::string();
+        } catch (const std::exception& error) {
+            return std::string(error.what());
+        }
+    };
+    verb.add_option("--rate", shape.rate, "rate of each link, each direction")
+        ->check(CLI::Validator(check, ""))
+        ->capture_default_str();
+}
+
 void add_shape_options(CLI::App& verb, Shape& shape) {
     add_mpi_option(verb, shape);
     verb.add_option("--hosts", shape.hosts, "hosts of the lab; 0: this host without a lab")
+        ->check(CLI::Range(0, lab::max_hosts))
         ->capture_default_str();
-    verb.add_option("--ppn", shape.ppn, "ranks per host")->capture_default_str();
-    verb.add_option("--rate", shape.rate, "rate of each link, each direction")->capture_default_str();
-    verb.add_option("--rails", shape.rails, "links per host")->capture_default_str();
+    verb.add_option("--ppn", shape.ppn, "ranks per host")
+        ->check(CLI::Range(1, lab::max_ranks_per_host))
+        ->capture_default_str();
+    add_rate_option(verb, shape);
+    verb.add_option("--rails", shape.rails, "links per host")
+        ->check(CLI::Range(1, lab::max_rails))
+        ->capture_default_str();
+}
+
+// Where a sweep of hours goes must be known to take it before it begins.
+void add_out_option(CLI::App& verb, std::string& out, const char* text) {
+    verb.add_option("--out", out, text)
+        ->check(CLI::Validator([](const std::string& path) { return tool::why_not_writable(path); }, ""));
 }
 
 // One blocking collective: its options are read into `request`.
@@ -61,8 +88,8 @@ struct Blocking {
         verb->add_flag("--again", request.again, "decide once more with three times the pairs");
         verb->add_flag("--force", request.force, "measure although the lab is over its capacity");
         verb->add_flag("--demo", request.demo, "the main table only");
-        verb->add_option("--out", request.out,
-                         "JSON lines to append to; an interrupted sweep goes on from there");
+        add_out_option(*verb, request.out,
+                       "JSON lines to append to; an interrupted sweep goes on from there");
     }
     // What is measured of broadcasts alone.
     void add_small_and_rings() {
@@ -121,7 +148,7 @@ CLI::App* add_overlap(CLI::App& app, const char* name, const char* text, Overlap
     verb->add_flag("!--together-only", request.apart,
                    "leave out the columns that need launches of their own: asynchronous natives, --agents");
     verb->add_flag("--force", request.force, "measure although the lab is over its capacity");
-    verb->add_option("--out", request.out, "JSON lines to append to; an interrupted run goes on from there");
+    add_out_option(*verb, request.out, "JSON lines to append to; an interrupted run goes on from there");
     return verb;
 }
 
@@ -148,7 +175,7 @@ CLI::App* add_exchange(CLI::App& app, ExchangeRequest& request) {
         ->check(CLI::Range(1, 10000))
         ->capture_default_str();
     verb->add_flag("--force", request.force, "measure although the lab is over its capacity");
-    verb->add_option("--out", request.out, "JSON lines to append to; an interrupted run goes on from there");
+    add_out_option(*verb, request.out, "JSON lines to append to; an interrupted run goes on from there");
     return verb;
 }
 
@@ -208,7 +235,7 @@ CLI::App* add_halo(CLI::App& app, HaloRequest& request) {
         ->check(CLI::Range(1, 10000))
         ->capture_default_str();
     verb->add_flag("--force", request.force, "measure although the lab is over its capacity");
-    verb->add_option("--out", request.out, "JSON lines to append to; an interrupted run goes on from there");
+    add_out_option(*verb, request.out, "JSON lines to append to; an interrupted run goes on from there");
     return verb;
 }
 
@@ -242,7 +269,7 @@ int bench_main(int argc, char** argv) {
         ->capture_default_str();
     waiters->add_option("--pause-us", waiting.pause_us, "how long it sleeps before it is rung")
         ->capture_default_str();
-    waiters->add_option("--out", waiting.out, "JSON lines to append to");
+    add_out_option(*waiters, waiting.out, "JSON lines to append to");
     AppsRequest application;
     auto* apps = app.add_subcommand("apps", "the applications, native and with Thalweg");
     add_mpi_option(*apps, application.shape);
@@ -252,8 +279,7 @@ int bench_main(int argc, char** argv) {
     apps->add_option("--ppn", application.shape.ppn, "ranks per host")
         ->check(CLI::Range(1, 64))
         ->capture_default_str();
-    apps->add_option("--rate", application.shape.rate, "rate of each link, each direction")
-        ->capture_default_str();
+    add_rate_option(*apps, application.shape);
     apps->add_option("--app", application.apps, "which: radix_sort, conjugate_gradient")
         ->delimiter(',')
         ->capture_default_str();
@@ -261,8 +287,8 @@ int bench_main(int argc, char** argv) {
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
     apps->add_flag("--force", application.force, "measure although the lab is over its capacity");
-    apps->add_option("--out", application.out,
-                     "JSON lines to append to; rounds that are there are not measured again");
+    add_out_option(*apps, application.out,
+                   "JSON lines to append to; rounds that are there are not measured again");
     std::vector<std::string> files;
     bool markdown = false, columns = false;
     auto* table = app.add_subcommand("table", "print the table of result files");

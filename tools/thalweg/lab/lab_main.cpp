@@ -7,6 +7,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "environment.h"
 #include "lab.h"
 
 extern char** environ;
@@ -138,6 +139,8 @@ int run_verb(const Args& args, bool shell) {
     if (options.program.empty()) fail("there is no program to run; `thalweg lab run --help` shows how");
     const std::string program = find_program(options.program[0]);
     if (program.empty()) fail("there is no program " + options.program[0]);
+    if (const std::string why = tool::why_not_writable(options.json_file); !why.empty())
+        fail("--json: " + why);
     const MpiInstall install = find_mpi(options.mpi, options.mpi_root);
     Facts facts;
     if (options.network.hosts > 1) {
@@ -242,6 +245,7 @@ int dispatch(const std::string& verb, const Args& args) {
         std::printf("%s\n%s", usage, run_usage().c_str());
         return 0;
     }
+    if (!verb.empty()) fail("there is no verb " + verb + "; `thalweg lab --help` lists them");
     std::fprintf(stderr, "%s", usage);
     return failure;
 }
