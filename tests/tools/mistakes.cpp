@@ -77,7 +77,38 @@ TEST(mistakes, many_ranks_are_explained_while_somebody_waits) {
     EXPECT_EQ(nothing.status, 0);
 }
 
+TEST(mistakes, an_option_without_a_value_does_not_take_the_program_for_it) {
+    const std::string quiet = " 2>/dev/null";
+    EXPECT_EQ(shell(tool("run --report= /bin/echo hi") + quiet).text, "hi\n");
+    EXPECT_EQ(shell(tool("run --report= --log= -- /bin/echo --log= hi") + quiet).text, "--log= hi\n");
+    EXPECT_EQ(shell(tool("run --log error --report= /bin/echo --report= hi") + quiet).text, "--report= hi\n");
+    refused(shell(tool("explain bcast --bytes= --topology node:4 2>&1")), 2, "--bytes  is not valid");
+}
+
 class Starting : public Scratch {};
+
+TEST_F(Starting, a_dry_run_of_what_cannot_be_started_fails_as_the_run_would) {
+    write("program", "true\n");
+    fs::permissions(folder / "program", fs::perms::owner_read);
+    const std::string there = "cd '" + folder.string() + "' && ";
+    for (const char* program : {"no-such-program", "./no-such-program", "/tmp", "./program"}) {
+        SCOPED_TRACE(program);
+        const Result run = shell(there + tool(fmt::format("run --thalweg off {} 2>&1", program)));
+        const Result dry = shell(there + tool(fmt::format("run --thalweg off --dry-run {} 2>&1", program)));
+        EXPECT_NE(run.status, 0);
+        EXPECT_EQ(run.status, dry.status);
+        EXPECT_EQ(run.text, dry.text);
+    }
+}
+
+TEST_F(Starting, a_script_whose_interpreter_is_missing_is_not_called_missing_itself) {
+    write("script", "#!/no/such/shell -e\ntrue\n");
+    write("from windows", "#!/bin/sh\r\ntrue\r\n");
+    const std::string run = "cd '" + folder.string() + "' && " + tool("run --thalweg off ");
+    refused(shell(run + "./script 2>&1"), 127,
+            "its first line names /no/such/shell, which cannot be started");
+    refused(shell(run + "'./from windows' 2>&1"), 127, "names /bin/sh and ends with a carriage return");
+}
 
 // What is to hold the result is looked at before the work, which may take hours.
 TEST_F(Starting, a_bench_or_a_lab_asks_first_whether_its_results_have_a_place) {
