@@ -19,6 +19,21 @@ void refused(const Result& result, int status, const std::string& sentence) {
     EXPECT_EQ(std::count(result.text.begin(), result.text.end(), '\n'), 1) << result.text;
 }
 
+TEST(mistakes, what_a_full_disk_does_not_take_is_said) {
+    const std::string sentence = "could not be written to standard output";
+    for (const char* verb : {"--version", "help", "info", "info --json", "info --options-markdown",
+                             "explain bcast --bytes 4M --topology node:4", "run --dry-run /bin/true",
+                             "explain halo --grid 4x4x2 --cells 256 --ranks-per-host 8",
+                             "explain alltoallv --pattern banded --bytes 64K --topology node:4 --json"}) {
+        SCOPED_TRACE(verb);
+        refused(shell(tool(verb) + std::string(" 2>&1 >/dev/full")), 1, sentence);
+        refused(shell(tool(verb) + std::string(" 2>&1 >&-")), 1, sentence);
+    }
+    if (!fs::exists(fs::path(thalweg).parent_path() / "thalweg-sim")) GTEST_SKIP() << "no SimGrid";
+    for (const char* verb : {"sim bcast --ranks 8 --bytes 1K", "sim bcast --ranks 8 --bytes 1K --json"})
+        refused(shell(tool(verb) + std::string(" 2>&1 >/dev/full")), 1, sentence);
+}
+
 TEST(mistakes, sizes_that_the_model_cannot_count_are_refused) {
     for (const char* collective :
          {"bcast", "allgather", "allreduce", "alltoallv", "alltoallv --pattern dense"})

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <vector>
 
+#include "base/standard_output.h"
+
 namespace thalweg::tool {
 
 namespace {
@@ -56,6 +58,13 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv) {
 int usage_error(std::string_view verb, std::string_view sentence) {
     fmt::print(stderr, "thalweg {}: {}\n", verb, sentence);
     return exit_usage;
+}
+
+int finish_output(std::string_view verb, int status) {
+    const std::string why = standard_output_failure();
+    if (why.empty()) return status;
+    fmt::print(stderr, "thalweg{}{}: {}\n", verb.empty() ? "" : " ", verb, why);
+    return status == exit_ok ? exit_failure : status;
 }
 
 }  // namespace thalweg::tool
