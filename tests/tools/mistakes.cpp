@@ -145,9 +145,33 @@ TEST(mistakes, a_bench_of_no_ranks_is_refused) {
         refused(shell(tool(fmt::format("bench {} 2>&1", wrong))), 2, "see `thalweg bench ");
 }
 
+// What the library refuses is not measured under its name.
+TEST(mistakes, a_bench_measures_no_default_under_a_misspelt_name) {
+    for (const char* wrong :
+         {"alltoallv --ours sprea", "halo --ours pairwis", "bcast --ours chian",
+          "bcast --ours chain:chunk_bytes=-1", "iallgather --overlap --ours rign",
+          "ibcast --overlap --agents sleepy", "halo --setting shm", "halo --setting THALWEG_TRANSPORT=smh",
+          "halo --setting 'UCX_TLS=tcp THALWEG_INSID=coop'"})
+        refused(shell(tool(fmt::format("bench {} --hosts 0 2>&1", wrong))), 2, "see `thalweg bench ");
+    refused(shell(tool("bench waiters --pause-us -1 2>&1")), 2, "--pause-us");
+    refused(shell(tool("bench document --about /tmp '" +
+                       (source / "bench/results/small-mpich.jsonl").string() + "' 2>&1")),
+            2, "/tmp cannot be read");
+    // Taken: what is wrong here is the MPI library, which is looked at last.
+    for (const char* right :
+         {"alltoallv --ours rma_fence --ours notify", "ibcast --overlap --agents off,core",
+          "halo --setting 'UCX_TLS=tcp THALWEG_INSIDE=coop' --ours spread",
+          "bcast --ours 'node_leader(intra=linear,inter=chain:chunk_bytes=12K)'"})
+        EXPECT_NE(shell(tool(fmt::format("bench {} --mpi mpitch 2>&1", right))).text.find("mpitch"),
+                  std::string::npos)
+            << right;
+}
+
 TEST(mistakes, a_lab_knows_its_verbs) {
     refused(shell(tool("lab rnu -- /bin/true 2>&1")), 2,
             "there is no verb rnu; `thalweg lab --help` lists them");
+    for (const char* verb : {"list", "clean"})
+        refused(shell(tool(fmt::format("lab {} --all 2>&1", verb))), 2, "takes no --all");
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // thalweg bench: the command line.
 #include <CLI/CLI.hpp>
 #include <array>
+#include <sstream>
 
+#include "algorithms/option_check.h"
 #include "bench/apps.h"
 #include "bench/exchange.h"
 #include "bench/halo.h"
@@ -54,6 +56,40 @@ void add_shape_options(CLI::App& verb, Shape& shape) {
         ->capture_default_str();
 }
 
+// "bcast" -> "THALWEG_BCAST".
+std::string variable_of(const std::string& collective) {
+    for (const Option& option : options())
+        if (option.field == collective) return std::string(option.variable);
+    return {};
+}
+
+// Values that the measured library would refuse, and then measure its default under their name.
+CLI::Validator value_of_option(std::string variable) {
+    const auto check = [variable = std::move(variable)](const std::string& value) {
+        Settings settings;
+        std::string why;
+        settings.set(variable, value, Origin::command_line, why, check_option);
+        return why;
+    };
+    return CLI::Validator(check, "");
+}
+
+// "NAME=VALUE NAME=VALUE" for the environment of a launch.
+std::string refuse_setting(const std::string& text) {
+    std::vector<std::string> words;
+    std::istringstream stream(text);
+    for (std::string word; stream >> word;) words.push_back(word);
+    std::vector<const char*> environment;
+    for (const std::string& word : words) {
+        if (word.find('=') == word.npos || word[0] == '=') return "\"" + word + "\" is not NAME=VALUE";
+        environment.push_back(word.c_str());
+    }
+    environment.push_back(nullptr);
+    std::vector<Complaint> complaints;
+    Settings::from_environment(environment.data(), complaints, check_option);
+    return complaints.empty() ? "" : complaints.front().sentence;
+}
+
 // Where a sweep of hours goes must be known to take it before it begins.
 void add_out_option(CLI::App& verb, std::string& out, const char* text) {
     verb.add_option("--out", out, text)
@@ -74,7 +110,8 @@ struct Blocking {
                     ->capture_default_str();
         // A choice may hold commas itself, so it is one per option.
         verb->add_option("--ours", ours,
-                         "an algorithm of ours to measure besides the automatic choice (repeatable)");
+                         "an algorithm of ours to measure besides the automatic choice (repeatable)")
+            ->check(value_of_option(variable_of(request.collective)));
         verb->add_option("--screen-samples", request.screen_samples, "samples of each column at first")
             ->check(CLI::Range(1, 1000))
             ->capture_default_str();
@@ -135,9 +172,11 @@ CLI::App* add_overlap(CLI::App& app, const char* name, const char* text, Overlap
         ->delimiter(',')
         ->check(CLI::IsMember({"arithmetic", "memory", "sleep"}));
     verb->add_option("--ours", request.ours, "an algorithm of ours besides the automatic choice (repeatable)")
-        ->allow_extra_args(false);
+        ->allow_extra_args(false)
+        ->check(value_of_option(variable_of(request.collective.substr(1))));
     verb->add_option("--agents", request.agents, "values of THALWEG_AGENT to measure besides auto")
         ->delimiter(',')
+        ->check(value_of_option("THALWEG_AGENT"))
         ->capture_default_str();
     verb->add_option("--samples", request.samples, "samples of each column")
         ->check(CLI::Range(1, 10000))
@@ -166,7 +205,8 @@ CLI::App* add_exchange(CLI::App& app, ExchangeRequest& request) {
             "--ours", request.ours,
             "algorithms of ours to measure planned besides the automatic choice (repeatable; default: "
             "every one)")
-        ->allow_extra_args(false);
+        ->allow_extra_args(false)
+        ->check(value_of_option(variable_of("alltoallv")));
     verb->add_option("--columns", request.columns, "only these columns, comma-separated")->delimiter(',');
     verb->add_option("--samples", request.samples, "samples of each column")
         ->check(CLI::Range(1, 10000))
@@ -199,11 +239,13 @@ CLI::App* add_halo(CLI::App& app, HaloRequest& request) {
     verb->add_option("--styles", request.styles, "only these columns, comma-separated")->delimiter(',');
     verb->add_option("--ours", request.ours,
                      "algorithms whose plans are measured besides, like pairwise (repeatable)")
-        ->allow_extra_args(false);
+        ->allow_extra_args(false)
+        ->check(value_of_option(variable_of("alltoallv")));
     verb->add_option("--setting", request.settings,
                      "measure Thalweg's columns once more in a launch with NAME=VALUE, several with spaces "
                      "between (repeatable)")
         ->allow_extra_args(false)
+        ->check(CLI::Validator(refuse_setting, ""))
         ->capture_default_str();
     verb->add_flag("!--together-only", request.apart, "leave out the launches with --setting");
     const auto phase = [&](const char* flag, const char* name, const char* text) {
@@ -268,6 +310,7 @@ int bench_main(int argc, char** argv) {
         ->check(CLI::Range(1, 1000000))
         ->capture_default_str();
     waiters->add_option("--pause-us", waiting.pause_us, "how long it sleeps before it is rung")
+        ->check(CLI::Range(1, 1000000))
         ->capture_default_str();
     add_out_option(*waiters, waiting.out, "JSON lines to append to");
     AppsRequest application;

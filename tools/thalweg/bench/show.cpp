@@ -91,11 +91,10 @@ int write_document(const std::vector<std::string>& files, const std::string& abo
     std::stringstream beginning;
     if (!about.empty()) {
         const std::ifstream file(about);
-        if (!file) {
+        if (!file || !(beginning << file.rdbuf())) {
             fmt::print(stderr, "thalweg bench: {} cannot be read\n", about);
             return 2;
         }
-        beginning << file.rdbuf();
     }
     const std::string text = document(rows, beginning.str());
     std::FILE* file = page == "-" ? stdout : std::fopen(page.c_str(), "w");

@@ -1,6 +1,7 @@
 #include "bench/waiters.h"
 
 #include <fmt/format.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <chrono>
@@ -64,7 +65,8 @@ int run_waiters(const WaitersRequest& request) {
         rows.push_back(std::move(row));
     }
     if (status != 0 || rows.empty()) {
-        fmt::print(stderr, "thalweg bench: {} ended with status {}\n", program.string(), status);
+        fmt::print(stderr, "thalweg bench: {} ended with status {}\n", program.string(),
+                   WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
         return 1;
     }
     std::string why;

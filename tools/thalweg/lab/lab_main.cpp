@@ -237,6 +237,8 @@ int dispatch(const std::string& verb, const Args& args) {
     if (verb == "shell") return run_verb(args, true);
     if (verb == "exec") return exec_verb(args);
     if (verb == "agent-exec") return agent_exec_verb(args);
+    const bool alone = verb == "check" || verb == "list" || verb == "clean";
+    if (alone && !args.empty()) fail("`thalweg lab " + verb + "` takes no " + args[0]);
     if (verb == "check") return check_verb();
     if (verb == "capacity") return capacity_verb(args);
     if (verb == "list") return list_verb();
