@@ -139,6 +139,20 @@ TEST_F(Starting, a_bench_or_a_lab_asks_first_whether_its_results_have_a_place) {
             1, "/dev/full cannot be written completely");
 }
 
+// Installed without what it would start, and where it would start what is not installed.
+TEST_F(Starting, a_bench_that_cannot_start_its_programs_says_so_at_once) {
+    fs::create_directories(folder / "bin");
+    fs::copy(thalweg, folder / "bin/thalweg");
+    const std::string copy = "'" + (folder / "bin/thalweg").string() + "' bench ";
+    for (const char* verb :
+         {"bcast --hosts 0", "ibcast --overlap --hosts 0", "alltoallv", "halo", "apps", "waiters"})
+        refused(shell(copy + verb + " 2>&1"), 2,
+                "is not there: `thalweg bench` measures from the folder in which");
+    const Result debian = shell(tool("bench bcast --mpi mpich-debian --hosts 0 2>&1"));
+    if (debian.text.find("is not there: `thalweg bench` measures") == std::string::npos)
+        refused(debian, 2, "--hosts 0 starts mpich-debian by ");
+}
+
 TEST(mistakes, a_bench_of_no_ranks_is_refused) {
     for (const char* wrong : {"bcast --hosts -1", "bcast --ppn 0", "halo --rails 0", "alltoallv --ppn -2",
                               "iallgather --overlap --hosts 201", "apps --rate fast", "bcast --rate 0"})

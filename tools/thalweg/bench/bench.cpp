@@ -96,6 +96,12 @@ void add_out_option(CLI::App& verb, std::string& out, const char* text) {
         ->check(CLI::Validator([](const std::string& path) { return tool::why_not_writable(path); }, ""));
 }
 
+template <typename Run>
+int measured(const Shape& shape, Run run) {
+    const std::string why = why_not_measurable(shape);
+    return why.empty() ? run() : tool::usage_error("bench", why);
+}
+
 // One blocking collective: its options are read into `request`.
 struct Blocking {
     explicit Blocking(const char* collective) : request(standard_request(collective)) {}
@@ -146,7 +152,7 @@ struct Blocking {
             request.shape.hosts = 0;
             if (sizes->count() == 0) request.sizes = small_sizes();
         }
-        return run_sweep(request);
+        return measured(request.shape, [&] { return run_sweep(request); });
     }
 
     Request request;
@@ -353,11 +359,12 @@ int bench_main(int argc, char** argv) {
     for (Blocking* blocking : {&bcast, &allgather, &allreduce})
         if (blocking->verb->parsed()) return blocking->run();
     for (std::size_t i = 0; i < nonblocking.size(); ++i)
-        if (nonblocking[i]->parsed()) return run_overlap(overlaps[i]);
-    if (alltoallv->parsed()) return run_exchange(exchange);
-    if (halos->parsed()) return run_halo(halo);
+        if (nonblocking[i]->parsed())
+            return measured(overlaps[i].shape, [&] { return run_overlap(overlaps[i]); });
+    if (alltoallv->parsed()) return measured(exchange.shape, [&] { return run_exchange(exchange); });
+    if (halos->parsed()) return measured(halo.shape, [&] { return run_halo(halo); });
     if (waiters->parsed()) return run_waiters(waiting);
-    if (apps->parsed()) return run_apps(application);
+    if (apps->parsed()) return measured(application.shape, [&] { return run_apps(application); });
     if (table->parsed()) return show_table(files, markdown, columns);
     if (pages->parsed()) return write_document(files, about, page);
     return draw(files, picture);
