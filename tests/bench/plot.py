@@ -85,6 +85,10 @@ with tempfile.TemporaryDirectory(prefix="tw") as name:
         ended = plot(out, *files)
         expect(ended.returncode != 0 and not out.exists(), ended.about)
         expect(ended.stderr.count("\n") == 1 and why in ended.stderr, "not one sentence:", ended.about)
+    torn = folder / "torn.jsonl"
+    torn.write_text(broadcasts.read_text() + '{"algorithm":"cha')
+    ended = plot(folder / "torn.png", torn)
+    expect(ended.returncode == 0 and "was cut off, and is left out" in ended.stderr, ended.about)
     (folder / "taken.png").mkdir()
     before = sorted(folder.iterdir())
     for name, why in (("drawn.jpeg", "its name ends in .png, .svg or .pdf"), ("drawn", "its name ends in .png"),
