@@ -4,6 +4,7 @@ import argparse
 import collections
 import json
 import math
+import pathlib
 import statistics
 import sys
 
@@ -28,7 +29,13 @@ def rows_of(paths):
     """Rows that have samples: a column that was left out of a race has none."""
     for path in paths:
         with open(path, encoding="utf-8") as file:
-            for row in map(json.loads, filter(str.strip, file)):
+            for line in filter(str.strip, file):
+                try:
+                    row = json.loads(line)
+                except ValueError:
+                    if line.endswith("\n"):
+                        raise
+                    continue  # the bench, which said so, was killed in the middle of it
                 if row["seconds"]:
                     yield row
 
@@ -184,7 +191,10 @@ def save(figure, axes, used, title, out):
     figure.legend(entries.values(), entries.keys(), loc="lower center", ncol=in_a_row, fontsize=8, frameon=False)
     figure.tight_layout(rect=(0, (0.18 * rows + 0.1) / high, 1, 1 - 0.35 / high))
     figure.suptitle(title, fontsize=12, y=1 - 0.1 / high, va="top")
-    figure.savefig(out, dpi=110)
+    try:
+        figure.savefig(out, dpi=110)
+    except OSError as error:
+        sys.exit(f"thalweg bench: {out} cannot be written: {error.strerror}")
 
 
 NAMES = {"bcast": "Broadcast", "allgather": "Allgather", "allreduce": "Allreduce"}
@@ -338,6 +348,8 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("files", nargs="+")
     arguments = parser.parse_args()
+    if pathlib.Path(arguments.out).suffix not in (".png", ".svg", ".pdf"):
+        sys.exit(f"thalweg bench: --out {arguments.out} is no picture: its name ends in .png, .svg or .pdf")
     pictures = [(reader(arguments.files), drawer) for reader, drawer in (
         (read_halo, draw_halo), (read_exchange, draw_exchange), (read, draw), (read_overlap, draw_overlap))]
     pictures = [(panels, drawer) for panels, drawer in pictures if panels]

@@ -4,13 +4,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <system_error>
 
+#include "base/standard_output.h"
 #include "sim/app_rows.h"
 #include "sim/rows.h"
 #include "sim/windows.h"
 
-int main(int argc, char** argv) {
-    using namespace thalweg::sim;
+namespace thalweg::sim {
+namespace {
+
+int answer_command(int argc, char** argv) {
     Request request;
     if (const auto status = parse_request(argc, argv, request)) return *status;
     const bool show = !request.quiet && isatty(STDERR_FILENO) != 0;
@@ -66,4 +71,20 @@ int main(int argc, char** argv) {
         return 1;
     }
     return 0;
+}
+
+}  // namespace
+}  // namespace thalweg::sim
+
+int main(int argc, char** argv) {
+    int status = 1;
+    try {
+        status = thalweg::sim::answer_command(argc, argv);
+    } catch (const std::system_error&) {  // what fmt::print throws where it cannot write
+        if (std::ferror(stdout) == 0) throw;
+    }
+    const std::string why = thalweg::standard_output_failure();
+    if (why.empty()) return status;
+    fmt::print(stderr, "thalweg sim: {}\n", why);
+    return status == 0 ? 1 : status;
 }

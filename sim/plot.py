@@ -22,6 +22,13 @@ import matplotlib.pyplot as plt  # noqa: E402  (the backend must be chosen first
 COLOURS = {"send": "tab:blue", "recv": "tab:orange", "copy": "tab:green", "reduce": "tab:red"}
 
 
+def save(figure, out):
+    try:
+        figure.savefig(out, dpi=110)
+    except OSError as error:
+        sys.exit(f"sim/plot.py: {out} cannot be written: {error.strerror}")
+
+
 def curves(rows, out):
     by_ranks = len({row["ranks"] for row in rows}) > 1
     axis_name, other = ("ranks", "bytes") if by_ranks else ("bytes", "ranks")
@@ -60,7 +67,7 @@ def curves(rows, out):
     for axis in list(axes.flat)[len(panels):]:
         axis.set_visible(False)
     figure.tight_layout()
-    figure.savefig(out, dpi=110)
+    save(figure, out)
 
 
 def timeline(events, out):
@@ -91,7 +98,7 @@ def timeline(events, out):
     axis.invert_yaxis()
     axis.legend(fontsize=8)
     figure.tight_layout()
-    figure.savefig(out, dpi=110)
+    save(figure, out)
 
 
 def main():
@@ -100,6 +107,8 @@ def main():
     parser.add_argument("file")
     arguments = parser.parse_args()
     out = pathlib.Path(arguments.out)
+    if out.suffix not in (".png", ".svg", ".pdf"):
+        sys.exit(f"sim/plot.py: --out {out} is no picture: its name ends in .png, .svg or .pdf")
     if not out.parent.is_dir():
         sys.exit(f"sim/plot.py: there is no folder {out.parent} to draw into; make it first")
     try:

@@ -244,7 +244,13 @@ int main(int argc, char** argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (!read_options(argc, argv, &options)) {
-        if (rank == 0) fprintf(stderr, "amr: an option is wrong; cells must be even\n");
+        if (rank == 0)
+            fprintf(
+                stderr,
+                "usage: amr [--blocks X Y Z] [--cells EVEN] [--levels 0..%d] [--steps N] [--refine-every N]\n"
+                "           [--repeat N] [--version isend|waitall|persistent|neighbor|init] [--damage]\n"
+                "Numbers from 1 on, at most 64 blocks in a dimension.\n",
+                amr_most_levels);
         MPI_Finalize();
         return 2;
     }

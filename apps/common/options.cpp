@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "common/number_within.h"
+
 namespace thalweg::apps {
 
 void CommonOptions::add_to(CLI::App& app, const std::string& unit) {
@@ -18,7 +20,7 @@ void CommonOptions::add_to(CLI::App& app, const std::string& unit) {
         ->capture_default_str();
     app.add_option("--slowdown", slowdown,
                    "seconds to sleep, outside MPI, for each " + unit + "; stands for slower computing")
-        ->check(CLI::Range(0.0, 3600.0))
+        ->check(number_within(0, 3600))
         ->capture_default_str();
     app.add_option("--repeat", repeat, "timed runs of each version")
         ->check(CLI::Range(1, 100000))

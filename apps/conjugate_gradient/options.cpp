@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <limits>
 
+#include "common/number_within.h"
+
 namespace thalweg::apps {
 
 void GradientOptions::add_to(CLI::App& app) {
@@ -18,7 +20,9 @@ void GradientOptions::add_to(CLI::App& app) {
     app.add_option("--nonzeros", nonzeros, "of each random vector the matrix is made of; with --n")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
-    app.add_option("--shift", shift, "of the diagonal; with --n")->capture_default_str();
+    app.add_option("--shift", shift, "of the diagonal; with --n")
+        ->check(number_within(-1e15, 1e15))
+        ->capture_default_str();
     app.add_option("--segments", segments, "the vector is gathered in so many, but in one when blocking")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
@@ -29,7 +33,7 @@ void GradientOptions::add_to(CLI::App& app) {
         ->check(CLI::Range(0, 1000000))
         ->capture_default_str();
     app.add_option("--tolerance", tolerance, "how far from the serial solve a result may be")
-        ->check(CLI::Range(0.0, 1.0))
+        ->check(number_within(0, 1))
         ->capture_default_str();
     common.add_to(app, "nonzero that is multiplied");
 }

@@ -322,7 +322,9 @@ int main(int argc, char** argv) {
     if (!read_options(argc, argv, &options) || !make_part(&options, &part)) {
         if (rank == 0)
             fprintf(stderr,
-                    "stencil: an option is wrong, or there are fewer cells than ranks in a dimension\n");
+                    "usage: stencil [--cells X Y Z] [--steps N] [--repeat N] [--periodic] [--damage]\n"
+                    "               [--version isend|persistent|neighbor|ineighbor|init]\n"
+                    "Numbers from 1 on, and in each dimension at least as many cells as ranks.\n");
         MPI_Finalize();
         return 2;
     }

@@ -15,6 +15,7 @@
 #include "plan/bypass.h"
 #include "plan/plan_account.h"
 #include "plan/report_agent.h"
+#include "plan/report_file.h"
 #include "plan/report_neighbours.h"
 #include "plan/report_network.h"
 #include "plan/report_text.h"
@@ -332,6 +333,7 @@ std::string own_path(std::string path) {
 }  // namespace
 
 void note_origin() {
+    note_report_folder();
     MPI_Comm parent = host()->comm_null;
     if (host()->Comm_get_parent == nullptr || host()->Comm_get_parent(&parent) != MPI_SUCCESS) return;
     spawned = parent != host()->comm_null;
@@ -352,12 +354,13 @@ void write_report(World& world) {
         std::fwrite(text.data(), 1, text.size(), stderr);
         return;
     }
-    const std::string text = as_json(world, records, own, most);
-    const std::string path = own_path(world.settings().report.c_str());
-    std::FILE* const file = std::fopen(path.c_str(), "we");
-    const bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-    if ((file != nullptr && std::fclose(file) != 0) || !written)
-        THALWEG_LOG_AT(warn, "THALWEG_REPORT: %s could not be written", path.c_str());
+    const std::string path = report_path(own_path(world.settings().report.c_str()));
+    const std::string why = write_report_file(path, as_json(world, records, own, most));
+    if (why.empty()) return;
+    THALWEG_LOG_AT(warn, "THALWEG_REPORT: %s could not be written: %s; what it would have said, as a table",
+                   path.c_str(), why.c_str());
+    const std::string table = as_table(world, records, most);
+    std::fwrite(table.data(), 1, table.size(), stderr);
 }
 
 }  // namespace thalweg

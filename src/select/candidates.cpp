@@ -11,8 +11,9 @@ namespace {
 // Below this a piece costs more in headers, short segments and polls than its shorter way saves: chains of 3,
 // 4 and 6 KiB were never faster than one of 8 to 12 KiB, from 64 KiB to 1 MiB over TCP on 4 hosts.
 constexpr std::uint64_t smallest_chunk = 8 << 10;
-constexpr std::uint64_t most_pieces = 4096;   // of one message
-constexpr std::uint64_t most_played = 20000;  // messages of the whole group
+constexpr std::uint64_t most_pieces = 4096;      // of one message
+constexpr std::uint64_t most_played = 20000;     // messages of the whole group, and ranks
+constexpr std::uint64_t most_counted = 1 << 18;  // messages between hosts that a claim is counted from
 
 // The algorithms that are looked at, in the order of their robustness: between hosts, and broadcasts that
 // hand out inside hosts.
@@ -33,13 +34,17 @@ std::vector<std::string_view> between_hosts(Collective collective) {
 }
 constexpr std::string_view inside_hosts[] = {"linear", "binomial", "chain"};
 
-std::uint64_t* value_of(Choice& choice, std::string_view parameter) {
+std::uint64_t* find_value(Choice& choice, std::string_view parameter) {
     const auto& parameters = choice.algorithm->parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i)
         if (parameters[i].name == parameter) return &choice.values[i];
     return nullptr;
 }
-std::uint64_t* chunk_of(Choice& choice) { return value_of(choice, "chunk_bytes"); }
+std::uint64_t* chunk_of(Choice& choice) { return find_value(choice, "chunk_bytes"); }
+std::uint64_t value_of(Choice choice, std::string_view parameter) {
+    const std::uint64_t* const value = find_value(choice, parameter);
+    return value == nullptr ? 0 : *value;
+}
 
 // Pieces of equal size, in round figures.
 std::uint64_t even_chunk(std::uint64_t bytes, std::uint64_t pieces) {
@@ -85,7 +90,7 @@ std::vector<Candidate> tuned_candidates(Collective collective, const Problem& pr
     const auto add = [&](Choice choice, bool combined) {
         Candidate candidate;
         Choice& outer = combined ? choice.parts.back() : choice;
-        if (std::uint64_t* ports = value_of(outer, "ports"))
+        if (std::uint64_t* ports = find_value(outer, "ports"))
             *ports = std::max<std::uint64_t>(machine.inter.ports, 1);
         candidate.refused = refuse(choice, problem, topology);
         if (!candidate.refused.empty()) return;
@@ -109,10 +114,25 @@ std::vector<Candidate> tuned_candidates(Collective collective, const Problem& pr
             // Pieces arrive in the outer algorithm's chunks; cutting them again inside a host gains nothing.
             if (std::uint64_t* chunk = chunk_of(choice.parts.front())) *chunk = 0;
             add(choice, true);
-            if (std::uint64_t* leaders = value_of(choice, "leaders")) *leaders = 1, add(choice, true);
+            if (std::uint64_t* leaders = find_value(choice, "leaders")) *leaders = 1, add(choice, true);
         }
     }
     return result;
+}
+
+// Whether what the whole group does is known at once. The combinators count theirs in the schedules of the
+// leaders of all hosts.
+bool quickly_counted(const Choice& choice, const Problem& problem, const Topology& topology) {
+    if (choice.parts.empty()) return true;
+    Problem between;
+    between.size = topology.nodes();
+    between.bytes = problem.bytes;
+    const auto ranks = static_cast<std::uint64_t>(topology.max_ranks_per_node());
+    std::uint64_t leaders = 1;  // of a host, each with messages of its own
+    if (choice.algorithm->collective == Collective::allgather) between.bytes *= ranks;
+    if (choice.algorithm->collective == Collective::allreduce)
+        if (leaders = value_of(choice, "leaders"); leaders == 0) leaders = ranks;
+    return leaders * claim(choice.parts.back(), between, Topology{}).messages <= most_counted;
 }
 
 }  // namespace
@@ -160,8 +180,10 @@ std::vector<Candidate> all_candidates(Collective collective, const Problem& prob
 
     for (Candidate& candidate : result) {
         if (!candidate.refused.empty()) continue;
+        if (!quickly_counted(candidate.choice, problem, topology)) continue;
         candidate.claim = claim(candidate.choice, problem, topology);
-        if (candidate.claim.messages > most_played) continue;
+        const std::uint64_t messages = candidate.claim->messages + candidate.claim->signals;
+        if (std::max<std::uint64_t>(messages, topology.size()) > most_played) continue;
         std::vector<Schedule> schedules;
         Problem of_rank = problem;
         for (of_rank.rank = 0; of_rank.rank < problem.size; ++of_rank.rank)

@@ -82,7 +82,7 @@ struct Candidate {
     std::string refused;                   // why it cannot run here, empty when it can
     Picoseconds predicted = 0;             // by the closed forms that decide() uses
     std::optional<Picoseconds> evaluated;  // by playing the schedules, where there are not too many
-    Claim claim;                           // messages and bytes of the whole group
+    std::optional<Claim> claim;            // of the whole group, where counting it takes no more than a moment
     bool chosen = false;
 };
 

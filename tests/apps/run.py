@@ -188,7 +188,8 @@ def case_bad_input():
             (sort, ["surplus"], "surplus"), (gradient, ["--class", "Q"], "class Q"),
             (gradient, ["--n", "0"], "--n"), (gradient, ["--matrix", missing], "cannot be opened"),
             (gradient, ["--matrix", matrix], "line 3"), (gradient, ["--class", "S", "--n", "9"], "--class"),
-            (gradient, ["--segments", "0"], "--segments")):
+            (gradient, ["--segments", "0"], "--segments"), (sort, ["--slowdown", "nan"], "--slowdown"),
+            (gradient, ["--tolerance", "nan"], "--tolerance"), (gradient, ["--n", "9", "--shift", "inf"], "--shift")):
         result = launch(program, *options)
         expect(result.returncode == 2, result.about)
         told = [line for line in (result.stderr + result.stdout).splitlines()

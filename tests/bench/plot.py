@@ -85,4 +85,16 @@ with tempfile.TemporaryDirectory(prefix="tw") as name:
         ended = plot(out, *files)
         expect(ended.returncode != 0 and not out.exists(), ended.about)
         expect(ended.stderr.count("\n") == 1 and why in ended.stderr, "not one sentence:", ended.about)
+    torn = folder / "torn.jsonl"
+    torn.write_text(broadcasts.read_text() + '{"algorithm":"cha')
+    ended = plot(folder / "torn.png", torn)
+    expect(ended.returncode == 0 and "was cut off, and is left out" in ended.stderr, ended.about)
+    (folder / "taken.png").mkdir()
+    before = sorted(folder.iterdir())
+    for name, why in (("drawn.jpeg", "its name ends in .png, .svg or .pdf"), ("drawn", "its name ends in .png"),
+                      ("none/drawn.png", "cannot be written: No such file or directory"),
+                      ("taken.png", "cannot be written: Is a directory")):
+        ended = plot(folder / name, broadcasts)
+        expect(ended.returncode != 0 and before == sorted(folder.iterdir()), ended.about)
+        expect(ended.stderr.count("\n") == 1 and why in ended.stderr, "not one sentence:", ended.about)
 print("pictures have their columns, limits and titles")

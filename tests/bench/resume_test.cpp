@@ -2,8 +2,11 @@
 #include "bench/resume.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 namespace thalweg::bench {
 namespace {
@@ -114,6 +117,31 @@ TEST(Resume, OptionsOfTheEnvironmentSteerButWhereFilesLieDoesNot) {
     for (const char* name : {"THALWEG_WAIT", "THALWEG_TUNING", "THALWEG_REPORT", "THALWEG_NO_SUCH_OPTION"})
         unsetenv(name);
     EXPECT_EQ(settings, (nlohmann::json{{"THALWEG_WAIT", "spin"}, {"THALWEG_TUNING", "table.json"}}));
+}
+
+// Killed, or out of room, in the middle of a row: the rows before it count, and the next one is whole.
+TEST(Resume, ARowThatWasCutOffIsMeasuredAgain) {
+    const std::string file = testing::TempDir() + "/thalweg-resume-" + std::to_string(getpid()) + ".jsonl";
+    std::string why;
+    ASSERT_TRUE(append_rows(file, {row("screen", "native", 65536), row("screen", "thalweg", 65536)}, why));
+    const std::uintmax_t whole = std::filesystem::file_size(file);
+    for (const std::uintmax_t lost : {1, 20, 200}) {
+        std::filesystem::resize_file(file, whole - lost);
+        std::vector<Row> rows;
+        ASSERT_TRUE(read_rows({file}, rows, why)) << why;
+        EXPECT_EQ(rows.size(), lost == 1 ? 2u : 1u);  // only the end of the line
+        ASSERT_TRUE(append_rows(file, {row("screen", "thalweg", 65536)}, why));
+        rows.clear();
+        ASSERT_TRUE(read_rows({file}, rows, why)) << why;
+        EXPECT_EQ(rows.size(), lost == 1 ? 3u : 2u);
+        std::filesystem::resize_file(file, whole);
+    }
+    // What is no row of ours is refused, and stays.
+    std::ofstream(file) << "notes of mine";
+    std::vector<Row> rows;
+    EXPECT_FALSE(read_rows({file}, rows, why));
+    EXPECT_EQ(std::filesystem::file_size(file), 13u);
+    std::filesystem::remove(file);
 }
 
 }  // namespace

@@ -53,6 +53,13 @@ def test_statuses():
     equal([line for line in said if "the kernel alone needs" not in line], [], "--quiet")
 
 
+def test_without_a_cache():
+    """What was measured cannot be kept: the lab runs, and says what to do."""
+    done = lab("run", "--mpi", "none", "--hosts", "2", "--", "echo", "through", env={**os.environ, "XDG_CACHE_HOME": "/proc/none"})
+    equal(good(done), "through\n", "the program's output")
+    check("what was measured is not kept: set XDG_CACHE_HOME" in done.stderr, done.stderr)
+
+
 def end_and_look(environment, how, *command):
     process = start_waiting(environment, *command)
     how(process)

@@ -314,5 +314,9 @@ shutil.rmtree(locales)
 table = run("-")
 for words in (("MPI_COMM_WORLD",), ("twin",), ("chain:chunk_bytes=64K", " 9 "), ("native: one rank", " 3 ")):
     check(any(all(word in line for word in words) for line in table.stderr.splitlines()), f"{words}: {table.stderr}")
-check(run("/nonexistent/report").returncode == 0, "a report that cannot be written must not end the program")
+for target, reason in (("/nonexistent/report", "No such file or directory"), ("/dev/full", "No space left on device")):
+    lost = run(target)
+    check(lost.returncode == 0, "a report that cannot be written must not end the program")
+    check(f"THALWEG_REPORT: {target} could not be written: {reason};" in lost.stderr, f"why: {lost.stderr}")
+    check("MPI_COMM_WORLD, " in lost.stderr, f"what it would have said is lost: {lost.stderr}")
 print("ok")

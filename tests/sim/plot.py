@@ -51,4 +51,11 @@ with tempfile.TemporaryDirectory() as name:
     refused = plot(folder / "none.png", empty)
     if refused.returncode == 0 or "holds nothing to draw" not in refused.stderr or (folder / "none.png").exists():
         sys.exit(f"FAILED: {refused}")
+    for out, why in ((folder / "curve.jpeg", "its name ends in .png, .svg or .pdf"), (folder / "curve", "its name ends in .png"),
+                     ("/dev/full/curve.png", "there is no folder /dev/full"), (folder / "taken.png", "cannot be written")):
+        (folder / "taken.png").mkdir(exist_ok=True)
+        before = sorted(folder.iterdir())
+        refused = plot(out, curve)
+        if refused.returncode == 0 or why not in refused.stderr or refused.stderr.count("\n") != 1 or before != sorted(folder.iterdir()):
+            sys.exit(f"FAILED: {refused}")
 print("curves and a timeline are drawn")

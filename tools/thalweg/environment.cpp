@@ -1,7 +1,9 @@
 #include "environment.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -84,6 +86,20 @@ std::string folder_of(std::string_view path) {
 std::string_view base_of(std::string_view path) {
     const std::size_t slash = path.rfind('/');
     return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+std::string why_not_writable(const std::string& path) {
+    const std::string folder = folder_of(path);
+    struct stat status {};
+    if (path.empty()) return {};
+    if (stat(path.c_str(), &status) == 0) {
+        if (S_ISDIR(status.st_mode)) return path + " is a folder";
+        return access(path.c_str(), W_OK) == 0 ? "" : path + " cannot be written: " + strerror(errno);
+    }
+    if (stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
+        return "there is no folder " + folder + " for " + std::string(base_of(path));
+    if (access(folder.c_str(), W_OK | X_OK) == 0) return {};
+    return path + " cannot be made: " + strerror(errno);
 }
 
 std::string find_in_path(std::string_view program, const Environment& environment) {

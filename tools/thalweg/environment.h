@@ -34,6 +34,10 @@ std::string canonical(const std::string& path);  // links resolved; the path its
 std::string folder_of(std::string_view path);    // "." when there is no slash
 std::string_view base_of(std::string_view path);
 
+// A sentence where the file at `path` could not be written or made, told before the work whose result it is
+// to hold; else an empty text. Nothing is made or changed, so a disk that is full is not seen.
+std::string why_not_writable(const std::string& path);
+
 // What execvp would run, or empty when there is nothing.
 std::string find_in_path(std::string_view program, const Environment& environment);
 

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "explain_alltoallv.h"
 #include "explain_halo.h"
+#include "explain_range.h"
 #include "select/select.h"
 #include "topology/topology.h"
 #include "verb.h"
@@ -39,10 +40,11 @@ nlohmann::json to_json(const Candidate& candidate) {
     row["predicted_seconds"] = static_cast<double>(candidate.predicted) / picoseconds_per_second;
     if (candidate.evaluated)
         row["evaluated_seconds"] = static_cast<double>(*candidate.evaluated) / picoseconds_per_second;
-    row["rounds"] = candidate.claim.rounds;
-    row["messages"] = candidate.claim.messages;
-    row["bytes"] = candidate.claim.bytes;
-    row["redundant_bytes"] = candidate.claim.redundant_bytes;
+    if (!candidate.claim) return row;
+    row["rounds"] = candidate.claim->rounds;
+    row["messages"] = candidate.claim->messages + candidate.claim->signals;
+    row["bytes"] = candidate.claim->bytes;
+    row["redundant_bytes"] = candidate.claim->redundant_bytes;
     return row;
 }
 
@@ -67,16 +69,19 @@ void print_table(const Explanation& explanation) {
             continue;
         }
         const double limit = static_cast<double>(explanation.limit);
-        fmt::print("{:<{}}{:>12}{:>12}{:>9}{:>9}{:>10}{:>9}\n", name, width, time_text(candidate.predicted),
-                   candidate.evaluated ? time_text(*candidate.evaluated) : "-",
-                   limit > 0 ? fmt::format("{:.2f}", static_cast<double>(candidate.predicted) / limit) : "-",
-                   candidate.claim.rounds, candidate.claim.messages, rounded_bytes(candidate.claim.bytes));
+        fmt::print(
+            "{:<{}}{:>12}{:>12}{:>9}{:>9}{:>10}{:>9}\n", name, width, time_text(candidate.predicted),
+            candidate.evaluated ? time_text(*candidate.evaluated) : "-",
+            limit > 0 ? fmt::format("{:.2f}", static_cast<double>(candidate.predicted) / limit) : "-",
+            candidate.claim ? std::to_string(candidate.claim->rounds) : "-",
+            candidate.claim ? std::to_string(candidate.claim->messages + candidate.claim->signals) : "-",
+            candidate.claim ? rounded_bytes(candidate.claim->bytes) : "-");
     }
     fmt::print(
         "\n  predicted: by closed formulas, which decide; evaluated: by playing the schedules, where they "
         "are few.\n"
         "  limit: what must cross the busiest link, and one latency. rounds, messages, bytes: of all ranks "
-        "together.\n");
+        "together,\n  where counting them takes no more than a moment.\n");
 }
 
 // The value of an option as a flag of this verb, by the same rules as the environment variable.
@@ -132,8 +137,7 @@ int explain_main(int argc, char** argv) {
         ->required();
     app.add_option("--bytes", bytes,
                    "size of the whole message (allgather: of one rank's block; allreduce: of the vector): " +
-                       std::string(bytes_form))
-        ->required();
+                       std::string(bytes_form) + "; not of barrier");
     app.add_option("--topology", topology_text,
                    "hosts and ranks per host: \"node:16 core:48\", \"node:3 core:1,2,4\", \"ranks:0,1,0,2\"")
         ->required();
@@ -154,7 +158,12 @@ int explain_main(int argc, char** argv) {
 
     const std::optional<Collective> collective = collective_of(collective_name);
     if (!collective) return unknown_collective(collective_name);
-    const auto size = parse_bytes(bytes);
+    const bool sized = *collective != Collective::barrier;
+    if (sized && app.count("--bytes") == 0)
+        return usage_error("explain", "--bytes is missing: a size, such as --bytes 64K");
+    if (!sized && !bytes.empty() && bytes != "0")
+        return usage_error("explain", "--bytes is not of barrier: leave it out");
+    const auto size = sized ? parse_bytes(bytes) : 0;
     if (!size)
         return usage_error("explain",
                            "--bytes " + bytes + " is not valid: expected " + std::string(bytes_form));
@@ -175,6 +184,8 @@ int explain_main(int argc, char** argv) {
     selection.family = family;
     selection.machine.inter.ports = ports;
     selection.overlapped = overlapped;
+    if (why = beyond_the_model(*size, topology, selection.machine); !why.empty())
+        return usage_error("explain", "--bytes " + bytes + ": " + why);
     if (!forced.empty() && forced != "auto" && forced != "native") {
         Choice choice;
         if (failed(parse_choice(*collective, forced, choice, why))) return usage_error("explain", why);

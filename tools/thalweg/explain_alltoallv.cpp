@@ -12,6 +12,8 @@
 #include "base/text.h"
 #include "bench/patterns.h"
 #include "bench/table.h"
+#include "common/number_within.h"
+#include "explain_range.h"
 #include "model/break_even.h"
 #include "model/exchange.h"
 #include "topology/topology.h"
@@ -105,9 +107,9 @@ int explain_alltoallv(int argc, char** argv) {
         ->check(CLI::Range(1, 1024));
     app.add_option("--once-us", once_us,
                    "what the native call of this exchange was seen to take, microseconds; with --small-us")
-        ->check(CLI::PositiveNumber);
+        ->check(apps::number_within(1e-6, 1e12));
     app.add_option("--small-us", small_us, "the same of an exchange of a few bytes: then N* by both")
-        ->check(CLI::PositiveNumber);
+        ->check(apps::number_within(1e-6, 1e12));
     app.add_flag("--json", json, "print JSON");
     if (const auto status = parse(app, argc, argv)) return *status;
 
@@ -135,6 +137,8 @@ int explain_alltoallv(int argc, char** argv) {
             return usage_error("explain", why);
     Machine machine = Machine::from_options(settings.latency_us, settings.rate);
     machine.inter.ports = ports;
+    if (why = beyond_the_model(*size, topology, machine); !why.empty())
+        return usage_error("explain", "--bytes " + bytes + ": " + why);
 
     std::vector<std::uint64_t> matrix;
     if (!bench::make_pattern(pattern, ranks, *size, matrix, why))

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "bench/halo.h"
 #include "bench/table.h"
+#include "common/number_within.h"
 #include "model/halo.h"
 #include "model/machine.h"
 #include "transport/shm/choice.h"
@@ -159,7 +160,7 @@ int explain_halo(int argc, char** argv) {
     app.add_option("--cores", cores, "of a host (default: one for each rank)")->check(CLI::Range(1, 100000));
     app.add_option("--wire-cpu-ns", wire_cpu_ns,
                    "CPU time that the kernel takes for each byte on the wire, at either end, ns")
-        ->check(CLI::NonNegativeNumber)
+        ->check(apps::number_within(0, 1e9))
         ->capture_default_str();
     app.add_flag("--json", json, "print JSON");
     if (const auto status = parse(app, argc, argv)) return *status;

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <cstdio>
 #include <exception>
 #include <vector>
 
@@ -76,14 +77,17 @@ int tool_main(int argc, char** argv) {
 // What nobody expected ends in a sentence too, and only when all that was open is closed: a lab's hosts are
 // gone.
 int main(int argc, char** argv) {
+    using namespace thalweg::tool;
+    const std::string_view verb = argc > 1 ? argv[1] : "";
     try {
-        return thalweg::tool::tool_main(argc, argv);
+        return finish_output(verb, tool_main(argc, argv));
     } catch (const std::exception& error) {
+        if (std::ferror(stdout) != 0) return finish_output(verb, exit_failure);  // fmt::print throws then
         fmt::print(
             stderr,
             "thalweg {}: cannot go on: {}; look for a damaged file among those that were named, and if there "
             "is none, report it as a fault of Thalweg\n",
-            argc > 1 ? argv[1] : "", error.what());
-        return thalweg::tool::exit_failure;
+            verb, error.what());
+        return exit_failure;
     }
 }

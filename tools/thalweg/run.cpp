@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <fstream>
 
 #include "algorithms/option_check.h"
 #include "base/log.h"
@@ -47,6 +48,35 @@ std::optional<int> refuse_unknown_option(const std::string& word) {
     return usage_error("run", word + " is not an option" +
                                   (nearest.empty() ? std::string("; see `thalweg run --help`")
                                                    : "; maybe " + std::string(nearest) + "?"));
+}
+
+// What the kernel means by "No such file" of a file that is there: what its first line, or its header, names.
+std::string missing_interpreter(const std::string& program, const Environment& environment) {
+    const std::string path = find_in_path(program, environment);
+    if (path.empty()) return {};
+    std::ifstream file(path);
+    std::string line;
+    std::getline(file, line);
+    const std::string_view blanks = " \t\r";
+    const std::size_t begin = line.starts_with("#!") ? line.find_first_not_of(blanks, 2) : line.npos;
+    if (begin == line.npos) return "the loader that it names is not on this machine";
+    const std::string name = line.substr(begin, line.find_first_of(blanks, begin) - begin);
+    return "its first line names " + name + (line.ends_with('\r') ? " and ends with a carriage return" : "") +
+           ", which cannot be started";
+}
+
+int cannot_start(const std::string& program, int error, const Environment& environment) {
+    std::string why = error == ENOENT ? missing_interpreter(program, environment) : std::string();
+    if (why.empty()) why = strerror(error);
+    fmt::print(stderr, "thalweg run: cannot start {}: {}\n", program, why);
+    return error == ENOENT ? exit_not_found : exit_not_executable;
+}
+
+// What starting `program` would end with, as far as its name tells; 0: nothing.
+int error_of_name(const std::string& program, const Environment& environment) {
+    if (!find_in_path(program, environment).empty()) return 0;
+    const bool is_path = program.find('/') != program.npos;
+    return is_path && access(program.c_str(), F_OK) == 0 ? EACCES : is_path ? errno : ENOENT;
 }
 
 void print_plan(const std::vector<std::string>& command, const Launch& launch,
@@ -106,6 +136,8 @@ int run_main(int argc, char** argv) {
     set_log_level(settings.log);
     const Launch launch = prepare_launch(command, settings, environment);
     if (dry_run) {
+        if (const int error = error_of_name(command.front(), environment))
+            return cannot_start(command.front(), error, environment);
         for (const Complaint& complaint : complaints) THALWEG_LOG_AT(warn, "%s", complaint.sentence.c_str());
         print_plan(command, launch, environment);
         return exit_ok;
@@ -122,7 +154,5 @@ int run_main(int argc, char** argv) {
     for (std::string& word : command) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     execvpe(arguments[0], arguments.data(), environment.pointers().data());
-    const int error = errno;
-    fmt::print(stderr, "thalweg run: cannot start {}: {}\n", command.front(), strerror(error));
-    return error == ENOENT ? exit_not_found : exit_not_executable;
+    return cannot_start(command.front(), errno, environment);
 }

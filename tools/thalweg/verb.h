@@ -31,6 +31,10 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv);
 // Writes "thalweg <verb>: <sentence>" to standard error and returns exit_usage.
 int usage_error(std::string_view verb, std::string_view sentence);
 
+// The exit status of a verb that ended with `status`. Where standard output did not take everything (a full
+// disk, a closed descriptor), a sentence on standard error says so, and 0 becomes exit_failure.
+int finish_output(std::string_view verb, int status);
+
 }  // namespace thalweg::tool
 
 #define VERB(name, summary) int name##_main(int argc, char** argv);

@@ -1,7 +1,9 @@
 // thalweg bench: the command line.
 #include <CLI/CLI.hpp>
 #include <array>
+#include <sstream>
 
+#include "algorithms/option_check.h"
 #include "bench/apps.h"
 #include "bench/exchange.h"
 #include "bench/halo.h"
@@ -12,6 +14,8 @@
 #include "bench/small.h"
 #include "bench/sweep.h"
 #include "bench/waiters.h"
+#include "environment.h"
+#include "lab/lab.h"
 #include "verb.h"
 
 namespace thalweg::bench {
@@ -24,13 +28,78 @@ void add_mpi_option(CLI::App& verb, Shape& shape) {
         ->capture_default_str();
 }
 
+void add_rate_option(CLI::App& verb, Shape& shape) {
+    const auto check = [](const std::string& rate) {
+        try {
+            lab::parse_rate(rate);
+            return std::string();
+        } catch (const std::exception& error) {
+            return std::string(error.what());
+        }
+    };
+    verb.add_option("--rate", shape.rate, "rate of each link, each direction")
+        ->check(CLI::Validator(check, ""))
+        ->capture_default_str();
+}
+
 void add_shape_options(CLI::App& verb, Shape& shape) {
     add_mpi_option(verb, shape);
     verb.add_option("--hosts", shape.hosts, "hosts of the lab; 0: this host without a lab")
+        ->check(CLI::Range(0, lab::max_hosts))
         ->capture_default_str();
-    verb.add_option("--ppn", shape.ppn, "ranks per host")->capture_default_str();
-    verb.add_option("--rate", shape.rate, "rate of each link, each direction")->capture_default_str();
-    verb.add_option("--rails", shape.rails, "links per host")->capture_default_str();
+    verb.add_option("--ppn", shape.ppn, "ranks per host")
+        ->check(CLI::Range(1, lab::max_ranks_per_host))
+        ->capture_default_str();
+    add_rate_option(verb, shape);
+    verb.add_option("--rails", shape.rails, "links per host")
+        ->check(CLI::Range(1, lab::max_rails))
+        ->capture_default_str();
+}
+
+// "bcast" -> "THALWEG_BCAST".
+std::string variable_of(const std::string& collective) {
+    for (const Option& option : options())
+        if (option.field == collective) return std::string(option.variable);
+    return {};
+}
+
+// Values that the measured library would refuse, and then measure its default under their name.
+CLI::Validator value_of_option(std::string variable) {
+    const auto check = [variable = std::move(variable)](const std::string& value) {
+        Settings settings;
+        std::string why;
+        settings.set(variable, value, Origin::command_line, why, check_option);
+        return why;
+    };
+    return CLI::Validator(check, "");
+}
+
+// "NAME=VALUE NAME=VALUE" for the environment of a launch.
+std::string refuse_setting(const std::string& text) {
+    std::vector<std::string> words;
+    std::istringstream stream(text);
+    for (std::string word; stream >> word;) words.push_back(word);
+    std::vector<const char*> environment;
+    for (const std::string& word : words) {
+        if (word.find('=') == word.npos || word[0] == '=') return "\"" + word + "\" is not NAME=VALUE";
+        environment.push_back(word.c_str());
+    }
+    environment.push_back(nullptr);
+    std::vector<Complaint> complaints;
+    Settings::from_environment(environment.data(), complaints, check_option);
+    return complaints.empty() ? "" : complaints.front().sentence;
+}
+
+// Where a sweep of hours goes must be known to take it before it begins.
+void add_out_option(CLI::App& verb, std::string& out, const char* text) {
+    verb.add_option("--out", out, text)
+        ->check(CLI::Validator([](const std::string& path) { return tool::why_not_writable(path); }, ""));
+}
+
+template <typename Run>
+int measured(const Shape& shape, Run run) {
+    const std::string why = why_not_measurable(shape);
+    return why.empty() ? run() : tool::usage_error("bench", why);
 }
 
 // One blocking collective: its options are read into `request`.
@@ -47,7 +116,8 @@ struct Blocking {
                     ->capture_default_str();
         // A choice may hold commas itself, so it is one per option.
         verb->add_option("--ours", ours,
-                         "an algorithm of ours to measure besides the automatic choice (repeatable)");
+                         "an algorithm of ours to measure besides the automatic choice (repeatable)")
+            ->check(value_of_option(variable_of(request.collective)));
         verb->add_option("--screen-samples", request.screen_samples, "samples of each column at first")
             ->check(CLI::Range(1, 1000))
             ->capture_default_str();
@@ -61,8 +131,8 @@ struct Blocking {
         verb->add_flag("--again", request.again, "decide once more with three times the pairs");
         verb->add_flag("--force", request.force, "measure although the lab is over its capacity");
         verb->add_flag("--demo", request.demo, "the main table only");
-        verb->add_option("--out", request.out,
-                         "JSON lines to append to; an interrupted sweep goes on from there");
+        add_out_option(*verb, request.out,
+                       "JSON lines to append to; an interrupted sweep goes on from there");
     }
     // What is measured of broadcasts alone.
     void add_small_and_rings() {
@@ -82,7 +152,7 @@ struct Blocking {
             request.shape.hosts = 0;
             if (sizes->count() == 0) request.sizes = small_sizes();
         }
-        return run_sweep(request);
+        return measured(request.shape, [&] { return run_sweep(request); });
     }
 
     Request request;
@@ -108,9 +178,11 @@ CLI::App* add_overlap(CLI::App& app, const char* name, const char* text, Overlap
         ->delimiter(',')
         ->check(CLI::IsMember({"arithmetic", "memory", "sleep"}));
     verb->add_option("--ours", request.ours, "an algorithm of ours besides the automatic choice (repeatable)")
-        ->allow_extra_args(false);
+        ->allow_extra_args(false)
+        ->check(value_of_option(variable_of(request.collective.substr(1))));
     verb->add_option("--agents", request.agents, "values of THALWEG_AGENT to measure besides auto")
         ->delimiter(',')
+        ->check(value_of_option("THALWEG_AGENT"))
         ->capture_default_str();
     verb->add_option("--samples", request.samples, "samples of each column")
         ->check(CLI::Range(1, 10000))
@@ -121,7 +193,7 @@ CLI::App* add_overlap(CLI::App& app, const char* name, const char* text, Overlap
     verb->add_flag("!--together-only", request.apart,
                    "leave out the columns that need launches of their own: asynchronous natives, --agents");
     verb->add_flag("--force", request.force, "measure although the lab is over its capacity");
-    verb->add_option("--out", request.out, "JSON lines to append to; an interrupted run goes on from there");
+    add_out_option(*verb, request.out, "JSON lines to append to; an interrupted run goes on from there");
     return verb;
 }
 
@@ -139,7 +211,8 @@ CLI::App* add_exchange(CLI::App& app, ExchangeRequest& request) {
             "--ours", request.ours,
             "algorithms of ours to measure planned besides the automatic choice (repeatable; default: "
             "every one)")
-        ->allow_extra_args(false);
+        ->allow_extra_args(false)
+        ->check(value_of_option(variable_of("alltoallv")));
     verb->add_option("--columns", request.columns, "only these columns, comma-separated")->delimiter(',');
     verb->add_option("--samples", request.samples, "samples of each column")
         ->check(CLI::Range(1, 10000))
@@ -148,7 +221,7 @@ CLI::App* add_exchange(CLI::App& app, ExchangeRequest& request) {
         ->check(CLI::Range(1, 10000))
         ->capture_default_str();
     verb->add_flag("--force", request.force, "measure although the lab is over its capacity");
-    verb->add_option("--out", request.out, "JSON lines to append to; an interrupted run goes on from there");
+    add_out_option(*verb, request.out, "JSON lines to append to; an interrupted run goes on from there");
     return verb;
 }
 
@@ -172,11 +245,13 @@ CLI::App* add_halo(CLI::App& app, HaloRequest& request) {
     verb->add_option("--styles", request.styles, "only these columns, comma-separated")->delimiter(',');
     verb->add_option("--ours", request.ours,
                      "algorithms whose plans are measured besides, like pairwise (repeatable)")
-        ->allow_extra_args(false);
+        ->allow_extra_args(false)
+        ->check(value_of_option(variable_of("alltoallv")));
     verb->add_option("--setting", request.settings,
                      "measure Thalweg's columns once more in a launch with NAME=VALUE, several with spaces "
                      "between (repeatable)")
         ->allow_extra_args(false)
+        ->check(CLI::Validator(refuse_setting, ""))
         ->capture_default_str();
     verb->add_flag("!--together-only", request.apart, "leave out the launches with --setting");
     const auto phase = [&](const char* flag, const char* name, const char* text) {
@@ -208,7 +283,7 @@ CLI::App* add_halo(CLI::App& app, HaloRequest& request) {
         ->check(CLI::Range(1, 10000))
         ->capture_default_str();
     verb->add_flag("--force", request.force, "measure although the lab is over its capacity");
-    verb->add_option("--out", request.out, "JSON lines to append to; an interrupted run goes on from there");
+    add_out_option(*verb, request.out, "JSON lines to append to; an interrupted run goes on from there");
     return verb;
 }
 
@@ -241,8 +316,9 @@ int bench_main(int argc, char** argv) {
         ->check(CLI::Range(1, 1000000))
         ->capture_default_str();
     waiters->add_option("--pause-us", waiting.pause_us, "how long it sleeps before it is rung")
+        ->check(CLI::Range(1, 1000000))
         ->capture_default_str();
-    waiters->add_option("--out", waiting.out, "JSON lines to append to");
+    add_out_option(*waiters, waiting.out, "JSON lines to append to");
     AppsRequest application;
     auto* apps = app.add_subcommand("apps", "the applications, native and with Thalweg");
     add_mpi_option(*apps, application.shape);
@@ -252,8 +328,7 @@ int bench_main(int argc, char** argv) {
     apps->add_option("--ppn", application.shape.ppn, "ranks per host")
         ->check(CLI::Range(1, 64))
         ->capture_default_str();
-    apps->add_option("--rate", application.shape.rate, "rate of each link, each direction")
-        ->capture_default_str();
+    add_rate_option(*apps, application.shape);
     apps->add_option("--app", application.apps, "which: radix_sort, conjugate_gradient")
         ->delimiter(',')
         ->capture_default_str();
@@ -261,8 +336,8 @@ int bench_main(int argc, char** argv) {
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
     apps->add_flag("--force", application.force, "measure although the lab is over its capacity");
-    apps->add_option("--out", application.out,
-                     "JSON lines to append to; rounds that are there are not measured again");
+    add_out_option(*apps, application.out,
+                   "JSON lines to append to; rounds that are there are not measured again");
     std::vector<std::string> files;
     bool markdown = false, columns = false;
     auto* table = app.add_subcommand("table", "print the table of result files");
@@ -284,11 +359,12 @@ int bench_main(int argc, char** argv) {
     for (Blocking* blocking : {&bcast, &allgather, &allreduce})
         if (blocking->verb->parsed()) return blocking->run();
     for (std::size_t i = 0; i < nonblocking.size(); ++i)
-        if (nonblocking[i]->parsed()) return run_overlap(overlaps[i]);
-    if (alltoallv->parsed()) return run_exchange(exchange);
-    if (halos->parsed()) return run_halo(halo);
+        if (nonblocking[i]->parsed())
+            return measured(overlaps[i].shape, [&] { return run_overlap(overlaps[i]); });
+    if (alltoallv->parsed()) return measured(exchange.shape, [&] { return run_exchange(exchange); });
+    if (halos->parsed()) return measured(halo.shape, [&] { return run_halo(halo); });
     if (waiters->parsed()) return run_waiters(waiting);
-    if (apps->parsed()) return run_apps(application);
+    if (apps->parsed()) return measured(application.shape, [&] { return run_apps(application); });
     if (table->parsed()) return show_table(files, markdown, columns);
     if (pages->parsed()) return write_document(files, about, page);
     return draw(files, picture);

@@ -73,10 +73,11 @@ std::string machine() {
                                : with_cores;
 }
 
-// The bench program of this MPI's ABI family, beside this one.
+// The bench program of this MPI's ABI family.
 std::string driver_path(const std::string& mpi) {
-    const fs::path folder = fs::path(own_path()).parent_path();
-    return (folder / (mpi.starts_with("openmpi") ? "thalweg-bench-ompi" : "thalweg-bench-mpich")).string();
+    std::string ignored;
+    return program_of_build(mpi.starts_with("openmpi") ? "thalweg-bench-ompi" : "thalweg-bench-mpich",
+                            ignored);
 }
 
 // Where the wheels live: beside the build folder.
@@ -228,6 +229,26 @@ nlohmann::json session_context(const Shape& shape) {
     if (const nlohmann::json settings = steering_settings(); !settings.empty())
         context["settings"] = settings;
     return context;
+}
+
+std::string program_of_build(const std::string& name, std::string& why) {
+    const fs::path program = fs::path(own_path()).parent_path() / name;
+    if (!fs::exists(program))
+        why = program.string() +
+              " is not there: `thalweg bench` measures from the folder in which Thalweg was built "
+              "(build/bin/thalweg)";
+    return program.string();
+}
+
+std::string why_not_measurable(const Shape& shape) {
+    std::string why;
+    program_of_build(fs::path(driver_path(shape.mpi)).filename().string(), why);
+    const fs::path launcher = project_root() / (".venv-" + shape.mpi) / "bin/mpiexec";
+    if (why.empty() && shape.hosts == 0 && !fs::exists(launcher))
+        why = fmt::format(
+            "--hosts 0 starts {} by {}, which is not there; a lab (--hosts 2) looks elsewhere, too",
+            shape.mpi, launcher.string());
+    return why;
 }
 
 bool run_launch(const Launch& launch, std::vector<Row>& rows, std::string& why) {

@@ -49,6 +49,12 @@ struct Launch {
 // What all rows of a session with this shape carry: commit, date, shape, rate, and what steers Thalweg.
 nlohmann::json session_context(const Shape& shape);
 
+// The program `name` of the build, beside this one; `why` is a sentence where it is not there.
+std::string program_of_build(const std::string& name, std::string& why);
+
+// A sentence where nothing could be launched on this shape, told before anything is predicted; else empty.
+std::string why_not_measurable(const Shape& shape);
+
 // In a child of `parent`, before it becomes its program: it is asked to end when the parent is gone, however
 // that came about, so that a bench that was killed leaves no lab behind.
 void end_with(pid_t parent);

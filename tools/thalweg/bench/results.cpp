@@ -1,6 +1,12 @@
 #include "bench/results.h"
 
+#include <fmt/format.h>
+
+#include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <string_view>
+#include <system_error>
 
 #include "bench/statistics.h"
 #include "bench/table.h"
@@ -17,9 +23,32 @@ struct Part {
 constexpr Part parts[] = {{"calls", &Row::calls}, {"overlap", &Row::overlap}, {"exchange", &Row::exchange},
                           {"halo", &Row::halo},   {"waiter", &Row::waiter},   {"app", &Row::app}};
 
+// Whether the last line of a file, which has no end, is the beginning of a row: what was killed, or had no
+// room, in the middle of one leaves that. Anything else is not ours to leave out.
+bool is_torn(std::string_view line) {
+    constexpr std::string_view begin = "{\"algorithm\":";
+    return line.substr(0, begin.size()) == begin.substr(0, line.size()) && !nlohmann::json::accept(line);
+}
+
+// The next row would be written behind it.
+void drop_torn_end(const std::string& path) {
+    namespace fs = std::filesystem;
+    std::error_code none;
+    if (!fs::is_regular_file(path, none)) return;
+    std::ifstream file(path);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    if (text.empty() || text.back() == '\n') return;
+    const std::size_t begin = text.rfind('\n') + 1;  // 0 where there is none
+    if (is_torn(std::string_view(text).substr(begin)))
+        fs::resize_file(path, begin, none);
+    else
+        std::ofstream(path, std::ios::app) << '\n';
+}
+
 }  // namespace
 
 bool append_rows(const std::string& path, const std::vector<Row>& rows, std::string& why) {
+    drop_torn_end(path);
     std::ofstream file(path, std::ios::app);
     for (const auto& row : rows) {
         nlohmann::json line{{"context", row.context},
@@ -84,6 +113,10 @@ bool read_rows(const std::vector<std::string>& paths, std::vector<Row>& rows, st
             try {
                 rows.push_back(row_of(nlohmann::json::parse(text)));
             } catch (const std::exception& error) {
+                if (file.eof() && is_torn(text)) {
+                    fmt::print(stderr, "bench: {} line {} was cut off, and is left out\n", path, number);
+                    break;
+                }
                 why = path + " line " + std::to_string(number) + " is not a result row: " + error.what();
                 return false;
             }

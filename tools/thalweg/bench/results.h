@@ -41,7 +41,8 @@ Row row_of(const nlohmann::json& line);
 // sentence in `why` when the file cannot be written.
 bool append_rows(const std::string& path, const std::vector<Row>& rows, std::string& why);
 // Rows of all files in order; a file that does not exist has none. Malformed lines end the reading with
-// `why`.
+// `why`. A row that was cut off at the end of a file is told on standard error and left out; the next
+// append_rows takes its place.
 bool read_rows(const std::vector<std::string>& paths, std::vector<Row>& rows, std::string& why);
 
 }  // namespace thalweg::bench

@@ -91,11 +91,10 @@ int write_document(const std::vector<std::string>& files, const std::string& abo
     std::stringstream beginning;
     if (!about.empty()) {
         const std::ifstream file(about);
-        if (!file) {
+        if (!file || !(beginning << file.rdbuf())) {
             fmt::print(stderr, "thalweg bench: {} cannot be read\n", about);
             return 2;
         }
-        beginning << file.rdbuf();
     }
     const std::string text = document(rows, beginning.str());
     std::FILE* file = page == "-" ? stdout : std::fopen(page.c_str(), "w");
@@ -103,8 +102,10 @@ int write_document(const std::vector<std::string>& files, const std::string& abo
         fmt::print(stderr, "thalweg bench: {} cannot be written\n", page);
         return 1;
     }
-    std::fputs(text.c_str(), file);
-    return file == stdout || std::fclose(file) == 0 ? 0 : 1;
+    const bool put = std::fputs(text.c_str(), file) >= 0;
+    if (file == stdout || (std::fclose(file) == 0 && put)) return 0;
+    fmt::print(stderr, "thalweg bench: {} cannot be written completely\n", page);
+    return 1;
 }
 
 int draw(const std::vector<std::string>& files, const std::string& out) {

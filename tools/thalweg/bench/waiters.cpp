@@ -1,6 +1,7 @@
 #include "bench/waiters.h"
 
 #include <fmt/format.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,6 +10,7 @@
 
 #include "bench/launch.h"
 #include "bench/table.h"
+#include "verb.h"
 
 namespace thalweg::bench {
 namespace {
@@ -34,9 +36,11 @@ std::vector<const Row*> newest_waiters(const std::vector<Row>& rows) {
 }  // namespace
 
 int run_waiters(const WaitersRequest& request) {
-    const fs::path program = fs::read_symlink("/proc/self/exe").parent_path() / "thalweg-bench-waiters";
-    const std::string command = fmt::format("'{}' --json --samples {} --pause-us {}", program.string(),
-                                            request.samples, request.pause_us);
+    std::string why;
+    const std::string program = program_of_build("thalweg-bench-waiters", why);
+    if (!why.empty()) return tool::usage_error("bench", why);
+    const std::string command =
+        fmt::format("'{}' --json --samples {} --pause-us {}", program, request.samples, request.pause_us);
     Shape nowhere;
     nowhere.mpi = "";
     nowhere.hosts = 0;
@@ -64,10 +68,10 @@ int run_waiters(const WaitersRequest& request) {
         rows.push_back(std::move(row));
     }
     if (status != 0 || rows.empty()) {
-        fmt::print(stderr, "thalweg bench: {} ended with status {}\n", program.string(), status);
+        fmt::print(stderr, "thalweg bench: {} ended with status {}\n", program,
+                   WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
         return 1;
     }
-    std::string why;
     if (!request.out.empty() && !append_rows(request.out, rows, why)) {
         fmt::print(stderr, "thalweg bench: {}\n", why);
         return 1;

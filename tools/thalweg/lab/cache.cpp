@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <exception>
 
 #include "lab.h"
 
@@ -44,8 +45,12 @@ void store(const std::string& table, const std::string& key, nlohmann::json row)
     auto json = load();
     json[table][key] = std::move(row);
     const std::string fresh = cache_file() + ".new";
-    write_file(fresh, json.dump(2) + "\n");
-    if (rename(fresh.c_str(), cache_file().c_str()) != 0) fail_errno("cannot write " + cache_file());
+    try {
+        write_file(fresh, json.dump(2) + "\n");
+        if (rename(fresh.c_str(), cache_file().c_str()) != 0) fail_errno("cannot write " + cache_file());
+    } catch (const std::exception& error) {  // a lab without a memory is slower to start, and no worse
+        std::fprintf(stderr, "lab: %s; what was measured is not kept: set XDG_CACHE_HOME\n", error.what());
+    }
     if (lock >= 0) close(lock);
 }
 

@@ -24,6 +24,7 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 
 inline constexpr int max_hosts = 200;
 inline constexpr int max_rails = 8;
+inline constexpr int max_ranks_per_host = 1024;
 inline constexpr int failure = 2;  // the lab itself failed; a program's own exit status is passed on
 
 // What the links are. Rates are nominal, in bits per second on the wire, per link and direction.

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "environment.h"
 #include "lab.h"
 
 extern char** environ;
@@ -138,6 +139,8 @@ int run_verb(const Args& args, bool shell) {
     if (options.program.empty()) fail("there is no program to run; `thalweg lab run --help` shows how");
     const std::string program = find_program(options.program[0]);
     if (program.empty()) fail("there is no program " + options.program[0]);
+    if (const std::string why = tool::why_not_writable(options.json_file); !why.empty())
+        fail("--json: " + why);
     const MpiInstall install = find_mpi(options.mpi, options.mpi_root);
     Facts facts;
     if (options.network.hosts > 1) {
@@ -234,6 +237,8 @@ int dispatch(const std::string& verb, const Args& args) {
     if (verb == "shell") return run_verb(args, true);
     if (verb == "exec") return exec_verb(args);
     if (verb == "agent-exec") return agent_exec_verb(args);
+    const bool alone = verb == "check" || verb == "list" || verb == "clean";
+    if (alone && !args.empty()) fail("`thalweg lab " + verb + "` takes no " + args[0]);
     if (verb == "check") return check_verb();
     if (verb == "capacity") return capacity_verb(args);
     if (verb == "list") return list_verb();
@@ -242,6 +247,7 @@ int dispatch(const std::string& verb, const Args& args) {
         std::printf("%s\n%s", usage, run_usage().c_str());
         return 0;
     }
+    if (!verb.empty()) fail("there is no verb " + verb + "; `thalweg lab --help` lists them");
     std::fprintf(stderr, "%s", usage);
     return failure;
 }

@@ -37,7 +37,7 @@ std::vector<int> parse_ppn(const std::string& text) {
     std::vector<int> counts;
     std::stringstream parts(text);
     for (std::string part; std::getline(parts, part, ',');)
-        counts.push_back(parse_count("--ppn", part, 1, 1024));
+        counts.push_back(parse_count("--ppn", part, 1, max_ranks_per_host));
     if (counts.empty()) fail("--ppn takes a number, or one per host as in 3,2,1");
     return counts;
 }

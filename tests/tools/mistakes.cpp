@@ -1,0 +1,192 @@
+// What people and machines do wrong: each is one sentence and an exit status, and nothing is lost by it.
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "shell.h"
+
+namespace thalweg::test {
+namespace {
+
+std::string tool(const std::string& arguments) { return "'" + thalweg + "' " + arguments; }
+
+void refused(const Result& result, int status, const std::string& sentence) {
+    EXPECT_EQ(result.status, status) << result.text;
+    EXPECT_NE(result.text.find(sentence), std::string::npos) << sentence << ": " << result.text;
+    EXPECT_EQ(std::count(result.text.begin(), result.text.end(), '\n'), 1) << result.text;
+}
+
+TEST(mistakes, what_a_full_disk_does_not_take_is_said) {
+    const std::string sentence = "could not be written to standard output";
+    for (const char* verb : {"--version", "help", "info", "info --json", "info --options-markdown",
+                             "explain bcast --bytes 4M --topology node:4", "run --dry-run /bin/true",
+                             "explain halo --grid 4x4x2 --cells 256 --ranks-per-host 8",
+                             "explain alltoallv --pattern banded --bytes 64K --topology node:4 --json"}) {
+        SCOPED_TRACE(verb);
+        refused(shell(tool(verb) + std::string(" 2>&1 >/dev/full")), 1, sentence);
+        refused(shell(tool(verb) + std::string(" 2>&1 >&-")), 1, sentence);
+    }
+    if (!fs::exists(fs::path(thalweg).parent_path() / "thalweg-sim")) GTEST_SKIP() << "no SimGrid";
+    for (const char* verb : {"sim bcast --ranks 8 --bytes 1K", "sim bcast --ranks 8 --bytes 1K --json"})
+        refused(shell(tool(verb) + std::string(" 2>&1 >/dev/full")), 1, sentence);
+}
+
+TEST(mistakes, sizes_that_the_model_cannot_count_are_refused) {
+    for (const char* collective :
+         {"bcast", "allgather", "allreduce", "alltoallv", "alltoallv --pattern dense"})
+        for (const char* bytes : {"18446744073709551615", "4194304T"})
+            for (const char* place : {"node:2", "node:3 core:1,200,7", "node:5 core:3 map:cyclic"}) {
+                SCOPED_TRACE(fmt::format("{} {} {}", collective, bytes, place));
+                refused(shell(tool(fmt::format("explain {} --bytes {} --topology '{}' 2>&1", collective,
+                                               bytes, place))),
+                        2, "longer than the model can count");
+            }
+    refused(shell(tool("explain alltoallv --pattern dense --bytes 1K --topology node:4 --once-us nan 2>&1")),
+            2, "--once-us: nan is no number from");
+}
+
+// No prediction is shorter than what the wire needs, at any size and place that is taken.
+TEST(mistakes, predictions_stay_plausible_at_the_edges) {
+    int explained = 0;
+    for (const char* collective : {"bcast", "allgather", "allreduce", "alltoallv"})
+        for (const char* place : {"node:1", "node:1 core:2", "node:3 core:1,200,7", "node:65536"})
+            for (const char* bytes : {"0", "1", "1M", "64G", "1T"}) {
+                const Result said = shell(tool(fmt::format(
+                    "explain {} --bytes {} --topology '{}' --json 2>/dev/null", collective, bytes, place)));
+                if (said.status == 2) continue;  // refused
+                ++explained;
+                const auto explanation = nlohmann::json::parse(said.text);
+                const double limit = explanation["limit_seconds"];
+                EXPECT_TRUE(std::isfinite(limit) && limit < 1e7);
+                for (const auto& candidate : explanation["candidates"])
+                    if (candidate.contains("predicted_seconds")) {
+                        EXPECT_GE(candidate["predicted_seconds"].get<double>(), 0.99 * limit)
+                            << collective << ' ' << place << ' ' << bytes << candidate;
+                        EXPECT_LT(candidate["predicted_seconds"].get<double>(), 1e7);
+                    }
+            }
+    EXPECT_GE(explained, 48);
+}
+
+TEST(mistakes, barriers_have_no_bytes) {
+    refused(shell(tool("explain barrier --bytes 1M --topology node:4 2>&1")), 2,
+            "--bytes is not of barrier: leave it out");
+    const auto barrier = nlohmann::json::parse(shell(tool("explain barrier --topology node:4 --json")).text);
+    EXPECT_EQ(barrier["bytes"], 0);
+    EXPECT_EQ(barrier["candidates"][0]["messages"], 8);
+    refused(shell(tool("explain bcast --topology node:4 2>&1")), 2, "--bytes is missing: a size");
+}
+
+// Of 1024 hosts with 64 ranks some candidates' messages are too many to be counted while somebody waits.
+TEST(mistakes, many_ranks_are_explained_while_somebody_waits) {
+    for (const char* collective : {"allgather --bytes 1M", "allreduce --bytes 1M", "bcast --bytes 1G"}) {
+        const Result said = shell(fmt::format(
+            "timeout 60 '{}' explain {} --topology 'node:1024 core:64' --json", thalweg, collective));
+        ASSERT_EQ(said.status, 0) << collective;
+        EXPECT_EQ(nlohmann::json::parse(said.text)["ranks"], 65536);
+    }
+    const Result nothing = shell("timeout 3 " + tool("explain bcast --bytes 0 --topology node:65536"));
+    EXPECT_EQ(nothing.status, 0);
+}
+
+TEST(mistakes, an_option_without_a_value_does_not_take_the_program_for_it) {
+    const std::string quiet = " 2>/dev/null";
+    EXPECT_EQ(shell(tool("run --report= /bin/echo hi") + quiet).text, "hi\n");
+    EXPECT_EQ(shell(tool("run --report= --log= -- /bin/echo --log= hi") + quiet).text, "--log= hi\n");
+    EXPECT_EQ(shell(tool("run --log error --report= /bin/echo --report= hi") + quiet).text, "--report= hi\n");
+    refused(shell(tool("explain bcast --bytes= --topology node:4 2>&1")), 2, "--bytes  is not valid");
+}
+
+class Starting : public Scratch {};
+
+TEST_F(Starting, a_dry_run_of_what_cannot_be_started_fails_as_the_run_would) {
+    write("program", "true\n");
+    fs::permissions(folder / "program", fs::perms::owner_read);
+    const std::string there = "cd '" + folder.string() + "' && ";
+    for (const char* program : {"no-such-program", "./no-such-program", "/tmp", "./program"}) {
+        SCOPED_TRACE(program);
+        const Result run = shell(there + tool(fmt::format("run --thalweg off {} 2>&1", program)));
+        const Result dry = shell(there + tool(fmt::format("run --thalweg off --dry-run {} 2>&1", program)));
+        EXPECT_NE(run.status, 0);
+        EXPECT_EQ(run.status, dry.status);
+        EXPECT_EQ(run.text, dry.text);
+    }
+}
+
+TEST_F(Starting, a_script_whose_interpreter_is_missing_is_not_called_missing_itself) {
+    write("script", "#!/no/such/shell -e\ntrue\n");
+    write("from windows", "#!/bin/sh\r\ntrue\r\n");
+    const std::string run = "cd '" + folder.string() + "' && " + tool("run --thalweg off ");
+    refused(shell(run + "./script 2>&1"), 127,
+            "its first line names /no/such/shell, which cannot be started");
+    refused(shell(run + "'./from windows' 2>&1"), 127, "names /bin/sh and ends with a carriage return");
+}
+
+// What is to hold the result is looked at before the work, which may take hours.
+TEST_F(Starting, a_bench_or_a_lab_asks_first_whether_its_results_have_a_place) {
+    const std::string quick = "bench bcast --mpi mpich --hosts 0 --ppn 2 --bytes 64K --screen-only --out ";
+    refused(shell(tool(quick + "/no/such/rows.jsonl 2>&1")), 2,
+            "--out: there is no folder /no/such for rows.jsonl");
+    refused(shell(tool(quick + "'" + folder.string() + "' 2>&1")), 2, folder.string() + " is a folder");
+    refused(shell(tool("bench waiters --samples 1 --out /no/such/rows.jsonl 2>&1")), 2, "there is no folder");
+    refused(shell(tool("lab run --json /no/such/lab.json -- /bin/true 2>&1")), 2,
+            "--json: there is no folder /no/such for lab.json");
+    refused(shell(tool("bench document --out /dev/full '" +
+                       (source / "bench/results/small-mpich.jsonl").string() + "' 2>&1")),
+            1, "/dev/full cannot be written completely");
+}
+
+// Installed without what it would start, and where it would start what is not installed.
+TEST_F(Starting, a_bench_that_cannot_start_its_programs_says_so_at_once) {
+    fs::create_directories(folder / "bin");
+    fs::copy(thalweg, folder / "bin/thalweg");
+    const std::string copy = "'" + (folder / "bin/thalweg").string() + "' bench ";
+    for (const char* verb :
+         {"bcast --hosts 0", "ibcast --overlap --hosts 0", "alltoallv", "halo", "apps", "waiters"})
+        refused(shell(copy + verb + " 2>&1"), 2,
+                "is not there: `thalweg bench` measures from the folder in which");
+    const Result debian = shell(tool("bench bcast --mpi mpich-debian --hosts 0 2>&1"));
+    if (debian.text.find("is not there: `thalweg bench` measures") == std::string::npos)
+        refused(debian, 2, "--hosts 0 starts mpich-debian by ");
+}
+
+TEST(mistakes, a_bench_of_no_ranks_is_refused) {
+    for (const char* wrong : {"bcast --hosts -1", "bcast --ppn 0", "halo --rails 0", "alltoallv --ppn -2",
+                              "iallgather --overlap --hosts 201", "apps --rate fast", "bcast --rate 0"})
+        refused(shell(tool(fmt::format("bench {} 2>&1", wrong))), 2, "see `thalweg bench ");
+}
+
+// What the library refuses is not measured under its name.
+TEST(mistakes, a_bench_measures_no_default_under_a_misspelt_name) {
+    for (const char* wrong :
+         {"alltoallv --ours sprea", "halo --ours pairwis", "bcast --ours chian",
+          "bcast --ours chain:chunk_bytes=-1", "iallgather --overlap --ours rign",
+          "ibcast --overlap --agents sleepy", "halo --setting shm", "halo --setting THALWEG_TRANSPORT=smh",
+          "halo --setting 'UCX_TLS=tcp THALWEG_INSID=coop'"})
+        refused(shell(tool(fmt::format("bench {} --hosts 0 2>&1", wrong))), 2, "see `thalweg bench ");
+    refused(shell(tool("bench waiters --pause-us -1 2>&1")), 2, "--pause-us");
+    refused(shell(tool("bench document --about /tmp '" +
+                       (source / "bench/results/small-mpich.jsonl").string() + "' 2>&1")),
+            2, "/tmp cannot be read");
+    // Taken: what is wrong here is the MPI library, which is looked at last.
+    for (const char* right :
+         {"alltoallv --ours rma_fence --ours notify", "ibcast --overlap --agents off,core",
+          "halo --setting 'UCX_TLS=tcp THALWEG_INSIDE=coop' --ours spread",
+          "bcast --ours 'node_leader(intra=linear,inter=chain:chunk_bytes=12K)'"})
+        EXPECT_NE(shell(tool(fmt::format("bench {} --mpi mpitch 2>&1", right))).text.find("mpitch"),
+                  std::string::npos)
+            << right;
+}
+
+TEST(mistakes, a_lab_knows_its_verbs) {
+    refused(shell(tool("lab rnu -- /bin/true 2>&1")), 2,
+            "there is no verb rnu; `thalweg lab --help` lists them");
+    for (const char* verb : {"list", "clean"})
+        refused(shell(tool(fmt::format("lab {} --all 2>&1", verb))), 2, "takes no --all");
+}
+
+}  // namespace
+}  // namespace thalweg::test
