@@ -20,9 +20,6 @@
 
 namespace thalweg::sim {
 
-// Copies and reductions of fewer bytes take their time alone: they share no memory worth mentioning.
-inline constexpr std::uint64_t small_copy_bytes = 4096;
-
 class Cores {
   public:
     // `freed(rank)`: its core has ended a task, and whatever that led to has been noted. The references must
@@ -34,7 +31,9 @@ class Cores {
           free_(machine.shared_cores),
           poll_seconds_(machine.poll_seconds),
           switch_seconds_(machine.switch_seconds),
+          sleep_seconds_(machine.sleep_seconds),
           held_(ranks.size(), 0),
+          asleep_(ranks.size(), 0),
           idle_until_(ranks.size(), 0),
           ranks_(ranks),
           freed_(std::move(freed)),
@@ -60,7 +59,8 @@ class Cores {
             at(now() + needed, [this, r, then] { release(r, then); });
         };
         if (!shared_ || held_[r] != 0) return run(seconds);
-        const auto taken = [this, run, seconds] { run(seconds + switch_seconds_); };
+        const double woken = std::exchange(asleep_[r], 0) != 0 ? sleep_seconds_ : 0;
+        const auto taken = [this, run, seconds, woken] { run(seconds + switch_seconds_ + woken); };
         if (free_ == 0) return waiting_.emplace_back(r, taken), void();
         --free_;
         held_[r] = 1;
@@ -93,7 +93,9 @@ class Cores {
         if (held_[r] == 0 || poll_seconds_ <= 0) return leave(r);
         const double until = idle_until_[r] = now() + poll_seconds_;
         at(until, [this, r, until] {
-            if (!ranks_[r].busy && idle_until_[r] == until) leave(r);
+            if (ranks_[r].busy || idle_until_[r] != until) return;
+            asleep_[r] = 1;
+            leave(r);
         });
     }
 
@@ -114,9 +116,10 @@ class Cores {
     const Topology& topology_;
     bool shared_;    // all hosts' ranks have a few cores together
     unsigned free_;  // of those
-    double poll_seconds_, switch_seconds_;
-    std::vector<std::uint8_t> held_;  // per rank: it has one of them
-    std::vector<double> idle_until_;  // per rank: where that ends if nothing comes
+    double poll_seconds_, switch_seconds_, sleep_seconds_;
+    std::vector<std::uint8_t> held_;    // per rank: it has one of them
+    std::vector<std::uint8_t> asleep_;  // per rank: it gave its core up because it had nothing to do
+    std::vector<double> idle_until_;    // per rank: where that ends if nothing comes
     std::deque<std::pair<std::size_t, std::function<void()>>> waiting_;
     std::vector<Rank>& ranks_;
     std::function<void(std::size_t)> freed_;

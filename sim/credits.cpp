@@ -6,8 +6,9 @@
 
 namespace thalweg::sim {
 
-Credits::Credits(const Matching& matching, unsigned before, std::uint64_t seed)
+Credits::Credits(const Matching& matching, bool puts, unsigned before, std::uint64_t seed)
     : matching_(matching),
+      puts_(puts),
       ledger_(Limits{}.credit_bytes),
       accounts_(matching.pairs),
       marks_(matching.messages.size(), 0),
@@ -40,6 +41,7 @@ void Credits::one_operation() {
         while (credit.pending > 0) ledger_.acknowledge(credit, credit.synchronous);
     };
     for (MessageId m = 0; m < marks_.size(); ++m) {
+        if (puts_ && matching_.messages[m].direct) continue;
         Credit& credit = account(m);
         Admission admission = admit(m, false);
         if (admission == Admission::hold) {

@@ -16,8 +16,9 @@ class Credits {
     using MessageId = std::uint32_t;
 
     // As `before` operations of the same messages left them, each acknowledged before the next. What every
-    // pair had been sent before those is drawn from `seed`; 0: nothing. The reference must outlive this.
-    Credits(const Matching& matching, unsigned before, std::uint64_t seed);
+    // pair had been sent before those is drawn from `seed`; 0: nothing. `puts`: direct messages are, and
+    // count for nothing. The reference must outlive this.
+    Credits(const Matching& matching, bool puts, unsigned before, std::uint64_t seed);
 
     // Message m is ready to be posted; `oldest`: no send of its rank before it is incomplete. False: it is
     // held, and acknowledge() names it again. Pre: messages of a pair come in their order, but for those that
@@ -37,6 +38,7 @@ class Credits {
     void one_operation();
 
     const Matching& matching_;
+    bool puts_;
     CreditLedger ledger_;
     std::vector<Credit*> accounts_;            // per pair
     std::vector<std::uint64_t> marks_;         // per message; 0: buffered

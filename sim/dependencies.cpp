@@ -21,6 +21,12 @@ Dependencies::Dependencies(std::span<const Schedule> schedules, std::span<const 
             for (const StepId on : schedules[r].after(id)) next_[fill[first[r] + on]++] = id;
 }
 
+StepId Dependencies::incomplete_send(const Schedule& schedule, GlobalStep first, StepId id) const {
+    const auto& steps = schedule.steps();
+    while (id < steps.size() && (steps[id].kind != StepKind::send || is_complete(first + id))) ++id;
+    return id;
+}
+
 std::string Dependencies::first_incomplete(const Schedule& schedule, GlobalStep first) const {
     for (StepId id = 0; id < schedule.steps().size(); ++id) {
         const std::uint32_t left = left_[first + id];

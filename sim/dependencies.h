@@ -26,6 +26,9 @@ class Dependencies {
         return std::span(next_).subspan(next_begin_[step], next_begin_[step + 1] - next_begin_[step]);
     }
 
+    // The first send of a rank from step `id` on that is not complete. `first`: the number of its step 0.
+    StepId incomplete_send(const Schedule& schedule, GlobalStep first, StepId id) const;
+
     // A sentence about the first step of a rank that is not complete, and what it waits for. Pre: there is
     // one. `first`: the number of the rank's step 0.
     std::string first_incomplete(const Schedule& schedule, GlobalStep first) const;

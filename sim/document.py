@@ -180,6 +180,7 @@ thalweg sim alltoallv --machine dane --ranks 448 --bytes 32K --rma
 thalweg sim bcast --machine lab-100 --ranks 4 --per-host 1 --bytes 1M --algorithm chain --trace timeline.json
 thalweg sim halo --machine lab-100 --per-host 2 --grid 4x2x1 --cells 640x8x1024
 thalweg sim bcast --machine dane --ranks 112,448,1792 --bytes 1M --json >curve.jsonl
+thalweg sim alltoallv --machine lab-100 --ranks 8 --per-host 2 --bytes 1K --algorithm notify --libucp
 thalweg sim plot --out curve.png curve.jsonl
 thalweg sim --list-machines
 ```
@@ -195,7 +196,7 @@ measurements that others have published.
 Modelled: posting, completing and copying on a rank's core; eager and rendezvous messages; links, rails and a host's memory,
 shared; progress by the caller or an agent; where kernels send (`lab-100`, `lab-50`, `gbe8`): turns of connections, full
 sockets, answers that wait behind other bytes of their connection, and the engine's credits; where hosts share cores (`lab-100`,
-`lab-50`): whose turn it is. Not modelled (`sim/replay.h`):
+`lab-50`): whose turn it is, what a sleep takes, and (`--libucp`) what the engine and its puts take over libucp. Not modelled (`sim/replay.h`):
 noise, caches, the engine's window, TCP's congestion control, adaptive routing, and a native library's own waiting: natives are
 the algorithms that their sources would choose, as schedules of ours. Times are simulated unless a table says measured.
 

@@ -72,8 +72,9 @@ What stands in the way:
 - **Faces of 4 KiB** leave at once, out of the shaper's bucket, and take as long as four programs need that share two cores.
   On hosts of one rank they were measured while the machine was slow: the lab's own one-way latency was {time(slow)}, where
   `lab-100` was described by 2.5 us and the lab of two ranks per host had {time(quick)}. Under MPICH faces of 22x22x22 cells have a
-  median of {time(statistics.median(row["median_seconds"] for row in few))}{least}. Ours sleep between messages besides, and
-  a wake-up is not simulated: Thalweg leaves messages of that size to the library. [Who has a core](#who-has-a-core) is.
+  median of {time(statistics.median(row["median_seconds"] for row in few))}{least}. What a message takes of a core is
+  [measured](#who-has-a-core) and one number for all days: rows of two ranks per host are of a day on which cores did more, and are simulated
+  too slow, those of one rank too fast.
 - **Two ranks per host** are eight that share the two cores: in {100 * late:.0f} % of the samples one of them began late. Where the link
   decides, that does not matter. Where copies inside hosts do, the simulation is **not to be trusted for the lab**: its hosts
   have a memory each, and the lab's have one together, and the copies' rates are an older machine's.

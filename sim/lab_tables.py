@@ -4,6 +4,7 @@ import json
 import statistics
 import textwrap
 
+import core_tables
 from tables import MIB, ROOT, rows, size, table, time
 
 
@@ -117,8 +118,8 @@ def missed(far):
         return time(samples["alltoallv", "4x1", count, name, "openmpi"]["least_seconds"])
     text += f"""
 {inside} of {len(far)} simulated times lie among the samples. Messages below 16 KiB leave at once, out of the shaper's bucket: what is
-measured there is who has a core when ([below](#who-has-a-core)). The rows are of days on which the machine was slower than on the
-day whose figures the machine has.
+measured there is what they take of cores ([below](#who-has-a-core)), on days on which a core did more or less. A put (`notify`) takes
+more than the four messages that it is simulated as ([what is left](decisions/0113-what-a-core-does-for-a-short-message-is-measured-by-itself.md)).
 """
     return text
 
@@ -165,7 +166,8 @@ it shows are simulated, for all points alike ([decision](decisions/0107-shared-c
 - The first rank begins 70 us after the instant, of which 50 are Linux's timer slack. The last one begins when those before it have
   posted what they have: a rank keeps its core until there is nothing to do. So the messages of two ranks of a host leave one
   rank after the other, and not mixed. Who begins first is drawn, and the least of 15 counts.
-- Posting a send takes 8 us of a core, a receive 0.3, noticing 2. A rank that waits looks for 5 us before another one has its core.
+- An operation and its messages take of a core what the table below says. A rank that waits looks for 5 us before another one has
+  its core.
 - Who is told to send first fills its socket, and its own answer to the other one stands behind that: then the second half of an
   exchange waits for the first. On the lab that is so in Open MPI's allgathers of 1 MiB (442.6 ms in the place of 263) and in seven of
   eight of 64 and of 256 KiB (25 and 108 ms; the eighth is the minimum, 15.8 and 69.9). The simulation has it where ranks are
@@ -176,7 +178,7 @@ From 16 KiB on the order in which ranks post explains it: {summary(wide)[1]} in 
 are up to a slice of the scheduler (2.8 ms) later than minima where anything else wanted a core; where they are less than twice as long,
 the error is {summary(near)[1] if near else "-"} in the median of {len(near)} points.
 
-"""
+""" + core_tables.costs()
 
 
 def lab():

@@ -126,6 +126,22 @@ SimMachine SimMachine::under(std::string_view mpi) const {
     return machine;
 }
 
+SimMachine SimMachine::over_libucp() const {
+    SimMachine machine = *this;
+    if (!libucp || !kernel_sends()) return machine;
+    machine.start_seconds = libucp->start_seconds;
+    machine.post_seconds = libucp->post_seconds;
+    machine.post_recv_seconds = libucp->post_recv_seconds;
+    machine.post_inside_seconds.reset();
+    machine.complete_seconds = libucp->complete_seconds;
+    machine.sleep_seconds = libucp->sleep_seconds;
+    machine.inter_eager = libucp->eager;
+    machine.receipts = false;
+    machine.synchronous_asks = false;
+    machine.puts = true;
+    return machine;
+}
+
 Status parse_machine(std::string_view json, SimMachine& machine, std::string& why) {
     Json object;
     why.clear();
@@ -171,15 +187,28 @@ Status parse_machine(std::string_view json, SimMachine& machine, std::string& wh
     if (reader.has("begin_us")) read.begin_seconds = reader.number("begin_us", micro);
     if (reader.has("poll_us")) read.poll_seconds = reader.number("poll_us", micro);
     if (reader.has("switch_us")) read.switch_seconds = reader.number("switch_us", micro);
+    if (reader.has("start_us")) read.start_seconds = reader.number("start_us", micro);
     read.post_seconds = reader.number("post_us", micro);
     if (reader.has("post_recv_us")) read.post_recv_seconds = reader.number("post_recv_us", micro);
+    if (reader.has("post_inside_us")) read.post_inside_seconds = reader.number("post_inside_us", micro);
     read.complete_seconds = reader.number("complete_us", micro);
     read.copy_rate = reader.positive("copy_GBps", giga);
+    if (reader.has("socket_GBps")) read.socket_rate = reader.positive("socket_GBps", giga);
+    if (reader.has("small_copy_GBps")) read.small_copy_rate = reader.positive("small_copy_GBps", giga);
     read.host_copy_rate = reader.positive("host_copy_GBps", giga);
     read.reduce_rate = reader.positive("reduce_GBps", giga);
     read.register_seconds = reader.number("register_us", micro);
     read.register_rate = reader.number("register_GBps", giga);
     read.agent_wake_seconds = reader.number("agent_wake_us", micro);
+    if (reader.has("libucp_start_us")) {
+        SimMachine::Libucp& libucp = read.libucp.emplace();
+        libucp.start_seconds = reader.number("libucp_start_us", micro);
+        libucp.post_seconds = reader.number("libucp_post_us", micro);
+        libucp.post_recv_seconds = reader.number("libucp_post_recv_us", micro);
+        libucp.complete_seconds = reader.number("libucp_complete_us", micro);
+        libucp.sleep_seconds = reader.number("libucp_sleep_us", micro);
+        libucp.eager = static_cast<std::uint64_t>(reader.number("libucp_eager_bytes"));
+    }
     reader.nothing_else();
     if (read.kernel_bytes > 0 && read.kernel_rate <= 0)
         reader.fault("\"kernel_GBps\" must be above 0 where \"kernel_bytes\" is");

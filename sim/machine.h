@@ -19,6 +19,10 @@ namespace thalweg::sim {
 // `sizes[1]` links up to a second level. dragonfly: groups x chassis x routers x hosts per router.
 enum class Fabric : std::uint8_t { star, fat_tree, dragonfly };
 
+// Copies and reductions of at most so many bytes take their time alone: they share no memory worth
+// mentioning.
+inline constexpr std::uint64_t small_copy_bytes = 4096;
+
 // As machines' files call it.
 const char* name_of(Fabric fabric);
 
@@ -57,13 +61,19 @@ struct SimMachine {
     double begin_seconds = 0;
     double poll_seconds = 0;    // that a rank keeps a shared core with nothing to do
     double switch_seconds = 0;  // until the next one has it
+    // Of a shared core, for falling asleep and waking up again: of a rank that has nothing to do for longer.
+    double sleep_seconds = 0;
 
-    double post_seconds = 0;                  // of a core for posting a send or a receive
-    std::optional<double> post_recv_seconds;  // for posting a receive, where that is less
-    double complete_seconds = 0;              // of a core for noticing that one is complete
-    double copy_rate = 0;                     // bytes per second that one core copies
-    double host_copy_rate = 0;                // and all cores of a host together
-    double reduce_rate = 0;                   // bytes per second that one core combines
+    double start_seconds = 0;                   // of a core for an operation, besides its messages
+    double post_seconds = 0;                    // of a core for posting a send or a receive
+    std::optional<double> post_recv_seconds;    // for posting a receive, where that is less
+    std::optional<double> post_inside_seconds;  // for posting a send to a rank of its own host, likewise
+    double complete_seconds = 0;                // of a core for noticing that one is complete
+    double copy_rate = 0;                       // bytes per second that one core copies
+    std::optional<double> socket_rate;      // that a core hands to its kernel with a message; none: at once
+    std::optional<double> small_copy_rate;  // the same of at most small_copy_bytes, where caches hold them
+    double host_copy_rate = 0;              // and all cores of a host together
+    double reduce_rate = 0;                 // bytes per second that one core combines
 
     // What making memory known to the adapter takes, once and by its bytes, and the reverse again; 0: nothing
     // is.
@@ -83,8 +93,25 @@ struct SimMachine {
     // has been received: taken to be so of Intel MPI, under which nothing is overtaken.
     bool synchronous_asks = true;
 
+    // Direct messages (schedule/step.h) are put: written into the receiver's memory, flushed, and told of.
+    bool puts = false;
+
+    // What differs where Thalweg's engine sends over libucp, which kernels carry.
+    struct Libucp {
+        double start_seconds = 0, post_seconds = 0, post_recv_seconds = 0, complete_seconds = 0,
+               sleep_seconds = 0;
+        std::uint64_t eager = 0;
+    };
+    std::optional<Libucp> libucp;
+
     // As it is under this MPI library: "mpich", "openmpi", "impi" or "mvapich".
     SimMachine under(std::string_view mpi) const;
+    // As Thalweg's engine finds it over libucp; the same where nothing is known of that.
+    SimMachine over_libucp() const;
+
+    double copy_rate_of(std::uint64_t bytes) const {
+        return bytes <= small_copy_bytes ? small_copy_rate.value_or(copy_rate) : copy_rate;
+    }
 
     // What production would have measured or been told of this machine.
     Machine model() const;

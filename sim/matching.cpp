@@ -90,8 +90,8 @@ bool match(std::span<const Schedule> schedules, Matching& matching, std::string&
         }
         if (s == 0 || sends[s - 1].from != send.from || sends[s - 1].to != send.to) ++matching.pairs;
         const auto index = static_cast<std::uint32_t>(matching.messages.size());
-        matching.messages.push_back(
-            {send.from, send.to, send.step, recv.step, matching.pairs - 1, send.bytes});
+        matching.messages.push_back({send.from, send.to, send.step, recv.step, matching.pairs - 1, send.bytes,
+                                     rank(send.from).steps()[send.step].direct});
         matching.message[matching.first[static_cast<std::size_t>(send.from)] + send.step] = index;
         matching.message[matching.first[static_cast<std::size_t>(recv.to)] + recv.step] = index;
     }

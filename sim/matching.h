@@ -20,6 +20,7 @@ struct Matched {
     StepId send = 0, recv = 0;
     std::uint32_t pair = 0;  // messages of equal `pair` have the same sender and the same receiver
     std::uint64_t bytes = 0;
+    bool direct = false;
 };
 
 struct Matching {

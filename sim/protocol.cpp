@@ -13,7 +13,7 @@ constexpr unsigned operations_before = 3;
 Protocol::Protocol(const SimMachine& machine, const Matching& matching, const Topology& topology,
                    bool segments, bool credits, std::uint64_t history)
     : machine_(machine), matching_(matching), topology_(topology), segments_(segments) {
-    if (credits && segments) credits_.emplace(matching, operations_before, history);
+    if (credits && segments) credits_.emplace(matching, machine.puts, operations_before, history);
 }
 
 bool Protocol::eager(MessageId index) const {
@@ -27,18 +27,29 @@ std::vector<Protocol::MessageId> Protocol::sent(MessageId index) {
     return credits_->acknowledge(index);
 }
 
+double Protocol::handed(const Matched& m) const {
+    if (!machine_.socket_rate || !segments_) return 0;
+    return std::min(static_cast<double>(m.bytes), machine_.socket_bytes) / *machine_.socket_rate;
+}
+
 double Protocol::seconds_for(Task task) const {
     const Matched& m = matching_.messages[task.index];
-    const double copied = static_cast<double>(m.bytes) / machine_.copy_rate;
+    const double copied = static_cast<double>(m.bytes) / machine_.copy_rate_of(m.bytes);
     switch (task.work) {
         case Work::post_send:
-            return machine_.post_seconds + (inside(m) && eager(task.index) ? copied : 0);
+            if (!inside(m))
+                return machine_.post_seconds + (eager(task.index) || put(task.index) ? handed(m) : 0);
+            return machine_.post_inside_seconds.value_or(machine_.post_seconds) +
+                   (eager(task.index) ? copied : 0);
         case Work::post_recv:
             return machine_.post_recv_seconds.value_or(machine_.post_seconds);
         case Work::start_large:
-            return machine_.post_seconds;
+            return machine_.post_seconds + handed(m);
         case Work::take_eager:
             return machine_.complete_seconds + copied;
+        case Work::take_put:
+        case Work::tell_put:
+            return machine_.complete_seconds + machine_.post_seconds;
         case Work::answer:
         case Work::finish_recv:
             return machine_.complete_seconds;

@@ -37,7 +37,11 @@ class Protocol {
     }
 
     // Whether the engine's credits say when message `index` goes.
-    bool counted(MessageId index) const { return credits_ && !inside(matching_.messages[index]); }
+    bool counted(MessageId index) const {
+        return credits_ && !inside(matching_.messages[index]) && !put(index);
+    }
+    // It is written into its receiver's memory.
+    bool put(MessageId index) const { return machine_.puts && matching_.messages[index].direct; }
     // Credits::post. Pre: counted.
     bool post(MessageId index, bool oldest) { return credits_->post(index, oldest); }
     // What goes now that message `index` has been sent, in this order.
@@ -49,6 +53,8 @@ class Protocol {
     std::uint64_t came_last(const Matched& m) const;
 
   private:
+    // Until a socket has of a message what it takes at once.
+    double handed(const Matched& m) const;
     bool synchronous(MessageId index) const { return counted(index) && credits_->synchronous(index); }
 
     const SimMachine& machine_;

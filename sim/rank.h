@@ -20,6 +20,8 @@ enum class Work : std::uint8_t {
     copy_large,   // fetch a large message of this host
     finish_recv,  // notice that a large message is there
     finish_send,  // notice that one is gone
+    take_put,     // write what has come to its place, and say so
+    tell_put,     // hear that, and tell the receiver
     local         // copy or reduce
 };
 

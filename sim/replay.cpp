@@ -136,7 +136,8 @@ class Replay {
     void begin(std::size_t r, Task task) {
         if (task.work == Work::local) {
             const Step& step = schedules_[r].steps()[task.index];
-            const double rate = step.kind == StepKind::reduce ? machine_.reduce_rate : machine_.copy_rate;
+            const double rate = step.kind == StepKind::reduce ? machine_.reduce_rate
+                                                              : machine_.copy_rate_of(step.source.bytes);
             Rank& rank = ranks_[r];
             const std::uint64_t left = step.source.bytes - rank.copied;
             const std::uint64_t piece = in_pieces() ? std::min(left, local_piece_bytes) : left;
@@ -169,6 +170,7 @@ class Replay {
         switch (task.work) {
             case Work::post_send:
                 if (!admitted(index)) return;
+                if (protocol_.put(index)) return put(index);
                 if (!eager(index)) return notify(m, m.from, m.to, [this, index] { arrived(index); });
                 if (inside(m))
                     at(now() + latency(m), [this, index] { arrived(index); });
@@ -193,6 +195,12 @@ class Replay {
             case Work::take_eager:
                 if (protocol_.answered(index)) notify(m, m.to, m.from, [this, index] { sent(index); });
                 return complete(static_cast<std::size_t>(m.to), m.recv);
+            case Work::take_put:
+                return notify(m, m.to, m.from,
+                              [this, index] { give(message(index).from, Work::tell_put, index); });
+            case Work::tell_put:
+                notify(m, m.from, m.to, [this, index] { give(message(index).to, Work::finish_recv, index); });
+                return complete(static_cast<std::size_t>(m.from), m.send);
             case Work::finish_recv:
                 return complete(static_cast<std::size_t>(m.to), m.recv);
             case Work::finish_send:
@@ -203,6 +211,15 @@ class Replay {
         }
     }
 
+    // Into memory of another host by two libraries and their kernels; of the same one by the sender's.
+    void put(std::uint32_t index) {
+        const Matched& m = message(index);
+        if (!inside(m)) return network_.queue(index);
+        const auto r = static_cast<std::size_t>(m.from);
+        cores_.copy(r, m.bytes, machine_.copy_rate_of(m.bytes),
+                    [this, index] { give(message(index).from, Work::tell_put, index); });
+    }
+
     // False: its sender waits for its receiver's acknowledgement first.
     bool admitted(std::uint32_t index) {
         const Matched& m = message(index);
@@ -210,12 +227,9 @@ class Replay {
     }
     StepId oldest_send(std::int32_t rank) {
         Rank& of = ranks_[static_cast<std::size_t>(rank)];
-        const auto& steps = schedules_[static_cast<std::size_t>(rank)].steps();
-        const GlobalStep first = matching_.first[static_cast<std::size_t>(rank)];
-        while (of.oldest_send < steps.size() && (steps[of.oldest_send].kind != StepKind::send ||
-                                                 dependencies_.is_complete(first + of.oldest_send)))
-            ++of.oldest_send;
-        return of.oldest_send;
+        const auto r = static_cast<std::size_t>(rank);
+        return of.oldest_send =
+                   dependencies_.incomplete_send(schedules_[r], matching_.first[r], of.oldest_send);
     }
 
     // Tells one end of a message something from the other. Between hosts whose kernels send, that stands
@@ -245,6 +259,10 @@ class Replay {
         double tail = latency(m);
         if (machine_.kernel_bytes > 0) tail += std::min(shaped, machine_.kernel_bytes) / machine_.kernel_rate;
         const double there = std::max(now() + tail, before);
+        if (protocol_.put(index)) {
+            at(there, [this, index] { give(message(index).to, Work::take_put, index); });
+            return there;
+        }
         if (eager(index)) {
             at(there, [this, index] { arrived(index); });
             return there;
@@ -259,7 +277,7 @@ class Replay {
 
     // The sender's kernel has all of it.
     void taken(std::uint32_t index) {
-        if (!protocol_.answered(index)) sent(index);
+        if (!protocol_.answered(index) && !protocol_.put(index)) sent(index);
     }
     void sent(std::uint32_t index) { give(message(index).from, Work::finish_send, index); }
 
@@ -300,7 +318,10 @@ class Replay {
                 }
             }
             rank.waited = 0;
-            if (act.kind == ActKind::start) rank.posts = rank.messages.size();
+            if (act.kind == ActKind::start) {
+                rank.posts = rank.messages.size();
+                cores_.occupy(r, machine_.start_seconds, [] {});
+            }
         }
         if (++rank.act == programs_[r].size()) rank.done = now();
         return true;
@@ -373,19 +394,6 @@ Outcome replay(std::span<const Schedule> schedules, std::span<const Program> pro
         outcome.why = std::string("SimGrid: ") + error.what();
         return outcome;
     }
-}
-
-Outcome replay(std::span<const Schedule> schedules, const Topology& topology, const SimMachine& machine,
-               const ReplayOptions& options) {
-    std::vector<Program> programs;
-    programs.reserve(schedules.size());
-    for (const Schedule& schedule : schedules) {
-        const auto steps = static_cast<StepId>(schedule.steps().size());
-        programs.push_back({{ActKind::start, 0, steps, 0},
-                            {ActKind::compute, 0, 0, options.compute_seconds},
-                            {ActKind::wait, 0, steps, 0}});
-    }
-    return replay(schedules, programs, topology, machine, options);
 }
 
 }  // namespace thalweg::sim

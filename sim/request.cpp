@@ -86,6 +86,10 @@ void describe(CLI::App& app, Text& text, Request& request) {
            "--mpi", request.family,
            "the MPI under Thalweg: mpich, openmpi, impi (no model of its defaults) or, of faces, mvapich")
         ->default_val("mpich");
+    app.add_flag(
+        "--libucp", request.libucp,
+        "Thalweg's messages go over libucp, as those of plans, of exchanges between neighbours and of "
+        "nonblocking calls do, not over that MPI (matters where kernels send)");
     app.add_option("--rate", text.rate, "payload rate of a link instead of the machine's: 100mbit, 12GB/s");
     app.add_option("--rails", text.rails, "links per host instead of the machine's")
         ->check(CLI::Range(1, 64));

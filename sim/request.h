@@ -33,8 +33,9 @@ struct Request {
     std::vector<std::string> columns;
     unsigned repeat = 1;
     unsigned samples = 1;
-    std::string family;  // the native MPI that auto leaves calls to
-    std::string table;   // JSON of a tuning table; empty: none
+    std::string family;   // the native MPI that auto leaves calls to
+    bool libucp = false;  // what carries Thalweg's messages; else that MPI
+    std::string table;    // JSON of a tuning table; empty: none
     bool overlap = false, in_turn = false, json = false, cost = false, quiet = false;
     std::string trace_path;
     unsigned most_seconds = 0;

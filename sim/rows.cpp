@@ -112,7 +112,8 @@ void run_row(const Request& request, const Topology& topology, const std::option
     point.most_seconds = request.most_seconds;
     point.most_memory = request.most_memory;
     point.options.credits = row.family.empty();
-    const SimMachine machine = request.machine.under(row.family.empty() ? request.family : row.family);
+    SimMachine machine = request.machine.under(row.family.empty() ? request.family : row.family);
+    if (row.family.empty() && request.libucp) machine = machine.over_libucp();
     row.result = least_of(request.samples, request.seed, point, topology, machine, row.samples);
     row.simulated = row.result.outcome.why.empty();
     row.seconds = row.simulated ? row.result.outcome.seconds : row.predicted_seconds;

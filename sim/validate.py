@@ -29,6 +29,8 @@ SAMPLES = 15  # of which the least counts, as of the measured ones
 # A nonblocking collective that is waited for at once runs the schedule of the blocking one.
 COLLECTIVES = {"bcast": "bcast", "ibcast": "bcast", "allgather": "allgather", "iallgather": "allgather",
                "allreduce": "allreduce", "iallreduce": "allreduce", "alltoallv": "alltoallv"}
+# Where several hosts are, libucp carries plans of ours and what does not block.
+LIBUCP = ("alltoallv", *(name for name, blocking in COLLECTIVES.items() if name != blocking))
 PUBLISHED = ROOT / "sim/published.json"
 EXCHANGE = ROOT / "sim/results/exchange.jsonl"
 PLAIN_RATE = 11.96e6  # bytes per second, as the lab measured it there
@@ -180,14 +182,15 @@ def question(key, rate):
     hosts, per_host = (int(part) for part in shape.split("x"))
     return [COLLECTIVES[collective], "--machine", MACHINES[nominal], "--rate", f"{rate:.1f}B/s",
             "--ranks", str(hosts * per_host), "--per-host", str(per_host), "--bytes", str(size),
-            "--algorithm", algorithm, *mpi_of(key), "--samples", str(SAMPLES), "--json", "--quiet"]
+            "--algorithm", algorithm, *mpi_of(key), *(["--libucp"] if collective in LIBUCP else []),
+            "--samples", str(SAMPLES), "--json", "--quiet"]
 
 
 def question_faces(key, rate):
     shape, nominal, grid, cells, points, mpi, way = key[:7]
     return ["halo", "--machine", MACHINES[nominal], "--rate", f"{rate:.1f}B/s", "--per-host", shape.split("x")[1],
             "--grid", "x".join(map(str, grid)), "--cells", "x".join(map(str, cells)), "--points", str(points),
-            "--algorithm", way, "--mpi", mpi, "--samples", str(SAMPLES), "--json", "--quiet"]
+            "--algorithm", way, "--mpi", mpi, *([] if way in NATIVES else ["--libucp"]), "--samples", str(SAMPLES), "--json", "--quiet"]
 
 
 def question_onehost(key):

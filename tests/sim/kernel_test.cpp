@@ -138,5 +138,61 @@ TEST(Kernel, WhereSynchronousMessagesGoAtOnceNothingOvertakesThem) {
     EXPECT_NEAR(replayed(there_and_back(less), "node:2", machine, options).seconds, 3 * one, questions);
 }
 
+// Rank 1 says that its memory is ready, and rank 0 puts into it.
+std::vector<Schedule> put_when_told(std::uint64_t bytes) {
+    return group(2, [=](int rank, Builder& builder) {
+        const Slice none = {rank == 0 ? Buffer::out : Buffer::in, 0, 0};
+        const StepId told = rank == 0 ? builder.recv(1, none) : builder.send(0, none);
+        if (rank == 0)
+            builder.put(1, {Buffer::in, 0, bytes}, {&told, 1});
+        else
+            builder.arrival(0, out(0, bytes), {&told, 1});
+    });
+}
+
+TEST(Kernel, APutIsWrittenFlushedAndToldOf) {
+    SimMachine machine = kernel_machine();
+    machine.inter_eager = piece / 2;
+    ReplayOptions options;
+    options.credits = true;
+    // As a message it asks first, because it is large.
+    EXPECT_NEAR(replayed(put_when_told(piece), "node:2", machine, options).seconds, 0.1e-3 + 4 * way, near);
+    machine.puts = true;
+    const Outcome put = replayed(put_when_told(piece), "node:2", machine, options);
+    EXPECT_NEAR(put.root_seconds, 0.1e-3 + 3 * way, near);  // told, written, answered
+    EXPECT_NEAR(put.seconds, 0.1e-3 + 4 * way, near);
+    machine.inter_eager = 2 * piece;
+    EXPECT_NEAR(replayed(put_when_told(piece), "node:2", machine, options).seconds, put.seconds, near);
+    // Each end posts and completes twice, and the last message is completed.
+    machine.post_seconds = machine.complete_seconds = 5e-6;
+    EXPECT_NEAR(replayed(put_when_told(piece), "node:2", machine, options).seconds, put.seconds + 8 * 5e-6,
+                near);
+    // Into memory of its own host it copies by itself.
+    machine = kernel_machine();
+    machine.puts = true;
+    EXPECT_NEAR(replayed(put_when_told(piece), "ranks:0,0", machine, options).seconds, 2e-6, 1e-6);
+}
+
+TEST(Kernel, AnOperationItsBytesAndASleepTakeOfACore) {
+    SimMachine machine = kernel_machine();
+    const double bare = replayed(stream(1, piece), "node:2", machine).seconds;
+    machine.start_seconds = 20e-6;
+    EXPECT_NEAR(replayed(stream(1, piece), "node:2", machine).seconds, bare + 20e-6, 1e-9);
+    machine.socket_rate = 1e10;  // 10 us for what the socket takes
+    EXPECT_NEAR(replayed(stream(1, piece), "node:2", machine).seconds, bare + 30e-6, 1e-9);
+    machine.socket_bytes = piece / 2;
+    EXPECT_NEAR(replayed(stream(1, piece), "node:2", machine).seconds, bare + 25e-6, 1e-9);
+    // The receiver has polled and sleeps when it comes.
+    machine = kernel_machine();
+    machine.shared_cores = 2;
+    machine.poll_seconds = 1e-6;
+    machine.post_seconds = machine.complete_seconds = 1e-9;
+    const double awake = replayed(stream(1, piece), "node:2", machine).seconds;
+    machine.sleep_seconds = 15e-6;
+    EXPECT_NEAR(replayed(stream(1, piece), "node:2", machine).seconds, awake + 15e-6, 1e-9);
+    machine.poll_seconds = 1e-3;
+    EXPECT_NEAR(replayed(stream(1, piece), "node:2", machine).seconds, awake, 1e-9);
+}
+
 }  // namespace
 }  // namespace thalweg::sim

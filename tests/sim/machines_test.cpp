@@ -58,6 +58,17 @@ TEST(Machines, WhatALibraryAsksIsItsOwn) {
     for (const char* mpi : {"openmpi", "impi"}) EXPECT_FALSE(lab.under(mpi).adds_receipts(true)) << mpi;
     EXPECT_TRUE(lab.under("openmpi").synchronous_asks);
     EXPECT_FALSE(lab.under("impi").synchronous_asks);
+    // Over libucp it is the same under all of them.
+    for (const char* mpi : {"mpich", "openmpi", "impi"}) {
+        const SimMachine over = lab.under(mpi).over_libucp();
+        EXPECT_EQ(over.inter_eager, 131071u) << mpi;
+        EXPECT_TRUE(over.puts) << mpi;
+        EXPECT_FALSE(over.adds_receipts(true)) << mpi;
+        EXPECT_FALSE(over.synchronous_asks) << mpi;
+        EXPECT_GT(over.start_seconds, lab.start_seconds) << mpi;
+    }
+    EXPECT_FALSE(dane.over_libucp().puts);
+    EXPECT_EQ(dane.over_libucp().inter_eager, dane.inter_eager);
 }
 
 TEST(Machines, ANumberWithoutItsSourceIsRefused) {

@@ -1,0 +1,142 @@
+/* What messages take of a core, by the clock of the process. Ranks of the lower half send to `peers` ranks of
+ * the upper one. Argument "plan": a planned alltoallv, as Thalweg runs it under `thalweg run`; else what the
+ * library does with nonblocking messages. One line of JSON per size and number of peers, in seconds; of every
+ * figure the least and the median of the rounds, of which each is a mean of the ranks. send: of an operation
+ * that sends. recv: of one that receives what is there already. nap: of a wait for messages that come 0.2 ms
+ * apart, by how often it slept: with the polling before, and what has come then; 0 where it never does. naps:
+ * how often, in one operation. */
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SEND, RECV, NAP, NAPS, FIGURES, MOST_RANKS = 16, MOST_BYTES = 4096, ROUNDS = 40 };
+
+static MPI_Comm control;
+
+static double seconds_of(clockid_t clock) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double naps(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)usage.ru_nvcsw;
+}
+
+static int ascending(const void* a, const void* b) {
+    const double x = *(const double*)a, y = *(const double*)b;
+    return (x > y) - (x < y);
+}
+
+static void nap_until_complete(MPI_Request* request) {
+    for (int done = 0; !done;) {
+        PMPI_Test(request, &done, MPI_STATUS_IGNORE);
+        if (!done) usleep(200);
+    }
+}
+
+static double agree_on_instant(void) {
+    MPI_Request request;
+    double instant;
+    PMPI_Ibarrier(control, &request);
+    nap_until_complete(&request);
+    instant = seconds_of(CLOCK_MONOTONIC) + 0.006;
+    PMPI_Iallreduce(MPI_IN_PLACE, &instant, 1, MPI_DOUBLE, MPI_MAX, control, &request);
+    nap_until_complete(&request);
+    return instant;
+}
+
+static void sleep_until(double instant) {
+    const struct timespec until = {(time_t)instant, (long)((instant - (double)(time_t)instant) * 1e9)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != 0) {
+    }
+}
+
+static int plan, rank, half, bytes;
+static char in[MOST_RANKS][MOST_BYTES], out[MOST_RANKS][MOST_BYTES];
+
+/* Of a core: in at[0] until it is posted, in at[1] until it is over. */
+static void operation(MPI_Request* planned, int peers, double* at) {
+    MPI_Request requests[MOST_RANKS];
+    int count = 0;
+    const double begin = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+    if (plan) {
+        MPI_Start(planned);
+    } else {
+        for (int p = 0; p < peers; ++p) {
+            const int peer = rank < half ? half + (rank + p) % half : (rank + half - p) % half;
+            if (rank < half)
+                MPI_Isend(in[peer], bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD, &requests[count++]);
+            else
+                MPI_Irecv(out[peer], bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD, &requests[count++]);
+        }
+    }
+    at[0] = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - begin;
+    if (plan)
+        MPI_Wait(planned, MPI_STATUS_IGNORE);
+    else
+        MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
+    at[1] = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - begin;
+}
+
+int main(int argc, char** argv) {
+    int size;
+    MPI_Init(&argc, &argv);
+    plan = argc > 1 && strcmp(argv[1], "plan") == 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    PMPI_Comm_dup(MPI_COMM_WORLD, &control);
+    half = size / 2;
+    for (int point = 0; point < 4 && half > 1 && size <= MOST_RANKS; ++point) {
+        const int peers = point % 2 ? half : 1;
+        double figures[FIGURES][ROUNDS];
+        int sent[MOST_RANKS] = {0}, received[MOST_RANKS] = {0}, places[MOST_RANKS];
+        MPI_Request planned = MPI_REQUEST_NULL;
+        bytes = point < 2 ? 256 : MOST_BYTES;
+        for (int i = 0; i < size; ++i) places[i] = i * MOST_BYTES;
+        for (int p = 0; p < peers; ++p) {
+            if (rank < half)
+                sent[half + (rank + p) % half] = bytes;
+            else
+                received[(rank + half - p) % half] = bytes;
+        }
+        if (plan)
+            MPI_Alltoallv_init(in, sent, places, MPI_BYTE, out, received, places, MPI_BYTE, MPI_COMM_WORLD,
+                               MPI_INFO_NULL, &planned);
+        for (int round = -3; round < ROUNDS; ++round) {
+            double at[2], mine[FIGURES] = {0}, sum[FIGURES], instant = agree_on_instant();
+            sleep_until(rank < half ? instant : instant + 0.006);
+            operation(&planned, peers, at);
+            mine[rank < half ? SEND : RECV] = at[1] / half;
+            instant = agree_on_instant();
+            sleep_until(rank < half ? instant + 0.0002 * (rank + 1) : instant);
+            const double before = naps();
+            operation(&planned, peers, at);
+            if (rank >= half) mine[NAP] = (at[1] - at[0]) / half, mine[NAPS] = (naps() - before) / half;
+            MPI_Request request;
+            PMPI_Ibarrier(control, &request);
+            nap_until_complete(&request);
+            PMPI_Allreduce(mine, sum, FIGURES, MPI_DOUBLE, MPI_SUM, control);
+            sum[NAP] = sum[NAPS] > 0 ? sum[NAP] / sum[NAPS] : 0;
+            for (int i = 0; i < FIGURES && round >= 0; ++i) figures[i][round] = sum[i];
+        }
+        if (rank != 0) continue;
+        const char* names[FIGURES] = {"send_seconds", "recv_seconds", "nap_seconds", "naps"};
+        printf("{\"bytes\": %d, \"peers\": %d", bytes, peers);
+        for (int i = 0; i < FIGURES; ++i) {
+            qsort(figures[i], ROUNDS, sizeof(double), ascending);
+            printf(", \"%s\": [%.7f, %.7f]", names[i], figures[i][0], figures[i][ROUNDS / 2]);
+        }
+        printf("}\n");
+        fflush(stdout);
+    }
+    MPI_Finalize();
+    return 0;
+}
