@@ -4,10 +4,9 @@
 #include <link.h>
 #include <mpi.h>
 
+#include <array>
 #include <cstdio>
 #include <cstring>
-#include <string>
-#include <vector>
 
 #include "interpose/inside.h"
 #include "plan/quiet_errors.h"
@@ -22,18 +21,25 @@ bool is_ours(const char* file) {
     return std::strncmp(slash == nullptr ? file : slash + 1, "libthalweg-", 11) == 0;
 }
 
+// The names of our objects, which are never unloaded.
+struct Ours {
+    std::array<const char*, 16> files;
+    std::size_t count = 0;
+};
+
 // Whether an object of ours wraps `name`: those with the optional names may not be here. Named first and
 // asked later: the loader's lock is held while it names them.
 bool is_wrapped(const char* name) {
-    std::vector<std::string> ours;
+    Ours ours;
     const auto note = [](dl_phdr_info* object, std::size_t, void* list) -> int {
-        if (object->dlpi_name != nullptr && is_ours(object->dlpi_name))
-            static_cast<std::vector<std::string>*>(list)->emplace_back(object->dlpi_name);
+        Ours& found = *static_cast<Ours*>(list);
+        if (object->dlpi_name != nullptr && is_ours(object->dlpi_name) && found.count < found.files.size())
+            found.files[found.count++] = object->dlpi_name;
         return 0;
     };
     dl_iterate_phdr(note, &ours);
-    for (const std::string& file : ours) {
-        void* const object = dlopen(file.c_str(), RTLD_NOLOAD | RTLD_LAZY);
+    for (std::size_t i = 0; i < ours.count; ++i) {
+        void* const object = dlopen(ours.files[i], RTLD_NOLOAD | RTLD_LAZY);
         if (object == nullptr) continue;
         const bool has = dlsym(object, name) != nullptr;
         dlclose(object);
@@ -70,10 +76,12 @@ void end(MPI_Request request) {
 }
 
 template <typename Function, typename... Arguments>
-bool makes_ours(const std::string& name, Arguments... arguments) {
-    if (!stands_in_front(name.c_str())) return true;
+bool makes_ours(const char* stem, const char* suffix, Arguments... arguments) {
+    char name[64];
+    std::snprintf(name, sizeof name, "%s%s", stem, suffix);
+    if (!stands_in_front(name)) return true;
     MPI_Request request = host()->request_null;
-    const bool arrived = arrives<Function>(name.c_str(), arguments..., &request);
+    const bool arrived = arrives<Function>(name, arguments..., &request);
     end(request);
     return arrived;
 }
@@ -94,10 +102,9 @@ struct Forms {
     template <typename... Arguments>
     static bool arrive(const char* suffix, const char* nonblocking, const char* persistent,
                        Arguments... arguments) {
-        return makes_ours<int(Parameters..., MPI_Request*)>(std::string(nonblocking) + suffix,
-                                                            arguments...) &&
-               makes_ours<int(Parameters..., MPI_Info, MPI_Request*)>(std::string(persistent) + suffix,
-                                                                      arguments..., host()->info_null);
+        return makes_ours<int(Parameters..., MPI_Request*)>(nonblocking, suffix, arguments...) &&
+               makes_ours<int(Parameters..., MPI_Info, MPI_Request*)>(persistent, suffix, arguments...,
+                                                                      host()->info_null);
     }
 };
 

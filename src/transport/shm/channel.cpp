@@ -69,17 +69,19 @@ Channel::~Channel() {
     port_.release(slots_);
 }
 
-// What cannot be withdrawn in time stays the channel's, and is tried again at its end.
+// What cannot be withdrawn in time is nobody's: this process neither reads nor writes it any more.
 void Channel::withdraw() {
     const std::uint64_t begin_ns = now_ns();
     for (bool waits = opened_; waits;) {
         const Driver lock(port_);
         const bool touched = port_.withdraw(*this);
         waits = touched && now_ns() - begin_ns < longest_withdrawal_ns;
-        if (touched && !waits)
+        if (touched && !waits) {
+            port_.abandon(*this);
             THALWEG_LOG_AT(warn,
                            "memory of operations that were given up may still be read or written by another "
                            "process, which has not answered for 1 s");
+        }
         if (waits) port_.poll(true);
     }
 }

@@ -200,6 +200,8 @@ class ShmPort::Impl {
     bool open(shm::Channel& channel);  // false: a channel of that name and space is open
     // Withdraws what the channel has in flight. True: a peer may still touch its memory.
     bool withdraw(shm::Channel& channel);
+    // Without waiting for anybody. What peers' own copies read and write meanwhile nobody can take back.
+    void abandon(shm::Channel& channel);
     void close(shm::Channel& channel);
     template <typename Then>
     void for_payloads(const shm::Channel& channel, Then then);

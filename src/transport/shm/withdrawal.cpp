@@ -36,6 +36,13 @@ bool ShmPort::Impl::withdraw(Channel& channel) {
             forget(request);
             continue;
         }
+        // Others of a peer that has ended are gone (mourn()).
+        if (request.peer->dead && request.copying) {
+            unqueue(request);
+            settle(request);
+            requests_.free(request);
+            continue;
+        }
         if (request.kind == Request::Kind::receive && request.awaits_peer && !request.peer->dead) {
             touched = true;  // stays the channel's until the peer is done
             continue;
@@ -73,9 +80,9 @@ void ShmPort::Impl::recall(Request& send) {
     write(*send.peer, frame);
 }
 
-void ShmPort::Impl::close(Channel& channel) {
-    awake(channel);
-    // What withdraw() could not keep for want of memory is read no more: an answer to nobody in its place.
+// What withdraw() could not keep for want of memory is read no more: an answer to nobody in its place. What
+// peers still send for it is written nowhere.
+void ShmPort::Impl::abandon(Channel& channel) {
     for_payloads(channel, [](shm::Outgoing& what) {
         what.frame = {};
         what.frame.kind = shm::FrameKind::taken;
@@ -87,6 +94,11 @@ void ShmPort::Impl::close(Channel& channel) {
         if (request.kind == Request::Kind::send && request.copying) unqueue(request);
         request.channel = nullptr;
     }
+}
+
+void ShmPort::Impl::close(Channel& channel) {
+    awake(channel);
+    abandon(channel);
     early_.take_all([&](const Request& early) { return early.key.channel == channel.name(); },
                     [&](Request& early) { requests_.free(early); });
     channels_.erase(channel.name());
