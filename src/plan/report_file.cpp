@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 
@@ -36,8 +37,39 @@ int write_and_close(int file, std::string_view text) {
     return error;
 }
 
-std::string write_as_it_is(const std::string& path, std::string_view text) {
-    const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+std::string write_as_it_is(const std::string& path, std::string_view text, int how = O_CREAT | O_TRUNC) {
+    const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC | how, 0666);
+    const int error = file < 0 ? errno : write_and_close(file, text);
+    return error == 0 ? std::string() : said(error);
+}
+
+// Whether the path names what a process has open, and not a place for a file.
+bool names_open_file(std::string_view path) {
+    return path == "/dev/stdout" || path == "/dev/stderr" || path.starts_with("/dev/fd/") ||
+           (path.starts_with("/proc/") && path.find("/fd/") != path.npos);
+}
+
+// The descriptor of this process that the path names, or -1.
+int descriptor_of(std::string_view path) {
+    if (path == "/dev/stdout") return 1;
+    if (path == "/dev/stderr") return 2;
+    for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+        if (!path.starts_with(folder)) continue;
+        const std::string_view digits = path.substr(folder.size());
+        const char* const end = digits.data() + digits.size();
+        int number = -1;
+        if (std::from_chars(digits.data(), end, number).ptr == end) return number;
+    }
+    return -1;
+}
+
+// Behind what is in a file that a process has open. By our own descriptor where there is one: what the
+// program writes later goes on behind the report, and not over it.
+std::string write_behind(const std::string& path, std::string_view text) {
+    const int number = descriptor_of(path);
+    if (number < 0 || (fcntl(number, F_GETFL) & O_ACCMODE) == O_RDONLY)
+        return write_as_it_is(path, text, O_APPEND);
+    const int file = fcntl(number, F_DUPFD_CLOEXEC, 0);
     const int error = file < 0 ? errno : write_and_close(file, text);
     return error == 0 ? std::string() : said(error);
 }
@@ -57,7 +89,12 @@ std::string write_report_file(const std::string& path, std::string_view text) {
     struct stat there {};
     const bool exists = stat(path.c_str(), &there) == 0;
     if (exists && !S_ISREG(there.st_mode)) return write_as_it_is(path, text);
+    if (exists && names_open_file(path)) return write_behind(path, text);
     if (exists && access(path.c_str(), W_OK) != 0) return said(errno);
+    // A link to a file that is not there yet makes that file.
+    struct stat link {};
+    if (!exists && lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode))
+        return write_as_it_is(path, text);
     char real[PATH_MAX];  // what a link points to, not the link, is replaced
     const std::string target = exists && realpath(path.c_str(), real) != nullptr ? real : path;
     char host[256] = "";
@@ -67,11 +104,13 @@ std::string write_report_file(const std::string& path, std::string_view text) {
     // In a folder that takes no new files there may be one that takes a new text.
     if (file < 0) return write_as_it_is(path, text);
     if (exists) fchmod(file, there.st_mode & 07777);
-    int error = write_and_close(file, text);
-    if (error == 0 && rename(fresh.c_str(), target.c_str()) != 0) error = errno;
-    if (error == 0) return {};
+    const int error = write_and_close(file, text);
+    if (error == 0 && rename(fresh.c_str(), target.c_str()) == 0) return {};
+    const int refused = error == 0 ? errno : error;
     unlink(fresh.c_str());
-    return said(error);
+    // What is mounted there, or another's in a folder like /tmp, cannot be replaced and may still be written;
+    // without O_CREAT, which such folders may refuse.
+    return error == 0 && exists ? write_as_it_is(path, text, O_TRUNC) : said(refused);
 }
 
 }  // namespace thalweg

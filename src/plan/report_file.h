@@ -15,8 +15,9 @@ std::string report_path(std::string path);
 
 // Replaces the file at `path` by `text` in one step, so that of several jobs that end together one's report
 // stands there, whole, and a disk that is full leaves the old one. What is no ordinary file (a terminal, a
-// pipe) is written as it is. Returns an empty text, or what went wrong as the system says it; then nothing is
-// left behind.
+// pipe), or cannot be replaced, is written as it is; a file that the process has open (/dev/stdout) goes on
+// with the report. Returns an empty text, or what went wrong as the system says it; then nothing is left
+// behind.
 std::string write_report_file(const std::string& path, std::string_view text);
 
 }  // namespace thalweg

@@ -1,15 +1,21 @@
 // A report's file is there whole, or as it was.
 #include "plan/report_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -107,6 +113,101 @@ TEST_F(ReportFile, a_link_stays_a_link_and_a_mode_stays_as_it_was) {
     EXPECT_TRUE(fs::is_symlink(folder / "link"));
     EXPECT_EQ(read(folder / "report.json"), "new");
     EXPECT_EQ(fs::status(folder / "report.json").permissions(), fs::perms(0640));
+}
+
+TEST_F(ReportFile, a_link_to_a_file_that_is_not_there_makes_that_file) {
+    fs::create_symlink("later.json", folder / "link");
+    EXPECT_EQ(write_report_file(folder / "link", "new"), "");
+    EXPECT_TRUE(fs::is_symlink(folder / "link"));
+    EXPECT_EQ(read(folder / "later.json"), "new");
+    fs::create_symlink("no/such", folder / "lost");
+    EXPECT_EQ(write_report_file(folder / "lost", "new"), "No such file or directory");
+    EXPECT_EQ(files(), 3u);
+}
+
+// In a process of its own: 0, 1, or `cannot`.
+constexpr int cannot = 77;
+int in_child(const std::function<int()>& work) {
+    const pid_t child = fork();
+    if (child == 0) _exit(work());
+    int status = -1;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_F(ReportFile, a_file_that_is_mounted_is_written_where_it_is) {
+    const std::string path = folder / "report.json";
+    std::ofstream(path) << "an old and longer report";
+    const int status = in_child([&] {
+        if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return cannot;
+        if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+            mount(path.c_str(), path.c_str(), nullptr, MS_BIND, nullptr) != 0)
+            return cannot;
+        const std::string why = write_report_file(path, "new");
+        if (!why.empty()) std::fprintf(stderr, "%s\n", why.c_str());
+        return why.empty() ? 0 : 1;
+    });
+    if (status == cannot) GTEST_SKIP() << "no mounts of one's own here";
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(read(path), "new");
+    EXPECT_EQ(files(), 1u);
+}
+
+// As in /tmp: everybody may write the file, and only its owner may replace it.
+TEST_F(ReportFile, anothers_file_in_a_sticky_folder_is_written_where_it_is) {
+    if (geteuid() != 0) GTEST_SKIP() << "needs to be several users";
+    const std::string path = folder / "report.json";
+    std::ofstream(path) << "an old and longer report";
+    ASSERT_EQ(chmod(path.c_str(), 0666), 0);
+    ASSERT_EQ(chown(path.c_str(), 1001, 1001), 0);
+    ASSERT_EQ(chmod(folder.c_str(), 01777), 0);
+    const int status = in_child([&] {
+        if (setresuid(1002, 1002, 1002) != 0) return cannot;
+        return write_report_file(path, "new").empty() ? 0 : 1;
+    });
+    if (status == cannot) GTEST_SKIP() << "there is no user 1002 here";
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(read(path), "new");
+    EXPECT_EQ(files(), 1u);
+}
+
+// The program's output went to a file: the report stands behind what it wrote before, and before what it
+// writes later.
+TEST_F(ReportFile, an_open_file_goes_on_with_the_report) {
+    const std::string path = folder / "output";
+    for (const char* name : {"/dev/stdout", "/dev/stderr", "/dev/fd/7", "/proc/self/fd/7"}) {
+        SCOPED_TRACE(name);
+        const int status = in_child([&] {
+            const int output = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+            for (const int descriptor : {1, 2, 7}) dup2(output, descriptor);
+            return write(7, "before\n", 7) == 7 && write_report_file(name, "{}\n").empty() &&
+                           write(7, "after\n", 6) == 6
+                       ? 0
+                       : 1;
+        });
+        EXPECT_EQ(status, 0);
+        EXPECT_EQ(read(path), "before\n{}\nafter\n");
+        EXPECT_EQ(files(), 1u);
+    }
+    // By the name of any process, and where our own descriptor only reads.
+    std::ofstream(path) << "before\n";
+    const int output = open(path.c_str(), O_RDONLY);
+    const std::string number = "/fd/" + std::to_string(output);
+    EXPECT_EQ(write_report_file("/proc/" + std::to_string(getpid()) + number, "one\n"), "");
+    EXPECT_EQ(write_report_file("/dev" + number, "two\n"), "");
+    close(output);
+    EXPECT_EQ(read(path), "before\none\ntwo\n");
+    EXPECT_EQ(files(), 1u);
+}
+
+// Not all in /dev is what somebody has open: shared memory holds files.
+TEST_F(ReportFile, a_file_in_shared_memory_is_replaced) {
+    const std::string path = "/dev/shm/thalweg-report-" + std::to_string(getpid());
+    const std::string why = write_report_file(path, "old\n");
+    if (!why.empty()) GTEST_SKIP() << "/dev/shm: " << why;
+    EXPECT_EQ(write_report_file(path, "new\n"), "");
+    EXPECT_EQ(read(path), "new\n");
+    fs::remove(path);
 }
 
 }  // namespace

@@ -98,15 +98,40 @@ TEST(mistakes, an_option_without_a_value_does_not_take_the_program_for_it) {
     EXPECT_EQ(shell(tool("run --report= --log= -- /bin/echo --log= hi") + quiet).text, "--log= hi\n");
     EXPECT_EQ(shell(tool("run --log error --report= /bin/echo --report= hi") + quiet).text, "--report= hi\n");
     refused(shell(tool("explain bcast --bytes= --topology node:4 2>&1")), 2, "--bytes  is not valid");
+    EXPECT_EQ(shell(tool("bench bcast --mpi= 2>&1")).text.find("thalweg bench: --mpi: "), 0u);
+}
+
+TEST(mistakes, an_option_that_takes_no_value_is_given_none) {
+    refused(shell(tool("run --dry-run= /bin/true 2>&1")), 2, "thalweg run: --dry-run takes no value; see");
+    refused(shell(tool("info --json= 2>&1")), 2, "--json takes no value");
+    refused(shell(tool("bench bcast --screen-only= --hosts 0 2>&1")), 2, "--screen-only takes no value");
+    refused(shell(tool("run --dry-rnu= /bin/true 2>&1")), 2, "--dry-rnu= is not an option; maybe --dry-run?");
+    EXPECT_EQ(shell(tool("run /bin/echo --dry-run= 2>/dev/null")).text, "--dry-run=\n");
 }
 
 class Starting : public Scratch {};
 
+// Each element of a vector is counted: together they are beyond the model, and 2,048 beyond 64 bits.
+TEST_F(Starting, a_matrix_whose_messages_the_model_cannot_count_is_refused) {
+    for (const int columns : {20, 100, 2047, 2048, 2049}) {
+        SCOPED_TRACE(columns);
+        std::string matrix = "%%MatrixMarket matrix coordinate pattern general\n";
+        matrix += fmt::format("5000 5000 {}\n", columns);
+        for (int column = 1; column <= columns; ++column) matrix += fmt::format("5000 {}\n", column);
+        const std::string explain =
+            tool("explain alltoallv --topology node:2 --pattern '" + write("far.mtx", matrix) + "' --bytes ");
+        refused(shell(explain + "8192T 2>&1"), 2,
+                columns < 2048 ? "with --pattern " : "more bytes than 64 bits can count");
+        EXPECT_EQ(shell(explain + "1T 2>&1").status, 0);
+    }
+}
+
 TEST_F(Starting, a_dry_run_of_what_cannot_be_started_fails_as_the_run_would) {
     write("program", "true\n");
     fs::permissions(folder / "program", fs::perms::owner_read);
-    const std::string there = "cd '" + folder.string() + "' && ";
-    for (const char* program : {"no-such-program", "./no-such-program", "/tmp", "./program"}) {
+    const std::string there = "cd '" + folder.string() + "' && PATH=$PWD:/bin:/usr/bin ";
+    for (const char* program :
+         {"no-such-program", "./no-such-program", "/tmp", "./program", "program", "objects", "./program/x"}) {
         SCOPED_TRACE(program);
         const Result run = shell(there + tool(fmt::format("run --thalweg off {} 2>&1", program)));
         const Result dry = shell(there + tool(fmt::format("run --thalweg off --dry-run {} 2>&1", program)));
@@ -171,6 +196,9 @@ TEST(mistakes, a_bench_measures_no_default_under_a_misspelt_name) {
     refused(shell(tool("bench document --about /tmp '" +
                        (source / "bench/results/small-mpich.jsonl").string() + "' 2>&1")),
             2, "/tmp cannot be read");
+    const Result empty = shell(tool("bench document --about /dev/null --out - '" +
+                                    (source / "bench/results/small-mpich.jsonl").string() + "' 2>&1"));
+    EXPECT_EQ(empty.status, 0) << empty.text.substr(0, 200);
     // Taken: what is wrong here is the MPI library, which is looked at last.
     for (const char* right :
          {"alltoallv --ours rma_fence --ours notify", "ibcast --overlap --agents off,core",

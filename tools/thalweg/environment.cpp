@@ -102,15 +102,18 @@ std::string why_not_writable(const std::string& path) {
     return path + " cannot be made: " + strerror(errno);
 }
 
-std::string find_in_path(std::string_view program, const Environment& environment) {
+std::vector<std::string> places_in_path(std::string_view program, const Environment& environment) {
     if (program.empty()) return {};
-    if (program.find('/') != std::string_view::npos)
-        return is_executable_file(std::string(program)) ? std::string(program) : std::string();
-    for (std::string_view folder : split(environment.find("PATH").value_or("/bin:/usr/bin"), ":")) {
-        const std::string candidate =
-            (folder.empty() ? "." : std::string(folder)) + "/" + std::string(program);
-        if (is_executable_file(candidate)) return candidate;
-    }
+    if (program.find('/') != std::string_view::npos) return {std::string(program)};
+    std::vector<std::string> places;
+    for (std::string_view folder : split(environment.find("PATH").value_or("/bin:/usr/bin"), ":"))
+        places.push_back((folder.empty() ? "." : std::string(folder)) + "/" + std::string(program));
+    return places;
+}
+
+std::string find_in_path(std::string_view program, const Environment& environment) {
+    for (std::string& place : places_in_path(program, environment))
+        if (is_executable_file(place)) return std::move(place);
     return {};
 }
 

@@ -41,4 +41,7 @@ std::string why_not_writable(const std::string& path);
 // What execvp would run, or empty when there is nothing.
 std::string find_in_path(std::string_view program, const Environment& environment);
 
+// The files that it would try, in order, whether they are there or not.
+std::vector<std::string> places_in_path(std::string_view program, const Environment& environment);
+
 }  // namespace thalweg::tool

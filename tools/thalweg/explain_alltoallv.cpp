@@ -143,6 +143,9 @@ int explain_alltoallv(int argc, char** argv) {
     std::vector<std::uint64_t> matrix;
     if (!bench::make_pattern(pattern, ranks, *size, matrix, why))
         return usage_error("explain", "--pattern: " + why);
+    // A matrix's messages are as many times as long as they have elements.
+    if (why = beyond_the_model(matrix, topology, machine); !why.empty())
+        return usage_error("explain", "--bytes " + bytes + " with --pattern " + pattern + ": " + why);
     const Picoseconds limit = exchange_limit(matrix, topology, machine);
     const auto all = predict_exchange(matrix, topology, machine);
     ExchangeSeen seen;

@@ -179,10 +179,12 @@ Launch prepare_launch(const std::vector<std::string>& command, const Settings& s
     // Ours first; then what the user had, because tools go above the MPI; then the MPI of a program that
     // would load it out of everybody's sight.
     preload.insert(preload.begin(), launch.objects.begin(), launch.objects.end());
+    std::vector<std::string> added;  // without what the user preloads himself, which is his for all programs
     for (const std::string& path : finding.preload)
-        if (std::find(preload.begin(), preload.end(), path) == preload.end()) preload.push_back(path);
+        if (std::find(preload.begin(), preload.end(), path) == preload.end()) added.push_back(path);
+    preload.insert(preload.end(), added.begin(), added.end());
     write_preload();
-    if (!finding.preload.empty()) environment.set(preloaded_mpi, joined(finding.preload));
+    if (!added.empty()) environment.set(preloaded_mpi, joined(added));
     for (const auto& [name, value] : finding.variables) environment.set(name, value);
     launch.intercepted = true;
     launch.sentence = finding.library.family + " " + finding.library.path +

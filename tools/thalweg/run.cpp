@@ -72,11 +72,18 @@ int cannot_start(const std::string& program, int error, const Environment& envir
     return error == ENOENT ? exit_not_found : exit_not_executable;
 }
 
-// What starting `program` would end with, as far as its name tells; 0: nothing.
+// What starting `program` would end with, as far as its name tells; 0: nothing. As execvp has it: a file that
+// may not be started, or looked for, anywhere on PATH counts for more than all the places where there is
+// none.
 int error_of_name(const std::string& program, const Environment& environment) {
     if (!find_in_path(program, environment).empty()) return 0;
-    const bool is_path = program.find('/') != program.npos;
-    return is_path && access(program.c_str(), F_OK) == 0 ? EACCES : is_path ? errno : ENOENT;
+    int error = ENOENT;
+    bool refused = false;
+    for (const std::string& place : places_in_path(program, environment)) {
+        error = access(place.c_str(), F_OK) == 0 ? EACCES : errno;
+        refused |= error == EACCES;
+    }
+    return refused ? EACCES : error;
 }
 
 void print_plan(const std::vector<std::string>& command, const Launch& launch,

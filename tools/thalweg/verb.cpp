@@ -13,21 +13,35 @@ namespace thalweg::tool {
 
 namespace {
 
+// The subcommand of `app` of that name, or `app`.
+const CLI::App* subcommand_of(const CLI::App* app, const std::string& name) {
+    for (const CLI::App* each : app->get_subcommands([](const CLI::App*) { return true; }))
+        if (each->check_name(name)) return each;
+    return app;
+}
+
 // The words of a command line, last first, as CLI11 takes them. It would read "--report= ./app" as "--report
-// ./app", and run what comes behind; "--report=" is an empty value. Nothing is changed from a program on
-// whose words are its own.
+// ./app", and run what comes behind; "--report=" is an empty value, and "--dry-run=" a mistake. Nothing is
+// changed from a program on whose words are its own.
 std::vector<std::string> reversed_words(const CLI::App& app, int argc, char** argv) {
     std::vector<std::string> words;
+    const CLI::App* named = &app;
     bool is_value = false, ours = true;
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
         const bool is_option = word.size() > 2 && word.starts_with("--");
         if (word == "--" || (app.get_prefix_command() && !is_option && !is_value)) ours = false;
+        if (!is_option && !is_value) named = subcommand_of(named, word);
         const bool emptied = ours && is_option && !is_value && word.find('=') == word.size() - 1;
-        words.push_back(emptied ? word.substr(0, word.size() - 1) : word);
-        if (emptied) words.emplace_back();
-        const CLI::Option* option = is_option && !is_value ? app.get_option_no_throw(word) : nullptr;
-        is_value = option != nullptr && option->get_items_expected_max() > 0;
+        const std::string name = word.substr(0, word.size() - emptied);
+        const CLI::Option* option = is_option && !is_value ? named->get_option_no_throw(name) : nullptr;
+        const bool takes_value = option != nullptr && option->get_items_expected_max() > 0;
+        if (emptied && option != nullptr && !takes_value)
+            throw CLI::ArgumentMismatch(name + " takes no value");
+        const bool separate = emptied && takes_value;
+        words.push_back(separate ? name : word);
+        if (separate) words.emplace_back();
+        is_value = takes_value && !emptied;
     }
     std::reverse(words.begin(), words.end());
     return words;

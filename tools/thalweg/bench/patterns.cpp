@@ -29,7 +29,11 @@ bool read_pattern(const std::string& path, int ranks, std::uint64_t bytes, std::
     for (const apps::Entry& entry : entries) needed.insert({partition.owner(entry.row), entry.column});
     for (const auto& [rank, column] : needed) {
         const int owner = partition.owner(column);
-        if (owner != rank) matrix[static_cast<std::size_t>(owner * ranks + rank)] += bytes;
+        std::uint64_t& message = matrix[static_cast<std::size_t>(owner * ranks + rank)];
+        if (owner != rank && __builtin_add_overflow(message, bytes, &message)) {
+            why = path + ": a message has more bytes than 64 bits can count";
+            return false;
+        }
     }
     return true;
 }

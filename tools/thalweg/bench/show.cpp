@@ -90,8 +90,10 @@ int write_document(const std::vector<std::string>& files, const std::string& abo
     if (!read_named(files, rows)) return 2;
     std::stringstream beginning;
     if (!about.empty()) {
-        const std::ifstream file(about);
-        if (!file || !(beginning << file.rdbuf())) {
+        std::ifstream file(about);
+        // Inserting nothing is a failure to a stream, but an empty file is none.
+        if (file.peek() != std::ifstream::traits_type::eof()) beginning << file.rdbuf();
+        if (file.fail() || beginning.fail()) {
             fmt::print(stderr, "thalweg bench: {} cannot be read\n", about);
             return 2;
         }
