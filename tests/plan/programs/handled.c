@@ -6,6 +6,7 @@
  *     handled inside     calls of a handler that runs inside a call from Fortran
  *     handled same       the same call on the same communicator, in C, by the handler and after it has left
  *     handled freed      what the program frees in Fortran while it is active
+ *     handled mixed      communicators that one rank makes in Fortran, and the others in C
  */
 #include <setjmp.h>
 #include <strings.h>
@@ -353,8 +354,40 @@ static void freed_in_fortran(void) {
     }
 }
 
+/* Ranks that agree do it equally often, in whatever language they call. */
+static void mixed_languages(void) {
+    MPI_Fint parent = MPI_Comm_c2f(MPI_COMM_WORLD), zero = 0;
+    for (int split = 0; split < 2; ++split)
+        for (int times = 0; times < 3; ++times) {
+            MPI_Comm comm;
+            if (check_rank == 1) {
+                MPI_Fint made, code;
+                void (*call)();
+                *(void**)&call = fortran(split ? "mpi_comm_split" : "mpi_comm_dup", 0);
+                if (split)
+                    call(&parent, &zero, &zero, &made, &code);
+                else
+                    call(&parent, &made, &code);
+                CHECK(code == MPI_SUCCESS, "Fortran: %d", code);
+                comm = MPI_Comm_f2c(made);
+                MPI_Recv(NULL, 0, MPI_BYTE, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            } else {
+                if (split)
+                    MPI_Comm_split(MPI_COMM_WORLD, 0, 0, &comm);
+                else
+                    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+                /* Rank 1 may agree on something with nobody. */
+                if (check_rank == 0) MPI_Ssend(NULL, 0, MPI_BYTE, 1, 4, MPI_COMM_WORLD);
+            }
+            agree_on(comm);
+            agree_on(MPI_COMM_WORLD);
+            MPI_Comm_free(&comm);
+        }
+}
+
 #else
 static void calls_of_a_handler(void) {}
+static void mixed_languages(void) {}
 static void same_call_of_a_handler(void) {}
 static void freed_in_fortran(void) {}
 #endif
@@ -380,6 +413,8 @@ int main(int argc, char** argv) {
         same_call_of_a_handler();
     else if (strcmp(way, "freed") == 0)
         freed_in_fortran();
+    else if (strcmp(way, "mixed") == 0)
+        mixed_languages();
     else
         wrong_handles(*way != '\0' ? call_fortran : call_c);
     return check_end();
