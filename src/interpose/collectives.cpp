@@ -15,7 +15,7 @@ namespace {
 // `frame` is the wrapper's. Declined, it costs what a broadcast does, and writing the arguments down.
 int take(const ThalwegCall& call, int* error, void* frame) {
     if (!asked()) return answer_probe(error);
-    if (inside(frame) || was_asked(call.operation, call.comm, frame)) return 0;
+    if (was_asked(call.operation, call.comm, frame) || inside(frame)) return 0;
     const Inside mark(frame);
     if (thalweg_entry_meeting(call.comm, error)) return 1;
     return thalweg_entry_collective(&call, error);

@@ -43,17 +43,20 @@ class Inside {
     Inside& operator=(const Inside&) = delete;
 };
 
-// A call from Fortran that was asked about and is passed on: where the native binding calls the C function,
-// that is the same call. What an error handler calls meanwhile is another.
+// A call from Fortran that was asked about and is passed on to a native binding that calls the C function:
+// that is the same call, and the first one there, before any error handler can run. What a handler calls
+// meanwhile, or after it has left by a longjmp, is another. Elsewhere the mark has no frame and does nothing.
+// Which bindings call the C function is known by the family (wrappers/fortran.py). A library of the MPICH
+// family that was built to call PMPI's instead would leave the mark to the first such call of a handler's.
 struct PassedOn {
     int operation;  // ThalwegOperation + 1; 0: none
     MPI_Comm comm;
-    std::uintptr_t frame;  // of the Fortran wrapper while it is in the native call, else 0
+    std::uintptr_t frame;  // of the Fortran wrapper while it is in such a native call, else 0
 };
 extern thread_local constinit PassedOn passed_on [[gnu::tls_model("initial-exec")]];
 constexpr int blocking_broadcast = 1000;  // beyond every ThalwegOperation
 
-// Of a C wrapper: the first call further down the stack is that of the binding, or there is none.
+// Of a C wrapper, asked before inside(): the first call further down the stack is that of the binding.
 inline bool was_asked(int operation, MPI_Comm comm, void* frame) {
     if (__builtin_expect(passed_on.frame == 0, 1)) return false;
     const PassedOn call = std::exchange(passed_on, PassedOn{});

@@ -25,7 +25,7 @@ inline int offer(const ThalwegCall& call, void* request, int* error, void* frame
         if (request != nullptr) *static_cast<MPI_Request*>(request) = host()->request_null;
         return 1;
     }
-    if (inside(frame) || was_asked(call.operation, call.comm, frame)) return 0;
+    if (was_asked(call.operation, call.comm, frame) || inside(frame)) return 0;
     const Inside mark(frame);
     return thalweg_entry_operation(&call, static_cast<MPI_Request*>(request), error);
 }
@@ -33,7 +33,7 @@ inline int offer(const ThalwegCall& call, void* request, int* error, void* frame
 // A blocking exchange, which may be left to the native library between the calls that time it.
 inline int exchange_now(const ThalwegCall& call, int* error, void** trial, void* frame) {
     if (!taking.load(std::memory_order_acquire)) return answer_probe(error);
-    if (inside(frame) || was_asked(call.operation, call.comm, frame)) return 0;
+    if (was_asked(call.operation, call.comm, frame) || inside(frame)) return 0;
     const Inside mark(frame);
     return thalweg_entry_exchange(&call, error, trial);
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/entry.h"
@@ -28,6 +29,17 @@ const MPI_Request* as_requests(const void* requests) { return static_cast<const 
 
 ThalwegRequests of_c(const void* requests) { return {as_requests(requests), nullptr}; }
 ThalwegRequests of_fortran(const int* requests) { return {nullptr, requests}; }
+
+// What the calling thread has told the others of last: whether a communicator was made, and which. A Fortran
+// binding that calls the C function has done so before its own wrapper does, and ranks that agree do it
+// equally often, whatever language each calls in.
+struct Told {
+    bool anything;
+    MPI_Comm parent;
+    bool made;
+    MPI_Comm comm;
+};
+thread_local constinit Told told [[gnu::tls_model("initial-exec")]] = {};
 
 bool passes_by(void* frame) { return !taking.load(std::memory_order_acquire) || inside(frame); }
 
@@ -108,6 +120,7 @@ int thalweg_before_creation(ThalwegHandle parent, int* error) {
     return thalweg_entry_comm_creating((MPI_Comm)parent, error);
 }
 int thalweg_before_creation_fortran(int parent, int* error) {
+    told = {};
     return taking.load(std::memory_order_acquire) &&
            thalweg_before_creation((ThalwegHandle)host()->comm_of_fortran(parent), error);
 }
@@ -119,8 +132,9 @@ void thalweg_after_creation(ThalwegHandle parent, int error, const void* comm) {
     int error_class = MPI_SUCCESS;
     // Where `parent` is no communicator, nobody waits for us on it.
     if (!made && mpi.Error_class(error, &error_class) == MPI_SUCCESS && error_class == MPI_ERR_COMM) return;
-    thalweg_entry_comm_created((MPI_Comm)parent, made,
-                               made ? *static_cast<const MPI_Comm*>(comm) : mpi.comm_null);
+    const MPI_Comm it = made ? *static_cast<const MPI_Comm*>(comm) : mpi.comm_null;
+    thalweg_entry_comm_created((MPI_Comm)parent, made, it);
+    told = {true, (MPI_Comm)parent, made, it};
 }
 void thalweg_after_creation_in_group(const void* comm) {
     void* const frame = __builtin_frame_address(0);
@@ -131,8 +145,12 @@ void thalweg_after_creation_in_group(const void* comm) {
 void thalweg_after_creation_fortran(int parent, int error, int comm) {
     if (!taking.load(std::memory_order_acquire)) return;
     const Host& mpi = *host();
-    const MPI_Comm handle = error == MPI_SUCCESS ? mpi.comm_of_fortran(comm) : mpi.comm_null;
-    thalweg_after_creation((ThalwegHandle)mpi.comm_of_fortran(parent), error, &handle);
+    const bool made = error == MPI_SUCCESS;
+    const MPI_Comm from = mpi.comm_of_fortran(parent),
+                   handle = made ? mpi.comm_of_fortran(comm) : mpi.comm_null;
+    const Told last = std::exchange(told, Told{});
+    if (last.anything && last.parent == from && last.made == made && last.comm == handle) return;
+    thalweg_after_creation((ThalwegHandle)from, error, &handle);
 }
 void thalweg_after_creation_in_group_fortran(int comm) {
     if (!taking.load(std::memory_order_acquire)) return;

@@ -219,7 +219,7 @@ int thalweg_take_MPI_Bcast(void* buffer, ThalwegCount count, ThalwegHandle datat
                            ThalwegHandle comm, int* error) {
     if (!taking.load(std::memory_order_acquire)) return answer_probe(error);
     void* const frame = __builtin_frame_address(0);
-    if (inside(frame) || was_asked(blocking_broadcast, (MPI_Comm)comm, frame)) return 0;
+    if (was_asked(blocking_broadcast, (MPI_Comm)comm, frame) || inside(frame)) return 0;
     const Inside mark(frame);
     if (thalweg_entry_meeting((MPI_Comm)comm, error)) return 1;
     return thalweg_entry_bcast(buffer, count, (MPI_Datatype)datatype, root, (MPI_Comm)comm, error);

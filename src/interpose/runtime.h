@@ -20,8 +20,8 @@ extern "C" {
  */
 int thalweg_enter(void* frame);
 void thalweg_leave(void);
-/* Around the native call of a Fortran wrapper that has just asked about it: where the native binding calls
- * the C function, that wrapper does not ask again. The thread does not count as inside, because error
+/* Around the native call of a Fortran wrapper that has just asked about it, where the native binding calls
+ * the C function: that wrapper does not ask again. The thread does not count as inside, because error
  * handlers of the program's run there. */
 void thalweg_pass_on(void* frame);
 void thalweg_passed_on(void);

@@ -195,7 +195,8 @@ void start(RequestList requests, int count) {
 }
 
 // Freeing an active collective request, or cancelling one, is an error. What becomes of it is the library's
-// choice, and it makes it on a request of its own.
+// choice, and it makes it on a request of its own. A Fortran binding that calls the C function asks twice
+// about one that is freed: the second time it may be finished, but its native request is still there.
 bool refuse_free(const MPI_Request& request, int& error) {
     Ticket* const ticket = find_ticket(request);
     if (ticket == nullptr) return false;
@@ -214,6 +215,10 @@ bool refuse_free(const MPI_Request& request, int& error) {
         call_error_handler(mpi.comm_world, error);
         return true;
     }
+    {
+        const std::lock_guard lock(tickets_mutex);
+        if (ticket->freed) return false;
+    }
     MPI_Request other;
     error = mpi.Ibarrier(Attendance::self(), &other);
     if (error == MPI_SUCCESS) error = mpi.Request_free(&other);
@@ -224,6 +229,7 @@ bool refuse_free(const MPI_Request& request, int& error) {
     }
     const std::lock_guard lock(tickets_mutex);
     freed().push_back(ticket);
+    ticket->freed = true;
     freed_count.store(static_cast<std::uint32_t>(freed().size()), std::memory_order_relaxed);
     return false;
 #endif

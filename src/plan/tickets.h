@@ -29,6 +29,7 @@ struct Ticket {
     std::unique_ptr<Ongoing> ongoing;
     MPI_Request request;
     bool persistent = false;
+    bool freed = false;       // by the program, while active; under the lock
     int tag = 0;              // of the receive from oneself
     int error = MPI_SUCCESS;  // what the native call shall report
     std::atomic<TicketState> state{TicketState::active};

@@ -4,17 +4,25 @@
 
 #include "interpose/next.h"
 
-/* An exported name with its own record of what comes next, and the body it shares with its other spellings. */
-#define THALWEG_FORTRAN_NAME(symbol, call)                                                \
+/* The name of a call that is asked about, and whether its native binding calls the C function, whose wrapper shall
+ * not ask again. The MPICH family's do; Open MPI's call PMPI's, as those of mpi_f08 without a buffer do everywhere. */
+#if defined(OPEN_MPI)
+#define THALWEG_BINDING_CALLS_C 0
+#else
+#define THALWEG_BINDING_CALLS_C 1
+#endif
+#define THALWEG_FORTRAN_ASKED(symbol, call, calls_c)                                      \
     void wrap_fortran_##symbol(PARAMETERS_##call) THALWEG_WRAPS(symbol);                  \
     static ThalwegNext next_##symbol = {#symbol, (void*)wrap_fortran_##symbol, NULL};     \
-    void wrap_fortran_##symbol(PARAMETERS_##call) { body_##call(&next_##symbol, ARGUMENTS_##call); }
+    void wrap_fortran_##symbol(PARAMETERS_##call) {                                       \
+        body_##call(&next_##symbol, calls_c, ARGUMENTS_##call);                           \
+    }
 
 #define PARAMETERS_mpi_bcast void* buffer, int* count, int* datatype, int* root, int* comm, int* ierror
 #define ARGUMENTS_mpi_bcast buffer, count, datatype, root, comm, ierror
 typedef void Next_mpi_bcast(PARAMETERS_mpi_bcast);
 
-static void body_mpi_bcast(ThalwegNext* record, PARAMETERS_mpi_bcast) {
+static void body_mpi_bcast(ThalwegNext* record, int calls_c, PARAMETERS_mpi_bcast) {
     int error;
     if (thalweg_take_mpi_bcast(buffer, *count, *datatype, *root, *comm, &error)) {
         if (ierror != NULL) *ierror = error;
@@ -25,18 +33,18 @@ static void body_mpi_bcast(ThalwegNext* record, PARAMETERS_mpi_bcast) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(buffer, count, datatype, root, comm, ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_bcast, mpi_bcast)
-THALWEG_FORTRAN_NAME(mpi_bcast_, mpi_bcast)
-THALWEG_FORTRAN_NAME(mpi_bcast__, mpi_bcast)
-THALWEG_FORTRAN_NAME(MPI_BCAST, mpi_bcast)
+THALWEG_FORTRAN_ASKED(mpi_bcast, mpi_bcast, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_bcast_, mpi_bcast, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_bcast__, mpi_bcast, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_BCAST, mpi_bcast, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_bcast_f08, mpi_bcast)
-THALWEG_FORTRAN_NAME(mpi_bcast_f08_, mpi_bcast)
+THALWEG_FORTRAN_ASKED(mpi_bcast_f08, mpi_bcast, 0)
+THALWEG_FORTRAN_ASKED(mpi_bcast_f08_, mpi_bcast, 0)
 #endif
 
 #define PARAMETERS_mpi_allgather void* sendbuf, int* sendcount, int* sendtype, void* recvbuf, \
@@ -44,7 +52,7 @@ THALWEG_FORTRAN_NAME(mpi_bcast_f08_, mpi_bcast)
 #define ARGUMENTS_mpi_allgather sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror
 typedef void Next_mpi_allgather(PARAMETERS_mpi_allgather);
 
-static void body_mpi_allgather(ThalwegNext* record, PARAMETERS_mpi_allgather) {
+static void body_mpi_allgather(ThalwegNext* record, int calls_c, PARAMETERS_mpi_allgather) {
     int error;
     if (thalweg_take_mpi_allgather(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype, *comm,
             &error)) {
@@ -56,18 +64,18 @@ static void body_mpi_allgather(ThalwegNext* record, PARAMETERS_mpi_allgather) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_allgather, mpi_allgather)
-THALWEG_FORTRAN_NAME(mpi_allgather_, mpi_allgather)
-THALWEG_FORTRAN_NAME(mpi_allgather__, mpi_allgather)
-THALWEG_FORTRAN_NAME(MPI_ALLGATHER, mpi_allgather)
+THALWEG_FORTRAN_ASKED(mpi_allgather, mpi_allgather, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_allgather_, mpi_allgather, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_allgather__, mpi_allgather, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_ALLGATHER, mpi_allgather, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_allgather_f08, mpi_allgather)
-THALWEG_FORTRAN_NAME(mpi_allgather_f08_, mpi_allgather)
+THALWEG_FORTRAN_ASKED(mpi_allgather_f08, mpi_allgather, 0)
+THALWEG_FORTRAN_ASKED(mpi_allgather_f08_, mpi_allgather, 0)
 #endif
 
 #define PARAMETERS_mpi_allgatherv void* sendbuf, int* sendcount, int* sendtype, void* recvbuf, \
@@ -76,7 +84,7 @@ THALWEG_FORTRAN_NAME(mpi_allgather_f08_, mpi_allgather)
         ierror
 typedef void Next_mpi_allgatherv(PARAMETERS_mpi_allgatherv);
 
-static void body_mpi_allgatherv(ThalwegNext* record, PARAMETERS_mpi_allgatherv) {
+static void body_mpi_allgatherv(ThalwegNext* record, int calls_c, PARAMETERS_mpi_allgatherv) {
     int error;
     if (thalweg_take_mpi_allgatherv(sendbuf, *sendcount, *sendtype, recvbuf, recvcounts, displs, *recvtype,
             *comm, &error)) {
@@ -88,18 +96,18 @@ static void body_mpi_allgatherv(ThalwegNext* record, PARAMETERS_mpi_allgatherv) 
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_allgatherv, mpi_allgatherv)
-THALWEG_FORTRAN_NAME(mpi_allgatherv_, mpi_allgatherv)
-THALWEG_FORTRAN_NAME(mpi_allgatherv__, mpi_allgatherv)
-THALWEG_FORTRAN_NAME(MPI_ALLGATHERV, mpi_allgatherv)
+THALWEG_FORTRAN_ASKED(mpi_allgatherv, mpi_allgatherv, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_allgatherv_, mpi_allgatherv, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_allgatherv__, mpi_allgatherv, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_ALLGATHERV, mpi_allgatherv, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_allgatherv_f08, mpi_allgatherv)
-THALWEG_FORTRAN_NAME(mpi_allgatherv_f08_, mpi_allgatherv)
+THALWEG_FORTRAN_ASKED(mpi_allgatherv_f08, mpi_allgatherv, 0)
+THALWEG_FORTRAN_ASKED(mpi_allgatherv_f08_, mpi_allgatherv, 0)
 #endif
 
 #define PARAMETERS_mpi_allreduce void* sendbuf, void* recvbuf, int* count, int* datatype, int* op, \
@@ -107,7 +115,7 @@ THALWEG_FORTRAN_NAME(mpi_allgatherv_f08_, mpi_allgatherv)
 #define ARGUMENTS_mpi_allreduce sendbuf, recvbuf, count, datatype, op, comm, ierror
 typedef void Next_mpi_allreduce(PARAMETERS_mpi_allreduce);
 
-static void body_mpi_allreduce(ThalwegNext* record, PARAMETERS_mpi_allreduce) {
+static void body_mpi_allreduce(ThalwegNext* record, int calls_c, PARAMETERS_mpi_allreduce) {
     int error;
     if (thalweg_take_mpi_allreduce(sendbuf, recvbuf, *count, *datatype, *op, *comm, &error)) {
         if (ierror != NULL) *ierror = error;
@@ -118,16 +126,16 @@ static void body_mpi_allreduce(ThalwegNext* record, PARAMETERS_mpi_allreduce) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, recvbuf, count, datatype, op, comm, ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_allreduce, mpi_allreduce)
-THALWEG_FORTRAN_NAME(mpi_allreduce_, mpi_allreduce)
-THALWEG_FORTRAN_NAME(mpi_allreduce__, mpi_allreduce)
-THALWEG_FORTRAN_NAME(MPI_ALLREDUCE, mpi_allreduce)
+THALWEG_FORTRAN_ASKED(mpi_allreduce, mpi_allreduce, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_allreduce_, mpi_allreduce, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_allreduce__, mpi_allreduce, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_ALLREDUCE, mpi_allreduce, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_allreduce_f08, mpi_allreduce)
-THALWEG_FORTRAN_NAME(mpi_allreduce_f08_, mpi_allreduce)
+THALWEG_FORTRAN_ASKED(mpi_allreduce_f08, mpi_allreduce, 0)
+THALWEG_FORTRAN_ASKED(mpi_allreduce_f08_, mpi_allreduce, 0)
 #endif

@@ -149,12 +149,26 @@ THALWEG_FORTRAN_NAME(mpi_comm_disconnect_f08, mpi_comm_disconnect)
 THALWEG_FORTRAN_NAME(mpi_comm_disconnect_f08_, mpi_comm_disconnect)
 #endif
 
+/* The name of a call that is asked about, and whether its native binding calls the C function, whose wrapper shall
+ * not ask again. The MPICH family's do; Open MPI's call PMPI's, as those of mpi_f08 without a buffer do everywhere. */
+#if defined(OPEN_MPI)
+#define THALWEG_BINDING_CALLS_C 0
+#else
+#define THALWEG_BINDING_CALLS_C 1
+#endif
+#define THALWEG_FORTRAN_ASKED(symbol, call, calls_c)                                      \
+    void wrap_fortran_##symbol(PARAMETERS_##call) THALWEG_WRAPS(symbol);                  \
+    static ThalwegNext next_##symbol = {#symbol, (void*)wrap_fortran_##symbol, NULL};     \
+    void wrap_fortran_##symbol(PARAMETERS_##call) {                                       \
+        body_##call(&next_##symbol, calls_c, ARGUMENTS_##call);                           \
+    }
+
 #define PARAMETERS_mpi_alltoall void* sendbuf, int* sendcount, int* sendtype, void* recvbuf, int* recvcount, \
         int* recvtype, int* comm, int* ierror
 #define ARGUMENTS_mpi_alltoall sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror
 typedef void Next_mpi_alltoall(PARAMETERS_mpi_alltoall);
 
-static void body_mpi_alltoall(ThalwegNext* record, PARAMETERS_mpi_alltoall) {
+static void body_mpi_alltoall(ThalwegNext* record, int calls_c, PARAMETERS_mpi_alltoall) {
     void* trial = NULL;
     int error;
     if (thalweg_take_mpi_alltoall(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype, *comm,
@@ -167,20 +181,20 @@ static void body_mpi_alltoall(ThalwegNext* record, PARAMETERS_mpi_alltoall) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
     if (trial != NULL) thalweg_native_ended(trial);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_alltoall, mpi_alltoall)
-THALWEG_FORTRAN_NAME(mpi_alltoall_, mpi_alltoall)
-THALWEG_FORTRAN_NAME(mpi_alltoall__, mpi_alltoall)
-THALWEG_FORTRAN_NAME(MPI_ALLTOALL, mpi_alltoall)
+THALWEG_FORTRAN_ASKED(mpi_alltoall, mpi_alltoall, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_alltoall_, mpi_alltoall, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_alltoall__, mpi_alltoall, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_ALLTOALL, mpi_alltoall, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_alltoall_f08, mpi_alltoall)
-THALWEG_FORTRAN_NAME(mpi_alltoall_f08_, mpi_alltoall)
+THALWEG_FORTRAN_ASKED(mpi_alltoall_f08, mpi_alltoall, 0)
+THALWEG_FORTRAN_ASKED(mpi_alltoall_f08_, mpi_alltoall, 0)
 #endif
 
 #define PARAMETERS_mpi_alltoallv void* sendbuf, int* sendcounts, int* sdispls, int* sendtype, void* recvbuf, \
@@ -189,7 +203,7 @@ THALWEG_FORTRAN_NAME(mpi_alltoall_f08_, mpi_alltoall)
         recvtype, comm, ierror
 typedef void Next_mpi_alltoallv(PARAMETERS_mpi_alltoallv);
 
-static void body_mpi_alltoallv(ThalwegNext* record, PARAMETERS_mpi_alltoallv) {
+static void body_mpi_alltoallv(ThalwegNext* record, int calls_c, PARAMETERS_mpi_alltoallv) {
     void* trial = NULL;
     int error;
     if (thalweg_take_mpi_alltoallv(sendbuf, sendcounts, sdispls, *sendtype, recvbuf, recvcounts, rdispls,
@@ -202,20 +216,20 @@ static void body_mpi_alltoallv(ThalwegNext* record, PARAMETERS_mpi_alltoallv) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, ierror);
     if (trial != NULL) thalweg_native_ended(trial);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_alltoallv, mpi_alltoallv)
-THALWEG_FORTRAN_NAME(mpi_alltoallv_, mpi_alltoallv)
-THALWEG_FORTRAN_NAME(mpi_alltoallv__, mpi_alltoallv)
-THALWEG_FORTRAN_NAME(MPI_ALLTOALLV, mpi_alltoallv)
+THALWEG_FORTRAN_ASKED(mpi_alltoallv, mpi_alltoallv, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_alltoallv_, mpi_alltoallv, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_alltoallv__, mpi_alltoallv, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_ALLTOALLV, mpi_alltoallv, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_alltoallv_f08, mpi_alltoallv)
-THALWEG_FORTRAN_NAME(mpi_alltoallv_f08_, mpi_alltoallv)
+THALWEG_FORTRAN_ASKED(mpi_alltoallv_f08, mpi_alltoallv, 0)
+THALWEG_FORTRAN_ASKED(mpi_alltoallv_f08_, mpi_alltoallv, 0)
 #endif
 
 #define PARAMETERS_mpi_alltoallw void* sendbuf, int* sendcounts, int* sdispls, int* sendtypes, \
@@ -224,7 +238,7 @@ THALWEG_FORTRAN_NAME(mpi_alltoallv_f08_, mpi_alltoallv)
         recvtypes, comm, ierror
 typedef void Next_mpi_alltoallw(PARAMETERS_mpi_alltoallw);
 
-static void body_mpi_alltoallw(ThalwegNext* record, PARAMETERS_mpi_alltoallw) {
+static void body_mpi_alltoallw(ThalwegNext* record, int calls_c, PARAMETERS_mpi_alltoallw) {
     void* trial = NULL;
     int error;
     if (thalweg_take_mpi_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
@@ -237,18 +251,18 @@ static void body_mpi_alltoallw(ThalwegNext* record, PARAMETERS_mpi_alltoallw) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, ierror);
     if (trial != NULL) thalweg_native_ended(trial);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_alltoallw, mpi_alltoallw)
-THALWEG_FORTRAN_NAME(mpi_alltoallw_, mpi_alltoallw)
-THALWEG_FORTRAN_NAME(mpi_alltoallw__, mpi_alltoallw)
-THALWEG_FORTRAN_NAME(MPI_ALLTOALLW, mpi_alltoallw)
+THALWEG_FORTRAN_ASKED(mpi_alltoallw, mpi_alltoallw, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_alltoallw_, mpi_alltoallw, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_alltoallw__, mpi_alltoallw, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_ALLTOALLW, mpi_alltoallw, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_alltoallw_f08, mpi_alltoallw)
-THALWEG_FORTRAN_NAME(mpi_alltoallw_f08_, mpi_alltoallw)
+THALWEG_FORTRAN_ASKED(mpi_alltoallw_f08, mpi_alltoallw, 0)
+THALWEG_FORTRAN_ASKED(mpi_alltoallw_f08_, mpi_alltoallw, 0)
 #endif

@@ -4,11 +4,19 @@
 
 #include "interpose/next.h"
 
-/* An exported name with its own record of what comes next, and the body it shares with its other spellings. */
-#define THALWEG_FORTRAN_NAME(symbol, call)                                                \
+/* The name of a call that is asked about, and whether its native binding calls the C function, whose wrapper shall
+ * not ask again. The MPICH family's do; Open MPI's call PMPI's, as those of mpi_f08 without a buffer do everywhere. */
+#if defined(OPEN_MPI)
+#define THALWEG_BINDING_CALLS_C 0
+#else
+#define THALWEG_BINDING_CALLS_C 1
+#endif
+#define THALWEG_FORTRAN_ASKED(symbol, call, calls_c)                                      \
     void wrap_fortran_##symbol(PARAMETERS_##call) THALWEG_WRAPS(symbol);                  \
     static ThalwegNext next_##symbol = {#symbol, (void*)wrap_fortran_##symbol, NULL};     \
-    void wrap_fortran_##symbol(PARAMETERS_##call) { body_##call(&next_##symbol, ARGUMENTS_##call); }
+    void wrap_fortran_##symbol(PARAMETERS_##call) {                                       \
+        body_##call(&next_##symbol, calls_c, ARGUMENTS_##call);                           \
+    }
 
 #define PARAMETERS_mpi_neighbor_allgather void* sendbuf, int* sendcount, int* sendtype, void* recvbuf, \
         int* recvcount, int* recvtype, int* comm, int* ierror
@@ -16,7 +24,7 @@
         ierror
 typedef void Next_mpi_neighbor_allgather(PARAMETERS_mpi_neighbor_allgather);
 
-static void body_mpi_neighbor_allgather(ThalwegNext* record, PARAMETERS_mpi_neighbor_allgather) {
+static void body_mpi_neighbor_allgather(ThalwegNext* record, int calls_c, PARAMETERS_mpi_neighbor_allgather) {
     void* trial = NULL;
     int error;
     if (thalweg_take_mpi_neighbor_allgather(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype,
@@ -29,20 +37,20 @@ static void body_mpi_neighbor_allgather(ThalwegNext* record, PARAMETERS_mpi_neig
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
     if (trial != NULL) thalweg_native_ended(trial);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_neighbor_allgather, mpi_neighbor_allgather)
-THALWEG_FORTRAN_NAME(mpi_neighbor_allgather_, mpi_neighbor_allgather)
-THALWEG_FORTRAN_NAME(mpi_neighbor_allgather__, mpi_neighbor_allgather)
-THALWEG_FORTRAN_NAME(MPI_NEIGHBOR_ALLGATHER, mpi_neighbor_allgather)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_allgather, mpi_neighbor_allgather, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_allgather_, mpi_neighbor_allgather, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_allgather__, mpi_neighbor_allgather, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_NEIGHBOR_ALLGATHER, mpi_neighbor_allgather, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_neighbor_allgather_f08, mpi_neighbor_allgather)
-THALWEG_FORTRAN_NAME(mpi_neighbor_allgather_f08_, mpi_neighbor_allgather)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_allgather_f08, mpi_neighbor_allgather, 0)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_allgather_f08_, mpi_neighbor_allgather, 0)
 #endif
 
 #define PARAMETERS_mpi_ineighbor_allgather void* sendbuf, int* sendcount, int* sendtype, void* recvbuf, \
@@ -51,7 +59,8 @@ THALWEG_FORTRAN_NAME(mpi_neighbor_allgather_f08_, mpi_neighbor_allgather)
         request, ierror
 typedef void Next_mpi_ineighbor_allgather(PARAMETERS_mpi_ineighbor_allgather);
 
-static void body_mpi_ineighbor_allgather(ThalwegNext* record, PARAMETERS_mpi_ineighbor_allgather) {
+static void body_mpi_ineighbor_allgather(ThalwegNext* record, int calls_c,
+        PARAMETERS_mpi_ineighbor_allgather) {
     int error;
     if (thalweg_take_mpi_ineighbor_allgather(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype,
             *comm, request, &error)) {
@@ -63,18 +72,18 @@ static void body_mpi_ineighbor_allgather(ThalwegNext* record, PARAMETERS_mpi_ine
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_ineighbor_allgather, mpi_ineighbor_allgather)
-THALWEG_FORTRAN_NAME(mpi_ineighbor_allgather_, mpi_ineighbor_allgather)
-THALWEG_FORTRAN_NAME(mpi_ineighbor_allgather__, mpi_ineighbor_allgather)
-THALWEG_FORTRAN_NAME(MPI_INEIGHBOR_ALLGATHER, mpi_ineighbor_allgather)
+THALWEG_FORTRAN_ASKED(mpi_ineighbor_allgather, mpi_ineighbor_allgather, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_ineighbor_allgather_, mpi_ineighbor_allgather, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_ineighbor_allgather__, mpi_ineighbor_allgather, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_INEIGHBOR_ALLGATHER, mpi_ineighbor_allgather, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_ineighbor_allgather_f08, mpi_ineighbor_allgather)
-THALWEG_FORTRAN_NAME(mpi_ineighbor_allgather_f08_, mpi_ineighbor_allgather)
+THALWEG_FORTRAN_ASKED(mpi_ineighbor_allgather_f08, mpi_ineighbor_allgather, 0)
+THALWEG_FORTRAN_ASKED(mpi_ineighbor_allgather_f08_, mpi_ineighbor_allgather, 0)
 #endif
 
 #define PARAMETERS_mpi_neighbor_allgatherv void* sendbuf, int* sendcount, int* sendtype, void* recvbuf, \
@@ -83,7 +92,8 @@ THALWEG_FORTRAN_NAME(mpi_ineighbor_allgather_f08_, mpi_ineighbor_allgather)
         recvtype, comm, ierror
 typedef void Next_mpi_neighbor_allgatherv(PARAMETERS_mpi_neighbor_allgatherv);
 
-static void body_mpi_neighbor_allgatherv(ThalwegNext* record, PARAMETERS_mpi_neighbor_allgatherv) {
+static void body_mpi_neighbor_allgatherv(ThalwegNext* record, int calls_c,
+        PARAMETERS_mpi_neighbor_allgatherv) {
     void* trial = NULL;
     int error;
     if (thalweg_take_mpi_neighbor_allgatherv(sendbuf, *sendcount, *sendtype, recvbuf, recvcounts, displs,
@@ -96,20 +106,20 @@ static void body_mpi_neighbor_allgatherv(ThalwegNext* record, PARAMETERS_mpi_nei
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, ierror);
     if (trial != NULL) thalweg_native_ended(trial);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_neighbor_allgatherv, mpi_neighbor_allgatherv)
-THALWEG_FORTRAN_NAME(mpi_neighbor_allgatherv_, mpi_neighbor_allgatherv)
-THALWEG_FORTRAN_NAME(mpi_neighbor_allgatherv__, mpi_neighbor_allgatherv)
-THALWEG_FORTRAN_NAME(MPI_NEIGHBOR_ALLGATHERV, mpi_neighbor_allgatherv)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_allgatherv, mpi_neighbor_allgatherv, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_allgatherv_, mpi_neighbor_allgatherv, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_allgatherv__, mpi_neighbor_allgatherv, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_NEIGHBOR_ALLGATHERV, mpi_neighbor_allgatherv, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_neighbor_allgatherv_f08, mpi_neighbor_allgatherv)
-THALWEG_FORTRAN_NAME(mpi_neighbor_allgatherv_f08_, mpi_neighbor_allgatherv)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_allgatherv_f08, mpi_neighbor_allgatherv, 0)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_allgatherv_f08_, mpi_neighbor_allgatherv, 0)
 #endif
 
 #define PARAMETERS_mpi_ineighbor_allgatherv void* sendbuf, int* sendcount, int* sendtype, void* recvbuf, \
@@ -118,7 +128,8 @@ THALWEG_FORTRAN_NAME(mpi_neighbor_allgatherv_f08_, mpi_neighbor_allgatherv)
         recvtype, comm, request, ierror
 typedef void Next_mpi_ineighbor_allgatherv(PARAMETERS_mpi_ineighbor_allgatherv);
 
-static void body_mpi_ineighbor_allgatherv(ThalwegNext* record, PARAMETERS_mpi_ineighbor_allgatherv) {
+static void body_mpi_ineighbor_allgatherv(ThalwegNext* record, int calls_c,
+        PARAMETERS_mpi_ineighbor_allgatherv) {
     int error;
     if (thalweg_take_mpi_ineighbor_allgatherv(sendbuf, *sendcount, *sendtype, recvbuf, recvcounts, displs,
             *recvtype, *comm, request, &error)) {
@@ -130,18 +141,18 @@ static void body_mpi_ineighbor_allgatherv(ThalwegNext* record, PARAMETERS_mpi_in
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request, ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_ineighbor_allgatherv, mpi_ineighbor_allgatherv)
-THALWEG_FORTRAN_NAME(mpi_ineighbor_allgatherv_, mpi_ineighbor_allgatherv)
-THALWEG_FORTRAN_NAME(mpi_ineighbor_allgatherv__, mpi_ineighbor_allgatherv)
-THALWEG_FORTRAN_NAME(MPI_INEIGHBOR_ALLGATHERV, mpi_ineighbor_allgatherv)
+THALWEG_FORTRAN_ASKED(mpi_ineighbor_allgatherv, mpi_ineighbor_allgatherv, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_ineighbor_allgatherv_, mpi_ineighbor_allgatherv, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_ineighbor_allgatherv__, mpi_ineighbor_allgatherv, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_INEIGHBOR_ALLGATHERV, mpi_ineighbor_allgatherv, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_ineighbor_allgatherv_f08, mpi_ineighbor_allgatherv)
-THALWEG_FORTRAN_NAME(mpi_ineighbor_allgatherv_f08_, mpi_ineighbor_allgatherv)
+THALWEG_FORTRAN_ASKED(mpi_ineighbor_allgatherv_f08, mpi_ineighbor_allgatherv, 0)
+THALWEG_FORTRAN_ASKED(mpi_ineighbor_allgatherv_f08_, mpi_ineighbor_allgatherv, 0)
 #endif
 
 #define PARAMETERS_mpi_neighbor_alltoall void* sendbuf, int* sendcount, int* sendtype, void* recvbuf, \
@@ -150,7 +161,7 @@ THALWEG_FORTRAN_NAME(mpi_ineighbor_allgatherv_f08_, mpi_ineighbor_allgatherv)
         ierror
 typedef void Next_mpi_neighbor_alltoall(PARAMETERS_mpi_neighbor_alltoall);
 
-static void body_mpi_neighbor_alltoall(ThalwegNext* record, PARAMETERS_mpi_neighbor_alltoall) {
+static void body_mpi_neighbor_alltoall(ThalwegNext* record, int calls_c, PARAMETERS_mpi_neighbor_alltoall) {
     void* trial = NULL;
     int error;
     if (thalweg_take_mpi_neighbor_alltoall(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype,
@@ -163,20 +174,20 @@ static void body_mpi_neighbor_alltoall(ThalwegNext* record, PARAMETERS_mpi_neigh
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
     if (trial != NULL) thalweg_native_ended(trial);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoall, mpi_neighbor_alltoall)
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoall_, mpi_neighbor_alltoall)
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoall__, mpi_neighbor_alltoall)
-THALWEG_FORTRAN_NAME(MPI_NEIGHBOR_ALLTOALL, mpi_neighbor_alltoall)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoall, mpi_neighbor_alltoall, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoall_, mpi_neighbor_alltoall, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoall__, mpi_neighbor_alltoall, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_NEIGHBOR_ALLTOALL, mpi_neighbor_alltoall, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoall_f08, mpi_neighbor_alltoall)
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoall_f08_, mpi_neighbor_alltoall)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoall_f08, mpi_neighbor_alltoall, 0)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoall_f08_, mpi_neighbor_alltoall, 0)
 #endif
 
 #define PARAMETERS_mpi_ineighbor_alltoall void* sendbuf, int* sendcount, int* sendtype, void* recvbuf, \
@@ -185,7 +196,7 @@ THALWEG_FORTRAN_NAME(mpi_neighbor_alltoall_f08_, mpi_neighbor_alltoall)
         request, ierror
 typedef void Next_mpi_ineighbor_alltoall(PARAMETERS_mpi_ineighbor_alltoall);
 
-static void body_mpi_ineighbor_alltoall(ThalwegNext* record, PARAMETERS_mpi_ineighbor_alltoall) {
+static void body_mpi_ineighbor_alltoall(ThalwegNext* record, int calls_c, PARAMETERS_mpi_ineighbor_alltoall) {
     int error;
     if (thalweg_take_mpi_ineighbor_alltoall(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype,
             *comm, request, &error)) {
@@ -197,18 +208,18 @@ static void body_mpi_ineighbor_alltoall(ThalwegNext* record, PARAMETERS_mpi_inei
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_ineighbor_alltoall, mpi_ineighbor_alltoall)
-THALWEG_FORTRAN_NAME(mpi_ineighbor_alltoall_, mpi_ineighbor_alltoall)
-THALWEG_FORTRAN_NAME(mpi_ineighbor_alltoall__, mpi_ineighbor_alltoall)
-THALWEG_FORTRAN_NAME(MPI_INEIGHBOR_ALLTOALL, mpi_ineighbor_alltoall)
+THALWEG_FORTRAN_ASKED(mpi_ineighbor_alltoall, mpi_ineighbor_alltoall, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_ineighbor_alltoall_, mpi_ineighbor_alltoall, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_ineighbor_alltoall__, mpi_ineighbor_alltoall, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_INEIGHBOR_ALLTOALL, mpi_ineighbor_alltoall, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_ineighbor_alltoall_f08, mpi_ineighbor_alltoall)
-THALWEG_FORTRAN_NAME(mpi_ineighbor_alltoall_f08_, mpi_ineighbor_alltoall)
+THALWEG_FORTRAN_ASKED(mpi_ineighbor_alltoall_f08, mpi_ineighbor_alltoall, 0)
+THALWEG_FORTRAN_ASKED(mpi_ineighbor_alltoall_f08_, mpi_ineighbor_alltoall, 0)
 #endif
 
 #define PARAMETERS_mpi_neighbor_alltoallv void* sendbuf, int* sendcounts, int* sdispls, int* sendtype, \
@@ -217,7 +228,7 @@ THALWEG_FORTRAN_NAME(mpi_ineighbor_alltoall_f08_, mpi_ineighbor_alltoall)
         rdispls, recvtype, comm, ierror
 typedef void Next_mpi_neighbor_alltoallv(PARAMETERS_mpi_neighbor_alltoallv);
 
-static void body_mpi_neighbor_alltoallv(ThalwegNext* record, PARAMETERS_mpi_neighbor_alltoallv) {
+static void body_mpi_neighbor_alltoallv(ThalwegNext* record, int calls_c, PARAMETERS_mpi_neighbor_alltoallv) {
     void* trial = NULL;
     int error;
     if (thalweg_take_mpi_neighbor_alltoallv(sendbuf, sendcounts, sdispls, *sendtype, recvbuf, recvcounts,
@@ -230,20 +241,20 @@ static void body_mpi_neighbor_alltoallv(ThalwegNext* record, PARAMETERS_mpi_neig
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, ierror);
     if (trial != NULL) thalweg_native_ended(trial);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallv, mpi_neighbor_alltoallv)
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallv_, mpi_neighbor_alltoallv)
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallv__, mpi_neighbor_alltoallv)
-THALWEG_FORTRAN_NAME(MPI_NEIGHBOR_ALLTOALLV, mpi_neighbor_alltoallv)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoallv, mpi_neighbor_alltoallv, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoallv_, mpi_neighbor_alltoallv, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoallv__, mpi_neighbor_alltoallv, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_NEIGHBOR_ALLTOALLV, mpi_neighbor_alltoallv, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallv_f08, mpi_neighbor_alltoallv)
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallv_f08_, mpi_neighbor_alltoallv)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoallv_f08, mpi_neighbor_alltoallv, 0)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoallv_f08_, mpi_neighbor_alltoallv, 0)
 #endif
 
 #define PARAMETERS_mpi_ineighbor_alltoallv void* sendbuf, int* sendcounts, int* sdispls, int* sendtype, \
@@ -252,7 +263,8 @@ THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallv_f08_, mpi_neighbor_alltoallv)
         rdispls, recvtype, comm, request, ierror
 typedef void Next_mpi_ineighbor_alltoallv(PARAMETERS_mpi_ineighbor_alltoallv);
 
-static void body_mpi_ineighbor_alltoallv(ThalwegNext* record, PARAMETERS_mpi_ineighbor_alltoallv) {
+static void body_mpi_ineighbor_alltoallv(ThalwegNext* record, int calls_c,
+        PARAMETERS_mpi_ineighbor_alltoallv) {
     int error;
     if (thalweg_take_mpi_ineighbor_alltoallv(sendbuf, sendcounts, sdispls, *sendtype, recvbuf, recvcounts,
             rdispls, *recvtype, *comm, request, &error)) {
@@ -264,19 +276,19 @@ static void body_mpi_ineighbor_alltoallv(ThalwegNext* record, PARAMETERS_mpi_ine
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request,
             ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_ineighbor_alltoallv, mpi_ineighbor_alltoallv)
-THALWEG_FORTRAN_NAME(mpi_ineighbor_alltoallv_, mpi_ineighbor_alltoallv)
-THALWEG_FORTRAN_NAME(mpi_ineighbor_alltoallv__, mpi_ineighbor_alltoallv)
-THALWEG_FORTRAN_NAME(MPI_INEIGHBOR_ALLTOALLV, mpi_ineighbor_alltoallv)
+THALWEG_FORTRAN_ASKED(mpi_ineighbor_alltoallv, mpi_ineighbor_alltoallv, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_ineighbor_alltoallv_, mpi_ineighbor_alltoallv, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_ineighbor_alltoallv__, mpi_ineighbor_alltoallv, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_INEIGHBOR_ALLTOALLV, mpi_ineighbor_alltoallv, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_ineighbor_alltoallv_f08, mpi_ineighbor_alltoallv)
-THALWEG_FORTRAN_NAME(mpi_ineighbor_alltoallv_f08_, mpi_ineighbor_alltoallv)
+THALWEG_FORTRAN_ASKED(mpi_ineighbor_alltoallv_f08, mpi_ineighbor_alltoallv, 0)
+THALWEG_FORTRAN_ASKED(mpi_ineighbor_alltoallv_f08_, mpi_ineighbor_alltoallv, 0)
 #endif
 
 #define PARAMETERS_mpi_neighbor_alltoallw void* sendbuf, int* sendcounts, int* sdispls, int* sendtypes, \
@@ -285,7 +297,7 @@ THALWEG_FORTRAN_NAME(mpi_ineighbor_alltoallv_f08_, mpi_ineighbor_alltoallv)
         rdispls, recvtypes, comm, ierror
 typedef void Next_mpi_neighbor_alltoallw(PARAMETERS_mpi_neighbor_alltoallw);
 
-static void body_mpi_neighbor_alltoallw(ThalwegNext* record, PARAMETERS_mpi_neighbor_alltoallw) {
+static void body_mpi_neighbor_alltoallw(ThalwegNext* record, int calls_c, PARAMETERS_mpi_neighbor_alltoallw) {
     void* trial = NULL;
     int error;
     if (thalweg_take_mpi_neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
@@ -298,20 +310,20 @@ static void body_mpi_neighbor_alltoallw(ThalwegNext* record, PARAMETERS_mpi_neig
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, ierror);
     if (trial != NULL) thalweg_native_ended(trial);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallw, mpi_neighbor_alltoallw)
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallw_, mpi_neighbor_alltoallw)
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallw__, mpi_neighbor_alltoallw)
-THALWEG_FORTRAN_NAME(MPI_NEIGHBOR_ALLTOALLW, mpi_neighbor_alltoallw)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoallw, mpi_neighbor_alltoallw, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoallw_, mpi_neighbor_alltoallw, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoallw__, mpi_neighbor_alltoallw, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_NEIGHBOR_ALLTOALLW, mpi_neighbor_alltoallw, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallw_f08, mpi_neighbor_alltoallw)
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallw_f08_, mpi_neighbor_alltoallw)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoallw_f08, mpi_neighbor_alltoallw, 0)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoallw_f08_, mpi_neighbor_alltoallw, 0)
 #endif
 
 #define PARAMETERS_mpi_ineighbor_alltoallw void* sendbuf, int* sendcounts, int* sdispls, int* sendtypes, \
@@ -320,7 +332,8 @@ THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallw_f08_, mpi_neighbor_alltoallw)
         rdispls, recvtypes, comm, request, ierror
 typedef void Next_mpi_ineighbor_alltoallw(PARAMETERS_mpi_ineighbor_alltoallw);
 
-static void body_mpi_ineighbor_alltoallw(ThalwegNext* record, PARAMETERS_mpi_ineighbor_alltoallw) {
+static void body_mpi_ineighbor_alltoallw(ThalwegNext* record, int calls_c,
+        PARAMETERS_mpi_ineighbor_alltoallw) {
     int error;
     if (thalweg_take_mpi_ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
             rdispls, recvtypes, *comm, request, &error)) {
@@ -332,17 +345,17 @@ static void body_mpi_ineighbor_alltoallw(ThalwegNext* record, PARAMETERS_mpi_ine
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request,
             ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_ineighbor_alltoallw, mpi_ineighbor_alltoallw)
-THALWEG_FORTRAN_NAME(mpi_ineighbor_alltoallw_, mpi_ineighbor_alltoallw)
-THALWEG_FORTRAN_NAME(mpi_ineighbor_alltoallw__, mpi_ineighbor_alltoallw)
-THALWEG_FORTRAN_NAME(MPI_INEIGHBOR_ALLTOALLW, mpi_ineighbor_alltoallw)
+THALWEG_FORTRAN_ASKED(mpi_ineighbor_alltoallw, mpi_ineighbor_alltoallw, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_ineighbor_alltoallw_, mpi_ineighbor_alltoallw, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_ineighbor_alltoallw__, mpi_ineighbor_alltoallw, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_INEIGHBOR_ALLTOALLW, mpi_ineighbor_alltoallw, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_ineighbor_alltoallw_f08, mpi_ineighbor_alltoallw)
-THALWEG_FORTRAN_NAME(mpi_ineighbor_alltoallw_f08_, mpi_ineighbor_alltoallw)
+THALWEG_FORTRAN_ASKED(mpi_ineighbor_alltoallw_f08, mpi_ineighbor_alltoallw, 0)
+THALWEG_FORTRAN_ASKED(mpi_ineighbor_alltoallw_f08_, mpi_ineighbor_alltoallw, 0)
 #endif

@@ -4,18 +4,26 @@
 
 #include "interpose/next.h"
 
-/* An exported name with its own record of what comes next, and the body it shares with its other spellings. */
-#define THALWEG_FORTRAN_NAME(symbol, call)                                                \
+/* The name of a call that is asked about, and whether its native binding calls the C function, whose wrapper shall
+ * not ask again. The MPICH family's do; Open MPI's call PMPI's, as those of mpi_f08 without a buffer do everywhere. */
+#if defined(OPEN_MPI)
+#define THALWEG_BINDING_CALLS_C 0
+#else
+#define THALWEG_BINDING_CALLS_C 1
+#endif
+#define THALWEG_FORTRAN_ASKED(symbol, call, calls_c)                                      \
     void wrap_fortran_##symbol(PARAMETERS_##call) THALWEG_WRAPS(symbol);                  \
     static ThalwegNext next_##symbol = {#symbol, (void*)wrap_fortran_##symbol, NULL};     \
-    void wrap_fortran_##symbol(PARAMETERS_##call) { body_##call(&next_##symbol, ARGUMENTS_##call); }
+    void wrap_fortran_##symbol(PARAMETERS_##call) {                                       \
+        body_##call(&next_##symbol, calls_c, ARGUMENTS_##call);                           \
+    }
 
 #define PARAMETERS_mpi_ibcast void* buffer, int* count, int* datatype, int* root, int* comm, int* request, \
         int* ierror
 #define ARGUMENTS_mpi_ibcast buffer, count, datatype, root, comm, request, ierror
 typedef void Next_mpi_ibcast(PARAMETERS_mpi_ibcast);
 
-static void body_mpi_ibcast(ThalwegNext* record, PARAMETERS_mpi_ibcast) {
+static void body_mpi_ibcast(ThalwegNext* record, int calls_c, PARAMETERS_mpi_ibcast) {
     int error;
     if (thalweg_take_mpi_ibcast(buffer, *count, *datatype, *root, *comm, request, &error)) {
         if (ierror != NULL) *ierror = error;
@@ -26,18 +34,18 @@ static void body_mpi_ibcast(ThalwegNext* record, PARAMETERS_mpi_ibcast) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(buffer, count, datatype, root, comm, request, ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_ibcast, mpi_ibcast)
-THALWEG_FORTRAN_NAME(mpi_ibcast_, mpi_ibcast)
-THALWEG_FORTRAN_NAME(mpi_ibcast__, mpi_ibcast)
-THALWEG_FORTRAN_NAME(MPI_IBCAST, mpi_ibcast)
+THALWEG_FORTRAN_ASKED(mpi_ibcast, mpi_ibcast, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_ibcast_, mpi_ibcast, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_ibcast__, mpi_ibcast, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_IBCAST, mpi_ibcast, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_ibcast_f08, mpi_ibcast)
-THALWEG_FORTRAN_NAME(mpi_ibcast_f08_, mpi_ibcast)
+THALWEG_FORTRAN_ASKED(mpi_ibcast_f08, mpi_ibcast, 0)
+THALWEG_FORTRAN_ASKED(mpi_ibcast_f08_, mpi_ibcast, 0)
 #endif
 
 #define PARAMETERS_mpi_iallgather void* sendbuf, int* sendcount, int* sendtype, void* recvbuf, \
@@ -46,7 +54,7 @@ THALWEG_FORTRAN_NAME(mpi_ibcast_f08_, mpi_ibcast)
         ierror
 typedef void Next_mpi_iallgather(PARAMETERS_mpi_iallgather);
 
-static void body_mpi_iallgather(ThalwegNext* record, PARAMETERS_mpi_iallgather) {
+static void body_mpi_iallgather(ThalwegNext* record, int calls_c, PARAMETERS_mpi_iallgather) {
     int error;
     if (thalweg_take_mpi_iallgather(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype, *comm,
             request, &error)) {
@@ -58,18 +66,18 @@ static void body_mpi_iallgather(ThalwegNext* record, PARAMETERS_mpi_iallgather) 
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_iallgather, mpi_iallgather)
-THALWEG_FORTRAN_NAME(mpi_iallgather_, mpi_iallgather)
-THALWEG_FORTRAN_NAME(mpi_iallgather__, mpi_iallgather)
-THALWEG_FORTRAN_NAME(MPI_IALLGATHER, mpi_iallgather)
+THALWEG_FORTRAN_ASKED(mpi_iallgather, mpi_iallgather, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_iallgather_, mpi_iallgather, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_iallgather__, mpi_iallgather, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_IALLGATHER, mpi_iallgather, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_iallgather_f08, mpi_iallgather)
-THALWEG_FORTRAN_NAME(mpi_iallgather_f08_, mpi_iallgather)
+THALWEG_FORTRAN_ASKED(mpi_iallgather_f08, mpi_iallgather, 0)
+THALWEG_FORTRAN_ASKED(mpi_iallgather_f08_, mpi_iallgather, 0)
 #endif
 
 #define PARAMETERS_mpi_iallgatherv void* sendbuf, int* sendcount, int* sendtype, void* recvbuf, \
@@ -78,7 +86,7 @@ THALWEG_FORTRAN_NAME(mpi_iallgather_f08_, mpi_iallgather)
         request, ierror
 typedef void Next_mpi_iallgatherv(PARAMETERS_mpi_iallgatherv);
 
-static void body_mpi_iallgatherv(ThalwegNext* record, PARAMETERS_mpi_iallgatherv) {
+static void body_mpi_iallgatherv(ThalwegNext* record, int calls_c, PARAMETERS_mpi_iallgatherv) {
     int error;
     if (thalweg_take_mpi_iallgatherv(sendbuf, *sendcount, *sendtype, recvbuf, recvcounts, displs, *recvtype,
             *comm, request, &error)) {
@@ -90,18 +98,18 @@ static void body_mpi_iallgatherv(ThalwegNext* record, PARAMETERS_mpi_iallgatherv
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request, ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_iallgatherv, mpi_iallgatherv)
-THALWEG_FORTRAN_NAME(mpi_iallgatherv_, mpi_iallgatherv)
-THALWEG_FORTRAN_NAME(mpi_iallgatherv__, mpi_iallgatherv)
-THALWEG_FORTRAN_NAME(MPI_IALLGATHERV, mpi_iallgatherv)
+THALWEG_FORTRAN_ASKED(mpi_iallgatherv, mpi_iallgatherv, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_iallgatherv_, mpi_iallgatherv, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_iallgatherv__, mpi_iallgatherv, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_IALLGATHERV, mpi_iallgatherv, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_iallgatherv_f08, mpi_iallgatherv)
-THALWEG_FORTRAN_NAME(mpi_iallgatherv_f08_, mpi_iallgatherv)
+THALWEG_FORTRAN_ASKED(mpi_iallgatherv_f08, mpi_iallgatherv, 0)
+THALWEG_FORTRAN_ASKED(mpi_iallgatherv_f08_, mpi_iallgatherv, 0)
 #endif
 
 #define PARAMETERS_mpi_iallreduce void* sendbuf, void* recvbuf, int* count, int* datatype, int* op, \
@@ -109,7 +117,7 @@ THALWEG_FORTRAN_NAME(mpi_iallgatherv_f08_, mpi_iallgatherv)
 #define ARGUMENTS_mpi_iallreduce sendbuf, recvbuf, count, datatype, op, comm, request, ierror
 typedef void Next_mpi_iallreduce(PARAMETERS_mpi_iallreduce);
 
-static void body_mpi_iallreduce(ThalwegNext* record, PARAMETERS_mpi_iallreduce) {
+static void body_mpi_iallreduce(ThalwegNext* record, int calls_c, PARAMETERS_mpi_iallreduce) {
     int error;
     if (thalweg_take_mpi_iallreduce(sendbuf, recvbuf, *count, *datatype, *op, *comm, request, &error)) {
         if (ierror != NULL) *ierror = error;
@@ -120,25 +128,25 @@ static void body_mpi_iallreduce(ThalwegNext* record, PARAMETERS_mpi_iallreduce) 
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, recvbuf, count, datatype, op, comm, request, ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_iallreduce, mpi_iallreduce)
-THALWEG_FORTRAN_NAME(mpi_iallreduce_, mpi_iallreduce)
-THALWEG_FORTRAN_NAME(mpi_iallreduce__, mpi_iallreduce)
-THALWEG_FORTRAN_NAME(MPI_IALLREDUCE, mpi_iallreduce)
+THALWEG_FORTRAN_ASKED(mpi_iallreduce, mpi_iallreduce, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_iallreduce_, mpi_iallreduce, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_iallreduce__, mpi_iallreduce, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_IALLREDUCE, mpi_iallreduce, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_iallreduce_f08, mpi_iallreduce)
-THALWEG_FORTRAN_NAME(mpi_iallreduce_f08_, mpi_iallreduce)
+THALWEG_FORTRAN_ASKED(mpi_iallreduce_f08, mpi_iallreduce, 0)
+THALWEG_FORTRAN_ASKED(mpi_iallreduce_f08_, mpi_iallreduce, 0)
 #endif
 
 #define PARAMETERS_mpi_ibarrier int* comm, int* request, int* ierror
 #define ARGUMENTS_mpi_ibarrier comm, request, ierror
 typedef void Next_mpi_ibarrier(PARAMETERS_mpi_ibarrier);
 
-static void body_mpi_ibarrier(ThalwegNext* record, PARAMETERS_mpi_ibarrier) {
+static void body_mpi_ibarrier(ThalwegNext* record, int calls_c, PARAMETERS_mpi_ibarrier) {
     int error;
     if (thalweg_take_mpi_ibarrier(*comm, request, &error)) {
         if (ierror != NULL) *ierror = error;
@@ -149,18 +157,18 @@ static void body_mpi_ibarrier(ThalwegNext* record, PARAMETERS_mpi_ibarrier) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(comm, request, ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_ibarrier, mpi_ibarrier)
-THALWEG_FORTRAN_NAME(mpi_ibarrier_, mpi_ibarrier)
-THALWEG_FORTRAN_NAME(mpi_ibarrier__, mpi_ibarrier)
-THALWEG_FORTRAN_NAME(MPI_IBARRIER, mpi_ibarrier)
+THALWEG_FORTRAN_ASKED(mpi_ibarrier, mpi_ibarrier, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_ibarrier_, mpi_ibarrier, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_ibarrier__, mpi_ibarrier, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_IBARRIER, mpi_ibarrier, THALWEG_BINDING_CALLS_C)
 #if !defined(MPI_ABI_VERSION)
-THALWEG_FORTRAN_NAME(mpi_ibarrier_f08, mpi_ibarrier)
-THALWEG_FORTRAN_NAME(mpi_ibarrier_f08_, mpi_ibarrier)
+THALWEG_FORTRAN_ASKED(mpi_ibarrier_f08, mpi_ibarrier, 0)
+THALWEG_FORTRAN_ASKED(mpi_ibarrier_f08_, mpi_ibarrier, 0)
 #endif
 
 #define PARAMETERS_mpi_ialltoall void* sendbuf, int* sendcount, int* sendtype, void* recvbuf, \
@@ -169,7 +177,7 @@ THALWEG_FORTRAN_NAME(mpi_ibarrier_f08_, mpi_ibarrier)
         ierror
 typedef void Next_mpi_ialltoall(PARAMETERS_mpi_ialltoall);
 
-static void body_mpi_ialltoall(ThalwegNext* record, PARAMETERS_mpi_ialltoall) {
+static void body_mpi_ialltoall(ThalwegNext* record, int calls_c, PARAMETERS_mpi_ialltoall) {
     int error;
     if (thalweg_take_mpi_ialltoall(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype, *comm,
             request, &error)) {
@@ -181,18 +189,18 @@ static void body_mpi_ialltoall(ThalwegNext* record, PARAMETERS_mpi_ialltoall) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_ialltoall, mpi_ialltoall)
-THALWEG_FORTRAN_NAME(mpi_ialltoall_, mpi_ialltoall)
-THALWEG_FORTRAN_NAME(mpi_ialltoall__, mpi_ialltoall)
-THALWEG_FORTRAN_NAME(MPI_IALLTOALL, mpi_ialltoall)
+THALWEG_FORTRAN_ASKED(mpi_ialltoall, mpi_ialltoall, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_ialltoall_, mpi_ialltoall, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_ialltoall__, mpi_ialltoall, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_IALLTOALL, mpi_ialltoall, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_ialltoall_f08, mpi_ialltoall)
-THALWEG_FORTRAN_NAME(mpi_ialltoall_f08_, mpi_ialltoall)
+THALWEG_FORTRAN_ASKED(mpi_ialltoall_f08, mpi_ialltoall, 0)
+THALWEG_FORTRAN_ASKED(mpi_ialltoall_f08_, mpi_ialltoall, 0)
 #endif
 
 #define PARAMETERS_mpi_ialltoallv void* sendbuf, int* sendcounts, int* sdispls, int* sendtype, \
@@ -201,7 +209,7 @@ THALWEG_FORTRAN_NAME(mpi_ialltoall_f08_, mpi_ialltoall)
         recvtype, comm, request, ierror
 typedef void Next_mpi_ialltoallv(PARAMETERS_mpi_ialltoallv);
 
-static void body_mpi_ialltoallv(ThalwegNext* record, PARAMETERS_mpi_ialltoallv) {
+static void body_mpi_ialltoallv(ThalwegNext* record, int calls_c, PARAMETERS_mpi_ialltoallv) {
     int error;
     if (thalweg_take_mpi_ialltoallv(sendbuf, sendcounts, sdispls, *sendtype, recvbuf, recvcounts, rdispls,
             *recvtype, *comm, request, &error)) {
@@ -213,19 +221,19 @@ static void body_mpi_ialltoallv(ThalwegNext* record, PARAMETERS_mpi_ialltoallv) 
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request,
             ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_ialltoallv, mpi_ialltoallv)
-THALWEG_FORTRAN_NAME(mpi_ialltoallv_, mpi_ialltoallv)
-THALWEG_FORTRAN_NAME(mpi_ialltoallv__, mpi_ialltoallv)
-THALWEG_FORTRAN_NAME(MPI_IALLTOALLV, mpi_ialltoallv)
+THALWEG_FORTRAN_ASKED(mpi_ialltoallv, mpi_ialltoallv, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_ialltoallv_, mpi_ialltoallv, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_ialltoallv__, mpi_ialltoallv, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_IALLTOALLV, mpi_ialltoallv, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_ialltoallv_f08, mpi_ialltoallv)
-THALWEG_FORTRAN_NAME(mpi_ialltoallv_f08_, mpi_ialltoallv)
+THALWEG_FORTRAN_ASKED(mpi_ialltoallv_f08, mpi_ialltoallv, 0)
+THALWEG_FORTRAN_ASKED(mpi_ialltoallv_f08_, mpi_ialltoallv, 0)
 #endif
 
 #define PARAMETERS_mpi_ialltoallw void* sendbuf, int* sendcounts, int* sdispls, int* sendtypes, \
@@ -234,7 +242,7 @@ THALWEG_FORTRAN_NAME(mpi_ialltoallv_f08_, mpi_ialltoallv)
         recvtypes, comm, request, ierror
 typedef void Next_mpi_ialltoallw(PARAMETERS_mpi_ialltoallw);
 
-static void body_mpi_ialltoallw(ThalwegNext* record, PARAMETERS_mpi_ialltoallw) {
+static void body_mpi_ialltoallw(ThalwegNext* record, int calls_c, PARAMETERS_mpi_ialltoallw) {
     int error;
     if (thalweg_take_mpi_ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
             recvtypes, *comm, request, &error)) {
@@ -246,17 +254,17 @@ static void body_mpi_ialltoallw(ThalwegNext* record, PARAMETERS_mpi_ialltoallw) 
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request,
             ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_ialltoallw, mpi_ialltoallw)
-THALWEG_FORTRAN_NAME(mpi_ialltoallw_, mpi_ialltoallw)
-THALWEG_FORTRAN_NAME(mpi_ialltoallw__, mpi_ialltoallw)
-THALWEG_FORTRAN_NAME(MPI_IALLTOALLW, mpi_ialltoallw)
+THALWEG_FORTRAN_ASKED(mpi_ialltoallw, mpi_ialltoallw, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_ialltoallw_, mpi_ialltoallw, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_ialltoallw__, mpi_ialltoallw, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_IALLTOALLW, mpi_ialltoallw, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_ialltoallw_f08, mpi_ialltoallw)
-THALWEG_FORTRAN_NAME(mpi_ialltoallw_f08_, mpi_ialltoallw)
+THALWEG_FORTRAN_ASKED(mpi_ialltoallw_f08, mpi_ialltoallw, 0)
+THALWEG_FORTRAN_ASKED(mpi_ialltoallw_f08_, mpi_ialltoallw, 0)
 #endif

@@ -324,9 +324,7 @@ static void body_mpi_request_free(ThalwegNext* record, PARAMETERS_mpi_request_fr
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
     next(request, ierror);
-    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_request_free, mpi_request_free)
@@ -353,9 +351,7 @@ static void body_mpi_cancel(ThalwegNext* record, PARAMETERS_mpi_cancel) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
     next(request, ierror);
-    thalweg_passed_on();
 }
 
 THALWEG_FORTRAN_NAME(mpi_cancel, mpi_cancel)

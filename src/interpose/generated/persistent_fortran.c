@@ -4,18 +4,26 @@
 
 #include "interpose/next.h"
 
-/* An exported name with its own record of what comes next, and the body it shares with its other spellings. */
-#define THALWEG_FORTRAN_NAME(symbol, call)                                                \
+/* The name of a call that is asked about, and whether its native binding calls the C function, whose wrapper shall
+ * not ask again. The MPICH family's do; Open MPI's call PMPI's, as those of mpi_f08 without a buffer do everywhere. */
+#if defined(OPEN_MPI)
+#define THALWEG_BINDING_CALLS_C 0
+#else
+#define THALWEG_BINDING_CALLS_C 1
+#endif
+#define THALWEG_FORTRAN_ASKED(symbol, call, calls_c)                                      \
     void wrap_fortran_##symbol(PARAMETERS_##call) THALWEG_WRAPS(symbol);                  \
     static ThalwegNext next_##symbol = {#symbol, (void*)wrap_fortran_##symbol, NULL};     \
-    void wrap_fortran_##symbol(PARAMETERS_##call) { body_##call(&next_##symbol, ARGUMENTS_##call); }
+    void wrap_fortran_##symbol(PARAMETERS_##call) {                                       \
+        body_##call(&next_##symbol, calls_c, ARGUMENTS_##call);                           \
+    }
 
 #define PARAMETERS_mpi_bcast_init void* buffer, int* count, int* datatype, int* root, int* comm, int* info, \
         int* request, int* ierror
 #define ARGUMENTS_mpi_bcast_init buffer, count, datatype, root, comm, info, request, ierror
 typedef void Next_mpi_bcast_init(PARAMETERS_mpi_bcast_init);
 
-static void body_mpi_bcast_init(ThalwegNext* record, PARAMETERS_mpi_bcast_init) {
+static void body_mpi_bcast_init(ThalwegNext* record, int calls_c, PARAMETERS_mpi_bcast_init) {
     int error;
     if (thalweg_take_mpi_bcast_init(buffer, *count, *datatype, *root, *comm, *info, request, &error)) {
         if (ierror != NULL) *ierror = error;
@@ -26,18 +34,18 @@ static void body_mpi_bcast_init(ThalwegNext* record, PARAMETERS_mpi_bcast_init) 
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(buffer, count, datatype, root, comm, info, request, ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_bcast_init, mpi_bcast_init)
-THALWEG_FORTRAN_NAME(mpi_bcast_init_, mpi_bcast_init)
-THALWEG_FORTRAN_NAME(mpi_bcast_init__, mpi_bcast_init)
-THALWEG_FORTRAN_NAME(MPI_BCAST_INIT, mpi_bcast_init)
+THALWEG_FORTRAN_ASKED(mpi_bcast_init, mpi_bcast_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_bcast_init_, mpi_bcast_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_bcast_init__, mpi_bcast_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_BCAST_INIT, mpi_bcast_init, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_bcast_init_f08, mpi_bcast_init)
-THALWEG_FORTRAN_NAME(mpi_bcast_init_f08_, mpi_bcast_init)
+THALWEG_FORTRAN_ASKED(mpi_bcast_init_f08, mpi_bcast_init, 0)
+THALWEG_FORTRAN_ASKED(mpi_bcast_init_f08_, mpi_bcast_init, 0)
 #endif
 
 #define PARAMETERS_mpi_allgather_init void* sendbuf, int* sendcount, int* sendtype, void* recvbuf, \
@@ -46,7 +54,7 @@ THALWEG_FORTRAN_NAME(mpi_bcast_init_f08_, mpi_bcast_init)
         request, ierror
 typedef void Next_mpi_allgather_init(PARAMETERS_mpi_allgather_init);
 
-static void body_mpi_allgather_init(ThalwegNext* record, PARAMETERS_mpi_allgather_init) {
+static void body_mpi_allgather_init(ThalwegNext* record, int calls_c, PARAMETERS_mpi_allgather_init) {
     int error;
     if (thalweg_take_mpi_allgather_init(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype, *comm,
             *info, request, &error)) {
@@ -58,18 +66,18 @@ static void body_mpi_allgather_init(ThalwegNext* record, PARAMETERS_mpi_allgathe
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_allgather_init, mpi_allgather_init)
-THALWEG_FORTRAN_NAME(mpi_allgather_init_, mpi_allgather_init)
-THALWEG_FORTRAN_NAME(mpi_allgather_init__, mpi_allgather_init)
-THALWEG_FORTRAN_NAME(MPI_ALLGATHER_INIT, mpi_allgather_init)
+THALWEG_FORTRAN_ASKED(mpi_allgather_init, mpi_allgather_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_allgather_init_, mpi_allgather_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_allgather_init__, mpi_allgather_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_ALLGATHER_INIT, mpi_allgather_init, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_allgather_init_f08, mpi_allgather_init)
-THALWEG_FORTRAN_NAME(mpi_allgather_init_f08_, mpi_allgather_init)
+THALWEG_FORTRAN_ASKED(mpi_allgather_init_f08, mpi_allgather_init, 0)
+THALWEG_FORTRAN_ASKED(mpi_allgather_init_f08_, mpi_allgather_init, 0)
 #endif
 
 #define PARAMETERS_mpi_allgatherv_init void* sendbuf, int* sendcount, int* sendtype, void* recvbuf, \
@@ -78,7 +86,7 @@ THALWEG_FORTRAN_NAME(mpi_allgather_init_f08_, mpi_allgather_init)
         comm, info, request, ierror
 typedef void Next_mpi_allgatherv_init(PARAMETERS_mpi_allgatherv_init);
 
-static void body_mpi_allgatherv_init(ThalwegNext* record, PARAMETERS_mpi_allgatherv_init) {
+static void body_mpi_allgatherv_init(ThalwegNext* record, int calls_c, PARAMETERS_mpi_allgatherv_init) {
     int error;
     if (thalweg_take_mpi_allgatherv_init(sendbuf, *sendcount, *sendtype, recvbuf, recvcounts, displs,
             *recvtype, *comm, *info, request, &error)) {
@@ -90,18 +98,18 @@ static void body_mpi_allgatherv_init(ThalwegNext* record, PARAMETERS_mpi_allgath
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_allgatherv_init, mpi_allgatherv_init)
-THALWEG_FORTRAN_NAME(mpi_allgatherv_init_, mpi_allgatherv_init)
-THALWEG_FORTRAN_NAME(mpi_allgatherv_init__, mpi_allgatherv_init)
-THALWEG_FORTRAN_NAME(MPI_ALLGATHERV_INIT, mpi_allgatherv_init)
+THALWEG_FORTRAN_ASKED(mpi_allgatherv_init, mpi_allgatherv_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_allgatherv_init_, mpi_allgatherv_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_allgatherv_init__, mpi_allgatherv_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_ALLGATHERV_INIT, mpi_allgatherv_init, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_allgatherv_init_f08, mpi_allgatherv_init)
-THALWEG_FORTRAN_NAME(mpi_allgatherv_init_f08_, mpi_allgatherv_init)
+THALWEG_FORTRAN_ASKED(mpi_allgatherv_init_f08, mpi_allgatherv_init, 0)
+THALWEG_FORTRAN_ASKED(mpi_allgatherv_init_f08_, mpi_allgatherv_init, 0)
 #endif
 
 #define PARAMETERS_mpi_allreduce_init void* sendbuf, void* recvbuf, int* count, int* datatype, int* op, \
@@ -109,7 +117,7 @@ THALWEG_FORTRAN_NAME(mpi_allgatherv_init_f08_, mpi_allgatherv_init)
 #define ARGUMENTS_mpi_allreduce_init sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror
 typedef void Next_mpi_allreduce_init(PARAMETERS_mpi_allreduce_init);
 
-static void body_mpi_allreduce_init(ThalwegNext* record, PARAMETERS_mpi_allreduce_init) {
+static void body_mpi_allreduce_init(ThalwegNext* record, int calls_c, PARAMETERS_mpi_allreduce_init) {
     int error;
     if (thalweg_take_mpi_allreduce_init(sendbuf, recvbuf, *count, *datatype, *op, *comm, *info, request,
             &error)) {
@@ -121,25 +129,25 @@ static void body_mpi_allreduce_init(ThalwegNext* record, PARAMETERS_mpi_allreduc
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_allreduce_init, mpi_allreduce_init)
-THALWEG_FORTRAN_NAME(mpi_allreduce_init_, mpi_allreduce_init)
-THALWEG_FORTRAN_NAME(mpi_allreduce_init__, mpi_allreduce_init)
-THALWEG_FORTRAN_NAME(MPI_ALLREDUCE_INIT, mpi_allreduce_init)
+THALWEG_FORTRAN_ASKED(mpi_allreduce_init, mpi_allreduce_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_allreduce_init_, mpi_allreduce_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_allreduce_init__, mpi_allreduce_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_ALLREDUCE_INIT, mpi_allreduce_init, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_allreduce_init_f08, mpi_allreduce_init)
-THALWEG_FORTRAN_NAME(mpi_allreduce_init_f08_, mpi_allreduce_init)
+THALWEG_FORTRAN_ASKED(mpi_allreduce_init_f08, mpi_allreduce_init, 0)
+THALWEG_FORTRAN_ASKED(mpi_allreduce_init_f08_, mpi_allreduce_init, 0)
 #endif
 
 #define PARAMETERS_mpi_barrier_init int* comm, int* info, int* request, int* ierror
 #define ARGUMENTS_mpi_barrier_init comm, info, request, ierror
 typedef void Next_mpi_barrier_init(PARAMETERS_mpi_barrier_init);
 
-static void body_mpi_barrier_init(ThalwegNext* record, PARAMETERS_mpi_barrier_init) {
+static void body_mpi_barrier_init(ThalwegNext* record, int calls_c, PARAMETERS_mpi_barrier_init) {
     int error;
     if (thalweg_take_mpi_barrier_init(*comm, *info, request, &error)) {
         if (ierror != NULL) *ierror = error;
@@ -150,18 +158,18 @@ static void body_mpi_barrier_init(ThalwegNext* record, PARAMETERS_mpi_barrier_in
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(comm, info, request, ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_barrier_init, mpi_barrier_init)
-THALWEG_FORTRAN_NAME(mpi_barrier_init_, mpi_barrier_init)
-THALWEG_FORTRAN_NAME(mpi_barrier_init__, mpi_barrier_init)
-THALWEG_FORTRAN_NAME(MPI_BARRIER_INIT, mpi_barrier_init)
+THALWEG_FORTRAN_ASKED(mpi_barrier_init, mpi_barrier_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_barrier_init_, mpi_barrier_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_barrier_init__, mpi_barrier_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_BARRIER_INIT, mpi_barrier_init, THALWEG_BINDING_CALLS_C)
 #if !defined(MPI_ABI_VERSION)
-THALWEG_FORTRAN_NAME(mpi_barrier_init_f08, mpi_barrier_init)
-THALWEG_FORTRAN_NAME(mpi_barrier_init_f08_, mpi_barrier_init)
+THALWEG_FORTRAN_ASKED(mpi_barrier_init_f08, mpi_barrier_init, 0)
+THALWEG_FORTRAN_ASKED(mpi_barrier_init_f08_, mpi_barrier_init, 0)
 #endif
 
 #define PARAMETERS_mpi_alltoall_init void* sendbuf, int* sendcount, int* sendtype, void* recvbuf, \
@@ -170,7 +178,7 @@ THALWEG_FORTRAN_NAME(mpi_barrier_init_f08_, mpi_barrier_init)
         request, ierror
 typedef void Next_mpi_alltoall_init(PARAMETERS_mpi_alltoall_init);
 
-static void body_mpi_alltoall_init(ThalwegNext* record, PARAMETERS_mpi_alltoall_init) {
+static void body_mpi_alltoall_init(ThalwegNext* record, int calls_c, PARAMETERS_mpi_alltoall_init) {
     int error;
     if (thalweg_take_mpi_alltoall_init(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype, *comm,
             *info, request, &error)) {
@@ -182,18 +190,18 @@ static void body_mpi_alltoall_init(ThalwegNext* record, PARAMETERS_mpi_alltoall_
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_alltoall_init, mpi_alltoall_init)
-THALWEG_FORTRAN_NAME(mpi_alltoall_init_, mpi_alltoall_init)
-THALWEG_FORTRAN_NAME(mpi_alltoall_init__, mpi_alltoall_init)
-THALWEG_FORTRAN_NAME(MPI_ALLTOALL_INIT, mpi_alltoall_init)
+THALWEG_FORTRAN_ASKED(mpi_alltoall_init, mpi_alltoall_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_alltoall_init_, mpi_alltoall_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_alltoall_init__, mpi_alltoall_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_ALLTOALL_INIT, mpi_alltoall_init, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_alltoall_init_f08, mpi_alltoall_init)
-THALWEG_FORTRAN_NAME(mpi_alltoall_init_f08_, mpi_alltoall_init)
+THALWEG_FORTRAN_ASKED(mpi_alltoall_init_f08, mpi_alltoall_init, 0)
+THALWEG_FORTRAN_ASKED(mpi_alltoall_init_f08_, mpi_alltoall_init, 0)
 #endif
 
 #define PARAMETERS_mpi_alltoallv_init void* sendbuf, int* sendcounts, int* sdispls, int* sendtype, \
@@ -203,7 +211,7 @@ THALWEG_FORTRAN_NAME(mpi_alltoall_init_f08_, mpi_alltoall_init)
         recvtype, comm, info, request, ierror
 typedef void Next_mpi_alltoallv_init(PARAMETERS_mpi_alltoallv_init);
 
-static void body_mpi_alltoallv_init(ThalwegNext* record, PARAMETERS_mpi_alltoallv_init) {
+static void body_mpi_alltoallv_init(ThalwegNext* record, int calls_c, PARAMETERS_mpi_alltoallv_init) {
     int error;
     if (thalweg_take_mpi_alltoallv_init(sendbuf, sendcounts, sdispls, *sendtype, recvbuf, recvcounts, rdispls,
             *recvtype, *comm, *info, request, &error)) {
@@ -215,19 +223,19 @@ static void body_mpi_alltoallv_init(ThalwegNext* record, PARAMETERS_mpi_alltoall
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request,
             ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_alltoallv_init, mpi_alltoallv_init)
-THALWEG_FORTRAN_NAME(mpi_alltoallv_init_, mpi_alltoallv_init)
-THALWEG_FORTRAN_NAME(mpi_alltoallv_init__, mpi_alltoallv_init)
-THALWEG_FORTRAN_NAME(MPI_ALLTOALLV_INIT, mpi_alltoallv_init)
+THALWEG_FORTRAN_ASKED(mpi_alltoallv_init, mpi_alltoallv_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_alltoallv_init_, mpi_alltoallv_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_alltoallv_init__, mpi_alltoallv_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_ALLTOALLV_INIT, mpi_alltoallv_init, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_alltoallv_init_f08, mpi_alltoallv_init)
-THALWEG_FORTRAN_NAME(mpi_alltoallv_init_f08_, mpi_alltoallv_init)
+THALWEG_FORTRAN_ASKED(mpi_alltoallv_init_f08, mpi_alltoallv_init, 0)
+THALWEG_FORTRAN_ASKED(mpi_alltoallv_init_f08_, mpi_alltoallv_init, 0)
 #endif
 
 #define PARAMETERS_mpi_alltoallw_init void* sendbuf, int* sendcounts, int* sdispls, int* sendtypes, \
@@ -237,7 +245,7 @@ THALWEG_FORTRAN_NAME(mpi_alltoallv_init_f08_, mpi_alltoallv_init)
         recvtypes, comm, info, request, ierror
 typedef void Next_mpi_alltoallw_init(PARAMETERS_mpi_alltoallw_init);
 
-static void body_mpi_alltoallw_init(ThalwegNext* record, PARAMETERS_mpi_alltoallw_init) {
+static void body_mpi_alltoallw_init(ThalwegNext* record, int calls_c, PARAMETERS_mpi_alltoallw_init) {
     int error;
     if (thalweg_take_mpi_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
             recvtypes, *comm, *info, request, &error)) {
@@ -249,17 +257,17 @@ static void body_mpi_alltoallw_init(ThalwegNext* record, PARAMETERS_mpi_alltoall
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info,
             request, ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_alltoallw_init, mpi_alltoallw_init)
-THALWEG_FORTRAN_NAME(mpi_alltoallw_init_, mpi_alltoallw_init)
-THALWEG_FORTRAN_NAME(mpi_alltoallw_init__, mpi_alltoallw_init)
-THALWEG_FORTRAN_NAME(MPI_ALLTOALLW_INIT, mpi_alltoallw_init)
+THALWEG_FORTRAN_ASKED(mpi_alltoallw_init, mpi_alltoallw_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_alltoallw_init_, mpi_alltoallw_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_alltoallw_init__, mpi_alltoallw_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_ALLTOALLW_INIT, mpi_alltoallw_init, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_alltoallw_init_f08, mpi_alltoallw_init)
-THALWEG_FORTRAN_NAME(mpi_alltoallw_init_f08_, mpi_alltoallw_init)
+THALWEG_FORTRAN_ASKED(mpi_alltoallw_init_f08, mpi_alltoallw_init, 0)
+THALWEG_FORTRAN_ASKED(mpi_alltoallw_init_f08_, mpi_alltoallw_init, 0)
 #endif

@@ -4,11 +4,19 @@
 
 #include "interpose/next.h"
 
-/* An exported name with its own record of what comes next, and the body it shares with its other spellings. */
-#define THALWEG_FORTRAN_NAME(symbol, call)                                                \
+/* The name of a call that is asked about, and whether its native binding calls the C function, whose wrapper shall
+ * not ask again. The MPICH family's do; Open MPI's call PMPI's, as those of mpi_f08 without a buffer do everywhere. */
+#if defined(OPEN_MPI)
+#define THALWEG_BINDING_CALLS_C 0
+#else
+#define THALWEG_BINDING_CALLS_C 1
+#endif
+#define THALWEG_FORTRAN_ASKED(symbol, call, calls_c)                                      \
     void wrap_fortran_##symbol(PARAMETERS_##call) THALWEG_WRAPS(symbol);                  \
     static ThalwegNext next_##symbol = {#symbol, (void*)wrap_fortran_##symbol, NULL};     \
-    void wrap_fortran_##symbol(PARAMETERS_##call) { body_##call(&next_##symbol, ARGUMENTS_##call); }
+    void wrap_fortran_##symbol(PARAMETERS_##call) {                                       \
+        body_##call(&next_##symbol, calls_c, ARGUMENTS_##call);                           \
+    }
 
 #define PARAMETERS_mpi_neighbor_allgather_init void* sendbuf, int* sendcount, int* sendtype, void* recvbuf, \
         int* recvcount, int* recvtype, int* comm, int* info, int* request, int* ierror
@@ -16,7 +24,8 @@
         comm, info, request, ierror
 typedef void Next_mpi_neighbor_allgather_init(PARAMETERS_mpi_neighbor_allgather_init);
 
-static void body_mpi_neighbor_allgather_init(ThalwegNext* record, PARAMETERS_mpi_neighbor_allgather_init) {
+static void body_mpi_neighbor_allgather_init(ThalwegNext* record, int calls_c,
+        PARAMETERS_mpi_neighbor_allgather_init) {
     int error;
     if (thalweg_take_mpi_neighbor_allgather_init(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount,
             *recvtype, *comm, *info, request, &error)) {
@@ -28,18 +37,18 @@ static void body_mpi_neighbor_allgather_init(ThalwegNext* record, PARAMETERS_mpi
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_neighbor_allgather_init, mpi_neighbor_allgather_init)
-THALWEG_FORTRAN_NAME(mpi_neighbor_allgather_init_, mpi_neighbor_allgather_init)
-THALWEG_FORTRAN_NAME(mpi_neighbor_allgather_init__, mpi_neighbor_allgather_init)
-THALWEG_FORTRAN_NAME(MPI_NEIGHBOR_ALLGATHER_INIT, mpi_neighbor_allgather_init)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_allgather_init, mpi_neighbor_allgather_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_allgather_init_, mpi_neighbor_allgather_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_allgather_init__, mpi_neighbor_allgather_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_NEIGHBOR_ALLGATHER_INIT, mpi_neighbor_allgather_init, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_neighbor_allgather_init_f08, mpi_neighbor_allgather_init)
-THALWEG_FORTRAN_NAME(mpi_neighbor_allgather_init_f08_, mpi_neighbor_allgather_init)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_allgather_init_f08, mpi_neighbor_allgather_init, 0)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_allgather_init_f08_, mpi_neighbor_allgather_init, 0)
 #endif
 
 #define PARAMETERS_mpi_neighbor_allgatherv_init void* sendbuf, int* sendcount, int* sendtype, void* recvbuf, \
@@ -48,7 +57,8 @@ THALWEG_FORTRAN_NAME(mpi_neighbor_allgather_init_f08_, mpi_neighbor_allgather_in
         recvtype, comm, info, request, ierror
 typedef void Next_mpi_neighbor_allgatherv_init(PARAMETERS_mpi_neighbor_allgatherv_init);
 
-static void body_mpi_neighbor_allgatherv_init(ThalwegNext* record, PARAMETERS_mpi_neighbor_allgatherv_init) {
+static void body_mpi_neighbor_allgatherv_init(ThalwegNext* record, int calls_c,
+        PARAMETERS_mpi_neighbor_allgatherv_init) {
     int error;
     if (thalweg_take_mpi_neighbor_allgatherv_init(sendbuf, *sendcount, *sendtype, recvbuf, recvcounts, displs,
             *recvtype, *comm, *info, request, &error)) {
@@ -60,18 +70,18 @@ static void body_mpi_neighbor_allgatherv_init(ThalwegNext* record, PARAMETERS_mp
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_neighbor_allgatherv_init, mpi_neighbor_allgatherv_init)
-THALWEG_FORTRAN_NAME(mpi_neighbor_allgatherv_init_, mpi_neighbor_allgatherv_init)
-THALWEG_FORTRAN_NAME(mpi_neighbor_allgatherv_init__, mpi_neighbor_allgatherv_init)
-THALWEG_FORTRAN_NAME(MPI_NEIGHBOR_ALLGATHERV_INIT, mpi_neighbor_allgatherv_init)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_allgatherv_init, mpi_neighbor_allgatherv_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_allgatherv_init_, mpi_neighbor_allgatherv_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_allgatherv_init__, mpi_neighbor_allgatherv_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_NEIGHBOR_ALLGATHERV_INIT, mpi_neighbor_allgatherv_init, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_neighbor_allgatherv_init_f08, mpi_neighbor_allgatherv_init)
-THALWEG_FORTRAN_NAME(mpi_neighbor_allgatherv_init_f08_, mpi_neighbor_allgatherv_init)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_allgatherv_init_f08, mpi_neighbor_allgatherv_init, 0)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_allgatherv_init_f08_, mpi_neighbor_allgatherv_init, 0)
 #endif
 
 #define PARAMETERS_mpi_neighbor_alltoall_init void* sendbuf, int* sendcount, int* sendtype, void* recvbuf, \
@@ -80,7 +90,8 @@ THALWEG_FORTRAN_NAME(mpi_neighbor_allgatherv_init_f08_, mpi_neighbor_allgatherv_
         comm, info, request, ierror
 typedef void Next_mpi_neighbor_alltoall_init(PARAMETERS_mpi_neighbor_alltoall_init);
 
-static void body_mpi_neighbor_alltoall_init(ThalwegNext* record, PARAMETERS_mpi_neighbor_alltoall_init) {
+static void body_mpi_neighbor_alltoall_init(ThalwegNext* record, int calls_c,
+        PARAMETERS_mpi_neighbor_alltoall_init) {
     int error;
     if (thalweg_take_mpi_neighbor_alltoall_init(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount,
             *recvtype, *comm, *info, request, &error)) {
@@ -92,18 +103,18 @@ static void body_mpi_neighbor_alltoall_init(ThalwegNext* record, PARAMETERS_mpi_
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoall_init, mpi_neighbor_alltoall_init)
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoall_init_, mpi_neighbor_alltoall_init)
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoall_init__, mpi_neighbor_alltoall_init)
-THALWEG_FORTRAN_NAME(MPI_NEIGHBOR_ALLTOALL_INIT, mpi_neighbor_alltoall_init)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoall_init, mpi_neighbor_alltoall_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoall_init_, mpi_neighbor_alltoall_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoall_init__, mpi_neighbor_alltoall_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_NEIGHBOR_ALLTOALL_INIT, mpi_neighbor_alltoall_init, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoall_init_f08, mpi_neighbor_alltoall_init)
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoall_init_f08_, mpi_neighbor_alltoall_init)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoall_init_f08, mpi_neighbor_alltoall_init, 0)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoall_init_f08_, mpi_neighbor_alltoall_init, 0)
 #endif
 
 #define PARAMETERS_mpi_neighbor_alltoallv_init void* sendbuf, int* sendcounts, int* sdispls, int* sendtype, \
@@ -113,7 +124,8 @@ THALWEG_FORTRAN_NAME(mpi_neighbor_alltoall_init_f08_, mpi_neighbor_alltoall_init
         rdispls, recvtype, comm, info, request, ierror
 typedef void Next_mpi_neighbor_alltoallv_init(PARAMETERS_mpi_neighbor_alltoallv_init);
 
-static void body_mpi_neighbor_alltoallv_init(ThalwegNext* record, PARAMETERS_mpi_neighbor_alltoallv_init) {
+static void body_mpi_neighbor_alltoallv_init(ThalwegNext* record, int calls_c,
+        PARAMETERS_mpi_neighbor_alltoallv_init) {
     int error;
     if (thalweg_take_mpi_neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, *sendtype, recvbuf, recvcounts,
             rdispls, *recvtype, *comm, *info, request, &error)) {
@@ -125,19 +137,19 @@ static void body_mpi_neighbor_alltoallv_init(ThalwegNext* record, PARAMETERS_mpi
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request,
             ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallv_init, mpi_neighbor_alltoallv_init)
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallv_init_, mpi_neighbor_alltoallv_init)
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallv_init__, mpi_neighbor_alltoallv_init)
-THALWEG_FORTRAN_NAME(MPI_NEIGHBOR_ALLTOALLV_INIT, mpi_neighbor_alltoallv_init)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoallv_init, mpi_neighbor_alltoallv_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoallv_init_, mpi_neighbor_alltoallv_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoallv_init__, mpi_neighbor_alltoallv_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_NEIGHBOR_ALLTOALLV_INIT, mpi_neighbor_alltoallv_init, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallv_init_f08, mpi_neighbor_alltoallv_init)
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallv_init_f08_, mpi_neighbor_alltoallv_init)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoallv_init_f08, mpi_neighbor_alltoallv_init, 0)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoallv_init_f08_, mpi_neighbor_alltoallv_init, 0)
 #endif
 
 #define PARAMETERS_mpi_neighbor_alltoallw_init void* sendbuf, int* sendcounts, int* sdispls, int* sendtypes, \
@@ -147,7 +159,8 @@ THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallv_init_f08_, mpi_neighbor_alltoallv_in
         rdispls, recvtypes, comm, info, request, ierror
 typedef void Next_mpi_neighbor_alltoallw_init(PARAMETERS_mpi_neighbor_alltoallw_init);
 
-static void body_mpi_neighbor_alltoallw_init(ThalwegNext* record, PARAMETERS_mpi_neighbor_alltoallw_init) {
+static void body_mpi_neighbor_alltoallw_init(ThalwegNext* record, int calls_c,
+        PARAMETERS_mpi_neighbor_alltoallw_init) {
     int error;
     if (thalweg_take_mpi_neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
             rdispls, recvtypes, *comm, *info, request, &error)) {
@@ -159,17 +172,17 @@ static void body_mpi_neighbor_alltoallw_init(ThalwegNext* record, PARAMETERS_mpi
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_pass_on(__builtin_frame_address(0));
+    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info,
             request, ierror);
-    thalweg_passed_on();
+    if (calls_c) thalweg_passed_on();
 }
 
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallw_init, mpi_neighbor_alltoallw_init)
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallw_init_, mpi_neighbor_alltoallw_init)
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallw_init__, mpi_neighbor_alltoallw_init)
-THALWEG_FORTRAN_NAME(MPI_NEIGHBOR_ALLTOALLW_INIT, mpi_neighbor_alltoallw_init)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoallw_init, mpi_neighbor_alltoallw_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoallw_init_, mpi_neighbor_alltoallw_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoallw_init__, mpi_neighbor_alltoallw_init, THALWEG_BINDING_CALLS_C)
+THALWEG_FORTRAN_ASKED(MPI_NEIGHBOR_ALLTOALLW_INIT, mpi_neighbor_alltoallw_init, THALWEG_BINDING_CALLS_C)
 #if defined(OPEN_MPI)
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallw_init_f08, mpi_neighbor_alltoallw_init)
-THALWEG_FORTRAN_NAME(mpi_neighbor_alltoallw_init_f08_, mpi_neighbor_alltoallw_init)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoallw_init_f08, mpi_neighbor_alltoallw_init, 0)
+THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoallw_init_f08_, mpi_neighbor_alltoallw_init, 0)
 #endif

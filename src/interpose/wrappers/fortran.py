@@ -3,6 +3,10 @@
 from wrappers.call import AROUND, lines, wait_all, wait_some
 
 
+# Templates whose C wrapper would ask again where the native binding calls the C function.
+ASKED = ("collective", "request", "blocking")
+
+
 def fortran_wrapper(call):
     """One static body per call; the exported names only say which definition comes next."""
     low = call.name.lower()
@@ -10,7 +14,8 @@ def fortran_wrapper(call):
     parameters = ", ".join(("void* " if n in call.buffers else "int* ") + n for n in names)
     arguments = ", ".join(names)
     becomes_test = call.template in ("wait_all", "wait_some")
-    more = "ThalwegNext* test_record, " if becomes_test else ""
+    asked = call.template in ASKED
+    more = "ThalwegNext* test_record, " if becomes_test else "int calls_c, " if asked else ""
     out = lines(
         "",
         f"#define PARAMETERS_{low} {parameters}",
@@ -41,7 +46,7 @@ def fortran_wrapper(call):
             "    }",
         ]
 
-    if call.template in ("collective", "request", "end", "blocking"):
+    if asked or call.template == "end":
         timed = call.template == "blocking"
         # What C has as a pointer stays one: buffers, arrays, results.
         pointers = {name for kind, name in call.parameters if kind.endswith("*")}
@@ -50,11 +55,11 @@ def fortran_wrapper(call):
             "    void* trial = NULL;" if timed else None,
             *answered(f"thalweg_take_{low}({passed}, &error{', &trial' if timed else ''})"),
             *get_next,
-            "    thalweg_pass_on(__builtin_frame_address(0));",
+            "    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));" if asked else None,
             "    if (trial != NULL) thalweg_native_begins(trial);" if timed else None,
             f"    next({arguments});",
             "    if (trial != NULL) thalweg_native_ended(trial);" if timed else None,
-            "    thalweg_passed_on();",
+            "    if (calls_c) thalweg_passed_on();" if asked else None,
         )
     elif call.template in ("wait", "test"):
         count, requests = call.requests(True)
@@ -123,6 +128,9 @@ def fortran_wrapper(call):
             out += "#if defined(OPEN_MPI)\n" if call.buffers else "#if !defined(MPI_ABI_VERSION)\n"
         if becomes_test:
             out += lines(f"THALWEG_FORTRAN_PAIR({symbol}, {low}, {twin(symbol)})")
+        elif asked:
+            calls_c = "0" if symbol in of_f08 else "THALWEG_BINDING_CALLS_C"
+            out += lines(f"THALWEG_FORTRAN_ASKED({symbol}, {low}, {calls_c})")
         else:
             out += lines(f"THALWEG_FORTRAN_NAME({symbol}, {low})")
     return out + "#endif\n"
@@ -146,6 +154,22 @@ FORTRAN_MACRO = """
     void wrap_fortran_##symbol(PARAMETERS_##call) { body_##call(&next_##symbol, ARGUMENTS_##call); }
 """
 
+FORTRAN_ASKED_MACRO = """
+/* The name of a call that is asked about, and whether its native binding calls the C function, whose wrapper shall
+ * not ask again. The MPICH family's do; Open MPI's call PMPI's, as those of mpi_f08 without a buffer do everywhere. */
+#if defined(OPEN_MPI)
+#define THALWEG_BINDING_CALLS_C 0
+#else
+#define THALWEG_BINDING_CALLS_C 1
+#endif
+#define THALWEG_FORTRAN_ASKED(symbol, call, calls_c)                                      \\
+    void wrap_fortran_##symbol(PARAMETERS_##call) THALWEG_WRAPS(symbol);                  \\
+    static ThalwegNext next_##symbol = {#symbol, (void*)wrap_fortran_##symbol, NULL};     \\
+    void wrap_fortran_##symbol(PARAMETERS_##call) {                                       \\
+        body_##call(&next_##symbol, calls_c, ARGUMENTS_##call);                           \\
+    }
+"""
+
 FORTRAN_PAIR_MACRO = """
 /* The same for a wait that may become the test of the same requests. */
 #define THALWEG_FORTRAN_PAIR(symbol, call, test)                                          \\
@@ -155,3 +179,9 @@ FORTRAN_PAIR_MACRO = """
         body_##call(&next_##symbol, &next_##test, ARGUMENTS_##call);                      \\
     }
 """
+
+
+def fortran_macro(call):
+    if call.template in ASKED:
+        return FORTRAN_ASKED_MACRO
+    return FORTRAN_PAIR_MACRO if call.template in ("wait_all", "wait_some") else FORTRAN_MACRO
