@@ -28,8 +28,8 @@ SHAPES = {"wire": ((2, 1),), "exchange": ((4, 1), (4, 2)), "costs": ((8, 1), (1,
 def compiled(program, library, folder):
     home, out = ROOT / f".venv-{library}", pathlib.Path(folder, f"{program}-{library}")
     # Intel's wheel finds its own parts by this variable alone.
-    subprocess.run([home / "bin/mpicc", "-O1", "-I", home / "include", "-L", home / "lib", ROOT / f"tests/sim/programs/{program}.c",
-                    "-o", out], check=True, env={**os.environ, "I_MPI_ROOT": str(home)})
+    subprocess.run([home / "bin/mpicc", "-O1", "-I", home / "include", "-I", ROOT / "include", "-L", home / "lib",
+                    ROOT / f"tests/sim/programs/{program}.c", "-o", out, "-ldl"], check=True, env={**os.environ, "I_MPI_ROOT": str(home)})
     return out
 
 

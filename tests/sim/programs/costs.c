@@ -6,23 +6,15 @@
  * apart, by how often it slept: with the polling before, and what has come then; 0 where it never does. naps:
  * how often, in one operation. */
 #define _GNU_SOURCE
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <dlfcn.h>
 #include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
+#include <thalweg/thalweg.h>
+
+#include "instants.h"
 
 enum { SEND, RECV, NAP, NAPS, FIGURES, MOST_RANKS = 16, MOST_BYTES = 4096, ROUNDS = 40 };
 
 static MPI_Comm control;
-
-static double seconds_of(clockid_t clock) {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static double naps(void) {
     struct rusage usage;
@@ -30,37 +22,30 @@ static double naps(void) {
     return (double)usage.ru_nvcsw;
 }
 
-static int ascending(const void* a, const void* b) {
-    const double x = *(const double*)a, y = *(const double*)b;
-    return (x > y) - (x < y);
-}
-
-static void nap_until_complete(MPI_Request* request) {
-    for (int done = 0; !done;) {
-        PMPI_Test(request, &done, MPI_STATUS_IGNORE);
-        if (!done) usleep(200);
-    }
-}
-
-static double agree_on_instant(void) {
-    MPI_Request request;
-    double instant;
-    PMPI_Ibarrier(control, &request);
-    nap_until_complete(&request);
-    instant = seconds_of(CLOCK_MONOTONIC) + 0.006;
-    PMPI_Iallreduce(MPI_IN_PLACE, &instant, 1, MPI_DOUBLE, MPI_MAX, control, &request);
-    nap_until_complete(&request);
-    return instant;
-}
-
-static void sleep_until(double instant) {
-    const struct timespec until = {(time_t)instant, (long)((instant - (double)(time_t)instant) * 1e9)};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != 0) {
-    }
-}
-
-static int plan, rank, half, bytes;
+static int plan, rank, half, bytes, operations;
 static char in[MOST_RANKS][MOST_BYTES], out[MOST_RANKS][MOST_BYTES];
+
+/* The peer that is the p-th in turn. */
+static int peer_of(int p) { return rank < half ? half + (rank + p) % half : (rank + half - p) % half; }
+
+/* So that what is called a plan was one, over libucp. */
+static void expect_plan(void) {
+    int (*ask)(thalweg_last_call*, size_t);
+    thalweg_last_call last;
+    *(void**)&ask = dlsym(RTLD_DEFAULT, "thalweg_get_last_call");
+    if (ask == NULL || ask(&last, sizeof last) != THALWEG_OK || !last.accelerated ||
+        strcmp(last.transport, "ucx") != 0)
+        refuse("the plan is not Thalweg's over libucp");
+}
+
+/* What the next operation moves, long before it begins. */
+static void prepare(int peers) {
+    ++operations;
+    for (int p = 0; p < peers; ++p) {
+        const int peer = peer_of(p), sent = letter(rank, peer, operations);
+        memset(rank < half ? in[peer] : out[peer], rank < half ? sent : -1, (size_t)bytes);
+    }
+}
 
 /* Of a core: in at[0] until it is posted, in at[1] until it is over. */
 static void operation(MPI_Request* planned, int peers, double* at) {
@@ -71,7 +56,7 @@ static void operation(MPI_Request* planned, int peers, double* at) {
         MPI_Start(planned);
     } else {
         for (int p = 0; p < peers; ++p) {
-            const int peer = rank < half ? half + (rank + p) % half : (rank + half - p) % half;
+            const int peer = peer_of(p);
             if (rank < half)
                 MPI_Isend(in[peer], bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD, &requests[count++]);
             else
@@ -84,6 +69,8 @@ static void operation(MPI_Request* planned, int peers, double* at) {
     else
         MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
     at[1] = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - begin;
+    for (int p = 0; p < peers && rank >= half; ++p)
+        check(out[peer_of(p)], bytes, letter(peer_of(p), rank, operations));
 }
 
 int main(int argc, char** argv) {
@@ -107,15 +94,20 @@ int main(int argc, char** argv) {
             else
                 received[(rank + half - p) % half] = bytes;
         }
-        if (plan)
+        if (plan) {
             MPI_Alltoallv_init(in, sent, places, MPI_BYTE, out, received, places, MPI_BYTE, MPI_COMM_WORLD,
                                MPI_INFO_NULL, &planned);
+            expect_plan();
+        }
         for (int round = -3; round < ROUNDS; ++round) {
-            double at[2], mine[FIGURES] = {0}, sum[FIGURES], instant = agree_on_instant();
+            double at[2], mine[FIGURES] = {0}, sum[FIGURES];
+            prepare(peers);
+            double instant = agree_on_instant(control);
             sleep_until(rank < half ? instant : instant + 0.006);
             operation(&planned, peers, at);
             mine[rank < half ? SEND : RECV] = at[1] / half;
-            instant = agree_on_instant();
+            prepare(peers);
+            instant = agree_on_instant(control);
             sleep_until(rank < half ? instant + 0.0002 * (rank + 1) : instant);
             const double before = naps();
             operation(&planned, peers, at);
