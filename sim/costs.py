@@ -1,0 +1,50 @@
+"""What a core does for short messages, from what sim/wire.py has measured (sim/results/costs.jsonl).
+
+    sim/costs.py     prints the figures of sim/machines/lab-*.json that are derived here, in us
+
+Of a launch the least of the rounds counts, of six launches the middle one, of three libraries the middle one. An operation with
+four messages less one with one, by three, is a message's cost; what is left is the operation's.
+"""
+import collections
+import json
+import pathlib
+import statistics
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Of a core, in us, around a sleep: polling before it, a change of hands, and what has come then (messages of `naps` between).
+BESIDES_A_SLEEP = 5 + 1.5 + 2.7
+
+
+def derived(rows):
+    """By the names of the machine files, in us."""
+    launches = collections.defaultdict(list)
+    for row in rows:
+        if row["bytes"] == 256:
+            launches[row["mpi"], row["shape"], row["way"], row["peers"]].append(row)
+    libraries = sorted({key[0] for key in launches})
+
+    def middle(figure, *key):
+        return 1e6 * statistics.median(row[figure][0] for row in launches[key])
+
+    def of(shape, way, figure):
+        """A message's cost, and the operation's, library by library."""
+        pairs = [(middle(figure, library, shape, way, 1), middle(figure, library, shape, way, 4)) for library in libraries]
+        return [(four - one) / 3 for one, four in pairs], [one - (four - one) / 3 for one, four in pairs]
+
+    found = {}
+    for prefix, way in (("", "native"), ("libucp_", "plan")):
+        found[prefix + "post_us"], found[prefix + "start_us"] = of("8x1", way, "send_seconds")
+        found[prefix + "complete_us"] = of("8x1", way, "recv_seconds")[0]
+    found["post_inside_us"] = of("1x8", "native", "send_seconds")[0]
+    found["libucp_sleep_us"] = [middle("nap_seconds", library, "8x1", "plan", 4) - BESIDES_A_SLEEP for library in libraries]
+    return {name: statistics.median(values) for name, values in found.items()}
+
+
+def stored():
+    lines = (ROOT / "sim/results/costs.jsonl").read_text(encoding="utf-8").splitlines()
+    return derived(json.loads(line) for line in lines)
+
+
+if __name__ == "__main__":
+    for name, value in sorted(stored().items()):
+        print(f"{name:20} {value:.1f}")
