@@ -9,12 +9,6 @@
 
 #include "check.h"
 
-static int class_of(int code) {
-    int class = MPI_SUCCESS;
-    MPI_Error_class(code, &class);
-    return class;
-}
-
 static void works(MPI_Comm comm, const char* after) {
     static unsigned char data[40000];
     static unsigned seed = 100;

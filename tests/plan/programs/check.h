@@ -74,6 +74,12 @@ static inline int wanted_level(void) {
     return text != NULL && strcmp(text, "single") == 0 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE;
 }
 
+static inline int class_of(int code) {
+    int class = MPI_SUCCESS;
+    MPI_Error_class(code, &class);
+    return class;
+}
+
 static void check_start(int* argc, char*** argv, int thread_level) {
     int provided = 0;
     MPI_Init_thread(argc, argv, thread_level, &provided);

@@ -234,11 +234,6 @@ static void many(void) {
 
 #ifndef MPI_ABI_VERSION
 /* Null pointers while one of ours is alive: the error that this library gives, not a crash. */
-static int class_of(int code) {
-    int class = MPI_SUCCESS;
-    MPI_Error_class(code, &class);
-    return class;
-}
 static void null_pointers(void) {
     MPI_Request request;
     int value = check_rank, index;
