@@ -227,7 +227,7 @@ int thalweg_take_MPI_Bcast(void* buffer, ThalwegCount count, ThalwegHandle datat
 
 int thalweg_take_mpi_bcast(void* buffer, int count, int datatype, int root, int comm, int* error) {
     passed_on = {};
-    if (!taking.load(std::memory_order_acquire) || Bypass::open()) return 0;
+    if (!taking.load(std::memory_order_acquire) || Bypass::open_for(count, datatype)) return 0;
     const Host* native = host();
     const MPI_Comm handle = native->comm_of_fortran(comm);
     const bool done = thalweg_take_MPI_Bcast(is_fortran_bottom(buffer) ? MPI_BOTTOM : buffer, count,
@@ -237,9 +237,7 @@ int thalweg_take_mpi_bcast(void* buffer, int count, int datatype, int root, int 
     return done;
 }
 
-void thalweg_remember(void* shortcut, void* native) {
-    Bypass::remember(*static_cast<Shortcut*>(shortcut), native);
-}
+void thalweg_remember(ThalwegShortcut* shortcut, void* native) { Bypass::remember(*shortcut, native); }
 
 void* thalweg_find_past_tools(const char* name) { return calls_past_tools() ? find_profiled(name) : nullptr; }
 

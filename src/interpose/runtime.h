@@ -7,6 +7,7 @@
 
 #include "interpose/exchange_takes.h"
 #include "interpose/handles.h"
+#include "plan/shortcut.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -66,9 +67,8 @@ int thalweg_take_mpi_allgatherv(void* sendbuf, int sendcount, int sendtype, void
 int thalweg_take_mpi_allreduce(void* sendbuf, void* recvbuf, int count, int datatype, int op, int comm,
                                int* error);
 
-/* `shortcut` is an _Atomic(void*), null at first: the function that the wrapper calls without asking. It
- * becomes `native` until calls want to be seen again; then it is null. */
-void thalweg_remember(void* shortcut, void* native);
+/* `shortcut` stands for `native`, for the calls that nobody wants to see, until that changes. */
+void thalweg_remember(ThalwegShortcut* shortcut, void* native);
 /* The same for the operations that make a request; *request is set where it is taken. Arrays of large counts
  * have functions of their own. */
 int thalweg_take_MPI_Ibcast(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root,

@@ -1,8 +1,11 @@
 #include "plan/bypass.h"
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <mutex>
+
+#include "base/text.h"
 
 namespace thalweg {
 
@@ -11,32 +14,60 @@ namespace {
 constinit std::mutex mutex;
 constinit std::atomic<unsigned> holders{1};
 // Each wrapper of a blocking collective has one.
-constinit std::array<Shortcut*, 16> shortcuts{};
+constinit std::array<ThalwegShortcut*, 16> shortcuts{};
 constinit std::size_t known = 0;
+
+// What wrappers are given, but for the function.
+constinit ThalwegShortcut rule{nullptr, Bypass::all, 0, 1};
+
+template <typename T>
+void store(T& field, T value) {
+    std::atomic_ref(field).store(value, std::memory_order_relaxed);
+}
 
 }  // namespace
 
 bool Bypass::open() { return holders.load(std::memory_order_acquire) == 0; }
+bool Bypass::open_for(std::int64_t count, std::intptr_t datatype) {
+    return open() && thalweg_stands_for(&rule, count, datatype);
+}
 
-void Bypass::remember(Shortcut& shortcut, void* native) {
+void Bypass::remember(ThalwegShortcut& shortcut, void* native) {
     std::lock_guard lock(mutex);
     if (!open() || known == shortcuts.size()) return;
     for (std::size_t i = 0; i < known; ++i)
         if (shortcuts[i] == &shortcut) return;
     shortcuts[known++] = &shortcut;
-    shortcut.store(native, std::memory_order_relaxed);
+    store(shortcut.mask, rule.mask);
+    store(shortcut.predefined, rule.predefined);
+    store(shortcut.below, rule.below);
+    store(shortcut.native, native);
 }
 
 void Bypass::hold() {
     std::lock_guard lock(mutex);
     holders.fetch_add(1, std::memory_order_acq_rel);
-    for (std::size_t i = 0; i < known; ++i) shortcuts[i]->store(nullptr, std::memory_order_relaxed);
+    for (std::size_t i = 0; i < known; ++i) store(shortcuts[i]->native, static_cast<void*>(nullptr));
     known = 0;
 }
 
 void Bypass::let_go() {
     std::lock_guard lock(mutex);
     holders.fetch_sub(1, std::memory_order_acq_rel);
+}
+
+void Bypass::set_limit(std::uint64_t below, std::uint32_t mask, std::uint32_t predefined) {
+    std::lock_guard lock(mutex);
+    store(rule.mask, mask);
+    store(rule.predefined, predefined);
+    store(rule.below, below);
+}
+
+std::string Bypass::reason(bool broadcast) {
+    std::string text = "one host: handed on unseen";
+    const std::uint64_t below = std::atomic_ref(rule.below).load();
+    if (broadcast && below != all) text += " below " + bytes_text(below);
+    return text;
 }
 
 }  // namespace thalweg

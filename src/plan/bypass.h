@@ -1,35 +1,43 @@
-// Where no blocking broadcast of the job can be one of ours (every rank on one host, nothing asked for), the
-// wrappers of MPI_Bcast keep the native function and jump to it without asking: a call costs one load more
-// than without Thalweg, which is what a short call can bear when nothing of ours is in the caches. Such calls
-// are not counted.
+// Where no blocking broadcast of the job can be one of ours (every rank on one host, nothing asked for), or
+// none of fewer bytes than some, the wrappers of MPI_Bcast keep the native function and jump to it without
+// asking: a call costs a load and a few comparisons more than without Thalweg, which is what a short call can
+// bear when nothing of ours is in the caches. Such calls are not counted.
 //
 // Whoever wants to see broadcasts holds the bypass closed; it is open while nobody does.
 #pragma once
 
-#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "plan/shortcut.h"
 
 namespace thalweg {
 
-// The native function that a wrapper jumps to, null while it has to ask. Relaxed: the code behind the address
-// was there before, and a thread that makes calls after another one closed the bypass is told of it by the
-// program's own synchronisation.
-using Shortcut = std::atomic<void*>;
-
-// Why thalweg_get_last_call and the report know nothing of a broadcast.
-inline constexpr const char* bypass_reason = "one host: handed on unseen";
-
 class Bypass {
   public:
+    static constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
+
     // One load.
     static bool open();
+    // Whether it is open for `count` elements of `datatype`, a handle, for all that the handle tells.
+    static bool open_for(std::int64_t count, std::intptr_t datatype);
+
     // From now on until the bypass is closed the wrapper that owns `shortcut` jumps to `native`. Does nothing
     // while it is closed. `shortcut` lives as long as the process.
-    static void remember(Shortcut& shortcut, void* native);
+    static void remember(ThalwegShortcut& shortcut, void* native);
 
     // Closed for the first holder, and opened by the last that lets go. One hold is there from the start, for
     // the world, which may let go of it in MPI_Init.
     static void hold();
     static void let_go();
+    // It opens for messages of fewer bytes, where a handle h of a datatype with (h & mask) == predefined
+    // tells the size: for `all` at first. Pre: held by the caller.
+    static void set_limit(std::uint64_t below, std::uint32_t mask, std::uint32_t predefined);
+
+    // Why thalweg_get_last_call and the report know nothing of a call: "one host: handed on unseen", and of a
+    // broadcast below how many bytes where that is not all.
+    static std::string reason(bool broadcast);
 };
 
 }  // namespace thalweg

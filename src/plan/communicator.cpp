@@ -28,14 +28,6 @@ constexpr int picks = 8;
 // What a hop costs beyond the network where ranks sleep while they wait: about one sleep and a wake-up.
 constexpr Picoseconds sleeping_hop = 30'000'000;
 
-// The native MPI's name in tuning tables.
-std::string family_of(const char* library_version) {
-    const std::string_view version = library_version;
-    if (version.find("Open MPI") != version.npos) return "openmpi";
-    if (version.find("Intel(R) MPI") != version.npos) return "impi";
-    return "mpich";
-}
-
 }  // namespace
 
 Communicator::Communicator(MPI_Comm comm, World& world, bool is_inter, int rank, int size)
@@ -122,7 +114,8 @@ Selection Communicator::selection(Collective collective, const Network& network,
     // The two that measured slept as well, unless the network answered before they would have.
     if (settings.latency_us <= 0 && sleeps)
         selection.machine.inter.latency = std::max(selection.machine.inter.latency, sleeping_hop);
-    selection.family = family_of(host()->library_version);
+    selection.family = host_family();
+    selection.sleeps = sleeps;
     selection.forced = world_.steering().wishes[static_cast<std::size_t>(collective)].forced;
     selection.table = world_.table();
     return selection;

@@ -28,6 +28,7 @@
 namespace thalweg {
 
 static_assert(collective_count == 5, "one gate each");
+static_assert(gate_closed == Bypass::all);
 constinit std::array<std::atomic<std::uint64_t>, collective_count> gates{
     gate_closed, gate_closed, gate_closed, gate_closed, gate_closed};
 
@@ -109,7 +110,8 @@ void World::agree() {
     world->read_table();
     if (failed(world->steer())) return;
     for (std::size_t i = 0; i < collective_count; ++i) {
-        world->leaves_one_host_[i] = native_on_one_host(static_cast<Collective>(i), world->table_);
+        world->one_host_below_[i] =
+            smallest_on_one_host(static_cast<Collective>(i), host_family(), world->sleeps(), world->table_);
         world->lowest_[i] = smallest_taken(static_cast<Collective>(i), world->table_);
     }
     World* const ready = world.release();
@@ -304,23 +306,31 @@ Status World::steer() {
 // otherwise, every call of every communicator is the native library's: nobody need look at them. Pre: as
 // steer().
 void World::set_gates() {
-    bool all = true;
+    bool every = true;
+    std::uint64_t broadcasts_below = 0;
     for (const Collective collective : {Collective::bcast, Collective::allgather, Collective::allreduce}) {
         const auto i = static_cast<std::size_t>(collective);
-        const bool hand_on = leaves_all_native(collective) && wanted(collective) == Wanted::automatic;
+        std::uint64_t below =
+            single_host_ && wanted(collective) == Wanted::automatic ? one_host_below_[i] : 0;
         std::uint64_t lowest = wanted(collective) == Wanted::algorithm ? 0 : lowest_[i];
-        if (collective == Collective::bcast) lowest = steering_.bcast_min_bytes;
-        gates[i].store(hand_on ? gate_closed : lowest, std::memory_order_release);
+        if (collective == Collective::bcast) {
+            lowest = steering_.bcast_min_bytes;
+            if (below != 0) broadcasts_below = below = std::max(below, lowest);
+        }
+        // Only wrappers of broadcasts look at bytes.
+        const bool hand_on = below == Bypass::all || (below != 0 && collective == Collective::bcast);
+        gates[i].store(hand_on ? below : lowest, std::memory_order_release);
         handed_on_[i] |= hand_on;
-        all &= hand_on;
+        every &= hand_on;
     }
-    if (all == handing_on_) return;
-    handing_on_ = all;
-    if (all) {
+    if (handing_on_ && every && broadcasts_below == handing_on_below_) return;
+    if (handing_on_) Bypass::hold();
+    handing_on_ = every;
+    handing_on_below_ = broadcasts_below;
+    if (every) {
         last_call.any = false;  // the next call leaves no mark, and is not to be taken for one before
+        Bypass::set_limit(broadcasts_below, sizes_in_handles.mask, sizes_in_handles.predefined);
         Bypass::let_go();
-    } else {
-        Bypass::hold();
     }
 }
 

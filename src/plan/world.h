@@ -17,6 +17,7 @@
 #include "base/options.h"
 #include "base/status.h"
 #include "engine/engine.h"
+#include "plan/bypass.h"
 #include "plan/calibrate.h"
 #include "plan/channel_pool.h"
 #include "plan/selector_cache.h"
@@ -118,10 +119,12 @@ class World {
     Network network() const;
     void learn(const Network& network);
 
-    // On one host the native library has every call that nobody asked an algorithm for.
-    bool leaves_one_host(Collective collective) const {
-        return leaves_one_host_[static_cast<std::size_t>(collective)];
+    // On one host the native library has every message of fewer bytes for which nobody asked an algorithm;
+    // 2^64-1: every message.
+    std::uint64_t one_host_below(Collective collective) const {
+        return one_host_below_[static_cast<std::size_t>(collective)];
     }
+    bool leaves_one_host(Collective collective) const { return one_host_below(collective) == Bypass::all; }
     // And every rank is on one.
     bool leaves_all_native(Collective collective) const {
         return single_host_ && leaves_one_host(collective);
@@ -158,11 +161,13 @@ class World {
     Steering steering_;
     std::array<std::atomic<Wanted>, collective_count> wanted_{};  // of steering_
     std::atomic<std::uint64_t> bcast_min_bytes_{0};
-    std::atomic<int> windows_wanted_{-1};                   // a place in over_windows
-    std::array<bool, collective_count> leaves_one_host_{};  // no tuning table speaks for one host
+    std::atomic<int> windows_wanted_{-1};  // a place in over_windows
+    std::array<std::uint64_t, collective_count>
+        one_host_below_{};                                  // from there on tuning tables speak for it
     std::array<std::uint64_t, collective_count> lowest_{};  // no smaller one is taken unasked
     std::array<bool, collective_count> handed_on_{};
-    bool handing_on_ = false;  // the bypass is not held by us
+    bool handing_on_ = false;  // the bypass is not held by us, and open for broadcasts of fewer bytes than
+    std::uint64_t handing_on_below_ = 0;
     std::atomic<std::uint32_t> generation_{0};
     mutable std::mutex network_mutex_;
     Network network_;

@@ -86,7 +86,7 @@ struct Selector::Impl {
         if (!speaks_for(table, selection.machine.inter)) return;
         for (TuningRow& row : table.rows) {
             const bool meant = (selection.overlapped ? row.overlapped : row.blocking) &&
-                               fits(row, selection.family, topology);
+                               meant_for(row, selection.sleeps) && fits(row, selection.family, topology);
             if (meant && (!row.choice || refuse(*row.choice, problem(row.bytes.low), topology).empty()))
                 rows.push_back(std::move(row));
         }
@@ -161,31 +161,36 @@ Decision decide(Collective collective, std::uint64_t bytes, const Topology& topo
     return Selector(collective, topology, selection).decide(bytes);
 }
 
-bool native_on_one_host(Collective collective, const std::string& table) {
-    const auto leaves_it = [collective](std::string_view json) {
-        TuningTable parsed;
-        std::string why;
-        if (failed(parse_table(json, parsed, why)) || parsed.collective != collective) return true;
-        return std::none_of(parsed.rows.begin(), parsed.rows.end(), [](const TuningRow& row) {
-            return row.blocking && row.choice && row.hosts.has(1);
-        });
-    };
-    const auto built_in = built_in_tables();
-    return (table.empty() || leaves_it(table)) && std::all_of(built_in.begin(), built_in.end(), leaves_it);
-}
+namespace {
 
-std::uint64_t smallest_taken(Collective collective, const std::string& table) {
-    std::uint64_t smallest = small_bytes(collective, false);
+// The fewest bytes of any row for blocking calls that chooses an algorithm and is `meant`.
+template <typename Meant>
+std::uint64_t smallest_row(Collective collective, const std::string& table, const Meant& meant) {
+    std::uint64_t smallest = never;
     const auto look_at = [&](std::string_view json) {
         TuningTable parsed;
         std::string why;
         if (failed(parse_table(json, parsed, why)) || parsed.collective != collective) return;
         for (const TuningRow& row : parsed.rows)
-            if (row.blocking && row.choice) smallest = std::min(smallest, row.bytes.low);
+            if (row.blocking && row.choice && meant(row)) smallest = std::min(smallest, row.bytes.low);
     };
     if (!table.empty()) look_at(table);
     for (std::string_view json : built_in_tables()) look_at(json);
     return smallest;
+}
+
+}  // namespace
+
+std::uint64_t smallest_on_one_host(Collective collective, std::string_view family, bool sleeps,
+                                   const std::string& table) {
+    return smallest_row(collective, table, [family, sleeps](const TuningRow& row) {
+        return row.hosts.has(1) && (row.family.empty() || row.family == family) && meant_for(row, sleeps);
+    });
+}
+
+std::uint64_t smallest_taken(Collective collective, const std::string& table) {
+    return std::min(small_bytes(collective, false),
+                    smallest_row(collective, table, [](const TuningRow&) { return true; }));
 }
 
 Explanation explain(Collective collective, std::uint64_t bytes, const Topology& topology,

@@ -26,6 +26,8 @@ struct Selection {
     // A nonblocking or persistent operation that something of ours advances while the program computes: a
     // native one waits for its caller between its rounds, so that more is worth taking.
     bool overlapped = false;
+    bool sleeps =
+        false;  // ranks that wait for a blocking one sleep: cores are fewer than ranks, or asked for
 };
 
 struct Decision {
@@ -67,10 +69,11 @@ class Selector {
 Decision decide(Collective collective, std::uint64_t bytes, const Topology& topology,
                 const Selection& selection);
 
-// Whether on one host the native MPI has every call, of any size and any number of ranks, unless an algorithm
-// is asked for: no row of `table` (JSON, may be empty) or of the built-in ones speaks for one host. Blocking
-// calls only.
-bool native_on_one_host(Collective collective, const std::string& table);
+// On one host, of any number of ranks that wait so, the native MPI of this family has every smaller message,
+// unless an algorithm is asked for; 2^64-1 where no row of `table` (JSON, may be empty) or of the built-in
+// ones speaks for one host. Blocking calls only.
+std::uint64_t smallest_on_one_host(Collective collective, std::string_view family, bool sleeps,
+                                   const std::string& table);
 
 // No smaller message is taken from the native MPI, on any communicator, unless an algorithm is asked for.
 // Blocking calls only; `table` as above.
@@ -82,7 +85,7 @@ struct Candidate {
     std::string refused;                   // why it cannot run here, empty when it can
     Picoseconds predicted = 0;             // by the closed forms that decide() uses
     std::optional<Picoseconds> evaluated;  // by playing the schedules, where there are not too many
-    std::optional<Claim> claim;            // of the whole group, where counting it takes no more than a moment
+    std::optional<Claim> claim;  // of the whole group, where counting it takes no more than a moment
     bool chosen = false;
 };
 

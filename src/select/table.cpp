@@ -77,9 +77,10 @@ Status read_row(const Json& json, const std::string& where, Collective collectiv
         return Status::invalid_argument;
     }
     Reader reader(json, where);
-    std::string choice, calls;
+    std::string choice, calls, waits;
     reader.text("family", row.family);
     reader.text("calls", calls);
+    reader.text("waits", waits);
     reader.text("choice", choice);
     reader.range("hosts", row.hosts);
     reader.range("ppn", row.ppn);
@@ -99,6 +100,9 @@ Status read_row(const Json& json, const std::string& where, Collective collectiv
     row.overlapped = calls != "blocking" && !row.neighbours;
     if (!calls.empty() && row.blocking && row.overlapped)
         reader.fault("calls", "blocking, overlapped or neighbours");
+    row.spinning = waits != "sleep";
+    row.sleeping = waits != "spin";
+    if (!waits.empty() && row.spinning && row.sleeping) reader.fault("waits", "spin or sleep");
     why = reader.why();
     return why.empty() ? Status::ok : Status::invalid_argument;
 }

@@ -29,6 +29,7 @@ struct TuningRow {
     // Of calls that wait for the operation, or of those that something advances meanwhile (Selection); or of
     // messages between neighbours alone (neighbours.h), whose `bytes` are those of the largest.
     bool blocking = true, overlapped = true, neighbours = false;
+    bool spinning = true, sleeping = true;  // for ranks that wait so
     Range hosts, ppn, bytes;
     std::optional<Choice> choice;  // empty: native
 };
@@ -47,8 +48,10 @@ Status parse_table(std::string_view json, TuningTable& table, std::string& why);
 std::span<const std::string_view> built_in_tables();
 
 // Whether a table speaks for links like these; whether a row does for a communicator with these hosts under
-// the native MPI of this family, but for what it says of calls and bytes.
+// the native MPI of this family, but for what it says of calls, waits and bytes; and whether for ranks that
+// wait so.
 bool speaks_for(const TuningTable& table, const Level& links);
 bool fits(const TuningRow& row, std::string_view family, const Topology& topology);
+inline bool meant_for(const TuningRow& row, bool sleeps) { return sleeps ? row.sleeping : row.spinning; }
 
 }  // namespace thalweg

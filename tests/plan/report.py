@@ -108,8 +108,11 @@ def check_one_host():
     check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
     report = load(path)
     # one_host.c has 5 broadcasts run by linear and 3 natively, both asked for; all others were not looked at.
-    check(report["unseen"] == [{"operation": operation, "reason": "one host: handed on unseen"}
-                               for operation in ("bcast", "allgather", "allreduce")], f"unseen: {report}")
+    # Under MPICH 2 ranks' large ones are looked at.
+    limit = " below 256K" if report["mpi"].startswith("MPICH") and not report["more_ranks_than_cores"] else ""
+    check(report["unseen"] == [{"operation": operation, "reason": "one host: handed on unseen" + more}
+                               for operation, more in (("bcast", limit), ("allgather", ""), ("allreduce", ""))],
+          f"unseen: {report}")
     check(report["totals"]["accelerated"] == 5 and report["totals"]["declined"] == 3, f"counted: {report['totals']}")
     table = run("-").stderr
     check("native: one host: handed on unseen" in table, f"the table: {table}")

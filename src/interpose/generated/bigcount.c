@@ -5,7 +5,7 @@ typedef int Next_MPI_Bcast_c(void* buffer, ThalwegCount count, ThalwegHandle dat
         ThalwegHandle comm);
 Next_MPI_Bcast_c wrap_MPI_Bcast_c THALWEG_WRAPS(MPI_Bcast_c);
 static ThalwegNext next_MPI_Bcast_c = {"MPI_Bcast_c", (void*)wrap_MPI_Bcast_c, NULL};
-static _Atomic(void*) shortcut_MPI_Bcast_c;
+static ThalwegShortcut shortcut_MPI_Bcast_c;
 
 static int THALWEG_APART
 ask_MPI_Bcast_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root, ThalwegHandle comm) {
@@ -19,9 +19,10 @@ ask_MPI_Bcast_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, int ro
 }
 
 int wrap_MPI_Bcast_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root, ThalwegHandle comm) {
-    Next_MPI_Bcast_c* direct = (Next_MPI_Bcast_c*)atomic_load_explicit(&shortcut_MPI_Bcast_c,
-            memory_order_relaxed);
-    if (direct != NULL) return direct(buffer, count, datatype, root, comm);
+    Next_MPI_Bcast_c* direct = (Next_MPI_Bcast_c*)thalweg_native_of(&shortcut_MPI_Bcast_c);
+    if (direct != NULL && thalweg_stands_for(&shortcut_MPI_Bcast_c, count,
+            datatype))
+        return direct(buffer, count, datatype, root, comm);
     return ask_MPI_Bcast_c(buffer, count, datatype, root, comm);
 }
 
@@ -29,7 +30,7 @@ typedef int Next_MPI_Allgather_c(const void* sendbuf, ThalwegCount sendcount, Th
         void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm);
 Next_MPI_Allgather_c wrap_MPI_Allgather_c THALWEG_WRAPS(MPI_Allgather_c);
 static ThalwegNext next_MPI_Allgather_c = {"MPI_Allgather_c", (void*)wrap_MPI_Allgather_c, NULL};
-static _Atomic(void*) shortcut_MPI_Allgather_c;
+static ThalwegShortcut shortcut_MPI_Allgather_c;
 
 static int THALWEG_APART
 ask_MPI_Allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
@@ -46,9 +47,10 @@ ask_MPI_Allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle s
 
 int wrap_MPI_Allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
         ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
-    Next_MPI_Allgather_c* direct = (Next_MPI_Allgather_c*)atomic_load_explicit(&shortcut_MPI_Allgather_c,
-            memory_order_relaxed);
-    if (direct != NULL) return direct(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    Next_MPI_Allgather_c* direct = (Next_MPI_Allgather_c*)thalweg_native_of(&shortcut_MPI_Allgather_c);
+    if (direct != NULL)
+        return direct(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+            comm);
     return ask_MPI_Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -57,7 +59,7 @@ typedef int Next_MPI_Allgatherv_c(const void* sendbuf, ThalwegCount sendcount, T
         ThalwegHandle comm);
 Next_MPI_Allgatherv_c wrap_MPI_Allgatherv_c THALWEG_WRAPS(MPI_Allgatherv_c);
 static ThalwegNext next_MPI_Allgatherv_c = {"MPI_Allgatherv_c", (void*)wrap_MPI_Allgatherv_c, NULL};
-static _Atomic(void*) shortcut_MPI_Allgatherv_c;
+static ThalwegShortcut shortcut_MPI_Allgatherv_c;
 
 static int THALWEG_APART
 ask_MPI_Allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
@@ -74,10 +76,10 @@ ask_MPI_Allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle 
 
 int wrap_MPI_Allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
         const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm) {
-    Next_MPI_Allgatherv_c* direct = (Next_MPI_Allgatherv_c*)atomic_load_explicit(&shortcut_MPI_Allgatherv_c,
-            memory_order_relaxed);
-    if (direct != NULL) return direct(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-            comm);
+    Next_MPI_Allgatherv_c* direct = (Next_MPI_Allgatherv_c*)thalweg_native_of(&shortcut_MPI_Allgatherv_c);
+    if (direct != NULL)
+        return direct(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+            recvtype, comm);
     return ask_MPI_Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
@@ -85,7 +87,7 @@ typedef int Next_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, ThalwegCoun
         ThalwegHandle datatype, ThalwegHandle op, ThalwegHandle comm);
 Next_MPI_Allreduce_c wrap_MPI_Allreduce_c THALWEG_WRAPS(MPI_Allreduce_c);
 static ThalwegNext next_MPI_Allreduce_c = {"MPI_Allreduce_c", (void*)wrap_MPI_Allreduce_c, NULL};
-static _Atomic(void*) shortcut_MPI_Allreduce_c;
+static ThalwegShortcut shortcut_MPI_Allreduce_c;
 
 static int THALWEG_APART
 ask_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, ThalwegHandle datatype,
@@ -101,9 +103,9 @@ ask_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, Thal
 
 int wrap_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, ThalwegHandle datatype,
         ThalwegHandle op, ThalwegHandle comm) {
-    Next_MPI_Allreduce_c* direct = (Next_MPI_Allreduce_c*)atomic_load_explicit(&shortcut_MPI_Allreduce_c,
-            memory_order_relaxed);
-    if (direct != NULL) return direct(sendbuf, recvbuf, count, datatype, op, comm);
+    Next_MPI_Allreduce_c* direct = (Next_MPI_Allreduce_c*)thalweg_native_of(&shortcut_MPI_Allreduce_c);
+    if (direct != NULL)
+        return direct(sendbuf, recvbuf, count, datatype, op, comm);
     return ask_MPI_Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
 }
 

@@ -4,7 +4,7 @@
 typedef int Next_MPI_Bcast(void* buffer, int count, ThalwegHandle datatype, int root, ThalwegHandle comm);
 Next_MPI_Bcast wrap_MPI_Bcast THALWEG_WRAPS(MPI_Bcast);
 static ThalwegNext next_MPI_Bcast = {"MPI_Bcast", (void*)wrap_MPI_Bcast, NULL};
-static _Atomic(void*) shortcut_MPI_Bcast;
+static ThalwegShortcut shortcut_MPI_Bcast;
 
 static int THALWEG_APART
 ask_MPI_Bcast(void* buffer, int count, ThalwegHandle datatype, int root, ThalwegHandle comm) {
@@ -18,8 +18,10 @@ ask_MPI_Bcast(void* buffer, int count, ThalwegHandle datatype, int root, Thalweg
 }
 
 int wrap_MPI_Bcast(void* buffer, int count, ThalwegHandle datatype, int root, ThalwegHandle comm) {
-    Next_MPI_Bcast* direct = (Next_MPI_Bcast*)atomic_load_explicit(&shortcut_MPI_Bcast, memory_order_relaxed);
-    if (direct != NULL) return direct(buffer, count, datatype, root, comm);
+    Next_MPI_Bcast* direct = (Next_MPI_Bcast*)thalweg_native_of(&shortcut_MPI_Bcast);
+    if (direct != NULL && thalweg_stands_for(&shortcut_MPI_Bcast, count,
+            datatype))
+        return direct(buffer, count, datatype, root, comm);
     return ask_MPI_Bcast(buffer, count, datatype, root, comm);
 }
 
@@ -27,7 +29,7 @@ typedef int Next_MPI_Allgather(const void* sendbuf, int sendcount, ThalwegHandle
         int recvcount, ThalwegHandle recvtype, ThalwegHandle comm);
 Next_MPI_Allgather wrap_MPI_Allgather THALWEG_WRAPS(MPI_Allgather);
 static ThalwegNext next_MPI_Allgather = {"MPI_Allgather", (void*)wrap_MPI_Allgather, NULL};
-static _Atomic(void*) shortcut_MPI_Allgather;
+static ThalwegShortcut shortcut_MPI_Allgather;
 
 static int THALWEG_APART
 ask_MPI_Allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
@@ -44,9 +46,10 @@ ask_MPI_Allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, vo
 
 int wrap_MPI_Allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
         int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
-    Next_MPI_Allgather* direct = (Next_MPI_Allgather*)atomic_load_explicit(&shortcut_MPI_Allgather,
-            memory_order_relaxed);
-    if (direct != NULL) return direct(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    Next_MPI_Allgather* direct = (Next_MPI_Allgather*)thalweg_native_of(&shortcut_MPI_Allgather);
+    if (direct != NULL)
+        return direct(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+            comm);
     return ask_MPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -54,7 +57,7 @@ typedef int Next_MPI_Allgatherv(const void* sendbuf, int sendcount, ThalwegHandl
         const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm);
 Next_MPI_Allgatherv wrap_MPI_Allgatherv THALWEG_WRAPS(MPI_Allgatherv);
 static ThalwegNext next_MPI_Allgatherv = {"MPI_Allgatherv", (void*)wrap_MPI_Allgatherv, NULL};
-static _Atomic(void*) shortcut_MPI_Allgatherv;
+static ThalwegShortcut shortcut_MPI_Allgatherv;
 
 static int THALWEG_APART
 ask_MPI_Allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
@@ -71,10 +74,10 @@ ask_MPI_Allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, v
 
 int wrap_MPI_Allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
         const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm) {
-    Next_MPI_Allgatherv* direct = (Next_MPI_Allgatherv*)atomic_load_explicit(&shortcut_MPI_Allgatherv,
-            memory_order_relaxed);
-    if (direct != NULL) return direct(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-            comm);
+    Next_MPI_Allgatherv* direct = (Next_MPI_Allgatherv*)thalweg_native_of(&shortcut_MPI_Allgatherv);
+    if (direct != NULL)
+        return direct(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+            recvtype, comm);
     return ask_MPI_Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
@@ -82,7 +85,7 @@ typedef int Next_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, Th
         ThalwegHandle op, ThalwegHandle comm);
 Next_MPI_Allreduce wrap_MPI_Allreduce THALWEG_WRAPS(MPI_Allreduce);
 static ThalwegNext next_MPI_Allreduce = {"MPI_Allreduce", (void*)wrap_MPI_Allreduce, NULL};
-static _Atomic(void*) shortcut_MPI_Allreduce;
+static ThalwegShortcut shortcut_MPI_Allreduce;
 
 static int THALWEG_APART
 ask_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle datatype,
@@ -98,8 +101,8 @@ ask_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle d
 
 int wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle datatype,
         ThalwegHandle op, ThalwegHandle comm) {
-    Next_MPI_Allreduce* direct = (Next_MPI_Allreduce*)atomic_load_explicit(&shortcut_MPI_Allreduce,
-            memory_order_relaxed);
-    if (direct != NULL) return direct(sendbuf, recvbuf, count, datatype, op, comm);
+    Next_MPI_Allreduce* direct = (Next_MPI_Allreduce*)thalweg_native_of(&shortcut_MPI_Allreduce);
+    if (direct != NULL)
+        return direct(sendbuf, recvbuf, count, datatype, op, comm);
     return ask_MPI_Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
 }

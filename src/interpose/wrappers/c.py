@@ -37,10 +37,13 @@ def c_wrapper(call):
             "    return error;",
         )
     elif call.template == "collective":
-        # The way of a call that nobody wants to see has no frame of its own.
+        # The way of a call that nobody wants to see has no frame of its own. Of broadcasts it may be short ones.
+        broadcasts = call.entry() == "MPI_Bcast"
+        stands = f"direct != NULL && thalweg_stands_for(&shortcut_{name}, count, datatype)"
+        may_jump = f"if ({stands if broadcasts else 'direct != NULL'})"
         out = out.replace(
             f"\nint wrap_{name}(",
-            f"static _Atomic(void*) shortcut_{name};\n\nstatic int THALWEG_APART\nask_{name}(",
+            f"static ThalwegShortcut shortcut_{name};\n\nstatic int THALWEG_APART\nask_{name}(",
         )
         out += lines(
             "    int error;",
@@ -52,9 +55,8 @@ def c_wrapper(call):
             "}",
             "",
             f"int wrap_{name}({call.c_parameters()}) {{",
-            f"    Next_{name}* direct ="
-            f" (Next_{name}*)atomic_load_explicit(&shortcut_{name}, memory_order_relaxed);",
-            f"    if (direct != NULL) return direct({arguments});",
+            f"    Next_{name}* direct = (Next_{name}*)thalweg_native_of(&shortcut_{name});",
+            f"    {may_jump}\n        return direct({arguments});",
             f"    return ask_{name}({arguments});",
         )
     elif call.template in ("wait", "test"):

@@ -276,6 +276,12 @@ void complete_host() {
 void complete_host() {}
 #endif
 
+const char* host_family() {
+    const char* const version = host()->library_version;
+    if (std::strstr(version, "Open MPI") != nullptr) return "openmpi";
+    return std::strstr(version, "Intel(R) MPI") != nullptr ? "impi" : "mpich";
+}
+
 void* find_native(const char* symbol) { return look_up(symbol); }
 
 }  // namespace thalweg

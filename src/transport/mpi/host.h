@@ -8,6 +8,8 @@
 
 #include <mpi.h>
 
+#include <cstdint>
+
 namespace thalweg {
 
 struct Host {
@@ -31,6 +33,21 @@ struct Host {
 
 // The native library, null until find_host() has found it. Never changes once it is set. Lock-free.
 const Host* host();
+
+// As tuning rows name it: "mpich", "openmpi", "impi". Pre: host() is not null.
+const char* host_family();
+
+// The handles h of predefined datatypes, (h & mask) == predefined, that tell their size: bits 8 to 15, in
+// bytes. So they do in the MPICH ABI (ABI Compatibility Initiative: MPI_CHAR is 0x4c000101, MPI_DOUBLE
+// 0x4c00080b); elsewhere none is taken for one.
+struct SizesInHandles {
+    std::uint32_t mask, predefined;
+};
+#if defined(OPEN_MPI) || defined(MPI_ABI_VERSION)
+inline constexpr SizesInHandles sizes_in_handles{0, 1};
+#else
+inline constexpr SizesInHandles sizes_in_handles{0xff000000, 0x4c000000};
+#endif
 
 // Looks for the native library if that has not succeeded yet. Null where the process has no MPI, or one whose
 // ABI is not the one this object was built for, or one that lacks a required function; the reason is then
