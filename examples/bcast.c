@@ -130,7 +130,9 @@ int main(int argc, char** argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (argc > 2 && strcmp(argv[1], "--reps") == 0) {
-        reps = atoi(argv[2]);
+        char* end = NULL;
+        long value = strtol(argv[2], &end, 10);
+        reps = *end == 0 && value >= 1 && value <= 1000000 ? (int)value : 0;
         first = 3;
     }
     const char** sizes = first < argc ? (const char**)argv + first : defaults;

@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "amr/exchange.h"
+#include "common/whole_number.h"
 
 typedef struct {
     int blocks[amr_axes], cells, levels, steps, refine_every, repeat, damage;
@@ -205,17 +206,17 @@ static int read_options(int argc, char** argv, Options* options) {
     for (int i = 1; i < argc; ++i) {
         const int more = argc - i - 1;
         if (strcmp(argv[i], "--blocks") == 0 && more >= 3) {
-            for (int d = 0; d < amr_axes; ++d) options->blocks[d] = atoi(argv[++i]);
+            for (int d = 0; d < amr_axes; ++d) options->blocks[d] = whole_number(argv[++i]);
         } else if (strcmp(argv[i], "--cells") == 0 && more >= 1) {
-            options->cells = atoi(argv[++i]);
+            options->cells = whole_number(argv[++i]);
         } else if (strcmp(argv[i], "--levels") == 0 && more >= 1) {
-            options->levels = atoi(argv[++i]);
+            options->levels = whole_number(argv[++i]);
         } else if (strcmp(argv[i], "--steps") == 0 && more >= 1) {
-            options->steps = atoi(argv[++i]);
+            options->steps = whole_number(argv[++i]);
         } else if (strcmp(argv[i], "--refine-every") == 0 && more >= 1) {
-            options->refine_every = atoi(argv[++i]);
+            options->refine_every = whole_number(argv[++i]);
         } else if (strcmp(argv[i], "--repeat") == 0 && more >= 1) {
-            options->repeat = atoi(argv[++i]);
+            options->repeat = whole_number(argv[++i]);
         } else if (strcmp(argv[i], "--version") == 0 && more >= 1) {
             options->version = argv[++i];
         } else if (strcmp(argv[i], "--damage") == 0) {

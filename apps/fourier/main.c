@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/whole_number.h"
 #include "fourier/fft.h"
 
 enum { waves = 3, default_n = 32, default_iterations = 20 };
@@ -293,9 +294,9 @@ int main(int argc, char** argv) {
         if (strcmp(argv[i], "--damage") == 0) {
             damage = 1;
         } else if (strcmp(argv[i], "--n") == 0) {
-            n = strtol(value, NULL, 10), ++i;
+            n = whole_number(value), ++i;
         } else if (strcmp(argv[i], "--iterations") == 0) {
-            iterations = strtol(value, NULL, 10), ++i;
+            iterations = whole_number(value), ++i;
         } else if (strcmp(argv[i], "--form") == 0) {
             repeated = strcmp(value, "persistent") != 0;
             persistent = strcmp(value, "repeated") != 0;

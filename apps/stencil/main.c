@@ -23,6 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/whole_number.h"
+
 enum { dimensions = 3, faces = 2 * dimensions };
 typedef uint32_t Cell;
 
@@ -291,11 +293,11 @@ static int read_options(int argc, char** argv, Options* options) {
     for (int i = 1; i < argc; ++i) {
         const int more = argc - i - 1;
         if (strcmp(argv[i], "--cells") == 0 && more >= 3) {
-            for (int d = 0; d < dimensions; ++d) options->cells[d] = atoi(argv[++i]);
+            for (int d = 0; d < dimensions; ++d) options->cells[d] = whole_number(argv[++i]);
         } else if (strcmp(argv[i], "--steps") == 0 && more >= 1) {
-            options->steps = atoi(argv[++i]);
+            options->steps = whole_number(argv[++i]);
         } else if (strcmp(argv[i], "--repeat") == 0 && more >= 1) {
-            options->repeat = atoi(argv[++i]);
+            options->repeat = whole_number(argv[++i]);
         } else if (strcmp(argv[i], "--version") == 0 && more >= 1) {
             options->version = argv[++i];
         } else if (strcmp(argv[i], "--periodic") == 0) {

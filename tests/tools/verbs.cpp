@@ -205,7 +205,9 @@ TEST(explain, sixteen_hosts_of_48_cores_are_priced_ranked_and_chosen_from) {
     EXPECT_GE(priced, 5u);
     EXPECT_NE(said.text.find("choice: " + choice + " ("), std::string::npos) << said.text;
     EXPECT_NE(said.text.find(explanation["reason"].get<std::string>()), std::string::npos) << said.text;
-    if (choice != "native") EXPECT_GT(predicted(explanation, choice), 0);
+    if (choice != "native") {
+        EXPECT_GT(predicted(explanation, choice), 0);
+    }
 }
 
 TEST(explain, a_slower_link_costs_in_proportion) {
