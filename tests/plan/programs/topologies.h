@@ -97,9 +97,11 @@ static int make_graph(Topology* t) {
             for (int i = 0; i < edges[a][b]; ++i) targets[total++] = b;
         index[a] = total;
     }
-    MPI_Graph_create(MPI_COMM_WORLD, check_size, index, targets, 0, &t->comm);
-    const int begin = check_rank == 0 ? 0 : index[check_rank - 1];
-    t->in = t->out = index[check_rank] - begin;
+    MPI_Graph_create(MPI_COMM_WORLD, check_size, index, targets, below(2), &t->comm);
+    int node; /* the rank there, which may be another one */
+    MPI_Comm_rank(t->comm, &node);
+    const int begin = node == 0 ? 0 : index[node - 1];
+    t->in = t->out = index[node] - begin;
     for (int i = 0; i < t->in; ++i) t->sources[i] = t->destinations[i] = targets[begin + i];
     return 1;
 }
@@ -114,22 +116,24 @@ static int make_distributed(Topology* t, int adjacent) {
         for (int k = 0; k < edges[other][check_rank]; ++k) t->sources[in++] = other;
         for (int k = 0; k < edges[check_rank][i]; ++k) t->destinations[out++] = i;
     }
-    const int weighted = below(2);
+    const int weighted = below(2), reorder = below(2);
     if (adjacent) {
         /* Where there are weights, no edges have MPI_WEIGHTS_EMPTY. */
         int* const none = weighted ? MPI_WEIGHTS_EMPTY : MPI_UNWEIGHTED;
         int* const some = weighted ? weights : MPI_UNWEIGHTED;
         MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, in, t->sources, in == 0 ? none : some, out,
-                                       t->destinations, out == 0 ? none : some, MPI_INFO_NULL, 0, &t->comm);
+                                       t->destinations, out == 0 ? none : some, MPI_INFO_NULL, reorder,
+                                       &t->comm);
         t->in = in;
         t->out = out;
-        return 1;
+        if (!reorder) return 1;
+    } else {
+        const int degree = out;
+        int from = check_rank;
+        MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &from, &degree, t->destinations,
+                              weighted ? weights : MPI_UNWEIGHTED, MPI_INFO_NULL, reorder, &t->comm);
     }
-    const int degree = out;
-    int from = check_rank;
-    MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &from, &degree, t->destinations,
-                          weighted ? weights : MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &t->comm);
-    /* The order of neighbours is MPI's to choose. */
+    /* The order of neighbours is MPI's to choose here, and which rank has them where it may give others. */
     int given = 0;
     MPI_Dist_graph_neighbors_count(t->comm, &t->in, &t->out, &given);
     MPI_Dist_graph_neighbors(t->comm, t->in, t->sources, weights, t->out, t->destinations,
