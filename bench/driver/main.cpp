@@ -270,6 +270,7 @@ int main(int argc, char** argv) {
     {
         Session session;
         if (session.rank == 0) session.describe(out);
+        session.leave_out_unknown(config);
         if (config.collective == exchange_collective) {
             status = ExchangeDriver(config, session, out).run();
         } else if (config.collective == halo_collective) {

@@ -15,7 +15,7 @@ NativeControls::~NativeControls() {
 
 bool NativeControls::write(const std::string& variable, long value, bool remember, std::string& why) {
     int index = 0;
-    if (!ready_ || MPI_T_cvar_get_index(variable.c_str(), &index) != MPI_SUCCESS) {
+    if (!knows(variable) || MPI_T_cvar_get_index(variable.c_str(), &index) != MPI_SUCCESS) {
         why = "this MPI has no control variable " + variable;
         return false;
     }
@@ -55,6 +55,11 @@ bool NativeControls::write(const std::string& variable, long value, bool remembe
     MPI_T_cvar_handle_free(&handle);
     if (!written) why = "the control variable " + variable + " cannot be written at run time";
     return written;
+}
+
+bool NativeControls::knows(const std::string& variable) const {
+    int index = 0;
+    return ready_ && MPI_T_cvar_get_index(variable.c_str(), &index) == MPI_SUCCESS;
 }
 
 bool NativeControls::apply(const std::vector<Control>& wanted, std::string& why) {

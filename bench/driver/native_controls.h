@@ -21,6 +21,8 @@ class NativeControls {
     NativeControls();
     ~NativeControls();
 
+    // Whether this library has the variable.
+    bool knows(const std::string& variable) const;
     // Writes all of `wanted` and puts every variable written before, but not wanted now, back to its first
     // value. False with one sentence in `why` when a variable does not exist or cannot be written.
     bool apply(const std::vector<Control>& wanted, std::string& why);

@@ -88,6 +88,18 @@ void Session::describe(std::ostream& out) const {
     out << line.dump() << std::endl;
 }
 
+void Session::leave_out_unknown(Config& config) const {
+    for (std::size_t i = 0; i < config.columns.size(); ++i)
+        for (const Control& control : config.columns[i].controls) {
+            if (controls_.knows(control.variable)) continue;
+            for (Point& point : config.points) std::erase(point.columns, i);
+            if (rank == 0)
+                std::fprintf(stderr, "bench: %s is left out: this MPI has no control variable %s\n",
+                             config.columns[i].name.c_str(), control.variable.c_str());
+            break;
+        }
+}
+
 bool Session::polls() const { return spins || !shared_clock; }
 
 void Session::meet() {

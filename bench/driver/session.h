@@ -31,6 +31,10 @@ class Session {
     // The first line of the results: the library, the ranks, and the lab's and our settings. On rank 0.
     void describe(std::ostream& out) const;
 
+    // Takes the native columns out of all points whose control variables this library lacks, as an older one
+    // may; says so on rank 0.
+    void leave_out_unknown(Config& config) const;
+
     // A barrier. Where ranks share cores those that came early nap: if they polled, they would keep the core
     // from a rank that is still in the measured call, or learn of an agreed instant after it has passed.
     void meet();

@@ -167,17 +167,25 @@ TEST(Table, TheBuiltInOnesAreValid) {
 
 // Where messages of a host travel together, small ones are worth a plan; between single ranks they are not.
 TEST(Decide, SmallPlannedAlltoallsNeedCompany) {
-    Selection overlapped{Machine::from_options(60, 11.95e6), "mpich", {}, {}};
-    overlapped.overlapped = true;
-    const auto choice_at = [&](const char* hosts, std::uint64_t bytes) {
-        return decide(Collective::alltoallv, bytes, topology_of(hosts), overlapped).choice.has_value();
-    };
-    EXPECT_FALSE(choice_at("node:4 core:1", 8191));
-    EXPECT_TRUE(choice_at("node:4 core:1", 8192));
-    EXPECT_FALSE(choice_at("node:4 core:2", 2047));
-    EXPECT_TRUE(choice_at("node:4 core:2", 2048));
-    EXPECT_EQ(Selector(Collective::alltoallv, topology_of("node:4 core:1"), overlapped).native_below(),
-              8192u);
+    // From which size on, on hosts of one rank and of two: as measured.
+    struct {
+        const char* family;
+        std::uint64_t alone, together;
+    } const cases[] = {{"openmpi", 8192, 2048}, {"mpich", 20480, 8192}, {"impi", 20480, 8192}};
+    for (const auto& [family, alone, together] : cases) {
+        Selection overlapped{Machine::from_options(60, 11.95e6), family, {}, {}};
+        overlapped.overlapped = true;
+        const auto choice_at = [&](const char* hosts, std::uint64_t bytes) {
+            return decide(Collective::alltoallv, bytes, topology_of(hosts), overlapped).choice.has_value();
+        };
+        EXPECT_FALSE(choice_at("node:4 core:1", alone - 1)) << family;
+        EXPECT_TRUE(choice_at("node:4 core:1", alone)) << family;
+        EXPECT_FALSE(choice_at("node:4 core:2", together - 1)) << family;
+        EXPECT_TRUE(choice_at("node:4 core:2", together)) << family;
+        EXPECT_EQ(Selector(Collective::alltoallv, topology_of("node:4 core:1"), overlapped).native_below(),
+                  alone)
+            << family;
+    }
 }
 
 // As measured: up to four ranks of a host, and nothing is known of faster links.

@@ -83,6 +83,17 @@ std::string driver_path(const std::string& mpi) {
 // Where the wheels live: beside the build folder.
 fs::path project_root() { return fs::path(own_path()).parent_path().parent_path().parent_path(); }
 
+// Without a lab. `root`: empty where the libraries are the system's.
+struct LocalMpi {
+    fs::path root, launcher;
+};
+LocalMpi local_mpi(const std::string& mpi) {
+    if (const std::size_t debian = mpi.find("-debian"); debian != std::string::npos)
+        return {"", "/usr/bin/mpiexec." + mpi.substr(0, debian)};
+    const fs::path root = project_root() / (".venv-" + mpi);
+    return {root, root / "bin/mpiexec"};
+}
+
 std::vector<std::string> command_line(const Launch& launch, const std::string& config,
                                       const std::string& out) {
     const std::string self = own_path();
@@ -93,8 +104,7 @@ std::vector<std::string> command_line(const Launch& launch, const std::string& c
         if (launch.force) words.push_back("--force");
         words.push_back("--");
     } else {
-        const fs::path root = project_root() / (".venv-" + shape.mpi);
-        words = {(root / "bin" / "mpiexec").string()};
+        words = {local_mpi(shape.mpi).launcher.string()};
         if (shape.mpi.starts_with("openmpi"))
             words.insert(words.end(), {"--oversubscribe", "--bind-to", "none"});
         words.insert(words.end(), {"-n", std::to_string(shape.ppn)});
@@ -103,12 +113,27 @@ std::vector<std::string> command_line(const Launch& launch, const std::string& c
     return words;
 }
 
+// The bench program asks for MPICH's library by the name that MPICH gives it, Debian by another. Makes a link
+// in `folder`, where a loader is to look. Empty: there is nothing to link.
+std::string folder_of_debian_mpich(const fs::path& folder) {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator("/usr/lib", error)) {
+        const fs::path library = entry.path() / "libmpich.so.12";
+        if (!fs::exists(library, error)) continue;
+        fs::create_directories(folder);
+        fs::remove(folder / "libmpi.so.12", error);
+        fs::create_symlink(library, folder / "libmpi.so.12");
+        return folder.string();
+    }
+    return "";
+}
+
 // An MPI outside the lab needs its libraries and permission to run as root; the lab sets these itself.
 void set_local_environment(const Shape& shape) {
-    const std::string root = (project_root() / (".venv-" + shape.mpi)).string();
-    setenv("LD_LIBRARY_PATH", (root + "/lib").c_str(), 1);
+    const std::string root = local_mpi(shape.mpi).root.string();
+    if (!root.empty()) setenv("LD_LIBRARY_PATH", (root + "/lib").c_str(), 1);
     if (shape.mpi.starts_with("openmpi")) {
-        setenv("OPAL_PREFIX", root.c_str(), 1);
+        if (!root.empty()) setenv("OPAL_PREFIX", root.c_str(), 1);
         setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
         setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
     } else if (shape.mpi == "impi") {
@@ -138,12 +163,14 @@ Ended await_child(pid_t child, double seconds) {
     return ended;
 }
 
+// `libraries`: a folder where a loader looks first; may be empty.
 Ended run_command(std::vector<std::string> words, const Shape& shape, const std::string& environment,
-                  double timeout_seconds) {
+                  const std::string& libraries, double timeout_seconds) {
     const pid_t self = getpid(), child = fork();
     if (child == 0) {
         end_with(self);
         if (shape.hosts == 0) set_local_environment(shape);
+        if (!libraries.empty()) setenv("LD_LIBRARY_PATH", libraries.c_str(), 1);
         std::istringstream settings(environment);
         for (std::string setting; settings >> setting;) {
             const auto equal = setting.find('=');
@@ -243,11 +270,11 @@ std::string program_of_build(const std::string& name, std::string& why) {
 std::string why_not_measurable(const Shape& shape) {
     std::string why;
     program_of_build(fs::path(driver_path(shape.mpi)).filename().string(), why);
-    const fs::path launcher = project_root() / (".venv-" + shape.mpi) / "bin/mpiexec";
+    const auto [root, launcher] = local_mpi(shape.mpi);
     if (why.empty() && shape.hosts == 0 && !fs::exists(launcher))
         why = fmt::format(
-            "--hosts 0 starts {} by {}, which is not there; a lab (--hosts 2) looks elsewhere, too",
-            shape.mpi, launcher.string());
+            "--hosts 0 starts {} by {}, which is not there; {}", shape.mpi, launcher.string(),
+            root.empty() ? "install Debian's package of it" : "a lab (--hosts 2) looks elsewhere, too");
     return why;
 }
 
@@ -258,8 +285,10 @@ bool run_launch(const Launch& launch, std::vector<Row>& rows, std::string& why) 
     fs::remove(out);
     std::ofstream(config) << configuration(launch).dump(1);
     const std::string environment = launch.columns.empty() ? "" : launch.columns[0].environment;
-    const Ended ended =
-        run_command(command_line(launch, config, out), launch.shape, environment, launch.timeout_seconds);
+    const std::string libraries =
+        launch.shape.mpi == "mpich-debian" ? folder_of_debian_mpich(folder / "lib") : "";
+    const Ended ended = run_command(command_line(launch, config, out), launch.shape, environment, libraries,
+                                    launch.timeout_seconds);
 
     nlohmann::json context = session_context(launch.shape);
     context["environment"] = environment;
