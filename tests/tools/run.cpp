@@ -135,6 +135,13 @@ TEST_F(Preload, a_path_that_ld_preload_cannot_carry_is_told) {
         shell("cd '" + folder.string() + "' && " + run + "--home 'with space' --dry-run ./app 2>&1");
     EXPECT_NE(result.text.find("space or a colon"), std::string::npos) << result.text;
     EXPECT_EQ(field(result.text, "LD_PRELOAD"), "");
+    // What the sentence says to do.
+    EXPECT_NE(result.text.find("set THALWEG_HOME to a link to its folder"), std::string::npos) << result.text;
+    fs::create_directory_symlink("with space", folder / "without");
+    const Result linked =
+        shell("cd '" + folder.string() + "' && " + run + "--home without --dry-run ./app 2>&1");
+    EXPECT_EQ(field(linked.text, "LD_PRELOAD").rfind((folder / "without/libthalweg-").string(), 0), 0u)
+        << linked.text;
 }
 
 TEST_F(Preload, relative_names_become_absolute) {

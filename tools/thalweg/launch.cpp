@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <span>
 #include <utility>
 
@@ -110,7 +111,8 @@ Launch pass_through(Launch launch, LogLevel level, std::string sentence) {
 }  // namespace
 
 std::string object_folder(std::string_view home) {
-    if (!home.empty()) return canonical(std::string(home));  // what is preloaded outlives a change of folder
+    // What is preloaded outlives a change of folder. Links stay: one may be there for the sake of LD_PRELOAD.
+    if (!home.empty()) return std::filesystem::absolute(home).lexically_normal().string();
     return folder_of(folder_of(canonical("/proc/self/exe"))) + "/lib";
 }
 
@@ -171,10 +173,12 @@ Launch prepare_launch(const std::vector<std::string>& command, const Settings& s
          {std::span(std::as_const(launch.objects)), std::span(finding.preload)})
         for (const std::string& path : files)
             if (!fits_preload(path))
-                return pass_through(std::move(launch), LogLevel::warn,
-                                    path +
-                                        " cannot be preloaded, because its path contains a space or a colon; "
-                                        "make a link without; the program runs unchanged");
+                return pass_through(
+                    std::move(launch), LogLevel::warn,
+                    path + " cannot be preloaded, because its path contains a space or a colon; " +
+                        (is_ours(path) ? "set THALWEG_HOME to a link to its folder without"
+                                       : "use it by a link without") +
+                        "; the program runs unchanged");
 
     // Ours first; then what the user had, because tools go above the MPI; then the MPI of a program that
     // would load it out of everybody's sight.
