@@ -1,4 +1,7 @@
 // What `thalweg run` passes on, and what it refuses.
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "../cpu_time.h"
@@ -142,6 +145,31 @@ TEST_F(Preload, a_path_that_ld_preload_cannot_carry_is_told) {
         shell("cd '" + folder.string() + "' && " + run + "--home without --dry-run ./app 2>&1");
     EXPECT_EQ(field(linked.text, "LD_PRELOAD").rfind((folder / "without/libthalweg-").string(), 0), 0u)
         << linked.text;
+}
+
+// For such the loader ignores LD_PRELOAD (ld.so(8), secure-execution mode).
+TEST_F(Preload, a_program_with_rights_by_its_file_is_told_to_run_unchanged) {
+    if (geteuid() != 0) GTEST_SKIP() << "only root can give a program to somebody else";
+    const fs::path app = folder / "app";
+    const auto unchanged = [&](const std::string& before) {
+        const std::string decision = decide(before + " ./app");
+        EXPECT_EQ(field(decision, "LD_PRELOAD").empty(),
+                  decision.find("rights by its file") != std::string::npos)
+            << decision;
+        return field(decision, "LD_PRELOAD").empty();
+    };
+    EXPECT_FALSE(unchanged(""));
+    ASSERT_EQ(chmod(app.c_str(), 04755), 0);
+    EXPECT_FALSE(unchanged("")) << "root's, and root starts it";
+    ASSERT_EQ(chown(app.c_str(), 1, 1), 0);  // which takes the bit
+    EXPECT_FALSE(unchanged(""));
+    ASSERT_EQ(chmod(app.c_str(), 04755), 0);
+    EXPECT_TRUE(unchanged(""));
+    EXPECT_TRUE(unchanged("env A=1"));
+    ASSERT_EQ(chmod(app.c_str(), 02755), 0);
+    EXPECT_TRUE(unchanged(""));
+    ASSERT_EQ(chmod(app.c_str(), 02745), 0);
+    EXPECT_FALSE(unchanged("")) << "a lock, not a right";
 }
 
 TEST_F(Preload, relative_names_become_absolute) {

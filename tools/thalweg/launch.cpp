@@ -1,5 +1,11 @@
 #include "launch.h"
 
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -87,6 +93,25 @@ std::vector<std::string> foreign_preload(const Environment& environment) {
     return kept;
 }
 
+// Whether the program gets rights by its file that whoever starts it has not: a set-user-ID or set-group-ID
+// bit, or capabilities, which mean nothing to root. The loader preloads nothing of ours for such (ld.so(8),
+// secure-execution mode).
+bool gains_rights(const std::string& program) {
+    struct stat file {};
+    struct statvfs mount {};
+    if (program.empty() || stat(program.c_str(), &file) != 0 || statvfs(program.c_str(), &mount) != 0 ||
+        (mount.f_flag & ST_NOSUID) != 0 || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
+        return false;
+    constexpr mode_t by_group = S_ISGID | S_IXGRP;
+    if ((file.st_mode & S_ISUID) != 0 && file.st_uid != getuid()) return true;
+    if ((file.st_mode & by_group) == by_group && file.st_gid != getgid()) return true;
+    std::array<std::uint32_t, 6>
+        capabilities{};  // a version; what is permitted and inheritable, twice; whose
+    return getuid() != 0 &&
+           getxattr(program.c_str(), "security.capability", capabilities.data(), sizeof capabilities) > 0 &&
+           (capabilities[1] | capabilities[3]) != 0;
+}
+
 // A library that the user names counts as found.
 Finding find_named(const std::string& path) {
     Finding finding;
@@ -152,6 +177,13 @@ Launch prepare_launch(const std::vector<std::string>& command, const Settings& s
                                 ", which is no MPI library; the program runs unchanged");
     if (finding.outcome != Outcome::found)
         return pass_through(std::move(launch), LogLevel::warn, explain_outcome(finding, command.front()));
+
+    if (!named && gains_rights(finding.culprit))
+        return pass_through(
+            std::move(launch), LogLevel::warn,
+            finding.culprit +
+                " has rights by its file (set-user-ID, set-group-ID or capabilities), and the "
+                "loader preloads nothing for such a program; it runs unchanged");
 
     const std::string stem = "libthalweg-" + std::string(name_of(finding.library.abi));
     const std::string core = find_object(stem + ".so", settings.home.view());
