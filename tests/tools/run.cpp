@@ -147,6 +147,20 @@ TEST_F(Preload, a_path_that_ld_preload_cannot_carry_is_told) {
         << linked.text;
 }
 
+TEST_F(Preload, a_program_with_address_sanitizer_runs) {
+    const std::string build =
+        any_compiler().command + " -fsanitize=address " + (programs / "bcast.c").string();
+    if (shell("cd '" + folder.string() + "' && " + build + " -o checked 2>/dev/null").status != 0)
+        GTEST_SKIP() << "no runtime of AddressSanitizer";
+    const std::string there = "cd '" + folder.string() + "' && ASAN_OPTIONS=detect_leaks=0 ";
+    const Result result = shell(there + run + "./checked 2>&1");
+    EXPECT_EQ(result.status, 0) << result.text;
+    EXPECT_EQ(shell(there + run + "env 2>/dev/null | grep ^ASAN; true").text, "ASAN_OPTIONS=detect_leaks=0\n")
+        << "where nothing is preloaded";
+    EXPECT_EQ(shell(there + run + "env A=1 sh -c 'echo $ASAN_OPTIONS; exit; ./checked' 2>/dev/null").text,
+              "verify_asan_link_order=0:detect_leaks=0\n");
+}
+
 // For such the loader ignores LD_PRELOAD (ld.so(8), secure-execution mode).
 TEST_F(Preload, a_program_with_rights_by_its_file_is_told_to_run_unchanged) {
     if (geteuid() != 0) GTEST_SKIP() << "only root can give a program to somebody else";

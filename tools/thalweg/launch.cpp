@@ -112,6 +112,15 @@ bool gains_rights(const std::string& program) {
            (capabilities[1] | capabilities[3]) != 0;
 }
 
+// The runtime of a program built with AddressSanitizer ends it where anything was loaded before. Ours has no
+// function that the runtime replaces, so their order does not matter. What the user says behind it counts.
+void come_before_address_sanitizer(Environment& environment) {
+    const std::string_view options = environment.get("ASAN_OPTIONS");
+    const std::string ours = "verify_asan_link_order=0";
+    if (options.find("verify_asan_link_order") == std::string_view::npos)
+        environment.set("ASAN_OPTIONS", options.empty() ? ours : ours + ":" + std::string(options));
+}
+
 // A library that the user names counts as found.
 Finding find_named(const std::string& path) {
     Finding finding;
@@ -222,6 +231,7 @@ Launch prepare_launch(const std::vector<std::string>& command, const Settings& s
     write_preload();
     if (!added.empty()) environment.set(preloaded_mpi, joined(added));
     for (const auto& [name, value] : finding.variables) environment.set(name, value);
+    come_before_address_sanitizer(environment);
     launch.intercepted = true;
     launch.sentence = finding.library.family + " " + finding.library.path +
                       (finding.via.empty() ? "" : " (" + finding.via + ")") + " with " + core;
