@@ -112,6 +112,7 @@ TEST_F(Preload, the_mpi_may_be_named) {
     const std::string decision = decide("/bin/true", "THALWEG_MPI_LIBRARY='" + found + "'");
     EXPECT_EQ(fs::weakly_canonical(field(decision, "mpi")), fs::weakly_canonical(found)) << decision;
     EXPECT_EQ(field(decision, "decision").substr(0, 9), "intercept") << decision;
+    EXPECT_EQ(decision.find("MPI_Init inside"), std::string::npos) << decision;
     const std::string refused = decide("./app", "THALWEG_MPI_LIBRARY=/lib/x86_64-linux-gnu/libm.so.6");
     EXPECT_NE(refused.find("/libm.so.6, which is no MPI library"), std::string::npos) << refused;
     EXPECT_EQ(field(refused, "decision").substr(0, 9), "unchanged") << refused;
@@ -145,6 +146,15 @@ TEST_F(Preload, a_path_that_ld_preload_cannot_carry_is_told) {
         shell("cd '" + folder.string() + "' && " + run + "--home without --dry-run ./app 2>&1");
     EXPECT_EQ(field(linked.text, "LD_PRELOAD").rfind((folder / "without/libthalweg-").string(), 0), 0u)
         << linked.text;
+}
+
+TEST_F(Preload, a_program_with_an_init_of_its_own_is_told_of) {
+    const std::string build = any_compiler().command + " " + (programs / "own_init.c").string() + " -o own";
+    ASSERT_EQ(shell("cd '" + folder.string() + "' && " + build).status, 0);
+    const Result result = shell("cd '" + folder.string() + "' && " + run + "./own 2>&1");
+    EXPECT_EQ(result.status, 0) << result.text;
+    EXPECT_EQ(result.text.rfind("thalweg: ./own has an MPI_Init inside", 0), 0u) << result.text;
+    EXPECT_EQ(shell("cd '" + folder.string() + "' && " + run + "./app 2>&1").text, "");
 }
 
 TEST_F(Preload, a_program_with_address_sanitizer_runs) {

@@ -121,6 +121,13 @@ void come_before_address_sanitizer(Environment& environment) {
         environment.set("ASAN_OPTIONS", options.empty() ? ours : ours + ":" + std::string(options));
 }
 
+// Symbols of the program come before those of everything that is preloaded.
+bool has_own_init(const std::string& program) {
+    const auto file = ElfFile::open(program);
+    if (file == nullptr || !file->native()) return false;
+    return file->exports("MPI_Init") || file->exports("MPI_Init_thread") || file->exports("mpi_init_");
+}
+
 // A library that the user names counts as found.
 Finding find_named(const std::string& path) {
     Finding finding;
@@ -233,6 +240,14 @@ Launch prepare_launch(const std::vector<std::string>& command, const Settings& s
     for (const auto& [name, value] : finding.variables) environment.set(name, value);
     come_before_address_sanitizer(environment);
     launch.intercepted = true;
+    if (!named && has_own_init(finding.culprit)) {
+        launch.level = LogLevel::warn;
+        launch.sentence =
+            finding.culprit +
+            " has an MPI_Init inside, of a profiling library perhaps, which comes before Thalweg's: "
+            "if the program calls it, all its calls go to the MPI library; link that dynamically";
+        return launch;
+    }
     launch.sentence = finding.library.family + " " + finding.library.path +
                       (finding.via.empty() ? "" : " (" + finding.via + ")") + " with " + core;
     return launch;
