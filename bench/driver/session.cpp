@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/recorded.h"
+#include "json_text.h"
 
 namespace thalweg::bench {
 namespace {
@@ -85,7 +86,7 @@ void Session::describe(std::ostream& out) const {
         if (!text.starts_with("THALWEG")) continue;
         line["settings"][text.substr(0, text.find('='))] = recorded_value(text.substr(text.find('=') + 1));
     }
-    out << line.dump() << std::endl;
+    out << tool::json_text(line) << std::endl;
 }
 
 void Session::leave_out_unknown(Config& config) const {

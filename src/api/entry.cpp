@@ -13,6 +13,7 @@
 #include "plan/communicator.h"
 #include "plan/datatype.h"
 #include "plan/declining.h"
+#include "plan/freeing.h"
 #include "plan/keyvals.h"
 #include "plan/last_call.h"
 #include "plan/native_plan.h"
@@ -181,7 +182,7 @@ void thalweg_entry_finalizing(void (*leave)(void)) try {
 void thalweg_entry_session_opened(void) {}
 void thalweg_entry_session_closing(void) {}
 
-int thalweg_entry_comm_freeing(MPI_Comm comm, int* error) {
+int thalweg_entry_comm_freeing(MPI_Comm comm, int* error, void* frame) {
     const Host& mpi = *host();
     // Nobody frees the world: what one rank alone let go of there, the others would go on with.
     if (World::get() == nullptr || comm == mpi.comm_null || comm == mpi.comm_world || comm == mpi.comm_self)
@@ -192,9 +193,12 @@ int thalweg_entry_comm_freeing(MPI_Comm comm, int* error) {
             communicator->release(comm);
         }
         release_detached();
+        begin_freeing(comm, frame);
         return 0;
     });
 }
+
+void thalweg_entry_comm_freed(void* frame) { end_freeing(frame); }
 
 // Below the threshold this is a load, the type's size, an addition and a few thread-local stores: no lock, no
 // allocation, no system call, no log, no virtual call, no attribute.

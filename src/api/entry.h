@@ -34,7 +34,9 @@ void thalweg_entry_session_closing(void);
 /* Before the native MPI_Comm_free or MPI_Comm_disconnect of comm: collective over it, frees what we made for
  * it. 1: comm is no communicator, of which the program's error handler knows; *error is what the call
  * returns. 0: call the native library. */
-int thalweg_entry_comm_freeing(MPI_Comm comm, int* error);
+int thalweg_entry_comm_freeing(MPI_Comm comm, int* error, void* frame);
+/* After the native call, from the same wrapper. */
+void thalweg_entry_comm_freed(void* frame);
 
 /* 1: the broadcast is done and *error is what MPI_Bcast returns; 0: declined, call the native library; 2: the
  * same, and nobody need ask again while the bypass is open (plan/bypass.h). */

@@ -205,8 +205,10 @@ int thalweg_before_MPI_Comm_free(const void* comm, int* error) {
     void* const frame = __builtin_frame_address(0);
     if (inside(frame)) return 0;
     const Inside mark(frame);
-    return thalweg_entry_comm_freeing(*static_cast<const MPI_Comm*>(comm), error);
+    return thalweg_entry_comm_freeing(*static_cast<const MPI_Comm*>(comm), error, frame);
 }
+
+void thalweg_after_MPI_Comm_free(void) { thalweg_entry_comm_freed(__builtin_frame_address(0)); }
 
 int thalweg_before_mpi_comm_free(int comm, int* error) {
     if (!taking.load(std::memory_order_acquire)) return 0;

@@ -41,6 +41,8 @@ void thalweg_before_session_finalize(void);
  * attribute callbacks run inside it. 1: *error is what the wrapper returns; 0: pass the call on. */
 int thalweg_before_MPI_Comm_free(const void* comm, int* error);
 int thalweg_before_mpi_comm_free(int comm, int* error);
+/* Behind the native call of either, where that was passed on. */
+void thalweg_after_MPI_Comm_free(void);
 
 /* 1: done, *error is what the wrapper returns; 0: pass the call on; 2: pass it on, and remember the function
  * it was passed on to. */

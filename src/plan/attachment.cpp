@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plan/communicator.h"
+#include "plan/freeing.h"
 #include "plan/keyvals.h"
 #include "plan/nonblocking.h"
 #include "plan/quiet_errors.h"
@@ -86,6 +87,7 @@ Communicator* Communicator::known(MPI_Comm comm) {
 Communicator* Communicator::of(MPI_Comm comm, World& world) {
     const Host& mpi = *host();
     if (Communicator* const state = known(comm)) return state;
+    if (being_freed(comm)) return nullptr;
     // A state kept for a handle that MPI does not know would be found by whoever gets the handle next.
     const QuietErrors quiet(comm);
     int is_inter = unset, size = unset, rank = unset;

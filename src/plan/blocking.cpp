@@ -9,6 +9,7 @@
 #include "plan/datatype.h"
 #include "plan/declining.h"
 #include "plan/failure.h"
+#include "plan/freeing.h"
 #include "plan/nonblocking.h"
 #include "plan/reserve.h"
 #include "transport/mpi/error_handler.h"
@@ -108,7 +109,8 @@ bool run_blocking(World& world, const CollectiveCall& call, int& error) {
     const Declining decline(call.kind);
     if (call.comm == host()->comm_null) return decline.anywhere(Reason::invalid), false;
     Communicator* const found = Communicator::of(call.comm, world);
-    if (found == nullptr) return decline.anywhere(Reason::invalid), false;
+    if (found == nullptr)
+        return decline.anywhere(being_freed(call.comm) ? Reason::not_worth_yet : Reason::invalid), false;
     Communicator& communicator = *found;
     const auto left_to_native = [&](Reason reason, std::uint64_t bytes) {
         decline.on(communicator, reason, bytes);

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "plan/communicator.h"
 #include "plan/failure.h"
+#include "plan/freeing.h"
 #include "plan/last_call.h"
 #include "plan/payload.h"
 #include "plan/pieces.h"
@@ -55,7 +56,7 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
     // Wrong arguments are the native library's to report, and are wrong before anything is counted.
     if (comm == mpi.comm_null || buffer == MPI_IN_PLACE) return left_to_native(Reason::invalid);
     Communicator* const state = Communicator::of(comm, world);
-    if (state == nullptr) return left_to_native(Reason::invalid);
+    if (state == nullptr) return left_to_native(being_freed(comm) ? Reason::not_worth_yet : Reason::invalid);
     const auto decline = [&](Reason reason) {
         Tally& tally = state->record().declined(reason, size_class(bytes));
         ++tally.calls;

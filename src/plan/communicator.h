@@ -47,7 +47,8 @@ class Communicator {
         native,    // for good: reason() says why
     };
 
-    // The state of `comm`, made when it has none. Null when there is no memory. Costs one attribute look-up.
+    // The state of `comm`, made when it has none. Null when there is no memory, or while
+    // the communicator is freed. Costs one attribute look-up.
     // Throws NoCommunicator.
     static Communicator* of(MPI_Comm comm, World& world);
     // The state that exists, or null.

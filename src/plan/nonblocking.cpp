@@ -12,6 +12,7 @@
 #include "plan/direct.h"
 #include "plan/exchange_decision.h"
 #include "plan/failure.h"
+#include "plan/freeing.h"
 #include "plan/kept_exchange.h"
 #include "plan/last_call.h"
 #include "plan/native_plan.h"
@@ -168,7 +169,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         !windows && !only_ours)
         return declined(Reason::native_best);
     Communicator* const found = Communicator::of(call.comm, world);
-    if (found == nullptr) return declined(Reason::invalid);
+    if (found == nullptr) return declined(being_freed(call.comm) ? Reason::not_worth_yet : Reason::invalid);
     Communicator& communicator = *found;
     const auto declined_on = [&](Reason reason, std::uint64_t bytes) {
         decline.on(communicator, reason, bytes);

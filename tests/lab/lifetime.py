@@ -1,4 +1,5 @@
 """The life of a lab: its command line, how it ends, and that nothing is left behind. Run as real_lab.py says."""
+import json
 import os
 import pathlib
 import re
@@ -51,6 +52,23 @@ def test_statuses():
     # tests it takes their work for its own, however slow the links are.
     said = lab("run", "--mpi", "none", "--rate", "1mbit", "--quiet", "--", "true").stderr.splitlines()
     equal([line for line in said if "the kernel alone needs" not in line], [], "--quiet")
+
+
+def test_names():
+    """An argument that is no UTF-8, and a lab whose own path has a space."""
+    with tempfile.TemporaryDirectory() as folder:
+        facts, moved = pathlib.Path(folder, "facts.json"), pathlib.Path(folder, "with space")
+        done = lab("run", "--mpi", "none", "--hosts", "2", "--json", facts, "--", "sh", "-c", "exit 7", b"caf\xe9")
+        equal(done.returncode, 7, f"the program's status, in spite of its argument; {done.stderr}")
+        equal(json.loads(facts.read_text(encoding="utf-8"))["program"][-1], "caf\ufffd", "the argument as it was noted")
+        (moved / "bin").mkdir(parents=True)
+        (moved / "lib").mkdir()
+        shutil.copy(THALWEG, moved / "bin/thalweg")
+        shutil.copy(pathlib.Path(THALWEG).parent.parent / "lib/liblabwait.so", moved / "lib")
+        done = subprocess.run([str(moved / "bin/thalweg"), "lab", "run", "--force", "--quiet", "--rate", "10mbit", "--hosts", "2",
+                               "--ppn", "2", "--", "sh", "-c", "echo $LD_PRELOAD"], capture_output=True, text=True, timeout=280)
+        equal(good(done).split(), ["/dev/shm/.liblabwait.so"] * 4, "what helps MPICH's ranks to wait")
+        check("cannot be preloaded" not in done.stderr, done.stderr)
 
 
 def test_without_a_cache():

@@ -84,8 +84,10 @@ TEST_P(Detection, behind_scripts_and_wrappers) {
     write("by_env.sh", "#!/usr/bin/env -S bash -e\ncd .; ./app>out\n");
     write("exec.sh", "#!/bin/bash\nexec \"$@\"\n");
     write("bare.sh", "./app\n");
+    fs::copy_file(folder / "app", folder / "my app");
+    write("name.sh", "exec ./'my app' \"$@\"\n");
     for (const char* command :
-         {"./direct.sh", "./by_env.sh", "./exec.sh ./app 1 2", "./bare.sh", "sh bare.sh",
+         {"./direct.sh", "./by_env.sh", "./exec.sh ./app 1 2", "./bare.sh", "sh bare.sh", "./name.sh",
           "bash -c 'A=1 ./app; true'", "env -u B A=1 ./app", "nice -n 1 ./app", "./exec.sh env ./direct.sh"})
         expect_found(decide(command), path);
 }

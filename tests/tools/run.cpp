@@ -1,4 +1,7 @@
 // What `thalweg run` passes on, and what it refuses.
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "../cpu_time.h"
@@ -109,6 +112,7 @@ TEST_F(Preload, the_mpi_may_be_named) {
     const std::string decision = decide("/bin/true", "THALWEG_MPI_LIBRARY='" + found + "'");
     EXPECT_EQ(fs::weakly_canonical(field(decision, "mpi")), fs::weakly_canonical(found)) << decision;
     EXPECT_EQ(field(decision, "decision").substr(0, 9), "intercept") << decision;
+    EXPECT_EQ(decision.find("MPI_Init inside"), std::string::npos) << decision;
     const std::string refused = decide("./app", "THALWEG_MPI_LIBRARY=/lib/x86_64-linux-gnu/libm.so.6");
     EXPECT_NE(refused.find("/libm.so.6, which is no MPI library"), std::string::npos) << refused;
     EXPECT_EQ(field(refused, "decision").substr(0, 9), "unchanged") << refused;
@@ -135,6 +139,61 @@ TEST_F(Preload, a_path_that_ld_preload_cannot_carry_is_told) {
         shell("cd '" + folder.string() + "' && " + run + "--home 'with space' --dry-run ./app 2>&1");
     EXPECT_NE(result.text.find("space or a colon"), std::string::npos) << result.text;
     EXPECT_EQ(field(result.text, "LD_PRELOAD"), "");
+    // What the sentence says to do.
+    EXPECT_NE(result.text.find("set THALWEG_HOME to a link to its folder"), std::string::npos) << result.text;
+    fs::create_directory_symlink("with space", folder / "without");
+    const Result linked =
+        shell("cd '" + folder.string() + "' && " + run + "--home without --dry-run ./app 2>&1");
+    EXPECT_EQ(field(linked.text, "LD_PRELOAD").rfind((folder / "without/libthalweg-").string(), 0), 0u)
+        << linked.text;
+}
+
+TEST_F(Preload, a_program_with_an_init_of_its_own_is_told_of) {
+    const std::string build = any_compiler().command + " " + (programs / "own_init.c").string() + " -o own";
+    ASSERT_EQ(shell("cd '" + folder.string() + "' && " + build).status, 0);
+    const Result result = shell("cd '" + folder.string() + "' && " + run + "./own 2>&1");
+    EXPECT_EQ(result.status, 0) << result.text;
+    EXPECT_EQ(result.text.rfind("thalweg: ./own has an MPI_Init inside", 0), 0u) << result.text;
+    EXPECT_EQ(shell("cd '" + folder.string() + "' && " + run + "./app 2>&1").text, "");
+}
+
+TEST_F(Preload, a_program_with_address_sanitizer_runs) {
+    const std::string build =
+        any_compiler().command + " -fsanitize=address " + (programs / "bcast.c").string();
+    if (shell("cd '" + folder.string() + "' && " + build + " -o checked 2>/dev/null").status != 0)
+        GTEST_SKIP() << "no runtime of AddressSanitizer";
+    const std::string there = "cd '" + folder.string() + "' && ASAN_OPTIONS=detect_leaks=0 ";
+    const Result result = shell(there + run + "./checked 2>&1");
+    EXPECT_EQ(result.status, 0) << result.text;
+    EXPECT_EQ(shell(there + run + "env 2>/dev/null | grep ^ASAN; true").text, "ASAN_OPTIONS=detect_leaks=0\n")
+        << "where nothing is preloaded";
+    EXPECT_EQ(shell(there + run + "env A=1 sh -c 'echo $ASAN_OPTIONS; exit; ./checked' 2>/dev/null").text,
+              "verify_asan_link_order=0:detect_leaks=0\n");
+}
+
+// For such the loader ignores LD_PRELOAD (ld.so(8), secure-execution mode).
+TEST_F(Preload, a_program_with_rights_by_its_file_is_told_to_run_unchanged) {
+    if (geteuid() != 0) GTEST_SKIP() << "only root can give a program to somebody else";
+    const fs::path app = folder / "app";
+    const auto unchanged = [&](const std::string& before) {
+        const std::string decision = decide(before + " ./app");
+        EXPECT_EQ(field(decision, "LD_PRELOAD").empty(),
+                  decision.find("rights by its file") != std::string::npos)
+            << decision;
+        return field(decision, "LD_PRELOAD").empty();
+    };
+    EXPECT_FALSE(unchanged(""));
+    ASSERT_EQ(chmod(app.c_str(), 04755), 0);
+    EXPECT_FALSE(unchanged("")) << "root's, and root starts it";
+    ASSERT_EQ(chown(app.c_str(), 1, 1), 0);  // which takes the bit
+    EXPECT_FALSE(unchanged(""));
+    ASSERT_EQ(chmod(app.c_str(), 04755), 0);
+    EXPECT_TRUE(unchanged(""));
+    EXPECT_TRUE(unchanged("env A=1"));
+    ASSERT_EQ(chmod(app.c_str(), 02755), 0);
+    EXPECT_TRUE(unchanged(""));
+    ASSERT_EQ(chmod(app.c_str(), 02745), 0);
+    EXPECT_FALSE(unchanged("")) << "a lock, not a right";
 }
 
 TEST_F(Preload, relative_names_become_absolute) {

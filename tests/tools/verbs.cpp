@@ -118,6 +118,15 @@ TEST(verbs, info_shows_options_with_their_origin) {
     EXPECT_NE(info["complaints"].dump().find("from 2 to 4096"), std::string::npos);
 }
 
+TEST(verbs, info_takes_names_that_are_no_utf_8) {
+    const Result result = shell("THALWEG_REPORT=\"$(printf 'caf\\351.json')\" " + tool("info --json 2>&1"));
+    EXPECT_EQ(result.status, 0) << result.text;
+    for (const auto& option : nlohmann::json::parse(result.text)["options"])
+        if (option["variable"] == "THALWEG_REPORT") {
+            EXPECT_EQ(option["value"], "caf\uFFFD.json");
+        }
+}
+
 TEST(verbs, info_lists_every_algorithm_in_text_and_json) {
     const std::string text = shell(tool("info")).text;
     const auto info = nlohmann::json::parse(shell(tool("info --json")).text);

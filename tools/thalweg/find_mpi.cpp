@@ -104,6 +104,7 @@ Finding find_in_shell_text(std::string text, Environment environment, int depth)
                 if (word.known) environment.set(word.text.substr(0, equals), word.text.substr(equals + 1));
                 continue;
             }
+            if (word.text.find(' ') != std::string::npos) words.push_back(word.text);  // perhaps a name
             for (std::string_view part :
                  split(word.text, " \t;&|()<>`\"'"))  // of what a shell would read again
                 if (!part.empty()) words.emplace_back(part);

@@ -4,11 +4,10 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
 #include "algorithms/algorithm.h"
 #include "algorithms/option_check.h"
 #include "base/text.h"
+#include "json_text.h"
 #include "launch.h"
 #include "thalweg/thalweg.h"
 #include "verb.h"
@@ -113,7 +112,7 @@ int print_json(const Settings& settings, const std::vector<Complaint>& complaint
                                          {"text", parameter.text}});
         all["algorithms"].push_back(std::move(row));
     }
-    fmt::print("{}\n", all.dump(2));
+    fmt::print("{}\n", json_text(all, 2));
     return exit_ok;
 }
 

@@ -1,7 +1,14 @@
 #include "launch.h"
 
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <span>
 #include <utility>
 
@@ -86,6 +93,41 @@ std::vector<std::string> foreign_preload(const Environment& environment) {
     return kept;
 }
 
+// Whether the program gets rights by its file that whoever starts it has not: a set-user-ID or set-group-ID
+// bit, or capabilities, which mean nothing to root. The loader preloads nothing of ours for such (ld.so(8),
+// secure-execution mode).
+bool gains_rights(const std::string& program) {
+    struct stat file {};
+    struct statvfs mount {};
+    if (program.empty() || stat(program.c_str(), &file) != 0 || statvfs(program.c_str(), &mount) != 0 ||
+        (mount.f_flag & ST_NOSUID) != 0 || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
+        return false;
+    constexpr mode_t by_group = S_ISGID | S_IXGRP;
+    if ((file.st_mode & S_ISUID) != 0 && file.st_uid != getuid()) return true;
+    if ((file.st_mode & by_group) == by_group && file.st_gid != getgid()) return true;
+    std::array<std::uint32_t, 6>
+        capabilities{};  // a version; what is permitted and inheritable, twice; whose
+    return getuid() != 0 &&
+           getxattr(program.c_str(), "security.capability", capabilities.data(), sizeof capabilities) > 0 &&
+           (capabilities[1] | capabilities[3]) != 0;
+}
+
+// The runtime of a program built with AddressSanitizer ends it where anything was loaded before. Ours has no
+// function that the runtime replaces, so their order does not matter. What the user says behind it counts.
+void come_before_address_sanitizer(Environment& environment) {
+    const std::string_view options = environment.get("ASAN_OPTIONS");
+    const std::string ours = "verify_asan_link_order=0";
+    if (options.find("verify_asan_link_order") == std::string_view::npos)
+        environment.set("ASAN_OPTIONS", options.empty() ? ours : ours + ":" + std::string(options));
+}
+
+// Symbols of the program come before those of everything that is preloaded.
+bool has_own_init(const std::string& program) {
+    const auto file = ElfFile::open(program);
+    if (file == nullptr || !file->native()) return false;
+    return file->exports("MPI_Init") || file->exports("MPI_Init_thread") || file->exports("mpi_init_");
+}
+
 // A library that the user names counts as found.
 Finding find_named(const std::string& path) {
     Finding finding;
@@ -110,7 +152,8 @@ Launch pass_through(Launch launch, LogLevel level, std::string sentence) {
 }  // namespace
 
 std::string object_folder(std::string_view home) {
-    if (!home.empty()) return canonical(std::string(home));  // what is preloaded outlives a change of folder
+    // What is preloaded outlives a change of folder. Links stay: one may be there for the sake of LD_PRELOAD.
+    if (!home.empty()) return std::filesystem::absolute(home).lexically_normal().string();
     return folder_of(folder_of(canonical("/proc/self/exe"))) + "/lib";
 }
 
@@ -151,6 +194,13 @@ Launch prepare_launch(const std::vector<std::string>& command, const Settings& s
     if (finding.outcome != Outcome::found)
         return pass_through(std::move(launch), LogLevel::warn, explain_outcome(finding, command.front()));
 
+    if (!named && gains_rights(finding.culprit))
+        return pass_through(
+            std::move(launch), LogLevel::warn,
+            finding.culprit +
+                " has rights by its file (set-user-ID, set-group-ID or capabilities), and the "
+                "loader preloads nothing for such a program; it runs unchanged");
+
     const std::string stem = "libthalweg-" + std::string(name_of(finding.library.abi));
     const std::string core = find_object(stem + ".so", settings.home.view());
     if (core.empty())
@@ -171,10 +221,12 @@ Launch prepare_launch(const std::vector<std::string>& command, const Settings& s
          {std::span(std::as_const(launch.objects)), std::span(finding.preload)})
         for (const std::string& path : files)
             if (!fits_preload(path))
-                return pass_through(std::move(launch), LogLevel::warn,
-                                    path +
-                                        " cannot be preloaded, because its path contains a space or a colon; "
-                                        "make a link without; the program runs unchanged");
+                return pass_through(
+                    std::move(launch), LogLevel::warn,
+                    path + " cannot be preloaded, because its path contains a space or a colon; " +
+                        (is_ours(path) ? "set THALWEG_HOME to a link to its folder without"
+                                       : "use it by a link without") +
+                        "; the program runs unchanged");
 
     // Ours first; then what the user had, because tools go above the MPI; then the MPI of a program that
     // would load it out of everybody's sight.
@@ -186,7 +238,16 @@ Launch prepare_launch(const std::vector<std::string>& command, const Settings& s
     write_preload();
     if (!added.empty()) environment.set(preloaded_mpi, joined(added));
     for (const auto& [name, value] : finding.variables) environment.set(name, value);
+    come_before_address_sanitizer(environment);
     launch.intercepted = true;
+    if (!named && has_own_init(finding.culprit)) {
+        launch.level = LogLevel::warn;
+        launch.sentence =
+            finding.culprit +
+            " has an MPI_Init inside, of a profiling library perhaps, which comes before Thalweg's: "
+            "if the program calls it, all its calls go to the MPI library; link that dynamically";
+        return launch;
+    }
     launch.sentence = finding.library.family + " " + finding.library.path +
                       (finding.via.empty() ? "" : " (" + finding.via + ")") + " with " + core;
     return launch;

@@ -51,7 +51,9 @@ int wrap_MPI_Comm_free(void* comm) {
     if (next == NULL) return thalweg_missing_error();
     int error;
     if (thalweg_before_MPI_Comm_free(comm, &error)) return error;
-    return next(comm);
+    error = next(comm);
+    thalweg_after_MPI_Comm_free();
+    return error;
 }
 
 typedef int Next_MPI_Comm_disconnect(void* comm);
@@ -63,7 +65,9 @@ int wrap_MPI_Comm_disconnect(void* comm) {
     if (next == NULL) return thalweg_missing_error();
     int error;
     if (thalweg_before_MPI_Comm_free(comm, &error)) return error;
-    return next(comm);
+    error = next(comm);
+    thalweg_after_MPI_Comm_free();
+    return error;
 }
 
 typedef int Next_MPI_Alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,

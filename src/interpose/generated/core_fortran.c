@@ -103,6 +103,7 @@ static void body_mpi_comm_free(ThalwegNext* record, PARAMETERS_mpi_comm_free) {
         return;
     }
     next(comm, ierror);
+    thalweg_after_MPI_Comm_free();
 }
 
 THALWEG_FORTRAN_NAME(mpi_comm_free, mpi_comm_free)
@@ -130,6 +131,7 @@ static void body_mpi_comm_disconnect(ThalwegNext* record, PARAMETERS_mpi_comm_di
         return;
     }
     next(comm, ierror);
+    thalweg_after_MPI_Comm_free();
 }
 
 THALWEG_FORTRAN_NAME(mpi_comm_disconnect, mpi_comm_disconnect)

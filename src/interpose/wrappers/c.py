@@ -108,7 +108,9 @@ def c_wrapper(call):
             *get_next,
             "    int error;",
             f"    if (thalweg_before_MPI_Comm_free({arguments}, &error)) return error;",
-            f"    return next({arguments});",
+            f"    error = next({arguments});",
+            "    thalweg_after_MPI_Comm_free();",
+            "    return error;",
         )
     else:
         before, after = AROUND[call.template]

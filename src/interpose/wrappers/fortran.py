@@ -102,6 +102,7 @@ def fortran_wrapper(call):
             *get_next,
             *answered(f"thalweg_before_mpi_comm_free(*{names[0]}, &error)"),
             f"    next({arguments});",
+            "    thalweg_after_MPI_Comm_free();",
         )
     else:
         before, after = AROUND[call.template]

@@ -99,13 +99,14 @@ void thalweg_entry_session_closing(void) {
     tell("closing");
 }
 
-int thalweg_entry_comm_freeing(MPI_Comm, int*) {
+int thalweg_entry_comm_freeing(MPI_Comm, int*, void*) {
     ++freeing;
     if (direct) Bypass::hold();
     direct = false;
     tell("freeing");
     return 0;
 }
+void thalweg_entry_comm_freed(void*) {}
 
 int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
                         int* error) {

@@ -10,6 +10,7 @@
 
 #include "bench/statistics.h"
 #include "bench/table.h"
+#include "json_text.h"
 
 namespace thalweg::bench {
 
@@ -74,7 +75,7 @@ bool append_rows(const std::string& path, const std::vector<Row>& rows, std::str
             line["limit_s"] = limit;
             line["time_over_limit"] = median(row.seconds) / limit;
         }
-        file << line.dump() << '\n';
+        file << tool::json_text(line) << '\n';
     }
     file.flush();
     if (!file) why = "results cannot be written to " + path;

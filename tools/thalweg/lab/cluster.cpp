@@ -58,6 +58,7 @@ void mount_private() {
     if (keep_groups && mount(parking, "/sys/fs/cgroup", nullptr, MS_MOVE, nullptr) != 0)
         umount2(parking, MNT_DETACH);
     rmdir(parking);
+    link_help_library();
 }
 
 // Every process of the lab resolves the hosts' names; the file behind the mount has no name.

@@ -182,7 +182,8 @@ MpiInstall find_mpi(Mpi mpi, const std::string& root);  // throws with one sente
 Launch plan_launch(const Options& options, const MpiInstall& install, const std::string& folder, int cores,
                    const std::string& help_library);
 Args enclosing_job_variables(char** environment, const Args& keep);  // names left by a surrounding launcher
-std::string help_library();  // path of liblabwait.so, empty if not built
+std::string help_library();  // what a host preloads: liblabwait.so, or the link to it; empty if not built
+void link_help_library();    // on each host, where LD_PRELOAD cannot carry the path
 
 // --- processes.cpp
 // -------------------------------------------------------------------------------------------

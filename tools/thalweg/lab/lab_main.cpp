@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "environment.h"
+#include "json_text.h"
 #include "lab.h"
 
 extern char** environ;
@@ -173,7 +174,7 @@ int run_verb(const Args& args, bool shell) {
         const int status = run_program(cluster, launch.argv, environment);
         if (!options.json_file.empty())
             write_file(options.json_file,
-                       facts_as_json(options, facts, launch, settings, status).dump(2) + "\n");
+                       tool::json_text(facts_as_json(options, facts, launch, settings, status), 2) + "\n");
         return status;
     });
 }

@@ -15,6 +15,7 @@ namespace thalweg::lab {
 namespace {
 
 constexpr const char* polls_before_yield = "20";
+constexpr const char* link_of_help = "/dev/shm/.liblabwait.so";
 
 bool is_file(const std::string& path) { return access(path.c_str(), X_OK) == 0; }
 
@@ -209,6 +210,17 @@ void help_mpich(const Options& options, Mpi mpi, bool crowded, const std::string
     if (yields) launch.waiting = "yields after " + polls + " empty polls, helped by the lab";
 }
 
+std::string beside_this_program() {
+    for (const char* place : {"/liblabwait.so", "/../lib/liblabwait.so", "/../lib/thalweg/liblabwait.so"}) {
+        char path[PATH_MAX];
+        if (realpath((own_folder() + place).c_str(), path)) return path;
+    }
+    return {};
+}
+
+// LD_PRELOAD separates by these and knows no escape.
+bool needs_link(const std::string& library) { return library.find_first_of(": ") != std::string::npos; }
+
 }  // namespace
 
 MpiInstall find_mpi(Mpi mpi, const std::string& root) {
@@ -233,11 +245,14 @@ MpiInstall find_mpi(Mpi mpi, const std::string& root) {
 }
 
 std::string help_library() {
-    for (const char* place : {"/liblabwait.so", "/../lib/liblabwait.so", "/../lib/thalweg/liblabwait.so"}) {
-        char path[PATH_MAX];
-        if (realpath((own_folder() + place).c_str(), path)) return path;
-    }
-    return {};
+    const std::string library = beside_this_program();
+    return needs_link(library) ? link_of_help : library;
+}
+
+void link_help_library() {
+    const std::string library = beside_this_program();
+    if (needs_link(library) && symlink(library.c_str(), link_of_help) != 0)
+        fail_errno(std::string("cannot make ") + link_of_help);
 }
 
 Launch plan_launch(const Options& options, const MpiInstall& install, const std::string& folder, int cores,
