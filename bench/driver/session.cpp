@@ -90,15 +90,21 @@ void Session::describe(std::ostream& out) const {
 }
 
 void Session::leave_out_unknown(Config& config) const {
-    for (std::size_t i = 0; i < config.columns.size(); ++i)
-        for (const Control& control : config.columns[i].controls) {
-            if (controls_.knows(control.variable)) continue;
-            for (Point& point : config.points) std::erase(point.columns, i);
-            if (rank == 0)
-                std::fprintf(stderr, "bench: %s is left out: this MPI has no control variable %s\n",
-                             config.columns[i].name.c_str(), control.variable.c_str());
-            break;
+    for (std::size_t i = config.columns.size(); i-- > 0;) {
+        const auto& controls = config.columns[i].controls;
+        const auto lacking = std::find_if(controls.begin(), controls.end(), [this](const Control& control) {
+            return !controls_.knows(control.variable);
+        });
+        if (lacking == controls.end()) continue;
+        if (rank == 0)
+            std::fprintf(stderr, "bench: %s is left out: this MPI has no control variable %s\n",
+                         config.columns[i].name.c_str(), lacking->variable.c_str());
+        config.columns.erase(config.columns.begin() + static_cast<std::ptrdiff_t>(i));
+        for (Point& point : config.points) {
+            std::erase(point.columns, i);
+            for (std::size_t& column : point.columns) column -= column > i;
         }
+    }
 }
 
 bool Session::polls() const { return spins || !shared_clock; }

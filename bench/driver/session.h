@@ -31,7 +31,7 @@ class Session {
     // The first line of the results: the library, the ranks, and the lab's and our settings. On rank 0.
     void describe(std::ostream& out) const;
 
-    // Takes the native columns out of all points whose control variables this library lacks, as an older one
+    // Takes the native columns out whose control variables this library lacks, as an older one
     // may; says so on rank 0.
     void leave_out_unknown(Config& config) const;
 

@@ -115,6 +115,7 @@ Selection Communicator::selection(Collective collective, const Network& network,
     if (settings.latency_us <= 0 && sleeps)
         selection.machine.inter.latency = std::max(selection.machine.inter.latency, sleeping_hop);
     selection.family = host_family();
+    selection.library = host()->library_version;
     selection.sleeps = sleeps;
     selection.forced = world_.steering().wishes[static_cast<std::size_t>(collective)].forced;
     selection.table = world_.table();

@@ -109,9 +109,13 @@ void World::agree() {
     if (!world->find_places(has_pool, has_keyvals)) return;
     world->read_table();
     if (failed(world->steer())) return;
+    Selection one_host;
+    one_host.family = host_family();
+    one_host.library = mpi->library_version;
+    one_host.sleeps = world->sleeps();
+    one_host.table = world->table_;
     for (std::size_t i = 0; i < collective_count; ++i) {
-        world->one_host_below_[i] =
-            smallest_on_one_host(static_cast<Collective>(i), host_family(), world->sleeps(), world->table_);
+        world->one_host_below_[i] = smallest_on_one_host(static_cast<Collective>(i), one_host);
         world->lowest_[i] = smallest_taken(static_cast<Collective>(i), world->table_);
     }
     World* const ready = world.release();

@@ -29,8 +29,8 @@ NeighbourSelector::NeighbourSelector(const Topology& topology, const Selection& 
             !speaks_for(table, selection.machine.inter))
             return;
         for (TuningRow& row : table.rows)
-            if (row.neighbours && fits(row, selection.family, topology) &&
-                (!row.choice || goes_straight(*row.choice)))
+            if (row.neighbours && speaks_of(row, selection.family, selection.library) &&
+                fits(row, topology) && (!row.choice || goes_straight(*row.choice)))
                 rows_.push_back(std::move(row));
     };
     if (forced_) return;

@@ -86,7 +86,8 @@ struct Selector::Impl {
         if (!speaks_for(table, selection.machine.inter)) return;
         for (TuningRow& row : table.rows) {
             const bool meant = (selection.overlapped ? row.overlapped : row.blocking) &&
-                               meant_for(row, selection.sleeps) && fits(row, selection.family, topology);
+                               meant_for(row, selection.sleeps) &&
+                               speaks_of(row, selection.family, selection.library) && fits(row, topology);
             if (meant && (!row.choice || refuse(*row.choice, problem(row.bytes.low), topology).empty()))
                 rows.push_back(std::move(row));
         }
@@ -181,10 +182,10 @@ std::uint64_t smallest_row(Collective collective, const std::string& table, cons
 
 }  // namespace
 
-std::uint64_t smallest_on_one_host(Collective collective, std::string_view family, bool sleeps,
-                                   const std::string& table) {
-    return smallest_row(collective, table, [family, sleeps](const TuningRow& row) {
-        return row.hosts.has(1) && (row.family.empty() || row.family == family) && meant_for(row, sleeps);
+std::uint64_t smallest_on_one_host(Collective collective, const Selection& selection) {
+    return smallest_row(collective, selection.table, [&selection](const TuningRow& row) {
+        return row.hosts.has(1) && speaks_of(row, selection.family, selection.library) &&
+               meant_for(row, selection.sleeps);
     });
 }
 

@@ -26,8 +26,9 @@ struct Selection {
     // A nonblocking or persistent operation that something of ours advances while the program computes: a
     // native one waits for its caller between its rounds, so that more is worth taking.
     bool overlapped = false;
-    bool sleeps =
-        false;  // ranks that wait for a blocking one sleep: cores are fewer than ranks, or asked for
+    // Ranks that wait for a blocking one sleep: cores are fewer than ranks, or it was asked for.
+    bool sleeps = false;
+    std::string library = {};  // what MPI_Get_library_version says of the native MPI; empty: not known
 };
 
 struct Decision {
@@ -69,11 +70,10 @@ class Selector {
 Decision decide(Collective collective, std::uint64_t bytes, const Topology& topology,
                 const Selection& selection);
 
-// On one host, of any number of ranks that wait so, the native MPI of this family has every smaller message,
-// unless an algorithm is asked for; 2^64-1 where no row of `table` (JSON, may be empty) or of the built-in
-// ones speaks for one host. Blocking calls only.
-std::uint64_t smallest_on_one_host(Collective collective, std::string_view family, bool sleeps,
-                                   const std::string& table);
+// On one host, of any number of ranks that wait as `selection` says, its native MPI has every smaller
+// message, unless an algorithm is asked for; 2^64-1 where no row of its table or of the built-in ones speaks
+// for one host. Blocking calls only.
+std::uint64_t smallest_on_one_host(Collective collective, const Selection& selection);
 
 // No smaller message is taken from the native MPI, on any communicator, unless an algorithm is asked for.
 // Blocking calls only; `table` as above.

@@ -79,6 +79,7 @@ Status read_row(const Json& json, const std::string& where, Collective collectiv
     Reader reader(json, where);
     std::string choice, calls, waits;
     reader.text("family", row.family);
+    reader.text("library", row.library);
     reader.text("calls", calls);
     reader.text("waits", waits);
     reader.text("choice", choice);
@@ -116,9 +117,19 @@ bool speaks_for(const TuningTable& table, const Level& links) {
            table.ports.has(std::max<std::uint64_t>(links.ports, 1));
 }
 
-bool fits(const TuningRow& row, std::string_view family, const Topology& topology) {
-    return (row.family.empty() || row.family == family) &&
-           row.hosts.has(static_cast<std::uint64_t>(topology.nodes())) &&
+bool speaks_of(const TuningRow& row, std::string_view family, std::string_view library) {
+    if (!row.family.empty() && row.family != family) return false;
+    std::size_t at = 0;
+    for (const char wanted : row.library) {
+        if (at == library.size() || library[at] != wanted) return false;
+        ++at;
+        while (wanted == ' ' && at < library.size() && library[at] == ' ') ++at;
+    }
+    return true;
+}
+
+bool fits(const TuningRow& row, const Topology& topology) {
+    return row.hosts.has(static_cast<std::uint64_t>(topology.nodes())) &&
            row.ppn.has(static_cast<std::uint64_t>(topology.max_ranks_per_node()));
 }
 

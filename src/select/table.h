@@ -25,7 +25,8 @@ struct Range {
 };
 
 struct TuningRow {
-    std::string family;  // empty: any
+    std::string family;   // empty: any
+    std::string library;  // how MPI_Get_library_version begins; empty: any
     // Of calls that wait for the operation, or of those that something advances meanwhile (Selection); or of
     // messages between neighbours alone (neighbours.h), whose `bytes` are those of the largest.
     bool blocking = true, overlapped = true, neighbours = false;
@@ -47,11 +48,12 @@ Status parse_table(std::string_view json, TuningTable& table, std::string& why);
 // The tables compiled into the library, as JSON.
 std::span<const std::string_view> built_in_tables();
 
-// Whether a table speaks for links like these; whether a row does for a communicator with these hosts under
-// the native MPI of this family, but for what it says of calls, waits and bytes; and whether for ranks that
-// wait so.
+// Whether a table speaks for links like these; whether a row does for a native MPI of this family that says
+// this of itself (MPI_Get_library_version; one blank is as good as many), for ranks that wait so, and for a
+// communicator with these hosts.
 bool speaks_for(const TuningTable& table, const Level& links);
-bool fits(const TuningRow& row, std::string_view family, const Topology& topology);
+bool speaks_of(const TuningRow& row, std::string_view family, std::string_view library);
 inline bool meant_for(const TuningRow& row, bool sleeps) { return sleeps ? row.sleeping : row.spinning; }
+bool fits(const TuningRow& row, const Topology& topology);
 
 }  // namespace thalweg

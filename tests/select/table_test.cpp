@@ -17,8 +17,14 @@ TEST(Decide, LeavesOneHostAloneUnlessATableSpeaksForIt) {
                         choice + "\"}");
     };
     constexpr std::uint64_t never = ~std::uint64_t{0};
-    const auto below = [](const std::string& table, bool sleeps = false, const char* family = "openmpi") {
-        return smallest_on_one_host(Collective::bcast, family, sleeps, table);
+    const auto below = [](const std::string& table, bool sleeps = false, const char* family = "openmpi",
+                          const char* library = "") {
+        Selection selection;
+        selection.family = family;
+        selection.library = library;
+        selection.sleeps = sleeps;
+        selection.table = table;
+        return smallest_on_one_host(Collective::bcast, selection);
     };
     EXPECT_EQ(below(""), never);
     EXPECT_EQ(below(row("2,null", "linear")), never);
@@ -27,6 +33,12 @@ TEST(Decide, LeavesOneHostAloneUnlessATableSpeaksForIt) {
     EXPECT_EQ(below(row("1,1", "linear")), 1048576u);
     EXPECT_EQ(below(row("0,null", "chain:chunk_bytes=8K")), 1048576u);
     EXPECT_EQ(below(row("1,1", "linear", R"("family":"impi",)")), never);
+    const std::string of_five = row("1,1", "linear", R"("library":"MPICH Version: 5",)");
+    EXPECT_EQ(below(of_five, false, "x", "MPICH Version:      5.0.2"), 1048576u);
+    EXPECT_EQ(below(of_five, false, "x", "MPICH Version: 5"), 1048576u);
+    for (const char* other :
+         {"MPICH Version:      4.0.2", "MVAPICH 5", "MPICH Version:", "MPICH Version: ", ""})
+        EXPECT_EQ(below(of_five, false, "x", other), never) << other;
     for (const bool sleeps : {false, true}) {
         EXPECT_EQ(below(row("1,1", "linear", R"("waits":"spin",)"), sleeps), sleeps ? never : 1048576u);
         EXPECT_EQ(below(row("1,1", "linear", R"("waits":"sleep",)"), sleeps), sleeps ? 1048576u : never);
@@ -37,9 +49,10 @@ TEST(Decide, LeavesOneHostAloneUnlessATableSpeaksForIt) {
             for (const char* hosts : {"node:1 core:1", "node:1 core:2", "node:1 core:48"}) {
                 Selection selection;
                 selection.family = family;
+                selection.library = "MPICH Version:      5.0.2";
                 selection.sleeps = sleeps;
                 EXPECT_GE(Selector(Collective::bcast, topology_of(hosts), selection).native_below(),
-                          below("", sleeps, family))
+                          below("", sleeps, family, "MPICH Version:      5.0.2"))
                     << family << ' ' << sleeps << ' ' << hosts;
             }
 }
@@ -48,6 +61,7 @@ TEST(Decide, LeavesOneHostAloneUnlessATableSpeaksForIt) {
 TEST(Decide, TwoRanksOfAHostWithACoreEachUnderMpich) {
     Selection selection;
     selection.family = "mpich";
+    selection.library = "MPICH Version:      5.0.2";
     const auto taken = [&](const char* hosts, std::uint64_t bytes) {
         return broadcast_at(hosts, bytes, selection).choice.has_value();
     };
@@ -60,6 +74,10 @@ TEST(Decide, TwoRanksOfAHostWithACoreEachUnderMpich) {
     EXPECT_FALSE(taken("node:1 core:2", 1 << 20));
     selection.sleeps = false;
     selection.overlapped = true;
+    EXPECT_FALSE(taken("node:1 core:2", 1 << 20));
+    selection.overlapped = false;
+    EXPECT_TRUE(taken("node:1 core:2", 1 << 20));
+    selection.library = "MPICH Version:      4.0.2";
     EXPECT_FALSE(taken("node:1 core:2", 1 << 20));
 }
 
@@ -106,7 +124,7 @@ TEST(Decide, RowsMaySpeakForBlockingOrOverlappedCalls) {
     };
     EXPECT_EQ(text(100), "linear");
     EXPECT_EQ(text(200), "native");
-    EXPECT_EQ(smallest_on_one_host(Collective::bcast, "", false, selection.table), ~std::uint64_t{0});
+    EXPECT_EQ(smallest_on_one_host(Collective::bcast, selection), ~std::uint64_t{0});
     EXPECT_EQ(smallest_taken(Collective::bcast, selection.table), 100u);
     EXPECT_EQ(smallest_taken(Collective::barrier, ""), ~std::uint64_t{0});
     selection.overlapped = true;
