@@ -18,7 +18,7 @@ constinit std::array<ThalwegShortcut*, 16> shortcuts{};
 constinit std::size_t known = 0;
 
 // What wrappers are given, but for the function.
-constinit ThalwegShortcut rule{nullptr, Bypass::all, 0, 1};
+constinit ThalwegShortcut rule{nullptr, nullptr, Bypass::all, 0, 1};
 
 template <typename T>
 void store(T& field, T value) {
@@ -29,7 +29,11 @@ void store(T& field, T value) {
 
 bool Bypass::open() { return holders.load(std::memory_order_acquire) == 0; }
 bool Bypass::open_for(std::int64_t count, std::intptr_t datatype) {
-    return open() && thalweg_stands_for(&rule, count, datatype);
+    if (!open()) return false;
+    if (std::atomic_ref(rule.below).load(std::memory_order_relaxed) == all) return true;
+    ThalwegShortcut shorter = rule;
+    shorter.native_below = &rule;
+    return thalweg_native_of_short(&shorter, count, datatype) != nullptr;
 }
 
 void Bypass::remember(ThalwegShortcut& shortcut, void* native) {
@@ -41,13 +45,15 @@ void Bypass::remember(ThalwegShortcut& shortcut, void* native) {
     store(shortcut.mask, rule.mask);
     store(shortcut.predefined, rule.predefined);
     store(shortcut.below, rule.below);
-    store(shortcut.native, native);
+    store(rule.below == all ? shortcut.native : shortcut.native_below, native);
 }
 
 void Bypass::hold() {
     std::lock_guard lock(mutex);
     holders.fetch_add(1, std::memory_order_acq_rel);
-    for (std::size_t i = 0; i < known; ++i) store(shortcuts[i]->native, static_cast<void*>(nullptr));
+    for (std::size_t i = 0; i < known; ++i)
+        for (void** native : {&shortcuts[i]->native, &shortcuts[i]->native_below})
+            store(*native, static_cast<void*>(nullptr));
     known = 0;
 }
 

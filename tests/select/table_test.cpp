@@ -57,11 +57,15 @@ TEST(Decide, LeavesOneHostAloneUnlessATableSpeaksForIt) {
             }
 }
 
-// What MPICH 5.0.2 was measured to lose inside a host, see the row.
-TEST(Decide, TwoRanksOfAHostWithACoreEachUnderMpich) {
+TEST(Decide, ARowOfOneHostMaySpeakOfOneLibraryAndOneWayToWait) {
     Selection selection;
     selection.family = "mpich";
     selection.library = "MPICH Version:      5.0.2";
+    selection.table = table_of(
+        R"({"family":"mpich","library":"MPICH Version: 5","calls":"blocking","waits":"spin","hosts":[1,1],)"
+        R"("ppn":[2,2],"bytes":[262144,null],"choice":"binomial"})");
+    std::string why;
+    ASSERT_EQ(check_table(selection.table, why), Status::ok) << why;
     const auto taken = [&](const char* hosts, std::uint64_t bytes) {
         return broadcast_at(hosts, bytes, selection).choice.has_value();
     };

@@ -9,6 +9,9 @@ static ThalwegShortcut shortcut_MPI_Bcast_c;
 
 static int THALWEG_APART
 ask_MPI_Bcast_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root, ThalwegHandle comm) {
+    Next_MPI_Bcast_c* direct = (Next_MPI_Bcast_c*)thalweg_native_of_short(&shortcut_MPI_Bcast_c, count,
+            datatype);
+    if (direct != NULL) return direct(buffer, count, datatype, root, comm);
     int error;
     int answer = thalweg_take_MPI_Bcast(buffer, count, datatype, root, comm, &error);
     if (answer == 1) return error;
@@ -20,9 +23,7 @@ ask_MPI_Bcast_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, int ro
 
 int wrap_MPI_Bcast_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root, ThalwegHandle comm) {
     Next_MPI_Bcast_c* direct = (Next_MPI_Bcast_c*)thalweg_native_of(&shortcut_MPI_Bcast_c);
-    if (direct != NULL && thalweg_stands_for(&shortcut_MPI_Bcast_c, count,
-            datatype))
-        return direct(buffer, count, datatype, root, comm);
+    if (direct != NULL) return direct(buffer, count, datatype, root, comm);
     return ask_MPI_Bcast_c(buffer, count, datatype, root, comm);
 }
 
@@ -48,9 +49,7 @@ ask_MPI_Allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle s
 int wrap_MPI_Allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
         ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
     Next_MPI_Allgather_c* direct = (Next_MPI_Allgather_c*)thalweg_native_of(&shortcut_MPI_Allgather_c);
-    if (direct != NULL)
-        return direct(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-            comm);
+    if (direct != NULL) return direct(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     return ask_MPI_Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -77,9 +76,8 @@ ask_MPI_Allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle 
 int wrap_MPI_Allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
         const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm) {
     Next_MPI_Allgatherv_c* direct = (Next_MPI_Allgatherv_c*)thalweg_native_of(&shortcut_MPI_Allgatherv_c);
-    if (direct != NULL)
-        return direct(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-            recvtype, comm);
+    if (direct != NULL) return direct(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+            comm);
     return ask_MPI_Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
@@ -104,8 +102,7 @@ ask_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, Thal
 int wrap_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, ThalwegHandle datatype,
         ThalwegHandle op, ThalwegHandle comm) {
     Next_MPI_Allreduce_c* direct = (Next_MPI_Allreduce_c*)thalweg_native_of(&shortcut_MPI_Allreduce_c);
-    if (direct != NULL)
-        return direct(sendbuf, recvbuf, count, datatype, op, comm);
+    if (direct != NULL) return direct(sendbuf, recvbuf, count, datatype, op, comm);
     return ask_MPI_Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
 }
 

@@ -8,6 +8,8 @@ static ThalwegShortcut shortcut_MPI_Bcast;
 
 static int THALWEG_APART
 ask_MPI_Bcast(void* buffer, int count, ThalwegHandle datatype, int root, ThalwegHandle comm) {
+    Next_MPI_Bcast* direct = (Next_MPI_Bcast*)thalweg_native_of_short(&shortcut_MPI_Bcast, count, datatype);
+    if (direct != NULL) return direct(buffer, count, datatype, root, comm);
     int error;
     int answer = thalweg_take_MPI_Bcast(buffer, count, datatype, root, comm, &error);
     if (answer == 1) return error;
@@ -19,9 +21,7 @@ ask_MPI_Bcast(void* buffer, int count, ThalwegHandle datatype, int root, Thalweg
 
 int wrap_MPI_Bcast(void* buffer, int count, ThalwegHandle datatype, int root, ThalwegHandle comm) {
     Next_MPI_Bcast* direct = (Next_MPI_Bcast*)thalweg_native_of(&shortcut_MPI_Bcast);
-    if (direct != NULL && thalweg_stands_for(&shortcut_MPI_Bcast, count,
-            datatype))
-        return direct(buffer, count, datatype, root, comm);
+    if (direct != NULL) return direct(buffer, count, datatype, root, comm);
     return ask_MPI_Bcast(buffer, count, datatype, root, comm);
 }
 
@@ -47,9 +47,7 @@ ask_MPI_Allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, vo
 int wrap_MPI_Allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
         int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
     Next_MPI_Allgather* direct = (Next_MPI_Allgather*)thalweg_native_of(&shortcut_MPI_Allgather);
-    if (direct != NULL)
-        return direct(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-            comm);
+    if (direct != NULL) return direct(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     return ask_MPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -75,9 +73,8 @@ ask_MPI_Allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, v
 int wrap_MPI_Allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
         const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm) {
     Next_MPI_Allgatherv* direct = (Next_MPI_Allgatherv*)thalweg_native_of(&shortcut_MPI_Allgatherv);
-    if (direct != NULL)
-        return direct(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-            recvtype, comm);
+    if (direct != NULL) return direct(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+            comm);
     return ask_MPI_Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
@@ -102,7 +99,6 @@ ask_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle d
 int wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle datatype,
         ThalwegHandle op, ThalwegHandle comm) {
     Next_MPI_Allreduce* direct = (Next_MPI_Allreduce*)thalweg_native_of(&shortcut_MPI_Allreduce);
-    if (direct != NULL)
-        return direct(sendbuf, recvbuf, count, datatype, op, comm);
+    if (direct != NULL) return direct(sendbuf, recvbuf, count, datatype, op, comm);
     return ask_MPI_Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
 }

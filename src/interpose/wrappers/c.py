@@ -37,15 +37,22 @@ def c_wrapper(call):
             "    return error;",
         )
     elif call.template == "collective":
-        # The way of a call that nobody wants to see has no frame of its own. Of broadcasts it may be short ones.
-        broadcasts = call.entry() == "MPI_Bcast"
-        stands = f"direct != NULL && thalweg_stands_for(&shortcut_{name}, count, datatype)"
-        may_jump = f"if ({stands if broadcasts else 'direct != NULL'})"
+        # The way of a call that nobody wants to see has no frame of its own, and is as short as can be. Where
+        # large broadcasts are looked at, short ones take another.
+        short = (
+            [
+                f"    Next_{name}* direct = (Next_{name}*)thalweg_native_of_short(&shortcut_{name}, count, datatype);",
+                f"    if (direct != NULL) return direct({arguments});",
+            ]
+            if call.entry() == "MPI_Bcast"
+            else []
+        )
         out = out.replace(
             f"\nint wrap_{name}(",
             f"static ThalwegShortcut shortcut_{name};\n\nstatic int THALWEG_APART\nask_{name}(",
         )
         out += lines(
+            *short,
             "    int error;",
             f"    int answer = thalweg_take_{call.entry()}({arguments}, &error);",
             "    if (answer == 1) return error;",
@@ -56,7 +63,7 @@ def c_wrapper(call):
             "",
             f"int wrap_{name}({call.c_parameters()}) {{",
             f"    Next_{name}* direct = (Next_{name}*)thalweg_native_of(&shortcut_{name});",
-            f"    {may_jump}\n        return direct({arguments});",
+            f"    if (direct != NULL) return direct({arguments});",
             f"    return ask_{name}({arguments});",
         )
     elif call.template in ("wait", "test"):

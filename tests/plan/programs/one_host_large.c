@@ -1,6 +1,6 @@
-/* All ranks on one host, 2 of them with a core each, and nothing asked for: broadcasts that a row of the
- * tuning tables takes from the native library are seen and run, shorter ones are not, whatever types describe
- * them; both ranks do the same. */
+/* All ranks on one host and nothing asked for but a tuning table, whose row (one_host.json) takes broadcasts
+ * of 256 KiB and more between 2 ranks: those are seen and run, shorter ones are not seen, whatever types
+ * describe them; both ranks do the same. */
 #include "check.h"
 
 enum { taken_from = 262144, most_bytes = 1 << 20 };
@@ -9,9 +9,7 @@ static unsigned char *data, *spread;
 static unsigned seed = 0;
 
 /* What the row speaks for. */
-static int has_row(void) {
-    return is_made_by("MPICH Version:      5") && check_size == 2 && expect_thalweg();
-}
+static int has_row(void) { return check_size == 2 && expect_thalweg(); }
 
 /* `bytes` as `count` of `type`, whose true extent is as long; accelerated exactly where it has to be. */
 static void broadcast(size_t bytes, int count, MPI_Datatype type, const char* what) {
