@@ -1,12 +1,13 @@
 """Installs the build tree into an empty folder, moves it elsewhere, and lets a small program use it through CMake
 and through pkg-config: it must build, run without Thalweg, and find the installed object when that is preloaded. The
-installed command must draw.
+installed command must draw. The same through a DESTDIR whose name has a blank, but for what is preloaded.
 
     install.py SOURCE_ROOT BUILD_ROOT CMAKE CC NINJA
 """
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -29,7 +30,7 @@ def with_cmake(cmake, cc, ninja, source, prefix, folder):
 
 def with_pkg_config(cc, source, prefix, folder):
     environment = dict(os.environ, PKG_CONFIG_PATH=str(prefix / "lib/pkgconfig"))
-    flags = run("pkg-config", "--cflags", "--libs", "thalweg", env=environment).split()
+    flags = shlex.split(run("pkg-config", "--cflags", "--libs", "thalweg", env=environment))
     folder.mkdir()
     run(cc, source / "main.c", "-o", folder / "consumer", *flags, "-ldl")
     return folder / "consumer"
@@ -47,6 +48,17 @@ def draws(prefix, source, picture):
     assert picture.read_bytes().startswith(b"\x89PNG"), "no picture"
 
 
+def files_below(folder):
+    return sorted(path.relative_to(folder) for path in folder.rglob("*") if not path.is_dir())
+
+
+def staged(cmake, build, folder):
+    """As a packager installs: below a folder that is not the prefix. Gives where the files are."""
+    run(cmake, "--install", build, "--prefix", "/opt/thalweg", env=dict(os.environ, DESTDIR=str(folder)))
+    assert [path.name for path in folder.iterdir()] == ["opt"], f"more than the prefix: {list(folder.iterdir())}"
+    return folder / "opt/thalweg"
+
+
 def main(source, build, cmake, cc, ninja):
     header = (source / "include/thalweg/thalweg.h").read_text()
     version = ".".join(re.search(rf"#define THALWEG_VERSION_{part} (\d+)", header).group(1)
@@ -57,9 +69,13 @@ def main(source, build, cmake, cc, ninja):
         # Nothing may remember where it was installed.
         prefix = shutil.move(folder / "first", folder / "prefix")
         consumer = source / "tests/house/consumer"
-        programs = [with_cmake(cmake, cc, ninja, consumer, prefix, folder / "by-cmake")]
-        if shutil.which("pkg-config"):
-            programs.append(with_pkg_config(cc, consumer, prefix, folder / "by-pkg-config"))
+        package = staged(cmake, build, folder / "of a package")
+        assert files_below(package) == files_below(prefix), "other files are installed below a DESTDIR"
+        programs = []
+        for place, number in ((prefix, 1), (package, 2)):
+            programs.append(with_cmake(cmake, cc, ninja, consumer, place, folder / f"by-cmake-{number}"))
+            if shutil.which("pkg-config"):
+                programs.append(with_pkg_config(cc, consumer, place, folder / f"by-pkg-config-{number}"))
         for program in programs:
             found = run(program).strip()
             assert found == "not loaded", found
