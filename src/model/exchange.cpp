@@ -214,7 +214,7 @@ struct WayCosts {
 constexpr WayCosts way_costs[] = {
     {"pairwise", 1, 1.5, 7},
     {"spread", unordered_loss, 2.6, 7},
-    {"node_leader", unordered_loss, 3, 11},
+    {"node_leader", unordered_loss, 2.6, 11},
     {"notify", 1.35, 2.5, 11},
     {"rma_fence", 1.15, 3, 5.5},
     {"rma_fence_barrier", 1.15, 5, 6},

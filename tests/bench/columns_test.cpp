@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+
 #include "algorithms/algorithm.h"
 #include "bench/table.h"
 
@@ -13,7 +16,12 @@ namespace {
 TEST(Columns, EveryNativeAlgorithmHasAColumnAndValidControls) {
     for (const char* mpi : {"mpich", "openmpi", "impi", "mpich-debian", "openmpi-debian"}) {
         const auto columns = all_columns(mpi, "bcast", {"binomial"});
-        EXPECT_GE(columns.size(), 12u) << mpi;
+        EXPECT_GE(columns.size(), 4u) << mpi;
+        // MPICH 4 has other numbers for its algorithms than MPICH 5, whose are known.
+        const auto natives = std::count_if(columns.begin(), columns.end(),
+                                           [](const ColumnPlan& column) { return column.native; });
+        EXPECT_TRUE(mpi == std::string("mpich-debian") ? natives == 2 : natives >= 7)
+            << mpi << ' ' << natives;
         EXPECT_EQ(columns[0].name, native_default);
         EXPECT_EQ(columns.back().option, "binomial");
         for (std::size_t i = 3; i + 1 < columns.size(); ++i)

@@ -196,6 +196,18 @@ TEST_F(Preload, a_program_with_rights_by_its_file_is_told_to_run_unchanged) {
     EXPECT_FALSE(unchanged("")) << "a lock, not a right";
 }
 
+TEST_F(Preload, a_program_that_cannot_be_read_is_said_to_be_one) {
+    const std::string nobody = "setpriv --reuid 65534 --regid 65534 --clear-groups ";
+    const fs::path app = folder / "app";
+    ASSERT_EQ(chmod(folder.c_str(), 0755), 0);
+    ASSERT_EQ(chmod(app.c_str(), 0711), 0);
+    if (geteuid() != 0 || shell(nobody + run + "true >/dev/null 2>&1").status != 0 ||
+        shell(nobody + "test -x " + app.string()).status != 0)
+        GTEST_SKIP() << "nobody else can be asked to start it";
+    const Result result = shell(nobody + run + "--dry-run " + app.string() + " 2>&1");
+    EXPECT_NE(result.text.find("may be run but not read"), std::string::npos) << result.text;
+}
+
 TEST_F(Preload, relative_names_become_absolute) {
     const Result result =
         shell("cd '" + folder.string() + "' && " + run + "--home objects --dry-run ./app 2>&1");

@@ -294,6 +294,10 @@ std::string explain_outcome(const Finding& finding, std::string_view program) {
     if (!finding.via.empty())
         return name + " has " + finding.via + ", which would find no MPI library: set MPI4PY_LIBMPI or " +
                "LD_LIBRARY_PATH; it runs unchanged";
+    if (access(name.c_str(), X_OK) == 0 && access(name.c_str(), R_OK) != 0)
+        return name +
+               " may be run but not read, so that nothing tells which MPI library it would load: name " +
+               "that by THALWEG_MPI_LIBRARY; it runs unchanged";
     return "no MPI library found in what " + name + " would load; it runs unchanged";
 }
 
