@@ -206,6 +206,7 @@ int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, in
                         int* error) {
     const std::uint64_t gate = gate_of(Collective::bcast);
     if (gate == gate_closed) return Bypass::open() ? 2 : 0;
+    const bool may_be_unseen = (gate & gate_unseen) != 0;
     const std::int64_t size = type_size(datatype);
     std::uint64_t bytes = 0;
     if (count < 0 || size < 0 ||
@@ -213,8 +214,8 @@ int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, in
         note_declined(Reason::invalid, 0);
         return 0;
     }
-    if (bytes < gate) {
-        if (Bypass::open()) return 2;
+    if (bytes < (gate & ~gate_unseen)) {
+        if (may_be_unseen && Bypass::open()) return 2;
         count_small(bytes);
         note_declined(Reason::small, bytes);
         return 0;

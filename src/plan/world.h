@@ -30,6 +30,8 @@ namespace thalweg {
 // The smallest blocking collective of each kind that is looked at, in bytes of its message, block or vector;
 // the largest number while all of them pass through. The only thing the path of a small one reads.
 inline constexpr std::uint64_t gate_closed = UINT64_MAX;
+// Beside the bytes: smaller ones may be handed on unseen (bypass.h). No limit is as large.
+inline constexpr std::uint64_t gate_unseen = std::uint64_t{1} << 62;
 extern constinit std::array<std::atomic<std::uint64_t>, collective_count> gates;
 inline std::uint64_t gate_of(Collective collective) {
     return gates[static_cast<std::size_t>(collective)].load(std::memory_order_acquire);
