@@ -31,9 +31,7 @@ bool Bypass::open() { return holders.load(std::memory_order_acquire) == 0; }
 bool Bypass::open_for(std::int64_t count, std::intptr_t datatype) {
     if (!open()) return false;
     if (std::atomic_ref(rule.below).load(std::memory_order_relaxed) == all) return true;
-    ThalwegShortcut shorter = rule;
-    shorter.native_below = &rule;
-    return thalweg_native_of_short(&shorter, count, datatype) != nullptr;
+    return thalweg_is_short(&rule, count, datatype) != 0;
 }
 
 void Bypass::remember(ThalwegShortcut& shortcut, void* native) {

@@ -1,7 +1,8 @@
 // Where no blocking broadcast of the job can be one of ours (every rank on one host, nothing asked for), or
 // none of fewer bytes than some, the wrappers of MPI_Bcast keep the native function and jump to it without
-// asking: a call costs a load and a few comparisons more than without Thalweg, which is what a short call can
-// bear when nothing of ours is in the caches. Such calls are not counted.
+// asking: a call costs one load more than without Thalweg, and where longer ones are looked at a few
+// comparisons, which is what a short call can bear when nothing of ours is in the caches. Such calls are not
+// counted.
 //
 // Whoever wants to see broadcasts holds the bypass closed; it is open while nobody does.
 #pragma once

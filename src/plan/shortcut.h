@@ -20,19 +20,23 @@ static inline void* thalweg_native_of(const ThalwegShortcut* shortcut) {
     return __atomic_load_n(&shortcut->native, __ATOMIC_RELAXED);
 }
 
-/* For `count` elements of `datatype`; null where that is not known to be short. An int handle may come with
- * anything in its upper half; a negative count stands for more than any message. */
-static inline void* thalweg_native_of_short(const ThalwegShortcut* shortcut, int64_t count,
-                                            intptr_t datatype) {
-    void* const native = __atomic_load_n(&shortcut->native_below, __ATOMIC_RELAXED);
-    if (native == NULL) return NULL;
+/* Whether `count` elements of `datatype` are fewer bytes than `below`, for all that the handle tells. An int
+ * handle may come with anything in its upper half; a negative count stands for more than any message. */
+static inline int thalweg_is_short(const ThalwegShortcut* shortcut, int64_t count, intptr_t datatype) {
     const uint64_t below = __atomic_load_n(&shortcut->below, __ATOMIC_RELAXED);
     const uint32_t handle = (uint32_t)datatype;
     if ((handle & __atomic_load_n(&shortcut->mask, __ATOMIC_RELAXED)) !=
         __atomic_load_n(&shortcut->predefined, __ATOMIC_RELAXED))
-        return NULL;
+        return 0;
     /* Limits are below 2^56: no product wraps. */
-    return (uint64_t)count < below && (uint64_t)count * (handle >> 8 & 255) < below ? native : NULL;
+    return (uint64_t)count < below && (uint64_t)count * (handle >> 8 & 255) < below;
+}
+
+/* For so many of that type; null where they are not known to be short. */
+static inline void* thalweg_native_of_short(const ThalwegShortcut* shortcut, int64_t count,
+                                            intptr_t datatype) {
+    void* const native = __atomic_load_n(&shortcut->native_below, __ATOMIC_RELAXED);
+    return native != NULL && thalweg_is_short(shortcut, count, datatype) ? native : NULL;
 }
 
 #endif

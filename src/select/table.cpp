@@ -104,6 +104,7 @@ Status read_row(const Json& json, const std::string& where, Collective collectiv
     row.spinning = waits != "sleep";
     row.sleeping = waits != "spin";
     if (!waits.empty() && row.spinning && row.sleeping) reader.fault("waits", "spin or sleep");
+    if (!waits.empty() && calls != "blocking") reader.fault("waits", "left out but where calls is blocking");
     why = reader.why();
     return why.empty() ? Status::ok : Status::invalid_argument;
 }

@@ -30,7 +30,7 @@ struct TuningRow {
     // Of calls that wait for the operation, or of those that something advances meanwhile (Selection); or of
     // messages between neighbours alone (neighbours.h), whose `bytes` are those of the largest.
     bool blocking = true, overlapped = true, neighbours = false;
-    bool spinning = true, sleeping = true;  // for ranks that wait so
+    bool spinning = true, sleeping = true;  // of blocking calls: for ranks that wait so
     Range hosts, ppn, bytes;
     std::optional<Choice> choice;  // empty: native
 };

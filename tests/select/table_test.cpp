@@ -40,8 +40,10 @@ TEST(Decide, LeavesOneHostAloneUnlessATableSpeaksForIt) {
          {"MPICH Version:      4.0.2", "MVAPICH 5", "MPICH Version:", "MPICH Version: ", ""})
         EXPECT_EQ(below(of_five, false, "x", other), never) << other;
     for (const bool sleeps : {false, true}) {
-        EXPECT_EQ(below(row("1,1", "linear", R"("waits":"spin",)"), sleeps), sleeps ? never : 1048576u);
-        EXPECT_EQ(below(row("1,1", "linear", R"("waits":"sleep",)"), sleeps), sleeps ? 1048576u : never);
+        EXPECT_EQ(below(row("1,1", "linear", R"("calls":"blocking","waits":"spin",)"), sleeps),
+                  sleeps ? never : 1048576u);
+        EXPECT_EQ(below(row("1,1", "linear", R"("calls":"blocking","waits":"sleep",)"), sleeps),
+                  sleeps ? 1048576u : never);
     }
     // It says what every selector of one host would: the smallest message that ours would run.
     for (const char* family : {"openmpi", "impi", "mpich"})
@@ -169,6 +171,13 @@ TEST(Table, FaultsAreNamed) {
               std::string::npos);
     EXPECT_NE(fault(table_of(R"({"choice":7})")).find("text in quotes"), std::string::npos);
     EXPECT_NE(fault(table_of(R"({"choice":"linear","calls":"all"})")).find("overlapped"), std::string::npos);
+    EXPECT_NE(
+        fault(table_of(R"({"choice":"linear","calls":"blocking","waits":"nap"})")).find("spin or sleep"),
+        std::string::npos);
+    for (const char* calls : {"", R"("calls":"overlapped",)", R"("calls":"neighbours",)"})
+        EXPECT_NE(
+            fault(table_of("{" + std::string(calls) + R"("choice":"linear","waits":"spin"})")).find("waits"),
+            std::string::npos);
     EXPECT_NE(fault(table_of("7")).find("not an object"), std::string::npos);
 }
 
