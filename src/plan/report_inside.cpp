@@ -22,12 +22,19 @@ void append_inside_json(std::string& text, const Attendance::Account& account) {
                first ? "" : ", ", peer.process, peer.protocol, peer.because, peer.switches);
         text += ", \"seconds_copying\": " + seconds_text(ns_of(peer.copy_seconds)) +
                 ", \"seconds_under_way\": " + seconds_text(ns_of(peer.transfer_seconds)) + ", \"bytes\": {";
-        bool first_protocol = true;
+        const char* before = "";
         for (int i = 0; i < ShmAccount::protocols; ++i) {
             if (peer.messages[i] == 0) continue;
-            append(text, "%s\"%s\": %" PRIu64, first_protocol ? "" : ", ", ShmAccount::name_of(i),
-                   peer.bytes[i]);
-            first_protocol = false;
+            append(text, "%s\"%s\": %" PRIu64, before, ShmAccount::name_of(i), peer.bytes[i]);
+            before = ", ";
+        }
+        text += "}, \"messages_because\": {";
+        before = "";
+        for (int i = 0; i < ShmAccount::reasons; ++i) {
+            const std::uint64_t messages = peer.messages_because[static_cast<std::size_t>(i)];
+            if (messages == 0) continue;
+            append(text, "%s\"%s\": %" PRIu64, before, ShmAccount::reason_of(i), messages);
+            before = ", ";
         }
         text += "}}";
         first = false;

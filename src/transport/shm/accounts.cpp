@@ -7,10 +7,13 @@
 namespace thalweg {
 
 static_assert(ShmAccount::protocols == static_cast<int>(shm::protocols.size()));
+static_assert(ShmAccount::reasons == shm::reasons);
 
 const char* ShmAccount::name_of(int protocol) {
     return shm::protocols[static_cast<std::size_t>(protocol)]->name;
 }
+
+const char* ShmAccount::reason_of(int reason) { return describe(static_cast<shm::Because>(reason)); }
 
 std::vector<ShmAccount> ShmPort::Impl::accounts() {
     const Poster lock(*this);
@@ -20,6 +23,8 @@ std::vector<ShmAccount> ShmPort::Impl::accounts() {
         for (int i = 0; i < shm::Chooser::classes; ++i) {
             const shm::Chooser::Account& sizes = peer->chooser.account(i);
             account.switches += sizes.switches;
+            for (std::size_t why = 0; why < sizes.messages_because.size(); ++why)
+                account.messages_because[why] += sizes.messages_because[why];
             if (sizes.protocol == nullptr) continue;
             account.protocol = sizes.protocol->name;
             account.because = describe(sizes.because);

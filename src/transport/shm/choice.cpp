@@ -137,6 +137,12 @@ std::size_t Chooser::trial(Class& sizes, const std::array<double, protocols.size
     return tried;
 }
 
+void Chooser::note(Account& account, const Protocol& protocol, Because because) {
+    account.protocol = &protocol;
+    account.because = because;
+    ++account.messages_because[static_cast<std::size_t>(because)];
+}
+
 Decision Chooser::choose(std::uint64_t bytes, const Reach& reach, const Load& receiver, const Load& sender,
                          const CopyRates& rates, const Protocol* forced) {
     Class& sizes = classes_[class_of(bytes)];
@@ -144,8 +150,7 @@ Decision Chooser::choose(std::uint64_t bytes, const Reach& reach, const Load& re
     ++account.messages;
     account.bytes += bytes;
     if (forced != nullptr && forced->usable(reach)) {
-        account.protocol = forced;
-        account.because = Because::asked_for;
+        note(account, *forced, Because::asked_for);
         return {forced, forced->receivers_share(bytes, receiver, sender), 0};
     }
     const double wire_s = 1e-9 * static_cast<double>(std::max(receiver.wire_ns, sender.wire_ns));
@@ -198,11 +203,11 @@ Decision Chooser::choose(std::uint64_t bytes, const Reach& reach, const Load& re
         sizes.current = protocols[taken];
         sizes.until_next = settle - 1;
     }
-    account.protocol = sizes.current;
-    account.because = usable == 1         ? Because::only_one
-                      : wire_bound        ? Because::wire_bound
-                      : taken != modelled ? Because::measured_faster
-                                          : Because::copies_bound;
+    note(account, *sizes.current,
+         usable == 1         ? Because::only_one
+         : wire_bound        ? Because::wire_bound
+         : taken != modelled ? Because::measured_faster
+                             : Because::copies_bound);
     return {protocols[taken], candidates[taken].share, candidates[taken].copies_s};
 }
 

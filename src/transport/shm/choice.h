@@ -19,6 +19,7 @@ enum class Because : std::uint8_t {
     wire_bound,      // the wire takes longest: the side with less to do copies
     measured_faster  // what was measured speaks against what the model would take
 };
+inline constexpr int reasons = 5;
 const char* describe(Because because);
 
 struct Decision {
@@ -78,6 +79,7 @@ class Chooser {
     struct Account {
         const Protocol* protocol = nullptr;  // of the latest message but trials; null: none yet
         Because because = Because::only_one;
+        std::array<std::uint64_t, reasons> messages_because{};  // by Because, but trials
         std::uint64_t messages = 0, bytes = 0, switches = 0;
     };
 
@@ -92,6 +94,8 @@ class Chooser {
     const Account& account(int size_class) const { return classes_[size_class].account; }
 
   private:
+    static void note(Account& account, const Protocol& protocol, Because because);
+
     // What is known of a protocol in a class.
     struct Known {
         double correction = 1;  // what messages took, relative to what was expected

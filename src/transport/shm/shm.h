@@ -71,13 +71,16 @@ struct ShmGroup {
 struct ShmAccount {
     static constexpr int protocols = 5;
     static const char* name_of(int protocol);
+    static constexpr int reasons = 5;
+    static const char* reason_of(int reason);  // one sentence without a full stop
     std::uint32_t process = 0;
     std::array<std::uint64_t, protocols> messages{}, bytes{};
-    std::uint64_t switches = 0;   // of the protocol of one size class
-    double copy_seconds = 0;      // of this process's share
+    std::array<std::uint64_t, reasons> messages_because{};  // for which reason; none of a trial
+    std::uint64_t switches = 0;                             // of the protocol of one size class
+    double copy_seconds = 0;                                // of this process's share
     double transfer_seconds = 0;  // from the decisions to the last bytes, of what this process received
     const char* protocol = "";    // of the largest size class that was seen
-    const char* because = "";     // one sentence without a full stop
+    const char* because = "";     // of its latest message
 };
 
 class ShmPort {
