@@ -29,6 +29,7 @@
 #include "driver/series.h"
 #include "driver/session.h"
 #include "driver/small.h"
+#include "model/trial.h"
 
 namespace thalweg::bench {
 namespace {
@@ -58,6 +59,7 @@ class Driver {
   private:
     double measure(const Column& column, MPI_Comm comm, std::size_t bytes, int calls, Series* series);
     void set_up(const Column& column);
+    void settle(const Column& column, MPI_Comm comm, std::size_t bytes);
     void take_sample(const Column& column, MPI_Comm comm, const Point& point, int sample, Series& series);
     void measure_point(const Point& point);
     void drop_slow(const Point& point, std::vector<Series>& series) const;
@@ -98,6 +100,20 @@ Driver::~Driver() {
 // A communicator is set up for schedules once it has carried enough; that is not what a column measures.
 void Driver::set_up(const Column& column) {
     for (int i = 0; i < set_up_calls; ++i) measure(column, ours_comm_, set_up_bytes, 1, nullptr);
+}
+
+// Where both ways of a broadcast are tried in turns, as many calls as that takes: a column measures what follows
+// from them. Every rank sees the same of each call.
+void Driver::settle(const Column& column, MPI_Comm comm, std::size_t bytes) {
+    if (column.native || session_.hosts > 1) return;
+    constexpr int calls = static_cast<int>(TrialTurns::latest_set_up) + 1 + trial_calls + 1;
+    session_.select(column, config_.collective);
+    for (int i = 0; i < calls; ++i) {
+        measure(column, comm, bytes, 1, nullptr);
+        Ran ran;
+        session_.ours.tell(ran);
+        if (ran.reason.starts_with("one host") || ran.reason.empty()) return;  // nobody looks at it
+    }
 }
 
 // `calls` back-to-back calls on as many buffers; seconds per call. series: where to add counters and checks,
@@ -167,6 +183,8 @@ void Driver::measure_point(const Point& point) {
     const std::size_t warm_up_bytes =
         point.warm_up_bytes > 0 ? std::min(point.warm_up_bytes, point.bytes) : point.bytes;
     std::vector<Series> series(point.columns.size());
+    for (const std::size_t index : point.columns)
+        settle(config_.columns[index], comms_[index], point.bytes);
     const int warm_ups = static_cast<int>(config_.warm_up_calls);
     int sample = -warm_ups;
     const auto call = [&](std::size_t i, bool idle) {

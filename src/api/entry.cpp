@@ -203,7 +203,7 @@ void thalweg_entry_comm_freed(void* frame) { end_freeing(frame); }
 // Below the threshold this is a load, the type's size, an addition and a few thread-local stores: no lock, no
 // allocation, no system call, no log, no virtual call, no attribute.
 int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
-                        int* error) {
+                        int* error, void** trial) {
     const std::uint64_t gate = gate_of(Collective::bcast);
     if (gate == gate_closed) return Bypass::open() ? 2 : 0;
     const bool may_be_unseen = (gate & gate_unseen) != 0;
@@ -221,8 +221,11 @@ int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, in
         return 0;
     }
     return answer(comm, *error, [&]() -> int {
-        return broadcast(*World::get(), buffer, bytes, static_cast<std::uint64_t>(count), datatype, root,
-                         comm, *error);
+        Trial* its = nullptr;
+        const bool done = broadcast(*World::get(), buffer, bytes, static_cast<std::uint64_t>(count), datatype,
+                                    root, comm, *error, its);
+        *trial = its;
+        return done;
     });
 }
 

@@ -39,9 +39,10 @@ int thalweg_entry_comm_freeing(MPI_Comm comm, int* error, void* frame);
 void thalweg_entry_comm_freed(void* frame);
 
 /* 1: the broadcast is done and *error is what MPI_Bcast returns; 0: declined, call the native library; 2: the
- * same, and nobody need ask again while the bypass is open (plan/bypass.h). */
+ * same, and nobody need ask again while the bypass is open (plan/bypass.h). *trial as for
+ * thalweg_entry_exchange. */
 int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
-                        int* error);
+                        int* error, void** trial);
 
 /* In a blocking collective on comm, before anything of it happened: a place where it may be set up for
  * nonblocking ones. Cheap while no communicator waits for that. Returns as thalweg_entry_comm_freeing. */
@@ -125,7 +126,7 @@ typedef struct ThalwegCall {
     MPI_Comm comm;
 } ThalwegCall;
 
-/* One of the blocking operations: as thalweg_entry_bcast. */
+/* One of the blocking operations: as thalweg_entry_bcast, but that none is timed. */
 int thalweg_entry_collective(const ThalwegCall* call, int* error);
 
 /* One of the others. 1: taken, or failed, and *error is what the call returns; *request is set where it is

@@ -218,23 +218,24 @@ int thalweg_before_mpi_comm_free(int comm, int* error) {
 
 // Declined, this costs two loads, a call and two thread-local stores: no lock, no allocation, no system call.
 int thalweg_take_MPI_Bcast(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root,
-                           ThalwegHandle comm, int* error) {
+                           ThalwegHandle comm, int* error, void** trial) {
     if (!taking.load(std::memory_order_acquire)) return answer_probe(error);
     void* const frame = __builtin_frame_address(0);
     if (was_asked(blocking_broadcast, (MPI_Comm)comm, frame) || inside(frame)) return 0;
     const Inside mark(frame);
     if (thalweg_entry_meeting((MPI_Comm)comm, error)) return 1;
-    return thalweg_entry_bcast(buffer, count, (MPI_Datatype)datatype, root, (MPI_Comm)comm, error);
+    return thalweg_entry_bcast(buffer, count, (MPI_Datatype)datatype, root, (MPI_Comm)comm, error, trial);
 }
 
-int thalweg_take_mpi_bcast(void* buffer, int count, int datatype, int root, int comm, int* error) {
+int thalweg_take_mpi_bcast(void* buffer, int count, int datatype, int root, int comm, int* error,
+                           void** trial) {
     passed_on = {};
     if (!taking.load(std::memory_order_acquire) || Bypass::open_for(count, datatype)) return 0;
     const Host* native = host();
     const MPI_Comm handle = native->comm_of_fortran(comm);
     const bool done = thalweg_take_MPI_Bcast(is_fortran_bottom(buffer) ? MPI_BOTTOM : buffer, count,
                                              (ThalwegHandle)native->datatype_of_fortran(datatype), root,
-                                             (ThalwegHandle)handle, error) == 1;
+                                             (ThalwegHandle)handle, error, trial) == 1;
     if (!done) passed_on = {blocking_broadcast + 1, handle, 0};
     return done;
 }

@@ -45,9 +45,9 @@ int thalweg_before_mpi_comm_free(int comm, int* error);
 void thalweg_after_MPI_Comm_free(void);
 
 /* 1: done, *error is what the wrapper returns; 0: pass the call on; 2: pass it on, and remember the function
- * it was passed on to. */
+ * it was passed on to. *trial as for the blocking alltoalls (exchange_takes.h). */
 int thalweg_take_MPI_Bcast(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root,
-                           ThalwegHandle comm, int* error);
+                           ThalwegHandle comm, int* error, void** trial);
 int thalweg_take_MPI_Allgather(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
                                void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
                                ThalwegHandle comm, int* error);
@@ -61,7 +61,8 @@ int thalweg_take_MPI_Allreduce(const void* sendbuf, void* recvbuf, ThalwegCount 
                                ThalwegHandle op, ThalwegHandle comm, int* error);
 /* The same from Fortran: handles are Fortran integers, and buffers may be Fortran's MPI_BOTTOM and
  * MPI_IN_PLACE. 1: done; 0: pass the call on. */
-int thalweg_take_mpi_bcast(void* buffer, int count, int datatype, int root, int comm, int* error);
+int thalweg_take_mpi_bcast(void* buffer, int count, int datatype, int root, int comm, int* error,
+                           void** trial);
 int thalweg_take_mpi_allgather(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
                                int recvtype, int comm, int* error);
 int thalweg_take_mpi_allgatherv(void* sendbuf, int sendcount, int sendtype, void* recvbuf,

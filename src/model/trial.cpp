@@ -60,6 +60,11 @@ Totals compare(std::span<const TrialCall> calls, int period, int phase) {
 
 }  // namespace
 
+double seconds_from_root(const CallTimes& call, std::uint64_t root_began_ns) {
+    const std::uint64_t both = std::max(call.began_ns, root_began_ns);
+    return both < call.ended_ns ? 1e-9 * static_cast<double>(call.ended_ns - both) : 0;
+}
+
 TrialVerdict judge(std::span<const TrialCall> calls, double worth) {
     TrialVerdict verdict;
     verdict.period = std::max(period_of(calls), 1);

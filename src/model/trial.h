@@ -19,6 +19,16 @@ struct TrialCall {
     std::uint64_t bytes = 0;
 };
 
+// When one rank's call began and ended, by a clock that all ranks share; and whether it is the root, without
+// whom the others can do nothing.
+struct CallTimes {
+    std::uint64_t began_ns = 0, ended_ns = 0;
+    bool is_root = false;
+};
+// What the call took this rank from when it and the root were there; 0 where the root's clock says that it
+// came later than the call ended.
+double seconds_from_root(const CallTimes& call, std::uint64_t root_began_ns);
+
 inline constexpr int trial_calls = 16;
 inline constexpr int longest_period = 4;
 

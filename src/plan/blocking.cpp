@@ -110,7 +110,7 @@ bool run_blocking(World& world, const CollectiveCall& call, int& error) {
     if (call.comm == host()->comm_null) return decline.anywhere(Reason::invalid), false;
     Communicator* const found = Communicator::of(call.comm, world);
     if (found == nullptr)
-        return decline.anywhere(being_freed(call.comm) ? Reason::not_worth_yet : Reason::invalid), false;
+        return decline.anywhere(being_freed(call.comm) ? Reason::freeing : Reason::invalid), false;
     Communicator& communicator = *found;
     const auto left_to_native = [&](Reason reason, std::uint64_t bytes) {
         decline.on(communicator, reason, bytes);

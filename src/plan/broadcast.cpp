@@ -42,12 +42,35 @@ Status move_piece(Communicator& state, Plan& plan, Payload& payload, std::uint64
     return status;
 }
 
-// The user's error handler decides what a failure means, as if the native library had failed. It may free the
-// communicator or never return: nothing of ours is held, and nothing touched afterwards.
+using Turn = TrialTurns::Turn;
+
+// What the next broadcast of this trial does: native, native_timed, tried_native or one of the schedules.
+// Sets set_up_from_ns where it is the first schedule, for which the communicator is to be set up; else to 0.
+// Collective.
+Turn turn_of(Trial& trial, Communicator& state, MPI_Comm comm, std::uint64_t bytes,
+             std::uint64_t& set_up_from_ns) {
+    set_up_from_ns = 0;
+    const Turn turn = trial.next(comm);
+    if (turn == Turn::tried_native || turn == Turn::tried_schedule) trial.set_sent(bytes, {});
+    if (turn != Turn::first_schedule) return turn;
+    const bool sets_up = state.phase() != Communicator::Phase::ready;
+    if (!trial.make_room(comm, state.size())) {
+        trial.give_up();
+        return Turn::native;
+    }
+    if (sets_up && trial.puts_off(comm)) return Turn::native;
+    if (sets_up) set_up_from_ns = now_ns();
+    return turn;
+}
+
+bool is_native(Turn turn) {
+    return turn == Turn::native || turn == Turn::native_timed || turn == Turn::tried_native;
+}
+
 }  // namespace
 
 bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t count, MPI_Datatype type,
-               int root, MPI_Comm comm, int& error) {
+               int root, MPI_Comm comm, int& error, Trial*& trial) {
     const Host& mpi = *host();
     const auto left_to_native = [bytes](Reason reason) {
         note_declined(reason, bytes);
@@ -56,7 +79,7 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
     // Wrong arguments are the native library's to report, and are wrong before anything is counted.
     if (comm == mpi.comm_null || buffer == MPI_IN_PLACE) return left_to_native(Reason::invalid);
     Communicator* const state = Communicator::of(comm, world);
-    if (state == nullptr) return left_to_native(being_freed(comm) ? Reason::not_worth_yet : Reason::invalid);
+    if (state == nullptr) return left_to_native(being_freed(comm) ? Reason::freeing : Reason::invalid);
     const auto decline = [&](Reason reason) {
         Tally& tally = state->record().declined(reason, size_class(bytes));
         ++tally.calls;
@@ -75,9 +98,25 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
     Reason why = Reason::small;
     std::optional<KeptMemory::InUse> in_use(std::in_place, state->memory());
     if (state->prepare(comm, pieces.bytes, why) == Communicator::Outcome::decline) return decline(why);
+    Trial* const its = state->broadcast_trial(bytes, pieces.bytes);
+    Turn turn = Turn::schedule;
+    std::uint64_t set_up_from_ns = 0;
+    if (its != nullptr) {
+        turn = turn_of(*its, *state, comm, bytes, set_up_from_ns);
+        its->set_root(root == state->rank());
+        if (is_native(turn)) {
+            if (turn != Turn::native) trial = its;
+            return decline(Reason::native_best);
+        }
+        its->begin();
+    }
     Plan* plan = nullptr;
     Status status = state->plan(comm, pieces.bytes, root, pieces.bytes, plan);
-    if (!failed(status) && plan->execution == nullptr) return decline(plan->native_reason);
+    if (!failed(status) && plan->execution == nullptr) {
+        if (its != nullptr) its->give_up();
+        return decline(plan->native_reason);
+    }
+    if (set_up_from_ns != 0) its->set_up_took(seconds(now_ns() - set_up_from_ns));
     Payload payload(buffer, count, type, comm);
     // Wrong on this rank, and so for MPI on all of them.
     if (payload.refused_by_native()) return decline(Reason::invalid);
@@ -102,6 +141,7 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
         error = raise(comm, "a broadcast", status, native_error);
         return true;
     }
+    if (turn == Turn::tried_schedule) its->end();
     if (__builtin_expect(reserve_in_use() != 0, 0)) state->relieve_reserve();
     error = MPI_SUCCESS;
     return true;

@@ -164,6 +164,11 @@ Communicator::Outcome Communicator::prepare(MPI_Comm comm, std::uint64_t bytes, 
     return Outcome::go;
 }
 
+Trial* Communicator::broadcast_trial(std::uint64_t bytes, std::uint64_t decided_bytes) {
+    if (!selector_->tries(decided_bytes)) return nullptr;
+    return &trials.of_broadcasts(bytes, topology_.nodes() == 1);
+}
+
 // Makes the channel, on all ranks or on none, with a number of the world's pool. Where none is left the
 // communicator stays native: to create another one here could wait for what another thread creates.
 void Communicator::open_channel(MPI_Comm comm) {

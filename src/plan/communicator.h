@@ -84,6 +84,10 @@ class Communicator {
     // selector may be asked. at_once: an algorithm was asked for.
     bool gains(MPI_Comm comm, std::uint64_t bytes, bool at_once, Reason& why);
 
+    // Of broadcasts alike, where their way is to be tried; null: the selection has decided. Pre: prepare() said
+    // go. Throws std::bad_alloc.
+    Trial* broadcast_trial(std::uint64_t bytes, std::uint64_t decided_bytes);
+
     // The plan for one piece of `bytes` (at most piece_bytes) from `root`, by the algorithm chosen for pieces
     // of `decided_bytes`; made when missing, which may open the channel and is then collective.
     // A plan without execution means native; never for a smaller last piece after a larger one ran. Errors:
@@ -140,7 +144,7 @@ class Communicator {
         bool native_order = false;
     };
     SelfDriven self_driven;
-    // Of its blocking alltoalls.
+    // Of its blocking alltoalls and broadcasts.
     ExchangeTrials trials;
 
     // For blocking collectives that run on lanes. Made at the first of them that is eligible.

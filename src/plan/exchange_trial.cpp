@@ -91,7 +91,7 @@ bool Trial::puts_off(MPI_Comm comm) {
     const std::uint64_t calls = calls_until_set_up(costs_, turns_.calls_seen());
     if (calls <= turns_.calls_seen()) return false;
     turns_.put_off(calls);
-    THALWEG_LOG_AT(debug, "alltoalls: native until call %" PRIu64 ", for a set-up to have paid", calls);
+    THALWEG_LOG_AT(debug, "a trial: native until call %" PRIu64 ", for a set-up to have paid", calls);
     return true;
 }
 
@@ -153,16 +153,28 @@ void Trial::begin() { began_ns_ = now_ns(); }
 
 void Trial::end() {
     using Turn = TrialTurns::Turn;
-    const double took = seconds(now_ns() - began_ns_);
+    const std::uint64_t ended_ns = now_ns();
+    const double took = seconds(ended_ns - began_ns_);
     const Turn turn = turns_.turn();
     if (turn == Turn::native_timed)
         if (const auto times = native()) times->note(took);
-    if (turn == Turn::tried_native || turn == Turn::tried_schedule)
-        record_->tried[turns_.place()].seconds = took;
+    if (turn != Turn::tried_native && turn != Turn::tried_schedule) return;
+    record_->tried[turns_.place()].seconds = took;
+    record_->times[turns_.place()] = {began_ns_, ended_ns, is_root_};
+}
+
+void Trial::learn_roots(MPI_Comm comm) {
+    std::uint64_t roots[trial_calls];
+    for (std::size_t i = 0; i < trial_calls; ++i)
+        roots[i] = record_->times[i].is_root ? record_->times[i].began_ns : 0;
+    agree_on(comm, host()->max, roots);
+    for (std::size_t i = 0; i < trial_calls; ++i)
+        record_->tried[i].seconds = seconds_from_root(record_->times[i], roots[i]);
 }
 
 void Trial::agree(MPI_Comm comm) {
     const QuietErrors quiet(comm);
+    if (rooted_) learn_roots(comm);
     std::uint64_t most[2 * trial_calls + 1];
     for (std::size_t i = 0; i < trial_calls; ++i) {
         most[2 * i] = static_cast<std::uint64_t>(record_->tried[i].seconds * 1e9);
@@ -183,7 +195,7 @@ void Trial::agree(MPI_Comm comm) {
     }
     tell(verdict);
     if (sized_) agree_on_sizes<trial_calls>(comm, call_ - trial_calls);
-    THALWEG_LOG_AT(debug, "alltoalls: %d phases, the first %s; the slower way takes %.2f times as long",
+    THALWEG_LOG_AT(debug, "a trial: %d phases, the first %s; the slower way takes %.2f times as long",
                    verdict.period, verdict.takes_schedule[0] ? "as a schedule" : "natively", verdict.loss);
 }
 
@@ -210,18 +222,31 @@ std::shared_ptr<NativeTimes> Trial::native() {
     return native_times_;
 }
 
+namespace {
+
+Trial& made(std::unique_ptr<Trial>& trial, Trial::Of of) {
+    if (trial == nullptr) trial = std::make_unique<Trial>(of);
+    return *trial;
+}
+
+}  // namespace
+
+std::size_t ExchangeTrials::class_of(std::uint64_t bytes) {
+    return std::min(static_cast<std::size_t>(size_class(bytes)), classes - 1);
+}
+
 Trial& ExchangeTrials::of(CallKind kind, std::uint64_t bytes) {
-    const auto made = [](std::unique_ptr<Trial>& trial, bool sized) -> Trial& {
-        if (trial == nullptr) trial = std::make_unique<Trial>(sized);
-        return *trial;
-    };
-    if (kind == CallKind::alltoallv) return made(alltoallv_, true);
-    if (kind == CallKind::alltoallw) return made(alltoallw_, true);
+    if (kind == CallKind::alltoallv) return made(alltoallv_, Trial::Of::sized);
+    if (kind == CallKind::alltoallw) return made(alltoallw_, Trial::Of::sized);
     if (kind >= CallKind::neighbor_allgather && kind <= CallKind::neighbor_alltoallw)
         return made(neighbours_[static_cast<std::size_t>(kind) -
                                 static_cast<std::size_t>(CallKind::neighbor_allgather)],
-                    false);
-    return made(alike_[std::min(static_cast<std::size_t>(size_class(bytes)), classes - 1)], false);
+                    Trial::Of::calls);
+    return made(alike_[class_of(bytes)], Trial::Of::calls);
+}
+
+Trial& ExchangeTrials::of_broadcasts(std::uint64_t bytes, bool on_one_host) {
+    return made(broadcasts_[class_of(bytes)], on_one_host ? Trial::Of::rooted : Trial::Of::calls);
 }
 
 }  // namespace thalweg

@@ -1,6 +1,6 @@
-// Which blocking alltoalls of one communicator, and blocking collectives of its neighbourhoods, run natively
-// and which as schedules: some calls run in both ways, in turns, and what they took decides for those that
-// follow, until the next trial (model/trial.h).
+// Which blocking alltoalls and large broadcasts of one communicator, and blocking collectives of its
+// neighbourhoods, run natively and which as schedules: some calls run in both ways, in turns, and what they
+// took decides for those that follow, until the next trial (model/trial.h).
 //
 // What a call does follows from its number, which all ranks count alike, and from verdicts that they agreed
 // on. Counting takes no memory but for a trial at the first call of its kind, which the reserve has room for
@@ -23,8 +23,11 @@ namespace thalweg {
 // The calls of one kind, of one class of size where that is equal on all ranks.
 class Trial {
   public:
-    // `sized`: the ranks tell one another in their agreements what their messages are like.
-    explicit Trial(bool sized = false) : sized_(sized) {}
+    // Of what is timed of a call. `sized`: the ranks tell one another in their agreements, too, what their
+    // messages are like. `rooted`: all are on one host, whose clock they share, and a call begins when its
+    // root does.
+    enum class Of : std::uint8_t { calls, sized, rooted };
+    explicit Trial(Of of = Of::calls) : sized_(of == Of::sized), rooted_(of == Of::rooted) {}
     ~Trial();
     Trial(const Trial&) = delete;
     Trial& operator=(const Trial&) = delete;
@@ -54,6 +57,8 @@ class Trial {
     // messages are to be noted, too.
     bool wants_words() const { return sized_; }
     void set_sent(std::uint64_t bytes, const TraitWords& words);
+    // Of one that is rooted, in front of begin().
+    void set_root(bool is_root) { is_root_ = is_root; }
     void begin();
     void end();
     // The same around a native call, whose error handler may free the communicator: the trial may then be
@@ -67,7 +72,10 @@ class Trial {
     struct Record {
         std::array<TrialCall, trial_calls> tried;
         std::array<TraitWords, trial_calls> words;  // of these; before the first trial, of the calls timed
+        std::array<CallTimes, trial_calls> times;   // where it is rooted
     };
+    // Collective: what those calls took from when their roots began.
+    void learn_roots(MPI_Comm comm);
     // Collective: the slowest rank of every call, and the most bytes, decide.
     void agree(MPI_Comm comm);
     void tell(const TrialVerdict& verdict);
@@ -75,7 +83,8 @@ class Trial {
     template <std::size_t calls>
     void agree_on_sizes(MPI_Comm comm, std::uint64_t first);
 
-    const bool sized_;
+    const bool sized_, rooted_;
+    bool is_root_ = false;
     TrialTurns turns_;
     int size_ = 1;
     std::uint64_t began_ns_ = 0, agreement_ns_ = 0;
@@ -96,10 +105,13 @@ class ExchangeTrials {
     // `bytes` of a pair, where they are equal on all ranks (MPI_Alltoall); else whatever. Throws
     // std::bad_alloc.
     Trial& of(CallKind kind, std::uint64_t bytes);
+    // Of broadcasts alike. Throws std::bad_alloc.
+    Trial& of_broadcasts(std::uint64_t bytes, bool on_one_host);
 
   private:
-    static constexpr std::size_t classes = 40;  // larger blocks share the last
-    std::array<std::unique_ptr<Trial>, classes> alike_;
+    static constexpr std::size_t classes = 40;  // larger ones share the last
+    static std::size_t class_of(std::uint64_t bytes);
+    std::array<std::unique_ptr<Trial>, classes> alike_, broadcasts_;
     std::unique_ptr<Trial> alltoallv_, alltoallw_;
     std::array<std::unique_ptr<Trial>, 5> neighbours_;  // by kind
 };

@@ -169,7 +169,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         !windows && !only_ours)
         return declined(Reason::native_best);
     Communicator* const found = Communicator::of(call.comm, world);
-    if (found == nullptr) return declined(being_freed(call.comm) ? Reason::not_worth_yet : Reason::invalid);
+    if (found == nullptr) return declined(being_freed(call.comm) ? Reason::freeing : Reason::invalid);
     Communicator& communicator = *found;
     const auto declined_on = [&](Reason reason, std::uint64_t bytes) {
         decline.on(communicator, reason, bytes);

@@ -116,6 +116,8 @@ const char* text_of(Reason reason) {
             return "one rank";
         case Reason::intercommunicator:
             return "intercommunicator";
+        case Reason::freeing:
+            return "the communicator is being freed";
         case Reason::invalid:
             return "arguments that the MPI library judges";
         case Reason::foreign:

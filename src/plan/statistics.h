@@ -72,6 +72,7 @@ enum class Reason : std::uint8_t {
     empty,   // zero bytes
     single,  // one rank
     intercommunicator,
+    freeing,         // the communicator is being freed
     invalid,         // arguments whose error the native library reports
     foreign,         // has ranks outside the world that agreed
     too_many,        // no channel is left: THALWEG_MAX_COMMUNICATORS, or what tags have room for
@@ -89,7 +90,7 @@ enum class Reason : std::uint8_t {
     order,        // THALWEG_FLOAT_ORDER: the bits of equal calls would differ
     blocks,       // of a grid, where the native library has places of its own for them
 };
-inline constexpr int reason_count = 19;
+inline constexpr int reason_count = 20;
 const char* text_of(Reason reason);
 
 // 0, 1, 2-3, 4-7, …: class k > 0 holds sizes with k significant bits.

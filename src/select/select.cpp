@@ -61,6 +61,7 @@ struct Selector::Impl {
     Selection selection;
     std::vector<TuningRow> rows;  // that fit this communicator; the first that has the size decides
     std::uint64_t native_below = 0;
+    bool any_tried = false;  // of the rows
 
     // Between single ranks nothing is gained from small messages that travel together: under MPICH 5.0.2 and
     // Open MPI 5.0.11 planned alltoalls between 4 hosts took 1.2 to 2.0 times as long as the native call up
@@ -102,13 +103,23 @@ struct Selector::Impl {
         }
         if (bytes == 0 && collective != Collective::barrier) return {std::nullopt, "no bytes"};
         for (const TuningRow& row : rows)
-            if (row.bytes.has(bytes)) return {row.choice, "tuning table"};
+            if (row.bytes.has(bytes))
+                return {row.choice,
+                        row.tried ? "tuning table, in turns with the MPI library" : "tuning table",
+                        row.tried};
         if (topology.nodes() <= 1) return {std::nullopt, "one host"};
         if (topology.size() == 2 && !selection.overlapped) return {std::nullopt, "two ranks"};
         if (bytes < small()) return {std::nullopt, "small message"};
         const Candidate best =
             robust_candidate(collective, problem(rounded(bytes)), topology, selection.machine).candidate;
         return {best.choice, std::string(by_model) + time_text(best.predicted)};
+    }
+
+    bool tries(std::uint64_t bytes) const {
+        if (!any_tried || selection.forced || topology.size() <= 1) return false;
+        for (const TuningRow& row : rows)
+            if (row.bytes.has(bytes)) return row.tried;
+        return false;
     }
 
     // The steps of decide(), each with a number of its own; rows and rounded sizes likewise.
@@ -144,16 +155,18 @@ Status check_table(std::string_view json, std::string& why) {
 }
 
 Selector::Selector(Collective collective, const Topology& topology, const Selection& selection)
-    : impl_(new Impl{collective, topology, selection, {}, 0}) {
+    : impl_(new Impl{collective, topology, selection, {}, 0, false}) {
     if (!selection.table.empty()) impl_->prune(selection.table);
     for (std::string_view json : built_in_tables()) impl_->prune(json);
     impl_->native_below = impl_->find_native_below();
+    for (const TuningRow& row : impl_->rows) impl_->any_tried |= row.tried;
 }
 Selector::~Selector() = default;
 Selector::Selector(Selector&&) noexcept = default;
 Selector& Selector::operator=(Selector&&) noexcept = default;
 
 Decision Selector::decide(std::uint64_t bytes) const { return impl_->decide(bytes); }
+bool Selector::tries(std::uint64_t bytes) const { return impl_->tries(bytes); }
 std::uint64_t Selector::class_of(std::uint64_t bytes) const { return impl_->class_of(bytes); }
 std::uint64_t Selector::native_below() const { return impl_->native_below; }
 

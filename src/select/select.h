@@ -34,6 +34,7 @@ struct Selection {
 struct Decision {
     std::optional<Choice> choice;  // empty: leave the call to the native MPI
     std::string reason;            // one short phrase: "tuning table", "the model: 1.05 ms", "one host", …
+    bool tried = false;            // in turns with the native call, until what both took says which is faster
 };
 
 // Checks the text of a tuning table. invalid_argument: `why` is one sentence that names the row.
@@ -52,6 +53,9 @@ class Selector {
     // Microseconds of work and a few allocations: meant to be asked once per message size and kept with the
     // plan, or by way of Decisions (decisions.h).
     Decision decide(std::uint64_t bytes) const;
+
+    // Whether that is to be tried. Nanoseconds.
+    bool tries(std::uint64_t bytes) const;
 
     // Sizes of one class have the same decision. A few hundred classes in all; where an algorithm was asked
     // for, every size is one.

@@ -26,6 +26,14 @@ class Reader {
         to = found->get<std::string>();
     }
 
+    void flag(const char* field, bool& to) {
+        seen_.push_back(field);
+        const auto found = object_.find(field);
+        if (found == object_.end()) return;
+        if (!found->is_boolean()) return fault(field, "true or false");
+        to = found->get<bool>();
+    }
+
     // `scale` turns what is written into what is kept.
     void range(const char* field, Range& to, double scale = 1) {
         seen_.push_back(field);
@@ -83,6 +91,7 @@ Status read_row(const Json& json, const std::string& where, Collective collectiv
     reader.text("calls", calls);
     reader.text("waits", waits);
     reader.text("choice", choice);
+    reader.flag("tried", row.tried);
     reader.range("hosts", row.hosts);
     reader.range("ppn", row.ppn);
     reader.range("bytes", row.bytes);
@@ -105,6 +114,9 @@ Status read_row(const Json& json, const std::string& where, Collective collectiv
     row.sleeping = waits != "spin";
     if (!waits.empty() && row.spinning && row.sleeping) reader.fault("waits", "spin or sleep");
     if (!waits.empty() && calls != "blocking") reader.fault("waits", "left out but where calls is blocking");
+    const bool may_try = collective == Collective::bcast && calls == "blocking" && row.choice;
+    if (row.tried && !may_try)
+        reader.fault("tried", "left out but where calls is blocking, of bcast, and the choice not native");
     why = reader.why();
     return why.empty() ? Status::ok : Status::invalid_argument;
 }

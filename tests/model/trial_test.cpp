@@ -50,6 +50,16 @@ TEST(model_trial, one_size_goes_to_the_faster_way) {
     EXPECT_FALSE(judge(calls_of(size, linear, linear), worth).takes_schedule[0]) << "no gain is no reason";
 }
 
+TEST(model_trial, a_call_with_a_root_takes_time_from_when_the_root_is_there) {
+    const auto took = [](std::uint64_t began, std::uint64_t ended, std::uint64_t root) {
+        return seconds_from_root({began, ended, false}, root);
+    };
+    EXPECT_DOUBLE_EQ(took(1000, 5000, 2000), 3e-6);  // it waited for the root
+    EXPECT_DOUBLE_EQ(took(1000, 5000, 400), 4e-6);   // the root waited for it
+    EXPECT_DOUBLE_EQ(took(1000, 5000, 0), 4e-6);     // of none is anything known
+    EXPECT_EQ(took(1000, 5000, 6000), 0);
+}
+
 TEST(model_trial, one_outlier_decides_nothing) {
     const auto size = [](int) { return std::uint64_t{5000}; };
     Calls calls = calls_of(size, linear, [](std::uint64_t bytes) { return linear(bytes) * 0.8; });

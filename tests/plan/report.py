@@ -120,8 +120,12 @@ def check_one_host():
     check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
     report = load(path)
     # one_host.c has 5 broadcasts run by linear and 3 natively, both asked for; all others were not looked at.
-    check(report["unseen"] == [{"operation": operation, "reason": "one host: handed on unseen"}
-                               for operation in ("bcast", "allgather", "allreduce")], f"unseen: {report}")
+    unseen = {row["operation"]: row["reason"] for row in report["unseen"]}
+    handed_on = "one host: handed on unseen"
+    check(list(unseen) == ["bcast", "allgather", "allreduce"], f"unseen: {report}")
+    # A built-in row may take large broadcasts of this library.
+    check(re.fullmatch(handed_on + r"( below \d+[KM])?", unseen["bcast"]), f"unseen: {unseen}")
+    check(unseen["allgather"] == unseen["allreduce"] == handed_on, f"unseen: {unseen}")
     check(report["totals"]["accelerated"] == 5 and report["totals"]["declined"] == 3, f"counted: {report['totals']}")
     table = run("-").stderr
     check("native: one host: handed on unseen" in table, f"the table: {table}")

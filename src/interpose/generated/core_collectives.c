@@ -11,12 +11,17 @@ ask_MPI_Bcast(void* buffer, int count, ThalwegHandle datatype, int root, Thalweg
     Next_MPI_Bcast* direct = (Next_MPI_Bcast*)thalweg_native_of_short(&shortcut_MPI_Bcast, count, datatype);
     if (direct != NULL) return direct(buffer, count, datatype, root, comm);
     int error;
-    int answer = thalweg_take_MPI_Bcast(buffer, count, datatype, root, comm, &error);
+    void* trial = NULL;
+    int answer = thalweg_take_MPI_Bcast(buffer, count, datatype, root, comm, &error, &trial);
     if (answer == 1) return error;
     Next_MPI_Bcast* next = (Next_MPI_Bcast*)thalweg_next(&next_MPI_Bcast);
     if (next == NULL) return thalweg_missing_error();
     if (answer == 2) thalweg_remember(&shortcut_MPI_Bcast, (void*)next);
-    return next(buffer, count, datatype, root, comm);
+    if (trial == NULL) return next(buffer, count, datatype, root, comm);
+    thalweg_native_begins(trial);
+    error = next(buffer, count, datatype, root, comm);
+    thalweg_native_ended(trial);
+    return error;
 }
 
 int wrap_MPI_Bcast(void* buffer, int count, ThalwegHandle datatype, int root, ThalwegHandle comm) {

@@ -7,8 +7,9 @@
 typedef void Next_mpi_bcast(PARAMETERS_mpi_bcast);
 
 static void body_mpi_bcast(ThalwegNext* record, int calls_c, PARAMETERS_mpi_bcast) {
+    void* trial = NULL;
     int error;
-    if (thalweg_take_mpi_bcast(buffer, *count, *datatype, *root, *comm, &error)) {
+    if (thalweg_take_mpi_bcast(buffer, *count, *datatype, *root, *comm, &error, &trial)) {
         if (ierror != NULL) *ierror = error;
         return;
     }
@@ -18,7 +19,9 @@ static void body_mpi_bcast(ThalwegNext* record, int calls_c, PARAMETERS_mpi_bcas
         return;
     }
     if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
+    if (trial != NULL) thalweg_native_begins(trial);
     next(buffer, count, datatype, root, comm, ierror);
+    if (trial != NULL) thalweg_native_ended(trial);
     if (calls_c) thalweg_passed_on();
 }
 

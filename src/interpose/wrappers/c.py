@@ -1,6 +1,6 @@
 """The wrapper of a call in C: one template per kind of call."""
 
-from wrappers.call import AROUND, lines, wait_all, wait_some
+from wrappers.call import AROUND, lines, native_timed, wait_all, wait_some
 
 
 def c_wrapper(call):
@@ -30,11 +30,7 @@ def c_wrapper(call):
             "    void* trial = NULL;",
             f"    if (thalweg_take_{call.entry()}({arguments}, &error, &trial)) return error;",
             *get_next,
-            f"    if (trial == NULL) return next({arguments});",
-            "    thalweg_native_begins(trial);",
-            f"    error = next({arguments});",
-            "    thalweg_native_ended(trial);",
-            "    return error;",
+            *native_timed(call),
         )
     elif call.template == "collective":
         # The way of a call that nobody wants to see has no frame of its own, and is as short as can be. Where
@@ -54,11 +50,12 @@ def c_wrapper(call):
         out += lines(
             *short,
             "    int error;",
-            f"    int answer = thalweg_take_{call.entry()}({arguments}, &error);",
+            "    void* trial = NULL;" if call.timed() else None,
+            f"    int answer = thalweg_take_{call.entry()}({arguments}, &error{', &trial' if call.timed() else ''});",
             "    if (answer == 1) return error;",
             *get_next,
             f"    if (answer == 2) thalweg_remember(&shortcut_{name}, (void*)next);",
-            f"    return next({arguments});",
+            *(native_timed(call) if call.timed() else [f"    return next({arguments});"]),
             "}",
             "",
             f"int wrap_{name}({call.c_parameters()}) {{",

@@ -57,6 +57,10 @@ class Call:
     def new_communicator(self):
         return next(name for kind, name in reversed(self.parameters) if kind == "void*")
 
+    def timed(self):
+        """Whether native calls may be timed against ours, in turns."""
+        return self.template == "blocking" or self.entry() == "MPI_Bcast"
+
     def entry(self):
         """The name of the function of runtime.h that may take the call. Arrays of large counts have one of their own."""
         large_arrays = self.name.endswith("_c") and self.arrays
@@ -92,6 +96,18 @@ def folded(text):
 
 def lines(*texts):
     return "".join(folded(text) + "\n" for text in texts if text is not None)
+
+
+def native_timed(call):
+    """The end of a C wrapper whose native call is timed where that is wanted."""
+    arguments = call.c_arguments()
+    return [
+        f"    if (trial == NULL) return next({arguments});",
+        "    thalweg_native_begins(trial);",
+        f"    error = next({arguments});",
+        "    thalweg_native_ended(trial);",
+        "    return error;",
+    ]
 
 
 def wait_some(call, fortran):

@@ -47,7 +47,7 @@ def fortran_wrapper(call):
         ]
 
     if asked or call.template == "end":
-        timed = call.template == "blocking"
+        timed = call.timed()
         # What C has as a pointer stays one: buffers, arrays, results.
         pointers = {name for kind, name in call.parameters if kind.endswith("*")}
         passed = ", ".join(n if n in pointers else "*" + n for n in names[:-1])

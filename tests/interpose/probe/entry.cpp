@@ -109,7 +109,7 @@ int thalweg_entry_comm_freeing(MPI_Comm, int*, void*) {
 void thalweg_entry_comm_freed(void*) {}
 
 int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
-                        int* error) {
+                        int* error, void**) {
     ++seen;
     if (!take_all || count > 1 << 30) return direct ? 2 : 0;
     ++taken;

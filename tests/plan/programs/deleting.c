@@ -17,6 +17,8 @@ static void broadcast(MPI_Comm comm, int accelerated) {
     MPI_Bcast(data, bytes, MPI_BYTE, 0, comm);
     verify(data, bytes, seed, "a broadcast");
     CHECK(was_accelerated() == accelerated, "accelerated: %d, %s", was_accelerated(), last_reason());
+    if (!accelerated && expect_thalweg())
+        CHECK(strstr(last_reason(), "being freed") != NULL, "why: %s", last_reason());
 }
 
 static int delete_attribute(MPI_Comm comm, int key, void* value, void* extra) {

@@ -1,0 +1,19 @@
+# Blocking broadcasts on one host, which are handed on unseen, and those that tuning tables want tried in turns with the
+# MPI library's own. Included by plan_mpi(), whose run() and settings it uses.
+foreach(ranks 1 2)
+  run(one_host ${ranks} mpi "${all}" one_host)
+  run(one_host_large ${ranks} mpi "THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/one_host.json" one_host_large)
+endforeach()
+add_test(NAME plan.${name}.report_of_one_host
+         COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/report.py ${CMAKE_CURRENT_BINARY_DIR} one_host
+                 ${MPI_MPIEXEC} -n 2 env ${preload} THALWEG_BCAST_MIN_BYTES=1 $<TARGET_FILE:plan_one_host_${name}>)
+set_tests_properties(plan.${name}.report_of_one_host PROPERTIES LABELS mpi TIMEOUT 300 PROCESSORS 2
+                     ENVIRONMENT "${plan_environment}")
+
+set(tried "THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/tried.json")
+run(tried 1 mpi "${with_persistent};${tried}" tried)
+run(tried 3 mpi "${with_persistent};${tried}" tried)
+run(tried_hosts 4 mpi "${with_persistent};${tried};THALWEG_TOPOLOGY=node:2 core:2" tried)
+if(NOT name MATCHES "_abi$")
+  run(tried_fortran 2 mpi "${tried}" tried fortran)
+endif()

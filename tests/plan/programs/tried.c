@@ -1,0 +1,143 @@
+/* Broadcasts that a tuning table (tried.json) wants tried: natively until a set-up pays, then sixteen in both
+ * ways in turns, then all in the way that was faster. Every rank does the same at every call; bytes are
+ * right.
+ *
+ *     tried          calls from C, with and without large counts, of one type here and another one there
+ *     tried fortran  the same from Fortran
+ */
+#include "check.h"
+
+#if !defined(MPI_ABI_VERSION)
+#include "fortran.h"
+#endif
+
+enum { tried_from = 65536, most_bytes = 1 << 20, calls_before = 8, trial_calls = 16, until_set_up = 80 };
+
+/* Calls alike on one communicator, and where the first of ours was; -1: none yet. */
+typedef struct {
+    MPI_Comm comm;
+    const char* name;
+    size_t bytes;
+    int call, first, way;
+} Series;
+
+static Series begin(MPI_Comm comm, const char* name, size_t bytes) {
+    const Series series = {comm, name, bytes, 0, -1, -1};
+    return series;
+}
+
+static unsigned char* data;
+static unsigned seed;
+static int in_fortran;
+typedef int BroadcastLarge(void*, MPI_Count, MPI_Datatype, int, MPI_Comm);
+static BroadcastLarge* broadcast_large;
+
+static void broadcast(int count, MPI_Datatype type, int root, MPI_Comm comm) {
+#if !defined(MPI_ABI_VERSION)
+    if (in_fortran) {
+        MPI_Fint handle = MPI_Comm_c2f(comm), kind = MPI_Type_c2f(type), items = count, from = root, code;
+        void (*call)();
+        *(void**)&call = fortran("mpi_bcast", 0);
+        call(data, &items, &kind, &from, &handle, &code);
+        return;
+    }
+#endif
+    if (broadcast_large != NULL && seed % 3 == 0)
+        broadcast_large(data, count, type, root, comm);
+    else
+        MPI_Bcast(data, count, type, root, comm);
+}
+
+/* What the next call has to do, where that does not follow from times. */
+static void expect(Series* series, int ran) {
+    const int since = series->call++ - series->first - 1;
+    if (series->first < 0) {
+        CHECK(!ran || series->call > calls_before, "%s: call %d is one of ours", series->name, series->call);
+        CHECK(series->call < until_set_up, "%s: none is tried (%s)", series->name, last_reason());
+        if (ran) series->first = series->call - 1;
+    } else if (since < trial_calls) {
+        CHECK(ran == (int)(10965u >> since & 1), "%s: call %d of the trial: %s", series->name, since,
+              last_reason());
+    } else {
+        if (series->way < 0) series->way = ran;
+        CHECK(ran == series->way, "%s: call %d changes its way: %s", series->name, since, last_reason());
+    }
+}
+
+static void next(Series* series) {
+    int size, rank;
+    MPI_Comm_size(series->comm, &size);
+    MPI_Comm_rank(series->comm, &rank);
+    const int root = (int)(++seed % (unsigned)size);
+    static const unsigned char mark = 0x3c;
+    memset(data, mark, series->bytes);
+    if (rank == root) fill(data, series->bytes, seed);
+    const int wide = (rank + (int)seed) % 2;
+    broadcast((int)(series->bytes / (wide ? 8 : 1)), wide ? MPI_DOUBLE : MPI_BYTE, root, series->comm);
+    const int ran = was_accelerated();
+    verify(data, series->bytes, seed, series->name);
+    int ways[2] = {ran, -ran};
+    MPI_Allreduce(MPI_IN_PLACE, ways, 2, MPI_INT, MPI_MAX, series->comm);
+    CHECK(ways[0] == -ways[1], "%s: some ranks ran call %d, others did not", series->name, series->call);
+    if (expect_thalweg() && size > 1) expect(series, ran);
+}
+
+static int is_judged(const Series* series) { return series->way >= 0 || !expect_thalweg(); }
+
+int main(int argc, char** argv) {
+    check_start(&argc, &argv, MPI_THREAD_SINGLE);
+    in_fortran = argc > 1 && strcmp(argv[1], "fortran") == 0;
+#if defined(MPI_ABI_VERSION)
+    if (in_fortran) SKIP("its header knows no Fortran");
+#else
+    if (in_fortran) load_fortran();
+#endif
+    *(void**)&broadcast_large = dlsym(RTLD_DEFAULT, "MPI_Bcast_c");
+    data = guarded_new(most_bytes);
+
+    MPI_Comm pair, twin;
+    MPI_Comm_split(MPI_COMM_WORLD, check_rank / 2, 0, &pair);
+    Series all[] = {begin(MPI_COMM_WORLD, "the world", tried_from),
+                    begin(MPI_COMM_WORLD, "larger ones", most_bytes), begin(pair, "pairs", tried_from + 8)};
+    /* What is smaller is no one's to try, and counts for nothing. */
+    Series small = begin(MPI_COMM_WORLD, "small ones", tried_from - 8);
+    for (int i = 0; i < 120; ++i) {
+        for (int which = 0; which < 3; ++which) {
+            next(&all[which]);
+            if (which != i % 3) continue;
+            memset(data, 0, small.bytes);
+            MPI_Bcast(data, (int)small.bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+            /* Where it is not seen, the last call is the one before. */
+            thalweg_last_call call = {.bytes = 0};
+            if (look_last_call != NULL) look_last_call(&call, sizeof call);
+            CHECK(!call.accelerated || call.bytes != small.bytes, "a small one runs");
+        }
+    }
+    int judged = 0;
+    for (int which = 0; which < 3; ++which) judged += is_judged(&all[which]);
+    int alone;
+    MPI_Comm_size(pair, &alone);
+    CHECK(judged + (alone == 1) >= 3 || check_size == 1, "%d of 3 were judged", judged);
+
+    /* Freed in the midst of its trial; another one begins anew. */
+    for (int times = 0; times < 2; ++times) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &twin);
+        Series once = begin(twin, "a duplicate", most_bytes);
+        for (int i = 0; i < 100 && (once.first < 0 || once.call < once.first + 6); ++i) next(&once);
+        /* What is declined for other reasons is not counted. */
+        if (expect_thalweg() && times == 1) {
+            set_option("THALWEG_BCAST", "native");
+            for (int i = 0; i < 3; ++i) {
+                MPI_Bcast(data, most_bytes, MPI_BYTE, 0, twin);
+                CHECK(!was_accelerated(), "accelerated although the native library was asked for");
+            }
+            set_option("THALWEG_BCAST", NULL);
+            for (int i = 0; i < 20; ++i) next(&once);
+            CHECK(check_size == 1 || once.way >= 0, "no verdict");
+        }
+        MPI_Comm_free(&twin);
+    }
+    MPI_Comm_free(&pair);
+    guarded_free(data, most_bytes);
+    return check_end();
+}

@@ -1,0 +1,108 @@
+// Rows of tuning tables that want their choice tried in turns with the native call.
+#include <gtest/gtest.h>
+
+#include "select/broadcast_at.h"
+#include "select/table.h"
+
+namespace thalweg {
+namespace {
+
+std::string table_of(const std::string& rows, const std::string& collective = "bcast") {
+    return R"({"collective":")" + collective + R"(","machine":"test","date":"2025-01-01",)" +
+           R"("method":"made up","commit":"0","rows":[)" + rows + "]}";
+}
+
+Selection with(const std::string& rows) {
+    Selection selection;
+    selection.family = "none";
+    selection.table = table_of(rows);
+    std::string why;
+    EXPECT_EQ(check_table(selection.table, why), Status::ok) << why;
+    return selection;
+}
+
+constexpr const char* large =
+    R"({"calls":"blocking","hosts":[1,1],"bytes":[1000,null],"choice":"linear","tried":true})";
+
+TEST(Tried, ARowMayWantItsChoiceTried) {
+    const Selection selection = with(large);
+    const Topology topology = topology_of("node:1 core:4");
+    const Selector selector(Collective::bcast, topology, selection);
+    EXPECT_FALSE(selector.tries(999));
+    EXPECT_TRUE(selector.tries(1000));
+    EXPECT_FALSE(selector.decide(999).choice.has_value());
+    const Decision decision = selector.decide(1000);
+    EXPECT_TRUE(decision.tried);
+    ASSERT_TRUE(decision.choice.has_value());
+    EXPECT_EQ(to_text(*decision.choice), "linear");
+    EXPECT_EQ(decision.reason, "tuning table, in turns with the MPI library");
+    EXPECT_EQ(selector.native_below(), 1000u);
+    EXPECT_EQ(smallest_on_one_host(Collective::bcast, selection), 1000u);
+    EXPECT_FALSE(Selector(Collective::bcast, topology_of("node:2 core:2"), selection).tries(1000));
+}
+
+TEST(Tried, TheFirstRowThatFitsSaysWhether) {
+    const std::string sure = R"({"hosts":[1,1],"bytes":[2000,3000],"choice":"linear"},)";
+    const std::string native = R"({"hosts":[1,1],"bytes":[4000,5000],"choice":"native"},)";
+    const Selector selector(Collective::bcast, topology_of("node:1 core:4"), with(sure + native + large));
+    EXPECT_TRUE(selector.tries(1999));
+    EXPECT_FALSE(selector.tries(2000));
+    EXPECT_TRUE(selector.decide(2000).choice.has_value());
+    EXPECT_FALSE(selector.decide(2000).tried);
+    EXPECT_TRUE(selector.tries(3001));
+    EXPECT_FALSE(selector.tries(4000));
+    EXPECT_FALSE(selector.decide(4000).choice.has_value());
+}
+
+TEST(Tried, WhatIsAskedForIsNotTried) {
+    Selection selection = with(large);
+    Choice asked;
+    std::string why;
+    ASSERT_EQ(parse_choice(Collective::bcast, "linear", asked, why), Status::ok);
+    selection.forced = asked;
+    const Selector selector(Collective::bcast, topology_of("node:1 core:4"), selection);
+    EXPECT_FALSE(selector.tries(1000));
+    EXPECT_FALSE(selector.decide(1000).tried);
+}
+
+// Only broadcasts that block have a native call to take turns with.
+TEST(Tried, IsRefusedWhereNothingTakesTurns) {
+    const auto fault = [](const std::string& row, const std::string& collective = "bcast") {
+        std::string why;
+        EXPECT_EQ(check_table(table_of(row, collective), why), Status::invalid_argument) << row;
+        return why;
+    };
+    for (const char* calls : {"", R"("calls":"overlapped",)"})
+        EXPECT_EQ(
+            fault("{" + std::string(calls) + R"("choice":"linear","tried":true})"),
+            "row 1: \"tried\" must be left out but where calls is blocking, of bcast, and the choice not "
+            "native");
+    EXPECT_NE(fault(R"({"calls":"blocking","choice":"native","tried":true})").find("tried"),
+              std::string::npos);
+    EXPECT_NE(fault(R"({"calls":"blocking","choice":"ring","tried":true})", "allgather").find("tried"),
+              std::string::npos);
+    EXPECT_NE(fault(R"({"calls":"blocking","choice":"linear","tried":1})").find("true or false"),
+              std::string::npos);
+    std::string why;
+    EXPECT_EQ(check_table(table_of(R"({"choice":"linear","tried":false})"), why), Status::ok) << why;
+}
+
+// For two ranks of one host that have a core each, under the libraries whose default copies twice.
+TEST(Tried, BuiltInRowsDo) {
+    const auto tries = [](const char* family, const char* library, bool sleeps, std::uint64_t bytes) {
+        Selection selection;
+        selection.family = family;
+        selection.library = library;
+        selection.sleeps = sleeps;
+        return Selector(Collective::bcast, topology_of("node:1 core:2"), selection).tries(bytes);
+    };
+    EXPECT_TRUE(tries("mpich", "MPICH Version:      5.0.2", false, 262144));
+    EXPECT_FALSE(tries("mpich", "MPICH Version:      5.0.2", false, 262143));
+    EXPECT_FALSE(tries("mpich", "MPICH Version:      5.0.2", true, 262144));
+    EXPECT_FALSE(tries("mpich", "MPICH Version:      4.0.2", false, 262144));
+    EXPECT_TRUE(tries("impi", "Intel(R) MPI Library 2021.18", false, 1 << 20));
+    EXPECT_FALSE(tries("openmpi", "Open MPI v5.0.11", false, 1 << 20));
+}
+
+}  // namespace
+}  // namespace thalweg
