@@ -1,6 +1,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <string>
 
 #include "lab/lab.h"
 
@@ -60,6 +65,29 @@ TEST(Launch, MpichYieldsOnlyWhereRanksOutnumberCores) {
     on.yield_help = "on";
     EXPECT_TRUE(has(plan(on, 8).argv, "20"));
     EXPECT_THROW(plan(on, 8, ""), std::runtime_error) << "asked for, but the library is not there";
+}
+
+// From where the user is, whatever folders THALWEG_MPI_ROOTS names.
+TEST(Launch, ARelativeRootIsOneOfTheCurrentFolder) {
+    char name[] = "/tmp/thalweg-roots-XXXXXX";
+    const std::filesystem::path folder = mkdtemp(name), before = std::filesystem::current_path();
+    std::filesystem::create_directories(folder / "mine/bin");
+    std::ofstream(folder / "mine/bin/mpiexec") << "";
+    std::filesystem::permissions(folder / "mine/bin/mpiexec", std::filesystem::perms::owner_all);
+    setenv("THALWEG_MPI_ROOTS", "/usr:/nowhere", 1);
+    std::filesystem::current_path(folder);
+    const std::string root = find_mpi(Mpi::mpich, "mine").root;
+    std::string why;
+    try {
+        find_mpi(Mpi::mpich, "yours");
+    } catch (const std::exception& none) {
+        why = none.what();
+    }
+    std::filesystem::current_path(before);
+    unsetenv("THALWEG_MPI_ROOTS");
+    EXPECT_EQ(root, folder / "mine");
+    EXPECT_EQ(why, "--mpi-root: there is no " + (folder / "yours/bin/mpiexec").string());
+    std::filesystem::remove_all(folder);
 }
 
 TEST(Launch, OpenMpiUsesEveryRailAndNoOtherNetwork) {

@@ -175,7 +175,8 @@ TEST_F(Starting, a_bench_that_cannot_start_its_programs_says_so_at_once) {
         refused(shell(copy + verb + " 2>&1"), 2,
                 "is not there: `thalweg bench` measures from the folder in which");
     std::ofstream(folder / "bin/thalweg-bench-mpich") << "not asked for";
-    refused(shell(copy + "bcast --mpi mpich --hosts 0 2>&1"), 2, "--hosts 0 starts mpich by ");
+    refused(shell("cd / && " + copy + "bcast --mpi mpich --hosts 0 2>&1"), 2,
+            "--hosts 0: there is no .venv-mpich/bin/mpiexec here or above");
 }
 
 TEST(mistakes, a_bench_of_no_ranks_is_refused) {

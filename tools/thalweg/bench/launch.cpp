@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "bench/resume.h"
+#include "lab/lab.h"
 
 namespace thalweg::bench {
 namespace {
@@ -80,19 +81,8 @@ std::string driver_path(const std::string& mpi) {
                             ignored);
 }
 
-// Where the wheels live: beside the build folder.
-fs::path project_root() { return fs::path(own_path()).parent_path().parent_path().parent_path(); }
-
-// Without a lab. `root`: empty where the libraries are the system's.
-struct LocalMpi {
-    fs::path root, launcher;
-};
-LocalMpi local_mpi(const std::string& mpi) {
-    if (const std::size_t debian = mpi.find("-debian"); debian != std::string::npos)
-        return {"", "/usr/bin/mpiexec." + mpi.substr(0, debian)};
-    const fs::path root = project_root() / (".venv-" + mpi);
-    return {root, root / "bin/mpiexec"};
-}
+// Without a lab, from where that takes it. Throws with one sentence where there is none.
+lab::MpiInstall local_mpi(const std::string& mpi) { return lab::find_mpi(lab::parse_mpi(mpi), ""); }
 
 std::vector<std::string> command_line(const Launch& launch, const std::string& config,
                                       const std::string& out) {
@@ -104,7 +94,7 @@ std::vector<std::string> command_line(const Launch& launch, const std::string& c
         if (launch.force) words.push_back("--force");
         words.push_back("--");
     } else {
-        words = {local_mpi(shape.mpi).launcher.string()};
+        words = {local_mpi(shape.mpi).launcher};
         if (shape.mpi.starts_with("openmpi"))
             words.insert(words.end(), {"--oversubscribe", "--bind-to", "none"});
         words.insert(words.end(), {"-n", std::to_string(shape.ppn)});
@@ -130,8 +120,10 @@ std::string folder_of_debian_mpich(const fs::path& folder) {
 
 // An MPI outside the lab needs its libraries and permission to run as root; the lab sets these itself.
 void set_local_environment(const Shape& shape) {
-    const std::string root = local_mpi(shape.mpi).root.string();
-    if (!root.empty()) setenv("LD_LIBRARY_PATH", (root + "/lib").c_str(), 1);
+    const lab::MpiInstall install = local_mpi(shape.mpi);
+    // The system's own are where the loader looks.
+    const std::string root = install.libraries.empty() ? "" : install.root;
+    if (!root.empty()) setenv("LD_LIBRARY_PATH", install.libraries.c_str(), 1);
     if (shape.mpi.starts_with("openmpi")) {
         if (!root.empty()) setenv("OPAL_PREFIX", root.c_str(), 1);
         setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
@@ -270,11 +262,12 @@ std::string program_of_build(const std::string& name, std::string& why) {
 std::string why_not_measurable(const Shape& shape) {
     std::string why;
     program_of_build(fs::path(driver_path(shape.mpi)).filename().string(), why);
-    const auto [root, launcher] = local_mpi(shape.mpi);
-    if (why.empty() && shape.hosts == 0 && !fs::exists(launcher))
-        why = fmt::format(
-            "--hosts 0 starts {} by {}, which is not there; {}", shape.mpi, launcher.string(),
-            root.empty() ? "install Debian's package of it" : "a lab (--hosts 2) looks elsewhere, too");
+    if (!why.empty() || shape.hosts > 0) return why;
+    try {
+        local_mpi(shape.mpi);
+    } catch (const std::exception& none) {
+        why = fmt::format("--hosts 0: {}", none.what());
+    }
     return why;
 }
 

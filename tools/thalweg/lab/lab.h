@@ -63,6 +63,7 @@ Options parse_run_options(const Args& args);
 std::uint64_t parse_rate(const std::string& text);   // "100mbit" -> bits per second
 std::uint64_t parse_bytes(const std::string& text);  // "16kb" -> bytes, 1024-based
 const char* name_of(Mpi mpi);
+Mpi parse_mpi(const std::string& text);  // throws with one sentence that names them all
 std::string run_usage();
 
 // --- network.cpp: the commands for ip and tc, as text; pure functions
@@ -178,7 +179,8 @@ struct Launch {
     std::string waiting;   // how native waits are helped, one phrase
 };
 
-MpiInstall find_mpi(Mpi mpi, const std::string& root);  // throws with one sentence where there is none
+// `root`: the folder of a wheel's MPI; empty: looked for. Throws with one sentence where there is none.
+MpiInstall find_mpi(Mpi mpi, const std::string& root);
 Launch plan_launch(const Options& options, const MpiInstall& install, const std::string& folder, int cores,
                    const std::string& help_library);
 Args enclosing_job_variables(char** environment, const Args& keep);  // names left by a surrounding launcher

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 
 #include "lab.h"
@@ -230,7 +231,7 @@ MpiInstall find_mpi(Mpi mpi, const std::string& root) {
     MpiInstall install{mpi, "", "", ""};
     Args candidates;
     if (!root.empty())
-        candidates.push_back(root[0] == '/' ? root : search_folders()[0] + "/" + root);
+        candidates.push_back(std::filesystem::absolute(root).string());
     else
         for (const auto& folder : search_folders()) candidates.push_back(folder + "/" + wheel);
     for (const auto& candidate : candidates)
@@ -240,6 +241,7 @@ MpiInstall find_mpi(Mpi mpi, const std::string& root) {
             install.libraries = candidate + "/lib";
             return install;
         }
+    if (!root.empty()) fail("--mpi-root: there is no " + candidates[0] + "/bin/mpiexec");
     fail(std::string("there is no ") + wheel +
          "/bin/mpiexec here or above: name its folder with --mpi-root or " + "THALWEG_MPI_ROOTS");
 }

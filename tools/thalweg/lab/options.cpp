@@ -42,15 +42,6 @@ std::vector<int> parse_ppn(const std::string& text) {
     return counts;
 }
 
-Mpi parse_mpi(const std::string& text) {
-    std::string names;
-    for (const auto& row : mpi_names) {
-        if (text == row.name) return row.mpi;
-        names += std::string(names.empty() ? "" : ", ") + row.name;
-    }
-    fail("--mpi takes one of " + names + ", not \"" + text + "\"");
-}
-
 // "100mbit": a number and a unit out of a table.
 struct Unit {
     const char* name;
@@ -75,6 +66,15 @@ int Options::total_ranks() const {
     int total = 0;
     for (int host = 0; host < network.hosts; ++host) total += ppn_of(host);
     return total;
+}
+
+Mpi parse_mpi(const std::string& text) {
+    std::string names;
+    for (const auto& row : mpi_names) {
+        if (text == row.name) return row.mpi;
+        names += std::string(names.empty() ? "" : ", ") + row.name;
+    }
+    fail("--mpi takes one of " + names + ", not \"" + text + "\"");
 }
 
 const char* name_of(Mpi mpi) {
