@@ -13,8 +13,8 @@ WIRE = "the wire takes longest"
 
 
 def reasons(mpi, program, folder, phases):
-    """Of rank 0 at the end of a run of programs/halo.c: why its neighbour's messages are copied as they are, and how many
-    were for the wire's sake."""
+    """Of rank 0 at the end of a run of programs/halo.c: why its neighbour's messages are copied as they are, and how
+    many were for the wire's sake."""
     report = pathlib.Path(folder, "report.json")
     environment = {**os.environ, "THALWEG_ALLTOALLV": "spread", "THALWEG_TRANSPORT": "shm", "THALWEG_SETUP": "early",
                    "THALWEG_TEST_TAKEN": "1", "THALWEG_TEST_LEVEL": "single", "THALWEG_REPORT": str(report)}

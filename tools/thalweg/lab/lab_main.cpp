@@ -154,9 +154,10 @@ int run_verb(const Args& args, bool shell) {
     return with_cluster(options.network, [&](Cluster& cluster) {
         facts.set_up_s = now_s() - start;
         facts.calibration = calibrate(cluster, options.calibrate);
-        if (!options.quiet)
-            std::fprintf(stderr, "lab: %d host%s up, %s payload, %.3f ms one way\n", options.network.hosts,
-                         options.network.hosts == 1 ? "" : "s",
+        if (!options.quiet && options.network.hosts == 1)
+            std::fprintf(stderr, "lab: 1 host up, no link to measure\n");
+        else if (!options.quiet)
+            std::fprintf(stderr, "lab: %d hosts up, %s payload, %.3f ms one way\n", options.network.hosts,
                          megabits(facts.calibration.rate_bytes_per_s).c_str(),
                          facts.calibration.latency_s * 1e3);
         warn_of_busy_cores(options, facts.calibration);
