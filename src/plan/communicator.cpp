@@ -35,6 +35,7 @@ Communicator::Communicator(MPI_Comm comm, World& world, bool is_inter, int rank,
     size_ = size;
     rank_ = rank;
     steering_ = world.steering();
+    policy_ = world.policy();
     record_->size = size_;
     learn_name(comm);
     if (!world.settings().report.view().empty() && !is_inter) record_->topology = topology_of(comm);
@@ -200,7 +201,6 @@ void Communicator::open_channel(MPI_Comm comm) {
         close_channel();
         return go_native(Reason::setup_failed);
     }
-    policy_ = world_.policy();
     record_->sleeps = sleeps();
     phase_ = Phase::ready;
     // Decisions made before are of a network that was guessed; those after follow what was measured, by this

@@ -4,6 +4,7 @@
  *
  *     tried          calls from C, with and without large counts, of one type here and another one there
  *     tried fortran  the same from Fortran
+ *     tried asleep   ranks sleep, and the table (spinning.json) speaks of those that spin: all are native
  */
 #include "check.h"
 
@@ -84,6 +85,19 @@ static void next(Series* series) {
 
 static int is_judged(const Series* series) { return series->way >= 0 || !expect_thalweg(); }
 
+/* Of pairs of one host each, in a world of several. */
+static void asleep(void) {
+    MPI_Comm pair;
+    MPI_Comm_split(MPI_COMM_WORLD, check_rank / 2, 0, &pair);
+    for (int i = 0; i < 2 * calls_before; ++i) {
+        memset(data, check_rank % 2, most_bytes);
+        MPI_Bcast(data, most_bytes, MPI_BYTE, 0, pair);
+        CHECK(!was_accelerated(), "call %d is one of ours: %s", i, last_reason());
+        CHECK(data[most_bytes - 1] == 0, "call %d: the bytes are not the root's", i);
+    }
+    MPI_Comm_free(&pair);
+}
+
 int main(int argc, char** argv) {
     check_start(&argc, &argv, MPI_THREAD_SINGLE);
     in_fortran = argc > 1 && strcmp(argv[1], "fortran") == 0;
@@ -94,6 +108,11 @@ int main(int argc, char** argv) {
 #endif
     *(void**)&broadcast_large = dlsym(RTLD_DEFAULT, "MPI_Bcast_c");
     data = guarded_new(most_bytes);
+    if (argc > 1 && strcmp(argv[1], "asleep") == 0) {
+        asleep();
+        guarded_free(data, most_bytes);
+        return check_end();
+    }
 
     MPI_Comm pair, twin;
     MPI_Comm_split(MPI_COMM_WORLD, check_rank / 2, 0, &pair);
