@@ -102,8 +102,8 @@ void Driver::set_up(const Column& column) {
     for (int i = 0; i < set_up_calls; ++i) measure(column, ours_comm_, set_up_bytes, 1, nullptr);
 }
 
-// Where both ways of a broadcast are tried in turns, as many calls as that takes: a column measures what follows
-// from them. Every rank sees the same of each call.
+// Where both ways of a broadcast are tried in turns, as many calls as that takes: a column measures what
+// follows from them. Every rank sees the same of each call.
 void Driver::settle(const Column& column, MPI_Comm comm, std::size_t bytes) {
     if (column.native || session_.hosts > 1) return;
     constexpr int calls = static_cast<int>(TrialTurns::latest_set_up) + 1 + trial_calls + 1;
@@ -113,6 +113,8 @@ void Driver::settle(const Column& column, MPI_Comm comm, std::size_t bytes) {
         Ran ran;
         session_.ours.tell(ran);
         if (ran.reason.starts_with("one host") || ran.reason.empty()) return;  // nobody looks at it
+        const bool in_turns = ran.reason.find("in turns") != std::string::npos;
+        if (!ran.algorithm.empty() && !in_turns) return;  // it was asked for
     }
 }
 
@@ -183,8 +185,7 @@ void Driver::measure_point(const Point& point) {
     const std::size_t warm_up_bytes =
         point.warm_up_bytes > 0 ? std::min(point.warm_up_bytes, point.bytes) : point.bytes;
     std::vector<Series> series(point.columns.size());
-    for (const std::size_t index : point.columns)
-        settle(config_.columns[index], comms_[index], point.bytes);
+    for (const std::size_t index : point.columns) settle(config_.columns[index], comms_[index], point.bytes);
     const int warm_ups = static_cast<int>(config_.warm_up_calls);
     int sample = -warm_ups;
     const auto call = [&](std::size_t i, bool idle) {
