@@ -157,7 +157,9 @@ Communicator::Outcome Communicator::prepare(MPI_Comm comm, std::uint64_t bytes, 
         why = Reason::native_setting;
         return Outcome::decline;
     }
-    if (!gains(comm, bytes, steering_.bcast_forced.has_value(), why)) return Outcome::decline;
+    // Inside one host a set-up takes as long as many bytes: only calls count.
+    const std::uint64_t counted = world_.single_host() ? 0 : bytes;
+    if (!gains(comm, counted, steering_.bcast_forced.has_value(), why)) return Outcome::decline;
     if (bytes < selector_->native_below()) {
         why = Reason::native_best;
         return Outcome::decline;

@@ -14,8 +14,9 @@
 enum { bytes = 100000, late_us = 30000 };
 
 static int yields = 0; /* of ours, by the thread that calls MPI */
-/* The agent may hold what drives a channel, and have lost its core: that one is given way to. */
-enum { few = 10 };
+/* The agent may hold what drives a channel, and have lost its core: that one is given way to, now and then
+ * where others want the cores. A wait that yields does so thousands of times. */
+enum { few = 100 };
 
 int sched_yield(void) {
     Dl_info from;
