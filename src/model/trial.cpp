@@ -128,7 +128,7 @@ void TrialTurns::put_off(std::uint64_t calls) {
 
 void TrialTurns::decide(const TrialVerdict& verdict) {
     verdict_ = verdict;
-    until_trial_ = calls_until_next(verdict, calls_between);
+    until_trial_ = calls_until_next(verdict, calls_between_);
     stage_ = Stage::decided;
     calls_ = 0;
 }

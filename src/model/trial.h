@@ -70,8 +70,11 @@ class TrialTurns {
     static constexpr std::uint64_t latest_set_up = 64;
     // From the first call to the one that begins with the first verdict, it included, if nothing is put off.
     static constexpr int calls_until_verdict = static_cast<int>(calls_before) + 1 + trial_calls + 1;
-    // And between two trials, at least: sizes and networks change.
-    static constexpr std::uint64_t calls_between = 1000;
+    // And between two trials, at least: sizes and networks change. Where it is the cores that change places,
+    // which they do within seconds, sooner: what a trial costs is one in a hundred all the same.
+    static constexpr std::uint64_t calls_between = 1000, calls_between_on_one_host = 200;
+
+    explicit TrialTurns(std::uint64_t between = calls_between) : calls_between_(between) {}
 
     // What the next call does. Counts it.
     Turn next();
@@ -90,6 +93,7 @@ class TrialTurns {
   private:
     enum class Stage : std::uint8_t { before, trial, decided, given_up };
 
+    std::uint64_t calls_between_;
     Stage stage_ = Stage::before;
     Turn turn_ = Turn::native;
     std::uint64_t calls_ = 0;  // of this stage

@@ -229,14 +229,16 @@ void Attendance::refuse(Carrier carrier, ChannelName name) noexcept try {
 }
 
 Carrier Attendance::agree_on_carrier(MPI_Comm comm, bool leads, const World& world, const RankMap* places,
-                                     const Topology& topology, Told& told) {
+                                     const Topology& topology, bool in_memory, Told& told) {
     const Host& mpi = *host();
     const int size = topology.size();
-    const bool asked = world.settings().transport == TransportSetting::shm;
+    const bool asked = world.settings().transport == TransportSetting::shm || in_memory;
     const bool shares_hosts =
         tries_shm && size > topology.nodes() && (asked || (topology.nodes() > 1 && has_neighbours(comm)));
-    UcxPort* const port = tries_ucx ? Ports::open_ucx(world, rails) : nullptr;
     ShmPort* const shm = shares_hosts ? Ports::open_shm(world) : nullptr;
+    // What is to run in memory alone does not open libucp besides.
+    const bool alone = in_memory && topology.nodes() == 1;
+    UcxPort* const port = tries_ucx && !alone ? Ports::open_ucx(world, rails) : nullptr;
     // [no memory, no libucp, addresses lacking, no memory of hosts, addresses of that lacking, no way; of
     // rank 0: whose names it gives, the names; whatever]
     std::uint64_t any[7 + 2 * std::size(Told{}.names) + std::size(Told{}.most)] = {

@@ -68,9 +68,10 @@ class Attendance {
     // memory) and live as `topology` says. Starts what it takes where that has not been done, and tells the
     // ranks each other's addresses. Collective, with the same answer everywhere. none: nothing of ours can be
     // used, and MPI not by the agent's thread. composite, unless it was asked for: `comm` has a topology.
-    // `leads`: this is rank 0 of `comm`.
+    // `leads`: this is rank 0 of `comm`. `in_memory`: on one host its memory is asked for, as by
+    // THALWEG_TRANSPORT=shm.
     static Carrier agree_on_carrier(MPI_Comm comm, bool leads, const World& world, const RankMap* places,
-                                    const Topology& topology, Told& told);
+                                    const Topology& topology, bool in_memory, Told& told);
 
     // Null until a communicator's carrier is ucx or composite; shm or composite.
     static UcxPort* ucx();

@@ -25,6 +25,8 @@ const char* what(CallKind kind) {
             return "an allgather";
         case CallKind::allgatherv:
             return "an allgatherv";
+        case CallKind::bcast:
+            return "a broadcast";
         default:
             return "an allreduce";
     }
@@ -95,12 +97,6 @@ std::shared_ptr<Lane> BlockingState::lane(MPI_Comm comm) {
     return own_lane_;
 }
 
-// Nothing more can run on the lane; nor on the channel, where that is the communicator's.
-void BlockingState::fail(Lane& lane) {
-    lane.fail();
-    if (shares_numbers()) communicator_.broken = true;
-}
-
 void BlockingState::drop_idle() {
     if (own_lane_ != nullptr) own_lane_->drop_idle();
 }
@@ -164,17 +160,32 @@ bool run_blocking(World& world, const CollectiveCall& call, int& error) {
 
     Carriage carriage{lane, communicator.topology(), *decision, state.policy(), generation};
     if (state.shares_numbers()) carriage.numbers.push_back(communicator.next_operation());
+    if (run_on_lane(communicator, call, shape, std::move(carriage), error)) return true;
+    return left_to_native(Reason::invalid, shape.bytes);
+}
+
+bool run_on_lane(Communicator& communicator, const CollectiveCall& call, const CallShape& shape,
+                 Carriage carriage, int& error) {
+    std::shared_ptr<Lane> lane = carriage.lane;
+    const Decision& decision = carriage.decision;
+    const WaitPolicy policy = carriage.policy;
+    const bool shares_channel = !carriage.numbers.empty();
+    // Nothing more can run on it; nor on the channel, where that is the communicator's.
+    const auto fail = [&] {
+        lane->fail();
+        if (shares_channel) communicator.broken = true;
+    };
     Status status = Status::ok;
     std::unique_ptr<Ongoing> ongoing = assemble(communicator, call, shape, std::move(carriage), status);
     // Wrong on this rank, and so for MPI on all of them.
-    if (status == Status::invalid_argument) return left_to_native(Reason::invalid, shape.bytes);
+    if (status == Status::invalid_argument) return false;
     if (ongoing == nullptr) {
-        state.fail(*lane);
+        fail();
         error = raise(call.comm, what(call.kind), status, MPI_SUCCESS);
         return true;
     }
-    note_accelerated(to_text(*decision->choice), decision->reason, shape.bytes,
-                     lane->driven().channel()->transport().capabilities(), state.policy());
+    note_accelerated(to_text(*decision.choice), decision.reason, shape.bytes,
+                     lane->driven().channel()->transport().capabilities(), policy);
     ongoing->run();
     error = ongoing->finish();
     if (__builtin_expect(reserve_in_use() != 0, 0)) {
@@ -182,7 +193,7 @@ bool run_blocking(World& world, const CollectiveCall& call, int& error) {
         communicator.relieve_reserve();
     }
     if (error == MPI_SUCCESS) return true;
-    state.fail(*lane);
+    fail();
     ongoing.reset();
     lane.reset();
     // The handler may free the communicator or never return: nothing of ours is touched afterwards.

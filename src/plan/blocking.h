@@ -1,4 +1,5 @@
-// The path of the blocking collectives other than broadcasts: MPI_Allgather, MPI_Allgatherv, MPI_Allreduce.
+// The path of the blocking collectives other than broadcasts: MPI_Allgather, MPI_Allgatherv, MPI_Allreduce;
+// and of broadcasts that go through the memory of their host.
 //
 // Taken by the rules of a broadcast (decision 10): counted until a set-up pays, then run where the selection
 // prefers a schedule of ours. They run on the lane of the communicator's nonblocking operations where it has
@@ -40,9 +41,6 @@ class BlockingState {
     // lane() is on the channel of the communicator, which numbers what runs there.
     bool shares_numbers() const;
 
-    // An operation on it failed.
-    void fail(Lane& lane);
-
     // Frees what is kept for the next calls, but on the lane of nonblocking operations.
     void drop_idle();
 
@@ -69,5 +67,10 @@ class BlockingState {
 // call.comm; every rank takes the same way. Pre: call.comm is a communicator, or none. Throws std::bad_alloc
 // where this rank alone cannot run what the others do.
 bool run_blocking(World& world, const CollectiveCall& call, int& error);
+
+// The same for a call that all ranks run, as the carriage says. False: its arguments are wrong on this rank,
+// and so for MPI on all of them.
+bool run_on_lane(Communicator& communicator, const CollectiveCall& call, const CallShape& shape,
+                 Carriage carriage, int& error);
 
 }  // namespace thalweg

@@ -79,7 +79,7 @@ bool may_exchange() {
     const World& world = *World::get();
     const Wanted wanted = world.wanted(Collective::alltoallv);
     return wanted == Wanted::algorithm ||
-           (wanted != Wanted::native && !world.leaves_all_native(Collective::alltoallv));
+           (wanted != Wanted::native && !world.leaves_all_native(Collective::alltoallv, true));
 }
 
 bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial) {

@@ -6,10 +6,12 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "plan/blocking.h"
 #include "plan/communicator.h"
 #include "plan/failure.h"
 #include "plan/freeing.h"
 #include "plan/last_call.h"
+#include "plan/nonblocking.h"
 #include "plan/payload.h"
 #include "plan/pieces.h"
 #include "plan/reserve.h"
@@ -53,7 +55,7 @@ Turn turn_of(Trial& trial, Communicator& state, MPI_Comm comm, std::uint64_t byt
     const Turn turn = trial.next(comm);
     if (turn == Turn::tried_native || turn == Turn::tried_schedule) trial.set_sent(bytes, {});
     if (turn != Turn::first_schedule) return turn;
-    const bool sets_up = state.phase() != Communicator::Phase::ready;
+    const bool sets_up = state.phase() != Communicator::Phase::ready && lane_in_memory(state) == nullptr;
     if (!trial.make_room(comm, state.size())) {
         trial.give_up();
         return Turn::native;
@@ -61,6 +63,21 @@ Turn turn_of(Trial& trial, Communicator& state, MPI_Comm comm, std::uint64_t byt
     if (sets_up && trial.puts_off(comm)) return Turn::native;
     if (sets_up) set_up_from_ns = now_ns();
     return turn;
+}
+
+// Through the memory of the host. As run_on_lane().
+bool run_in_memory(Communicator& state, const CollectiveCall& call, std::uint64_t bytes,
+                   std::uint64_t decided_bytes, const std::shared_ptr<Lane>& lane, std::uint32_t generation,
+                   int& error) {
+    if (lane->broken()) {
+        error = raise(call.comm, "a broadcast", Status::transport_failed, lane->native_error());
+        return true;
+    }
+    CallShape shape;
+    shape.bytes = shape.total = shape.decided_bytes = bytes;
+    return run_on_lane(
+        state, call, shape,
+        {lane, state.topology(), state.tried_decision(decided_bytes), state.policy(), generation}, error);
 }
 
 bool is_native(Turn turn) {
@@ -109,6 +126,25 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
             return decline(Reason::native_best);
         }
         its->begin();
+        const std::shared_ptr<Lane> lane =
+            turn == Turn::first_schedule ? open_lane_in_memory(comm, *state) : lane_in_memory(*state);
+        if (lane != nullptr) {
+            in_use.reset();
+            if (set_up_from_ns != 0) its->set_up_took(seconds(now_ns() - set_up_from_ns));
+            CollectiveCall call;
+            call.kind = CallKind::bcast;
+            call.blocking = true;
+            call.receive = buffer;
+            call.receive_count = static_cast<MPI_Count>(count);
+            call.receive_type = type;
+            call.root = root;
+            call.comm = comm;
+            if (!run_in_memory(*state, call, bytes, pieces.bytes, lane, world.generation(), error))
+                return decline(Reason::invalid);
+            // Where it failed, the error handler may have freed the communicator, and the trial with it.
+            if (turn == Turn::tried_schedule && error == MPI_SUCCESS) its->end();
+            return true;
+        }
     }
     Plan* plan = nullptr;
     Status status = state->plan(comm, pieces.bytes, root, pieces.bytes, plan);

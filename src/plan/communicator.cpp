@@ -92,7 +92,10 @@ void Communicator::follow_steering() {
     if (phase_ == Phase::surveyed || phase_ == Phase::ready) make_selector();
 }
 
-void Communicator::make_selector() { selector_ = selector_for(Collective::bcast, network_, sleeps()); }
+void Communicator::make_selector() {
+    selector_ = selector_for(Collective::bcast, network_, sleeps());
+    tried_.reset();
+}
 
 std::shared_ptr<const Selector> Communicator::selector_for(Collective collective, const Network& network,
                                                            bool sleeps, std::uint64_t ports) const {
@@ -169,6 +172,7 @@ Communicator::Outcome Communicator::prepare(MPI_Comm comm, std::uint64_t bytes, 
 
 Trial* Communicator::broadcast_trial(std::uint64_t bytes, std::uint64_t decided_bytes) {
     if (!selector_->tries(decided_bytes)) return nullptr;
+    if (!tried_) tried_.emplace(selector_);
     return &trials.of_broadcasts(bytes, topology_.nodes() == 1);
 }
 

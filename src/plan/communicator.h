@@ -15,6 +15,7 @@
 #include "plan/neighbour_sizes.h"
 #include "plan/statistics.h"
 #include "plan/world.h"
+#include "select/decisions.h"
 #include "select/select.h"
 #include "topology/topology.h"
 #include "transport/transport.h"
@@ -84,9 +85,11 @@ class Communicator {
     // selector may be asked. at_once: an algorithm was asked for.
     bool gains(MPI_Comm comm, std::uint64_t bytes, bool at_once, Reason& why);
 
-    // Of broadcasts alike, where their way is to be tried; null: the selection has decided. Pre: prepare() said
-    // go. Throws std::bad_alloc.
+    // Of broadcasts alike, where their way is to be tried; null: the selection has decided. Pre: prepare()
+    // said go. Throws std::bad_alloc.
     Trial* broadcast_trial(std::uint64_t bytes, std::uint64_t decided_bytes);
+    // By what one runs then. Valid until the next call. Throws std::bad_alloc.
+    const Decision& tried_decision(std::uint64_t decided_bytes) { return tried_->of(decided_bytes); }
 
     // The plan for one piece of `bytes` (at most piece_bytes) from `root`, by the algorithm chosen for pieces
     // of `decided_bytes`; made when missing, which may open the channel and is then collective.
@@ -182,7 +185,8 @@ class Communicator {
     Steering steering_;
     Topology topology_ = Topology::single_node(1);
     std::shared_ptr<const Selector> selector_;
-    Network network_;  // equal on all ranks
+    std::optional<Decisions> tried_;  // by that, of broadcasts that are tried
+    Network network_;                 // equal on all ranks
     WaitPolicy policy_ = WaitPolicy::spin;
     std::shared_ptr<CommunicatorRecord> record_;
 

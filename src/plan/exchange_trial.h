@@ -27,7 +27,10 @@ class Trial {
     // messages are like. `rooted`: all are on one host, whose clock they share, and a call begins when its
     // root does.
     enum class Of : std::uint8_t { calls, sized, rooted };
-    explicit Trial(Of of = Of::calls) : sized_(of == Of::sized), rooted_(of == Of::rooted) {}
+    explicit Trial(Of of = Of::calls)
+        : sized_(of == Of::sized),
+          rooted_(of == Of::rooted),
+          turns_(rooted_ ? TrialTurns::calls_between_on_one_host : TrialTurns::calls_between) {}
     ~Trial();
     Trial(const Trial&) = delete;
     Trial& operator=(const Trial&) = delete;

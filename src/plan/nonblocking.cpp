@@ -33,14 +33,14 @@ void want_meeting(Communicator::SelfDriven& self_driven) {
     Bypass::hold();  // a broadcast may be where it is met
 }
 
-// Collective over `comm`. for_plan: as NonblockingState::set_up().
-void set_up(MPI_Comm comm, Communicator& communicator, bool for_plan = false) {
+// Collective over `comm`.
+void set_up(MPI_Comm comm, Communicator& communicator, NonblockingState::Purpose purpose = {}) {
     Communicator::SelfDriven& self_driven = communicator.self_driven;
     if (self_driven.state != nullptr || self_driven.refused) return;
     want_no_meeting(self_driven);
     release_detached();
     Reason why = Reason::setup_failed;
-    self_driven.state = NonblockingState::set_up(comm, communicator, *World::get(), for_plan, why);
+    self_driven.state = NonblockingState::set_up(comm, communicator, *World::get(), purpose, why);
     if (self_driven.state == nullptr) self_driven.refused = why;
 }
 
@@ -165,8 +165,8 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     const std::optional<RmaOptions> windows = windows_for(world, call);
     // One host: nothing need be known of the communicator.
     const bool only_ours = nobody_else_serves(call);
-    if (world.wanted(call.collective) == Wanted::automatic && world.leaves_all_native(call.collective) &&
-        !windows && !only_ours)
+    if (world.wanted(call.collective) == Wanted::automatic &&
+        world.leaves_all_native(call.collective, call.blocking) && !windows && !only_ours)
         return declined(Reason::native_best);
     Communicator* const found = Communicator::of(call.comm, world);
     if (found == nullptr) return declined(being_freed(call.comm) ? Reason::freeing : Reason::invalid);
@@ -222,7 +222,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         const bool for_plan = call.persistent && call.has_letters() && self_driven.state == nullptr;
         if (for_plan)
             forethought.coming.emplace(call.comm, shape.letters, communicator.rank(), communicator.size());
-        set_up(call.comm, communicator, for_plan);
+        set_up(call.comm, communicator, {for_plan, false});
         if (self_driven.refused) return declined_on(*self_driven.refused, shape.bytes);
     } else if (self_driven.state == nullptr) {
         want_meeting(self_driven);
@@ -315,6 +315,25 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
                      state.policy());
     if (!call.persistent && !call.blocking) ongoing->start();
     return ongoing;
+}
+
+// Where it cannot be, that says nothing of what others ask for.
+std::shared_ptr<Lane> open_lane_in_memory(MPI_Comm comm, Communicator& communicator) {
+    Communicator::SelfDriven& self_driven = communicator.self_driven;
+    if (!Attendance::present() || self_driven.refused) return nullptr;
+    if (self_driven.state == nullptr) {
+        Reason why = Reason::setup_failed;
+        auto state = NonblockingState::set_up(comm, communicator, *World::get(), {false, true}, why);
+        if (state == nullptr || state->carrier() != Carrier::shm) return nullptr;
+        want_no_meeting(self_driven);
+        self_driven.state = std::move(state);
+    }
+    return lane_in_memory(communicator);
+}
+
+std::shared_ptr<Lane> lane_in_memory(const Communicator& communicator) {
+    const NonblockingState* const state = communicator.self_driven.state.get();
+    return state != nullptr && state->carrier() == Carrier::shm ? state->lane() : nullptr;
 }
 
 void meet(MPI_Comm comm) {

@@ -35,9 +35,12 @@ class NonblockingState {
   public:
     // Collective over `comm`, by all of its ranks or by none. Null, on all of them, with `why`. for_plan: the
     // next that the ranks do on `comm` is make_plan_lane(), in which they find out whether all could be set
-    // up, or confirm(). Until then this rank may have no lanes.
+    // up, or confirm(). Until then this rank may have no lanes. in_memory: as Attendance::agree_on_carrier().
+    struct Purpose {
+        bool for_plan = false, in_memory = false;
+    };
     static std::shared_ptr<NonblockingState> set_up(MPI_Comm comm, Communicator& communicator, World& world,
-                                                    bool for_plan, Reason& why);
+                                                    Purpose purpose, Reason& why);
     // Collective where that is still open. False, on all ranks: some could not be set up.
     bool confirm(MPI_Comm comm);
 
@@ -148,6 +151,11 @@ class NonblockingState {
 // operation: started, but where it is persistent. Every rank takes the same way. Collective where it is
 // persistent or blocking.
 std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error);
+
+// Where operations on `comm`, whose ranks are on one host, run in its memory. open: sets it up for that where
+// it has not been set up; collective. Null, on all ranks: it cannot be, or something else carries them.
+std::shared_ptr<Lane> open_lane_in_memory(MPI_Comm comm, Communicator& communicator);
+std::shared_ptr<Lane> lane_in_memory(const Communicator& communicator);
 
 // What a call is like where the communicator's topology says who is meant: its letters, their bytes in all
 // and on average. False: what the native library judges. Throws std::bad_alloc.

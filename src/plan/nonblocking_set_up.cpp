@@ -140,7 +140,7 @@ bool NonblockingState::make_lanes(MPI_Comm comm, Carrier carrier, Attendance::To
 }
 
 std::shared_ptr<NonblockingState> NonblockingState::set_up(MPI_Comm comm, Communicator& communicator,
-                                                           World& world, bool for_plan, Reason& why) {
+                                                           World& world, Purpose purpose, Reason& why) {
     QuietErrors quiet(comm);
     bool placed = true;
     const bool surveys = communicator.survey_alone(comm, placed);
@@ -161,7 +161,7 @@ std::shared_ptr<NonblockingState> NonblockingState::set_up(MPI_Comm comm, Commun
                               !native_blocks_in_order(comm, true), communicator.self_driven.sizes.take()}};
     const Carrier carrier = Attendance::agree_on_carrier(comm, communicator.rank() == 0, world,
                                                          able == nullptr ? nullptr : &able->places_,
-                                                         communicator.topology(), told);
+                                                         communicator.topology(), purpose.in_memory, told);
     // Where a rank is not able there is none.
     if (carrier == Carrier::none || able == nullptr) {
         why = Reason::unattended;
@@ -174,7 +174,7 @@ std::shared_ptr<NonblockingState> NonblockingState::set_up(MPI_Comm comm, Commun
     if (told.most[4] != 0) state->neighbour_bytes_ = told.most[4];
     state->opened_ = make_lanes(comm, carrier, told, world, communicator, able, why);
     state->confirmed_ = false;
-    if ((!for_plan || carrier == Carrier::mpi) && !state->confirm(comm)) return nullptr;
+    if ((!purpose.for_plan || carrier == Carrier::mpi) && !state->confirm(comm)) return nullptr;
     learn_network(comm, world, state->rank_, state->topology_, state->places_, state->network_);
     return state;
 }

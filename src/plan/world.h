@@ -127,9 +127,10 @@ class World {
         return one_host_below_[static_cast<std::size_t>(collective)];
     }
     bool leaves_one_host(Collective collective) const { return one_host_below(collective) == Bypass::all; }
-    // And every rank is on one.
-    bool leaves_all_native(Collective collective) const {
-        return single_host_ && leaves_one_host(collective);
+    // And every rank is on one. Of nonblocking and persistent ones other rows speak.
+    bool leaves_all_native(Collective collective, bool blocking) const {
+        return single_host_ && (blocking ? leaves_one_host(collective)
+                                         : !overlapped_on_one_host_[static_cast<std::size_t>(collective)]);
     }
 
     // Whether blocking ones were handed on unseen at any time: they are not in the report.
@@ -165,8 +166,9 @@ class World {
     std::atomic<std::uint64_t> bcast_min_bytes_{0};
     std::atomic<int> windows_wanted_{-1};  // a place in over_windows
     std::array<std::uint64_t, collective_count>
-        one_host_below_{};                                  // from there on tuning tables speak for it
-    std::array<std::uint64_t, collective_count> lowest_{};  // no smaller one is taken unasked
+        one_host_below_{};                                         // from there on tuning tables speak for it
+    std::array<bool, collective_count> overlapped_on_one_host_{};  // they do of these
+    std::array<std::uint64_t, collective_count> lowest_{};         // no smaller one is taken unasked
     std::array<bool, collective_count> handed_on_{};
     bool handing_on_ = false;  // the bypass is not held by us, and open for broadcasts of fewer bytes than
     std::uint64_t handing_on_below_ = 0;

@@ -177,7 +177,7 @@ Decision decide(Collective collective, std::uint64_t bytes, const Topology& topo
 
 namespace {
 
-// The fewest bytes of any row for blocking calls that chooses an algorithm and is `meant`.
+// The fewest bytes of any row that chooses an algorithm and is `meant`.
 template <typename Meant>
 std::uint64_t smallest_row(Collective collective, const std::string& table, const Meant& meant) {
     std::uint64_t smallest = never;
@@ -186,7 +186,7 @@ std::uint64_t smallest_row(Collective collective, const std::string& table, cons
         std::string why;
         if (failed(parse_table(json, parsed, why)) || parsed.collective != collective) return;
         for (const TuningRow& row : parsed.rows)
-            if (row.blocking && row.choice && meant(row)) smallest = std::min(smallest, row.bytes.low);
+            if (row.choice && meant(row)) smallest = std::min(smallest, row.bytes.low);
     };
     if (!table.empty()) look_at(table);
     for (std::string_view json : built_in_tables()) look_at(json);
@@ -198,13 +198,13 @@ std::uint64_t smallest_row(Collective collective, const std::string& table, cons
 std::uint64_t smallest_on_one_host(Collective collective, const Selection& selection) {
     return smallest_row(collective, selection.table, [&selection](const TuningRow& row) {
         return row.hosts.has(1) && speaks_of(row, selection.family, selection.library) &&
-               meant_for(row, selection.sleeps);
+               (selection.overlapped ? row.overlapped : row.blocking && meant_for(row, selection.sleeps));
     });
 }
 
 std::uint64_t smallest_taken(Collective collective, const std::string& table) {
     return std::min(small_bytes(collective, false),
-                    smallest_row(collective, table, [](const TuningRow&) { return true; }));
+                    smallest_row(collective, table, [](const TuningRow& row) { return row.blocking; }));
 }
 
 Explanation explain(Collective collective, std::uint64_t bytes, const Topology& topology,

@@ -76,7 +76,7 @@ Decision decide(Collective collective, std::uint64_t bytes, const Topology& topo
 
 // On one host, of any number of ranks that wait as `selection` says, its native MPI has every smaller
 // message, unless an algorithm is asked for; 2^64-1 where no row of its table or of the built-in ones speaks
-// for one host. Blocking calls only.
+// for one host. Of blocking calls, or of overlapped ones.
 std::uint64_t smallest_on_one_host(Collective collective, const Selection& selection);
 
 // No smaller message is taken from the native MPI, on any communicator, unless an algorithm is asked for.

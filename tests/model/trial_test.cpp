@@ -102,9 +102,9 @@ TEST(model_trial, sizes_that_never_return_are_native) {
 }
 
 // Every rank counts so, whatever it knows of the others.
-TEST(model_trial, turns_follow_the_number_of_the_call) {
+void follow_turns(std::uint64_t between) {
     using Turn = TrialTurns::Turn;
-    TrialTurns turns;
+    TrialTurns turns(between);
     for (std::uint64_t call = 0; call < TrialTurns::calls_before; ++call)
         EXPECT_EQ(turns.next(), call < TrialTurns::calls_before / 2 ? Turn::native : Turn::native_timed);
     EXPECT_EQ(turns.next(), Turn::first_schedule);
@@ -119,11 +119,16 @@ TEST(model_trial, turns_follow_the_number_of_the_call) {
         EXPECT_EQ(turns.next(), Turn::agree);
         turns.decide(verdict);
         // The call that agreed is the 17th of the trial, in phase 16 % 3.
-        for (std::uint64_t call = 0; call < TrialTurns::calls_between; ++call)
+        for (std::uint64_t call = 0; call < between; ++call)
             EXPECT_EQ(turns.next(), (call + trial_calls) % 3 == 1 ? Turn::schedule : Turn::native);
     }
     turns.give_up();
     for (int call = 0; call < 3000; ++call) EXPECT_EQ(turns.next(), Turn::native);
+}
+
+TEST(model_trial, turns_follow_the_number_of_the_call) {
+    follow_turns(TrialTurns::calls_between);
+    follow_turns(TrialTurns::calls_between_on_one_host);
 }
 
 // 8 agreements of 1 ms, a quarter of each call to be gained: 40 ms pay in one call, 1 ms in 32.
