@@ -18,7 +18,7 @@ constinit std::array<ThalwegShortcut*, 16> shortcuts{};
 constinit std::size_t known = 0;
 
 // What wrappers are given, but for the function.
-constinit ThalwegShortcut rule{nullptr, nullptr, Bypass::all, 0, 1};
+constinit ThalwegShortcut rule{nullptr, nullptr, Bypass::all, 0, 1, nullptr};
 
 template <typename T>
 void store(T& field, T value) {
@@ -43,6 +43,7 @@ void Bypass::remember(ThalwegShortcut& shortcut, void* native) {
     store(shortcut.mask, rule.mask);
     store(shortcut.predefined, rule.predefined);
     store(shortcut.below, rule.below);
+    store(shortcut.sizes, rule.sizes);
     store(rule.below == all ? shortcut.native : shortcut.native_below, native);
 }
 
@@ -60,11 +61,13 @@ void Bypass::let_go() {
     holders.fetch_sub(1, std::memory_order_acq_rel);
 }
 
-void Bypass::set_limit(std::uint64_t below, std::uint32_t mask, std::uint32_t predefined) {
+void Bypass::set_limit(std::uint64_t below, std::uint32_t mask, std::uint32_t predefined,
+                       const ThalwegTypeSizes* sizes) {
     std::lock_guard lock(mutex);
     store(rule.mask, mask);
     store(rule.predefined, predefined);
     store(rule.below, below);
+    store(rule.sizes, sizes);
 }
 
 std::string Bypass::reason(bool broadcast) {

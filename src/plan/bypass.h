@@ -33,8 +33,9 @@ class Bypass {
     static void hold();
     static void let_go();
     // It opens for messages of fewer bytes, where a handle h of a datatype with (h & mask) == predefined
-    // tells the size: for `all` at first. Pre: held by the caller.
-    static void set_limit(std::uint64_t below, std::uint32_t mask, std::uint32_t predefined);
+    // tells the size, or `sizes` do, which may be null: for `all` at first. Pre: held by the caller.
+    static void set_limit(std::uint64_t below, std::uint32_t mask, std::uint32_t predefined,
+                          const ThalwegTypeSizes* sizes);
 
     // Why thalweg_get_last_call and the report know nothing of a call: "one host: handed on unseen", and of a
     // broadcast below how many bytes where that is not all.

@@ -1,10 +1,27 @@
 /* What a wrapper keeps beside itself of the native function that it jumps to without asking: one cache line,
- * which is all that such a call touches of ours. In C, for the wrappers; bypass.h fills it. */
+ * which is all that such a call touches of ours, and one more where handles tell no sizes. In C, for the
+ * wrappers; bypass.h fills it. */
 #ifndef THALWEG_PLAN_SHORTCUT_H
 #define THALWEG_PLAN_SHORTCUT_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+/* Sizes of predefined datatypes by their handles, for an MPI whose handles do not tell them. A type whose
+ * place another one has is not in it. Never changes. */
+enum { thalweg_type_places = 64 };
+typedef struct ThalwegTypeSize {
+    intptr_t handle;
+    uint64_t bytes; /* 0: there is none */
+} ThalwegTypeSize;
+typedef struct ThalwegTypeSizes {
+    uint64_t shift;
+    ThalwegTypeSize of[thalweg_type_places];
+} ThalwegTypeSizes;
+
+static inline unsigned thalweg_place_of(const ThalwegTypeSizes* sizes, intptr_t handle) {
+    return (unsigned)((uintptr_t)handle >> sizes->shift & (thalweg_type_places - 1));
+}
 
 /* Zero at first. Fields are read and written one by one, atomically. */
 typedef struct ThalwegShortcut {
@@ -14,22 +31,32 @@ typedef struct ThalwegShortcut {
     /* A datatype whose handle h has (h & mask) == predefined is a predefined one, of (h >> 8 & 255) bytes. Of
      * any other the wrapper has to ask. */
     uint32_t mask, predefined;
-} __attribute__((aligned(32))) ThalwegShortcut;
+    const ThalwegTypeSizes* sizes; /* or null */
+} __attribute__((aligned(64))) ThalwegShortcut;
 
 static inline void* thalweg_native_of(const ThalwegShortcut* shortcut) {
     return __atomic_load_n(&shortcut->native, __ATOMIC_RELAXED);
 }
 
-/* Whether `count` elements of `datatype` are fewer bytes than `below`, for all that the handle tells. An int
- * handle may come with anything in its upper half; a negative count stands for more than any message. */
+/* Of one element, where it is known; else 0. An int handle may come with anything in its upper half. */
+static inline uint64_t thalweg_element_bytes(const ThalwegShortcut* shortcut, intptr_t datatype) {
+    const uint32_t handle = (uint32_t)datatype;
+    if ((handle & __atomic_load_n(&shortcut->mask, __ATOMIC_RELAXED)) ==
+        __atomic_load_n(&shortcut->predefined, __ATOMIC_RELAXED))
+        return handle >> 8 & 255;
+    const ThalwegTypeSizes* const sizes = __atomic_load_n(&shortcut->sizes, __ATOMIC_RELAXED);
+    if (sizes == NULL) return 0;
+    const ThalwegTypeSize* const found = &sizes->of[thalweg_place_of(sizes, datatype)];
+    return found->handle == datatype ? found->bytes : 0;
+}
+
+/* Whether `count` elements of `datatype` are fewer bytes than `below`, for all that the handle tells. A
+ * negative count stands for more than any message. */
 static inline int thalweg_is_short(const ThalwegShortcut* shortcut, int64_t count, intptr_t datatype) {
     const uint64_t below = __atomic_load_n(&shortcut->below, __ATOMIC_RELAXED);
-    const uint32_t handle = (uint32_t)datatype;
-    if ((handle & __atomic_load_n(&shortcut->mask, __ATOMIC_RELAXED)) !=
-        __atomic_load_n(&shortcut->predefined, __ATOMIC_RELAXED))
-        return 0;
+    const uint64_t bytes = thalweg_element_bytes(shortcut, datatype);
     /* Limits are below 2^56: no product wraps. */
-    return (uint64_t)count < below && (uint64_t)count * (handle >> 8 & 255) < below;
+    return bytes != 0 && (uint64_t)count < below && (uint64_t)count * bytes < below;
 }
 
 /* For so many of that type; null where they are not known to be short. */

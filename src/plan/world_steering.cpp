@@ -7,6 +7,7 @@
 #include "plan/bypass.h"
 #include "plan/last_call.h"
 #include "plan/ports.h"
+#include "plan/predefined_sizes.h"
 #include "plan/world.h"
 #include "thalweg/thalweg.h"
 #include "transport/mpi/host.h"
@@ -87,7 +88,8 @@ void World::set_gates() {
     handing_on_below_ = broadcasts_below;
     if (every) {
         last_call.any = false;  // the next call leaves no mark, and is not to be taken for one before
-        Bypass::set_limit(broadcasts_below, sizes_in_handles.mask, sizes_in_handles.predefined);
+        const ThalwegTypeSizes* const sizes = broadcasts_below == Bypass::all ? nullptr : predefined_sizes();
+        Bypass::set_limit(broadcasts_below, sizes_in_handles.mask, sizes_in_handles.predefined, sizes);
         Bypass::let_go();
     }
 }
