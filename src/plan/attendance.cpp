@@ -41,6 +41,9 @@ MPI_Comm self_comm;
 // Agreed in MPI_Init, equal on all ranks.
 bool any_thread_may_call = false;  // the program got MPI_THREAD_MULTIPLE everywhere
 bool tries_ucx = false, tries_shm = false;
+// For blocking calls on one host, which nobody need attend.
+bool may_use_memory = false;
+constinit std::atomic<bool> uses_memory{false};
 std::vector<std::string>* rails;  // devices that all ranks found alike, where there are several; else null
 
 // What follows comes with the first communicator that needs it.
@@ -189,6 +192,9 @@ void Attendance::agree(const World& world) {
                             ~digest};
     agree_on(mpi.comm_world, mpi.bor, any);
     if (any[0] != 0) return;
+    const TransportSetting over = world.settings().transport;
+    may_use_memory = world.size() <= most_processes &&
+                     (over == TransportSetting::automatic || over == TransportSetting::shm);
     if (any[1] != 0) {
         why_not = Reason::completions;
         return;
@@ -233,8 +239,8 @@ Carrier Attendance::agree_on_carrier(MPI_Comm comm, bool leads, const World& wor
     const Host& mpi = *host();
     const int size = topology.size();
     const bool asked = world.settings().transport == TransportSetting::shm || in_memory;
-    const bool shares_hosts =
-        tries_shm && size > topology.nodes() && (asked || (topology.nodes() > 1 && has_neighbours(comm)));
+    const bool shares_hosts = (tries_shm || in_memory) && size > topology.nodes() &&
+                              (asked || (topology.nodes() > 1 && has_neighbours(comm)));
     ShmPort* const shm = shares_hosts ? Ports::open_shm(world) : nullptr;
     // What is to run in memory alone does not open libucp besides.
     const bool alone = in_memory && topology.nodes() == 1;
@@ -290,6 +296,7 @@ Carrier Attendance::agree_on_carrier(MPI_Comm comm, bool leads, const World& wor
                             : any[1] != 0 ? (any_thread_may_call ? Carrier::mpi : Carrier::none)
                             : any[3] == 0 ? Carrier::composite
                                           : Carrier::ucx;
+    if (in_memory && carrier == Carrier::shm) uses_memory.store(true, std::memory_order_release);
     told.named = carrier != Carrier::none && carrier != Carrier::mpi &&
                  any[6] == (carrier == Carrier::shm ? shm_names : ucx_names);
     if (!told.named) unname();
@@ -309,9 +316,12 @@ bool Attendance::ends_late() {
 }
 
 void Attendance::end() {
-    if (!present()) return;
+    if (!carries()) return;
+    const bool all_attend = present();
     is_present.store(false, std::memory_order_release);
-    if (tries_ucx || tries_shm) meet_for_the_last_time();
+    uses_memory.store(false, std::memory_order_release);
+    // What blocking calls alone have sent, others have got.
+    if (all_attend && (tries_ucx || tries_shm)) meet_for_the_last_time();
     if (Agent* const agent = the_agent.load(std::memory_order_acquire)) agent->stop();
     const bool closed = close_lanes();
     match_unmatched();
@@ -343,6 +353,8 @@ void Attendance::drive_host(void*) {
     mpi.Test(&unmatched, &done, MPI_STATUS_IGNORE);
 }
 
+bool Attendance::serves_memory() { return may_use_memory; }
+bool Attendance::carries() { return present() || uses_memory.load(std::memory_order_acquire); }
 bool Attendance::present() { return is_present.load(std::memory_order_acquire); }
 Reason Attendance::refusal() { return why_not; }
 bool Attendance::serves_plans() { return has_self && completions_intercepted; }

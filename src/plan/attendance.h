@@ -48,6 +48,10 @@ class Attendance {
     // One load. When false, refusal() says why.
     static bool present();
     static Reason refusal();
+    // Whether the memory of one host may carry blocking calls, which nobody need attend. Equal on all ranks.
+    static bool serves_memory();
+    // Lanes may be there that the agent drives: present(), or memory serves some rank's communicator.
+    static bool carries();
     // Whether this rank can give out persistent requests at all: completion calls arrive, and it has self().
     static bool serves_plans();
 

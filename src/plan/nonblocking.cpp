@@ -320,7 +320,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
 // Where it cannot be, that says nothing of what others ask for.
 std::shared_ptr<Lane> open_lane_in_memory(MPI_Comm comm, Communicator& communicator) {
     Communicator::SelfDriven& self_driven = communicator.self_driven;
-    if (!Attendance::present() || self_driven.refused) return nullptr;
+    if (!Attendance::serves_memory() || self_driven.refused) return nullptr;
     if (self_driven.state == nullptr) {
         Reason why = Reason::setup_failed;
         auto state = NonblockingState::set_up(comm, communicator, *World::get(), {false, true}, why);

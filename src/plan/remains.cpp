@@ -50,7 +50,7 @@ bool Remains::prepare(Carrier carrier) try {
 }
 
 void Remains::see_out(Carrier carrier) {
-    if (!Attendance::present()) return;
+    if (!Attendance::carries()) return;
     for (const bool shm : {false, true}) {
         if (!(shm ? by_shm(carrier) : by_ucx(carrier))) continue;
         if (Bare* const bare = bares[shm].load(std::memory_order_acquire)) bare->driven->see_out();
