@@ -95,11 +95,11 @@ TEST(Tried, ABuiltInRowDoes) {
         selection.sleeps = sleeps;
         return Selector(Collective::bcast, topology_of(hosts), selection).tries(bytes);
     };
-    EXPECT_TRUE(tries("node:1 core:2", false, 262144));
-    EXPECT_FALSE(tries("node:1 core:2", false, 262143));
-    EXPECT_FALSE(tries("node:1 core:2", true, 262144));
-    EXPECT_FALSE(tries("node:1 core:3", false, 262144));
-    EXPECT_FALSE(tries("node:2 core:1", false, 262144));
+    EXPECT_TRUE(tries("node:1 core:2", false, 1048576));
+    EXPECT_FALSE(tries("node:1 core:2", false, 1048575));
+    EXPECT_FALSE(tries("node:1 core:2", true, 1048576));
+    EXPECT_FALSE(tries("node:1 core:3", false, 1048576));
+    EXPECT_FALSE(tries("node:2 core:1", false, 1048576));
 }
 
 }  // namespace
