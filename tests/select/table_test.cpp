@@ -17,7 +17,7 @@ TEST(Decide, LeavesOneHostAloneUnlessATableSpeaksForIt) {
                         choice + "\"}");
     };
     constexpr std::uint64_t never = ~std::uint64_t{0};
-    constexpr std::uint64_t built_in = 1048576;  // for ranks that spin (tried_test.cpp)
+    constexpr std::uint64_t built_in = 4 << 20;  // for ranks that spin (tried_test.cpp)
     const auto below = [](const std::string& table, bool sleeps = true, const char* family = "openmpi",
                           const char* library = "") {
         Selection selection;

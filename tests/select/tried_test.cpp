@@ -1,6 +1,9 @@
 // Rows of tuning tables that want their choice tried in turns with the native call.
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+#include <utility>
+
 #include "select/broadcast_at.h"
 #include "select/table.h"
 
@@ -88,18 +91,22 @@ TEST(Tried, IsRefusedWhereNothingTakesTurns) {
 }
 
 // For two ranks of one host that have a core each.
-TEST(Tried, ABuiltInRowDoes) {
-    const auto tries = [](const char* hosts, bool sleeps, std::uint64_t bytes) {
+TEST(Tried, BuiltInRowsDo) {
+    const auto tries = [](const char* family, const char* hosts, bool sleeps, std::uint64_t bytes) {
         Selection selection;
-        selection.family = "any";
+        selection.family = family;
         selection.sleeps = sleeps;
         return Selector(Collective::bcast, topology_of(hosts), selection).tries(bytes);
     };
-    EXPECT_TRUE(tries("node:1 core:2", false, 1048576));
-    EXPECT_FALSE(tries("node:1 core:2", false, 1048575));
-    EXPECT_FALSE(tries("node:1 core:2", true, 1048576));
-    EXPECT_FALSE(tries("node:1 core:3", false, 1048576));
-    EXPECT_FALSE(tries("node:2 core:1", false, 1048576));
+    constexpr std::uint64_t mega = 1 << 20;
+    for (const auto& [family, first] : std::initializer_list<std::pair<const char*, std::uint64_t>>{
+             {"mpich", mega}, {"impi", mega}, {"openmpi", 4 * mega}, {"another", 4 * mega}}) {
+        EXPECT_TRUE(tries(family, "node:1 core:2", false, first)) << family;
+        EXPECT_FALSE(tries(family, "node:1 core:2", false, first - 1)) << family;
+        EXPECT_FALSE(tries(family, "node:1 core:2", true, first)) << family;
+        EXPECT_FALSE(tries(family, "node:1 core:3", false, first)) << family;
+        EXPECT_FALSE(tries(family, "node:2 core:1", false, first)) << family;
+    }
 }
 
 }  // namespace
