@@ -322,6 +322,7 @@ std::shared_ptr<Lane> open_lane_in_memory(MPI_Comm comm, Communicator& communica
     Communicator::SelfDriven& self_driven = communicator.self_driven;
     if (!Attendance::serves_memory() || self_driven.refused) return nullptr;
     if (self_driven.state == nullptr) {
+        release_detached();
         Reason why = Reason::setup_failed;
         auto state = NonblockingState::set_up(comm, communicator, *World::get(), {false, true}, why);
         if (state == nullptr || state->carrier() != Carrier::shm) return nullptr;

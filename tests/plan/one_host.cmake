@@ -13,6 +13,7 @@ set_tests_properties(plan.${name}.report_of_one_host PROPERTIES LABELS mpi TIMEO
 set(tried "THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/tried.json")
 run(tried 1 mpi "${with_persistent};${tried}" tried)
 run(tried 3 mpi "${with_persistent};${tried}" tried)
+run(tried_unseen 2 mpi "${tried}" tried unseen)
 run(tried_hosts 4 mpi "${with_persistent};${tried};THALWEG_TOPOLOGY=node:2 core:2" tried)
 set(asleep "THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/spinning.json;THALWEG_TOPOLOGY=node:2 core:2;THALWEG_WAIT=sleep")
 run(tried_asleep 4 mpi "${asleep}" tried asleep)

@@ -4,6 +4,7 @@
  *
  *     tried          calls from C, with and without large counts, of one type here and another one there
  *     tried fortran  the same from Fortran
+ *     tried unseen   communicators are freed without our seeing it: what they had is freed all the same
  *     tried asleep   ranks sleep, and the table (spinning.json) speaks of those that spin: all are native
  */
 #include "check.h"
@@ -98,6 +99,21 @@ static void asleep(void) {
     MPI_Comm_free(&pair);
 }
 
+/* As by a tool that was loaded behind us. */
+static void unseen(void) {
+    enum { communicators = 200, first = 40, most_kib = 6000 };
+    long before = 0;
+    for (int i = 0; i < communicators; ++i) {
+        MPI_Comm twin;
+        MPI_Comm_dup(MPI_COMM_WORLD, &twin);
+        for (int call = 0; call < until_set_up; ++call) MPI_Bcast(data, tried_from, MPI_BYTE, 0, twin);
+        PMPI_Comm_free(&twin);
+        if (i == first) before = resident_kib();
+    }
+    const long more = resident_kib() - before;
+    CHECK(more < most_kib, "%d communicators left %ld KiB", communicators - first, more);
+}
+
 int main(int argc, char** argv) {
     check_start(&argc, &argv, MPI_THREAD_SINGLE);
     in_fortran = argc > 1 && strcmp(argv[1], "fortran") == 0;
@@ -110,6 +126,12 @@ int main(int argc, char** argv) {
     data = guarded_new(most_bytes);
     if (argc > 1 && strcmp(argv[1], "asleep") == 0) {
         asleep();
+        guarded_free(data, most_bytes);
+        return check_end();
+    }
+
+    if (argc > 1 && strcmp(argv[1], "unseen") == 0) {
+        unseen();
         guarded_free(data, most_bytes);
         return check_end();
     }
