@@ -200,8 +200,7 @@ int thalweg_entry_comm_freeing(MPI_Comm comm, int* error, void* frame) {
 
 void thalweg_entry_comm_freed(void* frame) { end_freeing(frame); }
 
-// Below the threshold this is a load, the type's size, an addition and a few thread-local stores: no lock, no
-// allocation, no system call, no log, no virtual call, no attribute.
+// Below the threshold: a load, the type's size, an addition, a few thread-local stores, and nothing else.
 int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
                         int* error, void** trial) {
     const std::uint64_t gate = gate_of(Collective::bcast);
