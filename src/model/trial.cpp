@@ -93,7 +93,7 @@ TrialTurns::Turn TrialTurns::next() {
             break;
         case Stage::before:
             if (call < first_schedule_) {
-                if (call >= calls_before / 2 && call < calls_before) turn_ = Turn::native_timed;
+                if (call + timed >= timed_until_ && call < timed_until_) turn_ = Turn::native_timed;
                 break;
             }
             turn_ = Turn::first_schedule;
@@ -124,6 +124,20 @@ void TrialTurns::put_off(std::uint64_t calls) {
     turn_ = Turn::native;
     calls_ = seen_;
     first_schedule_ = std::max(calls, seen_);
+    put_off_ = true;
+}
+
+void TrialTurns::look_again() {
+    stage_ = Stage::before;
+    turn_ = Turn::native;
+    calls_ = 0;
+    first_schedule_ = timed_until_ = calls_between_;
+    put_off_ = false;
+}
+
+std::uint64_t TrialTurns::unasked() const {
+    const std::uint64_t until = timed_until_ - timed;
+    return stage_ == Stage::before && calls_ < until ? until - calls_ : 0;
 }
 
 void TrialTurns::decide(const TrialVerdict& verdict) {

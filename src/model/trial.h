@@ -65,7 +65,7 @@ class TrialTurns {
         schedule,
     };
     // Calls before anything is set up, half of them timed: a program that makes a few pays nothing.
-    static constexpr std::uint64_t calls_before = 8;
+    static constexpr std::uint64_t calls_before = 8, timed = calls_before / 2;
     // The most, where the set-up is put off.
     static constexpr std::uint64_t latest_set_up = 64;
     // From the first call to the one that begins with the first verdict, it included, if nothing is put off.
@@ -79,12 +79,19 @@ class TrialTurns {
     // What the next call does. Counts it.
     Turn next();
     Turn turn() const { return turn_; }
-    // The place in its trial of the call that next() was asked for last.
+    // The place in its trial of the call that next() was asked for last; or among those timed before it.
     std::size_t place() const { return static_cast<std::size_t>(calls_ - 1); }
+    std::size_t timed_place() const { return static_cast<std::size_t>(calls_ - 1 - (timed_until_ - timed)); }
     void decide(const TrialVerdict& verdict);
     // The call whose turn is first_schedule is native, and so are others until `calls` have been. Once.
     void put_off(std::uint64_t calls);
-    bool was_put_off() const { return first_schedule_ != calls_before; }
+    bool was_put_off() const { return put_off_; }
+    // It is native, and so are as many as between two trials; then the next is the first again.
+    void look_again();
+    // How many of those come before any that is timed; `calls` of them have been, for which next() was not
+    // asked.
+    std::uint64_t unasked() const;
+    void passed_on(std::uint64_t calls) { calls_ += calls; }
     // How many calls there were up to first_schedule, it included.
     std::uint64_t calls_seen() const { return seen_; }
     // Native for good.
@@ -98,7 +105,8 @@ class TrialTurns {
     Turn turn_ = Turn::native;
     std::uint64_t calls_ = 0;  // of this stage
     std::uint64_t until_trial_ = 0;
-    std::uint64_t first_schedule_ = calls_before, seen_ = 0;
+    std::uint64_t first_schedule_ = calls_before, timed_until_ = calls_before, seen_ = 0;
+    bool put_off_ = false;
     TrialVerdict verdict_;
 };
 

@@ -34,6 +34,12 @@ class BlockingState {
     // Equal on all ranks. Valid until the next call. Throws std::bad_alloc.
     const Decision& decide(Collective collective, std::uint64_t bytes, std::uint32_t generation, bool stable);
 
+    // No size of such calls has a schedule here, by what decide() was asked for last.
+    bool leaves_all_native(Collective collective) const {
+        const std::optional<Decisions>& decided = decided_[static_cast<std::size_t>(collective)];
+        return !decided || decided->leaves_all_native();
+    }
+
     // Where an operation runs. Collective, where the channel has to be made first. Null, on all ranks, where
     // the communicator is native for good. Throws std::bad_alloc.
     std::shared_ptr<Lane> lane(MPI_Comm comm);

@@ -4,8 +4,10 @@
 
 #include "base/clock.h"
 #include "plan/attendance.h"
+#include "plan/blocking.h"
 #include "plan/datatype.h"
 #include "plan/last_call.h"
+#include "plan/unasked.h"
 #include "transport/mpi/error_handler.h"
 #include "transport/mpi/host.h"
 
@@ -48,18 +50,44 @@ void count_declined(Communicator& communicator, const CollectiveCall& call, Reas
 } catch (const std::bad_alloc&) {
 }
 
-// As a schedule. False: declined on all ranks alike. `its`: of the trial it belongs to, if any;
-// set_up_from_ns: when that began where it is the first schedule of the communicator, else 0.
-bool run_now(const CollectiveCall& call, int& error, Trial* its, std::uint64_t set_up_from_ns) {
+// As a schedule. False: declined on all ranks alike. `its`: of the trial it belongs to, if any.
+bool run_now(const CollectiveCall& call, int& error, Trial* its) {
     std::unique_ptr<Ongoing> ongoing = offer(call, error);
     if (ongoing == nullptr) return error != MPI_SUCCESS;
-    if (set_up_from_ns != 0) its->set_up_took(seconds(now_ns() - set_up_from_ns));
+    if (its != nullptr) its->set_up_ends();
     ongoing->options().account = its != nullptr ? its->account : nullptr;
     ongoing->run();
     error = ongoing->finish();
     Ongoing::retire(std::move(ongoing));
     if (error != MPI_SUCCESS) call_error_handler(call.comm, error);
     return true;
+}
+
+// What tuning tables say of calls of a trial between ranks of one host, as far as it is known what they are
+// like. Valid until the next call on the communicator.
+const Decision& decision_on_one_host(const CollectiveCall& call, Communicator& communicator,
+                                     const Trial& trial) {
+    constexpr std::uint64_t assumed_bytes = 48 << 10;  // of neighbours, whose messages nobody knows
+    const std::uint64_t bytes = call.neighbours       ? assumed_bytes
+                                : trial.wants_words() ? trial.largest_expected()
+                                                      : pair_bytes(call);
+    if (communicator.blocking == nullptr)
+        communicator.blocking = std::make_unique<BlockingState>(communicator);
+    return communicator.blocking->decide(Collective::alltoallv, bytes, World::get()->generation(), false);
+}
+
+// Whether they run as schedules: where a row says so; what one wants tried runs in the memory of the host,
+// which is set up for that. Collective.
+bool serves_one_host(const CollectiveCall& call, Communicator& communicator, const Trial& trial) {
+    const Decision& decision = decision_on_one_host(call, communicator, trial);
+    if (!decision.choice || !decision.tried) return decision.choice.has_value();
+    return !call.neighbours && open_lane_in_memory(call.comm, communicator) != nullptr;
+}
+
+// Whether a row might say so of calls of other sizes.
+bool may_serve_one_host(const Communicator& communicator, const Trial& trial) {
+    return trial.wants_words() && !communicator.self_driven.refused && communicator.blocking != nullptr &&
+           !communicator.blocking->leaves_all_native(Collective::alltoallv);
 }
 
 // Of repeated calls whose trial begins; null without memory.
@@ -75,18 +103,28 @@ std::shared_ptr<PlanAccount> open_repeated(const CollectiveCall& call, const Com
 }  // namespace
 
 bool may_exchange() {
-    if (!Attendance::present()) return false;
-    const World& world = *World::get();
-    const Wanted wanted = world.wanted(Collective::alltoallv);
+    const World* const world = World::get();
+    if (world == nullptr || !(Attendance::present() || Attendance::serves_memory())) return false;
+    const Wanted wanted = world->wanted(Collective::alltoallv);
     return wanted == Wanted::algorithm ||
-           (wanted != Wanted::native && !world.leaves_all_native(Collective::alltoallv, true));
+           (wanted != Wanted::native && !world->leaves_all_native(Collective::alltoallv, true));
 }
 
 bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial) {
     error = MPI_SUCCESS;
+    if (Unasked::has(call.comm, call.kind)) {
+        note_declined(Reason::native_best, 0);
+        return false;
+    }
     if (!may_exchange() || call.comm == host()->comm_null) return false;
     World& world = *World::get();
-    if (world.wanted(call.collective) == Wanted::algorithm) return run_now(call, error, nullptr, 0);
+    if (world.wanted(call.collective) == Wanted::algorithm) return run_now(call, error, nullptr);
+    // Handed on unseen, as short broadcasts are.
+    const bool alike = call.kind == CallKind::alltoall;
+    if (alike && world.single_host() && pair_bytes(call) < world.one_host_below(call.collective)) {
+        note_declined(Reason::native_best, 0);
+        return false;
+    }
     Communicator* const communicator = Communicator::of(call.comm, world);
     if (communicator == nullptr || communicator->phase() == Communicator::Phase::native) return false;
     if (communicator->self_driven.refused) {
@@ -94,8 +132,13 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial) {
         count_declined(*communicator, call, *communicator->self_driven.refused, tally);
         return false;
     }
-    Trial& its = communicator->trials.of(call.kind, pair_bytes(call));
-    const Turn turn = its.next(call.comm);
+    Trial& its = communicator->trials.of(call.kind, pair_bytes(call), world.single_host());
+    // Where it has been set up for other calls there is nothing to be paid for; between neighbours, what a
+    // call takes says little of what is to be gained.
+    const Trial::SetUp set_up = communicator->self_driven.state != nullptr ? Trial::SetUp::nothing
+                                : call.neighbours                          ? Trial::SetUp::at_once
+                                                                           : Trial::SetUp::when_paid;
+    const Turn turn = its.next(call.comm, communicator->size(), set_up);
     if (turn == Turn::tried_native || turn == Turn::tried_schedule ||
         (turn == Turn::native_timed && its.wants_words()))
         note_sent(call, *communicator, its);
@@ -105,21 +148,15 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial) {
         return false;
     }
     // Looked at before anything else is set up; all ranks are at the same turn.
-    std::uint64_t set_up_from_ns = 0;
-    // Where it has been set up for other calls there is nothing to be paid for.
-    const bool sets_up = communicator->self_driven.state == nullptr;
     if (turn == Turn::first_schedule) {
-        bool room = its.make_room(call.comm, communicator->size());
-        if (room && !call.neighbours && sets_up && its.puts_off(call.comm)) {
+        its.learn_sizes(call.comm);
+        if (!communicator->survey_now(call.comm) ||
+            (communicator->topology().nodes() < 2 && !serves_one_host(call, *communicator, its))) {
             count_declined(*communicator, call, Reason::native_best, its.declined);
-            return false;
-        }
-        if (sets_up) set_up_from_ns = now_ns();
-        if (room) its.learn_sizes(call.comm);
-        room = room && communicator->survey_now(call.comm);
-        if (!room || (communicator->topology().nodes() < 2 && world.leaves_one_host(call.collective))) {
-            its.give_up();
-            count_declined(*communicator, call, Reason::native_best, its.declined);
+            if (may_serve_one_host(*communicator, its))
+                its.look_again(call.comm, call.kind);
+            else
+                its.give_up(call.comm, call.kind);
             return false;
         }
     }
@@ -127,8 +164,11 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial) {
     CollectiveCall expected = call;
     const Traits traits = its.expected() != nullptr ? *its.expected() : Traits{};
     if (its.expected() != nullptr) expected.expected = &traits;
-    if (!run_now(expected, error, &its, set_up_from_ns)) {
-        its.give_up();
+    if (!call.neighbours && lane_in_memory(*communicator) != nullptr)
+        if (const Decision& decision = decision_on_one_host(call, *communicator, its); decision.choice)
+            expected.tried = &decision;
+    if (!run_now(expected, error, &its)) {
+        its.give_up(call.comm, call.kind);
         return false;
     }
     if (turn == Turn::first_schedule && error == MPI_SUCCESS)
@@ -143,7 +183,7 @@ std::shared_ptr<NativeTimes> native_times_of(Communicator& communicator, const C
     const CallKind blocking = !call.received.given()                  ? CallKind::alltoall
                               : call.kind == CallKind::alltoallw_init ? CallKind::alltoallw
                                                                       : CallKind::alltoallv;
-    return communicator.trials.of(blocking, pair_bytes(call)).native();
+    return communicator.trials.of(blocking, pair_bytes(call), World::get()->single_host()).native();
 } catch (const std::bad_alloc&) {
     return nullptr;
 }

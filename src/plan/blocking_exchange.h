@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "plan/exchange_trial.h"
+#include "plan/trials.h"
 #include "plan/nonblocking.h"
 #include "plan/plan_account.h"
 

@@ -46,22 +46,12 @@ Status move_piece(Communicator& state, Plan& plan, Payload& payload, std::uint64
 
 using Turn = TrialTurns::Turn;
 
-// What the next broadcast of this trial does: native, native_timed, tried_native or one of the schedules.
-// Sets set_up_from_ns where it is the first schedule, for which the communicator is to be set up; else to 0.
-// Collective.
-Turn turn_of(Trial& trial, Communicator& state, MPI_Comm comm, std::uint64_t bytes,
-             std::uint64_t& set_up_from_ns) {
-    set_up_from_ns = 0;
-    const Turn turn = trial.next(comm);
+// What the next broadcast of this trial does. Collective.
+Turn turn_of(Trial& trial, const Communicator& state, MPI_Comm comm, std::uint64_t bytes) {
+    const bool is_set_up = state.phase() == Communicator::Phase::ready || lane_in_memory(state) != nullptr;
+    const Turn turn =
+        trial.next(comm, state.size(), is_set_up ? Trial::SetUp::nothing : Trial::SetUp::when_paid);
     if (turn == Turn::tried_native || turn == Turn::tried_schedule) trial.set_sent(bytes, {});
-    if (turn != Turn::first_schedule) return turn;
-    const bool sets_up = state.phase() != Communicator::Phase::ready && lane_in_memory(state) == nullptr;
-    if (!trial.make_room(comm, state.size())) {
-        trial.give_up();
-        return Turn::native;
-    }
-    if (sets_up && trial.puts_off(comm)) return Turn::native;
-    if (sets_up) set_up_from_ns = now_ns();
     return turn;
 }
 
@@ -117,9 +107,8 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
     if (state->prepare(comm, pieces.bytes, why) == Communicator::Outcome::decline) return decline(why);
     Trial* const its = state->broadcast_trial(bytes, pieces.bytes);
     Turn turn = Turn::schedule;
-    std::uint64_t set_up_from_ns = 0;
     if (its != nullptr) {
-        turn = turn_of(*its, *state, comm, bytes, set_up_from_ns);
+        turn = turn_of(*its, *state, comm, bytes);
         its->set_root(root == state->rank());
         if (is_native(turn)) {
             if (turn != Turn::native) trial = its;
@@ -130,7 +119,7 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
             turn == Turn::first_schedule ? open_lane_in_memory(comm, *state) : lane_in_memory(*state);
         if (lane != nullptr) {
             in_use.reset();
-            if (set_up_from_ns != 0) its->set_up_took(seconds(now_ns() - set_up_from_ns));
+            its->set_up_ends();
             CollectiveCall call;
             call.kind = CallKind::bcast;
             call.blocking = true;
@@ -152,7 +141,7 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
         if (its != nullptr) its->give_up();
         return decline(plan->native_reason);
     }
-    if (set_up_from_ns != 0) its->set_up_took(seconds(now_ns() - set_up_from_ns));
+    if (its != nullptr) its->set_up_ends();
     Payload payload(buffer, count, type, comm);
     // Wrong on this rank, and so for MPI on all of them.
     if (payload.refused_by_native()) return decline(Reason::invalid);

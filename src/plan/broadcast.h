@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "plan/exchange_trial.h"
+#include "plan/trials.h"
 #include "plan/world.h"
 
 namespace thalweg {

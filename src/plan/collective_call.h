@@ -42,6 +42,8 @@ struct CollectiveCall {
     bool blocking = false;
     // Of a blocking one whose pairs differ: what the ranks have agreed that calls in its place are like.
     const Traits* expected = nullptr;
+    // Of a blocking exchange that is tried in the memory of the host: what a tuning table says; else null.
+    const Decision* tried = nullptr;
     int root = 0;
     MPI_Op operation{};
     MPI_Comm comm{};

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "engine/engine.h"
-#include "plan/exchange_trial.h"
+#include "plan/trials.h"
 #include "plan/kept_memory.h"
 #include "plan/neighbour_sizes.h"
 #include "plan/statistics.h"
@@ -148,7 +148,7 @@ class Communicator {
     };
     SelfDriven self_driven;
     // Of its blocking alltoalls and broadcasts.
-    ExchangeTrials trials;
+    Trials trials;
 
     // For blocking collectives that run on lanes. Made at the first of them that is eligible.
     std::unique_ptr<BlockingState> blocking;

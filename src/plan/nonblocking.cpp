@@ -159,7 +159,9 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     };
     const std::uint64_t began_ns = call.persistent ? now_ns() : 0;
     error = MPI_SUCCESS;
-    if (!Attendance::present()) return declined(Attendance::refusal());
+    // Only memory that has been set up, in which who waits drives what runs there, does without.
+    const bool unattended = !Attendance::present();
+    if (unattended && !(call.blocking && Attendance::serves_memory())) return declined(Attendance::refusal());
     World& world = *World::get();
     if (call.comm == host()->comm_null) return declined(Reason::invalid);
     const std::optional<RmaOptions> windows = windows_for(world, call);
@@ -176,6 +178,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         return nullptr;
     };
     if (communicator.phase() == Communicator::Phase::native) return declined_on(communicator.reason(), 0);
+    if (unattended && lane_in_memory(communicator) == nullptr) return declined_on(Attendance::refusal(), 0);
     if (communicator.out_of_step) {
         error = raise(call.comm, "a nonblocking collective", Status::transport_failed,
                       communicator.native_error());
@@ -252,9 +255,10 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     if (windows && call.has_letters()) exchange.emplace();
     Decision decision = windows ? Decision{standard_choice(*find_algorithm(Collective::alltoallv, "spread")),
                                            "in the place of windows"}
-                        : call.neighbours    ? decide_neighbours(state, call, shape, exchange, forethought)
-                        : call.has_letters() ? decide_exchange(state, call, shape, exchange, forethought)
-                                             : state.decide(call.collective, pieces.bytes, stable);
+                        : call.neighbours       ? decide_neighbours(state, call, shape, exchange, forethought)
+                        : call.has_letters()    ? decide_exchange(state, call, shape, exchange, forethought)
+                        : call.tried != nullptr ? *call.tried
+                                                : state.decide(call.collective, pieces.bytes, stable);
     if (!decision.choice) return not_planned(reason_of(decision));
     std::shared_ptr<Lane> plan_or_lane = lane;
     std::vector<std::uint32_t> numbers;

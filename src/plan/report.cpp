@@ -19,6 +19,7 @@
 #include "plan/report_neighbours.h"
 #include "plan/report_network.h"
 #include "plan/report_text.h"
+#include "plan/unasked.h"
 #include "plan/window_plan.h"
 #include "thalweg/thalweg.h"
 #include "transport/mpi/host.h"
@@ -347,6 +348,7 @@ void write_report(World& world) {
     const std::string_view target = world.settings().report.view();
     if (target.empty()) return;
     const Host& mpi = *host();
+    Unasked::settle(nullptr);
     const std::vector<std::shared_ptr<CommunicatorRecord>> records = registry().records();
     const Totals own = add_up(records);
     Totals most = own;

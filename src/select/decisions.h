@@ -18,6 +18,9 @@ class Decisions {
     // As Selector::decide(). Valid until the next call. Throws std::bad_alloc.
     const Decision& of(std::uint64_t bytes);
 
+    // Selector::native_below() says so.
+    bool leaves_all_native() const { return selector_->native_below() == ~std::uint64_t{0}; }
+
     // How many are kept.
     std::size_t kept() const { return by_class_.size(); }
 

@@ -114,9 +114,11 @@ Status read_row(const Json& json, const std::string& where, Collective collectiv
     row.sleeping = waits != "spin";
     if (!waits.empty() && row.spinning && row.sleeping) reader.fault("waits", "spin or sleep");
     if (!waits.empty() && calls != "blocking") reader.fault("waits", "left out but where calls is blocking");
-    const bool may_try = collective == Collective::bcast && calls == "blocking" && row.choice;
-    if (row.tried && !may_try)
-        reader.fault("tried", "left out but where calls is blocking, of bcast, and the choice not native");
+    const bool takes_turns = collective == Collective::bcast || collective == Collective::alltoallv;
+    if (row.tried && !(takes_turns && calls == "blocking" && row.choice))
+        reader.fault(
+            "tried",
+            "left out but where calls is blocking, of bcast or alltoallv, and the choice not native");
     why = reader.why();
     return why.empty() ? Status::ok : Status::invalid_argument;
 }

@@ -31,8 +31,7 @@ struct TuningRow {
     // messages between neighbours alone (neighbours.h), whose `bytes` are those of the largest.
     bool blocking = true, overlapped = true, neighbours = false;
     bool spinning = true, sleeping = true;  // of blocking calls: for ranks that wait so
-    bool tried =
-        false;  // of broadcasts: the choice and the native call take turns, and the faster one has it
+    bool tried = false;  // the choice and the native call take turns, and the faster one has it
     Range hosts, ppn, bytes;
     std::optional<Choice> choice;  // empty: native
 };

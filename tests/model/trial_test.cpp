@@ -159,6 +159,35 @@ TEST(model_trial, a_set_up_that_is_put_off_comes_at_its_call) {
     EXPECT_EQ(turns.next(), Turn::agree);
 }
 
+// The first schedule comes again as late as a trial would, and it may be put off again.
+TEST(model_trial, calls_are_looked_at_again) {
+    using Turn = TrialTurns::Turn;
+    constexpr std::uint64_t between = TrialTurns::calls_between_on_one_host;
+    TrialTurns turns(between);
+    EXPECT_EQ(turns.unasked(), TrialTurns::calls_before - TrialTurns::timed);
+    for (std::uint64_t call = 0; call <= TrialTurns::calls_before; ++call) turns.next();
+    turns.put_off(12);
+    while (turns.next() != Turn::first_schedule) {
+    }
+    for (const std::uint64_t passed : {std::uint64_t{0}, std::uint64_t{150}, between - TrialTurns::timed}) {
+        turns.look_again();
+        EXPECT_EQ(turns.turn(), Turn::native);
+        EXPECT_FALSE(turns.was_put_off());
+        EXPECT_EQ(turns.unasked(), between - TrialTurns::timed);
+        turns.passed_on(passed);
+        EXPECT_EQ(turns.unasked(), between - TrialTurns::timed - passed);
+        for (std::uint64_t call = passed; call < between - TrialTurns::timed; ++call)
+            EXPECT_EQ(turns.next(), Turn::native) << call;
+        for (std::size_t place = 0; place < TrialTurns::timed; ++place) {
+            EXPECT_EQ(turns.next(), Turn::native_timed);
+            EXPECT_EQ(turns.timed_place(), place);
+        }
+        EXPECT_EQ(turns.unasked(), 0u);
+        EXPECT_EQ(turns.next(), Turn::first_schedule);
+    }
+    EXPECT_EQ(turns.next(), Turn::tried_schedule);
+}
+
 TEST(model_trial, a_verdict_says_what_a_call_takes) {
     const auto size = [](int i) { return i % 2 == 0 ? std::uint64_t{1} << 20 : 8; };
     const auto schedule = [](std::uint64_t bytes) { return bytes > 1000 ? linear(bytes) / 2 : 1e-3; };

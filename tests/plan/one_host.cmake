@@ -20,3 +20,15 @@ run(tried_asleep 4 mpi "${asleep}" tried asleep)
 if(NOT name MATCHES "_abi$")
   run(tried_fortran 2 mpi "${tried}" tried fortran)
 endif()
+
+set(tried "THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/tried_exchanges.json")
+foreach(ranks 1 2 3)
+  run(tried_exchanges ${ranks} mpi "${with_persistent};${tried}" tried_exchanges)
+endforeach()
+run(tried_exchanges_without 2 mpi "${with_persistent};${tried};THALWEG_TRANSPORT=mpi" tried_exchanges native)
+run(tried_exchanges_hosts 4 mpi "${with_persistent};${tried};THALWEG_TOPOLOGY=node:2 core:2" tried_exchanges pairs)
+add_test(NAME plan.${name}.report_of_unasked
+         COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/report.py ${CMAKE_CURRENT_BINARY_DIR} unasked
+                 ${MPI_MPIEXEC} -n 2 env ${preload} ${tried} $<TARGET_FILE:plan_tried_exchanges_${name}> few)
+set_tests_properties(plan.${name}.report_of_unasked PROPERTIES LABELS mpi TIMEOUT 300 PROCESSORS 2
+                     ENVIRONMENT "${plan_environment}")

@@ -10,6 +10,7 @@
     report.py FOLDER wait COMMAND…      COMMAND runs programs/reported.c: who shares one core sleeps, others spin
     report.py FOLDER postings COMMAND…  COMMAND runs programs/self_driven.c: a rank with a core to spare leaves starts to its agent
     report.py FOLDER one_host COMMAND…  COMMAND runs programs/one_host.c: what was handed on unseen is said, not counted
+    report.py FOLDER unasked COMMAND…   COMMAND runs programs/tried_exchanges.c few: what was passed on is counted all the same
     report.py FOLDER puts COMMAND…      COMMAND runs programs/steady.c with notify over a transport that has puts
     report.py FOLDER windows COMMAND…  COMMAND runs programs/windows.c with the way that THALWEG_ALLTOALLV names
 """
@@ -23,7 +24,7 @@ import subprocess
 import sys
 
 folder, command = sys.argv[1], sys.argv[2:]
-CASES = ("spawned", "one_host", "windows", "puts", "mpi", "ucx", "shm", "halo", "misspelt", "wait", "postings",
+CASES = ("spawned", "one_host", "unasked", "windows", "puts", "mpi", "ucx", "shm", "halo", "misspelt", "wait", "postings",
          "addresses")
 case = command[0] if command[0] in CASES else ""
 command = command[case != "":]
@@ -130,6 +131,15 @@ def check_one_host():
     table = run("-").stderr
     check("native: one host: handed on unseen" in table, f"the table: {table}")
     print("ok")
+
+
+def check_unasked():
+    """tried_exchanges.c few makes 150 calls that are all the native library's."""
+    result = run(path)
+    check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
+    calls = [row["calls"] for communicator in load(path)["communicators"] for row in communicator["rows"]
+             if row["operation"] == "alltoallv"]
+    check(calls == [150], f"150 calls were declined alike, but the report says {calls}")
 
 
 def check_misspelt():
@@ -285,7 +295,8 @@ def check_addresses():
 
 checks = {"mpi": check_nonblocking, "ucx": check_nonblocking, "shm": check_nonblocking, "addresses": check_addresses,
           "spawned": check_spawned, "misspelt": check_misspelt, "wait": check_wait, "postings": check_postings,
-          "puts": check_puts, "windows": check_windows, "halo": check_halo, "one_host": check_one_host}
+          "puts": check_puts, "windows": check_windows, "halo": check_halo, "one_host": check_one_host,
+          "unasked": check_unasked}
 if case:
     checks[case]()
     sys.exit()

@@ -68,7 +68,7 @@ TEST(Tried, WhatIsAskedForIsNotTried) {
     EXPECT_FALSE(selector.decide(1000).tried);
 }
 
-// Only broadcasts that block have a native call to take turns with.
+// Only broadcasts and exchanges that block have a native call to take turns with.
 TEST(Tried, IsRefusedWhereNothingTakesTurns) {
     const auto fault = [](const std::string& row, const std::string& collective = "bcast") {
         std::string why;
@@ -78,8 +78,8 @@ TEST(Tried, IsRefusedWhereNothingTakesTurns) {
     for (const char* calls : {"", R"("calls":"overlapped",)"})
         EXPECT_EQ(
             fault("{" + std::string(calls) + R"("choice":"linear","tried":true})"),
-            "row 1: \"tried\" must be left out but where calls is blocking, of bcast, and the choice not "
-            "native");
+            "row 1: \"tried\" must be left out but where calls is blocking, of bcast or alltoallv, and the "
+            "choice not native");
     EXPECT_NE(fault(R"({"calls":"blocking","choice":"native","tried":true})").find("tried"),
               std::string::npos);
     EXPECT_NE(fault(R"({"calls":"blocking","choice":"ring","tried":true})", "allgather").find("tried"),
@@ -88,25 +88,42 @@ TEST(Tried, IsRefusedWhereNothingTakesTurns) {
               std::string::npos);
     std::string why;
     EXPECT_EQ(check_table(table_of(R"({"choice":"linear","tried":false})"), why), Status::ok) << why;
+    EXPECT_EQ(
+        check_table(table_of(R"({"calls":"blocking","choice":"spread","tried":true})", "alltoallv"), why),
+        Status::ok)
+        << why;
 }
 
 // For two ranks of one host that have a core each.
 TEST(Tried, BuiltInRowsDo) {
-    const auto tries = [](const char* family, const char* hosts, bool sleeps, std::uint64_t bytes) {
-        Selection selection;
-        selection.family = family;
-        selection.sleeps = sleeps;
-        return Selector(Collective::bcast, topology_of(hosts), selection).tries(bytes);
+    struct First {
+        Collective collective;
+        const char* family;
+        std::uint64_t bytes;
     };
     constexpr std::uint64_t mega = 1 << 20;
-    for (const auto& [family, first] : std::initializer_list<std::pair<const char*, std::uint64_t>>{
-             {"mpich", mega}, {"impi", mega}, {"openmpi", 4 * mega}, {"another", 4 * mega}}) {
-        EXPECT_TRUE(tries(family, "node:1 core:2", false, first)) << family;
-        EXPECT_FALSE(tries(family, "node:1 core:2", false, first - 1)) << family;
-        EXPECT_FALSE(tries(family, "node:1 core:2", true, first)) << family;
-        EXPECT_FALSE(tries(family, "node:1 core:3", false, first)) << family;
-        EXPECT_FALSE(tries(family, "node:2 core:1", false, first)) << family;
+    for (const auto& [collective, family, first] : {First{Collective::bcast, "mpich", mega},
+                                                    {Collective::bcast, "impi", mega},
+                                                    {Collective::bcast, "openmpi", 4 * mega},
+                                                    {Collective::bcast, "another", 4 * mega},
+                                                    {Collective::alltoallv, "mpich", mega / 4},
+                                                    {Collective::alltoallv, "impi", mega}}) {
+        const auto tries = [&](const char* hosts, bool sleeps, std::uint64_t bytes) {
+            Selection selection;
+            selection.family = family;
+            selection.sleeps = sleeps;
+            return Selector(collective, topology_of(hosts), selection).tries(bytes);
+        };
+        EXPECT_TRUE(tries("node:1 core:2", false, first)) << family;
+        EXPECT_FALSE(tries("node:1 core:2", false, first - 1)) << family;
+        EXPECT_FALSE(tries("node:1 core:2", true, first)) << family;
+        EXPECT_FALSE(tries("node:1 core:3", false, first)) << family;
+        EXPECT_FALSE(tries("node:2 core:1", false, first)) << family;
     }
+    Selection selection;
+    selection.family = "openmpi";
+    EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection), ~std::uint64_t{0})
+        << "nobody need look at what gains nothing";
 }
 
 }  // namespace

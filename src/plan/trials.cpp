@@ -1,4 +1,4 @@
-#include "plan/exchange_trial.h"
+#include "plan/trials.h"
 
 #include <algorithm>
 #include <atomic>
@@ -13,6 +13,7 @@
 #include "model/median.h"
 #include "plan/quiet_errors.h"
 #include "plan/set_up.h"
+#include "plan/unasked.h"
 #include "transport/mpi/host.h"
 
 namespace thalweg {
@@ -27,9 +28,6 @@ thread_local constinit Trial* timed [[gnu::tls_model("initial-exec")]] = nullptr
 
 // What the latest set-up behind a trial took the slowest rank, in nanoseconds.
 constinit std::atomic<std::uint64_t> measured_set_up_ns{0};
-
-// Calls before the first trial whose sizes are noted: those that are timed.
-constexpr std::size_t noted_before = TrialTurns::calls_before - TrialTurns::calls_before / 2;
 
 // The shortest period of calls of like sizes; 1 where there is none.
 std::size_t period_of(std::span<const TraitWords> calls) {
@@ -97,7 +95,7 @@ bool Trial::puts_off(MPI_Comm comm) {
 
 void Trial::learn_sizes(MPI_Comm comm) {
     const QuietErrors quiet(comm);
-    if (sized_) agree_on_sizes<noted_before>(comm, TrialTurns::calls_before - noted_before);
+    if (sized_) agree_on_sizes<TrialTurns::timed>(comm, first_noted_);
 }
 
 template <std::size_t calls>
@@ -115,26 +113,71 @@ void Trial::agree_on_sizes(MPI_Comm comm, std::uint64_t first) {
         expected_[phase] = mean_of(all, phase, period_, size_);
 }
 
-TrialTurns::Turn Trial::next(MPI_Comm comm) {
+std::uint64_t Trial::largest_expected() const {
+    std::uint64_t largest = 0;
+    for (std::uint64_t i = 0; i < period_; ++i) largest = std::max(largest, expected_[i].mean_bytes);
+    return largest;
+}
+
+TrialTurns::Turn Trial::next(MPI_Comm comm, int size, SetUp set_up) {
+    using Turn = TrialTurns::Turn;
     ++call_;
-    const TrialTurns::Turn turn = turns_.next();
-    if (turn != TrialTurns::Turn::agree) return turn;
-    agree(comm);
-    return turns_.next();
+    const Turn turn = turns_.next();
+    if (turn == Turn::agree) {
+        agree(comm);
+        return turns_.next();
+    }
+    if (turn != Turn::first_schedule) return turn;
+    if (!make_room(comm, size)) {
+        give_up();
+        return Turn::native;
+    }
+    if (set_up == SetUp::when_paid && puts_off(comm)) return Turn::native;
+    if (set_up != SetUp::nothing) set_up_from_ns_ = now_ns();
+    return turn;
+}
+
+void Trial::set_up_ends() {
+    if (set_up_from_ns_ == 0) return;
+    set_up_seconds_ = seconds(now_ns() - std::exchange(set_up_from_ns_, 0));
 }
 
 // Without memory nothing is noted; make_room() tells the others.
 void Trial::set_sent(std::uint64_t bytes, const TraitWords& words) {
     using Turn = TrialTurns::Turn;
     const bool timed = turns_.turn() == Turn::native_timed;
+    const std::size_t place = timed ? turns_.timed_place() : turns_.place();
+    if (timed && place == 0) first_noted_ = call_;
     if (record_ == nullptr) record_.reset(new (std::nothrow) Record());
     if (record_ == nullptr) return;
-    const std::size_t place = timed ? turns_.place() % noted_before : turns_.place();
     record_->words[place] = words;
     if (!timed) record_->tried[place].bytes = bytes;
 }
 
+void Trial::give_up(MPI_Comm comm, CallKind kind) {
+    give_up();
+    leave_unasked(comm, kind, Unasked::all);
+}
+
+void Trial::look_again(MPI_Comm comm, CallKind kind) {
+    turns_.look_again();
+    leave_unasked(comm, kind, turns_.unasked());
+}
+
+// Alltoalls have a trial for each class of size.
+void Trial::leave_unasked(MPI_Comm comm, CallKind kind, std::uint64_t calls) {
+    if (declined == nullptr || kind == CallKind::alltoall) return;
+    is_unasked_ = true;
+    Unasked::begin(comm, kind, calls, *this, *declined);
+}
+
+void Trial::passed_on(std::uint64_t calls) {
+    call_ += calls;
+    turns_.passed_on(calls);
+}
+
 Trial::~Trial() {
+    if (is_unasked_) Unasked::settle(this);
     if (timed == this) timed = nullptr;
 }
 
@@ -224,29 +267,31 @@ std::shared_ptr<NativeTimes> Trial::native() {
 
 namespace {
 
-Trial& made(std::unique_ptr<Trial>& trial, Trial::Of of) {
-    if (trial == nullptr) trial = std::make_unique<Trial>(of);
+Trial& made(std::unique_ptr<Trial>& trial, Trial::Of of, bool on_one_host) {
+    if (trial == nullptr) trial = std::make_unique<Trial>(of, on_one_host);
     return *trial;
 }
 
 }  // namespace
 
-std::size_t ExchangeTrials::class_of(std::uint64_t bytes) {
+std::size_t Trials::class_of(std::uint64_t bytes) {
     return std::min(static_cast<std::size_t>(size_class(bytes)), classes - 1);
 }
 
-Trial& ExchangeTrials::of(CallKind kind, std::uint64_t bytes) {
-    if (kind == CallKind::alltoallv) return made(alltoallv_, Trial::Of::sized);
-    if (kind == CallKind::alltoallw) return made(alltoallw_, Trial::Of::sized);
+Trial& Trials::of(CallKind kind, std::uint64_t bytes, bool on_one_host) {
+    using enum Trial::Of;
+    if (kind == CallKind::alltoallv) return made(alltoallv_, sized, on_one_host);
+    if (kind == CallKind::alltoallw) return made(alltoallw_, sized, on_one_host);
     if (kind >= CallKind::neighbor_allgather && kind <= CallKind::neighbor_alltoallw)
         return made(neighbours_[static_cast<std::size_t>(kind) -
                                 static_cast<std::size_t>(CallKind::neighbor_allgather)],
-                    Trial::Of::calls);
-    return made(alike_[class_of(bytes)], Trial::Of::calls);
+                    calls, on_one_host);
+    return made(alike_[class_of(bytes)], calls, on_one_host);
 }
 
-Trial& ExchangeTrials::of_broadcasts(std::uint64_t bytes, bool on_one_host) {
-    return made(broadcasts_[class_of(bytes)], on_one_host ? Trial::Of::rooted : Trial::Of::calls);
+Trial& Trials::of_broadcasts(std::uint64_t bytes, bool on_one_host) {
+    return made(broadcasts_[class_of(bytes)], on_one_host ? Trial::Of::rooted : Trial::Of::calls,
+                on_one_host);
 }
 
 }  // namespace thalweg

@@ -27,34 +27,44 @@ class Trial {
     // messages are like. `rooted`: all are on one host, whose clock they share, and a call begins when its
     // root does.
     enum class Of : std::uint8_t { calls, sized, rooted };
-    explicit Trial(Of of = Of::calls)
+    // on_one_host: so that it is the cores which may change places.
+    Trial(Of of, bool on_one_host)
         : sized_(of == Of::sized),
           rooted_(of == Of::rooted),
-          turns_(rooted_ ? TrialTurns::calls_between_on_one_host : TrialTurns::calls_between) {}
+          turns_(on_one_host ? TrialTurns::calls_between_on_one_host : TrialTurns::calls_between) {}
     ~Trial();
     Trial(const Trial&) = delete;
     Trial& operator=(const Trial&) = delete;
 
-    // What the next call does, which is counted; agrees where it is time to. Collective, as the call is.
-    TrialTurns::Turn next(MPI_Comm comm);
+    // What the first schedule would have to set up: nothing, or something, at once or as soon as native calls
+    // have taken so long that it would have paid (model/trial.h).
+    enum class SetUp : std::uint8_t { nothing, at_once, when_paid };
+    // What the next call does, which is counted: never agree. Agrees where it is time to; a first schedule
+    // has room for what is to be noted, and its set-up begins. Collective over `comm`, of `size` ranks.
+    TrialTurns::Turn next(MPI_Comm comm, int size, SetUp set_up);
     void give_up() { turns_.give_up(); }
-    // Before the first schedule, where the set-up is still to be paid for. Collective. True, on all ranks:
-    // native calls have not taken long enough for that (model/trial.h), and this one is native too. Once.
-    bool puts_off(MPI_Comm comm);
+    // Of exchanges, which need not be asked about from then on (unasked.h).
+    void give_up(MPI_Comm comm, CallKind kind);
+    // As long as nothing is known of their sizes, calls are native; those that come before any is looked at
+    // need not be asked about either.
+    void look_again(MPI_Comm comm, CallKind kind);
+    void passed_on(std::uint64_t calls);
     // What calls in the place of the one that next() was asked for last are like, as all ranks have agreed;
     // null: they have not. Both ends of a message may give it different sizes all the same.
     const Traits* expected() const { return period_ == 0 ? nullptr : &expected_[(call_ - first_) % period_]; }
 
+    // The most bytes of a pair on average, of any place; 0: nothing is known.
+    std::uint64_t largest_expected() const;
+
     // Where native calls are counted, once that is known.
     Tally* declined = nullptr;
 
-    // Before the first schedule. Collective. False, on all ranks: one of them has no memory for a trial.
-    bool make_room(MPI_Comm comm, int size);
-    // Behind that: what the calls timed were like.
+    // In front of the first schedule: what the calls timed were like. Collective.
     void learn_sizes(MPI_Comm comm);
-    // What the set-up took this rank; and where the break-even is told, which is null where there is no
-    // memory.
-    void set_up_took(double seconds) { set_up_seconds_ = seconds; }
+    // What the first schedule needs is set up, if anything was to be; how long that took goes with the next
+    // verdict.
+    void set_up_ends();
+    // Where the break-even is told; null where there is no memory.
     std::shared_ptr<PlanAccount> account;
     // Around a call whose turn is native_timed or one of a trial. `bytes`: that this rank sends. Whether its
     // messages are to be noted, too.
@@ -77,6 +87,12 @@ class Trial {
         std::array<TraitWords, trial_calls> words;  // of these; before the first trial, of the calls timed
         std::array<CallTimes, trial_calls> times;   // where it is rooted
     };
+    // Collective. False, on all ranks: one of them has no memory for a trial.
+    bool make_room(MPI_Comm comm, int size);
+    // Where the set-up is still to be paid for. Collective. True, on all ranks: native calls have not taken
+    // long enough for that, and this one is native too. Once.
+    bool puts_off(MPI_Comm comm);
+    void leave_unasked(MPI_Comm comm, CallKind kind, std::uint64_t calls);
     // Collective: what those calls took from when their roots began.
     void learn_roots(MPI_Comm comm);
     // Collective: the slowest rank of every call, and the most bytes, decide.
@@ -87,14 +103,16 @@ class Trial {
     void agree_on_sizes(MPI_Comm comm, std::uint64_t first);
 
     const bool sized_, rooted_;
-    bool is_root_ = false;
+    bool is_root_ = false, is_unasked_ = false;
     TrialTurns turns_;
     int size_ = 1;
     std::uint64_t began_ns_ = 0, agreement_ns_ = 0;
+    std::uint64_t set_up_from_ns_ = 0;  // 0: none is under way
     SetUpCosts costs_;
     double set_up_seconds_ = 0;               // of this rank, not told yet
     double paid_seconds_ = 0;                 // of the slowest
     std::uint64_t call_ = ~std::uint64_t{0};  // how many calls came before the latest
+    std::uint64_t first_noted_ = 0;           // of those timed before the first schedule
     std::uint64_t first_ = 0, period_ = 0;    // of expected_; 0: nothing is known
     std::array<Traits, longest_period> expected_;
     std::unique_ptr<Record> record_;
@@ -103,12 +121,12 @@ class Trial {
 
 // Those of one communicator, each made when it is first asked for: most communicators ask for none, and one
 // may be made and freed for a single broadcast.
-class ExchangeTrials {
+class Trials {
   public:
-    // `bytes` of a pair, where they are equal on all ranks (MPI_Alltoall); else whatever. Throws
-    // std::bad_alloc.
-    Trial& of(CallKind kind, std::uint64_t bytes);
-    // Of broadcasts alike. Throws std::bad_alloc.
+    // `bytes` of a pair, where they are equal on all ranks (MPI_Alltoall); else whatever. on_one_host: the
+    // whole world is, as far as is known before anything is set up. Throws std::bad_alloc.
+    Trial& of(CallKind kind, std::uint64_t bytes, bool on_one_host);
+    // Of broadcasts alike; on_one_host: the communicator is. Throws std::bad_alloc.
     Trial& of_broadcasts(std::uint64_t bytes, bool on_one_host);
 
   private:
