@@ -111,6 +111,20 @@ TEST_P(Detection, behind_scripts_that_set_paths) {
     expect_found(decide("./library.sh", before), loaded_by_ld_so("./app", before));
 }
 
+TEST_P(Detection, env_that_drops_what_is_preloaded_is_told) {
+    compile((programs / "bcast.c").string() + " -o app");
+    for (const char* words :
+         {"-i", "-", "--ignore-environment", "-u LD_PRELOAD", "-uLD_PRELOAD", "-vu LD_PRELOAD",
+          "--unset=LD_PRELOAD", "A=1 LD_PRELOAD=/x.so", "-u A -i", "-0i"}) {
+        const std::string text = decide(std::string("env ") + words + " ./app");
+        EXPECT_NE(text.find("without LD_PRELOAD"), std::string::npos) << words << ": " << text;
+        EXPECT_EQ(field(text, "LD_PRELOAD"), "") << words << ": " << text;
+    }
+    const std::string path = loaded_by_ld_so("./app");
+    for (const char* words : {"", "A=-i", "-u A", "-ui", "--unset=i", "-C . A=1", "-v"})
+        expect_found(decide(std::string("env ") + words + " ./app"), path);
+}
+
 struct Environment {
     std::string name, root, before;
 };

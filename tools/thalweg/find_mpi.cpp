@@ -162,6 +162,33 @@ Finding find_behind_shell(const std::vector<std::string>& command, const Environ
     return {};
 }
 
+// Whether an env of these arguments starts its program without what is preloaded.
+bool drops_preload(const std::vector<std::string>& command) {
+    constexpr std::string_view variable = "LD_PRELOAD";
+    const auto starts = [](std::string_view text, std::string_view with) {
+        return text.substr(0, with.size()) == with;
+    };
+    for (std::size_t i = 1; i < command.size(); ++i) {
+        const std::string_view word = command[i];
+        const bool is_option = starts(word, "-"), is_short = is_option && !starts(word, "--");
+        if (!is_option && word.find('=') == std::string_view::npos) return false;
+        if (word == "-" || word == "--ignore-environment" || word == "--unset=LD_PRELOAD" ||
+            starts(word, "LD_PRELOAD="))
+            return true;
+        if (!is_short) continue;
+        const std::size_t with_value = word.find_first_of("uCS");
+        if (word.substr(0, with_value).find('i') != std::string_view::npos) return true;
+        if (with_value == std::string_view::npos) continue;
+        const bool apart = with_value + 1 == word.size();
+        const std::string_view value = !apart                   ? word.substr(with_value + 1)
+                                       : i + 1 < command.size() ? std::string_view(command[i + 1])
+                                                                : std::string_view();
+        if (word[with_value] == 'u' && value == variable) return true;
+        i += apart;
+    }
+    return false;
+}
+
 Finding find_in_program(const std::vector<std::string>& command, const Environment& environment, int depth) {
     Finding none;
     const std::string path = depth > deepest ? std::string() : find_in_path(command[0], environment);
@@ -205,6 +232,10 @@ Finding find_in_program(const std::vector<std::string>& command, const Environme
     Finding behind = is_shell(path) ? find_behind_shell(command, environment, depth)
                                     : find_in_words({command.begin() + 1, command.end()}, environment, depth,
                                                     base_of(path) == "env");
+    if (base_of(path) == "env" && behind.outcome == Outcome::found && drops_preload(command)) {
+        behind.outcome = Outcome::dropped;
+        behind.culprit = path;
+    }
     return conclusive(behind) ? behind : finding;
 }
 
@@ -285,6 +316,11 @@ std::string explain_outcome(const Finding& finding, std::string_view program) {
             return finding.library.path +
                    " is an MPI library of a family that Thalweg does not know (neither MPICH, "
                    "Open MPI nor the MPI-5 ABI); the program runs unchanged";
+        case Outcome::dropped:
+            return name +
+                   " starts the program without LD_PRELOAD, by which Thalweg is loaded; put `thalweg run` "
+                   "behind "
+                   "it (env … thalweg run PROGRAM …); the program runs unchanged";
         default:
             break;
     }

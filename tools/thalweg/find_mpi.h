@@ -39,6 +39,7 @@ enum class Outcome {
     launcher,     // the command is mpiexec or the like, whose ranks are what should be run through us
     foreign,      // another processor, word size or C library
     unknown_abi,  // an MPI whose handles we do not know
+    dropped,      // env takes from the program what is preloaded for it
 };
 
 struct Finding {
