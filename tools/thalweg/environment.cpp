@@ -45,6 +45,14 @@ void Environment::unset(std::string_view name) {
     std::erase_if(entries_, [name](const std::string& entry) { return names(entry, name); });
 }
 
+void Environment::enter(std::string_view folder) {
+    const bool relative = !folder.empty() && folder.front() != '/';
+    std::string path(folder);
+    if (relative && !folders_.empty()) path = folders_.back() + "/" + path;
+    struct stat status {};
+    if (stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) folders_.push_back(std::move(path));
+}
+
 std::vector<char*> Environment::pointers() {
     std::vector<char*> all;
     for (std::string& entry : entries_) all.push_back(entry.data());
@@ -104,8 +112,15 @@ std::string why_not_writable(const std::string& path) {
 
 std::vector<std::string> places_in_path(std::string_view program, const Environment& environment) {
     if (program.empty()) return {};
-    if (program.find('/') != std::string_view::npos) return {std::string(program)};
     std::vector<std::string> places;
+    if (program.find('/') != std::string_view::npos) {
+        const auto& folders = environment.folders();
+        if (program.front() != '/')
+            for (auto folder = folders.rbegin(); folder != folders.rend(); ++folder)
+                places.push_back(*folder + "/" + std::string(program));
+        places.emplace_back(program);
+        return places;
+    }
     for (std::string_view folder : split(environment.find("PATH").value_or("/bin:/usr/bin"), ":"))
         places.push_back((folder.empty() ? "." : std::string(folder)) + "/" + std::string(program));
     return places;

@@ -18,11 +18,17 @@ class Environment {
     std::string_view get(std::string_view name) const { return find(name).value_or(std::string_view()); }
     void set(std::string_view name, std::string_view value);
     void unset(std::string_view name);
+    // As `cd` in a shell: from now on what is named by a relative path may be there, or where it was before.
+    // Does nothing where there is no such folder.
+    void enter(std::string_view folder);
+    // Those entered, the latest last.
+    const std::vector<std::string>& folders() const { return folders_; }
     // For execve; valid until the next change.
     std::vector<char*> pointers();
 
   private:
     std::vector<std::string> entries_;  // "NAME=value"
+    std::vector<std::string> folders_;
 };
 
 // The parts of "a:b::c", empty ones included.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "loader.h"
 #include "shell_words.h"
@@ -91,12 +92,24 @@ Finding find_in_words(const std::vector<std::string>& words, Environment environ
     return {};
 }
 
-// The programs a shell text may start: every word that is one. What is set on the way holds from there on.
-Finding find_in_shell_text(std::string text, Environment environment, int depth) {
+// The programs a shell text may start: every word that is one. What is set on the way, and where it goes by
+// `cd`, holds from there on. `beside`: where the text is a script's, whose folder is where one goes most of
+// all that only the running script knows; else empty.
+Finding find_in_shell_text(std::string text, Environment environment, int depth,
+                           const std::string& beside = {}) {
     for (std::size_t at; (at = text.find("\\\n")) != std::string::npos;) text.replace(at, 2, " ");
     for (std::string_view line : split(text, "\n")) {
         std::vector<std::string> words;
+        bool goes = false;
         for (const ShellWord& word : shell_words(line, environment)) {
+            if (std::exchange(goes, word.text == "cd" || (goes && word.text.substr(0, 1) == "-")) &&
+                word.text.substr(0, 1) != "-") {
+                const Finding before = find_in_words(words, environment, depth, true);
+                if (conclusive(before)) return before;
+                words.clear();
+                environment.enter(word.known ? word.text : beside);
+                continue;
+            }
             if (is_assignment(word.text)) {
                 // What only the script knows cannot be told; that it is set to what stands here would be
                 // wrong.
@@ -152,7 +165,8 @@ Finding find_behind_shell(const std::vector<std::string>& command, const Environ
                                           : Finding{};
         if (is_option) continue;
         const std::string text = first_bytes(argument, script_bytes);
-        Finding finding = is_text(text) ? find_in_shell_text(text, environment, depth) : Finding{};
+        Finding finding =
+            is_text(text) ? find_in_shell_text(text, environment, depth, folder_of(argument)) : Finding{};
         // exec "$@" at the end of a script: the program is among the arguments.
         if (!conclusive(finding))
             finding = find_in_words({command.begin() + static_cast<std::ptrdiff_t>(i) + 1, command.end()},
