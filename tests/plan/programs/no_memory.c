@@ -111,6 +111,8 @@ static long round_of(int victim, long n, int only, unsigned* seed, long* acceler
     return most_lost;
 }
 
+enum { world_by = 40 };
+
 static void in_init(int argc, char** argv) {
     const char* rank = getenv("PMI_RANK");
     if (rank == NULL) rank = getenv("OMPI_COMM_WORLD_RANK");
@@ -124,9 +126,12 @@ static void in_init(int argc, char** argv) {
     CHECK(most_lost > 0, "nothing was lost in MPI_Init");
     unsigned seed = 0;
     round_of(-1, 0, 0, &seed, &accelerated);
+    /* Without a world of its own the rank is without Thalweg, and so are all; how many allocations come
+     * before that depends on the library. */
+    const int may_be_native = n<world_by, may_be_ours = n> 0;
     if (expect_thalweg())
-        CHECK(accelerated == (n == 0 ? 0 : 4), "%ld of 4 broadcasts were ours: %s", accelerated,
-              last_reason());
+        CHECK((accelerated == 0 && may_be_native) || (accelerated == 4 && may_be_ours),
+              "%ld of 4 broadcasts were ours: %s", accelerated, last_reason());
 }
 
 /* 16384 pieces of a message to each of `chains` ranks. */
