@@ -183,6 +183,26 @@ TEST(Exchange, TheCeilingHasWhatIsPutOff) {
     EXPECT_NEAR(lines[0].of_ceiling(), 1.25, 1e-9);
 }
 
+// What is measured again: where the interval is too wide to say.
+TEST(Exchange, UndecidedPointsAreThoseOfTheChoices) {
+    const auto spread = [](Row made, std::uint64_t bytes, double least, double most) {
+        made.bytes = bytes;
+        made.seconds.clear();
+        for (int i = 0; i < 30; ++i) made.seconds.push_back(least + (most - least) * i / 29);
+        return made;
+    };
+    const Row native = row(native_default, 1e-3), ours = row(automatic, 1e-3), fixed = row("rma_get", 1e-3);
+    const auto lines =
+        summarize_exchange({spread(native, 1024, 1e-3, 3e-3), spread(ours, 1024, 1.1e-3, 3.3e-3),
+                            spread(fixed, 1024, 1.1e-3, 3.3e-3), spread(native, 2048, 1e-3, 1.01e-3),
+                            spread(ours, 2048, 1e-3, 1.01e-3), spread(fixed, 2048, 0.5e-3, 3e-3),
+                            spread(native, 4096, 1e-3, 1.01e-3), spread(ours, 4096, 2e-3, 2.01e-3)});
+    ASSERT_EQ(lines.size(), 8u);
+    const auto points = undecided_points(lines);
+    ASSERT_EQ(points.size(), 1u);
+    EXPECT_EQ(points.begin()->second, 1024u);
+}
+
 // 1 MB/s without burst; a small call takes 100 µs, of which pairwise needs 5 once and 1.5 each time.
 TEST(Exchange, PredictionsAreMadeOfOtherCallsThanTheMeasured) {
     const auto at = [](Row made, std::uint64_t bytes, double link_bytes) {

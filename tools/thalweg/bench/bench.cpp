@@ -220,6 +220,8 @@ CLI::App* add_exchange(CLI::App& app, ExchangeRequest& request) {
     verb->add_option("--samples-large", request.samples_large, "samples where the wire needs 50 ms or more")
         ->check(CLI::Range(1, 10000))
         ->capture_default_str();
+    verb->add_flag("--again", request.again,
+                   "measure what is undecided in --out once more, with three times the samples");
     verb->add_flag("--force", request.force, "measure although the lab is over its capacity");
     add_out_option(*verb, request.out, "JSON lines to append to; an interrupted run goes on from there");
     return verb;
@@ -282,6 +284,8 @@ CLI::App* add_halo(CLI::App& app, HaloRequest& request) {
     verb->add_option("--samples-large", request.samples_large, "samples where the limit is 50 ms or more")
         ->check(CLI::Range(1, 10000))
         ->capture_default_str();
+    verb->add_flag("--again", request.again,
+                   "measure what is undecided in --out once more, with three times the samples");
     verb->add_flag("--force", request.force, "measure although the lab is over its capacity");
     add_out_option(*verb, request.out, "JSON lines to append to; an interrupted run goes on from there");
     return verb;

@@ -41,6 +41,7 @@ class ExchangeSweep {
   private:
     bool read_request(std::string& why);
     bool here(const Row& row) const;
+    std::vector<Row> rows_here() const;
     double call_seconds(const std::vector<std::uint64_t>& matrix) const;
     bool plan_points(std::vector<PointPlan>& points, double& seconds, std::string& why) const;
 
@@ -92,6 +93,13 @@ bool ExchangeSweep::here(const Row& row) const {
     return row.phase == exchange_phase && measured_here(row, request_.shape);
 }
 
+std::vector<Row> ExchangeSweep::rows_here() const {
+    std::vector<Row> rows;
+    std::copy_if(rows_.begin(), rows_.end(), std::back_inserter(rows),
+                 [this](const Row& row) { return here(row); });
+    return rows;
+}
+
 // What the wire or the memory needs, with ranks in blocks, before anything was measured.
 double ExchangeSweep::call_seconds(const std::vector<std::uint64_t>& matrix) const {
     const auto size = static_cast<std::size_t>(ranks()), ppn = static_cast<std::size_t>(request_.shape.ppn);
@@ -113,6 +121,8 @@ bool ExchangeSweep::plan_points(std::vector<PointPlan>& points, double& seconds,
     std::set<std::tuple<std::string, std::uint64_t, std::string>> seen;
     for (const auto& row : rows_)
         if (here(row)) seen.insert({row.exchange.value("pattern", ""), row.bytes, row.column});
+    std::set<std::pair<std::string, std::uint64_t>> undecided;
+    if (request_.again) undecided = undecided_points(summarize_exchange(rows_here()));
     seconds = 0;
     for (const auto& pattern : request_.patterns)
         for (const auto bytes : sizes_) {
@@ -124,9 +134,11 @@ bool ExchangeSweep::plan_points(std::vector<PointPlan>& points, double& seconds,
             const bool missing = std::any_of(columns_.begin(), columns_.end(), [&](const ColumnPlan& column) {
                 return seen.count({point.pattern, bytes, column.name}) == 0;
             });
-            if (!missing) continue;
+            const bool again = !missing && undecided.count({point.pattern, bytes}) != 0;
+            if (!missing && !again) continue;
             const double call = call_seconds(point.matrix);
-            point.samples = call >= large_seconds ? request_.samples_large : request_.samples;
+            point.samples =
+                (call >= large_seconds ? request_.samples_large : request_.samples) * (again ? 3 : 1);
             for (const ColumnPlan& column : columns_)
                 seconds += (call + shortest_call_seconds) * (calls_per_sample * point.samples +
                                                              (column.name == automatic ? trial_samples : 3));
@@ -159,10 +171,9 @@ int ExchangeSweep::run() {
             good = false;
         }
     }
-    std::vector<Row> rows;
+    const std::vector<Row> rows = rows_here();
     std::uint64_t wrong = 0;
-    for (const auto& row : rows_)
-        if (here(row)) rows.push_back(row), wrong += row.wrong_words;
+    for (const auto& row : rows) wrong += row.wrong_words;
     const std::vector<ExchangeLine> lines = summarize_exchange(rows);
     fmt::print("{}\n{}\n\n{}", format_exchange(lines, false), foresight_text(lines),
                format_windows(compare_windows(rows), false));

@@ -19,6 +19,7 @@ struct ExchangeRequest {
     std::vector<std::string> columns;  // only these; empty: all
     int samples = 30, samples_large = 10;  // large: a limit of large_seconds or more
     std::string out;                       // what is in it is not measured again
+    bool again = false;                    // but for what is undecided there, with three times the samples
     bool force = false;
 };
 

@@ -177,6 +177,15 @@ std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share);
 
 }  // namespace
 
+std::set<std::pair<std::string, std::uint64_t>> undecided_points(const std::vector<ExchangeLine>& lines) {
+    std::set<std::pair<std::string, std::uint64_t>> points;
+    for (const ExchangeLine& line : lines)
+        if ((line.column == automatic || line.column == automatic_plan) && line.of_best.value > 0 &&
+            verdict(line.of_best) == Verdict::undecided)
+            points.insert({line.pattern, line.bytes});
+    return points;
+}
+
 std::vector<ExchangeLine> summarize_exchange(const std::vector<Row>& rows) {
     std::vector<ExchangeLine> lines;
     const Points points = points_of(rows);

@@ -4,7 +4,9 @@
 
 #include <array>
 #include <cstdint>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/exchange.h"
@@ -48,6 +50,10 @@ struct ExchangeLine {
 
 // Of rows of phase "exchange", the newest of each column; sorted by MPI, shape, pattern, size, column.
 std::vector<ExchangeLine> summarize_exchange(const std::vector<Row>& rows);
+
+// The points of which it is undecided whether a choice of Thalweg's is slower than the best of natives:
+// pattern and bytes.
+std::set<std::pair<std::string, std::uint64_t>> undecided_points(const std::vector<ExchangeLine>& lines);
 
 // How many lines of each verdict there are, by its number.
 std::array<std::size_t, 4> count_foresight(const std::vector<ExchangeLine>& lines);

@@ -36,6 +36,8 @@ class HaloSweep {
     bool compares() const {
         return request_.phase == halo_pairs_phase || request_.phase == halo_changing_phase;
     }
+    std::vector<Row> rows_here() const;
+    bool undecided(const nlohmann::json& what) const;
     int launches_of(const nlohmann::json& what, const std::string& column) const;
     double sample_seconds(const HaloGrid& grid, double& call) const;
     double sample_seconds(const nlohmann::json& what, double& call) const;
@@ -88,6 +90,27 @@ bool HaloSweep::here(const Row& row) const {
     return row.phase == request_.phase && measured_here(row, request_.shape);
 }
 
+std::vector<Row> HaloSweep::rows_here() const {
+    std::vector<Row> rows;
+    std::copy_if(rows_.begin(), rows_.end(), std::back_inserter(rows),
+                 [this](const Row& row) { return here(row); });
+    return rows;
+}
+
+// Whether a choice of Thalweg's is slower there than the native call.
+bool HaloSweep::undecided(const nlohmann::json& what) const {
+    if (request_.phase != halo_phase) return false;
+    std::vector<Row> rows;
+    for (const Row& row : rows_here())
+        if (what_text(row.halo) == what_text(what)) rows.push_back(row);
+    const std::vector<HaloLine> lines = summarize_halo(rows);
+    return std::any_of(lines.begin(), lines.end(), [](const HaloLine& line) {
+        return line.column.starts_with(automatic) && !line.column.starts_with(halo_parted) &&
+               line.column.find(setting_begins) == std::string::npos && line.of_native.value > 0 &&
+               verdict(line.of_native) == Verdict::undecided;
+    });
+}
+
 int HaloSweep::launches_of(const nlohmann::json& what, const std::string& column) const {
     return static_cast<int>(std::count_if(rows_.begin(), rows_.end(), [&](const Row& row) {
         return here(row) && row.column == column && what_text(row.halo) == what_text(what);
@@ -126,13 +149,15 @@ bool HaloSweep::launch(const std::vector<ColumnPlan>& columns, int round, std::s
     std::vector<PointPlan> points;
     double seconds = 0;
     for (const nlohmann::json& what : whats_) {
-        if (std::all_of(columns.begin(), columns.end(),
-                        [&](const ColumnPlan& column) { return launches_of(what, column.name) > round; }))
-            continue;
+        const bool complete = std::all_of(columns.begin(), columns.end(), [&](const ColumnPlan& column) {
+            return launches_of(what, column.name) > round;
+        });
+        const bool again = complete && request_.again && columns[0].environment.empty() && undecided(what);
+        if (complete && !again) continue;
         PointPlan point;
         double call = 0;
         const double sample = sample_seconds(what, call);
-        point.samples = call >= large_seconds ? request_.samples_large : request_.samples;
+        point.samples = (call >= large_seconds ? request_.samples_large : request_.samples) * (again ? 3 : 1);
         if (compares()) point.samples = std::max(1, point.samples / request_.rounds);
         point.halo = what;
         seconds += sample * static_cast<double>(columns.size()) * (point.samples + further_calls);
@@ -156,9 +181,7 @@ bool HaloSweep::launch(const std::vector<ColumnPlan>& columns, int round, std::s
 }
 
 void HaloSweep::print() const {
-    std::vector<Row> rows;
-    for (const auto& row : rows_)
-        if (here(row)) rows.push_back(row);
+    const std::vector<Row> rows = rows_here();
     if (compares()) {
         fmt::print("{}", format_pairs(compare_pairs(rows), false));
     } else if (request_.phase == halo_overlap_phase) {

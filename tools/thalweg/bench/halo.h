@@ -29,6 +29,7 @@ struct HaloRequest {
     bool apart = true;                     // with those launches
     int samples = 30, samples_large = 10;  // large: a limit of large_seconds or more
     std::string out;                       // what is in it is not measured again
+    bool again = false;  // but for what is undecided there, of halo_phase, with three times the samples
     bool force = false;
     // What is measured: halo_phase, or one of the others.
     std::string phase = halo_phase;
