@@ -56,6 +56,7 @@ void Communicator::learn_name(MPI_Comm comm) noexcept try {
 }
 
 Communicator::~Communicator() {
+    trials = {};  // which tell the record of the last calls
     registry().retire(record_);
     const KeptMemory::InUse in_use(memory_);
     close_channel();
