@@ -12,18 +12,18 @@ namespace thalweg {
 namespace {
 
 // Those of one communicator and kind, in a cache line. What is not atomic is written by who has `taken` it,
-// and read by whose communicator it is.
+// and read by whose communicator it is; others look for trials of theirs meanwhile.
 struct alignas(64) Calls {
     std::atomic<bool> taken{false}, under_way{false};
     std::atomic<MPI_Comm> comm{};
     CallKind kind = CallKind::alltoallv;
     std::uint64_t calls = 0, passed = 0;
-    Trial* trial = nullptr;
+    std::atomic<Trial*> trial{};
     Tally* declined = nullptr;
 
     void settle() {
         under_way.store(false, std::memory_order_relaxed);
-        trial->passed_on(passed);
+        trial.load(std::memory_order_relaxed)->passed_on(passed);
         declined->calls += passed;
         taken.store(false, std::memory_order_release);
     }
@@ -45,7 +45,7 @@ void Unasked::begin(MPI_Comm comm, CallKind kind, std::uint64_t calls, Trial& tr
     its.kind = kind;
     its.calls = calls;
     its.passed = 0;
-    its.trial = &trial;
+    its.trial.store(&trial, std::memory_order_relaxed);
     its.declined = &declined;
     its.comm.store(comm, std::memory_order_relaxed);
     its.under_way.store(true, std::memory_order_release);
@@ -66,7 +66,8 @@ bool Unasked::has(MPI_Comm comm, CallKind kind) {
 
 void Unasked::settle(const Trial* trial) {
     for (Calls& its : all_calls)
-        if (its.under_way.load(std::memory_order_acquire) && (trial == nullptr || its.trial == trial))
+        if (its.under_way.load(std::memory_order_acquire) &&
+            (trial == nullptr || its.trial.load(std::memory_order_relaxed) == trial))
             its.settle();
 }
 
