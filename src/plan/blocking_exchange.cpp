@@ -126,7 +126,7 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial) {
         return false;
     }
     Communicator* const communicator = Communicator::of(call.comm, world);
-    if (communicator == nullptr || communicator->phase() == Communicator::Phase::native) return false;
+    if (communicator == nullptr || !communicator->is_of_world(call.comm)) return false;
     if (communicator->self_driven.refused) {
         Tally* tally = nullptr;
         count_declined(*communicator, call, *communicator->self_driven.refused, tally);

@@ -10,10 +10,10 @@
 #include <optional>
 
 #include "engine/engine.h"
-#include "plan/trials.h"
 #include "plan/kept_memory.h"
 #include "plan/neighbour_sizes.h"
 #include "plan/statistics.h"
+#include "plan/trials.h"
 #include "plan/world.h"
 #include "select/decisions.h"
 #include "select/select.h"
@@ -104,6 +104,9 @@ class Communicator {
     // Numbers this communicator's operations in call order; equal on all ranks.
     std::uint32_t next_operation() { return operation_++; }
 
+    // Local: whether all ranks are of the world; else native for good. Asked before the first agreement, in
+    // which others would not take part.
+    bool is_of_world(MPI_Comm comm);
     // Finds out where the ranks are, where that has not been done. Collective. False: native for good,
     // reason() says why.
     bool survey_now(MPI_Comm comm);
@@ -179,6 +182,7 @@ class Communicator {
     World& world_;
     int rank_ = 0, size_ = 1;
     Phase phase_ = Phase::counting;
+    bool located_ = false;  // all ranks are of the world, as far as is_of_world() was asked
     Reason reason_ = Reason::not_worth_yet;
     std::uint64_t eligible_calls_ = 0, eligible_bytes_ = 0;
     std::uint32_t operation_ = 0;

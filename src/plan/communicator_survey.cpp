@@ -27,6 +27,16 @@ std::unique_ptr<std::uint64_t[]> keys_by_world(MPI_Comm comm, const World& world
 
 }  // namespace
 
+bool Communicator::is_of_world(MPI_Comm comm) {
+    if (phase_ == Phase::counting && !located_) {
+        const QuietErrors quiet(comm);
+        bool all = true;
+        located_ = !failed(world_.locate(comm, all));
+        if (!all) go_native(Reason::foreign);
+    }
+    return phase_ != Phase::native;
+}
+
 // Finds out where the ranks are. Whether some are outside the world all see alike and without a message; what
 // one rank alone may lack (memory, MPI's good will) is agreed on.
 void Communicator::survey(MPI_Comm comm) {

@@ -14,6 +14,24 @@ static void use(MPI_Comm comm, unsigned seed, int accelerated) {
     guarded_free(data, 123457);
 }
 
+/* What is tried asks all ranks, and those of another world, where there is no such row, would not answer. */
+static void exchange(MPI_Comm comm) {
+    enum { most_ranks = 8 };
+    int rank, size, ones[most_ranks], places[most_ranks], from[most_ranks], to[most_ranks];
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    CHECK(size <= most_ranks, "too many ranks");
+    for (int peer = 0; peer < size; ++peer) {
+        ones[peer] = 1;
+        places[peer] = peer;
+        from[peer] = rank * most_ranks + peer;
+        to[peer] = -1;
+    }
+    MPI_Alltoallv(from, ones, places, MPI_INT, to, ones, places, MPI_INT, comm);
+    for (int peer = 0; peer < size; ++peer)
+        CHECK(to[peer] == peer * most_ranks + rank, "%d came from rank %d", to[peer], peer);
+}
+
 int main(int argc, char** argv) {
     /* A child may have come without the preload object: nothing is expected of it. */
     const int child = argc > 1 && strcmp(argv[1], "child") == 0;
@@ -28,6 +46,7 @@ int main(int argc, char** argv) {
     }
     MPI_Intercomm_merge(inter, child, &merged);
     for (unsigned i = 0; i < 12; ++i) use(merged, 100 + i, 0);
+    for (int call = 0; call < 30; ++call) exchange(merged);
     MPI_Comm_free(&merged);
     if (!child) use(MPI_COMM_WORLD, 2, check_size > 1);
     MPI_Comm_disconnect(&inter);
