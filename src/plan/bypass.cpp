@@ -17,8 +17,10 @@ constinit std::atomic<unsigned> holders{1};
 constinit std::array<ThalwegShortcut*, 16> shortcuts{};
 constinit std::size_t known = 0;
 
+static_assert(sizeof(ThalwegShortcut) == 64, "a cache line");
+
 // What wrappers are given, but for the function.
-constinit ThalwegShortcut rule{nullptr, nullptr, Bypass::all, 0, 1, nullptr};
+constinit ThalwegShortcut rule{nullptr, nullptr, Bypass::all, 0, 1, nullptr, 0, 0, 0};
 
 template <typename T>
 void store(T& field, T value) {
@@ -44,6 +46,9 @@ void Bypass::remember(ThalwegShortcut& shortcut, void* native) {
     store(shortcut.predefined, rule.predefined);
     store(shortcut.below, rule.below);
     store(shortcut.sizes, rule.sizes);
+    store(shortcut.shift, rule.shift);
+    store(shortcut.byte, rule.byte);
+    store(shortcut.real, rule.real);
     store(rule.below == all ? shortcut.native : shortcut.native_below, native);
 }
 
@@ -67,7 +72,11 @@ void Bypass::set_limit(std::uint64_t below, std::uint32_t mask, std::uint32_t pr
     store(rule.mask, mask);
     store(rule.predefined, predefined);
     store(rule.below, below);
-    store(rule.sizes, sizes);
+    store(rule.sizes, sizes == nullptr ? nullptr : static_cast<const ThalwegTypeSize*>(sizes->of));
+    if (sizes == nullptr) return;
+    store(rule.shift, sizes->shift);
+    store(rule.byte, sizes->byte);
+    store(rule.real, sizes->real);
 }
 
 std::string Bypass::reason(bool broadcast) {

@@ -15,13 +15,18 @@ namespace {
 // Never changes once it is filled.
 constinit ThalwegTypeSizes sizes{};
 
-void keep(ThalwegTypeSizes& table, MPI_Datatype type) {
+std::intptr_t handle_of(MPI_Datatype type) {
     std::intptr_t handle = 0;
     std::memcpy(&handle, &type, sizeof type);
+    return handle;
+}
+
+void keep(ThalwegTypeSizes& table, MPI_Datatype type) {
+    const std::intptr_t handle = handle_of(type);
     if (handle == 0 || type == host()->datatype_null) return;
     const std::int64_t bytes = type_size(type);
     if (bytes <= 0) return;
-    ThalwegTypeSize& place = table.of[thalweg_place_of(&table, handle)];
+    ThalwegTypeSize& place = table.of[thalweg_place_of(table.shift, handle)];
     if (place.bytes == 0) place = {handle, static_cast<std::uint64_t>(bytes)};
 }
 
@@ -30,6 +35,8 @@ int fill(ThalwegTypeSizes& table, unsigned shift) {
     const Host& mpi = *host();
     table = {};
     table.shift = shift;
+    table.byte = handle_of(mpi.byte);
+    table.real = handle_of(mpi.double_);
     const auto look_at = [&](auto handle) {
         if constexpr (std::is_same_v<decltype(handle), MPI_Datatype>) keep(table, handle);
     };

@@ -1,6 +1,6 @@
 /* What a wrapper keeps beside itself of the native function that it jumps to without asking: one cache line,
- * which is all that such a call touches of ours, and one more where handles tell no sizes. In C, for the
- * wrappers; bypass.h fills it. */
+ * which is all that such a call touches of ours, and one more where handles tell no sizes and the type is a
+ * rare one. In C, for the wrappers; bypass.h fills it. */
 #ifndef THALWEG_PLAN_SHORTCUT_H
 #define THALWEG_PLAN_SHORTCUT_H
 
@@ -16,11 +16,12 @@ typedef struct ThalwegTypeSize {
 } ThalwegTypeSize;
 typedef struct ThalwegTypeSizes {
     uint64_t shift;
+    intptr_t byte, real; /* MPI_BYTE and MPI_DOUBLE, which are most of what programs send */
     ThalwegTypeSize of[thalweg_type_places];
 } ThalwegTypeSizes;
 
-static inline unsigned thalweg_place_of(const ThalwegTypeSizes* sizes, intptr_t handle) {
-    return (unsigned)((uintptr_t)handle >> sizes->shift & (thalweg_type_places - 1));
+static inline unsigned thalweg_place_of(uint64_t shift, intptr_t handle) {
+    return (unsigned)((uintptr_t)handle >> shift & (thalweg_type_places - 1));
 }
 
 /* Zero at first. Fields are read and written one by one, atomically. */
@@ -31,7 +32,9 @@ typedef struct ThalwegShortcut {
     /* A datatype whose handle h has (h & mask) == predefined is a predefined one, of (h >> 8 & 255) bytes. Of
      * any other the wrapper has to ask. */
     uint32_t mask, predefined;
-    const ThalwegTypeSizes* sizes; /* or null */
+    const ThalwegTypeSize* sizes; /* or null; what of the table is asked for first lies here, too */
+    uint64_t shift;
+    intptr_t byte, real;
 } __attribute__((aligned(64))) ThalwegShortcut;
 
 static inline void* thalweg_native_of(const ThalwegShortcut* shortcut) {
@@ -44,9 +47,12 @@ static inline uint64_t thalweg_element_bytes(const ThalwegShortcut* shortcut, in
     if ((handle & __atomic_load_n(&shortcut->mask, __ATOMIC_RELAXED)) ==
         __atomic_load_n(&shortcut->predefined, __ATOMIC_RELAXED))
         return handle >> 8 & 255;
-    const ThalwegTypeSizes* const sizes = __atomic_load_n(&shortcut->sizes, __ATOMIC_RELAXED);
+    const ThalwegTypeSize* const sizes = __atomic_load_n(&shortcut->sizes, __ATOMIC_RELAXED);
     if (sizes == NULL) return 0;
-    const ThalwegTypeSize* const found = &sizes->of[thalweg_place_of(sizes, datatype)];
+    if (datatype == __atomic_load_n(&shortcut->byte, __ATOMIC_RELAXED)) return 1;
+    if (datatype == __atomic_load_n(&shortcut->real, __ATOMIC_RELAXED)) return sizeof(double);
+    const uint64_t shift = __atomic_load_n(&shortcut->shift, __ATOMIC_RELAXED);
+    const ThalwegTypeSize* const found = &sizes[thalweg_place_of(shift, datatype)];
     return found->handle == datatype ? found->bytes : 0;
 }
 
