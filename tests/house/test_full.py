@@ -18,7 +18,7 @@ class Checkout:
     def __init__(self, root, folder):
         self.tree = folder
         (folder / "scripts").mkdir()
-        for name in ("test-full", "test_full.py", "test_full_commands.py", "test_full_log.py"):
+        for name in ("test-full", "test_full.py", "test_full_commands.py", "test_full_jobs.py", "test_full_log.py"):
             shutil.copy(root / "scripts" / name, folder / "scripts" / name)
         (folder / ".gitignore").write_text("/.setup/\n/.venv/\n/runs\n/build*\n")
         (folder / ".venv/bin").mkdir(parents=True)
