@@ -4,5 +4,5 @@ if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=address")
   execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libasan.so OUTPUT_VARIABLE runtime
                   OUTPUT_STRIP_TRAILING_WHITESPACE)
   string(APPEND runtime ":")
-  set(checking ASAN_OPTIONS=detect_leaks=0:alloc_dealloc_mismatch=0:verify_asan_link_order=0)
+  list(APPEND plan_environment ASAN_OPTIONS=detect_leaks=0:alloc_dealloc_mismatch=0:verify_asan_link_order=0)
 endif()
