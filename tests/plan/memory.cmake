@@ -19,5 +19,5 @@ run(kept_all 2 mpi "${chain};THALWEG_PLAN_MEMORY=1G" kept 36 1000)
 # On pretended hosts, because on one that is left alone no broadcast is looked at.
 run(churn 2 mpi "${all};THALWEG_TOPOLOGY=node:2 core:1" churn 120 1 2)
 run(churn_full 2 full "${all};THALWEG_TOPOLOGY=node:2 core:1" churn 100000 1 2)
-run(churn_timed 2 full "THALWEG_TOPOLOGY=node:2 core:1" churn 10000 1 1 51)
+run(churn_timed 2 full "THALWEG_TOPOLOGY=node:2 core:1" churn 10000 1 2 51)
 run_alone(plan.${name}.churn_timed.2)
