@@ -6,6 +6,7 @@
 #include "plan/attendance.h"
 #include "plan/blocking.h"
 #include "plan/datatype.h"
+#include "plan/exchange_decision.h"
 #include "plan/last_call.h"
 #include "plan/unasked.h"
 #include "transport/mpi/error_handler.h"
@@ -67,8 +68,7 @@ bool run_now(const CollectiveCall& call, int& error, Trial* its) {
 // like. Valid until the next call on the communicator.
 const Decision& decision_on_one_host(const CollectiveCall& call, Communicator& communicator,
                                      const Trial& trial) {
-    constexpr std::uint64_t assumed_bytes = 48 << 10;  // of neighbours, whose messages nobody knows
-    const std::uint64_t bytes = call.neighbours       ? assumed_bytes
+    const std::uint64_t bytes = call.neighbours       ? assumed_pair_bytes
                                 : trial.wants_words() ? trial.largest_expected()
                                                       : pair_bytes(call);
     if (communicator.blocking == nullptr)

@@ -13,10 +13,6 @@ namespace thalweg {
 
 namespace {
 
-// What an alltoall is decided by where no argument is equal on all ranks: until something is agreed, messages
-// that are worth taking, and not so large that an algorithm which many small ones would suffer from is
-// chosen.
-constexpr std::uint64_t assumed_pair_bytes = 48 << 10;
 // Fewer messages per pair of ranks than this gain nothing from travelling together.
 constexpr std::uint64_t dense_share = 2;
 // Needs nothing that one end of a message alone does not know.

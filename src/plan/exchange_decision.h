@@ -1,6 +1,7 @@
 // How an exchange runs whose pairs differ: an alltoallv, or one between the neighbours of a topology.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -12,6 +13,11 @@
 #include "transport/channel_name.h"
 
 namespace thalweg {
+
+// What an alltoall is decided by where no argument is equal on all ranks: until something is agreed, messages
+// that are worth taking, and not so large that an algorithm which many small ones would suffer from is
+// chosen.
+inline constexpr std::uint64_t assumed_pair_bytes = 48 << 10;
 
 // What the ranks know of a persistent exchange before it is planned: with the set-up on the way to them, or
 // still to be agreed on; and the name of its lane, where rank 0 has given one.
