@@ -14,7 +14,8 @@ namespace thalweg {
 namespace {
 
 // A poll lasts about a microsecond; one that takes longer has lost its core, and gets it sooner if we yield.
-constexpr int pauses_for_helm = 200;
+// Where that does not help, because it waits for another core, we are in nobody's way asleep.
+constexpr int pauses_for_helm = 200, yields_for_helm = 4;
 // A wait came at once if it began so long after its start. So many in a row are a habit, which a few others
 // end.
 constexpr std::uint64_t at_once_ns = 50'000;
@@ -40,13 +41,16 @@ DrivenChannel::~DrivenChannel() {
 bool DrivenChannel::orphaned() const { return agent_ != nullptr && agent_->in_child(); }
 
 void DrivenChannel::take_helm_soon() {
-    for (int pauses = 0; !take_helm(); ++pauses) {
-        if (pauses < pauses_for_helm)
+    std::uint64_t began_ns = 0;  // of naps
+    for (int polls = 0; !take_helm(); ++polls) {
+        if (polls < pauses_for_helm)
             relax();
         else if (orphaned())
             return;  // whoever held it at the fork is not in this process
-        else
+        else if (polls < pauses_for_helm + yields_for_helm)
             sched_yield();
+        else
+            began_ns = pause_between_polls(WaitPolicy::sleep, began_ns);
     }
 }
 

@@ -9,7 +9,9 @@
 
 #include "check.h"
 
-enum { bytes = 4096, ways = 3, most_pairs = 201 };
+/* What stays for other reasons than a leak (a pool of the library that grew because the other rank was late)
+ * comes seldom: there are more rounds where a few would blame it on us. */
+enum { bytes = 4096, ways = 3, most_pairs = 201, most_rounds = 20, allowed = 8 };
 static const char* const way[ways] = {"native", "auto", "linear"};
 
 static int iterations = 2000, calls = 1, rounds = 4;
@@ -82,7 +84,7 @@ int main(int argc, char** argv) {
     if (argc > 2) calls = atoi(argv[2]);
     if (argc > 3) rounds = atoi(argv[3]);
     double least[ways] = {1e30, 1e30, 1e30};
-    for (int i = 0; i < rounds; ++i) {
+    for (int i = 0, again = 1; i < rounds || (i < most_rounds && again); ++i) {
         double us[ways];
         for (int k = 0; k < ways; ++k) {
             const double grown = growth(way[k], &us[k]);
@@ -91,10 +93,12 @@ int main(int argc, char** argv) {
         if (check_rank == 0)
             printf("%d broadcasts: native %.2f us, auto %.3f, forced %.3f of it\n", calls, us[0],
                    us[1] / us[0], us[2] / us[0]);
+        const int mine = least[1] >= least[0] + allowed || least[2] >= least[0] + allowed;
+        MPI_Allreduce(&mine, &again, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     }
     for (int k = 0; k < ways; ++k) {
         if (check_rank == 0) printf("%s: %.2f bytes stay per iteration\n", way[k], least[k]);
-        CHECK(least[k] < least[0] + 8, "%s: %.1f bytes stay per iteration, %.1f with the native library",
+        CHECK(least[k] < least[0] + allowed, "%s: %.1f bytes stay per iteration, %.1f with the native library",
               way[k], least[k], least[0]);
     }
     const int pairs = argc > 4 ? atoi(argv[4]) : 0;

@@ -14,7 +14,7 @@
 enum { bytes = 100000, late_us = 30000 };
 
 static int yields = 0; /* of ours, by the thread that calls MPI */
-/* The agent may hold what drives a channel, and have lost its core: that one is given way to, now and then
+/* The agent may hold what drives a channel, and have lost its core: that one is given way to, a few times
  * where others want the cores. A wait that yields does so thousands of times. */
 enum { few = 100 };
 
@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
         verify(data, bytes, round, "a broadcast");
     }
     if (expect_thalweg()) CHECK(was_accelerated(), "native: %s", last_reason());
-    CHECK(yields == 0, "%d yields while the network was measured", yields);
+    CHECK(yields < few, "%d yields while the network was measured", yields);
 
     MPI_Comm ring;
     const int circular = 1;
