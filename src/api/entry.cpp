@@ -4,10 +4,10 @@
 #include <new>
 
 #include "api/answer.h"
+#include "api/as_call.h"
 #include "base/log.h"
 #include "plan/attendance.h"
 #include "plan/blocking.h"
-#include "plan/blocking_exchange.h"
 #include "plan/broadcast.h"
 #include "plan/bypass.h"
 #include "plan/communicator.h"
@@ -38,61 +38,6 @@ void count_small(std::uint64_t bytes) {
     shard.calls[row < shard.calls.size() ? row : shard.calls.size() - 1].fetch_add(1,
                                                                                    std::memory_order_relaxed);
     shard.bytes.fetch_add(bytes, std::memory_order_relaxed);
-}
-
-// Of every ThalwegOperation.
-constexpr Collective collective_of[] = {
-    Collective::bcast, Collective::bcast, Collective::allgather, Collective::allgather, Collective::allgather,
-    Collective::allgather, Collective::allreduce, Collective::allreduce, Collective::barrier,
-    Collective::barrier, Collective::alltoallv, Collective::alltoallv, Collective::alltoallv,
-    Collective::alltoallv, Collective::alltoallv, Collective::alltoallv,
-    // neighbourhoods
-    Collective::alltoallv, Collective::alltoallv, Collective::alltoallv, Collective::alltoallv,
-    Collective::alltoallv, Collective::alltoallv, Collective::alltoallv, Collective::alltoallv,
-    Collective::alltoallv, Collective::alltoallv, Collective::alltoallv, Collective::alltoallv,
-    Collective::alltoallv, Collective::alltoallv, Collective::alltoallv,
-    // blocking
-    Collective::allgather, Collective::allgather, Collective::allreduce, Collective::alltoallv,
-    Collective::alltoallv, Collective::alltoallv};
-static_assert(static_cast<int>(CallKind::ibcast) == thalweg_ibcast + 1 &&
-              static_cast<int>(CallKind::alltoallw_init) == thalweg_alltoallw_init + 1 &&
-              static_cast<int>(CallKind::neighbor_alltoallw) == thalweg_neighbor_alltoallw + 1 &&
-              static_cast<int>(CallKind::allreduce) == thalweg_allreduce + 1 &&
-              static_cast<int>(CallKind::alltoallw) == thalweg_alltoallw + 1 &&
-              sizeof collective_of / sizeof *collective_of == thalweg_alltoallw + 1);
-
-LetterArrays as_arrays(const ThalwegArrays& arrays, MPI_Datatype type) {
-    return {arrays.counts, arrays.displacements, arrays.large_counts, arrays.large_displacements,
-            type,          arrays.types};
-}
-
-CollectiveCall as_call(const ThalwegCall& call) {
-    CollectiveCall same;
-    same.kind = static_cast<CallKind>(call.operation + 1);
-    same.neighbours =
-        call.operation >= thalweg_ineighbor_allgather && call.operation <= thalweg_neighbor_alltoallw;
-    same.blocking = call.operation >= thalweg_neighbor_allgather;
-    same.collective = collective_of[call.operation];
-    same.persistent = !same.blocking && call.operation % 2 == 1;
-    same.gathers = call.operation == thalweg_neighbor_allgather ||
-                   call.operation == thalweg_neighbor_allgatherv ||
-                   (same.neighbours && call.operation <= thalweg_neighbor_allgatherv_init);
-    same.send = call.send;
-    same.send_count = call.send_count;
-    same.send_type = call.send_type;
-    same.receive = call.receive;
-    same.receive_count = call.receive_count;
-    same.receive_type = call.receive_type;
-    same.counts = call.counts;
-    same.displacements = call.displacements;
-    same.large_counts = call.large_counts;
-    same.large_displacements = call.large_displacements;
-    same.sent = as_arrays(call.sent, call.send_type);
-    same.received = as_arrays(call.received, call.receive_type);
-    same.root = call.root;
-    same.operation = call.reduction;
-    same.comm = call.comm;
-    return same;
 }
 
 // This rank alone has no request to give for an operation that all ranks run.
@@ -149,6 +94,7 @@ void thalweg_entry_initialized(void (*finalizing)(void), int (*creations_arrive)
     if (World* const world = World::get()) {
         keep_early(*world, creations_arrive);
         Attendance::agree(*world);
+        world->set_exchange_gate();
         finalize_unasked = finalizing;
         watch_self(self_deleted);
         if (world->settings().setup == SetupSetting::early) set_up_early(host()->comm_world);
@@ -257,7 +203,7 @@ std::uint64_t mean_block(const ThalwegCall& call, std::uint64_t least) {
 
 // Below the threshold as a broadcast.
 int thalweg_entry_collective(const ThalwegCall* call, int* error) {
-    const Collective collective = collective_of[call->operation];
+    const Collective collective = collective_of(*call);
     const std::uint64_t gate = gate_of(collective);
     if (gate == gate_closed) return Bypass::open() ? 2 : 0;
     const Declining decline(static_cast<CallKind>(call->operation + 1));
@@ -356,31 +302,6 @@ int thalweg_entry_neighbours(MPI_Comm comm, int* sources, int* destinations) {
     *destinations = static_cast<int>(found->destinations.size());
     return 1;
 }
-int thalweg_entry_may_take(int blocking, MPI_Comm comm, int* error) {
-    if (World::get() == nullptr || comm == host()->comm_null) return 0;
-    if (blocking) {
-        if (thalweg_entry_meeting(comm, error)) return -1;
-        if (!may_exchange()) return 0;
-    }
-    try {
-        Communicator::known(comm);
-        return 1;
-    } catch (const NoCommunicator& none) {
-        *error = none.error;
-        return -1;
-    }
-}
-int thalweg_entry_exchange(const ThalwegCall* call, int* error, void** trial) {
-    if (thalweg_entry_meeting(call->comm, error)) return 1;
-    return answer(call->comm, *error, [&]() -> int {
-        Trial* its = nullptr;
-        if (exchange_now(as_call(*call), *error, its)) return 1;
-        *trial = its;
-        return 0;
-    });
-}
-void thalweg_entry_native_begins(void* trial) { Trial::begin_native(*static_cast<Trial*>(trial)); }
-void thalweg_entry_native_ended(void* trial) { Trial::end_native(static_cast<Trial*>(trial)); }
 
 unsigned thalweg_entry_requests(void) { return requests_alive.load(std::memory_order_relaxed); }
 

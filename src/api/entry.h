@@ -9,6 +9,8 @@
 #include <mpi.h>
 #include <stdint.h>
 
+#include "plan/shortcut.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -141,8 +143,11 @@ int thalweg_entry_neighbours(MPI_Comm comm, int* sources, int* destinations);
  * returns, as for thalweg_entry_comm_freeing. 0: call the native library. */
 int thalweg_entry_may_take(int blocking, MPI_Comm comm, int* error);
 /* A blocking alltoall. 1: done, or failed, and *error is what the call returns. 0: declined, call the native
- * library; where *trial is set, between the two functions that follow, which take the time. */
+ * library; where *trial is set, between the two functions that follow, which take the time. 2: declined, and
+ * nobody need ask for the next ones, if before the native call the wrapper has what it keeps of it filled,
+ * with *trial as `unasked`. */
 int thalweg_entry_exchange(const ThalwegCall* call, int* error, void** trial);
+void thalweg_entry_remember_exchange(ThalwegExchangeShortcut* shortcut, void* native, void* unasked);
 void thalweg_entry_native_begins(void* trial);
 void thalweg_entry_native_ended(void* trial);
 

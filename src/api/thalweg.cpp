@@ -77,6 +77,7 @@ int thalweg_get_last_call(thalweg_last_call* call, size_t size) {
         return THALWEG_DECLINED;
     }
     filled.accelerated = last.accelerated;
+    filled.number = last.number;
     filled.bytes = last.bytes;
     if (last.accelerated) {
         std::memcpy(filled.algorithm, last.algorithm, sizeof filled.algorithm);

@@ -4,6 +4,7 @@
 #define THALWEG_INTERPOSE_EXCHANGE_TAKES_H
 
 #include "interpose/handles.h"
+#include "plan/shortcut.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -157,7 +158,8 @@ int thalweg_take_mpi_neighbor_alltoallw_init(void* sendbuf, const int* sendcount
                                              const int* rdispls, const int* recvtypes, int comm, int info,
                                              int* request, int* error);
 /* The blocking alltoalls. 1: done, *error is what the wrapper returns. 0: pass the call on; where *trial is
- * set, between the two functions that follow, which take the time. */
+ * set, between the two functions that follow, which take the time. 2: pass it on, after the wrapper has told
+ * thalweg_remember_exchange(), of `unasked` = *trial. From Fortran, which has no 2. */
 int thalweg_take_MPI_Alltoall(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
                               void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
                               ThalwegHandle comm, int* error, void** trial);
@@ -185,6 +187,7 @@ int thalweg_take_mpi_alltoallv(void* sendbuf, const int* sendcounts, const int* 
 int thalweg_take_mpi_alltoallw(void* sendbuf, const int* sendcounts, const int* sdispls, const int* sendtypes,
                                void* recvbuf, const int* recvcounts, const int* rdispls, const int* recvtypes,
                                int comm, int* error, void** trial);
+void thalweg_remember_exchange(ThalwegExchangeShortcut* shortcut, void* native, void* unasked);
 void thalweg_native_begins(void* trial);
 void thalweg_native_ended(void* trial);
 

@@ -184,6 +184,9 @@ int thalweg_take_mpi_alltoallw_init(void* sendbuf, const int* sendcounts, const 
                            recvcounts, rdispls, recvtypes, comm, request, error, FRAME);
 }
 
+void thalweg_remember_exchange(ThalwegExchangeShortcut* shortcut, void* native, void* unasked) {
+    thalweg_entry_remember_exchange(shortcut, native, unasked);
+}
 void thalweg_native_begins(void* trial) { thalweg_entry_native_begins(trial); }
 void thalweg_native_ended(void* trial) { thalweg_entry_native_ended(trial); }
 
@@ -230,7 +233,7 @@ int thalweg_take_MPI_Alltoallw_c(const void* sendbuf, const void* sendcounts, co
 
 int thalweg_take_mpi_alltoall(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
                               int recvtype, int comm, int* error, void** trial) {
-    if (!fortran_asks()) return 0;
+    if (exchange_passes_by()) return 0;
     return exchange_fortran(blocks(thalweg_alltoall, buffer_of(sendbuf), sendcount, type_of(sendtype),
                                    buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
                             error, trial, FRAME);
@@ -238,7 +241,7 @@ int thalweg_take_mpi_alltoall(void* sendbuf, int sendcount, int sendtype, void* 
 int thalweg_take_mpi_alltoallv(void* sendbuf, const int* sendcounts, const int* sdispls, int sendtype,
                                void* recvbuf, const int* recvcounts, const int* rdispls, int recvtype,
                                int comm, int* error, void** trial) {
-    if (!fortran_asks()) return 0;
+    if (exchange_passes_by()) return 0;
     return exchange_fortran(
         letters(thalweg_alltoallv, buffer_of(sendbuf), {sendcounts, sdispls, type_of(sendtype), nullptr},
                 buffer_of(recvbuf), {recvcounts, rdispls, type_of(recvtype), nullptr}, comm_of(comm), false),
@@ -247,7 +250,7 @@ int thalweg_take_mpi_alltoallv(void* sendbuf, const int* sendcounts, const int* 
 int thalweg_take_mpi_alltoallw(void* sendbuf, const int* sendcounts, const int* sdispls, const int* sendtypes,
                                void* recvbuf, const int* recvcounts, const int* rdispls, const int* recvtypes,
                                int comm, int* error, void** trial) {
-    if (!fortran_asks()) return 0;
+    if (exchange_passes_by()) return 0;
     return with_types(
         sendbuf, sendtypes, recvtypes, comm, true, error, FRAME,
         [&](const void* send, const MPI_Datatype* sent, const MPI_Datatype* received) {

@@ -254,7 +254,7 @@ int thalweg_take_MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const void* 
 
 int thalweg_take_mpi_neighbor_allgather(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
                                         int recvcount, int recvtype, int comm, int* error, void** trial) {
-    if (!fortran_asks()) return 0;
+    if (exchange_passes_by()) return 0;
     return exchange_fortran(
         blocks(thalweg_neighbor_allgather, buffer_of(sendbuf), sendcount, type_of(sendtype),
                buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
@@ -279,7 +279,7 @@ int thalweg_take_mpi_neighbor_allgather_init(void* sendbuf, int sendcount, int s
 int thalweg_take_mpi_neighbor_allgatherv(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
                                          const int* recvcounts, const int* displs, int recvtype, int comm,
                                          int* error, void** trial) {
-    if (!fortran_asks()) return 0;
+    if (exchange_passes_by()) return 0;
     return exchange_fortran(
         gatherv(thalweg_neighbor_allgatherv, buffer_of(sendbuf), sendcount, type_of(sendtype),
                 buffer_of(recvbuf), {recvcounts, displs, type_of(recvtype), nullptr}, comm_of(comm), false),
@@ -305,7 +305,7 @@ int thalweg_take_mpi_neighbor_allgatherv_init(void* sendbuf, int sendcount, int 
 }
 int thalweg_take_mpi_neighbor_alltoall(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
                                        int recvcount, int recvtype, int comm, int* error, void** trial) {
-    if (!fortran_asks()) return 0;
+    if (exchange_passes_by()) return 0;
     return exchange_fortran(
         blocks(thalweg_neighbor_alltoall, buffer_of(sendbuf), sendcount, type_of(sendtype),
                buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
@@ -331,7 +331,7 @@ int thalweg_take_mpi_neighbor_alltoallv(void* sendbuf, const int* sendcounts, co
                                         int sendtype, void* recvbuf, const int* recvcounts,
                                         const int* rdispls, int recvtype, int comm, int* error,
                                         void** trial) {
-    if (!fortran_asks()) return 0;
+    if (exchange_passes_by()) return 0;
     return exchange_fortran(letters(thalweg_neighbor_alltoallv, buffer_of(sendbuf),
                                     {sendcounts, sdispls, type_of(sendtype), nullptr}, buffer_of(recvbuf),
                                     {recvcounts, rdispls, type_of(recvtype), nullptr}, comm_of(comm), false),
@@ -361,7 +361,7 @@ int thalweg_take_mpi_neighbor_alltoallw(void* sendbuf, const int* sendcounts, co
                                         const int* sendtypes, void* recvbuf, const int* recvcounts,
                                         const int* rdispls, const int* recvtypes, int comm, int* error,
                                         void** trial) {
-    if (!fortran_asks()) return 0;
+    if (exchange_passes_by()) return 0;
     return offer_alltoallw(thalweg_neighbor_alltoallw, sendbuf, {sendcounts, sdispls, {}, nullptr}, sendtypes,
                            recvbuf, {recvcounts, rdispls, {}, nullptr}, recvtypes, comm, nullptr, error,
                            trial, FRAME);

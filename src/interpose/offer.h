@@ -9,6 +9,7 @@
 #include "api/entry.h"
 #include "interpose/inside.h"
 #include "interpose/runtime.h"
+#include "plan/bypass.h"
 #include "transport/mpi/host.h"
 
 #define TYPE(handle) ((MPI_Datatype)(handle))
@@ -30,7 +31,8 @@ inline int offer(const ThalwegCall& call, void* request, int* error, void* frame
     return thalweg_entry_operation(&call, static_cast<MPI_Request*>(request), error);
 }
 
-// A blocking exchange, which may be left to the native library between the calls that time it.
+// A blocking exchange, which may be left to the native library between the calls that time it, or until it is
+// asked for again.
 inline int exchange_now(const ThalwegCall& call, int* error, void** trial, void* frame) {
     if (!taking.load(std::memory_order_acquire)) return answer_probe(error);
     if (was_asked(call.operation, call.comm, frame) || inside(frame)) return 0;
@@ -61,6 +63,9 @@ inline bool fortran_asks() {
     return asked();
 }
 
+// Of an exchange, before handles are translated.
+inline bool exchange_passes_by() { return !fortran_asks() || Bypass::open(Bypass::exchanges); }
+
 inline int offer_fortran(const ThalwegCall& call, int* request, int* error, void* frame) {
     MPI_Request made;
     if (!offer(call, request == nullptr ? nullptr : &made, error, frame)) {
@@ -72,7 +77,9 @@ inline int offer_fortran(const ThalwegCall& call, int* request, int* error, void
 }
 
 inline int exchange_fortran(const ThalwegCall& call, int* error, void** trial, void* frame) {
-    if (exchange_now(call, error, trial, frame)) return 1;
+    const int answer = exchange_now(call, error, trial, frame);
+    if (answer == 1) return 1;
+    if (answer == 2) *trial = nullptr;
     passed_on = {call.operation + 1, call.comm, 0};
     return 0;
 }

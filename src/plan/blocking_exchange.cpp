@@ -8,7 +8,6 @@
 #include "plan/datatype.h"
 #include "plan/exchange_decision.h"
 #include "plan/last_call.h"
-#include "plan/unasked.h"
 #include "transport/mpi/error_handler.h"
 #include "transport/mpi/host.h"
 
@@ -110,9 +109,10 @@ bool may_exchange() {
            (wanted != Wanted::native && !world->leaves_all_native(Collective::alltoallv, true));
 }
 
-bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial) {
+bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial, UnaskedCalls*& unasked) {
     error = MPI_SUCCESS;
-    if (Unasked::has(call.comm, call.kind)) {
+    unasked = Unasked::of(call.comm, call.kind);
+    if (unasked != nullptr) {
         note_declined(Reason::native_best, 0);
         return false;
     }

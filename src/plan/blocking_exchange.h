@@ -10,16 +10,17 @@
 #include <cstdint>
 #include <memory>
 
-#include "plan/trials.h"
 #include "plan/nonblocking.h"
 #include "plan/plan_account.h"
+#include "plan/trials.h"
+#include "plan/unasked.h"
 
 namespace thalweg {
 
 // True: done, and `error` is what the call returns. False: the native library has the call; where `trial` is
-// set, between trial->begin() and trial->end(). Every rank takes the same way. May be collective, as the call
-// is.
-bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial);
+// set, between trial->begin() and trial->end(); where `unasked` is set, the next ones may be had without
+// being asked for. Every rank takes the same way. May be collective, as the call is.
+bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial, UnaskedCalls*& unasked);
 // Whether that could be true for any call: two loads and a look at the settings. Equal on all ranks.
 bool may_exchange();
 

@@ -12,12 +12,15 @@ namespace thalweg {
 namespace {
 
 constinit std::mutex mutex;
-constinit std::atomic<unsigned> holders{1};
-// Each wrapper of a blocking collective has one.
-constinit std::array<ThalwegShortcut*, 16> shortcuts{};
-constinit std::size_t known = 0;
+constinit std::array<std::atomic<unsigned>, 2> holders{1, 1};
+// Where the wrappers of a side have what they jump to; each wrapper of a blocking collective has one.
+struct Natives {
+    std::array<void**, 24> of{};
+    std::size_t known = 0;
+};
+constinit std::array<Natives, 2> all_natives{};
 
-static_assert(sizeof(ThalwegShortcut) == 64, "a cache line");
+static_assert(sizeof(ThalwegShortcut) == 64 && sizeof(ThalwegExchangeShortcut) == 64, "a cache line");
 
 // What wrappers are given, but for the function.
 constinit ThalwegShortcut rule{nullptr, nullptr, Bypass::all, 0, 1, nullptr, 0, 0, 0};
@@ -27,9 +30,19 @@ void store(T& field, T value) {
     std::atomic_ref(field).store(value, std::memory_order_relaxed);
 }
 
+// False: it is there, or closed, or there are more wrappers than we know of. Pre: the mutex is held.
+bool add(Bypass::Side side, void*& native) {
+    Natives& natives = all_natives[side];
+    if (!Bypass::open(side) || natives.known == natives.of.size()) return false;
+    for (std::size_t i = 0; i < natives.known; ++i)
+        if (natives.of[i] == &native) return false;
+    natives.of[natives.known++] = &native;
+    return true;
+}
+
 }  // namespace
 
-bool Bypass::open() { return holders.load(std::memory_order_acquire) == 0; }
+bool Bypass::open(Side side) { return holders[side].load(std::memory_order_acquire) == 0; }
 bool Bypass::open_for(std::int64_t count, std::intptr_t datatype) {
     if (!open()) return false;
     if (std::atomic_ref(rule.below).load(std::memory_order_relaxed) == all) return true;
@@ -38,10 +51,8 @@ bool Bypass::open_for(std::int64_t count, std::intptr_t datatype) {
 
 void Bypass::remember(ThalwegShortcut& shortcut, void* native) {
     std::lock_guard lock(mutex);
-    if (!open() || known == shortcuts.size()) return;
-    for (std::size_t i = 0; i < known; ++i)
-        if (shortcuts[i] == &shortcut) return;
-    shortcuts[known++] = &shortcut;
+    void*& place = rule.below == all ? shortcut.native : shortcut.native_below;
+    if (!add(collectives, place)) return;
     store(shortcut.mask, rule.mask);
     store(shortcut.predefined, rule.predefined);
     store(shortcut.below, rule.below);
@@ -49,21 +60,25 @@ void Bypass::remember(ThalwegShortcut& shortcut, void* native) {
     store(shortcut.shift, rule.shift);
     store(shortcut.byte, rule.byte);
     store(shortcut.real, rule.real);
-    store(rule.below == all ? shortcut.native : shortcut.native_below, native);
+    store(place, native);
 }
 
-void Bypass::hold() {
+void Bypass::remember(ThalwegExchangeShortcut& shortcut, void* native) {
     std::lock_guard lock(mutex);
-    holders.fetch_add(1, std::memory_order_acq_rel);
-    for (std::size_t i = 0; i < known; ++i)
-        for (void** native : {&shortcuts[i]->native, &shortcuts[i]->native_below})
-            store(*native, static_cast<void*>(nullptr));
-    known = 0;
+    if (add(exchanges, shortcut.native)) store(shortcut.native, native);
 }
 
-void Bypass::let_go() {
+void Bypass::hold(Side side) {
     std::lock_guard lock(mutex);
-    holders.fetch_sub(1, std::memory_order_acq_rel);
+    holders[side].fetch_add(1, std::memory_order_acq_rel);
+    Natives& natives = all_natives[side];
+    for (std::size_t i = 0; i < natives.known; ++i) store(*natives.of[i], static_cast<void*>(nullptr));
+    natives.known = 0;
+}
+
+void Bypass::let_go(Side side) {
+    std::lock_guard lock(mutex);
+    holders[side].fetch_sub(1, std::memory_order_acq_rel);
 }
 
 void Bypass::set_limit(std::uint64_t below, std::uint32_t mask, std::uint32_t predefined,

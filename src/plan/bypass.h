@@ -1,12 +1,13 @@
-// Where no blocking broadcast of the job can be one of ours (every rank on one host, nothing asked for), or
-// none of fewer bytes than some, the wrappers of MPI_Bcast keep the native function and jump to it without
-// asking: a call costs one load more than without Thalweg, and where longer ones are looked at a few
-// comparisons, which is what a short call can bear when nothing of ours is in the caches. Such calls are not
-// counted.
+// Where no blocking collective of the job can be one of ours (every rank on one host, nothing asked for), or
+// no broadcast of fewer bytes than some, the wrappers keep the native function and jump to it without asking:
+// a call costs one load more than without Thalweg, and where longer ones are looked at a few comparisons,
+// which is what a short call can bear when nothing of ours is in the caches. Such calls are not counted.
 //
-// Whoever wants to see broadcasts holds the bypass closed; it is open while nobody does.
+// Whoever wants to see calls holds the bypass closed; it is open while nobody does. Exchanges, which are
+// blocking alltoalls and neighbourhoods, have one of their own.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -17,21 +18,23 @@ namespace thalweg {
 
 class Bypass {
   public:
+    enum Side : std::size_t { collectives, exchanges };
     static constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
 
     // One load.
-    static bool open();
+    static bool open(Side side = collectives);
     // Whether it is open for `count` elements of `datatype`, a handle, for all that the handle tells.
     static bool open_for(std::int64_t count, std::intptr_t datatype);
 
     // From now on until the bypass is closed the wrapper that owns `shortcut` jumps to `native`. Does nothing
     // while it is closed. `shortcut` lives as long as the process.
     static void remember(ThalwegShortcut& shortcut, void* native);
+    static void remember(ThalwegExchangeShortcut& shortcut, void* native);
 
-    // Closed for the first holder, and opened by the last that lets go. One hold is there from the start, for
-    // the world, which may let go of it in MPI_Init.
-    static void hold();
-    static void let_go();
+    // Closed for the first holder, and opened by the last that lets go. One hold of each side is there from
+    // the start, for the world, which may let go of it in MPI_Init.
+    static void hold(Side side);
+    static void let_go(Side side);
     // It opens for messages of fewer bytes, where a handle h of a datatype with (h & mask) == predefined
     // tells the size, or `sizes` do, which may be null: for `all` at first. Pre: held by the caller.
     static void set_limit(std::uint64_t below, std::uint32_t mask, std::uint32_t predefined,

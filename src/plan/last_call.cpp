@@ -13,6 +13,7 @@ void note_accelerated(std::string_view algorithm, std::string_view chosen_becaus
                       const Capabilities& transport, WaitPolicy policy) {
     LastCall& last = last_call;
     last.any = last.accelerated = true;
+    ++last.number;
     last.bytes = bytes;
     last.transport = transport.name;
     last.waits = way_of_waiting(policy, transport);

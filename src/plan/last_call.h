@@ -12,6 +12,7 @@ struct LastCall {
     bool any = false;
     bool accelerated = false;
     Reason reason = Reason::small;  // when not accelerated
+    std::uint64_t number = 0;       // of those that were looked at
     std::uint64_t bytes = 0;
     char algorithm[128] = "";  // when accelerated
     char chosen_because[128] = "";
@@ -23,9 +24,10 @@ struct LastCall {
 // call.
 extern thread_local constinit LastCall last_call [[gnu::tls_model("initial-exec")]];
 
-// A declined call: three stores.
+// A declined call: a few stores.
 inline void note_declined(Reason reason, std::uint64_t bytes) {
     last_call.any = true;
+    ++last_call.number;
     last_call.accelerated = false;
     last_call.reason = reason;
     last_call.bytes = bytes;

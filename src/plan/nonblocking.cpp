@@ -19,6 +19,7 @@
 #include "plan/neighbours.h"
 #include "plan/quiet_errors.h"
 #include "plan/set_up.h"
+#include "plan/unasked.h"
 #include "plan/window_plan.h"
 #include "transport/mpi/host.h"
 
@@ -29,8 +30,11 @@ namespace {
 void want_meeting(Communicator::SelfDriven& self_driven) {
     if (self_driven.wanted) return;
     self_driven.wanted = true;
-    meetings_wanted.fetch_add(1, std::memory_order_relaxed);
-    Bypass::hold();  // a broadcast may be where it is met
+    meetings_wanted.fetch_add(1);
+    // Any blocking call may be where it is met.
+    Bypass::hold(Bypass::collectives);
+    Bypass::hold(Bypass::exchanges);
+    Unasked::ask_again();
 }
 
 // Collective over `comm`.
@@ -148,7 +152,8 @@ void want_no_meeting(Communicator::SelfDriven& self_driven) noexcept {
     if (!self_driven.wanted) return;
     self_driven.wanted = false;
     meetings_wanted.fetch_sub(1, std::memory_order_relaxed);
-    Bypass::let_go();
+    Bypass::let_go(Bypass::collectives);
+    Bypass::let_go(Bypass::exchanges);
 }
 
 std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {

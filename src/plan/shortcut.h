@@ -1,6 +1,6 @@
 /* What a wrapper keeps beside itself of the native function that it jumps to without asking: one cache line,
  * which is all that such a call touches of ours, and one more where handles tell no sizes and the type is a
- * rare one. In C, for the wrappers; bypass.h fills it. */
+ * rare one. In C, for the wrappers; bypass.h and unasked.h fill it. */
 #ifndef THALWEG_PLAN_SHORTCUT_H
 #define THALWEG_PLAN_SHORTCUT_H
 
@@ -70,6 +70,28 @@ static inline void* thalweg_native_of_short(const ThalwegShortcut* shortcut, int
                                             intptr_t datatype) {
     void* const native = __atomic_load_n(&shortcut->native_below, __ATOMIC_RELAXED);
     return native != NULL && thalweg_is_short(shortcut, count, datatype) ? native : NULL;
+}
+
+/* Of a wrapper of exchanges. Zero at first. */
+typedef struct ThalwegExchangeShortcut {
+    void* native;         /* for every call; null while the wrapper has to look */
+    void* native_unasked; /* for the next `left` calls on `comm`; null while the wrapper has to ask */
+    intptr_t comm, comm_bits;
+    uint64_t left; /* of the thread that makes the calls on `comm` */
+    void* holder;  /* whose calls they are; null: nobody's */
+} __attribute__((aligned(64))) ThalwegExchangeShortcut;
+
+/* Null where the wrapper has to ask. Otherwise the call is made by it, and counted. */
+static inline void* thalweg_native_of_exchange(ThalwegExchangeShortcut* shortcut, intptr_t comm) {
+    void* native = __atomic_load_n(&shortcut->native, __ATOMIC_RELAXED);
+    if (native != NULL) return native;
+    native = __atomic_load_n(&shortcut->native_unasked, __ATOMIC_ACQUIRE);
+    if (native == NULL) return NULL;
+    const intptr_t differing = comm ^ __atomic_load_n(&shortcut->comm, __ATOMIC_RELAXED);
+    if ((differing & __atomic_load_n(&shortcut->comm_bits, __ATOMIC_RELAXED)) != 0 || shortcut->left == 0)
+        return NULL;
+    --shortcut->left;
+    return native;
 }
 
 #endif

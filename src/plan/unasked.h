@@ -3,6 +3,8 @@
 // caches of a program costs a short call more than it has. There is room for some communicators and kinds of
 // call at a time; calls of others are counted as usual, which comes to the same.
 //
+// A wrapper in C may have the calls of one communicator to itself, in the cache line that it reads anyhow.
+//
 // The trial and the report are told how many there were when the last one has been, or at settle().
 #pragma once
 
@@ -10,11 +12,13 @@
 
 #include <cstdint>
 
+#include "plan/shortcut.h"
 #include "plan/statistics.h"
 
 namespace thalweg {
 
 class Trial;
+struct UnaskedCalls;
 
 class Unasked {
   public:
@@ -23,9 +27,15 @@ class Unasked {
     // The next `calls` of `kind` on `comm`, counted in `declined` and told to `trial`, which both live until
     // they are settled. Does nothing where there is no room.
     static void begin(MPI_Comm comm, CallKind kind, std::uint64_t calls, Trial& trial, Tally& declined);
-    // Whether this call is one of them; where something was asked for meanwhile it is not. By the thread that
-    // makes it.
-    static bool has(MPI_Comm comm, CallKind kind);
+    // Those that this call is one of, valid until it is made; null: it is none, or something was asked for
+    // meanwhile. By the thread that makes it.
+    static UnaskedCalls* of(MPI_Comm comm, CallKind kind);
+    // From the next call on the wrapper that owns `shortcut` makes them itself, by `native`, until there are
+    // no more, of() is asked, or ask_again(). Does nothing where it makes those of others, or a blocking call
+    // may be where somebody is met. By the thread that asked. `shortcut` lives as long as the process.
+    static void hand_over(UnaskedCalls& calls, ThalwegExchangeShortcut& shortcut, void* native);
+    // Wrappers do nothing themselves from now on. By any thread.
+    static void ask_again();
     // None is left of one trial, or, where it is null, of any. Not beside has() for the same communicator:
     // the program frees it, or has made its last call.
     static void settle(const Trial* trial);

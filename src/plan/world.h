@@ -86,6 +86,8 @@ class World {
     std::uint32_t threads_per_rank() const { return threads_per_rank_; }
     // The user's tuning table as JSON, empty when there is none. Equal on all ranks.
     const std::string& table() const { return table_; }
+    // Opens or closes the way past exchanges (bypass.h), after the ranks have agreed on what serves them.
+    void set_exchange_gate();
     // Values of options that cannot change after MPI_Init; anything else is read through steering().
     const Settings& settings() const { return settings_; }
     // Where a call that makes a communicator does not arrive on some rank, for which the others would wait.
@@ -172,6 +174,7 @@ class World {
     std::array<bool, collective_count> handed_on_{};
     bool handing_on_ = false;  // the bypass is not held by us, and open for broadcasts of fewer bytes than
     std::uint64_t handing_on_below_ = 0;
+    bool handing_on_exchanges_ = false;  // nor is that of exchanges
     std::atomic<std::uint32_t> generation_{0};
     mutable std::mutex network_mutex_;
     Network network_;

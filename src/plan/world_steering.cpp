@@ -4,10 +4,12 @@
 
 #include "algorithms/option_check.h"
 #include "base/log.h"
+#include "plan/blocking_exchange.h"
 #include "plan/bypass.h"
 #include "plan/last_call.h"
 #include "plan/ports.h"
 #include "plan/predefined_sizes.h"
+#include "plan/unasked.h"
 #include "plan/world.h"
 #include "thalweg/thalweg.h"
 #include "transport/mpi/host.h"
@@ -83,15 +85,27 @@ void World::set_gates() {
         every &= hand_on;
     }
     if (handing_on_ && every && broadcasts_below == handing_on_below_) return;
-    if (handing_on_) Bypass::hold();
+    if (handing_on_) Bypass::hold(Bypass::collectives);
     handing_on_ = every;
     handing_on_below_ = broadcasts_below;
     if (every) {
         last_call.any = false;  // the next call leaves no mark, and is not to be taken for one before
         const ThalwegTypeSizes* const sizes = broadcasts_below == Bypass::all ? nullptr : predefined_sizes();
         Bypass::set_limit(broadcasts_below, sizes_in_handles.mask, sizes_in_handles.predefined, sizes);
-        Bypass::let_go();
+        Bypass::let_go(Bypass::collectives);
     }
+}
+
+void World::set_exchange_gate() {
+    std::lock_guard lock(steering_mutex_);
+    Unasked::ask_again();
+    const bool none = !may_exchange();
+    if (none == handing_on_exchanges_) return;
+    handing_on_exchanges_ = none;
+    if (none)
+        Bypass::let_go(Bypass::exchanges);
+    else
+        Bypass::hold(Bypass::exchanges);
 }
 
 Steering World::steering() const {
@@ -124,8 +138,10 @@ Status World::set_option(const char* name, const char* value) {
         return status;
     }
     set_log_level(steered_.log);
-    if (!left_.load(std::memory_order_acquire)) set_gates();
+    const bool left = left_.load(std::memory_order_acquire);
+    if (!left) set_gates();
     lock.unlock();
+    if (!left) set_exchange_gate();
     if (changed && index == index_of::inside) Ports::obey(*this);
     return status;
 }

@@ -27,8 +27,8 @@ ask_MPI_Bcast_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, int ro
 }
 
 int wrap_MPI_Bcast_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root, ThalwegHandle comm) {
-    Next_MPI_Bcast_c* direct = (Next_MPI_Bcast_c*)thalweg_native_of(&shortcut_MPI_Bcast_c);
-    if (direct != NULL) return direct(buffer, count, datatype, root, comm);
+    void* native = thalweg_native_of(&shortcut_MPI_Bcast_c);
+    if (native != NULL) return ((Next_MPI_Bcast_c*)native)(buffer, count, datatype, root, comm);
     return ask_MPI_Bcast_c(buffer, count, datatype, root, comm);
 }
 
@@ -53,8 +53,9 @@ ask_MPI_Allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle s
 
 int wrap_MPI_Allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
         ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
-    Next_MPI_Allgather_c* direct = (Next_MPI_Allgather_c*)thalweg_native_of(&shortcut_MPI_Allgather_c);
-    if (direct != NULL) return direct(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    void* native = thalweg_native_of(&shortcut_MPI_Allgather_c);
+    if (native != NULL) return ((Next_MPI_Allgather_c*)native)(sendbuf, sendcount, sendtype, recvbuf,
+            recvcount, recvtype, comm);
     return ask_MPI_Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -80,9 +81,9 @@ ask_MPI_Allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle 
 
 int wrap_MPI_Allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
         const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm) {
-    Next_MPI_Allgatherv_c* direct = (Next_MPI_Allgatherv_c*)thalweg_native_of(&shortcut_MPI_Allgatherv_c);
-    if (direct != NULL) return direct(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-            comm);
+    void* native = thalweg_native_of(&shortcut_MPI_Allgatherv_c);
+    if (native != NULL) return ((Next_MPI_Allgatherv_c*)native)(sendbuf, sendcount, sendtype, recvbuf,
+            recvcounts, displs, recvtype, comm);
     return ask_MPI_Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
@@ -106,8 +107,8 @@ ask_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, Thal
 
 int wrap_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, ThalwegHandle datatype,
         ThalwegHandle op, ThalwegHandle comm) {
-    Next_MPI_Allreduce_c* direct = (Next_MPI_Allreduce_c*)thalweg_native_of(&shortcut_MPI_Allreduce_c);
-    if (direct != NULL) return direct(sendbuf, recvbuf, count, datatype, op, comm);
+    void* native = thalweg_native_of(&shortcut_MPI_Allreduce_c);
+    if (native != NULL) return ((Next_MPI_Allreduce_c*)native)(sendbuf, recvbuf, count, datatype, op, comm);
     return ask_MPI_Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -348,15 +349,22 @@ typedef int Next_MPI_Alltoall_c(const void* sendbuf, ThalwegCount sendcount, Tha
         void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm);
 Next_MPI_Alltoall_c wrap_MPI_Alltoall_c THALWEG_WRAPS(MPI_Alltoall_c);
 static ThalwegNext next_MPI_Alltoall_c = {"MPI_Alltoall_c", (void*)wrap_MPI_Alltoall_c, NULL};
+static ThalwegExchangeShortcut shortcut_MPI_Alltoall_c;
 
-int wrap_MPI_Alltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
+static int THALWEG_APART
+ask_MPI_Alltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
         ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
     int error;
     void* trial = NULL;
-    if (thalweg_take_MPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &error,
-            &trial)) return error;
+    int answer = thalweg_take_MPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+            &error, &trial);
+    if (answer == 1) return error;
     Next_MPI_Alltoall_c* next = (Next_MPI_Alltoall_c*)thalweg_next(&next_MPI_Alltoall_c);
     if (next == NULL) return thalweg_missing_error();
+    if (answer == 2) {
+        thalweg_remember_exchange(&shortcut_MPI_Alltoall_c, (void*)next, trial);
+        return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    }
     if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
@@ -364,21 +372,36 @@ int wrap_MPI_Alltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHand
     return error;
 }
 
+int wrap_MPI_Alltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
+        ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Alltoall_c, comm);
+    if (native != NULL) return ((Next_MPI_Alltoall_c*)native)(sendbuf, sendcount, sendtype, recvbuf,
+            recvcount, recvtype, comm);
+    return ask_MPI_Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
+
 typedef int Next_MPI_Alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
         ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
         ThalwegHandle recvtype, ThalwegHandle comm);
 Next_MPI_Alltoallv_c wrap_MPI_Alltoallv_c THALWEG_WRAPS(MPI_Alltoallv_c);
 static ThalwegNext next_MPI_Alltoallv_c = {"MPI_Alltoallv_c", (void*)wrap_MPI_Alltoallv_c, NULL};
+static ThalwegExchangeShortcut shortcut_MPI_Alltoallv_c;
 
-int wrap_MPI_Alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+static int THALWEG_APART
+ask_MPI_Alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
         ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
         ThalwegHandle recvtype, ThalwegHandle comm) {
     int error;
     void* trial = NULL;
-    if (thalweg_take_MPI_Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-            recvtype, comm, &error, &trial)) return error;
+    int answer = thalweg_take_MPI_Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+            rdispls, recvtype, comm, &error, &trial);
+    if (answer == 1) return error;
     Next_MPI_Alltoallv_c* next = (Next_MPI_Alltoallv_c*)thalweg_next(&next_MPI_Alltoallv_c);
     if (next == NULL) return thalweg_missing_error();
+    if (answer == 2) {
+        thalweg_remember_exchange(&shortcut_MPI_Alltoallv_c, (void*)next, trial);
+        return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+    }
     if (trial == NULL) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
             recvtype, comm);
     thalweg_native_begins(trial);
@@ -387,27 +410,54 @@ int wrap_MPI_Alltoallv_c(const void* sendbuf, const void* sendcounts, const void
     return error;
 }
 
+int wrap_MPI_Alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
+        ThalwegHandle recvtype, ThalwegHandle comm) {
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Alltoallv_c, comm);
+    if (native != NULL) return ((Next_MPI_Alltoallv_c*)native)(sendbuf, sendcounts, sdispls, sendtype,
+            recvbuf, recvcounts, rdispls, recvtype, comm);
+    return ask_MPI_Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
+            comm);
+}
+
 typedef int Next_MPI_Alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
         const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
         const void* recvtypes, ThalwegHandle comm);
 Next_MPI_Alltoallw_c wrap_MPI_Alltoallw_c THALWEG_WRAPS(MPI_Alltoallw_c);
 static ThalwegNext next_MPI_Alltoallw_c = {"MPI_Alltoallw_c", (void*)wrap_MPI_Alltoallw_c, NULL};
+static ThalwegExchangeShortcut shortcut_MPI_Alltoallw_c;
 
-int wrap_MPI_Alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+static int THALWEG_APART
+ask_MPI_Alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
         const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
         const void* recvtypes, ThalwegHandle comm) {
     int error;
     void* trial = NULL;
-    if (thalweg_take_MPI_Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-            recvtypes, comm, &error, &trial)) return error;
+    int answer = thalweg_take_MPI_Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+            rdispls, recvtypes, comm, &error, &trial);
+    if (answer == 1) return error;
     Next_MPI_Alltoallw_c* next = (Next_MPI_Alltoallw_c*)thalweg_next(&next_MPI_Alltoallw_c);
     if (next == NULL) return thalweg_missing_error();
+    if (answer == 2) {
+        thalweg_remember_exchange(&shortcut_MPI_Alltoallw_c, (void*)next, trial);
+        return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+    }
     if (trial == NULL) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
             recvtypes, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
     thalweg_native_ended(trial);
     return error;
+}
+
+int wrap_MPI_Alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
+        const void* recvtypes, ThalwegHandle comm) {
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Alltoallw_c, comm);
+    if (native != NULL) return ((Next_MPI_Alltoallw_c*)native)(sendbuf, sendcounts, sdispls, sendtypes,
+            recvbuf, recvcounts, rdispls, recvtypes, comm);
+    return ask_MPI_Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, comm);
 }
 
 typedef int Next_MPI_Reduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, ThalwegHandle datatype,

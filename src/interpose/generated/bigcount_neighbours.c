@@ -6,21 +6,36 @@ typedef int Next_MPI_Neighbor_allgather_c(const void* sendbuf, ThalwegCount send
 Next_MPI_Neighbor_allgather_c wrap_MPI_Neighbor_allgather_c THALWEG_WRAPS(MPI_Neighbor_allgather_c);
 static ThalwegNext next_MPI_Neighbor_allgather_c = {"MPI_Neighbor_allgather_c",
         (void*)wrap_MPI_Neighbor_allgather_c, NULL};
+static ThalwegExchangeShortcut shortcut_MPI_Neighbor_allgather_c;
 
-int wrap_MPI_Neighbor_allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+static int THALWEG_APART
+ask_MPI_Neighbor_allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
         void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
     int error;
     void* trial = NULL;
-    if (thalweg_take_MPI_Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-            &error, &trial)) return error;
+    int answer = thalweg_take_MPI_Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+            recvtype, comm, &error, &trial);
+    if (answer == 1) return error;
     Next_MPI_Neighbor_allgather_c* next =
             (Next_MPI_Neighbor_allgather_c*)thalweg_next(&next_MPI_Neighbor_allgather_c);
     if (next == NULL) return thalweg_missing_error();
+    if (answer == 2) {
+        thalweg_remember_exchange(&shortcut_MPI_Neighbor_allgather_c, (void*)next, trial);
+        return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    }
     if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     thalweg_native_ended(trial);
     return error;
+}
+
+int wrap_MPI_Neighbor_allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+        void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_allgather_c, comm);
+    if (native != NULL) return ((Next_MPI_Neighbor_allgather_c*)native)(sendbuf, sendcount, sendtype, recvbuf,
+            recvcount, recvtype, comm);
+    return ask_MPI_Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 typedef int Next_MPI_Ineighbor_allgather_c(const void* sendbuf, ThalwegCount sendcount,
@@ -67,22 +82,39 @@ typedef int Next_MPI_Neighbor_allgatherv_c(const void* sendbuf, ThalwegCount sen
 Next_MPI_Neighbor_allgatherv_c wrap_MPI_Neighbor_allgatherv_c THALWEG_WRAPS(MPI_Neighbor_allgatherv_c);
 static ThalwegNext next_MPI_Neighbor_allgatherv_c = {"MPI_Neighbor_allgatherv_c",
         (void*)wrap_MPI_Neighbor_allgatherv_c, NULL};
+static ThalwegExchangeShortcut shortcut_MPI_Neighbor_allgatherv_c;
 
-int wrap_MPI_Neighbor_allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+static int THALWEG_APART
+ask_MPI_Neighbor_allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
         void* recvbuf, const void* recvcounts, const void* displs, ThalwegHandle recvtype,
         ThalwegHandle comm) {
     int error;
     void* trial = NULL;
-    if (thalweg_take_MPI_Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-            recvtype, comm, &error, &trial)) return error;
+    int answer = thalweg_take_MPI_Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+            displs, recvtype, comm, &error, &trial);
+    if (answer == 1) return error;
     Next_MPI_Neighbor_allgatherv_c* next =
             (Next_MPI_Neighbor_allgatherv_c*)thalweg_next(&next_MPI_Neighbor_allgatherv_c);
     if (next == NULL) return thalweg_missing_error();
+    if (answer == 2) {
+        thalweg_remember_exchange(&shortcut_MPI_Neighbor_allgatherv_c, (void*)next, trial);
+        return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+    }
     if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
     thalweg_native_ended(trial);
     return error;
+}
+
+int wrap_MPI_Neighbor_allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+        void* recvbuf, const void* recvcounts, const void* displs, ThalwegHandle recvtype,
+        ThalwegHandle comm) {
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_allgatherv_c, comm);
+    if (native != NULL) return ((Next_MPI_Neighbor_allgatherv_c*)native)(sendbuf, sendcount, sendtype,
+            recvbuf, recvcounts, displs, recvtype, comm);
+    return ask_MPI_Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+            comm);
 }
 
 typedef int Next_MPI_Ineighbor_allgatherv_c(const void* sendbuf, ThalwegCount sendcount,
@@ -129,21 +161,36 @@ typedef int Next_MPI_Neighbor_alltoall_c(const void* sendbuf, ThalwegCount sendc
 Next_MPI_Neighbor_alltoall_c wrap_MPI_Neighbor_alltoall_c THALWEG_WRAPS(MPI_Neighbor_alltoall_c);
 static ThalwegNext next_MPI_Neighbor_alltoall_c = {"MPI_Neighbor_alltoall_c",
         (void*)wrap_MPI_Neighbor_alltoall_c, NULL};
+static ThalwegExchangeShortcut shortcut_MPI_Neighbor_alltoall_c;
 
-int wrap_MPI_Neighbor_alltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+static int THALWEG_APART
+ask_MPI_Neighbor_alltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
         void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
     int error;
     void* trial = NULL;
-    if (thalweg_take_MPI_Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-            &error, &trial)) return error;
+    int answer = thalweg_take_MPI_Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+            recvtype, comm, &error, &trial);
+    if (answer == 1) return error;
     Next_MPI_Neighbor_alltoall_c* next =
             (Next_MPI_Neighbor_alltoall_c*)thalweg_next(&next_MPI_Neighbor_alltoall_c);
     if (next == NULL) return thalweg_missing_error();
+    if (answer == 2) {
+        thalweg_remember_exchange(&shortcut_MPI_Neighbor_alltoall_c, (void*)next, trial);
+        return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    }
     if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     thalweg_native_ended(trial);
     return error;
+}
+
+int wrap_MPI_Neighbor_alltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+        void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_alltoall_c, comm);
+    if (native != NULL) return ((Next_MPI_Neighbor_alltoall_c*)native)(sendbuf, sendcount, sendtype, recvbuf,
+            recvcount, recvtype, comm);
+    return ask_MPI_Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 typedef int Next_MPI_Ineighbor_alltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
@@ -189,23 +236,40 @@ typedef int Next_MPI_Neighbor_alltoallv_c(const void* sendbuf, const void* sendc
 Next_MPI_Neighbor_alltoallv_c wrap_MPI_Neighbor_alltoallv_c THALWEG_WRAPS(MPI_Neighbor_alltoallv_c);
 static ThalwegNext next_MPI_Neighbor_alltoallv_c = {"MPI_Neighbor_alltoallv_c",
         (void*)wrap_MPI_Neighbor_alltoallv_c, NULL};
+static ThalwegExchangeShortcut shortcut_MPI_Neighbor_alltoallv_c;
 
-int wrap_MPI_Neighbor_alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+static int THALWEG_APART
+ask_MPI_Neighbor_alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
         ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
         ThalwegHandle recvtype, ThalwegHandle comm) {
     int error;
     void* trial = NULL;
-    if (thalweg_take_MPI_Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-            rdispls, recvtype, comm, &error, &trial)) return error;
+    int answer = thalweg_take_MPI_Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+            recvcounts, rdispls, recvtype, comm, &error, &trial);
+    if (answer == 1) return error;
     Next_MPI_Neighbor_alltoallv_c* next =
             (Next_MPI_Neighbor_alltoallv_c*)thalweg_next(&next_MPI_Neighbor_alltoallv_c);
     if (next == NULL) return thalweg_missing_error();
+    if (answer == 2) {
+        thalweg_remember_exchange(&shortcut_MPI_Neighbor_alltoallv_c, (void*)next, trial);
+        return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+    }
     if (trial == NULL) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
             recvtype, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
     thalweg_native_ended(trial);
     return error;
+}
+
+int wrap_MPI_Neighbor_alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
+        ThalwegHandle recvtype, ThalwegHandle comm) {
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_alltoallv_c, comm);
+    if (native != NULL) return ((Next_MPI_Neighbor_alltoallv_c*)native)(sendbuf, sendcounts, sdispls,
+            sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+    return ask_MPI_Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+            recvtype, comm);
 }
 
 typedef int Next_MPI_Ineighbor_alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
@@ -255,23 +319,40 @@ typedef int Next_MPI_Neighbor_alltoallw_c(const void* sendbuf, const void* sendc
 Next_MPI_Neighbor_alltoallw_c wrap_MPI_Neighbor_alltoallw_c THALWEG_WRAPS(MPI_Neighbor_alltoallw_c);
 static ThalwegNext next_MPI_Neighbor_alltoallw_c = {"MPI_Neighbor_alltoallw_c",
         (void*)wrap_MPI_Neighbor_alltoallw_c, NULL};
+static ThalwegExchangeShortcut shortcut_MPI_Neighbor_alltoallw_c;
 
-int wrap_MPI_Neighbor_alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+static int THALWEG_APART
+ask_MPI_Neighbor_alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
         const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
         const void* recvtypes, ThalwegHandle comm) {
     int error;
     void* trial = NULL;
-    if (thalweg_take_MPI_Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-            rdispls, recvtypes, comm, &error, &trial)) return error;
+    int answer = thalweg_take_MPI_Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+            recvcounts, rdispls, recvtypes, comm, &error, &trial);
+    if (answer == 1) return error;
     Next_MPI_Neighbor_alltoallw_c* next =
             (Next_MPI_Neighbor_alltoallw_c*)thalweg_next(&next_MPI_Neighbor_alltoallw_c);
     if (next == NULL) return thalweg_missing_error();
+    if (answer == 2) {
+        thalweg_remember_exchange(&shortcut_MPI_Neighbor_alltoallw_c, (void*)next, trial);
+        return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+    }
     if (trial == NULL) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
             recvtypes, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
     thalweg_native_ended(trial);
     return error;
+}
+
+int wrap_MPI_Neighbor_alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
+        const void* recvtypes, ThalwegHandle comm) {
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_alltoallw_c, comm);
+    if (native != NULL) return ((Next_MPI_Neighbor_alltoallw_c*)native)(sendbuf, sendcounts, sdispls,
+            sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+    return ask_MPI_Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, comm);
 }
 
 typedef int Next_MPI_Ineighbor_alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,

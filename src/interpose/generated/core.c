@@ -74,15 +74,22 @@ typedef int Next_MPI_Alltoall(const void* sendbuf, int sendcount, ThalwegHandle 
         int recvcount, ThalwegHandle recvtype, ThalwegHandle comm);
 Next_MPI_Alltoall wrap_MPI_Alltoall THALWEG_WRAPS(MPI_Alltoall);
 static ThalwegNext next_MPI_Alltoall = {"MPI_Alltoall", (void*)wrap_MPI_Alltoall, NULL};
+static ThalwegExchangeShortcut shortcut_MPI_Alltoall;
 
-int wrap_MPI_Alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+static int THALWEG_APART
+ask_MPI_Alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
         int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
     int error;
     void* trial = NULL;
-    if (thalweg_take_MPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &error,
-            &trial)) return error;
+    int answer = thalweg_take_MPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+            &error, &trial);
+    if (answer == 1) return error;
     Next_MPI_Alltoall* next = (Next_MPI_Alltoall*)thalweg_next(&next_MPI_Alltoall);
     if (next == NULL) return thalweg_missing_error();
+    if (answer == 2) {
+        thalweg_remember_exchange(&shortcut_MPI_Alltoall, (void*)next, trial);
+        return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    }
     if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
@@ -90,21 +97,36 @@ int wrap_MPI_Alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype
     return error;
 }
 
+int wrap_MPI_Alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Alltoall, comm);
+    if (native != NULL) return ((Next_MPI_Alltoall*)native)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+            recvtype, comm);
+    return ask_MPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
+
 typedef int Next_MPI_Alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
         ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
         ThalwegHandle recvtype, ThalwegHandle comm);
 Next_MPI_Alltoallv wrap_MPI_Alltoallv THALWEG_WRAPS(MPI_Alltoallv);
 static ThalwegNext next_MPI_Alltoallv = {"MPI_Alltoallv", (void*)wrap_MPI_Alltoallv, NULL};
+static ThalwegExchangeShortcut shortcut_MPI_Alltoallv;
 
-int wrap_MPI_Alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
+static int THALWEG_APART
+ask_MPI_Alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
         ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
         ThalwegHandle recvtype, ThalwegHandle comm) {
     int error;
     void* trial = NULL;
-    if (thalweg_take_MPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-            recvtype, comm, &error, &trial)) return error;
+    int answer = thalweg_take_MPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+            rdispls, recvtype, comm, &error, &trial);
+    if (answer == 1) return error;
     Next_MPI_Alltoallv* next = (Next_MPI_Alltoallv*)thalweg_next(&next_MPI_Alltoallv);
     if (next == NULL) return thalweg_missing_error();
+    if (answer == 2) {
+        thalweg_remember_exchange(&shortcut_MPI_Alltoallv, (void*)next, trial);
+        return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+    }
     if (trial == NULL) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
             recvtype, comm);
     thalweg_native_begins(trial);
@@ -113,25 +135,52 @@ int wrap_MPI_Alltoallv(const void* sendbuf, const void* sendcounts, const void* 
     return error;
 }
 
+int wrap_MPI_Alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
+        ThalwegHandle recvtype, ThalwegHandle comm) {
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Alltoallv, comm);
+    if (native != NULL) return ((Next_MPI_Alltoallv*)native)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+            recvcounts, rdispls, recvtype, comm);
+    return ask_MPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
+            comm);
+}
+
 typedef int Next_MPI_Alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
         const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
         const void* recvtypes, ThalwegHandle comm);
 Next_MPI_Alltoallw wrap_MPI_Alltoallw THALWEG_WRAPS(MPI_Alltoallw);
 static ThalwegNext next_MPI_Alltoallw = {"MPI_Alltoallw", (void*)wrap_MPI_Alltoallw, NULL};
+static ThalwegExchangeShortcut shortcut_MPI_Alltoallw;
 
-int wrap_MPI_Alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
+static int THALWEG_APART
+ask_MPI_Alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
         const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
         const void* recvtypes, ThalwegHandle comm) {
     int error;
     void* trial = NULL;
-    if (thalweg_take_MPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-            recvtypes, comm, &error, &trial)) return error;
+    int answer = thalweg_take_MPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+            rdispls, recvtypes, comm, &error, &trial);
+    if (answer == 1) return error;
     Next_MPI_Alltoallw* next = (Next_MPI_Alltoallw*)thalweg_next(&next_MPI_Alltoallw);
     if (next == NULL) return thalweg_missing_error();
+    if (answer == 2) {
+        thalweg_remember_exchange(&shortcut_MPI_Alltoallw, (void*)next, trial);
+        return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+    }
     if (trial == NULL) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
             recvtypes, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
     thalweg_native_ended(trial);
     return error;
+}
+
+int wrap_MPI_Alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
+        const void* recvtypes, ThalwegHandle comm) {
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Alltoallw, comm);
+    if (native != NULL) return ((Next_MPI_Alltoallw*)native)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+            recvcounts, rdispls, recvtypes, comm);
+    return ask_MPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+            comm);
 }

@@ -25,8 +25,8 @@ ask_MPI_Bcast(void* buffer, int count, ThalwegHandle datatype, int root, Thalweg
 }
 
 int wrap_MPI_Bcast(void* buffer, int count, ThalwegHandle datatype, int root, ThalwegHandle comm) {
-    Next_MPI_Bcast* direct = (Next_MPI_Bcast*)thalweg_native_of(&shortcut_MPI_Bcast);
-    if (direct != NULL) return direct(buffer, count, datatype, root, comm);
+    void* native = thalweg_native_of(&shortcut_MPI_Bcast);
+    if (native != NULL) return ((Next_MPI_Bcast*)native)(buffer, count, datatype, root, comm);
     return ask_MPI_Bcast(buffer, count, datatype, root, comm);
 }
 
@@ -51,8 +51,9 @@ ask_MPI_Allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, vo
 
 int wrap_MPI_Allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
         int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
-    Next_MPI_Allgather* direct = (Next_MPI_Allgather*)thalweg_native_of(&shortcut_MPI_Allgather);
-    if (direct != NULL) return direct(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    void* native = thalweg_native_of(&shortcut_MPI_Allgather);
+    if (native != NULL) return ((Next_MPI_Allgather*)native)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+            recvtype, comm);
     return ask_MPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -77,9 +78,9 @@ ask_MPI_Allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, v
 
 int wrap_MPI_Allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
         const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm) {
-    Next_MPI_Allgatherv* direct = (Next_MPI_Allgatherv*)thalweg_native_of(&shortcut_MPI_Allgatherv);
-    if (direct != NULL) return direct(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-            comm);
+    void* native = thalweg_native_of(&shortcut_MPI_Allgatherv);
+    if (native != NULL) return ((Next_MPI_Allgatherv*)native)(sendbuf, sendcount, sendtype, recvbuf,
+            recvcounts, displs, recvtype, comm);
     return ask_MPI_Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
@@ -103,7 +104,7 @@ ask_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle d
 
 int wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle datatype,
         ThalwegHandle op, ThalwegHandle comm) {
-    Next_MPI_Allreduce* direct = (Next_MPI_Allreduce*)thalweg_native_of(&shortcut_MPI_Allreduce);
-    if (direct != NULL) return direct(sendbuf, recvbuf, count, datatype, op, comm);
+    void* native = thalweg_native_of(&shortcut_MPI_Allreduce);
+    if (native != NULL) return ((Next_MPI_Allreduce*)native)(sendbuf, recvbuf, count, datatype, op, comm);
     return ask_MPI_Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
 }

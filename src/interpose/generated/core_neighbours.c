@@ -6,21 +6,36 @@ typedef int Next_MPI_Neighbor_allgather(const void* sendbuf, int sendcount, Thal
 Next_MPI_Neighbor_allgather wrap_MPI_Neighbor_allgather THALWEG_WRAPS(MPI_Neighbor_allgather);
 static ThalwegNext next_MPI_Neighbor_allgather = {"MPI_Neighbor_allgather",
         (void*)wrap_MPI_Neighbor_allgather, NULL};
+static ThalwegExchangeShortcut shortcut_MPI_Neighbor_allgather;
 
-int wrap_MPI_Neighbor_allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+static int THALWEG_APART
+ask_MPI_Neighbor_allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
         int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
     int error;
     void* trial = NULL;
-    if (thalweg_take_MPI_Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-            &error, &trial)) return error;
+    int answer = thalweg_take_MPI_Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+            recvtype, comm, &error, &trial);
+    if (answer == 1) return error;
     Next_MPI_Neighbor_allgather* next =
             (Next_MPI_Neighbor_allgather*)thalweg_next(&next_MPI_Neighbor_allgather);
     if (next == NULL) return thalweg_missing_error();
+    if (answer == 2) {
+        thalweg_remember_exchange(&shortcut_MPI_Neighbor_allgather, (void*)next, trial);
+        return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    }
     if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     thalweg_native_ended(trial);
     return error;
+}
+
+int wrap_MPI_Neighbor_allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_allgather, comm);
+    if (native != NULL) return ((Next_MPI_Neighbor_allgather*)native)(sendbuf, sendcount, sendtype, recvbuf,
+            recvcount, recvtype, comm);
+    return ask_MPI_Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 typedef int Next_MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
@@ -46,21 +61,37 @@ typedef int Next_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, Tha
 Next_MPI_Neighbor_allgatherv wrap_MPI_Neighbor_allgatherv THALWEG_WRAPS(MPI_Neighbor_allgatherv);
 static ThalwegNext next_MPI_Neighbor_allgatherv = {"MPI_Neighbor_allgatherv",
         (void*)wrap_MPI_Neighbor_allgatherv, NULL};
+static ThalwegExchangeShortcut shortcut_MPI_Neighbor_allgatherv;
 
-int wrap_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+static int THALWEG_APART
+ask_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
         const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm) {
     int error;
     void* trial = NULL;
-    if (thalweg_take_MPI_Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-            recvtype, comm, &error, &trial)) return error;
+    int answer = thalweg_take_MPI_Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+            displs, recvtype, comm, &error, &trial);
+    if (answer == 1) return error;
     Next_MPI_Neighbor_allgatherv* next =
             (Next_MPI_Neighbor_allgatherv*)thalweg_next(&next_MPI_Neighbor_allgatherv);
     if (next == NULL) return thalweg_missing_error();
+    if (answer == 2) {
+        thalweg_remember_exchange(&shortcut_MPI_Neighbor_allgatherv, (void*)next, trial);
+        return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+    }
     if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
     thalweg_native_ended(trial);
     return error;
+}
+
+int wrap_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+        const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm) {
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_allgatherv, comm);
+    if (native != NULL) return ((Next_MPI_Neighbor_allgatherv*)native)(sendbuf, sendcount, sendtype, recvbuf,
+            recvcounts, displs, recvtype, comm);
+    return ask_MPI_Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+            comm);
 }
 
 typedef int Next_MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
@@ -87,20 +118,35 @@ typedef int Next_MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, Thalw
 Next_MPI_Neighbor_alltoall wrap_MPI_Neighbor_alltoall THALWEG_WRAPS(MPI_Neighbor_alltoall);
 static ThalwegNext next_MPI_Neighbor_alltoall = {"MPI_Neighbor_alltoall", (void*)wrap_MPI_Neighbor_alltoall,
         NULL};
+static ThalwegExchangeShortcut shortcut_MPI_Neighbor_alltoall;
 
-int wrap_MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+static int THALWEG_APART
+ask_MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
         int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
     int error;
     void* trial = NULL;
-    if (thalweg_take_MPI_Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-            &error, &trial)) return error;
+    int answer = thalweg_take_MPI_Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+            recvtype, comm, &error, &trial);
+    if (answer == 1) return error;
     Next_MPI_Neighbor_alltoall* next = (Next_MPI_Neighbor_alltoall*)thalweg_next(&next_MPI_Neighbor_alltoall);
     if (next == NULL) return thalweg_missing_error();
+    if (answer == 2) {
+        thalweg_remember_exchange(&shortcut_MPI_Neighbor_alltoall, (void*)next, trial);
+        return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    }
     if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     thalweg_native_ended(trial);
     return error;
+}
+
+int wrap_MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_alltoall, comm);
+    if (native != NULL) return ((Next_MPI_Neighbor_alltoall*)native)(sendbuf, sendcount, sendtype, recvbuf,
+            recvcount, recvtype, comm);
+    return ask_MPI_Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 typedef int Next_MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
@@ -126,23 +172,40 @@ typedef int Next_MPI_Neighbor_alltoallv(const void* sendbuf, const void* sendcou
 Next_MPI_Neighbor_alltoallv wrap_MPI_Neighbor_alltoallv THALWEG_WRAPS(MPI_Neighbor_alltoallv);
 static ThalwegNext next_MPI_Neighbor_alltoallv = {"MPI_Neighbor_alltoallv",
         (void*)wrap_MPI_Neighbor_alltoallv, NULL};
+static ThalwegExchangeShortcut shortcut_MPI_Neighbor_alltoallv;
 
-int wrap_MPI_Neighbor_alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
+static int THALWEG_APART
+ask_MPI_Neighbor_alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
         ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
         ThalwegHandle recvtype, ThalwegHandle comm) {
     int error;
     void* trial = NULL;
-    if (thalweg_take_MPI_Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-            rdispls, recvtype, comm, &error, &trial)) return error;
+    int answer = thalweg_take_MPI_Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+            recvcounts, rdispls, recvtype, comm, &error, &trial);
+    if (answer == 1) return error;
     Next_MPI_Neighbor_alltoallv* next =
             (Next_MPI_Neighbor_alltoallv*)thalweg_next(&next_MPI_Neighbor_alltoallv);
     if (next == NULL) return thalweg_missing_error();
+    if (answer == 2) {
+        thalweg_remember_exchange(&shortcut_MPI_Neighbor_alltoallv, (void*)next, trial);
+        return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+    }
     if (trial == NULL) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
             recvtype, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
     thalweg_native_ended(trial);
     return error;
+}
+
+int wrap_MPI_Neighbor_alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
+        ThalwegHandle recvtype, ThalwegHandle comm) {
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_alltoallv, comm);
+    if (native != NULL) return ((Next_MPI_Neighbor_alltoallv*)native)(sendbuf, sendcounts, sdispls, sendtype,
+            recvbuf, recvcounts, rdispls, recvtype, comm);
+    return ask_MPI_Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+            recvtype, comm);
 }
 
 typedef int Next_MPI_Ineighbor_alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
@@ -171,23 +234,40 @@ typedef int Next_MPI_Neighbor_alltoallw(const void* sendbuf, const void* sendcou
 Next_MPI_Neighbor_alltoallw wrap_MPI_Neighbor_alltoallw THALWEG_WRAPS(MPI_Neighbor_alltoallw);
 static ThalwegNext next_MPI_Neighbor_alltoallw = {"MPI_Neighbor_alltoallw",
         (void*)wrap_MPI_Neighbor_alltoallw, NULL};
+static ThalwegExchangeShortcut shortcut_MPI_Neighbor_alltoallw;
 
-int wrap_MPI_Neighbor_alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
+static int THALWEG_APART
+ask_MPI_Neighbor_alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
         const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
         const void* recvtypes, ThalwegHandle comm) {
     int error;
     void* trial = NULL;
-    if (thalweg_take_MPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-            rdispls, recvtypes, comm, &error, &trial)) return error;
+    int answer = thalweg_take_MPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+            recvcounts, rdispls, recvtypes, comm, &error, &trial);
+    if (answer == 1) return error;
     Next_MPI_Neighbor_alltoallw* next =
             (Next_MPI_Neighbor_alltoallw*)thalweg_next(&next_MPI_Neighbor_alltoallw);
     if (next == NULL) return thalweg_missing_error();
+    if (answer == 2) {
+        thalweg_remember_exchange(&shortcut_MPI_Neighbor_alltoallw, (void*)next, trial);
+        return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+    }
     if (trial == NULL) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
             recvtypes, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
     thalweg_native_ended(trial);
     return error;
+}
+
+int wrap_MPI_Neighbor_alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
+        const void* recvtypes, ThalwegHandle comm) {
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_alltoallw, comm);
+    if (native != NULL) return ((Next_MPI_Neighbor_alltoallw*)native)(sendbuf, sendcounts, sdispls, sendtypes,
+            recvbuf, recvcounts, rdispls, recvtypes, comm);
+    return ask_MPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, comm);
 }
 
 typedef int Next_MPI_Ineighbor_alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,

@@ -3,6 +3,28 @@
 from wrappers.call import AROUND, lines, native_timed, wait_all, wait_some
 
 
+def with_shortcut(call, head, kind):
+    """The wrapper of `head` as a function apart, with a shortcut of that kind beside it."""
+    return head.replace(
+        f"\nint wrap_{call.name}(",
+        f"static {kind} shortcut_{call.name};\n\nstatic int THALWEG_APART\nask_{call.name}(",
+    )
+
+
+def way_past(call, native):
+    """The end of that function, and the wrapper: the way of a call that nobody wants to see has no frame of its own, and
+    is as short as can be."""
+    name, arguments = call.name, call.c_arguments()
+    return [
+        "}",
+        "",
+        f"int wrap_{name}({call.c_parameters()}) {{",
+        f"    void* native = {native};",
+        f"    if (native != NULL) return ((Next_{name}*)native)({arguments});",
+        f"    return ask_{name}({arguments});",
+    ]
+
+
 def c_wrapper(call):
     name, arguments = call.name, call.c_arguments()
     out = lines(
@@ -25,16 +47,22 @@ def c_wrapper(call):
             f"    return next({arguments});",
         )
     elif call.template == "blocking":
+        out = with_shortcut(call, out, "ThalwegExchangeShortcut")
         out += lines(
             "    int error;",
             "    void* trial = NULL;",
-            f"    if (thalweg_take_{call.entry()}({arguments}, &error, &trial)) return error;",
+            f"    int answer = thalweg_take_{call.entry()}({arguments}, &error, &trial);",
+            "    if (answer == 1) return error;",
             *get_next,
+            "    if (answer == 2) {",
+            f"        thalweg_remember_exchange(&shortcut_{name}, (void*)next, trial);",
+            f"        return next({arguments});",
+            "    }",
             *native_timed(call),
+            *way_past(call, f"thalweg_native_of_exchange(&shortcut_{name}, comm)"),
         )
     elif call.template == "collective":
-        # The way of a call that nobody wants to see has no frame of its own, and is as short as can be. Where
-        # large broadcasts are looked at, short ones take another.
+        # Where large broadcasts are looked at, short ones take another way past.
         short = (
             [
                 f"    Next_{name}* direct = (Next_{name}*)thalweg_native_of_short(&shortcut_{name}, count, datatype);",
@@ -43,10 +71,7 @@ def c_wrapper(call):
             if call.entry() == "MPI_Bcast"
             else []
         )
-        out = out.replace(
-            f"\nint wrap_{name}(",
-            f"static ThalwegShortcut shortcut_{name};\n\nstatic int THALWEG_APART\nask_{name}(",
-        )
+        out = with_shortcut(call, out, "ThalwegShortcut")
         out += lines(
             *short,
             "    int error;",
@@ -56,12 +81,7 @@ def c_wrapper(call):
             *get_next,
             f"    if (answer == 2) thalweg_remember(&shortcut_{name}, (void*)next);",
             *(native_timed(call) if call.timed() else [f"    return next({arguments});"]),
-            "}",
-            "",
-            f"int wrap_{name}({call.c_parameters()}) {{",
-            f"    Next_{name}* direct = (Next_{name}*)thalweg_native_of(&shortcut_{name});",
-            f"    if (direct != NULL) return direct({arguments});",
-            f"    return ask_{name}({arguments});",
+            *way_past(call, f"thalweg_native_of(&shortcut_{name})"),
         )
     elif call.template in ("wait", "test"):
         count, requests = call.requests(False)

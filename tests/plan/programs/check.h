@@ -120,6 +120,13 @@ static int was_accelerated(void) {
     if (look_last_call == NULL || look_last_call(&call, sizeof call) != 0) return 0;
     return call.accelerated;
 }
+/* How many calls of this thread have been looked at: where a call leaves it as it was, what is known of the
+ * last one is of one before. */
+static inline uint64_t looked_at(void) {
+    thalweg_last_call call;
+    if (look_last_call == NULL || look_last_call(&call, sizeof call) != 0) return 0;
+    return call.number;
+}
 static const char* last_reason(void) {
     static _Thread_local thalweg_last_call call;
     if (look_last_call == NULL || look_last_call(&call, sizeof call) != 0) return "";

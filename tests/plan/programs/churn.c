@@ -98,8 +98,8 @@ int main(int argc, char** argv) {
     }
     for (int k = 0; k < ways; ++k) {
         if (check_rank == 0) printf("%s: %.2f bytes stay per iteration\n", way[k], least[k]);
-        CHECK(least[k] < least[0] + allowed, "%s: %.1f bytes stay per iteration, %.1f with the native library",
-              way[k], least[k], least[0]);
+        CHECK(least[k] < least[0] + allowed,
+              "%s: %.1f bytes stay per iteration, %.1f with the native library", way[k], least[k], least[0]);
     }
     const int pairs = argc > 4 ? atoi(argv[4]) : 0;
     CHECK(pairs <= most_pairs, "%d pairs are too many", pairs);

@@ -1,0 +1,54 @@
+// What the wrappers of exchanges ask.
+#include <mpi.h>
+
+#include "api/answer.h"
+#include "api/as_call.h"
+#include "api/entry.h"
+#include "plan/blocking_exchange.h"
+#include "plan/bypass.h"
+#include "plan/communicator.h"
+#include "plan/unasked.h"
+#include "plan/world.h"
+#include "transport/mpi/host.h"
+
+using namespace thalweg;
+
+extern "C" {
+
+int thalweg_entry_may_take(int blocking, MPI_Comm comm, int* error) {
+    if (World::get() == nullptr || comm == host()->comm_null) return 0;
+    if (blocking) {
+        if (thalweg_entry_meeting(comm, error)) return -1;
+        if (!may_exchange()) return 0;
+    }
+    try {
+        Communicator::known(comm);
+        return 1;
+    } catch (const NoCommunicator& none) {
+        *error = none.error;
+        return -1;
+    }
+}
+int thalweg_entry_exchange(const ThalwegCall* call, int* error, void** trial) {
+    if (thalweg_entry_meeting(call->comm, error)) return 1;
+    return answer(call->comm, *error, [&]() -> int {
+        if (!may_exchange()) return Bypass::open(Bypass::exchanges) ? 2 : 0;
+        Trial* its = nullptr;
+        UnaskedCalls* unasked = nullptr;
+        if (exchange_now(as_call(*call), *error, its, unasked)) return 1;
+        *trial = its;
+        if (unasked == nullptr) return 0;
+        *trial = unasked;
+        return 2;
+    });
+}
+void thalweg_entry_remember_exchange(ThalwegExchangeShortcut* shortcut, void* native, void* unasked) {
+    if (unasked == nullptr)
+        Bypass::remember(*shortcut, native);
+    else
+        Unasked::hand_over(*static_cast<UnaskedCalls*>(unasked), *shortcut, native);
+}
+void thalweg_entry_native_begins(void* trial) { Trial::begin_native(*static_cast<Trial*>(trial)); }
+void thalweg_entry_native_ended(void* trial) { Trial::end_native(static_cast<Trial*>(trial)); }
+
+}  // extern "C"
