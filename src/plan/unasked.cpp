@@ -86,7 +86,7 @@ void Unasked::hand_over(UnaskedCalls& calls, ThalwegExchangeShortcut& shortcut, 
     if (calls.passed == calls.calls) return;
     void* nobody = nullptr;
     if (!std::atomic_ref(shortcut.holder).compare_exchange_strong(nobody, &calls)) return;
-    constexpr std::intptr_t bits = sizeof(MPI_Comm) == sizeof(int) ? 0xffffffff : -1;
+    constexpr auto bits = static_cast<std::intptr_t>(sizeof(MPI_Comm) == sizeof(int) ? 0xffffffff : ~0ull);
     const auto handle = (std::intptr_t)calls.comm.load(std::memory_order_relaxed);
     shortcut.left = calls.calls - calls.passed;
     std::atomic_ref(shortcut.comm_bits).store(bits, std::memory_order_relaxed);
@@ -101,7 +101,7 @@ void Unasked::hand_over(UnaskedCalls& calls, ThalwegExchangeShortcut& shortcut, 
 void Unasked::ask_again() {
     for (UnaskedCalls& calls : all_calls)
         if (ThalwegExchangeShortcut* const its = calls.shortcut.load())
-            std::atomic_ref(its->native_unasked).store(nullptr, std::memory_order_relaxed);
+            std::atomic_ref(its->native_unasked).store(nullptr);
 }
 
 void Unasked::settle(const Trial* trial) {

@@ -29,6 +29,9 @@ foreach(ranks 2 3)
   run(unseen_exchanges ${ranks} mpi "${with_persistent};THALWEG_TRANSPORT=shm" unseen_exchanges)
   run(unseen_exchanges_tried ${ranks} mpi "${with_persistent};${tried};THALWEG_TRANSPORT=shm" unseen_exchanges)
 endforeach()
+if(name MATCHES "^openmpi") # handles are pointers there
+  run(alike_handles_exchanged 2 mpi "${with_persistent};${tried};THALWEG_TRANSPORT=shm" alike_handles)
+endif()
 run(tried_exchanges_without 2 mpi "${with_persistent};${tried};THALWEG_TRANSPORT=mpi" tried_exchanges native)
 run(tried_exchanges_hosts 4 mpi "${with_persistent};${tried};THALWEG_TOPOLOGY=node:2 core:2" tried_exchanges pairs)
 # Debian's MPICH and Intel MPI over shared memory cannot spawn.
