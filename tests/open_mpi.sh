@@ -10,10 +10,13 @@ OMPI_MCA_orte_tmpdir_base=$(mktemp -d "${TMPDIR:-/tmp}/ompi.XXXXXX") || exit
 export OMPI_MCA_orte_tmpdir_base
 said=$OMPI_MCA_orte_tmpdir_base/said
 told=
-trap 'told=yes; kill -TERM "$launcher"' TERM INT
+launcher=
+trap 'told=yes; [ -z "$launcher" ] || kill -TERM "$launcher"' TERM INT
 for attempt in 1 2 3; do
+    launcher=
     "$@" 2>"$said" &
     launcher=$!
+    [ -z "$told" ] || kill -TERM "$launcher" 2>/dev/null # told before it was known whom to tell
     wait "$launcher"
     status=$?
     if [ -n "$told" ]; then # that ended the first wait
