@@ -95,6 +95,7 @@ void thalweg_entry_initialized(void (*finalizing)(void), int (*creations_arrive)
         keep_early(*world, creations_arrive);
         Attendance::agree(*world);
         world->set_exchange_gate();
+        if (!Attendance::present()) Bypass::let_go(Bypass::requests);
         finalize_unasked = finalizing;
         watch_self(self_deleted);
         if (world->settings().setup == SetupSetting::early) set_up_early(host()->comm_world);
@@ -275,7 +276,9 @@ int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* 
         std::unique_ptr<Ongoing> ongoing = offer(offered, *error);
         if (ongoing == nullptr && *error == MPI_SUCCESS && offered.persistent && lacks_natively(offered.kind))
             ongoing = make_native_plan(offered, *error);
-        if (ongoing == nullptr) return *error != MPI_SUCCESS;
+        if (ongoing == nullptr && *error == MPI_SUCCESS)
+            return !offered.persistent && Bypass::open(Bypass::requests) ? 2 : 0;
+        if (ongoing == nullptr) return 1;
         if (offered.blocking) {
             ongoing->run();
             *error = ongoing->finish();

@@ -132,8 +132,8 @@ typedef struct ThalwegCall {
 int thalweg_entry_collective(const ThalwegCall* call, int* error);
 
 /* One of the others. 1: taken, or failed, and *error is what the call returns; *request is set where it is
- * MPI_SUCCESS. 0: declined, call the native library. `request` is null where the operation is blocking: 1
- * says that it is done. */
+ * MPI_SUCCESS. 0: declined, call the native library. 2: the same, and nobody need ask again while the bypass
+ * is open for requests. `request` is null where the operation is blocking: 1 says that it is done. */
 int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* error);
 
 /* How many neighbours comm's topology gives this rank, as entries of the arrays of a call. 0: it has none. */

@@ -19,7 +19,8 @@
 
 namespace thalweg {
 
-// `frame` is the wrapper's; `request` is null where the call is blocking.
+// `frame` is the wrapper's; `request` is null where the call is blocking. Where nobody need ask again:
+// thalweg_handed_on and the operation.
 inline int offer(const ThalwegCall& call, void* request, int* error, void* frame) {
     if (!taking.load(std::memory_order_acquire)) {
         if (!answer_probe(error)) return 0;
@@ -28,7 +29,8 @@ inline int offer(const ThalwegCall& call, void* request, int* error, void* frame
     }
     if (was_asked(call.operation, call.comm, frame) || inside(frame)) return 0;
     const Inside mark(frame);
-    return thalweg_entry_operation(&call, static_cast<MPI_Request*>(request), error);
+    const int answer = thalweg_entry_operation(&call, static_cast<MPI_Request*>(request), error);
+    return answer == 2 ? int{thalweg_handed_on} + int{call.operation} : answer;
 }
 
 // A blocking exchange, which may be left to the native library between the calls that time it, or until it is
@@ -68,7 +70,7 @@ inline bool exchange_passes_by() { return !fortran_asks() || Bypass::open(Bypass
 
 inline int offer_fortran(const ThalwegCall& call, int* request, int* error, void* frame) {
     MPI_Request made;
-    if (!offer(call, request == nullptr ? nullptr : &made, error, frame)) {
+    if (offer(call, request == nullptr ? nullptr : &made, error, frame) != 1) {
         passed_on = {call.operation + 1, call.comm, 0};
         return 0;
     }

@@ -9,6 +9,10 @@ using namespace thalweg::arguments;
 
 extern "C" {
 
+void thalweg_remember_request(ThalwegRequestShortcut* shortcut, void* native, int answer) {
+    Bypass::remember(*shortcut, native, static_cast<CallKind>(answer - thalweg_handed_on + 1));
+}
+
 int thalweg_take_MPI_Ibcast(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root,
                             ThalwegHandle comm, void* request, int* error) {
     return offer(broadcast(thalweg_ibcast, buffer, count, TYPE(datatype), root, COMM(comm)), request, error,

@@ -11,6 +11,7 @@
 #include "api/entry.h"
 #include "interpose/inside.h"
 #include "interpose/runtime.h"
+#include "plan/bypass.h"
 #include "transport/mpi/host.h"
 
 using namespace thalweg;
@@ -106,11 +107,15 @@ int thalweg_meeting(ThalwegHandle comm, int* error) {
     void* const frame = __builtin_frame_address(0);
     if (__builtin_expect(probing, 0)) probe_arrived = true;
     if (passes_by(frame)) return 0;
-    return thalweg_entry_meeting((MPI_Comm)comm, error);
+    if (thalweg_entry_meeting((MPI_Comm)comm, error)) return 1;
+    return Bypass::open(Bypass::meetings) ? 2 : 0;
+}
+void thalweg_remember_meeting(ThalwegMeetingShortcut* shortcut, void* native) {
+    Bypass::remember(*shortcut, native);
 }
 int thalweg_meeting_fortran(int comm, int* error) {
     return taking.load(std::memory_order_acquire) &&
-           thalweg_meeting((ThalwegHandle)host()->comm_of_fortran(comm), error);
+           thalweg_meeting((ThalwegHandle)host()->comm_of_fortran(comm), error) == 1;
 }
 
 int thalweg_before_creation(ThalwegHandle parent, int* error) {

@@ -240,7 +240,9 @@ int thalweg_take_mpi_bcast(void* buffer, int count, int datatype, int root, int 
     return done;
 }
 
-void thalweg_remember(ThalwegShortcut* shortcut, void* native) { Bypass::remember(*shortcut, native); }
+void thalweg_remember(ThalwegShortcut* shortcut, void* native, int limited) {
+    Bypass::remember(*shortcut, native, limited != 0);
+}
 
 void* thalweg_find_past_tools(const char* name) { return calls_past_tools() ? find_profiled(name) : nullptr; }
 

@@ -70,10 +70,14 @@ int thalweg_take_mpi_allgatherv(void* sendbuf, int sendcount, int sendtype, void
 int thalweg_take_mpi_allreduce(void* sendbuf, void* recvbuf, int count, int datatype, int op, int comm,
                                int* error);
 
-/* `shortcut` stands for `native`, for the calls that nobody wants to see, until that changes. */
-void thalweg_remember(ThalwegShortcut* shortcut, void* native);
+/* `shortcut` stands for `native`, for the calls that nobody wants to see, until that changes. `limited`: of
+ * broadcasts, of which that may be the short ones. */
+void thalweg_remember(ThalwegShortcut* shortcut, void* native, int limited);
 /* The same for the operations that make a request; *request is set where it is taken. Arrays of large counts
- * have functions of their own. */
+ * have functions of their own. From thalweg_handed_on on: pass the call on, and nobody need ask again, if the
+ * wrapper tells thalweg_remember_request() this answer. */
+enum { thalweg_handed_on = 2 };
+void thalweg_remember_request(ThalwegRequestShortcut* shortcut, void* native, int answer);
 int thalweg_take_MPI_Ibcast(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root,
                             ThalwegHandle comm, void* request, int* error);
 int thalweg_take_MPI_Bcast_init(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root,
@@ -225,6 +229,7 @@ int thalweg_take_mpi_cancel(const int* request, int* error);
  * after that has returned `error`: where it may be set up. The first two return as
  * thalweg_before_MPI_Comm_free. */
 int thalweg_meeting(ThalwegHandle comm, int* error);
+void thalweg_remember_meeting(ThalwegMeetingShortcut* shortcut, void* native);
 int thalweg_meeting_fortran(int comm, int* error);
 int thalweg_before_creation(ThalwegHandle parent, int* error);
 int thalweg_before_creation_fortran(int parent, int* error);

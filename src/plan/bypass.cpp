@@ -1,5 +1,6 @@
 #include "plan/bypass.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -12,13 +13,20 @@ namespace thalweg {
 namespace {
 
 constinit std::mutex mutex;
-constinit std::array<std::atomic<unsigned>, 2> holders{1, 1};
-// Where the wrappers of a side have what they jump to; each wrapper of a blocking collective has one.
+constinit std::array<std::atomic<unsigned>, Bypass::sides> holders{1, 1, 1, 0};
+// Where the wrappers of a side have what they jump to.
 struct Natives {
-    std::array<void**, 24> of{};
+    std::array<void**, 64> of{};
     std::size_t known = 0;
 };
-constinit std::array<Natives, 2> all_natives{};
+constinit std::array<Natives, Bypass::sides> all_natives{};
+// What those of requests count, for good.
+struct Counted {
+    ThalwegRequestShortcut* shortcut = nullptr;
+    CallKind kind{};
+};
+constinit std::array<Counted, 64> all_counted{};
+constinit std::size_t counted = 0;
 
 static_assert(sizeof(ThalwegShortcut) == 64 && sizeof(ThalwegExchangeShortcut) == 64, "a cache line");
 
@@ -49,9 +57,9 @@ bool Bypass::open_for(std::int64_t count, std::intptr_t datatype) {
     return thalweg_is_short(&rule, count, datatype) != 0;
 }
 
-void Bypass::remember(ThalwegShortcut& shortcut, void* native) {
+void Bypass::remember(ThalwegShortcut& shortcut, void* native, bool limited) {
     std::lock_guard lock(mutex);
-    void*& place = rule.below == all ? shortcut.native : shortcut.native_below;
+    void*& place = !limited || rule.below == all ? shortcut.native : shortcut.native_below;
     if (!add(collectives, place)) return;
     store(shortcut.mask, rule.mask);
     store(shortcut.predefined, rule.predefined);
@@ -66,6 +74,29 @@ void Bypass::remember(ThalwegShortcut& shortcut, void* native) {
 void Bypass::remember(ThalwegExchangeShortcut& shortcut, void* native) {
     std::lock_guard lock(mutex);
     if (add(exchanges, shortcut.native)) store(shortcut.native, native);
+}
+
+void Bypass::remember(ThalwegMeetingShortcut& shortcut, void* native) {
+    std::lock_guard lock(mutex);
+    if (add(meetings, shortcut.native)) store(shortcut.native, native);
+}
+
+void Bypass::remember(ThalwegRequestShortcut& shortcut, void* native, CallKind kind) {
+    std::lock_guard lock(mutex);
+    const auto end = all_counted.begin() + static_cast<std::ptrdiff_t>(counted);
+    const auto known = [&shortcut](const Counted& its) { return its.shortcut == &shortcut; };
+    if (std::none_of(all_counted.begin(), end, known)) {
+        if (counted == all_counted.size()) return;
+        all_counted[counted++] = {&shortcut, kind};
+    }
+    if (add(requests, shortcut.native)) store(shortcut.native, native);
+}
+
+void Bypass::count_requests(Reason reason) {
+    std::lock_guard lock(mutex);
+    for (std::size_t i = 0; i < counted; ++i)
+        count_declined(all_counted[i].kind, reason,
+                       std::atomic_ref(all_counted[i].shortcut->calls).exchange(0));
 }
 
 void Bypass::hold(Side side) {

@@ -3,8 +3,10 @@
 // a call costs one load more than without Thalweg, and where longer ones are looked at a few comparisons,
 // which is what a short call can bear when nothing of ours is in the caches. Such calls are not counted.
 //
-// Whoever wants to see calls holds the bypass closed; it is open while nobody does. Exchanges, which are
-// blocking alltoalls and neighbourhoods, have one of their own.
+// Whoever wants to see calls holds the bypass closed; it is open while nobody does. It has sides of their own
+// for exchanges, which are blocking alltoalls and neighbourhoods, for nonblocking calls, which are handed on
+// where nothing of ours would advance them, and for blocking ones that are of interest only where somebody is
+// to be met in them. Nonblocking ones are counted.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +15,13 @@
 #include <string>
 
 #include "plan/shortcut.h"
+#include "plan/statistics.h"
 
 namespace thalweg {
 
 class Bypass {
   public:
-    enum Side : std::size_t { collectives, exchanges };
+    enum Side : std::size_t { collectives, exchanges, requests, meetings, sides };
     static constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
 
     // One load.
@@ -26,19 +29,25 @@ class Bypass {
     // Whether it is open for `count` elements of `datatype`, a handle, for all that the handle tells.
     static bool open_for(std::int64_t count, std::intptr_t datatype);
 
-    // From now on until the bypass is closed the wrapper that owns `shortcut` jumps to `native`. Does nothing
-    // while it is closed. `shortcut` lives as long as the process.
-    static void remember(ThalwegShortcut& shortcut, void* native);
+    // From now on until the bypass is closed the wrapper that owns `shortcut` jumps to `native`, where it is
+    // `limited` for messages below the limit. Does nothing while it is closed. `shortcut` lives as long as
+    // the process.
+    static void remember(ThalwegShortcut& shortcut, void* native, bool limited);
     static void remember(ThalwegExchangeShortcut& shortcut, void* native);
+    static void remember(ThalwegMeetingShortcut& shortcut, void* native);
+    static void remember(ThalwegRequestShortcut& shortcut, void* native, CallKind kind);
 
-    // Closed for the first holder, and opened by the last that lets go. One hold of each side is there from
-    // the start, for the world, which may let go of it in MPI_Init.
+    // Closed for the first holder, and opened by the last that lets go. One hold of each side but that of
+    // meetings is there from the start, for the world, which may let go of it in MPI_Init.
     static void hold(Side side);
     static void let_go(Side side);
     // It opens for messages of fewer bytes, where a handle h of a datatype with (h & mask) == predefined
     // tells the size, or `sizes` do, which may be null: for `all` at first. Pre: held by the caller.
     static void set_limit(std::uint64_t below, std::uint32_t mask, std::uint32_t predefined,
                           const ThalwegTypeSizes* sizes);
+
+    // Calls that make requests and were handed on are added to those that were declined for this reason.
+    static void count_requests(Reason reason);
 
     // Why thalweg_get_last_call and the report know nothing of a call: "one host: handed on unseen", and of a
     // broadcast below how many bytes where that is not all.

@@ -34,6 +34,7 @@ void want_meeting(Communicator::SelfDriven& self_driven) {
     // Any blocking call may be where it is met.
     Bypass::hold(Bypass::collectives);
     Bypass::hold(Bypass::exchanges);
+    Bypass::hold(Bypass::meetings);
     Unasked::ask_again();
 }
 
@@ -154,6 +155,7 @@ void want_no_meeting(Communicator::SelfDriven& self_driven) noexcept {
     meetings_wanted.fetch_sub(1, std::memory_order_relaxed);
     Bypass::let_go(Bypass::collectives);
     Bypass::let_go(Bypass::exchanges);
+    Bypass::let_go(Bypass::meetings);
 }
 
 std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {

@@ -349,6 +349,7 @@ void write_report(World& world) {
     if (target.empty()) return;
     const Host& mpi = *host();
     Unasked::settle(nullptr);
+    Bypass::count_requests(Attendance::refusal());
     const std::vector<std::shared_ptr<CommunicatorRecord>> records = registry().records();
     const Totals own = add_up(records);
     Totals most = own;

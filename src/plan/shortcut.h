@@ -72,6 +72,27 @@ static inline void* thalweg_native_of_short(const ThalwegShortcut* shortcut, int
     return native != NULL && thalweg_is_short(shortcut, count, datatype) ? native : NULL;
 }
 
+/* Of a wrapper whose calls matter only while somebody is to be met. Zero at first. */
+typedef struct ThalwegMeetingShortcut {
+    void* native; /* null while the wrapper has to ask */
+} __attribute__((aligned(64))) ThalwegMeetingShortcut;
+
+/* Of a wrapper that makes requests. Zero at first. */
+typedef struct ThalwegRequestShortcut {
+    void* native;   /* null while the wrapper has to ask */
+    uint64_t calls; /* that were made by it */
+} __attribute__((aligned(64))) ThalwegRequestShortcut;
+
+static inline void* thalweg_native_of_meeting(const ThalwegMeetingShortcut* shortcut) {
+    return __atomic_load_n(&shortcut->native, __ATOMIC_RELAXED);
+}
+/* Null where the wrapper has to ask. Otherwise the call is made by it, and counted. */
+static inline void* thalweg_native_of_request(ThalwegRequestShortcut* shortcut) {
+    void* const native = __atomic_load_n(&shortcut->native, __ATOMIC_RELAXED);
+    if (native != NULL) __atomic_fetch_add(&shortcut->calls, 1, __ATOMIC_RELAXED);
+    return native;
+}
+
 /* Of a wrapper of exchanges. Zero at first. */
 typedef struct ThalwegExchangeShortcut {
     void* native;         /* for every call; null while the wrapper has to look */

@@ -120,10 +120,10 @@ struct alignas(64) DeclinedShard {
     std::array<std::array<std::atomic<std::uint64_t>, reason_count>, call_kinds> calls{};
 };
 extern constinit std::array<DeclinedShard, small_shards> declined_calls;
-inline void count_declined(CallKind kind, Reason reason) {
+inline void count_declined(CallKind kind, Reason reason, std::uint64_t calls = 1) {
     declined_calls[own_shard()]
         .calls[static_cast<std::size_t>(kind)][static_cast<std::size_t>(reason)]
-        .fetch_add(1, std::memory_order_relaxed);
+        .fetch_add(calls, std::memory_order_relaxed);
 }
 
 // One row of the report.

@@ -102,6 +102,7 @@ void World::set_exchange_gate() {
     const bool none = !may_exchange();
     if (none == handing_on_exchanges_) return;
     handing_on_exchanges_ = none;
+    handed_on_[static_cast<std::size_t>(Collective::alltoallv)] |= none;
     if (none)
         Bypass::let_go(Bypass::exchanges);
     else

@@ -53,6 +53,21 @@ def case_direct(context):
         expect(run.code == 0 and all(n in ("1", "2") for n in run.count("seen")), run)
 
 
+def case_passing(context):
+    """Each wrapper asks once, also where of broadcasts only short ones are handed on; all are made."""
+    plain = context.program("passing", 3, preload=None)
+    for take in ("direct", "limited"):
+        run = context.program("passing", 3, take=take)
+        expect(run.code == 0 and same(run.out, plain.out), take, run, plain)
+        # MPI_Bcast, MPI_Alltoall, -v are `seen`. The first is asked for each time where handles tell no sizes: the
+        # probe has no table of these.
+        broadcasts = 20 if take == "limited" and context.family != "mpich" else 1
+        for counter, calls in (("seen", broadcasts + 2), ("exchanged", 2), ("blocking", 2), ("nonblocking", 3), ("met", broadcasts + 4)):
+            expect(run.count(counter) == [str(calls)] * 3, take, counter, run)
+    run = context.program("passing", 3, take="none")
+    expect(run.code == 0 and run.count("blocking") == ["40"] * 3 and run.count("nonblocking") == ["60"] * 3, run)
+
+
 def case_errors(context):
     both_ways(context, "errors", ranks=2)
 

@@ -120,14 +120,17 @@ def check_one_host():
     result = run(path)
     check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
     report = load(path)
-    # one_host.c has 5 broadcasts run by linear and 3 natively, both asked for; all others were not looked at.
+    # one_host.c has 5 broadcasts run by linear and 3 natively, both asked for; all others were not looked at. Its 30
+    # barriers that nothing would advance are counted.
     unseen = {row["operation"]: row["reason"] for row in report["unseen"]}
     handed_on = "one host: handed on unseen"
-    check(list(unseen) == ["bcast", "allgather", "allreduce"], f"unseen: {report}")
+    # Built-in rows may take large exchanges of this library.
+    check(list(unseen)[:3] == ["bcast", "allgather", "allreduce"] and set(unseen.values()) - {handed_on} <= {unseen["bcast"]}
+          and list(unseen)[3:] in ([], ["alltoallv"]), f"unseen: {report}")
     # A built-in row may take large broadcasts of this library.
     check(re.fullmatch(handed_on + r"( below \d+[KM])?", unseen["bcast"]), f"unseen: {unseen}")
     check(unseen["allgather"] == unseen["allreduce"] == handed_on, f"unseen: {unseen}")
-    check(report["totals"]["accelerated"] == 5 and report["totals"]["declined"] == 3, f"counted: {report['totals']}")
+    check(report["totals"]["accelerated"] == 5 and report["totals"]["declined"] == 33, f"counted: {report['totals']}")
     table = run("-").stderr
     check("native: one host: handed on unseen" in table, f"the table: {table}")
     print("ok")

@@ -18,7 +18,7 @@ ask_MPI_Bcast_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, int ro
     if (answer == 1) return error;
     Next_MPI_Bcast_c* next = (Next_MPI_Bcast_c*)thalweg_next(&next_MPI_Bcast_c);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) thalweg_remember(&shortcut_MPI_Bcast_c, (void*)next);
+    if (answer == 2) thalweg_remember(&shortcut_MPI_Bcast_c, (void*)next, 1);
     if (trial == NULL) return next(buffer, count, datatype, root, comm);
     thalweg_native_begins(trial);
     error = next(buffer, count, datatype, root, comm);
@@ -47,7 +47,7 @@ ask_MPI_Allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle s
     if (answer == 1) return error;
     Next_MPI_Allgather_c* next = (Next_MPI_Allgather_c*)thalweg_next(&next_MPI_Allgather_c);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) thalweg_remember(&shortcut_MPI_Allgather_c, (void*)next);
+    if (answer == 2) thalweg_remember(&shortcut_MPI_Allgather_c, (void*)next, 0);
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -75,7 +75,7 @@ ask_MPI_Allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle 
     if (answer == 1) return error;
     Next_MPI_Allgatherv_c* next = (Next_MPI_Allgatherv_c*)thalweg_next(&next_MPI_Allgatherv_c);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) thalweg_remember(&shortcut_MPI_Allgatherv_c, (void*)next);
+    if (answer == 2) thalweg_remember(&shortcut_MPI_Allgatherv_c, (void*)next, 0);
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
@@ -101,7 +101,7 @@ ask_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, Thal
     if (answer == 1) return error;
     Next_MPI_Allreduce_c* next = (Next_MPI_Allreduce_c*)thalweg_next(&next_MPI_Allreduce_c);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) thalweg_remember(&shortcut_MPI_Allreduce_c, (void*)next);
+    if (answer == 2) thalweg_remember(&shortcut_MPI_Allreduce_c, (void*)next, 0);
     return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -116,14 +116,25 @@ typedef int Next_MPI_Ibcast_c(void* buffer, ThalwegCount count, ThalwegHandle da
         ThalwegHandle comm, void* request);
 Next_MPI_Ibcast_c wrap_MPI_Ibcast_c THALWEG_WRAPS(MPI_Ibcast_c);
 static ThalwegNext next_MPI_Ibcast_c = {"MPI_Ibcast_c", (void*)wrap_MPI_Ibcast_c, NULL};
+static ThalwegRequestShortcut shortcut_MPI_Ibcast_c;
+
+static int THALWEG_APART
+ask_MPI_Ibcast_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root, ThalwegHandle comm,
+        void* request) {
+    int error;
+    int answer = thalweg_take_MPI_Ibcast(buffer, count, datatype, root, comm, request, &error);
+    if (answer == 1) return error;
+    Next_MPI_Ibcast_c* next = (Next_MPI_Ibcast_c*)thalweg_next(&next_MPI_Ibcast_c);
+    if (next == NULL) return thalweg_missing_error();
+    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_MPI_Ibcast_c, (void*)next, answer);
+    return next(buffer, count, datatype, root, comm, request);
+}
 
 int wrap_MPI_Ibcast_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root, ThalwegHandle comm,
         void* request) {
-    int error;
-    if (thalweg_take_MPI_Ibcast(buffer, count, datatype, root, comm, request, &error)) return error;
-    Next_MPI_Ibcast_c* next = (Next_MPI_Ibcast_c*)thalweg_next(&next_MPI_Ibcast_c);
-    if (next == NULL) return thalweg_missing_error();
-    return next(buffer, count, datatype, root, comm, request);
+    void* native = thalweg_native_of_request(&shortcut_MPI_Ibcast_c);
+    if (native != NULL) return ((Next_MPI_Ibcast_c*)native)(buffer, count, datatype, root, comm, request);
+    return ask_MPI_Ibcast_c(buffer, count, datatype, root, comm, request);
 }
 
 typedef int Next_MPI_Bcast_init_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root,
@@ -144,15 +155,28 @@ typedef int Next_MPI_Iallgather_c(const void* sendbuf, ThalwegCount sendcount, T
         void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request);
 Next_MPI_Iallgather_c wrap_MPI_Iallgather_c THALWEG_WRAPS(MPI_Iallgather_c);
 static ThalwegNext next_MPI_Iallgather_c = {"MPI_Iallgather_c", (void*)wrap_MPI_Iallgather_c, NULL};
+static ThalwegRequestShortcut shortcut_MPI_Iallgather_c;
+
+static int THALWEG_APART
+ask_MPI_Iallgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
+        ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
+    int error;
+    int answer = thalweg_take_MPI_Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+            request, &error);
+    if (answer == 1) return error;
+    Next_MPI_Iallgather_c* next = (Next_MPI_Iallgather_c*)thalweg_next(&next_MPI_Iallgather_c);
+    if (next == NULL) return thalweg_missing_error();
+    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_MPI_Iallgather_c, (void*)next,
+            answer);
+    return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+}
 
 int wrap_MPI_Iallgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
         ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
-    int error;
-    if (thalweg_take_MPI_Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request,
-            &error)) return error;
-    Next_MPI_Iallgather_c* next = (Next_MPI_Iallgather_c*)thalweg_next(&next_MPI_Iallgather_c);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+    void* native = thalweg_native_of_request(&shortcut_MPI_Iallgather_c);
+    if (native != NULL) return ((Next_MPI_Iallgather_c*)native)(sendbuf, sendcount, sendtype, recvbuf,
+            recvcount, recvtype, comm, request);
+    return ask_MPI_Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 }
 
 typedef int Next_MPI_Allgather_init_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
@@ -178,16 +202,31 @@ typedef int Next_MPI_Iallgatherv_c(const void* sendbuf, ThalwegCount sendcount, 
         void* request);
 Next_MPI_Iallgatherv_c wrap_MPI_Iallgatherv_c THALWEG_WRAPS(MPI_Iallgatherv_c);
 static ThalwegNext next_MPI_Iallgatherv_c = {"MPI_Iallgatherv_c", (void*)wrap_MPI_Iallgatherv_c, NULL};
+static ThalwegRequestShortcut shortcut_MPI_Iallgatherv_c;
+
+static int THALWEG_APART
+ask_MPI_Iallgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
+        const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm,
+        void* request) {
+    int error;
+    int answer = thalweg_take_MPI_Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+            recvtype, comm, request, &error);
+    if (answer == 1) return error;
+    Next_MPI_Iallgatherv_c* next = (Next_MPI_Iallgatherv_c*)thalweg_next(&next_MPI_Iallgatherv_c);
+    if (next == NULL) return thalweg_missing_error();
+    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_MPI_Iallgatherv_c, (void*)next,
+            answer);
+    return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+}
 
 int wrap_MPI_Iallgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
         const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm,
         void* request) {
-    int error;
-    if (thalweg_take_MPI_Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-            comm, request, &error)) return error;
-    Next_MPI_Iallgatherv_c* next = (Next_MPI_Iallgatherv_c*)thalweg_next(&next_MPI_Iallgatherv_c);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+    void* native = thalweg_native_of_request(&shortcut_MPI_Iallgatherv_c);
+    if (native != NULL) return ((Next_MPI_Iallgatherv_c*)native)(sendbuf, sendcount, sendtype, recvbuf,
+            recvcounts, displs, recvtype, comm, request);
+    return ask_MPI_Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+            request);
 }
 
 typedef int Next_MPI_Allgatherv_init_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
@@ -212,15 +251,27 @@ typedef int Next_MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, ThalwegCou
         ThalwegHandle datatype, ThalwegHandle op, ThalwegHandle comm, void* request);
 Next_MPI_Iallreduce_c wrap_MPI_Iallreduce_c THALWEG_WRAPS(MPI_Iallreduce_c);
 static ThalwegNext next_MPI_Iallreduce_c = {"MPI_Iallreduce_c", (void*)wrap_MPI_Iallreduce_c, NULL};
+static ThalwegRequestShortcut shortcut_MPI_Iallreduce_c;
+
+static int THALWEG_APART
+ask_MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, ThalwegHandle datatype,
+        ThalwegHandle op, ThalwegHandle comm, void* request) {
+    int error;
+    int answer = thalweg_take_MPI_Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request, &error);
+    if (answer == 1) return error;
+    Next_MPI_Iallreduce_c* next = (Next_MPI_Iallreduce_c*)thalweg_next(&next_MPI_Iallreduce_c);
+    if (next == NULL) return thalweg_missing_error();
+    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_MPI_Iallreduce_c, (void*)next,
+            answer);
+    return next(sendbuf, recvbuf, count, datatype, op, comm, request);
+}
 
 int wrap_MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, ThalwegHandle datatype,
         ThalwegHandle op, ThalwegHandle comm, void* request) {
-    int error;
-    if (thalweg_take_MPI_Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request,
-            &error)) return error;
-    Next_MPI_Iallreduce_c* next = (Next_MPI_Iallreduce_c*)thalweg_next(&next_MPI_Iallreduce_c);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, recvbuf, count, datatype, op, comm, request);
+    void* native = thalweg_native_of_request(&shortcut_MPI_Iallreduce_c);
+    if (native != NULL) return ((Next_MPI_Iallreduce_c*)native)(sendbuf, recvbuf, count, datatype, op, comm,
+            request);
+    return ask_MPI_Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
 typedef int Next_MPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, ThalwegCount count,
@@ -243,15 +294,27 @@ typedef int Next_MPI_Ialltoall_c(const void* sendbuf, ThalwegCount sendcount, Th
         void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request);
 Next_MPI_Ialltoall_c wrap_MPI_Ialltoall_c THALWEG_WRAPS(MPI_Ialltoall_c);
 static ThalwegNext next_MPI_Ialltoall_c = {"MPI_Ialltoall_c", (void*)wrap_MPI_Ialltoall_c, NULL};
+static ThalwegRequestShortcut shortcut_MPI_Ialltoall_c;
+
+static int THALWEG_APART
+ask_MPI_Ialltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
+        ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
+    int error;
+    int answer = thalweg_take_MPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+            request, &error);
+    if (answer == 1) return error;
+    Next_MPI_Ialltoall_c* next = (Next_MPI_Ialltoall_c*)thalweg_next(&next_MPI_Ialltoall_c);
+    if (next == NULL) return thalweg_missing_error();
+    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_MPI_Ialltoall_c, (void*)next, answer);
+    return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+}
 
 int wrap_MPI_Ialltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
         ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
-    int error;
-    if (thalweg_take_MPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request,
-            &error)) return error;
-    Next_MPI_Ialltoall_c* next = (Next_MPI_Ialltoall_c*)thalweg_next(&next_MPI_Ialltoall_c);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+    void* native = thalweg_native_of_request(&shortcut_MPI_Ialltoall_c);
+    if (native != NULL) return ((Next_MPI_Ialltoall_c*)native)(sendbuf, sendcount, sendtype, recvbuf,
+            recvcount, recvtype, comm, request);
+    return ask_MPI_Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 }
 
 typedef int Next_MPI_Alltoall_init_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
@@ -276,17 +339,32 @@ typedef int Next_MPI_Ialltoallv_c(const void* sendbuf, const void* sendcounts, c
         ThalwegHandle recvtype, ThalwegHandle comm, void* request);
 Next_MPI_Ialltoallv_c wrap_MPI_Ialltoallv_c THALWEG_WRAPS(MPI_Ialltoallv_c);
 static ThalwegNext next_MPI_Ialltoallv_c = {"MPI_Ialltoallv_c", (void*)wrap_MPI_Ialltoallv_c, NULL};
+static ThalwegRequestShortcut shortcut_MPI_Ialltoallv_c;
+
+static int THALWEG_APART
+ask_MPI_Ialltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
+        ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
+    int error;
+    int answer = thalweg_take_MPI_Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+            rdispls, recvtype, comm, request, &error);
+    if (answer == 1) return error;
+    Next_MPI_Ialltoallv_c* next = (Next_MPI_Ialltoallv_c*)thalweg_next(&next_MPI_Ialltoallv_c);
+    if (next == NULL) return thalweg_missing_error();
+    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_MPI_Ialltoallv_c, (void*)next,
+            answer);
+    return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
+            request);
+}
 
 int wrap_MPI_Ialltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
         ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
         ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
-    int error;
-    if (thalweg_take_MPI_Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-            recvtype, comm, request, &error)) return error;
-    Next_MPI_Ialltoallv_c* next = (Next_MPI_Ialltoallv_c*)thalweg_next(&next_MPI_Ialltoallv_c);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-            request);
+    void* native = thalweg_native_of_request(&shortcut_MPI_Ialltoallv_c);
+    if (native != NULL) return ((Next_MPI_Ialltoallv_c*)native)(sendbuf, sendcounts, sdispls, sendtype,
+            recvbuf, recvcounts, rdispls, recvtype, comm, request);
+    return ask_MPI_Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+            recvtype, comm, request);
 }
 
 typedef int Next_MPI_Alltoallv_init_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
@@ -313,17 +391,32 @@ typedef int Next_MPI_Ialltoallw_c(const void* sendbuf, const void* sendcounts, c
         const void* recvtypes, ThalwegHandle comm, void* request);
 Next_MPI_Ialltoallw_c wrap_MPI_Ialltoallw_c THALWEG_WRAPS(MPI_Ialltoallw_c);
 static ThalwegNext next_MPI_Ialltoallw_c = {"MPI_Ialltoallw_c", (void*)wrap_MPI_Ialltoallw_c, NULL};
+static ThalwegRequestShortcut shortcut_MPI_Ialltoallw_c;
+
+static int THALWEG_APART
+ask_MPI_Ialltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
+        const void* recvtypes, ThalwegHandle comm, void* request) {
+    int error;
+    int answer = thalweg_take_MPI_Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+            rdispls, recvtypes, comm, request, &error);
+    if (answer == 1) return error;
+    Next_MPI_Ialltoallw_c* next = (Next_MPI_Ialltoallw_c*)thalweg_next(&next_MPI_Ialltoallw_c);
+    if (next == NULL) return thalweg_missing_error();
+    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_MPI_Ialltoallw_c, (void*)next,
+            answer);
+    return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
+            request);
+}
 
 int wrap_MPI_Ialltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
         const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
         const void* recvtypes, ThalwegHandle comm, void* request) {
-    int error;
-    if (thalweg_take_MPI_Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-            recvtypes, comm, request, &error)) return error;
-    Next_MPI_Ialltoallw_c* next = (Next_MPI_Ialltoallw_c*)thalweg_next(&next_MPI_Ialltoallw_c);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
-            request);
+    void* native = thalweg_native_of_request(&shortcut_MPI_Ialltoallw_c);
+    if (native != NULL) return ((Next_MPI_Ialltoallw_c*)native)(sendbuf, sendcounts, sdispls, sendtypes,
+            recvbuf, recvcounts, rdispls, recvtypes, comm, request);
+    return ask_MPI_Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, comm, request);
 }
 
 typedef int Next_MPI_Alltoallw_init_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
@@ -464,12 +557,24 @@ typedef int Next_MPI_Reduce_c(const void* sendbuf, void* recvbuf, ThalwegCount c
         ThalwegHandle op, int root, ThalwegHandle comm);
 Next_MPI_Reduce_c wrap_MPI_Reduce_c THALWEG_WRAPS(MPI_Reduce_c);
 static ThalwegNext next_MPI_Reduce_c = {"MPI_Reduce_c", (void*)wrap_MPI_Reduce_c, NULL};
+static ThalwegMeetingShortcut shortcut_MPI_Reduce_c;
+
+static int THALWEG_APART
+ask_MPI_Reduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, ThalwegHandle datatype,
+        ThalwegHandle op, int root, ThalwegHandle comm) {
+    int error;
+    int answer = thalweg_meeting(comm, &error);
+    if (answer == 1) return error;
+    Next_MPI_Reduce_c* next = (Next_MPI_Reduce_c*)thalweg_next(&next_MPI_Reduce_c);
+    if (next == NULL) return thalweg_missing_error();
+    if (answer == 2) thalweg_remember_meeting(&shortcut_MPI_Reduce_c, (void*)next);
+    return next(sendbuf, recvbuf, count, datatype, op, root, comm);
+}
 
 int wrap_MPI_Reduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, ThalwegHandle datatype,
         ThalwegHandle op, int root, ThalwegHandle comm) {
-    int error;
-    if (thalweg_meeting(comm, &error)) return error;
-    Next_MPI_Reduce_c* next = (Next_MPI_Reduce_c*)thalweg_next(&next_MPI_Reduce_c);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, recvbuf, count, datatype, op, root, comm);
+    void* native = thalweg_native_of_meeting(&shortcut_MPI_Reduce_c);
+    if (native != NULL) return ((Next_MPI_Reduce_c*)native)(sendbuf, recvbuf, count, datatype, op, root,
+            comm);
+    return ask_MPI_Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
 }

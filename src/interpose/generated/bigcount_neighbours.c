@@ -44,16 +44,30 @@ typedef int Next_MPI_Ineighbor_allgather_c(const void* sendbuf, ThalwegCount sen
 Next_MPI_Ineighbor_allgather_c wrap_MPI_Ineighbor_allgather_c THALWEG_WRAPS(MPI_Ineighbor_allgather_c);
 static ThalwegNext next_MPI_Ineighbor_allgather_c = {"MPI_Ineighbor_allgather_c",
         (void*)wrap_MPI_Ineighbor_allgather_c, NULL};
+static ThalwegRequestShortcut shortcut_MPI_Ineighbor_allgather_c;
 
-int wrap_MPI_Ineighbor_allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+static int THALWEG_APART
+ask_MPI_Ineighbor_allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
         void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
     int error;
-    if (thalweg_take_MPI_Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-            request, &error)) return error;
+    int answer = thalweg_take_MPI_Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+            recvtype, comm, request, &error);
+    if (answer == 1) return error;
     Next_MPI_Ineighbor_allgather_c* next =
             (Next_MPI_Ineighbor_allgather_c*)thalweg_next(&next_MPI_Ineighbor_allgather_c);
     if (next == NULL) return thalweg_missing_error();
+    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_MPI_Ineighbor_allgather_c,
+            (void*)next, answer);
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+}
+
+int wrap_MPI_Ineighbor_allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+        void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
+    void* native = thalweg_native_of_request(&shortcut_MPI_Ineighbor_allgather_c);
+    if (native != NULL) return ((Next_MPI_Ineighbor_allgather_c*)native)(sendbuf, sendcount, sendtype,
+            recvbuf, recvcount, recvtype, comm, request);
+    return ask_MPI_Ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+            request);
 }
 
 typedef int Next_MPI_Neighbor_allgather_init_c(const void* sendbuf, ThalwegCount sendcount,
@@ -123,17 +137,32 @@ typedef int Next_MPI_Ineighbor_allgatherv_c(const void* sendbuf, ThalwegCount se
 Next_MPI_Ineighbor_allgatherv_c wrap_MPI_Ineighbor_allgatherv_c THALWEG_WRAPS(MPI_Ineighbor_allgatherv_c);
 static ThalwegNext next_MPI_Ineighbor_allgatherv_c = {"MPI_Ineighbor_allgatherv_c",
         (void*)wrap_MPI_Ineighbor_allgatherv_c, NULL};
+static ThalwegRequestShortcut shortcut_MPI_Ineighbor_allgatherv_c;
+
+static int THALWEG_APART
+ask_MPI_Ineighbor_allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+        void* recvbuf, const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm,
+        void* request) {
+    int error;
+    int answer = thalweg_take_MPI_Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+            displs, recvtype, comm, request, &error);
+    if (answer == 1) return error;
+    Next_MPI_Ineighbor_allgatherv_c* next =
+            (Next_MPI_Ineighbor_allgatherv_c*)thalweg_next(&next_MPI_Ineighbor_allgatherv_c);
+    if (next == NULL) return thalweg_missing_error();
+    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_MPI_Ineighbor_allgatherv_c,
+            (void*)next, answer);
+    return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+}
 
 int wrap_MPI_Ineighbor_allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
         void* recvbuf, const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm,
         void* request) {
-    int error;
-    if (thalweg_take_MPI_Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-            recvtype, comm, request, &error)) return error;
-    Next_MPI_Ineighbor_allgatherv_c* next =
-            (Next_MPI_Ineighbor_allgatherv_c*)thalweg_next(&next_MPI_Ineighbor_allgatherv_c);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+    void* native = thalweg_native_of_request(&shortcut_MPI_Ineighbor_allgatherv_c);
+    if (native != NULL) return ((Next_MPI_Ineighbor_allgatherv_c*)native)(sendbuf, sendcount, sendtype,
+            recvbuf, recvcounts, displs, recvtype, comm, request);
+    return ask_MPI_Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+            comm, request);
 }
 
 typedef int Next_MPI_Neighbor_allgatherv_init_c(const void* sendbuf, ThalwegCount sendcount,
@@ -198,16 +227,30 @@ typedef int Next_MPI_Ineighbor_alltoall_c(const void* sendbuf, ThalwegCount send
 Next_MPI_Ineighbor_alltoall_c wrap_MPI_Ineighbor_alltoall_c THALWEG_WRAPS(MPI_Ineighbor_alltoall_c);
 static ThalwegNext next_MPI_Ineighbor_alltoall_c = {"MPI_Ineighbor_alltoall_c",
         (void*)wrap_MPI_Ineighbor_alltoall_c, NULL};
+static ThalwegRequestShortcut shortcut_MPI_Ineighbor_alltoall_c;
 
-int wrap_MPI_Ineighbor_alltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+static int THALWEG_APART
+ask_MPI_Ineighbor_alltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
         void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
     int error;
-    if (thalweg_take_MPI_Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-            request, &error)) return error;
+    int answer = thalweg_take_MPI_Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+            recvtype, comm, request, &error);
+    if (answer == 1) return error;
     Next_MPI_Ineighbor_alltoall_c* next =
             (Next_MPI_Ineighbor_alltoall_c*)thalweg_next(&next_MPI_Ineighbor_alltoall_c);
     if (next == NULL) return thalweg_missing_error();
+    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_MPI_Ineighbor_alltoall_c, (void*)next,
+            answer);
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+}
+
+int wrap_MPI_Ineighbor_alltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+        void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
+    void* native = thalweg_native_of_request(&shortcut_MPI_Ineighbor_alltoall_c);
+    if (native != NULL) return ((Next_MPI_Ineighbor_alltoall_c*)native)(sendbuf, sendcount, sendtype, recvbuf,
+            recvcount, recvtype, comm, request);
+    return ask_MPI_Ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+            request);
 }
 
 typedef int Next_MPI_Neighbor_alltoall_init_c(const void* sendbuf, ThalwegCount sendcount,
@@ -278,18 +321,33 @@ typedef int Next_MPI_Ineighbor_alltoallv_c(const void* sendbuf, const void* send
 Next_MPI_Ineighbor_alltoallv_c wrap_MPI_Ineighbor_alltoallv_c THALWEG_WRAPS(MPI_Ineighbor_alltoallv_c);
 static ThalwegNext next_MPI_Ineighbor_alltoallv_c = {"MPI_Ineighbor_alltoallv_c",
         (void*)wrap_MPI_Ineighbor_alltoallv_c, NULL};
+static ThalwegRequestShortcut shortcut_MPI_Ineighbor_alltoallv_c;
+
+static int THALWEG_APART
+ask_MPI_Ineighbor_alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
+        ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
+    int error;
+    int answer = thalweg_take_MPI_Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+            recvcounts, rdispls, recvtype, comm, request, &error);
+    if (answer == 1) return error;
+    Next_MPI_Ineighbor_alltoallv_c* next =
+            (Next_MPI_Ineighbor_alltoallv_c*)thalweg_next(&next_MPI_Ineighbor_alltoallv_c);
+    if (next == NULL) return thalweg_missing_error();
+    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_MPI_Ineighbor_alltoallv_c,
+            (void*)next, answer);
+    return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
+            request);
+}
 
 int wrap_MPI_Ineighbor_alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
         ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
         ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
-    int error;
-    if (thalweg_take_MPI_Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-            rdispls, recvtype, comm, request, &error)) return error;
-    Next_MPI_Ineighbor_alltoallv_c* next =
-            (Next_MPI_Ineighbor_alltoallv_c*)thalweg_next(&next_MPI_Ineighbor_alltoallv_c);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-            request);
+    void* native = thalweg_native_of_request(&shortcut_MPI_Ineighbor_alltoallv_c);
+    if (native != NULL) return ((Next_MPI_Ineighbor_alltoallv_c*)native)(sendbuf, sendcounts, sdispls,
+            sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
+    return ask_MPI_Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+            recvtype, comm, request);
 }
 
 typedef int Next_MPI_Neighbor_alltoallv_init_c(const void* sendbuf, const void* sendcounts,
@@ -361,18 +419,33 @@ typedef int Next_MPI_Ineighbor_alltoallw_c(const void* sendbuf, const void* send
 Next_MPI_Ineighbor_alltoallw_c wrap_MPI_Ineighbor_alltoallw_c THALWEG_WRAPS(MPI_Ineighbor_alltoallw_c);
 static ThalwegNext next_MPI_Ineighbor_alltoallw_c = {"MPI_Ineighbor_alltoallw_c",
         (void*)wrap_MPI_Ineighbor_alltoallw_c, NULL};
+static ThalwegRequestShortcut shortcut_MPI_Ineighbor_alltoallw_c;
+
+static int THALWEG_APART
+ask_MPI_Ineighbor_alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
+        const void* recvtypes, ThalwegHandle comm, void* request) {
+    int error;
+    int answer = thalweg_take_MPI_Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+            recvcounts, rdispls, recvtypes, comm, request, &error);
+    if (answer == 1) return error;
+    Next_MPI_Ineighbor_alltoallw_c* next =
+            (Next_MPI_Ineighbor_alltoallw_c*)thalweg_next(&next_MPI_Ineighbor_alltoallw_c);
+    if (next == NULL) return thalweg_missing_error();
+    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_MPI_Ineighbor_alltoallw_c,
+            (void*)next, answer);
+    return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
+            request);
+}
 
 int wrap_MPI_Ineighbor_alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
         const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
         const void* recvtypes, ThalwegHandle comm, void* request) {
-    int error;
-    if (thalweg_take_MPI_Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-            rdispls, recvtypes, comm, request, &error)) return error;
-    Next_MPI_Ineighbor_alltoallw_c* next =
-            (Next_MPI_Ineighbor_alltoallw_c*)thalweg_next(&next_MPI_Ineighbor_alltoallw_c);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
-            request);
+    void* native = thalweg_native_of_request(&shortcut_MPI_Ineighbor_alltoallw_c);
+    if (native != NULL) return ((Next_MPI_Ineighbor_alltoallw_c*)native)(sendbuf, sendcounts, sdispls,
+            sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
+    return ask_MPI_Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+            rdispls, recvtypes, comm, request);
 }
 
 typedef int Next_MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const void* sendcounts,

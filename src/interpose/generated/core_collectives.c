@@ -16,7 +16,7 @@ ask_MPI_Bcast(void* buffer, int count, ThalwegHandle datatype, int root, Thalweg
     if (answer == 1) return error;
     Next_MPI_Bcast* next = (Next_MPI_Bcast*)thalweg_next(&next_MPI_Bcast);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) thalweg_remember(&shortcut_MPI_Bcast, (void*)next);
+    if (answer == 2) thalweg_remember(&shortcut_MPI_Bcast, (void*)next, 1);
     if (trial == NULL) return next(buffer, count, datatype, root, comm);
     thalweg_native_begins(trial);
     error = next(buffer, count, datatype, root, comm);
@@ -45,7 +45,7 @@ ask_MPI_Allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, vo
     if (answer == 1) return error;
     Next_MPI_Allgather* next = (Next_MPI_Allgather*)thalweg_next(&next_MPI_Allgather);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) thalweg_remember(&shortcut_MPI_Allgather, (void*)next);
+    if (answer == 2) thalweg_remember(&shortcut_MPI_Allgather, (void*)next, 0);
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -72,7 +72,7 @@ ask_MPI_Allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, v
     if (answer == 1) return error;
     Next_MPI_Allgatherv* next = (Next_MPI_Allgatherv*)thalweg_next(&next_MPI_Allgatherv);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) thalweg_remember(&shortcut_MPI_Allgatherv, (void*)next);
+    if (answer == 2) thalweg_remember(&shortcut_MPI_Allgatherv, (void*)next, 0);
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
@@ -98,7 +98,7 @@ ask_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle d
     if (answer == 1) return error;
     Next_MPI_Allreduce* next = (Next_MPI_Allreduce*)thalweg_next(&next_MPI_Allreduce);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) thalweg_remember(&shortcut_MPI_Allreduce, (void*)next);
+    if (answer == 2) thalweg_remember(&shortcut_MPI_Allreduce, (void*)next, 0);
     return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
 

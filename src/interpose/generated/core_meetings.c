@@ -4,25 +4,46 @@
 typedef int Next_MPI_Barrier(ThalwegHandle comm);
 Next_MPI_Barrier wrap_MPI_Barrier THALWEG_WRAPS(MPI_Barrier);
 static ThalwegNext next_MPI_Barrier = {"MPI_Barrier", (void*)wrap_MPI_Barrier, NULL};
+static ThalwegMeetingShortcut shortcut_MPI_Barrier;
 
-int wrap_MPI_Barrier(ThalwegHandle comm) {
+static int THALWEG_APART
+ask_MPI_Barrier(ThalwegHandle comm) {
     int error;
-    if (thalweg_meeting(comm, &error)) return error;
+    int answer = thalweg_meeting(comm, &error);
+    if (answer == 1) return error;
     Next_MPI_Barrier* next = (Next_MPI_Barrier*)thalweg_next(&next_MPI_Barrier);
     if (next == NULL) return thalweg_missing_error();
+    if (answer == 2) thalweg_remember_meeting(&shortcut_MPI_Barrier, (void*)next);
     return next(comm);
+}
+
+int wrap_MPI_Barrier(ThalwegHandle comm) {
+    void* native = thalweg_native_of_meeting(&shortcut_MPI_Barrier);
+    if (native != NULL) return ((Next_MPI_Barrier*)native)(comm);
+    return ask_MPI_Barrier(comm);
 }
 
 typedef int Next_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle datatype,
         ThalwegHandle op, int root, ThalwegHandle comm);
 Next_MPI_Reduce wrap_MPI_Reduce THALWEG_WRAPS(MPI_Reduce);
 static ThalwegNext next_MPI_Reduce = {"MPI_Reduce", (void*)wrap_MPI_Reduce, NULL};
+static ThalwegMeetingShortcut shortcut_MPI_Reduce;
+
+static int THALWEG_APART
+ask_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle datatype, ThalwegHandle op,
+        int root, ThalwegHandle comm) {
+    int error;
+    int answer = thalweg_meeting(comm, &error);
+    if (answer == 1) return error;
+    Next_MPI_Reduce* next = (Next_MPI_Reduce*)thalweg_next(&next_MPI_Reduce);
+    if (next == NULL) return thalweg_missing_error();
+    if (answer == 2) thalweg_remember_meeting(&shortcut_MPI_Reduce, (void*)next);
+    return next(sendbuf, recvbuf, count, datatype, op, root, comm);
+}
 
 int wrap_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle datatype, ThalwegHandle op,
         int root, ThalwegHandle comm) {
-    int error;
-    if (thalweg_meeting(comm, &error)) return error;
-    Next_MPI_Reduce* next = (Next_MPI_Reduce*)thalweg_next(&next_MPI_Reduce);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, recvbuf, count, datatype, op, root, comm);
+    void* native = thalweg_native_of_meeting(&shortcut_MPI_Reduce);
+    if (native != NULL) return ((Next_MPI_Reduce*)native)(sendbuf, recvbuf, count, datatype, op, root, comm);
+    return ask_MPI_Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
 }

@@ -43,16 +43,30 @@ typedef int Next_MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, Tha
 Next_MPI_Ineighbor_allgather wrap_MPI_Ineighbor_allgather THALWEG_WRAPS(MPI_Ineighbor_allgather);
 static ThalwegNext next_MPI_Ineighbor_allgather = {"MPI_Ineighbor_allgather",
         (void*)wrap_MPI_Ineighbor_allgather, NULL};
+static ThalwegRequestShortcut shortcut_MPI_Ineighbor_allgather;
 
-int wrap_MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+static int THALWEG_APART
+ask_MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
         int recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
     int error;
-    if (thalweg_take_MPI_Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-            request, &error)) return error;
+    int answer = thalweg_take_MPI_Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+            recvtype, comm, request, &error);
+    if (answer == 1) return error;
     Next_MPI_Ineighbor_allgather* next =
             (Next_MPI_Ineighbor_allgather*)thalweg_next(&next_MPI_Ineighbor_allgather);
     if (next == NULL) return thalweg_missing_error();
+    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_MPI_Ineighbor_allgather, (void*)next,
+            answer);
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+}
+
+int wrap_MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
+    void* native = thalweg_native_of_request(&shortcut_MPI_Ineighbor_allgather);
+    if (native != NULL) return ((Next_MPI_Ineighbor_allgather*)native)(sendbuf, sendcount, sendtype, recvbuf,
+            recvcount, recvtype, comm, request);
+    return ask_MPI_Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+            request);
 }
 
 typedef int Next_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
@@ -100,17 +114,32 @@ typedef int Next_MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount, Th
 Next_MPI_Ineighbor_allgatherv wrap_MPI_Ineighbor_allgatherv THALWEG_WRAPS(MPI_Ineighbor_allgatherv);
 static ThalwegNext next_MPI_Ineighbor_allgatherv = {"MPI_Ineighbor_allgatherv",
         (void*)wrap_MPI_Ineighbor_allgatherv, NULL};
+static ThalwegRequestShortcut shortcut_MPI_Ineighbor_allgatherv;
+
+static int THALWEG_APART
+ask_MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+        const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm,
+        void* request) {
+    int error;
+    int answer = thalweg_take_MPI_Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+            displs, recvtype, comm, request, &error);
+    if (answer == 1) return error;
+    Next_MPI_Ineighbor_allgatherv* next =
+            (Next_MPI_Ineighbor_allgatherv*)thalweg_next(&next_MPI_Ineighbor_allgatherv);
+    if (next == NULL) return thalweg_missing_error();
+    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_MPI_Ineighbor_allgatherv, (void*)next,
+            answer);
+    return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+}
 
 int wrap_MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
         const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm,
         void* request) {
-    int error;
-    if (thalweg_take_MPI_Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-            recvtype, comm, request, &error)) return error;
-    Next_MPI_Ineighbor_allgatherv* next =
-            (Next_MPI_Ineighbor_allgatherv*)thalweg_next(&next_MPI_Ineighbor_allgatherv);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+    void* native = thalweg_native_of_request(&shortcut_MPI_Ineighbor_allgatherv);
+    if (native != NULL) return ((Next_MPI_Ineighbor_allgatherv*)native)(sendbuf, sendcount, sendtype, recvbuf,
+            recvcounts, displs, recvtype, comm, request);
+    return ask_MPI_Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+            comm, request);
 }
 
 typedef int Next_MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
@@ -154,16 +183,30 @@ typedef int Next_MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, Thal
 Next_MPI_Ineighbor_alltoall wrap_MPI_Ineighbor_alltoall THALWEG_WRAPS(MPI_Ineighbor_alltoall);
 static ThalwegNext next_MPI_Ineighbor_alltoall = {"MPI_Ineighbor_alltoall",
         (void*)wrap_MPI_Ineighbor_alltoall, NULL};
+static ThalwegRequestShortcut shortcut_MPI_Ineighbor_alltoall;
 
-int wrap_MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+static int THALWEG_APART
+ask_MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
         int recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
     int error;
-    if (thalweg_take_MPI_Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-            request, &error)) return error;
+    int answer = thalweg_take_MPI_Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+            recvtype, comm, request, &error);
+    if (answer == 1) return error;
     Next_MPI_Ineighbor_alltoall* next =
             (Next_MPI_Ineighbor_alltoall*)thalweg_next(&next_MPI_Ineighbor_alltoall);
     if (next == NULL) return thalweg_missing_error();
+    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_MPI_Ineighbor_alltoall, (void*)next,
+            answer);
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+}
+
+int wrap_MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
+    void* native = thalweg_native_of_request(&shortcut_MPI_Ineighbor_alltoall);
+    if (native != NULL) return ((Next_MPI_Ineighbor_alltoall*)native)(sendbuf, sendcount, sendtype, recvbuf,
+            recvcount, recvtype, comm, request);
+    return ask_MPI_Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+            request);
 }
 
 typedef int Next_MPI_Neighbor_alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
@@ -214,18 +257,33 @@ typedef int Next_MPI_Ineighbor_alltoallv(const void* sendbuf, const void* sendco
 Next_MPI_Ineighbor_alltoallv wrap_MPI_Ineighbor_alltoallv THALWEG_WRAPS(MPI_Ineighbor_alltoallv);
 static ThalwegNext next_MPI_Ineighbor_alltoallv = {"MPI_Ineighbor_alltoallv",
         (void*)wrap_MPI_Ineighbor_alltoallv, NULL};
+static ThalwegRequestShortcut shortcut_MPI_Ineighbor_alltoallv;
+
+static int THALWEG_APART
+ask_MPI_Ineighbor_alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
+        ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
+    int error;
+    int answer = thalweg_take_MPI_Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+            recvcounts, rdispls, recvtype, comm, request, &error);
+    if (answer == 1) return error;
+    Next_MPI_Ineighbor_alltoallv* next =
+            (Next_MPI_Ineighbor_alltoallv*)thalweg_next(&next_MPI_Ineighbor_alltoallv);
+    if (next == NULL) return thalweg_missing_error();
+    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_MPI_Ineighbor_alltoallv, (void*)next,
+            answer);
+    return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
+            request);
+}
 
 int wrap_MPI_Ineighbor_alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
         ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
         ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
-    int error;
-    if (thalweg_take_MPI_Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-            rdispls, recvtype, comm, request, &error)) return error;
-    Next_MPI_Ineighbor_alltoallv* next =
-            (Next_MPI_Ineighbor_alltoallv*)thalweg_next(&next_MPI_Ineighbor_alltoallv);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-            request);
+    void* native = thalweg_native_of_request(&shortcut_MPI_Ineighbor_alltoallv);
+    if (native != NULL) return ((Next_MPI_Ineighbor_alltoallv*)native)(sendbuf, sendcounts, sdispls, sendtype,
+            recvbuf, recvcounts, rdispls, recvtype, comm, request);
+    return ask_MPI_Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+            recvtype, comm, request);
 }
 
 typedef int Next_MPI_Neighbor_alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
@@ -276,16 +334,31 @@ typedef int Next_MPI_Ineighbor_alltoallw(const void* sendbuf, const void* sendco
 Next_MPI_Ineighbor_alltoallw wrap_MPI_Ineighbor_alltoallw THALWEG_WRAPS(MPI_Ineighbor_alltoallw);
 static ThalwegNext next_MPI_Ineighbor_alltoallw = {"MPI_Ineighbor_alltoallw",
         (void*)wrap_MPI_Ineighbor_alltoallw, NULL};
+static ThalwegRequestShortcut shortcut_MPI_Ineighbor_alltoallw;
+
+static int THALWEG_APART
+ask_MPI_Ineighbor_alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
+        const void* recvtypes, ThalwegHandle comm, void* request) {
+    int error;
+    int answer = thalweg_take_MPI_Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+            recvcounts, rdispls, recvtypes, comm, request, &error);
+    if (answer == 1) return error;
+    Next_MPI_Ineighbor_alltoallw* next =
+            (Next_MPI_Ineighbor_alltoallw*)thalweg_next(&next_MPI_Ineighbor_alltoallw);
+    if (next == NULL) return thalweg_missing_error();
+    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_MPI_Ineighbor_alltoallw, (void*)next,
+            answer);
+    return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
+            request);
+}
 
 int wrap_MPI_Ineighbor_alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
         const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
         const void* recvtypes, ThalwegHandle comm, void* request) {
-    int error;
-    if (thalweg_take_MPI_Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-            rdispls, recvtypes, comm, request, &error)) return error;
-    Next_MPI_Ineighbor_alltoallw* next =
-            (Next_MPI_Ineighbor_alltoallw*)thalweg_next(&next_MPI_Ineighbor_alltoallw);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
-            request);
+    void* native = thalweg_native_of_request(&shortcut_MPI_Ineighbor_alltoallw);
+    if (native != NULL) return ((Next_MPI_Ineighbor_alltoallw*)native)(sendbuf, sendcounts, sdispls,
+            sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
+    return ask_MPI_Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, comm, request);
 }

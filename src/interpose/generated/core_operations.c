@@ -5,29 +5,52 @@ typedef int Next_MPI_Ibcast(void* buffer, int count, ThalwegHandle datatype, int
         void* request);
 Next_MPI_Ibcast wrap_MPI_Ibcast THALWEG_WRAPS(MPI_Ibcast);
 static ThalwegNext next_MPI_Ibcast = {"MPI_Ibcast", (void*)wrap_MPI_Ibcast, NULL};
+static ThalwegRequestShortcut shortcut_MPI_Ibcast;
+
+static int THALWEG_APART
+ask_MPI_Ibcast(void* buffer, int count, ThalwegHandle datatype, int root, ThalwegHandle comm,
+        void* request) {
+    int error;
+    int answer = thalweg_take_MPI_Ibcast(buffer, count, datatype, root, comm, request, &error);
+    if (answer == 1) return error;
+    Next_MPI_Ibcast* next = (Next_MPI_Ibcast*)thalweg_next(&next_MPI_Ibcast);
+    if (next == NULL) return thalweg_missing_error();
+    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_MPI_Ibcast, (void*)next, answer);
+    return next(buffer, count, datatype, root, comm, request);
+}
 
 int wrap_MPI_Ibcast(void* buffer, int count, ThalwegHandle datatype, int root, ThalwegHandle comm,
         void* request) {
-    int error;
-    if (thalweg_take_MPI_Ibcast(buffer, count, datatype, root, comm, request, &error)) return error;
-    Next_MPI_Ibcast* next = (Next_MPI_Ibcast*)thalweg_next(&next_MPI_Ibcast);
-    if (next == NULL) return thalweg_missing_error();
-    return next(buffer, count, datatype, root, comm, request);
+    void* native = thalweg_native_of_request(&shortcut_MPI_Ibcast);
+    if (native != NULL) return ((Next_MPI_Ibcast*)native)(buffer, count, datatype, root, comm, request);
+    return ask_MPI_Ibcast(buffer, count, datatype, root, comm, request);
 }
 
 typedef int Next_MPI_Iallgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
         int recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request);
 Next_MPI_Iallgather wrap_MPI_Iallgather THALWEG_WRAPS(MPI_Iallgather);
 static ThalwegNext next_MPI_Iallgather = {"MPI_Iallgather", (void*)wrap_MPI_Iallgather, NULL};
+static ThalwegRequestShortcut shortcut_MPI_Iallgather;
+
+static int THALWEG_APART
+ask_MPI_Iallgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
+    int error;
+    int answer = thalweg_take_MPI_Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+            request, &error);
+    if (answer == 1) return error;
+    Next_MPI_Iallgather* next = (Next_MPI_Iallgather*)thalweg_next(&next_MPI_Iallgather);
+    if (next == NULL) return thalweg_missing_error();
+    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_MPI_Iallgather, (void*)next, answer);
+    return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+}
 
 int wrap_MPI_Iallgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
         int recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
-    int error;
-    if (thalweg_take_MPI_Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request,
-            &error)) return error;
-    Next_MPI_Iallgather* next = (Next_MPI_Iallgather*)thalweg_next(&next_MPI_Iallgather);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+    void* native = thalweg_native_of_request(&shortcut_MPI_Iallgather);
+    if (native != NULL) return ((Next_MPI_Iallgather*)native)(sendbuf, sendcount, sendtype, recvbuf,
+            recvcount, recvtype, comm, request);
+    return ask_MPI_Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 }
 
 typedef int Next_MPI_Iallgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
@@ -35,58 +58,105 @@ typedef int Next_MPI_Iallgatherv(const void* sendbuf, int sendcount, ThalwegHand
         void* request);
 Next_MPI_Iallgatherv wrap_MPI_Iallgatherv THALWEG_WRAPS(MPI_Iallgatherv);
 static ThalwegNext next_MPI_Iallgatherv = {"MPI_Iallgatherv", (void*)wrap_MPI_Iallgatherv, NULL};
+static ThalwegRequestShortcut shortcut_MPI_Iallgatherv;
+
+static int THALWEG_APART
+ask_MPI_Iallgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+        const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm,
+        void* request) {
+    int error;
+    int answer = thalweg_take_MPI_Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+            recvtype, comm, request, &error);
+    if (answer == 1) return error;
+    Next_MPI_Iallgatherv* next = (Next_MPI_Iallgatherv*)thalweg_next(&next_MPI_Iallgatherv);
+    if (next == NULL) return thalweg_missing_error();
+    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_MPI_Iallgatherv, (void*)next, answer);
+    return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+}
 
 int wrap_MPI_Iallgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
         const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm,
         void* request) {
-    int error;
-    if (thalweg_take_MPI_Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-            comm, request, &error)) return error;
-    Next_MPI_Iallgatherv* next = (Next_MPI_Iallgatherv*)thalweg_next(&next_MPI_Iallgatherv);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+    void* native = thalweg_native_of_request(&shortcut_MPI_Iallgatherv);
+    if (native != NULL) return ((Next_MPI_Iallgatherv*)native)(sendbuf, sendcount, sendtype, recvbuf,
+            recvcounts, displs, recvtype, comm, request);
+    return ask_MPI_Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+            request);
 }
 
 typedef int Next_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle datatype,
         ThalwegHandle op, ThalwegHandle comm, void* request);
 Next_MPI_Iallreduce wrap_MPI_Iallreduce THALWEG_WRAPS(MPI_Iallreduce);
 static ThalwegNext next_MPI_Iallreduce = {"MPI_Iallreduce", (void*)wrap_MPI_Iallreduce, NULL};
+static ThalwegRequestShortcut shortcut_MPI_Iallreduce;
+
+static int THALWEG_APART
+ask_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle datatype,
+        ThalwegHandle op, ThalwegHandle comm, void* request) {
+    int error;
+    int answer = thalweg_take_MPI_Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request, &error);
+    if (answer == 1) return error;
+    Next_MPI_Iallreduce* next = (Next_MPI_Iallreduce*)thalweg_next(&next_MPI_Iallreduce);
+    if (next == NULL) return thalweg_missing_error();
+    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_MPI_Iallreduce, (void*)next, answer);
+    return next(sendbuf, recvbuf, count, datatype, op, comm, request);
+}
 
 int wrap_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle datatype,
         ThalwegHandle op, ThalwegHandle comm, void* request) {
-    int error;
-    if (thalweg_take_MPI_Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request,
-            &error)) return error;
-    Next_MPI_Iallreduce* next = (Next_MPI_Iallreduce*)thalweg_next(&next_MPI_Iallreduce);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, recvbuf, count, datatype, op, comm, request);
+    void* native = thalweg_native_of_request(&shortcut_MPI_Iallreduce);
+    if (native != NULL) return ((Next_MPI_Iallreduce*)native)(sendbuf, recvbuf, count, datatype, op, comm,
+            request);
+    return ask_MPI_Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
 typedef int Next_MPI_Ibarrier(ThalwegHandle comm, void* request);
 Next_MPI_Ibarrier wrap_MPI_Ibarrier THALWEG_WRAPS(MPI_Ibarrier);
 static ThalwegNext next_MPI_Ibarrier = {"MPI_Ibarrier", (void*)wrap_MPI_Ibarrier, NULL};
+static ThalwegRequestShortcut shortcut_MPI_Ibarrier;
 
-int wrap_MPI_Ibarrier(ThalwegHandle comm, void* request) {
+static int THALWEG_APART
+ask_MPI_Ibarrier(ThalwegHandle comm, void* request) {
     int error;
-    if (thalweg_take_MPI_Ibarrier(comm, request, &error)) return error;
+    int answer = thalweg_take_MPI_Ibarrier(comm, request, &error);
+    if (answer == 1) return error;
     Next_MPI_Ibarrier* next = (Next_MPI_Ibarrier*)thalweg_next(&next_MPI_Ibarrier);
     if (next == NULL) return thalweg_missing_error();
+    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_MPI_Ibarrier, (void*)next, answer);
     return next(comm, request);
+}
+
+int wrap_MPI_Ibarrier(ThalwegHandle comm, void* request) {
+    void* native = thalweg_native_of_request(&shortcut_MPI_Ibarrier);
+    if (native != NULL) return ((Next_MPI_Ibarrier*)native)(comm, request);
+    return ask_MPI_Ibarrier(comm, request);
 }
 
 typedef int Next_MPI_Ialltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
         int recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request);
 Next_MPI_Ialltoall wrap_MPI_Ialltoall THALWEG_WRAPS(MPI_Ialltoall);
 static ThalwegNext next_MPI_Ialltoall = {"MPI_Ialltoall", (void*)wrap_MPI_Ialltoall, NULL};
+static ThalwegRequestShortcut shortcut_MPI_Ialltoall;
+
+static int THALWEG_APART
+ask_MPI_Ialltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
+    int error;
+    int answer = thalweg_take_MPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+            request, &error);
+    if (answer == 1) return error;
+    Next_MPI_Ialltoall* next = (Next_MPI_Ialltoall*)thalweg_next(&next_MPI_Ialltoall);
+    if (next == NULL) return thalweg_missing_error();
+    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_MPI_Ialltoall, (void*)next, answer);
+    return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+}
 
 int wrap_MPI_Ialltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
         int recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
-    int error;
-    if (thalweg_take_MPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request,
-            &error)) return error;
-    Next_MPI_Ialltoall* next = (Next_MPI_Ialltoall*)thalweg_next(&next_MPI_Ialltoall);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+    void* native = thalweg_native_of_request(&shortcut_MPI_Ialltoall);
+    if (native != NULL) return ((Next_MPI_Ialltoall*)native)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+            recvtype, comm, request);
+    return ask_MPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 }
 
 typedef int Next_MPI_Ialltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
@@ -94,17 +164,31 @@ typedef int Next_MPI_Ialltoallv(const void* sendbuf, const void* sendcounts, con
         ThalwegHandle recvtype, ThalwegHandle comm, void* request);
 Next_MPI_Ialltoallv wrap_MPI_Ialltoallv THALWEG_WRAPS(MPI_Ialltoallv);
 static ThalwegNext next_MPI_Ialltoallv = {"MPI_Ialltoallv", (void*)wrap_MPI_Ialltoallv, NULL};
+static ThalwegRequestShortcut shortcut_MPI_Ialltoallv;
+
+static int THALWEG_APART
+ask_MPI_Ialltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
+        ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
+    int error;
+    int answer = thalweg_take_MPI_Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+            rdispls, recvtype, comm, request, &error);
+    if (answer == 1) return error;
+    Next_MPI_Ialltoallv* next = (Next_MPI_Ialltoallv*)thalweg_next(&next_MPI_Ialltoallv);
+    if (next == NULL) return thalweg_missing_error();
+    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_MPI_Ialltoallv, (void*)next, answer);
+    return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
+            request);
+}
 
 int wrap_MPI_Ialltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
         ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
         ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
-    int error;
-    if (thalweg_take_MPI_Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-            recvtype, comm, request, &error)) return error;
-    Next_MPI_Ialltoallv* next = (Next_MPI_Ialltoallv*)thalweg_next(&next_MPI_Ialltoallv);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-            request);
+    void* native = thalweg_native_of_request(&shortcut_MPI_Ialltoallv);
+    if (native != NULL) return ((Next_MPI_Ialltoallv*)native)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+            recvcounts, rdispls, recvtype, comm, request);
+    return ask_MPI_Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
+            comm, request);
 }
 
 typedef int Next_MPI_Ialltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
@@ -112,15 +196,29 @@ typedef int Next_MPI_Ialltoallw(const void* sendbuf, const void* sendcounts, con
         const void* recvtypes, ThalwegHandle comm, void* request);
 Next_MPI_Ialltoallw wrap_MPI_Ialltoallw THALWEG_WRAPS(MPI_Ialltoallw);
 static ThalwegNext next_MPI_Ialltoallw = {"MPI_Ialltoallw", (void*)wrap_MPI_Ialltoallw, NULL};
+static ThalwegRequestShortcut shortcut_MPI_Ialltoallw;
+
+static int THALWEG_APART
+ask_MPI_Ialltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
+        const void* recvtypes, ThalwegHandle comm, void* request) {
+    int error;
+    int answer = thalweg_take_MPI_Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+            rdispls, recvtypes, comm, request, &error);
+    if (answer == 1) return error;
+    Next_MPI_Ialltoallw* next = (Next_MPI_Ialltoallw*)thalweg_next(&next_MPI_Ialltoallw);
+    if (next == NULL) return thalweg_missing_error();
+    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_MPI_Ialltoallw, (void*)next, answer);
+    return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
+            request);
+}
 
 int wrap_MPI_Ialltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
         const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
         const void* recvtypes, ThalwegHandle comm, void* request) {
-    int error;
-    if (thalweg_take_MPI_Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-            recvtypes, comm, request, &error)) return error;
-    Next_MPI_Ialltoallw* next = (Next_MPI_Ialltoallw*)thalweg_next(&next_MPI_Ialltoallw);
-    if (next == NULL) return thalweg_missing_error();
-    return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
-            request);
+    void* native = thalweg_native_of_request(&shortcut_MPI_Ialltoallw);
+    if (native != NULL) return ((Next_MPI_Ialltoallw*)native)(sendbuf, sendcounts, sdispls, sendtypes,
+            recvbuf, recvcounts, rdispls, recvtypes, comm, request);
+    return ask_MPI_Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, comm, request);
 }

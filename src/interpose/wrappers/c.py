@@ -39,7 +39,18 @@ def c_wrapper(call):
         f"    Next_{name}* next = (Next_{name}*)thalweg_next(&next_{name});",
         "    if (next == NULL) return thalweg_missing_error();",
     ]
-    if call.template in ("request", "end"):
+    if call.template == "request" and not call.persistent():
+        out = with_shortcut(call, out, "ThalwegRequestShortcut")
+        out += lines(
+            "    int error;",
+            f"    int answer = thalweg_take_{call.entry()}({arguments}, &error);",
+            "    if (answer == 1) return error;",
+            *get_next,
+            f"    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_{name}, (void*)next, answer);",
+            f"    return next({arguments});",
+            *way_past(call, f"thalweg_native_of_request(&shortcut_{name})"),
+        )
+    elif call.template in ("request", "end"):
         out += lines(
             "    int error;",
             f"    if (thalweg_take_{call.entry()}({arguments}, &error)) return error;",
@@ -79,7 +90,7 @@ def c_wrapper(call):
             f"    int answer = thalweg_take_{call.entry()}({arguments}, &error{', &trial' if call.timed() else ''});",
             "    if (answer == 1) return error;",
             *get_next,
-            f"    if (answer == 2) thalweg_remember(&shortcut_{name}, (void*)next);",
+            f"    if (answer == 2) thalweg_remember(&shortcut_{name}, (void*)next, {int(bool(short))});",
             *(native_timed(call) if call.timed() else [f"    return next({arguments});"]),
             *way_past(call, f"thalweg_native_of(&shortcut_{name})"),
         )
@@ -107,11 +118,15 @@ def c_wrapper(call):
             "    return error;",
         )
     elif call.template == "meeting":
+        out = with_shortcut(call, out, "ThalwegMeetingShortcut")
         out += lines(
             "    int error;",
-            "    if (thalweg_meeting(comm, &error)) return error;",
+            "    int answer = thalweg_meeting(comm, &error);",
+            "    if (answer == 1) return error;",
             *get_next,
+            f"    if (answer == 2) thalweg_remember_meeting(&shortcut_{name}, (void*)next);",
             f"    return next({arguments});",
+            *way_past(call, f"thalweg_native_of_meeting(&shortcut_{name})"),
         )
     elif call.template == "creation":
         parent = call.parent()

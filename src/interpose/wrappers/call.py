@@ -57,6 +57,9 @@ class Call:
     def new_communicator(self):
         return next(name for kind, name in reversed(self.parameters) if kind == "void*")
 
+    def persistent(self):
+        return "_init" in self.name
+
     def timed(self):
         """Whether native calls may be timed against ours, in turns."""
         return self.template == "blocking" or self.entry() == "MPI_Bcast"

@@ -4,6 +4,7 @@
 //   PROBE_TAKE=none (default)   every call is declined
 //   PROBE_TAKE=all              broadcasts run as PMPI_Bcast from here, so that a tool below us does not see
 //   them PROBE_TAKE=direct           declined, and the wrappers need not ask until a communicator is freed
+//   PROBE_TAKE=limited          the same, but of broadcasts below 1000 bytes only
 //   PROBE_ASSUME=1              all ranks have us where the launcher has no store
 //   PROBE_SECONDS=<s>           how long ranks wait for one that has left its word
 //   PROBE_FILE=<prefix>         the counts are appended to <prefix>.<rank> at finalize, one line
@@ -24,8 +25,9 @@ using namespace thalweg;
 namespace {
 
 std::atomic<int> initialized, finalizing, opened, closing, seen, taken, freeing;
-std::atomic<int> blocking, nonblocking, persistent, completed, started, released, created, completions;
-bool take_all = false, direct = false;
+std::atomic<int> exchanged, met, blocking, nonblocking, persistent, completed, started, released, created,
+    completions;
+bool take_all = false, direct = false, limited = false;
 Presence presence = Presence::unknown;
 double presence_us = 0;
 
@@ -37,26 +39,33 @@ void tell(const char* event) {
     char name[512];
     std::snprintf(name, sizeof name, "%s.%d", prefix, rank);
     if (std::FILE* file = std::fopen(name, "a")) {
-        std::fprintf(
-            file,
-            "%s initialized=%d finalizing=%d opened=%d closing=%d seen=%d taken=%d freed=%d "
-            "blocking=%d nonblocking=%d persistent=%d completed=%d started=%d released=%d created=%d "
-            "completions=%d presence=%s us=%.0f\n",
-            event, initialized.load(), finalizing.load(), opened.load(), closing.load(), seen.load(),
-            taken.load(), freeing.load(), blocking.load(), nonblocking.load(), persistent.load(),
-            completed.load(), started.load(), released.load(), created.load(), completions.load(),
-            presence == Presence::all    ? "all"
-            : presence == Presence::some ? "some"
-                                         : "unknown",
-            presence_us);
+        std::fprintf(file,
+                     "%s initialized=%d finalizing=%d opened=%d closing=%d seen=%d taken=%d freed=%d "
+                     "exchanged=%d met=%d blocking=%d nonblocking=%d persistent=%d completed=%d started=%d "
+                     "released=%d created=%d "
+                     "completions=%d presence=%s us=%.0f\n",
+                     event, initialized.load(), finalizing.load(), opened.load(), closing.load(), seen.load(),
+                     taken.load(), freeing.load(), exchanged.load(), met.load(), blocking.load(),
+                     nonblocking.load(), persistent.load(), completed.load(), started.load(), released.load(),
+                     created.load(), completions.load(),
+                     presence == Presence::all    ? "all"
+                     : presence == Presence::some ? "some"
+                                                  : "unknown",
+                     presence_us);
         std::fclose(file);
     }
+}
+
+// Of what is there to be handed on.
+void for_all(void (*change)(Bypass::Side)) {
+    for (const Bypass::Side side : {Bypass::collectives, Bypass::exchanges, Bypass::requests}) change(side);
 }
 
 void read_environment() {
     const char* take = std::getenv("PROBE_TAKE");
     take_all = take != nullptr && std::strcmp(take, "all") == 0;
-    direct = take != nullptr && std::strcmp(take, "direct") == 0;
+    limited = take != nullptr && std::strcmp(take, "limited") == 0;
+    direct = limited || (take != nullptr && std::strcmp(take, "direct") == 0);
 }
 
 }  // namespace
@@ -78,7 +87,9 @@ void thalweg_entry_initialized(void (*)(void), int (*)(void)) {
         take_all = false;
         if (presence_speaks()) std::fprintf(stderr, "probe: passes through: %s\n", presence_reason());
     }
-    if (direct) Bypass::let_go(Bypass::collectives);
+    if (direct && limited)
+        Bypass::set_limit(1000, sizes_in_handles.mask, sizes_in_handles.predefined, nullptr);
+    if (direct) for_all(Bypass::let_go);
     tell("initialized");
 }
 
@@ -101,7 +112,7 @@ void thalweg_entry_session_closing(void) {
 
 int thalweg_entry_comm_freeing(MPI_Comm, int*, void*) {
     ++freeing;
-    if (direct) Bypass::hold(Bypass::collectives);
+    if (direct) for_all(Bypass::hold);
     direct = false;
     tell("freeing");
     return 0;
@@ -118,7 +129,10 @@ int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, in
 }
 
 void thalweg_entry_completions_intercepted(int all) { completions = all; }
-int thalweg_entry_meeting(MPI_Comm, int*) { return 0; }
+int thalweg_entry_meeting(MPI_Comm, int*) {
+    ++met;
+    return 0;
+}
 int thalweg_entry_comm_creating(MPI_Comm, int*) { return 0; }
 void thalweg_entry_comm_created(MPI_Comm, int made, MPI_Comm) { created += made; }
 
@@ -136,7 +150,8 @@ int thalweg_entry_collective(const ThalwegCall* call, int* error) {
 // Taken, it is the native operation: what completes it is native too.
 int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* error) {
     ++(call->operation % 2 == 0 ? nonblocking : persistent);
-    if (!take_all || call->operation != thalweg_ibcast || call->receive_count > 1 << 30) return 0;
+    if (!take_all || call->operation != thalweg_ibcast || call->receive_count > 1 << 30)
+        return direct && call->operation % 2 == 0 ? 2 : 0;
     *error = host()->Ibcast(call->receive, static_cast<int>(call->receive_count), call->receive_type,
                             call->root, call->comm, request);
     return 1;
@@ -146,9 +161,12 @@ int thalweg_entry_may_take(int, MPI_Comm, int*) { return 1; }
 int thalweg_entry_neighbours(MPI_Comm, int*, int*) { return 0; }
 int thalweg_entry_exchange(const ThalwegCall*, int*, void**) {
     ++seen;
-    return 0;
+    ++exchanged;
+    return direct ? 2 : 0;
 }
-void thalweg_entry_remember_exchange(ThalwegExchangeShortcut*, void*, void*) {}
+void thalweg_entry_remember_exchange(ThalwegExchangeShortcut* shortcut, void* native, void*) {
+    Bypass::remember(*shortcut, native);
+}
 void thalweg_entry_native_begins(void*) {}
 void thalweg_entry_native_ended(void*) {}
 
