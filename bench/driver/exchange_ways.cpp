@@ -22,8 +22,9 @@ class Repeated final : public ExchangeWay {
     int free() override { return (native_ ? PMPI_Comm_free : MPI_Comm_free)(&comm_); }
     // Ours: those before the trial, the trial, and the call that begins with its verdict. When the trial
     // begins the library decides, all ranks alike; where nothing is tried that is not waited for for ever.
-    int warm_up_calls() const override {
+    int warm_up_calls() override {
         if (native_) return ExchangeWay::warm_up_calls();
+        if (first_taken_ == 0 && calls_ != 0 && was_taken()) first_taken_ = calls_;
         const int before = first_taken_ != 0 ? first_taken_ : static_cast<int>(TrialTurns::latest_set_up) + 1;
         return before + trial_calls + 1;
     }
@@ -33,14 +34,13 @@ class Repeated final : public ExchangeWay {
         const int error = function(m.in.data(), m.send_bytes.data(), m.send_at.data(), MPI_BYTE, m.out.data(),
                                    m.receive_bytes.data(), m.receive_at.data(), MPI_BYTE, comm_);
         ++calls_;
-        if (!native_ && first_taken_ == 0 && was_taken()) first_taken_ = calls_;
         return error;
     }
 
   private:
-    // Whether the latest call was ours.
+    // Whether the latest call was ours. Not within a call, which is timed: nothing of it is in the caches.
     static bool was_taken() {
-        static const Ours ours;
+        static Ours ours;
         Ran ran;
         ours.tell(ran);
         return !ran.algorithm.empty();

@@ -37,7 +37,7 @@ class ExchangeWay {
     virtual int call() = 0;
     virtual int free() { return MPI_SUCCESS; }
     // Calls until one costs what those after it do.
-    virtual int warm_up_calls() const { return 2; }
+    virtual int warm_up_calls() { return 2; }
 
     // Seconds of the last call that went into what a plan does once; negative: this way has no such part.
     double set_up_seconds = -1;

@@ -35,12 +35,25 @@ struct Ours {
         set_option = reinterpret_cast<decltype(set_option)>(dlsym(RTLD_DEFAULT, "thalweg_set_option"));
         last_call = reinterpret_cast<decltype(last_call)>(dlsym(RTLD_DEFAULT, "thalweg_get_last_call"));
     }
-    // What became of the calling thread's last call; unchanged where nothing is known of it.
-    void tell(Ran& ran) const {
+    // What became of the calling thread's last call, if one has been looked at since this was asked last;
+    // unchanged where nothing is known of it.
+    void tell(Ran& ran) {
         thalweg_last_call last{};
-        if (last_call == nullptr || last_call(&last, sizeof last) == THALWEG_NOT_FOUND) return;
+        if (last_call == nullptr) return;
+        const int code = last_call(&last, sizeof last);
+        if (code == THALWEG_NOT_FOUND) return;
+        if (code == THALWEG_OK && last.number == looked_at_) {
+            ran = {{}, unseen, {}, {}};
+            return;
+        }
+        looked_at_ = last.number;
         ran = {last.algorithm, last.reason, last.transport, last.waits};
     }
+    // As the reasons of calls that nobody looks at end, or go on.
+    static constexpr const char* unseen = "handed on unseen";
+
+  private:
+    std::uint64_t looked_at_ = 0;
 };
 
 // Ends the whole job.

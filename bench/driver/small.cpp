@@ -129,7 +129,7 @@ std::int64_t Histogram::quantile(double fraction) const {
 }
 
 void measure_small(const Case& what, std::size_t bytes, int calls, MPI_Comm comm, MPI_Comm control,
-                   const Ours& ours, std::vector<SmallColumn>& columns) {
+                   Ours& ours, std::vector<SmallColumn>& columns) {
     int rank = 0;
     PMPI_Comm_rank(control, &rank);
     Blocks blocks(what, bytes, comm, control);

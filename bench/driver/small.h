@@ -53,7 +53,7 @@ struct SmallColumn {
 
 // Collective over comm and control, which hold the same ranks. `calls` timed ones of each column.
 void measure_small(const Case& what, std::size_t bytes, int calls, MPI_Comm comm, MPI_Comm control,
-                   const Ours& ours, std::vector<SmallColumn>& columns);
+                   Ours& ours, std::vector<SmallColumn>& columns);
 
 // The result's part of a line of the driver's output.
 nlohmann::json to_json(const SmallResult& result);
