@@ -43,3 +43,6 @@ add_test(NAME plan.${name}.report_of_unasked
                  ${MPI_MPIEXEC} -n 2 env ${preload} ${tried} $<TARGET_FILE:plan_tried_exchanges_${name}> few)
 set_tests_properties(plan.${name}.report_of_unasked PROPERTIES LABELS mpi TIMEOUT 300 PROCESSORS 2
                      ENVIRONMENT "${plan_environment}")
+
+run(cold 2 full "" cold 101)
+run_alone(plan.${name}.cold.2)

@@ -1,0 +1,103 @@
+/* What a call that is the library's costs through its wrapper where nothing of ours is in the caches: each is
+ * timed against its PMPI twin, in turns, after other data have been through them, on one host: by this
+ * process alone, and where a trial would have to be asked by all of its ranks, of which the slowest counts.
+ * Prints a table. A broadcast's is what any wrapper costs: a few lines of code and data and their pages. One
+ * that asks costs 1 to 3 us.
+ *
+ *     cold [PAIRS]
+ */
+#include "check.h"
+
+enum {
+    flushed_bytes = 48 << 20,
+    line = 64,
+    most_pairs = 1000,
+    attempts = 5,
+    allowed_ns = 1000,
+    in_caches = 150
+};
+
+static char from[line], to[line]; /* whose contents nobody looks at: other tests do */
+enum { most_ranks = 8 };
+static const int eight[most_ranks] = {8, 8, 8, 8, 8, 8, 8, 8}, none[most_ranks];
+static MPI_Request request;
+
+typedef struct {
+    const char* name;
+    void (*through)(MPI_Comm);
+    void (*past)(MPI_Comm);
+    int together;
+} Pair;
+
+#define PAIR(name, ...)                                                    \
+    static void through_##name(MPI_Comm comm) { MPI_##name(__VA_ARGS__); } \
+    static void past_##name(MPI_Comm comm) { PMPI_##name(__VA_ARGS__); }
+PAIR(Bcast, from, 8, MPI_BYTE, 0, comm)
+PAIR(Allreduce, from, to, 1, MPI_INT, MPI_SUM, comm)
+PAIR(Allgather, from, 8, MPI_BYTE, to, 8, MPI_BYTE, comm)
+PAIR(Alltoallv, from, eight, none, MPI_BYTE, to, eight, none, MPI_BYTE, comm)
+PAIR(Barrier, comm)
+PAIR(Reduce, from, to, 1, MPI_INT, MPI_SUM, 0, comm)
+PAIR(Ibcast, from, 8, MPI_BYTE, 0, comm, &request)
+PAIR(Iallreduce, from, to, 1, MPI_INT, MPI_SUM, comm, &request)
+#define ALONE(name) \
+    { #name, through_##name, past_##name, 0 }
+#define TOGETHER(name) \
+    { #name, through_##name, past_##name, 1 }
+static const Pair all[] = {ALONE(Bcast),   ALONE(Allreduce), ALONE(Allgather), TOGETHER(Alltoallv),
+                           ALONE(Barrier), ALONE(Reduce),    ALONE(Ibcast),    ALONE(Iallreduce)};
+
+static void flush_caches(void) {
+    static char* data = NULL;
+    if (data == NULL) data = calloc(1, flushed_bytes);
+    CHECK(data != NULL, "no memory");
+    for (size_t i = 0; i < flushed_bytes; i += line) ++((volatile char*)data)[i];
+}
+
+static double ns_of(void (*call)(MPI_Comm), int together, int is_flushed) {
+    if (is_flushed) flush_caches();
+    if (together) PMPI_Barrier(MPI_COMM_WORLD), PMPI_Barrier(MPI_COMM_WORLD);
+    const double begin = seconds_now();
+    call(together ? MPI_COMM_WORLD : MPI_COMM_SELF);
+    double ns = 1e9 * (seconds_now() - begin);
+    if (request != MPI_REQUEST_NULL) PMPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (together) PMPI_Allreduce(MPI_IN_PLACE, &ns, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return ns;
+}
+
+/* How many ns more through the wrapper. */
+static double more_ns(const Pair* pair, int pairs, double* past_ns) {
+    static double ns[2][most_pairs];
+    for (int i = 0; i < in_caches; ++i) ns_of(pair->through, pair->together, 0);
+    for (int i = 0; i < 2 * pairs; ++i) {
+        const int past = (i + i / 2) % 2;
+        ns[past][i / 2] = ns_of(past ? pair->past : pair->through, pair->together, 1);
+    }
+    *past_ns = median(ns[1], pairs);
+    return median(ns[0], pairs) - *past_ns;
+}
+
+int main(int argc, char** argv) {
+    check_start(&argc, &argv, MPI_THREAD_SINGLE);
+    const int pairs = argc > 1 ? atoi(argv[1]) : 51;
+    CHECK(pairs > 0 && pairs <= most_pairs && check_size <= most_ranks, "%d pairs, %d ranks", pairs,
+          check_size);
+    request = MPI_REQUEST_NULL;
+    if (check_rank == 0)
+        printf("%-12s %9s %9s   cold caches, medians of %d\n", "MPI_", "native ns", "more ns", pairs);
+    double least = 1e9, allowed = 0; /* by broadcasts, the first */
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
+        double past = 0, more = 0;
+        for (int attempt = 0, again = 1; attempt < attempts && again; ++attempt) {
+            more = more_ns(&all[i], pairs, &past);
+            if (i == 0 && more < least) least = more;
+            again = i == 0 ? attempt < 2 : more > allowed;
+            PMPI_Allreduce(MPI_IN_PLACE, &again, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        }
+        if (check_rank == 0) printf("%-12s %9.0f %+9.0f\n", all[i].name, past, more);
+        if (i == 0) allowed = 300 + 1.5 * (least > 0 ? least : 0);
+        CHECK(i == 0 || more <= allowed, "MPI_%s costs %.0f ns more than the library's %.0f, %.0f allowed",
+              all[i].name, more, past, allowed);
+    }
+    return check_end();
+}
