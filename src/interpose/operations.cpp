@@ -12,6 +12,7 @@ extern "C" {
 void thalweg_remember_request(ThalwegRequestShortcut* shortcut, void* native, int answer) {
     Bypass::remember(*shortcut, native, static_cast<CallKind>(answer - thalweg_handed_on + 1));
 }
+int thalweg_leaves_requests(void) { return fortran_asks() && Bypass::open(Bypass::requests); }
 
 int thalweg_take_MPI_Ibcast(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root,
                             ThalwegHandle comm, void* request, int* error) {

@@ -78,6 +78,9 @@ void thalweg_remember(ThalwegShortcut* shortcut, void* native, int limited);
  * wrapper tells thalweg_remember_request() this answer. */
 enum { thalweg_handed_on = 2 };
 void thalweg_remember_request(ThalwegRequestShortcut* shortcut, void* native, int answer);
+/* Before a wrapper of Fortran asks, whose native binding calls the C function: 1 where the wrapper of that
+ * hands such calls on and counts them. */
+int thalweg_leaves_requests(void);
 int thalweg_take_MPI_Ibcast(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root,
                             ThalwegHandle comm, void* request, int* error);
 int thalweg_take_MPI_Bcast_init(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root,

@@ -46,8 +46,8 @@ typedef void Next_mpi_ineighbor_allgather(PARAMETERS_mpi_ineighbor_allgather);
 static void body_mpi_ineighbor_allgather(ThalwegNext* record, int calls_c,
         PARAMETERS_mpi_ineighbor_allgather) {
     int error;
-    if (thalweg_take_mpi_ineighbor_allgather(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype,
-            *comm, request, &error)) {
+    if (!(calls_c && thalweg_leaves_requests()) && thalweg_take_mpi_ineighbor_allgather(sendbuf, *sendcount,
+            *sendtype, recvbuf, *recvcount, *recvtype, *comm, request, &error)) {
         if (ierror != NULL) *ierror = error;
         return;
     }
@@ -115,8 +115,8 @@ typedef void Next_mpi_ineighbor_allgatherv(PARAMETERS_mpi_ineighbor_allgatherv);
 static void body_mpi_ineighbor_allgatherv(ThalwegNext* record, int calls_c,
         PARAMETERS_mpi_ineighbor_allgatherv) {
     int error;
-    if (thalweg_take_mpi_ineighbor_allgatherv(sendbuf, *sendcount, *sendtype, recvbuf, recvcounts, displs,
-            *recvtype, *comm, request, &error)) {
+    if (!(calls_c && thalweg_leaves_requests()) && thalweg_take_mpi_ineighbor_allgatherv(sendbuf, *sendcount,
+            *sendtype, recvbuf, recvcounts, displs, *recvtype, *comm, request, &error)) {
         if (ierror != NULL) *ierror = error;
         return;
     }
@@ -182,8 +182,8 @@ typedef void Next_mpi_ineighbor_alltoall(PARAMETERS_mpi_ineighbor_alltoall);
 
 static void body_mpi_ineighbor_alltoall(ThalwegNext* record, int calls_c, PARAMETERS_mpi_ineighbor_alltoall) {
     int error;
-    if (thalweg_take_mpi_ineighbor_alltoall(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype,
-            *comm, request, &error)) {
+    if (!(calls_c && thalweg_leaves_requests()) && thalweg_take_mpi_ineighbor_alltoall(sendbuf, *sendcount,
+            *sendtype, recvbuf, *recvcount, *recvtype, *comm, request, &error)) {
         if (ierror != NULL) *ierror = error;
         return;
     }
@@ -250,8 +250,8 @@ typedef void Next_mpi_ineighbor_alltoallv(PARAMETERS_mpi_ineighbor_alltoallv);
 static void body_mpi_ineighbor_alltoallv(ThalwegNext* record, int calls_c,
         PARAMETERS_mpi_ineighbor_alltoallv) {
     int error;
-    if (thalweg_take_mpi_ineighbor_alltoallv(sendbuf, sendcounts, sdispls, *sendtype, recvbuf, recvcounts,
-            rdispls, *recvtype, *comm, request, &error)) {
+    if (!(calls_c && thalweg_leaves_requests()) && thalweg_take_mpi_ineighbor_alltoallv(sendbuf, sendcounts,
+            sdispls, *sendtype, recvbuf, recvcounts, rdispls, *recvtype, *comm, request, &error)) {
         if (ierror != NULL) *ierror = error;
         return;
     }
@@ -319,8 +319,8 @@ typedef void Next_mpi_ineighbor_alltoallw(PARAMETERS_mpi_ineighbor_alltoallw);
 static void body_mpi_ineighbor_alltoallw(ThalwegNext* record, int calls_c,
         PARAMETERS_mpi_ineighbor_alltoallw) {
     int error;
-    if (thalweg_take_mpi_ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-            rdispls, recvtypes, *comm, request, &error)) {
+    if (!(calls_c && thalweg_leaves_requests()) && thalweg_take_mpi_ineighbor_alltoallw(sendbuf, sendcounts,
+            sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, *comm, request, &error)) {
         if (ierror != NULL) *ierror = error;
         return;
     }

@@ -9,7 +9,8 @@ typedef void Next_mpi_ibcast(PARAMETERS_mpi_ibcast);
 
 static void body_mpi_ibcast(ThalwegNext* record, int calls_c, PARAMETERS_mpi_ibcast) {
     int error;
-    if (thalweg_take_mpi_ibcast(buffer, *count, *datatype, *root, *comm, request, &error)) {
+    if (!(calls_c && thalweg_leaves_requests()) && thalweg_take_mpi_ibcast(buffer, *count, *datatype, *root,
+            *comm, request, &error)) {
         if (ierror != NULL) *ierror = error;
         return;
     }
@@ -40,8 +41,8 @@ typedef void Next_mpi_iallgather(PARAMETERS_mpi_iallgather);
 
 static void body_mpi_iallgather(ThalwegNext* record, int calls_c, PARAMETERS_mpi_iallgather) {
     int error;
-    if (thalweg_take_mpi_iallgather(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype, *comm,
-            request, &error)) {
+    if (!(calls_c && thalweg_leaves_requests()) && thalweg_take_mpi_iallgather(sendbuf, *sendcount, *sendtype,
+            recvbuf, *recvcount, *recvtype, *comm, request, &error)) {
         if (ierror != NULL) *ierror = error;
         return;
     }
@@ -72,8 +73,8 @@ typedef void Next_mpi_iallgatherv(PARAMETERS_mpi_iallgatherv);
 
 static void body_mpi_iallgatherv(ThalwegNext* record, int calls_c, PARAMETERS_mpi_iallgatherv) {
     int error;
-    if (thalweg_take_mpi_iallgatherv(sendbuf, *sendcount, *sendtype, recvbuf, recvcounts, displs, *recvtype,
-            *comm, request, &error)) {
+    if (!(calls_c && thalweg_leaves_requests()) && thalweg_take_mpi_iallgatherv(sendbuf, *sendcount,
+            *sendtype, recvbuf, recvcounts, displs, *recvtype, *comm, request, &error)) {
         if (ierror != NULL) *ierror = error;
         return;
     }
@@ -103,7 +104,8 @@ typedef void Next_mpi_iallreduce(PARAMETERS_mpi_iallreduce);
 
 static void body_mpi_iallreduce(ThalwegNext* record, int calls_c, PARAMETERS_mpi_iallreduce) {
     int error;
-    if (thalweg_take_mpi_iallreduce(sendbuf, recvbuf, *count, *datatype, *op, *comm, request, &error)) {
+    if (!(calls_c && thalweg_leaves_requests()) && thalweg_take_mpi_iallreduce(sendbuf, recvbuf, *count,
+            *datatype, *op, *comm, request, &error)) {
         if (ierror != NULL) *ierror = error;
         return;
     }
@@ -132,7 +134,7 @@ typedef void Next_mpi_ibarrier(PARAMETERS_mpi_ibarrier);
 
 static void body_mpi_ibarrier(ThalwegNext* record, int calls_c, PARAMETERS_mpi_ibarrier) {
     int error;
-    if (thalweg_take_mpi_ibarrier(*comm, request, &error)) {
+    if (!(calls_c && thalweg_leaves_requests()) && thalweg_take_mpi_ibarrier(*comm, request, &error)) {
         if (ierror != NULL) *ierror = error;
         return;
     }
@@ -163,8 +165,8 @@ typedef void Next_mpi_ialltoall(PARAMETERS_mpi_ialltoall);
 
 static void body_mpi_ialltoall(ThalwegNext* record, int calls_c, PARAMETERS_mpi_ialltoall) {
     int error;
-    if (thalweg_take_mpi_ialltoall(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype, *comm,
-            request, &error)) {
+    if (!(calls_c && thalweg_leaves_requests()) && thalweg_take_mpi_ialltoall(sendbuf, *sendcount, *sendtype,
+            recvbuf, *recvcount, *recvtype, *comm, request, &error)) {
         if (ierror != NULL) *ierror = error;
         return;
     }
@@ -195,8 +197,8 @@ typedef void Next_mpi_ialltoallv(PARAMETERS_mpi_ialltoallv);
 
 static void body_mpi_ialltoallv(ThalwegNext* record, int calls_c, PARAMETERS_mpi_ialltoallv) {
     int error;
-    if (thalweg_take_mpi_ialltoallv(sendbuf, sendcounts, sdispls, *sendtype, recvbuf, recvcounts, rdispls,
-            *recvtype, *comm, request, &error)) {
+    if (!(calls_c && thalweg_leaves_requests()) && thalweg_take_mpi_ialltoallv(sendbuf, sendcounts, sdispls,
+            *sendtype, recvbuf, recvcounts, rdispls, *recvtype, *comm, request, &error)) {
         if (ierror != NULL) *ierror = error;
         return;
     }
@@ -228,8 +230,8 @@ typedef void Next_mpi_ialltoallw(PARAMETERS_mpi_ialltoallw);
 
 static void body_mpi_ialltoallw(ThalwegNext* record, int calls_c, PARAMETERS_mpi_ialltoallw) {
     int error;
-    if (thalweg_take_mpi_ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-            recvtypes, *comm, request, &error)) {
+    if (!(calls_c && thalweg_leaves_requests()) && thalweg_take_mpi_ialltoallw(sendbuf, sendcounts, sdispls,
+            sendtypes, recvbuf, recvcounts, rdispls, recvtypes, *comm, request, &error)) {
         if (ierror != NULL) *ierror = error;
         return;
     }

@@ -51,9 +51,10 @@ def fortran_wrapper(call):
         # What C has as a pointer stays one: buffers, arrays, results.
         pointers = {name for kind, name in call.parameters if kind.endswith("*")}
         passed = ", ".join(n if n in pointers else "*" + n for n in names[:-1])
+        leaves = "!(calls_c && thalweg_leaves_requests()) && " if call.template == "request" and not call.persistent() else ""
         out += lines(
             "    void* trial = NULL;" if timed else None,
-            *answered(f"thalweg_take_{low}({passed}, &error{', &trial' if timed else ''})"),
+            *answered(f"{leaves}thalweg_take_{low}({passed}, &error{', &trial' if timed else ''})"),
             *get_next,
             "    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));" if asked else None,
             "    if (trial != NULL) thalweg_native_begins(trial);" if timed else None,

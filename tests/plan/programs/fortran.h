@@ -5,15 +5,18 @@
 
 #include "check.h"
 
-/* The Fortran library of this MPI, for those without a compiler's; the test is skipped where there is none.
- */
-static inline void load_fortran(void) {
+/* Loads the Fortran library of this MPI, for those without a compiler's; 0 where there is none. */
+static inline int has_fortran(void) {
     const char* const libraries[] = {is_open_mpi() ? "libmpi_mpifh.so.40" : "libmpichfort.so.12",
                                      "libmpifort.so.12"};
     void* library = NULL;
     for (int i = 0; i < (is_open_mpi() ? 1 : 2) && library == NULL; ++i)
         library = dlopen(libraries[i], RTLD_NOW | RTLD_GLOBAL);
-    if (library == NULL) SKIP("this MPI has no Fortran");
+    return library != NULL;
+}
+
+static inline void load_fortran(void) {
+    if (!has_fortran()) SKIP("this MPI has no Fortran");
 }
 
 /* As gfortran spells it; of the native library where nothing shall stand in front. */
