@@ -88,6 +88,7 @@ static int self_deleted(MPI_Comm, int, void*, void*) try {
 
 // Nothing of ours may throw into the program's C or Fortran.
 void thalweg_entry_initialized(void (*finalizing)(void), int (*creations_arrive)(void)) try {
+    Bypass::let_go(Bypass::meetings);
     note_origin();
     World::agree();
     make_ready_to_be_unwound();

@@ -13,7 +13,7 @@ namespace thalweg {
 namespace {
 
 constinit std::mutex mutex;
-constinit std::array<std::atomic<unsigned>, Bypass::sides> holders{1, 1, 1, 0};
+constinit std::array<std::atomic<unsigned>, Bypass::sides> holders{1, 1, 1, 1};
 // Where the wrappers of a side have what they jump to.
 struct Natives {
     std::array<void**, 64> of{};

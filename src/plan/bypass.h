@@ -37,8 +37,9 @@ class Bypass {
     static void remember(ThalwegMeetingShortcut& shortcut, void* native);
     static void remember(ThalwegRequestShortcut& shortcut, void* native, CallKind kind);
 
-    // Closed for the first holder, and opened by the last that lets go. One hold of each side but that of
-    // meetings is there from the start, for the world, which may let go of it in MPI_Init.
+    // Closed for the first holder, and opened by the last that lets go. One hold of each side is there from
+    // the start, for the world, which may let go of it in MPI_Init, when the wrappers have been probed
+    // (interpose/inside.h).
     static void hold(Side side);
     static void let_go(Side side);
     // It opens for messages of fewer bytes, where a handle h of a datatype with (h & mask) == predefined

@@ -58,7 +58,9 @@ void tell(const char* event) {
 
 // Of what is there to be handed on.
 void for_all(void (*change)(Bypass::Side)) {
-    for (const Bypass::Side side : {Bypass::collectives, Bypass::exchanges, Bypass::requests}) change(side);
+    for (const Bypass::Side side :
+         {Bypass::collectives, Bypass::exchanges, Bypass::requests, Bypass::meetings})
+        change(side);
 }
 
 void read_environment() {
