@@ -27,14 +27,14 @@ namespace thalweg {
 
 namespace {
 
+// Any blocking call may be where somebody is met.
+constexpr Bypass::Side met_in[] = {Bypass::collectives, Bypass::exchanges, Bypass::meetings};
+
 void want_meeting(Communicator::SelfDriven& self_driven) {
     if (self_driven.wanted) return;
     self_driven.wanted = true;
     meetings_wanted.fetch_add(1);
-    // Any blocking call may be where it is met.
-    Bypass::hold(Bypass::collectives);
-    Bypass::hold(Bypass::exchanges);
-    Bypass::hold(Bypass::meetings);
+    for (const Bypass::Side side : met_in) Bypass::hold(side);
     Unasked::ask_again();
 }
 
@@ -153,9 +153,7 @@ void want_no_meeting(Communicator::SelfDriven& self_driven) noexcept {
     if (!self_driven.wanted) return;
     self_driven.wanted = false;
     meetings_wanted.fetch_sub(1, std::memory_order_relaxed);
-    Bypass::let_go(Bypass::collectives);
-    Bypass::let_go(Bypass::exchanges);
-    Bypass::let_go(Bypass::meetings);
+    for (const Bypass::Side side : met_in) Bypass::let_go(side);
 }
 
 std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
