@@ -89,6 +89,7 @@ static int self_deleted(MPI_Comm, int, void*, void*) try {
 // Nothing of ours may throw into the program's C or Fortran.
 void thalweg_entry_initialized(void (*finalizing)(void), int (*creations_arrive)(void)) try {
     Bypass::let_go(Bypass::meetings);
+    Bypass::let_go(Bypass::completions);
     note_origin();
     World::agree();
     make_ready_to_be_unwound();
@@ -151,9 +152,8 @@ void thalweg_entry_comm_freed(void* frame) { end_freeing(frame); }
 // Below the threshold: a load, the type's size, an addition, a few thread-local stores, and nothing else.
 int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
                         int* error, void** trial) {
-    const std::uint64_t gate = gate_of(Collective::bcast);
-    if (gate == gate_closed) return Bypass::open() ? 2 : 0;
-    const bool may_be_unseen = (gate & gate_unseen) != 0;
+    const Gate gate = gate_of(Collective::bcast);
+    if (gate.bytes == gate_closed) return Bypass::open() ? 2 : 0;
     const std::int64_t size = type_size(datatype);
     std::uint64_t bytes = 0;
     if (count < 0 || size < 0 ||
@@ -161,8 +161,8 @@ int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, in
         note_declined(Reason::invalid, 0);
         return 0;
     }
-    if (bytes < (gate & ~gate_unseen)) {
-        if (may_be_unseen && Bypass::open()) return 2;
+    if (bytes < gate.bytes) {
+        if (gate.unseen && Bypass::open()) return 2;
         count_small(bytes);
         note_declined(Reason::small, bytes);
         return 0;
@@ -206,11 +206,11 @@ std::uint64_t mean_block(const ThalwegCall& call, std::uint64_t least) {
 // Below the threshold as a broadcast.
 int thalweg_entry_collective(const ThalwegCall* call, int* error) {
     const Collective collective = collective_of(*call);
-    const std::uint64_t gate = gate_of(collective);
-    if (gate == gate_closed) return Bypass::open() ? 2 : 0;
+    const Gate gate = gate_of(collective);
+    if (gate.bytes == gate_closed) return Bypass::open() ? 2 : 0;
     const Declining decline(static_cast<CallKind>(call->operation + 1));
     return answer(call->comm, *error, [&]() -> int {
-        if (call->operation != thalweg_allgatherv && gate != 0) {
+        if (call->operation != thalweg_allgatherv && gate.bytes != 0) {
             const std::int64_t size = type_size(call->receive_type);
             std::uint64_t bytes = 0;
             if (call->receive_count < 0 || size < 0 ||
@@ -219,13 +219,14 @@ int thalweg_entry_collective(const ThalwegCall* call, int* error) {
                 decline.anywhere(Reason::invalid);
                 return 0;
             }
-            if (bytes < gate) {
+            if (bytes < gate.bytes) {
+                if (gate.unseen && Bypass::open()) return 2;
                 decline.anywhere(Reason::native_best, bytes);
                 return 0;
             }
-        } else if (gate != 0) {
+        } else if (gate.bytes != 0) {
             // Before its blocks are looked at one by one.
-            if (const std::uint64_t bytes = mean_block(*call, gate); bytes < gate) {
+            if (const std::uint64_t bytes = mean_block(*call, gate.bytes); bytes < gate.bytes) {
                 decline.anywhere(Reason::native_best, bytes);
                 return 0;
             }
@@ -307,7 +308,7 @@ int thalweg_entry_neighbours(MPI_Comm comm, int* sources, int* destinations) {
     return 1;
 }
 
-unsigned thalweg_entry_requests(void) { return requests_alive.load(std::memory_order_relaxed); }
+unsigned thalweg_entry_requests(void) { return requests_alive() != 0; }
 
 int thalweg_entry_wait(int count, ThalwegRequests requests, int again) {
     return wait_for({requests.handles, requests.integers}, count, again != 0);

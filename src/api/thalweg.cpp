@@ -72,7 +72,7 @@ int thalweg_get_last_call(thalweg_last_call* call, size_t size) {
     thalweg_last_call filled;
     std::memset(&filled, 0, sizeof filled);
     if (!last.any) {
-        std::snprintf(filled.reason, sizeof filled.reason, "%s", Bypass::reason(true).c_str());
+        std::snprintf(filled.reason, sizeof filled.reason, "%s", Bypass::reason(Collective::bcast).c_str());
         hand_over(filled, call, size);
         return THALWEG_DECLINED;
     }

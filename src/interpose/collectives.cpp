@@ -21,8 +21,10 @@ int take(const ThalwegCall& call, int* error, void* frame) {
     return thalweg_entry_collective(&call, error);
 }
 
-// Before Fortran's handles are translated.
-bool passes_by() { return !fortran_asks() || Bypass::open(); }
+// Before Fortran's handles are translated, which may be those of C.
+bool passes_by(Collective collective, int count, int datatype) {
+    return !fortran_asks() || Bypass::open_for(collective, count, datatype);
+}
 
 int take_fortran(const ThalwegCall& call, int* error, void* frame) {
     const bool done = take(call, error, frame) == 1;
@@ -63,7 +65,7 @@ int thalweg_take_MPI_Allreduce(const void* sendbuf, void* recvbuf, ThalwegCount 
 
 int thalweg_take_mpi_allgather(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
                                int recvtype, int comm, int* error) {
-    if (passes_by()) return 0;
+    if (passes_by(Collective::allgather, recvcount, recvtype)) return 0;
     return take_fortran(blocks(thalweg_allgather, buffer_of(sendbuf), sendcount, type_of(sendtype),
                                buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
                         error, FRAME);
@@ -71,7 +73,7 @@ int thalweg_take_mpi_allgather(void* sendbuf, int sendcount, int sendtype, void*
 int thalweg_take_mpi_allgatherv(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
                                 const int* recvcounts, const int* displs, int recvtype, int comm,
                                 int* error) {
-    if (passes_by()) return 0;
+    if (!fortran_asks() || Bypass::open_for_all(Collective::allgather)) return 0;
     return take_fortran(
         allgatherv(thalweg_allgatherv, buffer_of(sendbuf), sendcount, type_of(sendtype), buffer_of(recvbuf),
                    recvcounts, displs, type_of(recvtype), comm_of(comm), false),
@@ -79,7 +81,7 @@ int thalweg_take_mpi_allgatherv(void* sendbuf, int sendcount, int sendtype, void
 }
 int thalweg_take_mpi_allreduce(void* sendbuf, void* recvbuf, int count, int datatype, int op, int comm,
                                int* error) {
-    if (passes_by()) return 0;
+    if (passes_by(Collective::allreduce, count, datatype)) return 0;
     return take_fortran(allreduce(thalweg_allreduce, buffer_of(sendbuf), buffer_of(recvbuf), count,
                                   type_of(datatype), op_of(op), comm_of(comm)),
                         error, FRAME);

@@ -48,6 +48,12 @@ bool passes_by(void* frame) { return !taking.load(std::memory_order_acquire) || 
 
 extern "C" {
 
+void thalweg_remember_completion(enum ThalwegCompletion call, void* native) {
+    if (std::atomic_ref(thalweg_completion_calls.native[call]).load(std::memory_order_relaxed) == nullptr &&
+        Bypass::open(Bypass::completions))
+        Bypass::remember(call, native);
+}
+
 void thalweg_before_wait(const void* request) {
     if (concerns_us()) thalweg_entry_wait(1, of_c(request), 0);
 }

@@ -230,7 +230,8 @@ int thalweg_take_MPI_Bcast(void* buffer, ThalwegCount count, ThalwegHandle datat
 int thalweg_take_mpi_bcast(void* buffer, int count, int datatype, int root, int comm, int* error,
                            void** trial) {
     passed_on = {};
-    if (!taking.load(std::memory_order_acquire) || Bypass::open_for(count, datatype)) return 0;
+    if (!taking.load(std::memory_order_acquire) || Bypass::open_for(Collective::bcast, count, datatype))
+        return 0;
     const Host* native = host();
     const MPI_Comm handle = native->comm_of_fortran(comm);
     const bool done = thalweg_take_MPI_Bcast(is_fortran_bottom(buffer) ? MPI_BOTTOM : buffer, count,
@@ -240,8 +241,12 @@ int thalweg_take_mpi_bcast(void* buffer, int count, int datatype, int root, int 
     return done;
 }
 
-void thalweg_remember(ThalwegShortcut* shortcut, void* native, int limited) {
-    Bypass::remember(*shortcut, native, limited != 0);
+void thalweg_remember(ThalwegShortcut* shortcut, void* native, int kind) {
+    static_assert(static_cast<int>(Collective::bcast) == thalweg_of_bcast &&
+                  static_cast<int>(Collective::allgather) == thalweg_of_allgather &&
+                  static_cast<int>(Collective::allreduce) == thalweg_of_allreduce);
+    const bool tells = kind != thalweg_of_allgatherv;
+    Bypass::remember(*shortcut, native, tells ? static_cast<Collective>(kind) : Collective::allgather, tells);
 }
 
 void* thalweg_find_past_tools(const char* name) { return calls_past_tools() ? find_profiled(name) : nullptr; }

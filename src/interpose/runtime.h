@@ -70,9 +70,10 @@ int thalweg_take_mpi_allgatherv(void* sendbuf, int sendcount, int sendtype, void
 int thalweg_take_mpi_allreduce(void* sendbuf, void* recvbuf, int count, int datatype, int op, int comm,
                                int* error);
 
-/* `shortcut` stands for `native`, for the calls that nobody wants to see, until that changes. `limited`: of
- * broadcasts, of which that may be the short ones. */
-void thalweg_remember(ThalwegShortcut* shortcut, void* native, int limited);
+/* `shortcut` stands for `native`, for the calls that nobody wants to see, until that changes. Of allgathers
+ * whose blocks differ no wrapper can tell which are short. */
+enum { thalweg_of_bcast, thalweg_of_allgather, thalweg_of_allreduce, thalweg_of_allgatherv };
+void thalweg_remember(ThalwegShortcut* shortcut, void* native, int kind);
 /* The same for the operations that make a request; *request is set where it is taken. Arrays of large counts
  * have functions of their own. From thalweg_handed_on on: pass the call on, and nobody need ask again, if the
  * wrapper tells thalweg_remember_request() this answer. */
@@ -191,6 +192,9 @@ int thalweg_take_mpi_alltoallw_init(void* sendbuf, const int* sendcounts, const 
                                     const int* sendtypes, void* recvbuf, const int* recvcounts,
                                     const int* rdispls, const int* recvtypes, int comm, int info,
                                     int* request, int* error);
+
+/* A wrapper in C that was asked while no request of ours exists need not be asked again until one does. */
+void thalweg_remember_completion(enum ThalwegCompletion call, void* native);
 
 /* In front of the native call that waits for these requests, or that tests them. Costs a call and two loads
  * while no request of ours exists. Asked twice where a Fortran binding calls the C function, which does no

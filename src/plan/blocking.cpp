@@ -118,7 +118,7 @@ bool run_blocking(World& world, const CollectiveCall& call, int& error) {
         return left_to_native(*why, shape.bytes);
     const Wanted wanted = world.wanted(call.collective);
     if (wanted == Wanted::native) return left_to_native(Reason::native_setting, shape.bytes);
-    if (shape.bytes < gate_of(call.collective)) return left_to_native(Reason::native_best, shape.bytes);
+    if (shape.bytes < gate_of(call.collective).bytes) return left_to_native(Reason::native_best, shape.bytes);
     if (communicator.broken) {
         error = raise(call.comm, what(call.kind), Status::transport_failed, communicator.native_error());
         return true;

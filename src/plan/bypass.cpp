@@ -8,12 +8,14 @@
 
 #include "base/text.h"
 
+constinit ThalwegCompletions thalweg_completion_calls = {};
+
 namespace thalweg {
 
 namespace {
 
 constinit std::mutex mutex;
-constinit std::array<std::atomic<unsigned>, Bypass::sides> holders{1, 1, 1, 1};
+constinit std::array<std::atomic<unsigned>, Bypass::sides> holders{1, 1, 1, 1, 1};
 // Where the wrappers of a side have what they jump to.
 struct Natives {
     std::array<void**, 64> of{};
@@ -30,8 +32,16 @@ constinit std::size_t counted = 0;
 
 static_assert(sizeof(ThalwegShortcut) == 64 && sizeof(ThalwegExchangeShortcut) == 64, "a cache line");
 
-// What wrappers are given, but for the function.
-constinit ThalwegShortcut rule{nullptr, nullptr, Bypass::all, 0, 1, nullptr, 0, 0, 0};
+// What wrappers are given, but for the function and the limit.
+constinit ThalwegShortcut rule{nullptr, nullptr, 0, 0, 1, nullptr, 0, 0, 0};
+// By Collective, those of this side.
+constinit std::array<std::atomic<std::uint64_t>, collective_count> limits{
+    Bypass::all, Bypass::all, Bypass::all, Bypass::all, Bypass::all};
+const char* limited_where = "one host";
+
+std::uint64_t limit_of(Collective collective) {
+    return limits[static_cast<std::size_t>(collective)].load(std::memory_order_relaxed);
+}
 
 template <typename T>
 void store(T& field, T value) {
@@ -51,19 +61,22 @@ bool add(Bypass::Side side, void*& native) {
 }  // namespace
 
 bool Bypass::open(Side side) { return holders[side].load(std::memory_order_acquire) == 0; }
-bool Bypass::open_for(std::int64_t count, std::intptr_t datatype) {
+bool Bypass::open_for_all(Collective collective) { return open() && limit_of(collective) == all; }
+bool Bypass::open_for(Collective collective, std::int64_t count, std::intptr_t datatype) {
     if (!open()) return false;
-    if (std::atomic_ref(rule.below).load(std::memory_order_relaxed) == all) return true;
-    return thalweg_is_short(&rule, count, datatype) != 0;
+    const std::uint64_t below = limit_of(collective);
+    return below == all || thalweg_is_short(&rule, below, count, datatype) != 0;
 }
 
-void Bypass::remember(ThalwegShortcut& shortcut, void* native, bool limited) {
+void Bypass::remember(ThalwegShortcut& shortcut, void* native, Collective collective, bool short_) {
     std::lock_guard lock(mutex);
-    void*& place = !limited || rule.below == all ? shortcut.native : shortcut.native_below;
+    const std::uint64_t below = limit_of(collective);
+    if (below == 0 || (below != all && !short_)) return;
+    void*& place = below == all ? shortcut.native : shortcut.native_below;
     if (!add(collectives, place)) return;
     store(shortcut.mask, rule.mask);
     store(shortcut.predefined, rule.predefined);
-    store(shortcut.below, rule.below);
+    store(shortcut.below, below);
     store(shortcut.sizes, rule.sizes);
     store(shortcut.shift, rule.shift);
     store(shortcut.byte, rule.byte);
@@ -92,6 +105,12 @@ void Bypass::remember(ThalwegRequestShortcut& shortcut, void* native, CallKind k
     if (add(requests, shortcut.native)) store(shortcut.native, native);
 }
 
+void Bypass::remember(ThalwegCompletion call, void* native) {
+    std::lock_guard lock(mutex);
+    void*& place = thalweg_completion_calls.native[call];
+    if (add(completions, place)) store(place, native);
+}
+
 void Bypass::count_requests(Reason reason) {
     std::lock_guard lock(mutex);
     for (std::size_t i = 0; i < counted; ++i)
@@ -112,12 +131,13 @@ void Bypass::let_go(Side side) {
     holders[side].fetch_sub(1, std::memory_order_acq_rel);
 }
 
-void Bypass::set_limit(std::uint64_t below, std::uint32_t mask, std::uint32_t predefined,
-                       const ThalwegTypeSizes* sizes) {
+void Bypass::set_limits(const Limits& below, const char* where, std::uint32_t mask, std::uint32_t predefined,
+                        const ThalwegTypeSizes* sizes) {
     std::lock_guard lock(mutex);
+    for (std::size_t i = 0; i < below.size(); ++i) limits[i].store(below[i], std::memory_order_relaxed);
+    limited_where = where;
     store(rule.mask, mask);
     store(rule.predefined, predefined);
-    store(rule.below, below);
     store(rule.sizes, sizes == nullptr ? nullptr : static_cast<const ThalwegTypeSize*>(sizes->of));
     if (sizes == nullptr) return;
     store(rule.shift, sizes->shift);
@@ -125,10 +145,12 @@ void Bypass::set_limit(std::uint64_t below, std::uint32_t mask, std::uint32_t pr
     store(rule.real, sizes->real);
 }
 
-std::string Bypass::reason(bool broadcast) {
-    std::string text = "one host: handed on unseen";
-    const std::uint64_t below = std::atomic_ref(rule.below).load();
-    if (broadcast && below != all) text += " below " + bytes_text(below);
+std::string Bypass::reason(Collective collective) {
+    std::lock_guard lock(mutex);
+    std::string text = limited_where;
+    text += ": handed on unseen";
+    const std::uint64_t below = limit_of(collective);
+    if (below != all && below != 0) text += " below " + bytes_text(below);
     return text;
 }
 

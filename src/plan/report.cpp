@@ -110,10 +110,6 @@ std::vector<Collective> handed_on(const World& world) {
     return collectives;
 }
 
-std::string reason_of_handing_on(Collective collective) {
-    return Bypass::reason(collective == Collective::bcast);
-}
-
 struct SmallRow {
     int size_class;
     std::uint64_t calls;
@@ -232,7 +228,7 @@ std::string as_json(const World& world, const std::vector<std::shared_ptr<Commun
     for (const Collective collective : handed_on(world)) {
         append(text, "%s{\"operation\": \"%s\", \"reason\": ", first ? "" : ", ",
                std::string(name_of(collective)).c_str());
-        text += quoted(reason_of_handing_on(collective)) + "}";
+        text += quoted(Bypass::reason(collective)) + "}";
         first = false;
     }
     text += "],\n \"small\": [";
@@ -285,7 +281,7 @@ std::string as_table(const World& world, const std::vector<std::shared_ptr<Commu
            "how (waits: sleeps)");
     for (const Collective collective : handed_on(world))
         append(text, "  %-15s %10s %9s %12s %10s  native: %s\n", std::string(name_of(collective)).c_str(), "",
-               "", "", "", reason_of_handing_on(collective).c_str());
+               "", "", "", Bypass::reason(collective).c_str());
     for (const SmallRow& row : small_rows())
         append(text, "  %-15s %10s %9" PRIu64 " %12s %10s  native: %s\n", "bcast",
                bytes_text(class_begin(row.size_class)).c_str(), row.calls, "", "", text_of(Reason::small));

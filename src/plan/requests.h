@@ -16,6 +16,7 @@
 #include <memory>
 
 #include "plan/ongoing.h"
+#include "plan/shortcut.h"
 #include "transport/mpi/host.h"
 
 namespace thalweg {
@@ -33,7 +34,9 @@ struct RequestList {
 };
 
 // Requests of ours that exist. While there is none, everything here is one relaxed load for its caller.
-extern constinit std::atomic<std::uint32_t> requests_alive;
+inline std::uint64_t requests_alive() {
+    return std::atomic_ref(thalweg_completion_calls.requests).load(std::memory_order_relaxed);
+}
 
 // The request of an operation that was started. Null on success; the operation itself where MPI refuses, with
 // its error code.

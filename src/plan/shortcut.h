@@ -58,8 +58,8 @@ static inline uint64_t thalweg_element_bytes(const ThalwegShortcut* shortcut, in
 
 /* Whether `count` elements of `datatype` are fewer bytes than `below`, for all that the handle tells. A
  * negative count stands for more than any message. */
-static inline int thalweg_is_short(const ThalwegShortcut* shortcut, int64_t count, intptr_t datatype) {
-    const uint64_t below = __atomic_load_n(&shortcut->below, __ATOMIC_RELAXED);
+static inline int thalweg_is_short(const ThalwegShortcut* shortcut, uint64_t below, int64_t count,
+                                   intptr_t datatype) {
     const uint64_t bytes = thalweg_element_bytes(shortcut, datatype);
     /* Limits are below 2^56: no product wraps. */
     return bytes != 0 && (uint64_t)count < below && (uint64_t)count * bytes < below;
@@ -69,7 +69,43 @@ static inline int thalweg_is_short(const ThalwegShortcut* shortcut, int64_t coun
 static inline void* thalweg_native_of_short(const ThalwegShortcut* shortcut, int64_t count,
                                             intptr_t datatype) {
     void* const native = __atomic_load_n(&shortcut->native_below, __ATOMIC_RELAXED);
-    return native != NULL && thalweg_is_short(shortcut, count, datatype) ? native : NULL;
+    const uint64_t below = __atomic_load_n(&shortcut->below, __ATOMIC_RELAXED);
+    return native != NULL && thalweg_is_short(shortcut, below, count, datatype) ? native : NULL;
+}
+
+/* Of all wrappers of calls that complete, start or free requests: such a call concerns us only while requests
+ * of ours exist. What programs call most lies in the first line. Zero at first. */
+enum ThalwegCompletion {
+    thalweg_completion_MPI_Wait,
+    thalweg_completion_MPI_Waitall,
+    thalweg_completion_MPI_Test,
+    thalweg_completion_MPI_Start,
+    thalweg_completion_MPI_Startall,
+    thalweg_completion_MPI_Testall,
+    thalweg_completion_MPI_Waitany,
+    thalweg_completion_MPI_Testany,
+    thalweg_completion_MPI_Waitsome,
+    thalweg_completion_MPI_Testsome,
+    thalweg_completion_MPI_Request_get_status,
+    thalweg_completion_MPI_Request_free,
+    thalweg_completion_MPI_Cancel,
+    thalweg_completions
+};
+typedef struct ThalwegCompletions {
+    uint64_t requests;                 /* of ours that exist */
+    void* native[thalweg_completions]; /* null while the wrapper has to ask */
+} __attribute__((aligned(64))) ThalwegCompletions;
+#ifdef __cplusplus
+extern "C"
+#else
+extern
+#endif
+    ThalwegCompletions thalweg_completion_calls __attribute__((visibility("hidden")));
+
+/* Null where the wrapper has to ask. A request of ours in the call's arguments was made before the call. */
+static inline void* thalweg_native_of_completion(enum ThalwegCompletion call) {
+    if (__atomic_load_n(&thalweg_completion_calls.requests, __ATOMIC_RELAXED) != 0) return NULL;
+    return __atomic_load_n(&thalweg_completion_calls.native[call], __ATOMIC_RELAXED);
 }
 
 /* Of a wrapper whose calls matter only while somebody is to be met. Zero at first. */

@@ -9,7 +9,6 @@
 
 namespace thalweg {
 
-constinit std::atomic<std::uint32_t> requests_alive{0};
 constinit std::mutex tickets_mutex;
 constinit std::array<std::atomic<std::uint32_t>, 1 << handle_classes_log2> handle_classes{};
 
@@ -52,7 +51,7 @@ void enter_ticket(Ticket* ticket) {
     const std::lock_guard lock(tickets_mutex);
     tickets().emplace(key_of(ticket->request), ticket);
     class_of(ticket->request).fetch_add(1, std::memory_order_relaxed);
-    requests_alive.fetch_add(1, std::memory_order_relaxed);
+    std::atomic_ref(thalweg_completion_calls.requests).fetch_add(1, std::memory_order_relaxed);
 }
 
 void forget_ticket(const Ticket& ticket) {
@@ -61,7 +60,7 @@ void forget_ticket(const Ticket& ticket) {
     if (found == tickets().end() || found->second != &ticket) return;
     tickets().erase(found);
     class_of(ticket.request).fetch_sub(1, std::memory_order_relaxed);
-    requests_alive.fetch_sub(1, std::memory_order_relaxed);
+    std::atomic_ref(thalweg_completion_calls.requests).fetch_sub(1, std::memory_order_relaxed);
 }
 
 Ticket* find_ticket(const MPI_Request& request) {

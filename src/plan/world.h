@@ -33,8 +33,15 @@ inline constexpr std::uint64_t gate_closed = UINT64_MAX;
 // Beside the bytes: smaller ones may be handed on unseen (bypass.h). No limit is as large.
 inline constexpr std::uint64_t gate_unseen = std::uint64_t{1} << 62;
 extern constinit std::array<std::atomic<std::uint64_t>, collective_count> gates;
-inline std::uint64_t gate_of(Collective collective) {
-    return gates[static_cast<std::size_t>(collective)].load(std::memory_order_acquire);
+// The bytes, and where they are not closed whether gate_unseen was beside them.
+struct Gate {
+    std::uint64_t bytes;
+    bool unseen;
+};
+inline Gate gate_of(Collective collective) {
+    const std::uint64_t word = gates[static_cast<std::size_t>(collective)].load(std::memory_order_acquire);
+    if (word == gate_closed) return {word, false};
+    return {word & ~gate_unseen, (word & gate_unseen) != 0};
 }
 
 // Settings that may change while the program runs, in the form the path of a call needs. Immutable; a change
@@ -172,8 +179,8 @@ class World {
     std::array<bool, collective_count> overlapped_on_one_host_{};  // they do of these
     std::array<std::uint64_t, collective_count> lowest_{};         // no smaller one is taken unasked
     std::array<bool, collective_count> handed_on_{};
-    bool handing_on_ = false;  // the bypass is not held by us, and open for broadcasts of fewer bytes than
-    std::uint64_t handing_on_below_ = 0;
+    bool handing_on_ = false;  // the bypass is not held by us, and open for
+    Bypass::Limits unseen_below_{};
     bool handing_on_exchanges_ = false;  // nor is that of exchanges
     std::atomic<std::uint32_t> generation_{0};
     mutable std::mutex network_mutex_;

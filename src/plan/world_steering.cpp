@@ -63,11 +63,12 @@ Status World::steer() {
 }
 
 // Opens or closes the gates as steered_ says. On one host, where nothing was asked for and no table says
-// otherwise, every call of every communicator is the native library's: nobody need look at them. Pre: as
-// steer().
+// otherwise, every call of every communicator is the native library's: nobody need look at them. Nor, between
+// hosts, at those that are shorter than any that is taken, unless somebody wants them in the
+// report. Pre: as steer().
 void World::set_gates() {
-    bool every = true;
-    std::uint64_t broadcasts_below = 0;
+    Bypass::Limits unseen_below{};
+    const bool reports = !settings_.report.view().empty();
     for (const Collective collective : {Collective::bcast, Collective::allgather, Collective::allreduce}) {
         const auto i = static_cast<std::size_t>(collective);
         std::uint64_t below =
@@ -75,23 +76,26 @@ void World::set_gates() {
         std::uint64_t lowest = wanted(collective) == Wanted::algorithm ? 0 : lowest_[i];
         if (collective == Collective::bcast) {
             lowest = steering_.bcast_min_bytes;
-            if (below != 0) broadcasts_below = below = std::max(below, lowest);
+            if (below != 0) below = std::max(below, lowest);
         }
-        // Only wrappers of broadcasts look at bytes.
-        const bool hand_on = below == Bypass::all || (below != 0 && collective == Collective::bcast);
+        handed_on_[i] |= below != 0;
+        if (below == 0 && !single_host_ && !reports) below = lowest;
+        if (below != Bypass::all) below = std::min(below, Bypass::most);
         const std::uint64_t told = below == Bypass::all ? gate_closed : below | gate_unseen;
-        gates[i].store(hand_on ? told : lowest, std::memory_order_release);
-        handed_on_[i] |= hand_on;
-        every &= hand_on;
+        gates[i].store(below != 0 ? told : lowest, std::memory_order_release);
+        unseen_below[i] = below;
     }
-    if (handing_on_ && every && broadcasts_below == handing_on_below_) return;
+    if (handing_on_ && unseen_below == unseen_below_) return;
     if (handing_on_) Bypass::hold(Bypass::collectives);
-    handing_on_ = every;
-    handing_on_below_ = broadcasts_below;
-    if (every) {
+    const auto is_unseen = [](std::uint64_t below) { return below != 0; };
+    handing_on_ = std::any_of(unseen_below.begin(), unseen_below.end(), is_unseen);
+    unseen_below_ = unseen_below;
+    if (handing_on_) {
         last_call.any = false;  // the next call leaves no mark, and is not to be taken for one before
-        const ThalwegTypeSizes* const sizes = broadcasts_below == Bypass::all ? nullptr : predefined_sizes();
-        Bypass::set_limit(broadcasts_below, sizes_in_handles.mask, sizes_in_handles.predefined, sizes);
+        const auto is_limited = [](std::uint64_t below) { return below != 0 && below != Bypass::all; };
+        const bool limited = std::any_of(unseen_below.begin(), unseen_below.end(), is_limited);
+        Bypass::set_limits(unseen_below, single_host_ ? "one host" : "short", sizes_in_handles.mask,
+                           sizes_in_handles.predefined, limited ? predefined_sizes() : nullptr);
         Bypass::let_go(Bypass::collectives);
     }
 }

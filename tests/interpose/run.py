@@ -62,10 +62,20 @@ def case_passing(context):
         # MPI_Bcast, MPI_Alltoall, -v are `seen`. The first is asked for each time where handles tell no sizes: the
         # probe has no table of these.
         broadcasts = 20 if take == "limited" and context.family != "mpich" else 1
-        for counter, calls in (("seen", broadcasts + 2), ("exchanged", 2), ("blocking", 2), ("nonblocking", 3), ("met", broadcasts + 4)):
+        for counter, calls in (
+            ("seen", broadcasts + 2),
+            ("exchanged", 2),
+            ("blocking", 2),
+            ("nonblocking", 3),
+            ("met", broadcasts + 4),
+            ("completed", 9),
+            ("started", 2),
+            ("released", 1),
+        ):
             expect(run.count(counter) == [str(calls)] * 3, take, counter, run)
     run = context.program("passing", 3, take="none")
-    expect(run.code == 0 and run.count("blocking") == ["40"] * 3 and run.count("nonblocking") == ["60"] * 3, run)
+    every = (("blocking", 40), ("nonblocking", 60), ("completed", 240), ("started", 40), ("released", 20))
+    expect(run.code == 0 and all(run.count(counter) == [str(calls)] * 3 for counter, calls in every), run)
 
 
 def case_errors(context):

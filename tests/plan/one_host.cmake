@@ -45,4 +45,5 @@ set_tests_properties(plan.${name}.report_of_unasked PROPERTIES LABELS mpi TIMEOU
                      ENVIRONMENT "${plan_environment}")
 
 run(cold 2 full "" cold 101)
-run_alone(plan.${name}.cold.2)
+run(cold_hosts 2 full "THALWEG_TOPOLOGY=node:2 core:1" cold 101 hosts)
+run_alone(plan.${name}.cold.2 plan.${name}.cold_hosts.2)

@@ -18,7 +18,7 @@ ask_MPI_Bcast_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, int ro
     if (answer == 1) return error;
     Next_MPI_Bcast_c* next = (Next_MPI_Bcast_c*)thalweg_next(&next_MPI_Bcast_c);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) thalweg_remember(&shortcut_MPI_Bcast_c, (void*)next, 1);
+    if (answer == 2) thalweg_remember(&shortcut_MPI_Bcast_c, (void*)next, thalweg_of_bcast);
     if (trial == NULL) return next(buffer, count, datatype, root, comm);
     thalweg_native_begins(trial);
     error = next(buffer, count, datatype, root, comm);
@@ -41,13 +41,16 @@ static ThalwegShortcut shortcut_MPI_Allgather_c;
 static int THALWEG_APART
 ask_MPI_Allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
         ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
+    Next_MPI_Allgather_c* direct = (Next_MPI_Allgather_c*)thalweg_native_of_short(&shortcut_MPI_Allgather_c,
+            recvcount, recvtype);
+    if (direct != NULL) return direct(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     int error;
     int answer = thalweg_take_MPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
             &error);
     if (answer == 1) return error;
     Next_MPI_Allgather_c* next = (Next_MPI_Allgather_c*)thalweg_next(&next_MPI_Allgather_c);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) thalweg_remember(&shortcut_MPI_Allgather_c, (void*)next, 0);
+    if (answer == 2) thalweg_remember(&shortcut_MPI_Allgather_c, (void*)next, thalweg_of_allgather);
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -75,7 +78,7 @@ ask_MPI_Allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle 
     if (answer == 1) return error;
     Next_MPI_Allgatherv_c* next = (Next_MPI_Allgatherv_c*)thalweg_next(&next_MPI_Allgatherv_c);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) thalweg_remember(&shortcut_MPI_Allgatherv_c, (void*)next, 0);
+    if (answer == 2) thalweg_remember(&shortcut_MPI_Allgatherv_c, (void*)next, thalweg_of_allgatherv);
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
@@ -96,12 +99,15 @@ static ThalwegShortcut shortcut_MPI_Allreduce_c;
 static int THALWEG_APART
 ask_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, ThalwegHandle datatype,
         ThalwegHandle op, ThalwegHandle comm) {
+    Next_MPI_Allreduce_c* direct = (Next_MPI_Allreduce_c*)thalweg_native_of_short(&shortcut_MPI_Allreduce_c,
+            count, datatype);
+    if (direct != NULL) return direct(sendbuf, recvbuf, count, datatype, op, comm);
     int error;
     int answer = thalweg_take_MPI_Allreduce(sendbuf, recvbuf, count, datatype, op, comm, &error);
     if (answer == 1) return error;
     Next_MPI_Allreduce_c* next = (Next_MPI_Allreduce_c*)thalweg_next(&next_MPI_Allreduce_c);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) thalweg_remember(&shortcut_MPI_Allreduce_c, (void*)next, 0);
+    if (answer == 2) thalweg_remember(&shortcut_MPI_Allreduce_c, (void*)next, thalweg_of_allreduce);
     return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
 

@@ -16,7 +16,7 @@ ask_MPI_Bcast(void* buffer, int count, ThalwegHandle datatype, int root, Thalweg
     if (answer == 1) return error;
     Next_MPI_Bcast* next = (Next_MPI_Bcast*)thalweg_next(&next_MPI_Bcast);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) thalweg_remember(&shortcut_MPI_Bcast, (void*)next, 1);
+    if (answer == 2) thalweg_remember(&shortcut_MPI_Bcast, (void*)next, thalweg_of_bcast);
     if (trial == NULL) return next(buffer, count, datatype, root, comm);
     thalweg_native_begins(trial);
     error = next(buffer, count, datatype, root, comm);
@@ -39,13 +39,16 @@ static ThalwegShortcut shortcut_MPI_Allgather;
 static int THALWEG_APART
 ask_MPI_Allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
         int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
+    Next_MPI_Allgather* direct = (Next_MPI_Allgather*)thalweg_native_of_short(&shortcut_MPI_Allgather,
+            recvcount, recvtype);
+    if (direct != NULL) return direct(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     int error;
     int answer = thalweg_take_MPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
             &error);
     if (answer == 1) return error;
     Next_MPI_Allgather* next = (Next_MPI_Allgather*)thalweg_next(&next_MPI_Allgather);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) thalweg_remember(&shortcut_MPI_Allgather, (void*)next, 0);
+    if (answer == 2) thalweg_remember(&shortcut_MPI_Allgather, (void*)next, thalweg_of_allgather);
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -72,7 +75,7 @@ ask_MPI_Allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, v
     if (answer == 1) return error;
     Next_MPI_Allgatherv* next = (Next_MPI_Allgatherv*)thalweg_next(&next_MPI_Allgatherv);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) thalweg_remember(&shortcut_MPI_Allgatherv, (void*)next, 0);
+    if (answer == 2) thalweg_remember(&shortcut_MPI_Allgatherv, (void*)next, thalweg_of_allgatherv);
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
@@ -93,12 +96,15 @@ static ThalwegShortcut shortcut_MPI_Allreduce;
 static int THALWEG_APART
 ask_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle datatype,
         ThalwegHandle op, ThalwegHandle comm) {
+    Next_MPI_Allreduce* direct = (Next_MPI_Allreduce*)thalweg_native_of_short(&shortcut_MPI_Allreduce, count,
+            datatype);
+    if (direct != NULL) return direct(sendbuf, recvbuf, count, datatype, op, comm);
     int error;
     int answer = thalweg_take_MPI_Allreduce(sendbuf, recvbuf, count, datatype, op, comm, &error);
     if (answer == 1) return error;
     Next_MPI_Allreduce* next = (Next_MPI_Allreduce*)thalweg_next(&next_MPI_Allreduce);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) thalweg_remember(&shortcut_MPI_Allreduce, (void*)next, 0);
+    if (answer == 2) thalweg_remember(&shortcut_MPI_Allreduce, (void*)next, thalweg_of_allreduce);
     return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
 

@@ -5,42 +5,68 @@ typedef int Next_MPI_Wait(void* request, void* status);
 Next_MPI_Wait wrap_MPI_Wait THALWEG_WRAPS(MPI_Wait);
 static ThalwegNext next_MPI_Wait = {"MPI_Wait", (void*)wrap_MPI_Wait, NULL};
 
-int wrap_MPI_Wait(void* request, void* status) {
+static int THALWEG_APART
+ask_MPI_Wait(void* request, void* status) {
     Next_MPI_Wait* next = (Next_MPI_Wait*)thalweg_next(&next_MPI_Wait);
     if (next == NULL) return thalweg_missing_error();
+    thalweg_remember_completion(thalweg_completion_MPI_Wait, (void*)next);
     thalweg_before_wait(request);
     return next(request, status);
+}
+
+int wrap_MPI_Wait(void* request, void* status) {
+    void* native = thalweg_native_of_completion(thalweg_completion_MPI_Wait);
+    if (native != NULL) return ((Next_MPI_Wait*)native)(request, status);
+    return ask_MPI_Wait(request, status);
 }
 
 typedef int Next_MPI_Test(void* request, int* flag, void* status);
 Next_MPI_Test wrap_MPI_Test THALWEG_WRAPS(MPI_Test);
 static ThalwegNext next_MPI_Test = {"MPI_Test", (void*)wrap_MPI_Test, NULL};
 
-int wrap_MPI_Test(void* request, int* flag, void* status) {
+static int THALWEG_APART
+ask_MPI_Test(void* request, int* flag, void* status) {
     Next_MPI_Test* next = (Next_MPI_Test*)thalweg_next(&next_MPI_Test);
     if (next == NULL) return thalweg_missing_error();
+    thalweg_remember_completion(thalweg_completion_MPI_Test, (void*)next);
     thalweg_before_test(1, request);
     return next(request, flag, status);
+}
+
+int wrap_MPI_Test(void* request, int* flag, void* status) {
+    void* native = thalweg_native_of_completion(thalweg_completion_MPI_Test);
+    if (native != NULL) return ((Next_MPI_Test*)native)(request, flag, status);
+    return ask_MPI_Test(request, flag, status);
 }
 
 typedef int Next_MPI_Testall(int count, void* array_of_requests, int* flag, void* array_of_statuses);
 Next_MPI_Testall wrap_MPI_Testall THALWEG_WRAPS(MPI_Testall);
 static ThalwegNext next_MPI_Testall = {"MPI_Testall", (void*)wrap_MPI_Testall, NULL};
 
-int wrap_MPI_Testall(int count, void* array_of_requests, int* flag, void* array_of_statuses) {
+static int THALWEG_APART
+ask_MPI_Testall(int count, void* array_of_requests, int* flag, void* array_of_statuses) {
     Next_MPI_Testall* next = (Next_MPI_Testall*)thalweg_next(&next_MPI_Testall);
     if (next == NULL) return thalweg_missing_error();
+    thalweg_remember_completion(thalweg_completion_MPI_Testall, (void*)next);
     thalweg_before_test(count, array_of_requests);
     return next(count, array_of_requests, flag, array_of_statuses);
+}
+
+int wrap_MPI_Testall(int count, void* array_of_requests, int* flag, void* array_of_statuses) {
+    void* native = thalweg_native_of_completion(thalweg_completion_MPI_Testall);
+    if (native != NULL) return ((Next_MPI_Testall*)native)(count, array_of_requests, flag, array_of_statuses);
+    return ask_MPI_Testall(count, array_of_requests, flag, array_of_statuses);
 }
 
 typedef int Next_MPI_Waitall(int count, void* array_of_requests, void* array_of_statuses);
 Next_MPI_Waitall wrap_MPI_Waitall THALWEG_WRAPS(MPI_Waitall);
 static ThalwegNext next_MPI_Waitall = {"MPI_Waitall", (void*)wrap_MPI_Waitall, NULL};
 
-int wrap_MPI_Waitall(int count, void* array_of_requests, void* array_of_statuses) {
+static int THALWEG_APART
+ask_MPI_Waitall(int count, void* array_of_requests, void* array_of_statuses) {
     Next_MPI_Waitall* next = (Next_MPI_Waitall*)thalweg_next(&next_MPI_Waitall);
     if (next == NULL) return thalweg_missing_error();
+    thalweg_remember_completion(thalweg_completion_MPI_Waitall, (void*)next);
     ThalwegEarly* early = NULL;
     for (int again = 0; !thalweg_before_waitall(count, array_of_requests, again); again = 1)
         thalweg_test_others(count, array_of_requests, thalweg_next(&next_MPI_Test), &early);
@@ -48,15 +74,29 @@ int wrap_MPI_Waitall(int count, void* array_of_requests, void* array_of_statuses
     return early == NULL ? error : thalweg_add_early(error, count, array_of_statuses, early);
 }
 
+int wrap_MPI_Waitall(int count, void* array_of_requests, void* array_of_statuses) {
+    void* native = thalweg_native_of_completion(thalweg_completion_MPI_Waitall);
+    if (native != NULL) return ((Next_MPI_Waitall*)native)(count, array_of_requests, array_of_statuses);
+    return ask_MPI_Waitall(count, array_of_requests, array_of_statuses);
+}
+
 typedef int Next_MPI_Testany(int count, void* array_of_requests, int* index, int* flag, void* status);
 Next_MPI_Testany wrap_MPI_Testany THALWEG_WRAPS(MPI_Testany);
 static ThalwegNext next_MPI_Testany = {"MPI_Testany", (void*)wrap_MPI_Testany, NULL};
 
-int wrap_MPI_Testany(int count, void* array_of_requests, int* index, int* flag, void* status) {
+static int THALWEG_APART
+ask_MPI_Testany(int count, void* array_of_requests, int* index, int* flag, void* status) {
     Next_MPI_Testany* next = (Next_MPI_Testany*)thalweg_next(&next_MPI_Testany);
     if (next == NULL) return thalweg_missing_error();
+    thalweg_remember_completion(thalweg_completion_MPI_Testany, (void*)next);
     thalweg_before_test(count, array_of_requests);
     return next(count, array_of_requests, index, flag, status);
+}
+
+int wrap_MPI_Testany(int count, void* array_of_requests, int* index, int* flag, void* status) {
+    void* native = thalweg_native_of_completion(thalweg_completion_MPI_Testany);
+    if (native != NULL) return ((Next_MPI_Testany*)native)(count, array_of_requests, index, flag, status);
+    return ask_MPI_Testany(count, array_of_requests, index, flag, status);
 }
 
 typedef int Next_MPI_Testsome(int incount, void* array_of_requests, int* outcount, void* array_of_indices,
@@ -64,21 +104,33 @@ typedef int Next_MPI_Testsome(int incount, void* array_of_requests, int* outcoun
 Next_MPI_Testsome wrap_MPI_Testsome THALWEG_WRAPS(MPI_Testsome);
 static ThalwegNext next_MPI_Testsome = {"MPI_Testsome", (void*)wrap_MPI_Testsome, NULL};
 
-int wrap_MPI_Testsome(int incount, void* array_of_requests, int* outcount, void* array_of_indices,
+static int THALWEG_APART
+ask_MPI_Testsome(int incount, void* array_of_requests, int* outcount, void* array_of_indices,
         void* array_of_statuses) {
     Next_MPI_Testsome* next = (Next_MPI_Testsome*)thalweg_next(&next_MPI_Testsome);
     if (next == NULL) return thalweg_missing_error();
+    thalweg_remember_completion(thalweg_completion_MPI_Testsome, (void*)next);
     thalweg_before_test(incount, array_of_requests);
     return next(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+}
+
+int wrap_MPI_Testsome(int incount, void* array_of_requests, int* outcount, void* array_of_indices,
+        void* array_of_statuses) {
+    void* native = thalweg_native_of_completion(thalweg_completion_MPI_Testsome);
+    if (native != NULL) return ((Next_MPI_Testsome*)native)(incount, array_of_requests, outcount,
+            array_of_indices, array_of_statuses);
+    return ask_MPI_Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 
 typedef int Next_MPI_Waitany(int count, void* array_of_requests, int* index, void* status);
 Next_MPI_Waitany wrap_MPI_Waitany THALWEG_WRAPS(MPI_Waitany);
 static ThalwegNext next_MPI_Waitany = {"MPI_Waitany", (void*)wrap_MPI_Waitany, NULL};
 
-int wrap_MPI_Waitany(int count, void* array_of_requests, int* index, void* status) {
+static int THALWEG_APART
+ask_MPI_Waitany(int count, void* array_of_requests, int* index, void* status) {
     Next_MPI_Waitany* next = (Next_MPI_Waitany*)thalweg_next(&next_MPI_Waitany);
     if (next == NULL) return thalweg_missing_error();
+    thalweg_remember_completion(thalweg_completion_MPI_Waitany, (void*)next);
     if (thalweg_would_wait(count, array_of_requests)) {
         Next_MPI_Testany* test = (Next_MPI_Testany*)thalweg_next(&next_MPI_Testany);
         uint64_t began = 0;
@@ -93,15 +145,23 @@ int wrap_MPI_Waitany(int count, void* array_of_requests, int* index, void* statu
     return next(count, array_of_requests, index, status);
 }
 
+int wrap_MPI_Waitany(int count, void* array_of_requests, int* index, void* status) {
+    void* native = thalweg_native_of_completion(thalweg_completion_MPI_Waitany);
+    if (native != NULL) return ((Next_MPI_Waitany*)native)(count, array_of_requests, index, status);
+    return ask_MPI_Waitany(count, array_of_requests, index, status);
+}
+
 typedef int Next_MPI_Waitsome(int incount, void* array_of_requests, int* outcount, void* array_of_indices,
         void* array_of_statuses);
 Next_MPI_Waitsome wrap_MPI_Waitsome THALWEG_WRAPS(MPI_Waitsome);
 static ThalwegNext next_MPI_Waitsome = {"MPI_Waitsome", (void*)wrap_MPI_Waitsome, NULL};
 
-int wrap_MPI_Waitsome(int incount, void* array_of_requests, int* outcount, void* array_of_indices,
+static int THALWEG_APART
+ask_MPI_Waitsome(int incount, void* array_of_requests, int* outcount, void* array_of_indices,
         void* array_of_statuses) {
     Next_MPI_Waitsome* next = (Next_MPI_Waitsome*)thalweg_next(&next_MPI_Waitsome);
     if (next == NULL) return thalweg_missing_error();
+    thalweg_remember_completion(thalweg_completion_MPI_Waitsome, (void*)next);
     if (thalweg_would_wait(incount, array_of_requests)) {
         Next_MPI_Testsome* test = (Next_MPI_Testsome*)thalweg_next(&next_MPI_Testsome);
         uint64_t began = 0;
@@ -115,63 +175,111 @@ int wrap_MPI_Waitsome(int incount, void* array_of_requests, int* outcount, void*
     return next(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 
+int wrap_MPI_Waitsome(int incount, void* array_of_requests, int* outcount, void* array_of_indices,
+        void* array_of_statuses) {
+    void* native = thalweg_native_of_completion(thalweg_completion_MPI_Waitsome);
+    if (native != NULL) return ((Next_MPI_Waitsome*)native)(incount, array_of_requests, outcount,
+            array_of_indices, array_of_statuses);
+    return ask_MPI_Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+}
+
 typedef int Next_MPI_Request_get_status(ThalwegHandle request, int* flag, void* status);
 Next_MPI_Request_get_status wrap_MPI_Request_get_status THALWEG_WRAPS(MPI_Request_get_status);
 static ThalwegNext next_MPI_Request_get_status = {"MPI_Request_get_status",
         (void*)wrap_MPI_Request_get_status, NULL};
 
-int wrap_MPI_Request_get_status(ThalwegHandle request, int* flag, void* status) {
+static int THALWEG_APART
+ask_MPI_Request_get_status(ThalwegHandle request, int* flag, void* status) {
     Next_MPI_Request_get_status* next =
             (Next_MPI_Request_get_status*)thalweg_next(&next_MPI_Request_get_status);
     if (next == NULL) return thalweg_missing_error();
+    thalweg_remember_completion(thalweg_completion_MPI_Request_get_status, (void*)next);
     thalweg_before_test_of_one(request);
     return next(request, flag, status);
+}
+
+int wrap_MPI_Request_get_status(ThalwegHandle request, int* flag, void* status) {
+    void* native = thalweg_native_of_completion(thalweg_completion_MPI_Request_get_status);
+    if (native != NULL) return ((Next_MPI_Request_get_status*)native)(request, flag, status);
+    return ask_MPI_Request_get_status(request, flag, status);
 }
 
 typedef int Next_MPI_Start(void* request);
 Next_MPI_Start wrap_MPI_Start THALWEG_WRAPS(MPI_Start);
 static ThalwegNext next_MPI_Start = {"MPI_Start", (void*)wrap_MPI_Start, NULL};
 
-int wrap_MPI_Start(void* request) {
+static int THALWEG_APART
+ask_MPI_Start(void* request) {
     Next_MPI_Start* next = (Next_MPI_Start*)thalweg_next(&next_MPI_Start);
     if (next == NULL) return thalweg_missing_error();
+    thalweg_remember_completion(thalweg_completion_MPI_Start, (void*)next);
     int error = next(request);
     if (error == 0) thalweg_after_start(1, request);
     return error;
+}
+
+int wrap_MPI_Start(void* request) {
+    void* native = thalweg_native_of_completion(thalweg_completion_MPI_Start);
+    if (native != NULL) return ((Next_MPI_Start*)native)(request);
+    return ask_MPI_Start(request);
 }
 
 typedef int Next_MPI_Startall(int count, void* array_of_requests);
 Next_MPI_Startall wrap_MPI_Startall THALWEG_WRAPS(MPI_Startall);
 static ThalwegNext next_MPI_Startall = {"MPI_Startall", (void*)wrap_MPI_Startall, NULL};
 
-int wrap_MPI_Startall(int count, void* array_of_requests) {
+static int THALWEG_APART
+ask_MPI_Startall(int count, void* array_of_requests) {
     Next_MPI_Startall* next = (Next_MPI_Startall*)thalweg_next(&next_MPI_Startall);
     if (next == NULL) return thalweg_missing_error();
+    thalweg_remember_completion(thalweg_completion_MPI_Startall, (void*)next);
     int error = next(count, array_of_requests);
     if (error == 0) thalweg_after_start(count, array_of_requests);
     return error;
+}
+
+int wrap_MPI_Startall(int count, void* array_of_requests) {
+    void* native = thalweg_native_of_completion(thalweg_completion_MPI_Startall);
+    if (native != NULL) return ((Next_MPI_Startall*)native)(count, array_of_requests);
+    return ask_MPI_Startall(count, array_of_requests);
 }
 
 typedef int Next_MPI_Request_free(void* request);
 Next_MPI_Request_free wrap_MPI_Request_free THALWEG_WRAPS(MPI_Request_free);
 static ThalwegNext next_MPI_Request_free = {"MPI_Request_free", (void*)wrap_MPI_Request_free, NULL};
 
-int wrap_MPI_Request_free(void* request) {
-    int error;
-    if (thalweg_take_MPI_Request_free(request, &error)) return error;
+static int THALWEG_APART
+ask_MPI_Request_free(void* request) {
     Next_MPI_Request_free* next = (Next_MPI_Request_free*)thalweg_next(&next_MPI_Request_free);
     if (next == NULL) return thalweg_missing_error();
+    thalweg_remember_completion(thalweg_completion_MPI_Request_free, (void*)next);
+    int error;
+    if (thalweg_take_MPI_Request_free(request, &error)) return error;
     return next(request);
+}
+
+int wrap_MPI_Request_free(void* request) {
+    void* native = thalweg_native_of_completion(thalweg_completion_MPI_Request_free);
+    if (native != NULL) return ((Next_MPI_Request_free*)native)(request);
+    return ask_MPI_Request_free(request);
 }
 
 typedef int Next_MPI_Cancel(void* request);
 Next_MPI_Cancel wrap_MPI_Cancel THALWEG_WRAPS(MPI_Cancel);
 static ThalwegNext next_MPI_Cancel = {"MPI_Cancel", (void*)wrap_MPI_Cancel, NULL};
 
-int wrap_MPI_Cancel(void* request) {
-    int error;
-    if (thalweg_take_MPI_Cancel(request, &error)) return error;
+static int THALWEG_APART
+ask_MPI_Cancel(void* request) {
     Next_MPI_Cancel* next = (Next_MPI_Cancel*)thalweg_next(&next_MPI_Cancel);
     if (next == NULL) return thalweg_missing_error();
+    thalweg_remember_completion(thalweg_completion_MPI_Cancel, (void*)next);
+    int error;
+    if (thalweg_take_MPI_Cancel(request, &error)) return error;
     return next(request);
+}
+
+int wrap_MPI_Cancel(void* request) {
+    void* native = thalweg_native_of_completion(thalweg_completion_MPI_Cancel);
+    if (native != NULL) return ((Next_MPI_Cancel*)native)(request);
+    return ask_MPI_Cancel(request);
 }

@@ -3,12 +3,13 @@
 from wrappers.call import AROUND, lines, native_timed, wait_all, wait_some
 
 
-def with_shortcut(call, head, kind):
-    """The wrapper of `head` as a function apart, with a shortcut of that kind beside it."""
-    return head.replace(
-        f"\nint wrap_{call.name}(",
-        f"static {kind} shortcut_{call.name};\n\nstatic int THALWEG_APART\nask_{call.name}(",
-    )
+COMPLETING = ("wait", "test", "wait_all", "wait_some", "start", "end")
+
+
+def with_shortcut(call, head, kind=None):
+    """The wrapper of `head` as a function apart, where it has a shortcut of its own with one of that kind beside it."""
+    beside = f"static {kind} shortcut_{call.name};\n" if kind else ""
+    return head.replace(f"\nint wrap_{call.name}(", f"{beside}\nstatic int THALWEG_APART\nask_{call.name}(")
 
 
 def way_past(call, native):
@@ -39,6 +40,13 @@ def c_wrapper(call):
         f"    Next_{name}* next = (Next_{name}*)thalweg_next(&next_{name});",
         "    if (next == NULL) return thalweg_missing_error();",
     ]
+    # Of those about requests the frequent ones.
+    passes = call.template in COMPLETING and call.library == "core"
+    past = []
+    if passes:
+        out = with_shortcut(call, out)
+        get_next.append(f"    thalweg_remember_completion(thalweg_completion_{name}, (void*)next);")
+        past = way_past(call, f"thalweg_native_of_completion(thalweg_completion_{name})")
     if call.template == "request" and not call.persistent():
         out = with_shortcut(call, out, "ThalwegRequestShortcut")
         out += lines(
@@ -50,7 +58,15 @@ def c_wrapper(call):
             f"    return next({arguments});",
             *way_past(call, f"thalweg_native_of_request(&shortcut_{name})"),
         )
-    elif call.template in ("request", "end"):
+    elif call.template == "end":
+        out += lines(
+            *get_next,
+            "    int error;",
+            f"    if (thalweg_take_{call.entry()}({arguments}, &error)) return error;",
+            f"    return next({arguments});",
+            *past,
+        )
+    elif call.template == "request":
         out += lines(
             "    int error;",
             f"    if (thalweg_take_{call.entry()}({arguments}, &error)) return error;",
@@ -73,15 +89,18 @@ def c_wrapper(call):
             *way_past(call, f"thalweg_native_of_exchange(&shortcut_{name}, comm)"),
         )
     elif call.template == "collective":
-        # Where large broadcasts are looked at, short ones take another way past.
+        # Where long ones are looked at, short ones take another way past, if one argument tells them.
+        message = {"MPI_Allgather": "recvcount, recvtype"}.get(call.entry(), "count, datatype")
+        tells = "gatherv" not in name
         short = (
             [
-                f"    Next_{name}* direct = (Next_{name}*)thalweg_native_of_short(&shortcut_{name}, count, datatype);",
+                f"    Next_{name}* direct = (Next_{name}*)thalweg_native_of_short(&shortcut_{name}, {message});",
                 f"    if (direct != NULL) return direct({arguments});",
             ]
-            if call.entry() == "MPI_Bcast"
+            if tells
             else []
         )
+        remembered = "thalweg_of_" + call.entry().removesuffix("_c").removeprefix("MPI_").lower()
         out = with_shortcut(call, out, "ThalwegShortcut")
         out += lines(
             *short,
@@ -90,7 +109,7 @@ def c_wrapper(call):
             f"    int answer = thalweg_take_{call.entry()}({arguments}, &error{', &trial' if call.timed() else ''});",
             "    if (answer == 1) return error;",
             *get_next,
-            f"    if (answer == 2) thalweg_remember(&shortcut_{name}, (void*)next, {int(bool(short))});",
+            f"    if (answer == 2) thalweg_remember(&shortcut_{name}, (void*)next, {remembered});",
             *(native_timed(call) if call.timed() else [f"    return next({arguments});"]),
             *way_past(call, f"thalweg_native_of(&shortcut_{name})"),
         )
@@ -104,11 +123,12 @@ def c_wrapper(call):
             + ("_of_one" if one else "")
             + (f"({requests});" if one or call.template == "wait" else f"({count}, {requests});"),
             f"    return next({arguments});",
+            *past,
         )
     elif call.template == "wait_all":
-        out += lines(*get_next, *wait_all(call, False))
+        out += lines(*get_next, *wait_all(call, False), *past)
     elif call.template == "wait_some":
-        out += lines(*get_next, *wait_some(call, False), f"    return next({arguments});")
+        out += lines(*get_next, *wait_some(call, False), f"    return next({arguments});", *past)
     elif call.template == "start":
         count, requests = call.requests(False)
         out += lines(
@@ -116,6 +136,7 @@ def c_wrapper(call):
             f"    int error = next({arguments});",
             f"    if (error == 0) thalweg_after_start({count}, {requests});",
             "    return error;",
+            *past,
         )
     elif call.template == "meeting":
         out = with_shortcut(call, out, "ThalwegMeetingShortcut")

@@ -59,7 +59,7 @@ void tell(const char* event) {
 // Of what is there to be handed on.
 void for_all(void (*change)(Bypass::Side)) {
     for (const Bypass::Side side :
-         {Bypass::collectives, Bypass::exchanges, Bypass::requests, Bypass::meetings})
+         {Bypass::collectives, Bypass::exchanges, Bypass::requests, Bypass::meetings, Bypass::completions})
         change(side);
 }
 
@@ -90,7 +90,8 @@ void thalweg_entry_initialized(void (*)(void), int (*)(void)) {
         if (presence_speaks()) std::fprintf(stderr, "probe: passes through: %s\n", presence_reason());
     }
     if (direct && limited)
-        Bypass::set_limit(1000, sizes_in_handles.mask, sizes_in_handles.predefined, nullptr);
+        Bypass::set_limits({1000, Bypass::all, Bypass::all, Bypass::all, Bypass::all}, "limited",
+                           sizes_in_handles.mask, sizes_in_handles.predefined, nullptr);
     if (direct) for_all(Bypass::let_go);
     tell("initialized");
 }
