@@ -91,6 +91,7 @@ ShmPort* Ports::open_shm(const World& world) try {
         ShmOptions options;
         options.process = static_cast<std::uint32_t>(world.rank());
         options.peers = static_cast<std::uint32_t>(world.size());
+        options.spins = !world.sleeps();
         ShmPort::open(options, host_memory().owner, host_memory().why_not);
         the_shm.store(host_memory().owner.get(), std::memory_order_release);
         if (host_memory().owner != nullptr) obey(world);

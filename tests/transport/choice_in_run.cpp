@@ -116,7 +116,7 @@ TEST_F(ChoiceInRun, FollowsARankThatIsAlwaysLate) {
 // trial now and then, which tells when it is there again.
 TEST_F(ChoiceInRun, LeavesWhatNeedsASenderThatIsLate) {
     const int settling = rank.until(Because::measured_faster, 1000, link, 0, 0.02);
-    EXPECT_LE(settling, static_cast<int>(2 * Chooser::settle));
+    EXPECT_LE(settling, static_cast<int>(3 * Chooser::settle));
     EXPECT_EQ(rank.account().protocol, &cma_get);
     const int before = rank.carried_by_receiver();
     for (int i = 0; i < 400; ++i) rank.exchange(link, 0, 0.02);

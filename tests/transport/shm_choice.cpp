@@ -192,6 +192,72 @@ TEST(Choice, ARingTakesTwoCopiesAndWakeUps) {
     EXPECT_NE(chooser.choose(8 * mega, everything, {}, {}, crowded, nullptr).protocol, &eager);
 }
 
+// Nobody sleeps, and the two copies through the ring are quicker than one by the system.
+TEST(Choice, WhoPollsIsNotWoken) {
+    for (const bool spins : {false, true}) {
+        CopyRates rates(spins);
+        const int size_class = Chooser::class_of(mega);
+        for (const Protocol* protocol : {&cma_get, &cma_put})
+            rates.measured(*protocol, size_class, std::size_t{6'000'000'000}, 1, 1);
+        rates.measured(coop, size_class, std::size_t{1'000'000'000}, 1, 1);
+        rates.measured(eager, size_class, std::size_t{16'000'000'000}, 1, 1);
+        rates.measured_out_of_ring(size_class, std::size_t{16'000'000'000}, 1);
+        Chooser chooser;
+        EXPECT_EQ(chooser.choose(mega, everything, {}, {}, rates, nullptr).protocol,
+                  spins ? &eager : &cma_get);
+    }
+}
+
+// The first message through a ring touches memory that nobody had before: that teaches nothing.
+TEST(Choice, TheFirstMessageOfAProtocolIsForgotten) {
+    const CopyRates rates(true);
+    Chooser chooser;
+    int messages = 0, through_ring = 0;
+    const Protocol* now = nullptr;
+    for (; messages < 100 && !(through_ring > 2 && now == &eager); ++messages) {
+        const Decision decision = chooser.choose(mega, everything, {}, {}, rates, nullptr);
+        now = decision.protocol;
+        through_ring += now == &eager;
+        const double slower = now != &eager ? 3 : through_ring == 1 ? 16 : 0.5;
+        chooser.measured(mega, *now, decision.expected_s, decision.expected_s * slower);
+    }
+    EXPECT_LT(messages, 60);
+}
+
+// One message that waits for somebody else is no reason to leave what it came by.
+TEST(Choice, OneDelayChangesNothing) {
+    const CopyRates rates;
+    Chooser chooser;
+    std::array<double, protocols.size()> slower{1, 1, 1, 1, 1};
+    carry(chooser, rates, 100, slower);
+    for (int round = 0; round < 20; ++round) {
+        slower[number_of(coop)] = 100;
+        carry(chooser, rates, 1, slower);
+        slower[number_of(coop)] = 1;
+        carry(chooser, rates, 20, slower);
+    }
+    EXPECT_EQ(chooser.account(Chooser::class_of(8 * mega)).switches, 0u);
+}
+
+// Two processes that exchange alike try the same at the same time, whatever either is used to.
+TEST(Choice, BothSidesTryTogether) {
+    const CopyRates rates;
+    Chooser one, other;
+    for (int message = 0; message < 2000; ++message) {
+        const Decision here = one.choose(8 * mega, everything, {}, {}, rates, nullptr);
+        const Decision there = other.choose(8 * mega, everything, {}, {}, rates, nullptr);
+        const Protocol* const used = one.account(Chooser::class_of(8 * mega)).protocol;
+        const Protocol* const used_there = other.account(Chooser::class_of(8 * mega)).protocol;
+        if (here.protocol != used && here.protocol != used_there) {
+            EXPECT_EQ(here.protocol, there.protocol) << message;
+        }
+        one.measured(8 * mega, *here.protocol, here.expected_s,
+                     here.expected_s * (here.protocol == &cma_put ? 0.5 : 2));
+        other.measured(8 * mega, *there.protocol, there.expected_s,
+                       there.expected_s * (there.protocol == &eager ? 0.2 : 2));
+    }
+}
+
 // In the midst of what was chosen something else is asked for: afterwards the choice goes on where it was,
 // and what the other way took is not held against anybody.
 TEST(Choice, WhatIsAskedForTeachesNothing) {
@@ -212,8 +278,9 @@ TEST(Choice, WhatIsAskedForTeachesNothing) {
         const Decision got = disturbed.choose(8 * mega, everything, mine, {}, rates, nullptr);
         ASSERT_EQ(got.protocol, wanted.protocol) << i;
         EXPECT_EQ(got.receivers_share, wanted.receivers_share);
-        undisturbed.measured(8 * mega, *wanted.protocol, wanted.expected_s, 2 * wanted.expected_s);
-        disturbed.measured(8 * mega, *got.protocol, got.expected_s, 2 * got.expected_s);
+        const double slower = wanted.protocol == &coop ? 6 : 1;
+        undisturbed.measured(8 * mega, *wanted.protocol, wanted.expected_s, slower * wanted.expected_s);
+        disturbed.measured(8 * mega, *got.protocol, got.expected_s, slower * got.expected_s);
     }
     const auto& account = disturbed.account(Chooser::class_of(8 * mega));
     EXPECT_GT(account.switches, 0u);

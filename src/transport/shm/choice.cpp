@@ -9,15 +9,17 @@ namespace {
 // Until a sleeping process has heard: a sender what it shall copy, the writer of a full ring that there is
 // room, its reader that there is more. What is longer than a ring makes both sleep, ring by ring.
 constexpr double wake_up_s = 20e-6;
+constexpr double poll_s = 0.5e-6;        // the same where they poll
 constexpr double weight = 0.125;         // of a new measurement, where there are enough before it
 constexpr double weight_of_trial = 0.5;  // which are few and far between
 constexpr double largest_surprise = 4;   // a copy that was disturbed says little about its rate
+constexpr double largest_delay = 2;      // nor does a message
 constexpr double smallest_correction = 0.25, largest_correction = 16;
 constexpr double least_scarcity = 0.1;  // less is the clock's and the system's own doing
 constexpr double full_scarcity = 0.4;   // about where there is always somebody who waits for a core
 // Whoever loses its core in the midst of a chunk loses it for dozens of chunks: only many of them tell how
 // often.
-constexpr double weight_of_chunk = 1.0 / 128;
+constexpr double weight_of_chunk = 1.0 / 128;  // where all are measured
 constexpr double infinity = std::numeric_limits<double>::infinity();
 // Only says which is preferred before anything has been measured.
 constexpr std::array<double, protocols.size()> first_rates{4e9, 3e9, 3e9, 3e9, 1.5e9};
@@ -29,16 +31,17 @@ struct Candidate {
 };
 
 Candidate candidate(const Protocol& protocol, std::uint64_t bytes, const Load& receiver, const Load& sender,
-                    double rate) {
+                    double rate, bool spins) {
+    const double hears_s = spins ? poll_s : wake_up_s;
     Candidate found;
     found.share = protocol.receivers_share(bytes, receiver, sender);
     const auto pulled = static_cast<double>(receiver.copy_bytes + found.share);
     const auto pushed = static_cast<double>(sender.copy_bytes + bytes - found.share);
     if (found.share != 0) found.copies_s = pulled / rate;
-    if (found.share != bytes) found.copies_s = std::max(found.copies_s, wake_up_s + pushed / rate);
+    if (found.share != bytes) found.copies_s = std::max(found.copies_s, hears_s + pushed / rate);
     found.work_s = static_cast<double>(bytes) / rate;
     if (&protocol == &eager) {
-        const double asleep_s = static_cast<double>(bytes / ring_bytes) * 2 * wake_up_s;
+        const double asleep_s = static_cast<double>(bytes / ring_bytes) * 2 * hears_s;
         found.copies_s += asleep_s;
         found.work_s += asleep_s;
     }
@@ -91,7 +94,14 @@ double CopyRates::bytes_per_s(const Protocol& protocol, int size_class) const {
     return out == 0 ? rate / 2 : rate * out / (rate + out);
 }
 
+bool CopyRates::wants(const Protocol& protocol, int size_class) {
+    constexpr std::uint32_t first_few = 16, one_in = 8;
+    return rates_[static_cast<std::size_t>(size_class)][number_of(protocol)].samples < first_few ||
+           scarcity() > 0 || ++asked_ % one_in == 0;
+}
+
 void CopyRates::Rate::measured(double seen) {
+    ++samples;
     if (bytes_per_s == 0)
         bytes_per_s = seen;
     else
@@ -105,7 +115,7 @@ void CopyRates::measured(const Protocol& protocol, int size_class, std::size_t b
     if (core_seconds <= 0 || seconds <= 0) return;
     rates_[static_cast<std::size_t>(size_class)][number_of(protocol)].measured(static_cast<double>(bytes) /
                                                                                core_seconds);
-    const double share = std::max(weight_of_chunk, 1.0 / ++chunks_);
+    const double share = std::max((scarcity() > 0 ? 1 : 4) * weight_of_chunk, 1.0 / ++chunks_);
     seconds_ = averaged(seconds_, seconds, share);
     core_seconds_ = averaged(core_seconds_, std::min(core_seconds, seconds), share);
 }
@@ -120,21 +130,25 @@ double CopyRates::scarcity() const {
     return share < least_scarcity ? 0 : share;
 }
 
-// Whose turn it is longest. What was tried and is not better waits twice as long for the next time.
-std::size_t Chooser::trial(Class& sizes, const std::array<double, protocols.size()>& costs,
+// By the number of the message alone: where two processes exchange alike, both try the same at the same time,
+// which is what it would be like if both took it.
+std::size_t Chooser::trial(const Class& sizes, const std::array<double, protocols.size()>& costs,
                            std::size_t taken) const {
-    if (!tries_ || sizes.chosen % between_trials != 0) return protocols.size();
-    std::size_t tried = protocols.size();
-    for (std::size_t i = 0; i < protocols.size(); ++i) {
-        if (i == taken || costs[i] == infinity || sizes.known[i].next_trial > sizes.chosen) continue;
-        if (tried == protocols.size() || sizes.known[i].next_trial < sizes.known[tried].next_trial) tried = i;
-    }
-    if (tried == protocols.size()) return tried;
-    Known& known = sizes.known[tried];
-    const bool worse = known.samples != 0 && costs[tried] > costs[taken];
-    known.interval = worse ? std::min(2 * known.interval, longest_interval) : first_interval;
-    known.next_trial = sizes.chosen + known.interval;
-    return tried;
+    constexpr std::size_t none = protocols.size();
+    if (!tries_ || sizes.chosen % between_trials != 0) return none;
+    std::array<std::size_t, protocols.size()> usable{};
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < protocols.size(); ++i)
+        if (costs[i] != infinity) usable[count++] = i;
+    if (count < 2) return none;
+    const std::uint64_t turn = sizes.chosen / between_trials;
+    // Each one twice at first.
+    const std::uint64_t turns = turn <= 2 * count             ? 1
+                                : sizes.chosen <= often_until ? often / between_trials
+                                                              : seldom / between_trials;
+    if (turn == 0 || turn % turns != 0) return none;
+    const std::size_t tried = usable[turn / turns % count];
+    return tried == taken ? none : tried;
 }
 
 void Chooser::note(Account& account, const Protocol& protocol, Because because) {
@@ -165,7 +179,8 @@ Decision Chooser::choose(std::uint64_t bytes, const Reach& reach, const Load& re
     for (std::size_t i = 0; i < protocols.size(); ++i) {
         const Protocol& protocol = *protocols[i];
         if (!protocol.usable(reach)) continue;
-        candidates[i] = candidate(protocol, bytes, receiver, sender, rates.bytes_per_s(protocol, size_class));
+        candidates[i] = candidate(protocol, bytes, receiver, sender, rates.bytes_per_s(protocol, size_class),
+                                  rates.spins());
         const bool shared = candidates[i].share != 0 && candidates[i].share != bytes;
         // Copying together is worth it only for what takes a while; and not when both ends have something
         // better to do, because it stirs two processes for what is hidden anyway.
@@ -215,9 +230,13 @@ void Chooser::measured(std::uint64_t bytes, const Protocol& protocol, double exp
     if (expected_s <= 0) return;
     Class& sizes = classes_[class_of(bytes)];
     Known& known = sizes.known[number_of(protocol)];
-    const double seen = std::clamp(seconds / expected_s, smallest_correction, largest_correction);
+    double seen = std::clamp(seconds / expected_s, smallest_correction, largest_correction);
+    if (known.samples > 1)
+        seen = std::clamp(seen, known.correction / largest_delay, known.correction * largest_delay);
+    // The first one touches memory that nobody had before, and is forgotten with the second.
     const double least = &protocol == sizes.current ? weight : weight_of_trial;
-    known.correction = averaged(known.correction, seen, std::max(least, 1.0 / (1 + known.samples)));
+    known.correction =
+        averaged(known.correction, seen, std::max(least, 1.0 / std::max<std::uint32_t>(1, known.samples)));
     ++known.samples;
 }
 

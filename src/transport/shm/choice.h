@@ -34,6 +34,10 @@ int size_class_of(std::uint64_t bytes);
 // How fast one process copies by each protocol, as measured on this host: shared by all choosers of a port.
 class CopyRates {
   public:
+    // spins: whoever waits polls meanwhile, and nobody has to be woken.
+    explicit CopyRates(bool spins = false) : spins_(spins) {}
+    bool spins() const { return spins_; }
+
     // Of a core's time, in messages of this class; nothing measured there: of the class nearest to it. What
     // goes through a ring is copied twice.
     double bytes_per_s(const Protocol& protocol, int size_class) const;
@@ -41,6 +45,9 @@ class CopyRates {
     // into it.
     void measured(const Protocol& protocol, int size_class, std::size_t bytes, double seconds,
                   double core_seconds);
+    // Whether what the next chunk takes is to be measured: the processor clock is a call of the system, and
+    // after the first few one chunk in so many tells enough, while cores are not scarce.
+    bool wants(const Protocol& protocol, int size_class);
     // To copy them out of a ring took `seconds`, by the clock on the wall: too short for the other one. Until
     // it was measured it is taken to be as long as into it.
     void measured_out_of_ring(int size_class, std::size_t bytes, double seconds);
@@ -50,6 +57,7 @@ class CopyRates {
   private:
     struct Rate {
         double bytes_per_s = 0;  // 0: not measured
+        std::uint32_t samples = 0;
         void measured(double seen);
     };
     // The nearest that was measured; 0: none.
@@ -57,8 +65,9 @@ class CopyRates {
     static double nearest(int size_class, RateOf rate_of);
     std::array<std::array<Rate, protocols.size()>, size_classes> rates_;
     std::array<Rate, size_classes> out_of_ring_;
+    bool spins_;
     double seconds_ = 0, core_seconds_ = 0;  // of one chunk, of late
-    std::uint64_t chunks_ = 0;
+    std::uint64_t chunks_ = 0, asked_ = 0;
 };
 
 class Chooser {
@@ -67,9 +76,9 @@ class Chooser {
     static constexpr std::uint32_t settle = 4;                 // messages of a class between two decisions
     static constexpr double hysteresis = 0.15;                 // what is gained at least by a change
     static constexpr std::uint64_t least_shared = 128 * 1024;  // smaller messages are one side's
-    // A message in so many may be a trial; a protocol has its next one after so many messages, each time
-    // twice as many as long as it is not better than what is in use.
-    static constexpr std::uint64_t between_trials = 8, first_interval = 32, longest_interval = 512;
+    // A message in so many may be a trial: until each protocol has had two; then, up to so many messages, one
+    // in so many, and later one in so many.
+    static constexpr std::uint64_t between_trials = 8, often_until = 512, often = 32, seldom = 128;
 
     // tries: else only what has been measured counts, and what has not is taken for what CopyRates begins
     // with.
@@ -100,7 +109,6 @@ class Chooser {
     struct Known {
         double correction = 1;  // what messages took, relative to what was expected
         std::uint32_t samples = 0;
-        std::uint64_t next_trial = between_trials, interval = first_interval;  // in messages of the class
     };
     struct Class {
         Account account;
@@ -110,7 +118,7 @@ class Chooser {
         std::array<Known, protocols.size()> known;
     };
     // The number of the protocol that this message shall try; protocols.size(): none.
-    std::size_t trial(Class& sizes, const std::array<double, protocols.size()>& costs,
+    std::size_t trial(const Class& sizes, const std::array<double, protocols.size()>& costs,
                       std::size_t taken) const;
 
     bool tries_;

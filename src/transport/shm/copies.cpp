@@ -8,6 +8,9 @@
 namespace thalweg {
 namespace {
 
+// What a ring gets before its reader hears of it, and may begin.
+constexpr std::size_t told_at_a_time = 2 * shm::payload_bytes;
+
 // For which this thread had a core.
 std::uint64_t core_ns() {
     timespec spent{};
@@ -54,6 +57,7 @@ void ShmPort::Impl::fetch(Request& receive, const Frame& request, shm::RemotePla
         peer.chooser.choose(receive.bytes, reach(peer, receive), mine, others, rates_, forced_);
     note_decision(receive);
     receive.protocol = decision.protocol;
+    if (decision.protocol == &shm::eager) peer.reader.touch();
     receive.done = 0;
     receive.until = decision.receivers_share;
     receive.decided_ns = now_ns();
@@ -145,6 +149,7 @@ bool ShmPort::Impl::take_answer(Peer& peer, const Frame& frame, const std::byte*
     if (frame.bytes >= send->bytes) return false;
     settle(*send);
     send->protocol = protocol;
+    if (protocol == &shm::eager) peer.writer.touch();
     send->remote = frame.address;
     send->place = std::move(place);
     send->remote_request = frame.cookie;
@@ -224,9 +229,13 @@ bool ShmPort::Impl::copy_a_chunk() {
         std::size_t moved = 0;
         if (!withdrawn) {
             const bool wire_busy = segment_.header().wire_ns.load(std::memory_order_relaxed) != 0;
-            const std::size_t most = wire_busy ? options_.chunk_bytes : options_.longest_chunk_bytes;
+            std::size_t most = wire_busy ? options_.chunk_bytes : options_.longest_chunk_bytes;
+            if (job.protocol == &shm::eager) most = std::min(most, told_at_a_time);
             const std::size_t bytes = std::min<std::uint64_t>(most, job.until - job.done);
-            const std::uint64_t began_ns = now_ns(), began_core_ns = core_ns();
+            // What was asked for teaches the choice nothing, so that both can be compared in one run.
+            const int size_class = shm::size_class_of(job.bytes);
+            const bool measures = forced_ == nullptr && rates_.wants(*job.protocol, size_class);
+            const std::uint64_t began_ns = now_ns(), began_core_ns = measures ? core_ns() : 0;
             const bool stores = job.kind == Request::Kind::put && job.protocol == &shm::eager;
             const auto copy = receives ? job.protocol->pull : job.protocol->push;
             const Status status =
@@ -242,9 +251,8 @@ bool ShmPort::Impl::copy_a_chunk() {
                 fail(job, Status::transport_failed);
                 return true;
             }
-            // What was asked for teaches the choice nothing, so that both can be compared in one run.
-            if (moved != 0 && forced_ == nullptr)
-                rates_.measured(*job.protocol, shm::size_class_of(job.bytes), moved, taken_s,
+            if (moved != 0 && measures)
+                rates_.measured(*job.protocol, size_class, moved, taken_s,
                                 seconds(core_ns() - began_core_ns));
             job.peer->account.copy_seconds += taken_s;
             note_copied(job, taken_s);
@@ -272,69 +280,6 @@ bool ShmPort::Impl::copy_a_chunk() {
         if (moved != 0) return true;
     }
     return false;
-}
-
-// The system does not copy between these two memories: what is left of this side's share goes through the
-// ring. Pre: it was taken out of the queue.
-void ShmPort::Impl::take_the_ring(Request& job) {
-    job.peer->segment.try_again();
-    if (job.kind != Request::Kind::receive) {
-        job.protocol = &shm::eager;
-        job.next_job = first_job_;
-        first_job_ = &job;
-        if (last_job_ == nullptr) last_job_ = &job;
-        ++jobs_;
-        return;
-    }
-    count_copies(-static_cast<std::int64_t>(job.until - job.done));
-    job.copying = false;
-    job.expected_s = 0;  // says nothing about a protocol
-    // Of a share the sender has heard, and copies the rest.
-    if (job.until != job.bytes) {
-        job.left_over = job.until;
-        job.until = job.done;
-        if (!job.awaits_peer) ask_for_rest(job);
-        return;
-    }
-    // Of the whole message it has not heard yet.
-    Frame frame;
-    frame.kind = FrameKind::answer;
-    frame.other = job.remote_request;
-    frame.cookie = shm::Requests::cookie(job);
-    frame.operation = number_of(shm::eager);
-    frame.bytes = job.until = job.done;
-    job.protocol = &shm::eager;
-    job.awaits_peer = true;
-    write(*job.peer, frame);
-    if (job.done != 0) acknowledge(*job.peer, job.remote_request);
-}
-
-Status ShmPort::Impl::store_through(const Request& put, std::size_t bytes, std::size_t& done) {
-    done = 0;
-    while (done < bytes) {
-        Frame frame;
-        frame.kind = FrameKind::stored;
-        frame.channel = put.key.channel;
-        frame.address = put.remote + put.done + done;
-        frame.payload = static_cast<std::uint32_t>(std::min(bytes - done, shm::payload_bytes));
-        if (!put.peer->writer.write(frame, put.data + put.done + done)) break;
-        done += frame.payload;
-    }
-    return Status::ok;
-}
-
-// Pre: the sender has done its own share, and waits for word of the receiver's.
-void ShmPort::Impl::ask_for_rest(Request& receive) {
-    Frame frame;
-    frame.kind = FrameKind::answer;
-    frame.other = receive.remote_request;
-    frame.cookie = shm::Requests::cookie(receive);
-    frame.operation = number_of(shm::eager);
-    frame.offset = receive.done;
-    frame.bytes = receive.left_over;
-    write(*receive.peer, frame);
-    receive.left_over = 0;
-    receive.awaits_peer = true;
 }
 
 // This side's share of the bytes is where it belongs.

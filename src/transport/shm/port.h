@@ -172,7 +172,7 @@ class ShmPort::Impl {
         Impl& port_;
     };
 
-    explicit Impl(const ShmOptions& options) : options_(options) {}
+    explicit Impl(const ShmOptions& options) : options_(options), rates_(options.spins) {}
     ~Impl();
 
     Status start(std::string& why);

@@ -45,6 +45,8 @@ struct ShmOptions {
     // Copied in one poll, while something is on the wire and while nothing is (set_wire_ns): calls of the
     // system for few pages take longer, page by page.
     std::size_t chunk_bytes = 128 * 1024, longest_chunk_bytes = 512 * 1024;
+    // Processes poll while they wait: what makes them wait for each other is no dearer for that.
+    bool spins = false;
     bool cma = true;  // false: as if the system refused to copy between processes
     // "cma_get", "cma_put", "coop", "direct", "eager": the only protocol for large messages, where it works
     // between two processes. Empty: chosen message by message. Static storage.
