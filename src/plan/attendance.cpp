@@ -42,7 +42,7 @@ MPI_Comm self_comm;
 bool any_thread_may_call = false;  // the program got MPI_THREAD_MULTIPLE everywhere
 bool tries_ucx = false, tries_shm = false;
 // For blocking calls on one host, which nobody need attend.
-bool may_use_memory = false;
+bool may_use_memory = false, may_plan_in_memory = false;
 constinit std::atomic<bool> uses_memory{false};
 std::vector<std::string>* rails;  // devices that all ranks found alike, where there are several; else null
 
@@ -199,6 +199,7 @@ void Attendance::agree(const World& world) {
         why_not = Reason::completions;
         return;
     }
+    may_plan_in_memory = may_use_memory && world.plans_in_memory(Collective::alltoallv);
     any_thread_may_call = any[2] == 0;
     tries_ucx = wanted;
     tries_shm = wants_shm(world, wanted);
@@ -308,7 +309,7 @@ Carrier Attendance::agree_on_carrier(MPI_Comm comm, bool leads, const World& wor
 }
 
 bool Attendance::ends_late() {
-    if (!present()) return false;
+    if (!present() && !may_plan_in_memory) return false;
     // [operations left, the callback is missing]
     std::uint64_t any[2] = {plans_alive(), !self_watched()};
     agree_on(host()->comm_world, host()->max, any);
@@ -316,12 +317,13 @@ bool Attendance::ends_late() {
 }
 
 void Attendance::end() {
-    if (!carries()) return;
-    const bool all_attend = present();
+    // What blocking calls alone have sent, others have got.
+    const bool meets = (present() && (tries_ucx || tries_shm)) || may_plan_in_memory;
+    if (!carries() && !meets) return;
     is_present.store(false, std::memory_order_release);
     uses_memory.store(false, std::memory_order_release);
-    // What blocking calls alone have sent, others have got.
-    if (all_attend && (tries_ucx || tries_shm)) meet_for_the_last_time();
+    if (meets) meet_for_the_last_time();
+    may_plan_in_memory = false;
     if (Agent* const agent = the_agent.load(std::memory_order_acquire)) agent->stop();
     const bool closed = close_lanes();
     match_unmatched();
@@ -354,6 +356,7 @@ void Attendance::drive_host(void*) {
 }
 
 bool Attendance::serves_memory() { return may_use_memory; }
+bool Attendance::serves_plans_in_memory() { return may_plan_in_memory; }
 bool Attendance::carries() { return present() || uses_memory.load(std::memory_order_acquire); }
 bool Attendance::present() { return is_present.load(std::memory_order_acquire); }
 Reason Attendance::refusal() { return why_not; }

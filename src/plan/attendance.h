@@ -50,6 +50,9 @@ class Attendance {
     static Reason refusal();
     // Whether the memory of one host may carry blocking calls, which nobody need attend. Equal on all ranks.
     static bool serves_memory();
+    // Whether persistent ones may run there, which the agent drives: their completion calls arrive, too, and
+    // a tuning table takes some. Equal on all ranks.
+    static bool serves_plans_in_memory();
     // Lanes may be there that the agent drives: present(), or memory serves some rank's communicator.
     static bool carries();
     // Whether this rank can give out persistent requests at all: completion calls arrive, and it has self().

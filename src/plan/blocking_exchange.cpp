@@ -8,6 +8,7 @@
 #include "plan/datatype.h"
 #include "plan/exchange_decision.h"
 #include "plan/last_call.h"
+#include "plan/planned_in_memory.h"
 #include "transport/mpi/error_handler.h"
 #include "transport/mpi/host.h"
 

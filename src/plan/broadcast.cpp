@@ -14,6 +14,7 @@
 #include "plan/nonblocking.h"
 #include "plan/payload.h"
 #include "plan/pieces.h"
+#include "plan/planned_in_memory.h"
 #include "plan/reserve.h"
 #include "transport/mpi/host.h"
 #include "transport/mpi/mpi_transport.h"

@@ -100,12 +100,20 @@ void Communicator::make_selector() {
 
 std::shared_ptr<const Selector> Communicator::selector_for(Collective collective, const Network& network,
                                                            bool sleeps, std::uint64_t ports) const {
-    const SelectorInputs inputs{collective, world_.generation(), sleeps, ports, network};
+    return shared_selector({collective, world_.generation(), sleeps, false, ports, network});
+}
+
+std::shared_ptr<const Selector> Communicator::selector_for_plans(Collective collective) const {
+    return shared_selector({collective, world_.generation(), world_.sleeps(), true, 1, {}});
+}
+
+std::shared_ptr<const Selector> Communicator::shared_selector(const SelectorInputs& inputs) const {
     std::shared_ptr<const Selector> selector = world_.selectors().find(topology_, inputs);
     if (selector != nullptr) return selector;
-    Selection selected = selection(collective, network, sleeps);
-    selected.machine.inter.ports = ports;
-    selector = std::make_shared<const Selector>(collective, topology_, selected);
+    Selection selected = selection(inputs.collective, inputs.network, inputs.sleeps);
+    selected.machine.inter.ports = inputs.ports;
+    selected.persistent = inputs.persistent;
+    selector = std::make_shared<const Selector>(inputs.collective, topology_, selected);
     world_.selectors().keep(selector, topology_, inputs);
     return selector;
 }

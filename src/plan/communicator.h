@@ -127,6 +127,8 @@ class Communicator {
     const Network& network() const { return network_; }
     std::shared_ptr<const Selector> selector_for(Collective collective, const Network& network, bool sleeps,
                                                  std::uint64_t ports = 1) const;
+    // Of persistent operations in the memory of the one host.
+    std::shared_ptr<const Selector> selector_for_plans(Collective collective) const;
     bool sleeps() const { return policy_ == WaitPolicy::sleep; }
     // What a selector decides from; equal on all ranks.
     Selection selection(Collective collective, const Network& network, bool sleeps) const;
@@ -142,6 +144,7 @@ class Communicator {
         NeighbourSizes sizes;
         ExchangeSizes exchange_sizes;
         EdgeNotes edges;
+        PlansInMemory plans_in_memory;
         // Of these, in the meeting.
         bool tells_largest = false, tells_traits = false, tells_edges = false;
         std::shared_ptr<WindowGround> windows;       // once a plan over windows was
@@ -165,6 +168,7 @@ class Communicator {
 
   private:
     Communicator(MPI_Comm comm, World& world, bool is_inter, int rank, int size);
+    std::shared_ptr<const Selector> shared_selector(const SelectorInputs& inputs) const;
     void survey(MPI_Comm comm);
     bool place(const std::uint64_t* keys);
     bool place_by_world(MPI_Comm comm);

@@ -39,6 +39,7 @@ void without_leaders(Decision& decision, const Exchange& exchange) {
 
 Traits Forethought::traits(NonblockingState& state, const CollectiveCall& call, const CallShape& shape) {
     carrier = state.exchange_carrier();
+    if (known) return *known;
     if (coming) {
         name = state.name_first_plan();
         return coming->take();
@@ -82,7 +83,8 @@ Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, Ca
     if (call.persistent) traits = forethought.traits(state, call, shape);
     shape.decided_bytes = traits.mean_bytes;
     exchange->sizes_agree = traits.sizes_agree;
-    Decision decision = state.decide(call.collective, shape.decided_bytes);
+    Decision decision =
+        forethought.decision ? *forethought.decision : state.decide(call.collective, shape.decided_bytes);
     const bool waits_for_nobody = !call.blocking && !call.persistent;
     const Traits* const expected = waits_for_nobody ? state.exchange_traits() : call.expected;
     const bool free = expected != nullptr && !decision.reason.starts_with("asked for");

@@ -23,6 +23,8 @@ inline constexpr std::uint64_t assumed_pair_bytes = 48 << 10;
 // still to be agreed on; and the name of its lane, where rank 0 has given one.
 struct Forethought {
     std::optional<TraitsToCome> coming;
+    std::optional<Traits> known;       // agreed on already, of one in the memory of the host,
+    std::optional<Decision> decision;  // which goes by this
     std::optional<ChannelName> name;
     Carrier carrier = Carrier::none;  // of that
 

@@ -17,6 +17,7 @@
 #include "plan/last_call.h"
 #include "plan/native_plan.h"
 #include "plan/neighbours.h"
+#include "plan/planned_in_memory.h"
 #include "plan/quiet_errors.h"
 #include "plan/set_up.h"
 #include "plan/unasked.h"
@@ -166,14 +167,16 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     error = MPI_SUCCESS;
     // Only memory that has been set up, in which who waits drives what runs there, does without.
     const bool unattended = !Attendance::present();
-    if (unattended && !(call.blocking && Attendance::serves_memory())) return declined(Attendance::refusal());
+    const bool in_memory = may_be_planned_in_memory(call);
+    if (unattended && !in_memory && !(call.blocking && Attendance::serves_memory()))
+        return declined(Attendance::refusal());
     World& world = *World::get();
     if (call.comm == host()->comm_null) return declined(Reason::invalid);
     const std::optional<RmaOptions> windows = windows_for(world, call);
     // One host: nothing need be known of the communicator.
     const bool only_ours = nobody_else_serves(call);
     if (world.wanted(call.collective) == Wanted::automatic &&
-        world.leaves_all_native(call.collective, call.blocking) && !windows && !only_ours)
+        world.leaves_all_native(call.collective, call.blocking) && !windows && !only_ours && !in_memory)
         return declined(Reason::native_best);
     Communicator* const found = Communicator::of(call.comm, world);
     if (found == nullptr) return declined(being_freed(call.comm) ? Reason::freeing : Reason::invalid);
@@ -183,7 +186,8 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         return nullptr;
     };
     if (communicator.phase() == Communicator::Phase::native) return declined_on(communicator.reason(), 0);
-    if (unattended && lane_in_memory(communicator) == nullptr) return declined_on(Attendance::refusal(), 0);
+    if (unattended && !in_memory && lane_in_memory(communicator) == nullptr)
+        return declined_on(Attendance::refusal(), 0);
     if (communicator.out_of_step) {
         error = raise(call.comm, "a nonblocking collective", Status::transport_failed,
                       communicator.native_error());
@@ -226,7 +230,10 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
             return ongoing;
     if (keeps_order(world, call, shape, self_driven)) return declined_on(Reason::order, shape.bytes);
     Forethought forethought;
-    if (call.persistent || call.blocking) {
+    if (in_memory) {
+        if (!plan_in_memory(call, shape, communicator, forethought))
+            return declined_on(Reason::native_best, shape.bytes);
+    } else if (call.persistent || call.blocking) {
         const bool for_plan = call.persistent && call.has_letters() && self_driven.state == nullptr;
         if (for_plan)
             forethought.coming.emplace(call.comm, shape.letters, communicator.rank(), communicator.size());
@@ -324,26 +331,6 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
                      state.policy());
     if (!call.persistent && !call.blocking) ongoing->start();
     return ongoing;
-}
-
-// Where it cannot be, that says nothing of what others ask for.
-std::shared_ptr<Lane> open_lane_in_memory(MPI_Comm comm, Communicator& communicator) {
-    Communicator::SelfDriven& self_driven = communicator.self_driven;
-    if (!Attendance::serves_memory() || self_driven.refused) return nullptr;
-    if (self_driven.state == nullptr) {
-        release_detached();
-        Reason why = Reason::setup_failed;
-        auto state = NonblockingState::set_up(comm, communicator, *World::get(), {false, true}, why);
-        if (state == nullptr || state->carrier() != Carrier::shm) return nullptr;
-        want_no_meeting(self_driven);
-        self_driven.state = std::move(state);
-    }
-    return lane_in_memory(communicator);
-}
-
-std::shared_ptr<Lane> lane_in_memory(const Communicator& communicator) {
-    const NonblockingState* const state = communicator.self_driven.state.get();
-    return state != nullptr && state->carrier() == Carrier::shm ? state->lane() : nullptr;
 }
 
 void meet(MPI_Comm comm) {

@@ -152,11 +152,6 @@ class NonblockingState {
 // persistent or blocking.
 std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error);
 
-// Where operations on `comm`, whose ranks are on one host, run in its memory. open: sets it up for that where
-// it has not been set up; collective. Null, on all ranks: it cannot be, or something else carries them.
-std::shared_ptr<Lane> open_lane_in_memory(MPI_Comm comm, Communicator& communicator);
-std::shared_ptr<Lane> lane_in_memory(const Communicator& communicator);
-
 // What a call is like where the communicator's topology says who is meant: its letters, their bytes in all
 // and on average. False: what the native library judges. Throws std::bad_alloc.
 bool look_at_neighbours(const CollectiveCall& call, Communicator& communicator, CallShape& shape);

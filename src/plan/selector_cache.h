@@ -17,6 +17,7 @@ struct SelectorInputs {
     Collective collective = Collective::bcast;
     std::uint32_t generation = 0;  // of the steering
     bool sleeps = false;
+    bool persistent = false;  // of such operations in the memory of one host
     std::uint64_t ports = 1;  // of a host to others
     Network network;
 

@@ -114,10 +114,12 @@ void World::agree() {
     one_host.table = world->table_;
     for (std::size_t i = 0; i < collective_count; ++i) {
         world->one_host_below_[i] = smallest_on_one_host(static_cast<Collective>(i), one_host);
-        Selection overlapped = one_host;
-        overlapped.overlapped = true;
+        Selection overlapped = one_host, persistent = one_host;
+        overlapped.overlapped = persistent.persistent = true;
         world->overlapped_on_one_host_[i] =
             smallest_on_one_host(static_cast<Collective>(i), overlapped) != Bypass::all;
+        world->planned_on_one_host_[i] =
+            smallest_on_one_host(static_cast<Collective>(i), persistent) != Bypass::all;
         world->lowest_[i] = smallest_taken(static_cast<Collective>(i), world->table_);
     }
     World* const ready = world.release();

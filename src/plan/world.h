@@ -142,6 +142,11 @@ class World {
                                          : !overlapped_on_one_host_[static_cast<std::size_t>(collective)]);
     }
 
+    // Rows speak of persistent ones between ranks of one host, on which every rank is.
+    bool plans_in_memory(Collective collective) const {
+        return single_host_ && planned_on_one_host_[static_cast<std::size_t>(collective)];
+    }
+
     // Whether blocking ones were handed on unseen at any time: they are not in the report.
     bool handed_on(Collective collective) const { return handed_on_[static_cast<std::size_t>(collective)]; }
 
@@ -175,9 +180,10 @@ class World {
     std::atomic<std::uint64_t> bcast_min_bytes_{0};
     std::atomic<int> windows_wanted_{-1};  // a place in over_windows
     std::array<std::uint64_t, collective_count>
-        one_host_below_{};                                         // from there on tuning tables speak for it
-    std::array<bool, collective_count> overlapped_on_one_host_{};  // they do of these
-    std::array<std::uint64_t, collective_count> lowest_{};         // no smaller one is taken unasked
+        one_host_below_{};  // from there on tuning tables speak for it
+    // They do of these.
+    std::array<bool, collective_count> overlapped_on_one_host_{}, planned_on_one_host_{};
+    std::array<std::uint64_t, collective_count> lowest_{};  // no smaller one is taken unasked
     std::array<bool, collective_count> handed_on_{};
     bool handing_on_ = false;  // the bypass is not held by us, and open for
     Bypass::Limits unseen_below_{};

@@ -53,6 +53,10 @@ std::uint64_t rounded(std::uint64_t bytes) {
     return (bytes + grain - 1) / grain * grain;
 }
 
+bool means(const TuningRow& row, const Selection& selection) {
+    return selection.persistent ? row.persistent : selection.overlapped ? row.overlapped : row.blocking;
+}
+
 }  // namespace
 
 struct Selector::Impl {
@@ -86,8 +90,7 @@ struct Selector::Impl {
         if (failed(parse_table(json, table, why)) || table.collective != collective) return;
         if (!speaks_for(table, selection.machine.inter)) return;
         for (TuningRow& row : table.rows) {
-            const bool meant = (selection.overlapped ? row.overlapped : row.blocking) &&
-                               meant_for(row, selection.sleeps) &&
+            const bool meant = means(row, selection) && meant_for(row, selection.sleeps) &&
                                speaks_of(row, selection.family, selection.library) && fits(row, topology);
             if (meant && (!row.choice || refuse(*row.choice, problem(row.bytes.low), topology).empty()))
                 rows.push_back(std::move(row));
@@ -198,7 +201,7 @@ std::uint64_t smallest_row(Collective collective, const std::string& table, cons
 std::uint64_t smallest_on_one_host(Collective collective, const Selection& selection) {
     return smallest_row(collective, selection.table, [&selection](const TuningRow& row) {
         return row.hosts.has(1) && speaks_of(row, selection.family, selection.library) &&
-               (selection.overlapped ? row.overlapped : row.blocking && meant_for(row, selection.sleeps));
+               means(row, selection) && (selection.overlapped || meant_for(row, selection.sleeps));
     });
 }
 

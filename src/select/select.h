@@ -26,6 +26,7 @@ struct Selection {
     // A nonblocking or persistent operation that something of ours advances while the program computes: a
     // native one waits for its caller between its rounds, so that more is worth taking.
     bool overlapped = false;
+    bool persistent = false;  // one that runs in the memory of its one host
     // Ranks that wait for a blocking one sleep: cores are fewer than ranks, or it was asked for.
     bool sleeps = false;
     std::string library = {};  // what MPI_Get_library_version says of the native MPI; empty: not known
@@ -76,7 +77,7 @@ Decision decide(Collective collective, std::uint64_t bytes, const Topology& topo
 
 // On one host, of any number of ranks that wait as `selection` says, its native MPI has every smaller
 // message, unless an algorithm is asked for; 2^64-1 where no row of its table or of the built-in ones speaks
-// for one host. Of blocking calls, or of overlapped ones.
+// for one host. Of blocking calls, or of overlapped ones, or of persistent ones.
 std::uint64_t smallest_on_one_host(Collective collective, const Selection& selection);
 
 // No smaller message is taken from the native MPI, on any communicator, unless an algorithm is asked for.

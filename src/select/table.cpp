@@ -106,14 +106,18 @@ Status read_row(const Json& json, const std::string& where, Collective collectiv
             row.choice = parsed;
     }
     row.neighbours = calls == "neighbours";
-    row.blocking = calls != "overlapped" && !row.neighbours;
-    row.overlapped = calls != "blocking" && !row.neighbours;
+    row.persistent = calls == "persistent";
+    row.blocking = calls != "overlapped" && !row.persistent && !row.neighbours;
+    row.overlapped = calls != "blocking" && !row.persistent && !row.neighbours;
     if (!calls.empty() && row.blocking && row.overlapped)
-        reader.fault("calls", "blocking, overlapped or neighbours");
+        reader.fault("calls", "blocking, overlapped, persistent or neighbours");
+    if (row.persistent && (collective != Collective::alltoallv || row.hosts.low != 1 || row.hosts.high != 1))
+        reader.fault("calls", "not persistent but of alltoallv on one host");
     row.spinning = waits != "sleep";
     row.sleeping = waits != "spin";
     if (!waits.empty() && row.spinning && row.sleeping) reader.fault("waits", "spin or sleep");
-    if (!waits.empty() && calls != "blocking") reader.fault("waits", "left out but where calls is blocking");
+    if (!waits.empty() && calls != "blocking" && !row.persistent)
+        reader.fault("waits", "left out but where calls is blocking or persistent");
     const bool takes_turns = collective == Collective::bcast || collective == Collective::alltoallv;
     if (row.tried && !(takes_turns && calls == "blocking" && row.choice))
         reader.fault(

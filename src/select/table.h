@@ -27,10 +27,11 @@ struct Range {
 struct TuningRow {
     std::string family;   // empty: any
     std::string library;  // how MPI_Get_library_version begins; empty: any
-    // Of calls that wait for the operation, or of those that something advances meanwhile (Selection); or of
-    // messages between neighbours alone (neighbours.h), whose `bytes` are those of the largest.
-    bool blocking = true, overlapped = true, neighbours = false;
-    bool spinning = true, sleeping = true;  // of blocking calls: for ranks that wait so
+    // Of calls that wait for the operation, or of those that something advances meanwhile (Selection); of
+    // persistent ones alone on one host, in whose memory they run; or of messages between neighbours alone
+    // (neighbours.h), whose `bytes` are those of the largest.
+    bool blocking = true, overlapped = true, persistent = false, neighbours = false;
+    bool spinning = true, sleeping = true;  // for ranks that wait so
     bool tried = false;  // the choice and the native call take turns, and the faster one has it
     Range hosts, ppn, bytes;
     std::optional<Choice> choice;  // empty: native

@@ -1,0 +1,51 @@
+#include "plan/planned_in_memory.h"
+
+#include <utility>
+
+#include "plan/attendance.h"
+#include "plan/nonblocking.h"
+
+namespace thalweg {
+
+// Where it cannot be, that says nothing of what others ask for.
+std::shared_ptr<Lane> open_lane_in_memory(MPI_Comm comm, Communicator& communicator) {
+    Communicator::SelfDriven& self_driven = communicator.self_driven;
+    if (!Attendance::serves_memory() || self_driven.refused) return nullptr;
+    if (self_driven.state == nullptr) {
+        release_detached();
+        Reason why = Reason::setup_failed;
+        auto state = NonblockingState::set_up(comm, communicator, *World::get(), {false, true}, why);
+        if (state == nullptr || state->carrier() != Carrier::shm) return nullptr;
+        want_no_meeting(self_driven);
+        self_driven.state = std::move(state);
+    }
+    return lane_in_memory(communicator);
+}
+
+std::shared_ptr<Lane> lane_in_memory(const Communicator& communicator) {
+    const NonblockingState* const state = communicator.self_driven.state.get();
+    return state != nullptr && state->carrier() == Carrier::shm ? state->lane() : nullptr;
+}
+
+bool may_be_planned_in_memory(const CollectiveCall& call) {
+    if (!call.persistent || !call.has_letters() || call.neighbours || !Attendance::serves_plans_in_memory())
+        return false;
+    const World& world = *World::get();
+    return world.wanted(call.collective) == Wanted::automatic && world.windows_wanted().empty() &&
+           world.plans_in_memory(call.collective);
+}
+
+// What they exchange is agreed on before anything is set up, which costs as much as a hundred exchanges gain.
+bool plan_in_memory(const CollectiveCall& call, const CallShape& shape, Communicator& communicator,
+                    Forethought& forethought) {
+    PlansInMemory& plans = communicator.self_driven.plans_in_memory;
+    if (!plans.look_at_next() || !communicator.survey_now(call.comm)) return false;
+    forethought.known = agree_on_traits(call.comm, shape.letters, communicator.rank(), communicator.size());
+    forethought.decision =
+        communicator.selector_for_plans(call.collective)->decide(forethought.known->mean_bytes);
+    const bool taken = forethought.decision->choice.has_value();
+    plans.note(taken);
+    return taken && open_lane_in_memory(call.comm, communicator) != nullptr;
+}
+
+}  // namespace thalweg

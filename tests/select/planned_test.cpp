@@ -1,0 +1,57 @@
+// Rows of tuning tables that speak of persistent alltoalls in the memory of one host.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "select/broadcast_at.h"
+#include "select/table.h"
+
+namespace thalweg {
+namespace {
+
+std::string table_of(const std::string& row, const std::string& collective = "alltoallv") {
+    return R"({"collective":")" + collective + R"(","machine":"test","date":"2025-01-01",)" +
+           R"("method":"made up","commit":"0","rows":[)" + row + "]}";
+}
+
+TEST(Planned, RowsSpeakOfPersistentOnesAlone) {
+    Selection selection;
+    selection.family = "none";
+    selection.table = table_of(
+        R"({"calls":"persistent","waits":"spin","hosts":[1,1],"ppn":[2,2],"bytes":[1000,null],"choice":"spread"})");
+    const Topology topology = topology_of("node:1 core:2");
+    const auto taken = [&](std::uint64_t bytes) {
+        return decide(Collective::alltoallv, bytes, topology, selection).choice.has_value();
+    };
+    EXPECT_FALSE(taken(1000));
+    selection.overlapped = true;
+    EXPECT_FALSE(taken(1000));
+    EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection), ~std::uint64_t{0});
+    selection.overlapped = false;
+    selection.persistent = true;
+    EXPECT_TRUE(taken(1000));
+    EXPECT_FALSE(taken(999));
+    EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection), 1000u);
+    selection.sleeps = true;
+    EXPECT_FALSE(taken(1000));
+    EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection), ~std::uint64_t{0});
+    selection.sleeps = false;
+    EXPECT_FALSE(decide(Collective::alltoallv, 1000, topology_of("node:1 core:3"), selection).choice);
+}
+
+TEST(Planned, RowsOfAnythingElseAreRefused) {
+    const auto fault = [](const std::string& table) {
+        std::string why;
+        EXPECT_NE(check_table(table, why), Status::ok);
+        return why;
+    };
+    const std::string between = R"({"calls":"persistent","choice":"spread"})";
+    EXPECT_NE(fault(table_of(between)).find("one host"), std::string::npos);
+    const std::string broadcasts = R"({"calls":"persistent","hosts":[1,1],"choice":"linear"})";
+    EXPECT_NE(fault(table_of(broadcasts, "bcast")).find("alltoallv"), std::string::npos);
+    const std::string tried = R"({"calls":"persistent","hosts":[1,1],"choice":"spread","tried":true})";
+    EXPECT_NE(fault(table_of(tried)).find("tried"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace thalweg
