@@ -135,6 +135,14 @@ void TrialTurns::look_again() {
     put_off_ = false;
 }
 
+std::uint64_t TrialTurns::native_left() const {
+    if (stage_ != Stage::decided || calls_ + 1 >= until_trial_) return 0;
+    const auto phases = verdict_.takes_schedule.begin();
+    const bool native = std::none_of(phases, phases + verdict_.period, [](bool taken) { return taken; });
+    // Behind the last one, which is asked about, the trial begins.
+    return native ? until_trial_ - 1 - calls_ : 0;
+}
+
 std::uint64_t TrialTurns::unasked() const {
     const std::uint64_t until = timed_until_ - timed;
     return stage_ == Stage::before && calls_ < until ? until - calls_ : 0;

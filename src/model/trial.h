@@ -88,9 +88,11 @@ class TrialTurns {
     bool was_put_off() const { return put_off_; }
     // It is native, and so are as many as between two trials; then the next is the first again.
     void look_again();
-    // How many of those come before any that is timed; `calls` of them have been, for which next() was not
-    // asked.
+    // How many of those come before any that is timed.
     std::uint64_t unasked() const;
+    // How many follow a verdict for native calls, of any phase, before the last one that is left to them.
+    std::uint64_t native_left() const;
+    // `calls` of either have been, for which next() was not asked.
     void passed_on(std::uint64_t calls) { calls_ += calls; }
     // How many calls there were up to first_schedule, it included.
     std::uint64_t calls_seen() const { return seen_; }

@@ -145,7 +145,10 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial, Unasked
         note_sent(call, *communicator, its);
     if (turn == Turn::native || turn == Turn::native_timed || turn == Turn::tried_native) {
         count_declined(*communicator, call, Reason::native_best, its.declined);
-        if (turn != Turn::native) trial = &its;
+        if (turn != Turn::native)
+            trial = &its;
+        else
+            its.leave_native(call.comm, call.kind);
         return false;
     }
     // Looked at before anything else is set up; all ranks are at the same turn.

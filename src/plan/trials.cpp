@@ -164,6 +164,10 @@ void Trial::look_again(MPI_Comm comm, CallKind kind) {
     leave_unasked(comm, kind, turns_.unasked());
 }
 
+void Trial::leave_native(MPI_Comm comm, CallKind kind) {
+    if (const std::uint64_t calls = turns_.native_left(); calls != 0) leave_unasked(comm, kind, calls);
+}
+
 // Alltoalls have a trial for each class of size.
 void Trial::leave_unasked(MPI_Comm comm, CallKind kind, std::uint64_t calls) {
     if (declined == nullptr || kind == CallKind::alltoall) return;

@@ -48,6 +48,9 @@ class Trial {
     // As long as nothing is known of their sizes, calls are native; those that come before any is looked at
     // need not be asked about either.
     void look_again(MPI_Comm comm, CallKind kind);
+    // After a call whose turn is native, and which was counted in `declined`: nor need those that follow it
+    // up to the next trial, where it has found the native library to be faster.
+    void leave_native(MPI_Comm comm, CallKind kind);
     void passed_on(std::uint64_t calls);
     // What calls in the place of the one that next() was asked for last are like, as all ranks have agreed;
     // null: they have not. Both ends of a message may give it different sizes all the same.

@@ -144,6 +144,7 @@ TEST(model_trial, a_set_up_waits_until_it_would_have_paid) {
 TEST(model_trial, a_set_up_that_is_put_off_comes_at_its_call) {
     using Turn = TrialTurns::Turn;
     TrialTurns turns;
+    EXPECT_EQ(turns.native_left(), 0u);
     for (std::uint64_t call = 0; call < TrialTurns::calls_before; ++call) turns.next();
     EXPECT_EQ(turns.next(), Turn::first_schedule);
     EXPECT_EQ(turns.calls_seen(), 9u);
@@ -205,6 +206,32 @@ TEST(model_trial, a_dear_trial_is_repeated_seldom) {
     EXPECT_EQ(calls_until_next(verdict, 1000), 8000u);
     verdict.loss = 1e30;
     EXPECT_LE(calls_until_next(verdict, 1000), 1'000'000'000'000'000u);
+}
+
+// What a verdict leaves to the native library needs no asking, and is followed by the next trial where it
+// would have been otherwise.
+TEST(Trial, NativeCallsBehindAVerdictMayPassUnasked) {
+    using Turn = TrialTurns::Turn;
+    for (const bool taken : {false, true})
+        for (const std::uint64_t asked : {1, 2, 50}) {
+            TrialTurns turns(200);
+            for (int call = 0; call < static_cast<int>(TrialTurns::calls_before) + 1 + trial_calls; ++call)
+                turns.next();
+            EXPECT_EQ(turns.next(), Turn::agree);
+            TrialVerdict verdict;
+            verdict.period = 2;
+            verdict.takes_schedule = {false, taken, true, true};
+            turns.decide(verdict);
+            for (std::uint64_t call = 0; call < asked; ++call) turns.next();
+            const std::uint64_t left = turns.native_left();
+            EXPECT_EQ(left, taken ? 0 : 200 - asked - 1);
+            if (taken) continue;
+            turns.passed_on(left);
+            EXPECT_EQ(turns.native_left(), 0u);
+            EXPECT_EQ(turns.next(), Turn::native);
+            const Turn first = turns.next();
+            EXPECT_TRUE(first == Turn::tried_native || first == Turn::tried_schedule);
+        }
 }
 
 }  // namespace
