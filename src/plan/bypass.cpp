@@ -37,6 +37,8 @@ constinit ThalwegShortcut rule{nullptr, nullptr, 0, 0, 1, nullptr, 0, 0, 0};
 // By Collective, those of this side.
 constinit std::array<std::atomic<std::uint64_t>, collective_count> limits{
     Bypass::all, Bypass::all, Bypass::all, Bypass::all, Bypass::all};
+// The latest that let anything pass.
+constinit Bypass::Limits told{Bypass::all, Bypass::all, Bypass::all, Bypass::all, Bypass::all};
 const char* limited_where = "one host";
 
 std::uint64_t limit_of(Collective collective) {
@@ -62,6 +64,7 @@ bool add(Bypass::Side side, void*& native) {
 
 bool Bypass::open(Side side) { return holders[side].load(std::memory_order_acquire) == 0; }
 bool Bypass::open_for_all(Collective collective) { return open() && limit_of(collective) == all; }
+bool Bypass::open_for_some(Collective collective) { return open() && limit_of(collective) != 0; }
 bool Bypass::open_for(Collective collective, std::int64_t count, std::intptr_t datatype) {
     if (!open()) return false;
     const std::uint64_t below = limit_of(collective);
@@ -134,7 +137,10 @@ void Bypass::let_go(Side side) {
 void Bypass::set_limits(const Limits& below, const char* where, std::uint32_t mask, std::uint32_t predefined,
                         const ThalwegTypeSizes* sizes) {
     std::lock_guard lock(mutex);
-    for (std::size_t i = 0; i < below.size(); ++i) limits[i].store(below[i], std::memory_order_relaxed);
+    for (std::size_t i = 0; i < below.size(); ++i) {
+        limits[i].store(below[i], std::memory_order_relaxed);
+        if (below[i] != 0) told[i] = below[i];
+    }
     limited_where = where;
     store(rule.mask, mask);
     store(rule.predefined, predefined);
@@ -149,8 +155,8 @@ std::string Bypass::reason(Collective collective) {
     std::lock_guard lock(mutex);
     std::string text = limited_where;
     text += ": handed on unseen";
-    const std::uint64_t below = limit_of(collective);
-    if (below != all && below != 0) text += " below " + bytes_text(below);
+    const std::uint64_t below = told[static_cast<std::size_t>(collective)];
+    if (below != all) text += " below " + bytes_text(below);
     return text;
 }
 

@@ -31,9 +31,10 @@ class Bypass {
 
     // One load.
     static bool open(Side side = collectives);
-    // Whether it is open for blocking ones of that kind: for all, or for `count` elements of `datatype`, a
-    // handle, for all that the handle tells.
+    // Whether it is open for blocking ones of that kind: for all, for any, or for `count` elements of
+    // `datatype`, a handle, for all that the handle tells.
     static bool open_for_all(Collective collective);
+    static bool open_for_some(Collective collective);
     static bool open_for(Collective collective, std::int64_t count, std::intptr_t datatype);
 
     // From now on until the bypass is closed the wrapper that owns `shortcut` jumps to `native` for messages
@@ -61,7 +62,7 @@ class Bypass {
     static void count_requests(Reason reason);
 
     // Why thalweg_get_last_call and the report know nothing of a call: "one host: handed on unseen", and
-    // below how many bytes where that is not all.
+    // below how many bytes where that is not all, or was not when it was open last for calls of that kind.
     static std::string reason(Collective collective);
 };
 

@@ -1,5 +1,6 @@
 // What a program may ask of the world while it runs, and what follows from it for the gates.
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "algorithms/option_check.h"
@@ -89,9 +90,11 @@ void World::set_gates() {
     if (handing_on_) Bypass::hold(Bypass::collectives);
     const auto is_unseen = [](std::uint64_t below) { return below != 0; };
     handing_on_ = std::any_of(unseen_below.begin(), unseen_below.end(), is_unseen);
+    // The next call that was looked at until now leaves no mark, and is not to be taken for one before.
+    if (!std::equal(unseen_below.begin(), unseen_below.end(), unseen_below_.begin(), std::less_equal<>{}))
+        last_call.any = false;
     unseen_below_ = unseen_below;
     if (handing_on_) {
-        last_call.any = false;  // the next call leaves no mark, and is not to be taken for one before
         const auto is_limited = [](std::uint64_t below) { return below != 0 && below != Bypass::all; };
         const bool limited = std::any_of(unseen_below.begin(), unseen_below.end(), is_limited);
         Bypass::set_limits(unseen_below, single_host_ ? "one host" : "short", sizes_in_handles.mask,

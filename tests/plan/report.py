@@ -133,6 +133,9 @@ def check_one_host():
     check(report["totals"]["accelerated"] == 5 and report["totals"]["declined"] == 33, f"counted: {report['totals']}")
     table = run("-").stderr
     check("native: one host: handed on unseen" in table, f"the table: {table}")
+    rows = os.path.join(os.path.dirname(os.path.abspath(__file__)), "one_host.json")
+    table = run("-", f"THALWEG_TUNING={rows}").stderr
+    check(re.search(r"bcast +native: one host: handed on unseen below 256K", table), f"the table with rows: {table}")
     print("ok")
 
 

@@ -50,6 +50,13 @@ static void of_other_headers(int expected) {
     guarded_free(newer, more);
 }
 
+/* Every broadcast is looked at, whatever else is not, and there was none. */
+static void nothing_known(void) {
+    thalweg_last_call call;
+    const int code = look_last_call(&call, sizeof call);
+    CHECK(code == THALWEG_NOT_FOUND, "thalweg_get_last_call returned %d: %s", code, call.reason);
+}
+
 static void unseen(MPI_Comm comm) {
     static const size_t sizes[] = {0, 1, 8, 4096, most_bytes};
     for (int i = 0; i < 5; ++i) {
@@ -89,6 +96,7 @@ int main(int argc, char** argv) {
     unseen(twin);
     of_other_headers(THALWEG_DECLINED);
     set_option("THALWEG_BCAST", "linear");
+    nothing_known();
     for (int i = 0; i < 5; ++i) {
         broadcast(most_bytes, i % 2 ? twin : MPI_COMM_WORLD);
         const thalweg_last_call call = last(THALWEG_OK);
@@ -99,6 +107,11 @@ int main(int argc, char** argv) {
               call.waits);
     }
     of_other_headers(THALWEG_OK);
+    /* What is asked for of others takes nothing back. */
+    set_option("THALWEG_ALLREDUCE", "recursive_doubling");
+    CHECK(last(THALWEG_OK).accelerated == (check_size > 1), "forgotten: %s", last_reason());
+    set_option("THALWEG_ALLREDUCE", NULL);
+    nothing_known();
     set_option("THALWEG_BCAST", "native");
     for (int i = 0; i < 3; ++i) {
         broadcast(most_bytes, MPI_COMM_WORLD);
@@ -115,6 +128,7 @@ int main(int argc, char** argv) {
     languages += has_fortran();
 #endif
     for (int i = 0; i < 30; ++i) unattended(i % 2 ? twin : MPI_COMM_WORLD, i / 2 % languages);
+    set_option("THALWEG_BCAST", "linear"); /* and still the report says what was handed on before */
     MPI_Comm_free(&twin);
     guarded_free(data, most_bytes);
     return check_end();
