@@ -84,7 +84,7 @@ void Bypass::remember(ThalwegShortcut& shortcut, void* native, Collective collec
     store(shortcut.shift, rule.shift);
     store(shortcut.byte, rule.byte);
     store(shortcut.real, rule.real);
-    store(place, native);
+    std::atomic_ref(place).store(native, std::memory_order_release);
 }
 
 void Bypass::remember(ThalwegExchangeShortcut& shortcut, void* native) {

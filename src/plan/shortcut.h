@@ -68,7 +68,8 @@ static inline int thalweg_is_short(const ThalwegShortcut* shortcut, uint64_t bel
 /* For so many of that type; null where they are not known to be short. */
 static inline void* thalweg_native_of_short(const ThalwegShortcut* shortcut, int64_t count,
                                             intptr_t datatype) {
-    void* const native = __atomic_load_n(&shortcut->native_below, __ATOMIC_RELAXED);
+    /* What it goes by was written before it. */
+    void* const native = __atomic_load_n(&shortcut->native_below, __ATOMIC_ACQUIRE);
     const uint64_t below = __atomic_load_n(&shortcut->below, __ATOMIC_RELAXED);
     return native != NULL && thalweg_is_short(shortcut, below, count, datatype) ? native : NULL;
 }
