@@ -258,6 +258,20 @@ TEST(Waiters, TheNewestOfEachIsShown) {
     EXPECT_EQ(format_waiters({}, false), "");
 }
 
+// The blocking call and then the work, 0.56 s, against both together.
+TEST(Overlap, WhatIsSavedOfBothStandsBesideWhatCouldBe) {
+    const auto lines = summarize_overlap(point(0.28, 0.308));
+    EXPECT_DOUBLE_EQ(line_of(lines, automatic).one_by_one_seconds, 0.56);
+    EXPECT_DOUBLE_EQ(line_of(lines, automatic).work_seconds, 0.28);
+    EXPECT_DOUBLE_EQ(line_of(lines, native_default).one_by_one_seconds, 0.56);
+    const std::string table = format_saved(lines, true);
+    EXPECT_NE(table.find("| 45 % | 50 %    | 90 % "), std::string::npos) << table;
+    EXPECT_EQ(format_saved({}, true), "");
+    std::vector<Row> without = point(0.28, 0.308);
+    std::erase_if(without, [](const Row& each) { return each.column == native_blocking; });
+    EXPECT_EQ(format_saved(summarize_overlap(without), true), "");
+}
+
 // Two links of the same rate against one, which are points of their own.
 TEST(Overlap, LinksPerHostAreToldApart) {
     std::vector<Row> rows = point(0.28, 0.29);

@@ -120,6 +120,9 @@ OverlapLine line_of(const Row& row, const std::vector<const Row*>& rows) {
     if (const auto* equal = equal_part(&row, line.compute)) {
         line.samples = values(*equal, "total").size();
         line.equal_seconds = median(values(*equal, "total"));
+        line.work_seconds = median(values(*equal, "compute"));
+        if (const auto* other = equal_part(beside(rows, row, native_blocking), line.compute))
+            line.one_by_one_seconds = median(values(*other, "total"));
         line.crossed_meanwhile = equal->value("crossed_meanwhile", -1.0);
         line.delay_seconds = equal->at("delay_seconds");
         line.lost = equal->at("lost");
@@ -199,6 +202,24 @@ std::string format_hidden(const std::vector<OverlapLine>& lines, bool markdown) 
         cells.push_back(std::move(row));
     }
     return format_cells(cells, markdown);
+}
+
+std::string format_saved(const std::vector<OverlapLine>& lines, bool markdown) {
+    std::vector<std::vector<std::string>> cells{{"collective", "MPI", "hosts x ranks, rate", "bytes", "work",
+                                                 "limit", "native blocking, then work", "thalweg", "less",
+                                                 "at most", "of that"}};
+    for (const auto& line : lines) {
+        if (line.column != automatic || line.one_by_one_seconds <= 0 || line.equal_seconds <= 0) continue;
+        const double least = std::max(line.work_seconds, line.limit_seconds);
+        const double less = 1 - line.equal_seconds / line.one_by_one_seconds;
+        const double most = 1 - least / line.one_by_one_seconds;
+        if (most <= 0) continue;
+        cells.push_back({line.collective, line.mpi, line.place(), bytes_text(line.bytes),
+                         time_text(line.work_seconds), time_text(line.limit_seconds),
+                         time_text(line.one_by_one_seconds), time_text(line.equal_seconds),
+                         percent(100 * less), percent(100 * most), percent(100 * less / most)});
+    }
+    return cells.size() == 1 ? "" : format_cells(cells, markdown);
 }
 
 std::string format_rails(const std::vector<OverlapLine>& lines, bool markdown) {

@@ -31,8 +31,11 @@ struct OverlapLine {
     std::string compute;    // what overlapped
     double pure_seconds = 0, limit_seconds = 0;
     double osu = 0, imb = 0, visible_seconds = 0;
-    double tests = 0;               // MPI_Test calls in one computation
-    double equal_seconds = 0;       // from the start to the last wait's return, with equal work
+    double tests = 0;          // MPI_Test calls in one computation
+    double equal_seconds = 0;  // from the start to the last wait's return, with equal work
+    double work_seconds = 0;   // of which that work took
+    // The native blocking call and then that work, in the same launch; 0: not measured.
+    double one_by_one_seconds = 0;
     double crossed_meanwhile = -1;  // of the link's bytes, the share that crossed during that work
     Ratio of_native;                // equal_seconds against the native default's of the same launch
     // Pure time against the native blocking call's of the same launch: the algorithm that ours gains least
@@ -61,6 +64,10 @@ std::vector<OverlapLine> summarize_overlap(const std::vector<Row>& rows);
 // Empty where there are none. What hides; and what that costs.
 std::string format_hidden(const std::vector<OverlapLine>& lines, bool markdown);
 std::string format_cost(const std::vector<OverlapLine>& lines, bool markdown);
+
+// Of the automatic choice: how much less time it takes with equal work than the native blocking call and then
+// that work, and how much less it could take. Empty where there are none.
+std::string format_saved(const std::vector<OverlapLine>& lines, bool markdown);
 
 // Of the automatic choice where it was measured with one rail and with several of the same rate: how many
 // times as fast the latter are, at least 1.8 for two of them. Empty where there are none.
