@@ -106,7 +106,8 @@ TEST(Tried, BuiltInRowsDo) {
                                                     {Collective::bcast, "impi", mega},
                                                     {Collective::bcast, "openmpi", 4 * mega},
                                                     {Collective::bcast, "another", 4 * mega},
-                                                    {Collective::alltoallv, "mpich", mega / 4},
+                                                    {Collective::alltoallv, "mpich", mega / 8},
+                                                    {Collective::alltoallv, "openmpi", 4 * mega},
                                                     {Collective::alltoallv, "impi", mega}}) {
         const auto tries = [&](const char* hosts, bool sleeps, std::uint64_t bytes) {
             Selection selection;
@@ -121,7 +122,16 @@ TEST(Tried, BuiltInRowsDo) {
         EXPECT_FALSE(tries("node:2 core:1", false, first)) << family;
     }
     Selection selection;
-    selection.family = "openmpi";
+    selection.family = "mpich";
+    EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection), 8192u) << "in one piece, up to 16 KiB";
+    selection.persistent = true;
+    EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection), 8192u);
+    for (const char* family : {"openmpi", "impi"}) {
+        selection.family = family;
+        EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection), ~std::uint64_t{0}) << family;
+    }
+    selection.persistent = false;
+    selection.family = "another";
     EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection), ~std::uint64_t{0})
         << "nobody need look at what gains nothing";
 }
