@@ -230,10 +230,11 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
             return ongoing;
     if (keeps_order(world, call, shape, self_driven)) return declined_on(Reason::order, shape.bytes);
     Forethought forethought;
-    if (in_memory) {
-        if (!plan_in_memory(call, shape, communicator, forethought))
-            return declined_on(Reason::native_best, shape.bytes);
-    } else if (call.persistent || call.blocking) {
+    const bool planned = in_memory && plan_in_memory(call, shape, communicator, forethought);
+    // Rows for overlapped ones may still take it where something of ours advances them.
+    if (in_memory && !planned && (unattended || world.leaves_all_native(call.collective, false)))
+        return declined_on(Reason::native_best, shape.bytes);
+    if (!planned && (call.persistent || call.blocking)) {
         const bool for_plan = call.persistent && call.has_letters() && self_driven.state == nullptr;
         if (for_plan)
             forethought.coming.emplace(call.comm, shape.letters, communicator.rank(), communicator.size());

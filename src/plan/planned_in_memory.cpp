@@ -40,12 +40,14 @@ bool plan_in_memory(const CollectiveCall& call, const CallShape& shape, Communic
                     Forethought& forethought) {
     PlansInMemory& plans = communicator.self_driven.plans_in_memory;
     if (!plans.look_at_next() || !communicator.survey_now(call.comm)) return false;
-    forethought.known = agree_on_traits(call.comm, shape.letters, communicator.rank(), communicator.size());
-    forethought.decision =
-        communicator.selector_for_plans(call.collective)->decide(forethought.known->mean_bytes);
-    const bool taken = forethought.decision->choice.has_value();
+    const Traits traits = agree_on_traits(call.comm, shape.letters, communicator.rank(), communicator.size());
+    Decision decision = communicator.selector_for_plans(call.collective)->decide(traits.mean_bytes);
+    const bool taken = decision.choice.has_value();
     plans.note(taken);
-    return taken && open_lane_in_memory(call.comm, communicator) != nullptr;
+    if (!taken || open_lane_in_memory(call.comm, communicator) == nullptr) return false;
+    forethought.known = traits;
+    forethought.decision = std::move(decision);
+    return true;
 }
 
 }  // namespace thalweg
