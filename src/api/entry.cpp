@@ -235,7 +235,9 @@ int thalweg_entry_collective(const ThalwegCall* call, int* error) {
     });
 }
 
-void thalweg_entry_completions_intercepted(int all) { Attendance::set_completions_intercepted(all != 0); }
+void thalweg_entry_completions_intercepted(int all, unsigned planners) {
+    Attendance::set_completions_intercepted(all != 0, planners);
+}
 
 int thalweg_entry_meeting(MPI_Comm comm, int* error) try {
     if (__builtin_expect(meetings_wanted.load(std::memory_order_relaxed) != 0, 0)) meet(comm);

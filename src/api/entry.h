@@ -16,8 +16,8 @@ extern "C" {
 #endif
 
 /* Before thalweg_entry_initialized: whether every call that completes, restarts or frees requests arrives at
- * the wrappers, as far as that can be told. */
-void thalweg_entry_completions_intercepted(int all);
+ * the wrappers, as far as that can be told; and which makers of persistent alltoalls do, a bit each. */
+void thalweg_entry_completions_intercepted(int all, unsigned planners);
 /* After the native MPI_Init or MPI_Init_thread succeeded. Collective over the world: finds out whether all
  * ranks have us, and agrees on rank 0's settings. `finalizing` does what the wrapper of MPI_Finalize does in
  * front of the native call, once: it is called inside that where a tool in front of us answered MPI_Finalize

@@ -180,6 +180,16 @@ bool makers_reach_us() {
            makers_arrive<int, int>("") && makers_arrive<MPI_Count, MPI_Aint>("_c");
 }
 
+unsigned planners_wrapped() {
+    unsigned wrapped = 0, bit = 1;
+    for (const char* const name :
+         {"MPI_Alltoallv_init", "MPI_Alltoallw_init", "MPI_Alltoallv_init_c", "MPI_Alltoallw_init_c"}) {
+        if (is_wrapped(name)) wrapped |= bit;
+        bit <<= 1;
+    }
+    return wrapped;
+}
+
 bool neighbours_reach_us() {
     using Of = Shapes<int, int, Blocking>;
     const Host& mpi = *host();

@@ -92,6 +92,8 @@ bool collectives_reach_us();
 // The same of the blocking collectives of neighbours, and of whatever makes a request of a collective.
 bool neighbours_reach_us();
 bool makers_reach_us();
+// Which makers of persistent alltoalls have a wrapper here, a bit each: their objects may not be here.
+unsigned planners_wrapped();
 // And of the blocking forms with large counts.
 bool large_forms_reach_us();
 // Whether every call that makes a communicator arrives at our wrappers. Those that a tool in front hands to

@@ -35,6 +35,7 @@ namespace {
 constinit std::atomic<bool> is_present{false};
 Reason why_not = Reason::unattended;
 bool completions_intercepted = false;
+unsigned planners_here = 0;
 bool has_self = false;
 MPI_Comm self_comm;
 
@@ -172,7 +173,10 @@ const char* name_of(Carrier carrier) {
     return "unknown";
 }
 
-void Attendance::set_completions_intercepted(bool intercepted) { completions_intercepted = intercepted; }
+void Attendance::set_completions_intercepted(bool intercepted, unsigned planners) {
+    completions_intercepted = intercepted;
+    planners_here = planners;
+}
 
 void Attendance::agree(const World& world) {
     const Host& mpi = *host();
@@ -186,10 +190,11 @@ void Attendance::agree(const World& world) {
     const bool wanted = wants_ucx(world);
     std::vector<std::string> devices;
     const std::uint64_t digest = wanted ? digest_of(devices) : 0;
-    // [no communicator, completions elsewhere, MPI from one thread only, devices and their complement: no bit
-    // is set in both where all ranks have the same]
-    std::uint64_t any[5] = {!has_self, !completions_intercepted, level != MPI_THREAD_MULTIPLE, digest,
-                            ~digest};
+    // [no communicator, completions elsewhere, MPI from one thread only; devices, makers, and the complement
+    // of either: no bit is set in both where all ranks have the same]
+    const std::uint64_t makers = planners_here;
+    std::uint64_t any[7] = {
+        !has_self, !completions_intercepted, level != MPI_THREAD_MULTIPLE, digest, ~digest, makers, ~makers};
     agree_on(mpi.comm_world, mpi.bor, any);
     if (any[0] != 0) return;
     const TransportSetting over = world.settings().transport;
@@ -199,7 +204,9 @@ void Attendance::agree(const World& world) {
         why_not = Reason::completions;
         return;
     }
-    may_plan_in_memory = may_use_memory && world.plans_in_memory(Collective::alltoallv);
+    // A rank without the object that has them would not answer the others.
+    may_plan_in_memory = may_use_memory && any[5] != 0 && (any[5] & any[6]) == 0 &&
+                         world.plans_in_memory(Collective::alltoallv);
     any_thread_may_call = any[2] == 0;
     tries_ucx = wanted;
     tries_shm = wants_shm(world, wanted);

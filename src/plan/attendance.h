@@ -32,8 +32,8 @@ const char* name_of(Carrier carrier);
 class Attendance {
   public:
     // What the wrappers found out in MPI_Init: every call that completes, restarts or frees a request arrives
-    // there. Before agree().
-    static void set_completions_intercepted(bool intercepted);
+    // there; and, a bit each, which makers of persistent alltoalls do. Before agree().
+    static void set_completions_intercepted(bool intercepted, unsigned planners);
 
     // Collective over the world, once, after it agreed: one small allreduce. What costs more (libucp, the
     // agent's thread) waits for the first communicator that needs it.
@@ -51,7 +51,7 @@ class Attendance {
     // Whether the memory of one host may carry blocking calls, which nobody need attend. Equal on all ranks.
     static bool serves_memory();
     // Whether persistent ones may run there, which the agent drives: their completion calls arrive, too, and
-    // a tuning table takes some. Equal on all ranks.
+    // so do the same makers everywhere, and a tuning table takes some. Equal on all ranks.
     static bool serves_plans_in_memory();
     // Lanes may be there that the agent drives: present(), or memory serves some rank's communicator.
     static bool carries();
