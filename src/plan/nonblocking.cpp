@@ -271,6 +271,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
                         : call.neighbours       ? decide_neighbours(state, call, shape, exchange, forethought)
                         : call.has_letters()    ? decide_exchange(state, call, shape, exchange, forethought)
                         : call.tried != nullptr ? *call.tried
+                        : forethought.decision  ? *forethought.decision
                                                 : state.decide(call.collective, pieces.bytes, stable);
     if (!decision.choice) return not_planned(reason_of(decision));
     std::shared_ptr<Lane> plan_or_lane = lane;

@@ -28,22 +28,27 @@ std::shared_ptr<Lane> lane_in_memory(const Communicator& communicator) {
 }
 
 bool may_be_planned_in_memory(const CollectiveCall& call) {
-    if (!call.persistent || !call.has_letters() || call.neighbours || !Attendance::serves_plans_in_memory())
-        return false;
+    if (!call.persistent || call.neighbours || !Attendance::serves_plans_in_memory()) return false;
     const World& world = *World::get();
     return world.wanted(call.collective) == Wanted::automatic && world.windows_wanted().empty() &&
            world.plans_in_memory(call.collective);
 }
 
-// What they exchange is agreed on before anything is set up, which costs as much as a hundred exchanges gain.
+// What they exchange is agreed on before anything is set up, which costs as much as a hundred exchanges gain;
+// of an MPI_Alltoall_init all ranks know it.
 bool plan_in_memory(const CollectiveCall& call, const CallShape& shape, Communicator& communicator,
                     Forethought& forethought) {
     PlansInMemory& plans = communicator.self_driven.plans_in_memory;
-    if (!plans.look_at_next() || !communicator.survey_now(call.comm)) return false;
-    const Traits traits = agree_on_traits(call.comm, shape.letters, communicator.rank(), communicator.size());
+    const bool agrees = call.has_letters();
+    if ((agrees && !plans.look_at_next()) || !communicator.survey_now(call.comm)) return false;
+    Traits traits;
+    if (agrees)
+        traits = agree_on_traits(call.comm, shape.letters, communicator.rank(), communicator.size());
+    else
+        traits.mean_bytes = call.pieces_of(shape.decided_bytes).bytes;
     Decision decision = communicator.selector_for_plans(call.collective)->decide(traits.mean_bytes);
     const bool taken = decision.choice.has_value();
-    plans.note(taken);
+    if (agrees) plans.note(taken);
     if (!taken || open_lane_in_memory(call.comm, communicator) == nullptr) return false;
     forethought.known = traits;
     forethought.decision = std::move(decision);

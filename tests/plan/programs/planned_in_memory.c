@@ -143,6 +143,39 @@ static void short_ones(MPI_Comm comm) {
     drop(&plan);
 }
 
+/* Equal blocks, of which all ranks know the bytes. */
+static void equal_blocks(MPI_Comm comm) {
+    typedef int Init(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm, MPI_Info,
+                     MPI_Request*);
+    Init* alltoall_init;
+    *(void**)&alltoall_init = dlsym(RTLD_DEFAULT, "MPI_Alltoall_init");
+    enum { most = 70000 };
+    int rank, size;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    unsigned char* const out = guarded_new(most_ranks * (size_t)most);
+    unsigned char* const in = guarded_new(most_ranks * (size_t)most);
+    for (int bytes = 100; bytes <= most; bytes *= 7) {
+        MPI_Request request;
+        alltoall_init(out, bytes, MPI_BYTE, in, bytes, MPI_BYTE, comm, MPI_INFO_NULL, &request);
+        if (expect_thalweg() && size > 1)
+            CHECK(was_accelerated() == bytes >= 1000, "blocks of %d bytes: %s", bytes, last_reason());
+        for (unsigned round = 0; round < starts; ++round) {
+            memset(in, poison_value, most_ranks * (size_t)most);
+            for (int i = 0; i < size; ++i)
+                fill(out + (size_t)i * bytes, (size_t)bytes, seed_of(rank, i, round));
+            MPI_Start(&request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+            for (int i = 0; i < size; ++i)
+                verify(in + (size_t)i * bytes, (size_t)bytes, seed_of(i, rank, round), "equal blocks");
+            CHECK(in[(size_t)size * bytes] == poison_value, "written behind %d blocks", size);
+        }
+        MPI_Request_free(&request);
+    }
+    guarded_free(out, most_ranks * (size_t)most);
+    guarded_free(in, most_ranks * (size_t)most);
+}
+
 static Plan last;
 static int start_late(MPI_Comm comm, int keyval, void* value, void* state) {
     (void)comm, (void)keyval, (void)value, (void)state;
@@ -162,6 +195,7 @@ int main(int argc, char** argv) {
     every_size(MPI_COMM_WORLD);
     in_any_order(MPI_COMM_WORLD);
     beside_others(MPI_COMM_WORLD);
+    equal_blocks(MPI_COMM_WORLD);
     for (int round = 0; round < 20; ++round) {
         MPI_Comm half;
         MPI_Comm_split(MPI_COMM_WORLD, check_rank % 2, -check_rank, &half);

@@ -94,10 +94,10 @@ checked.
 constexpr const char* saved_text = R"(
 ### Computation and communication together
 
-From the start to the end of the last wait, with equal work, against the native blocking call and then that work, in one launch.
-Offloaded allgathers took up to 68 % less in the paper (medium messages, several ranks per host). What can be saved is **at
-most** the shorter of both: where the blocking call reaches the line-rate limit and the work takes as long, 50 %; for 68 % it has to
-take 2.1 times the limit.
+From the start to the end of the last wait, with equal work, against the native blocking call and then that
+work, in one launch. Offloaded allgathers took up to 68 % less in the paper (medium messages, several ranks
+per host). What can be saved is **at most** the shorter of both: where the blocking call reaches the line-rate
+limit and the work takes as long, 50 %; for 68 % it has to take 2.1 times the limit.
 
 )";
 
