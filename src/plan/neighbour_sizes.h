@@ -105,22 +105,13 @@ class ExchangeSizes {
 class PlansInMemory {
   public:
     // One call, in every rank at the same place. False: it is the library's, unseen.
-    bool look_at_next() noexcept {
-        if (left_ == 0) return true;
-        --left_;
-        return false;
-    }
+    bool look_at_next() noexcept { return in_vain_ < few || ++unasked_ % one_in == 0; }
     // What became of one that was looked at; equal on all ranks.
-    void note(bool ours) noexcept {
-        in_vain_ = ours ? 0 : in_vain_ + 1;
-        if (in_vain_ < few) return;
-        in_vain_ = 0;
-        left_ = many;
-    }
+    void note(bool ours) noexcept { in_vain_ = ours ? 0 : in_vain_ + 1; }
 
   private:
-    static constexpr std::uint32_t few = 4, many = 100;
-    std::uint32_t in_vain_ = 0, left_ = 0;
+    static constexpr std::uint32_t few = 16, one_in = 16;
+    std::uint32_t in_vain_ = 0, unasked_ = 0;
 };
 
 }  // namespace thalweg
