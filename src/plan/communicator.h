@@ -144,7 +144,6 @@ class Communicator {
         NeighbourSizes sizes;
         ExchangeSizes exchange_sizes;
         EdgeNotes edges;
-        PlansInMemory plans_in_memory;
         // Of these, in the meeting.
         bool tells_largest = false, tells_traits = false, tells_edges = false;
         std::shared_ptr<WindowGround> windows;       // once a plan over windows was

@@ -1,6 +1,6 @@
 // What the nonblocking exchanges of a communicator were like, those between its neighbours and those between
-// all its ranks; and how often they agree on such things. Each rank knows its own messages only, and no
-// nonblocking call may wait for others: the ranks tell one another what they have noted in a later blocking
+// all its ranks. Each rank knows its own messages only, and none of these calls may wait for others: the
+// ranks tell one another what they have noted in a later blocking
 // collective, and decide the calls behind that by it.
 #pragma once
 
@@ -98,20 +98,6 @@ class ExchangeSizes {
     Intervals intervals_;
     TraitWords sums_{};
     std::uint64_t calls_ = 0;
-};
-
-// Of persistent alltoalls between ranks of one host, where the ranks agree on what one is like before it is
-// planned: a program that makes plans in a loop, all of them the library's, is asked seldom.
-class PlansInMemory {
-  public:
-    // One call, in every rank at the same place. False: it is the library's, unseen.
-    bool look_at_next() noexcept { return in_vain_ < few || ++unasked_ % one_in == 0; }
-    // What became of one that was looked at; equal on all ranks.
-    void note(bool ours) noexcept { in_vain_ = ours ? 0 : in_vain_ + 1; }
-
-  private:
-    static constexpr std::uint32_t few = 16, one_in = 16;
-    std::uint32_t in_vain_ = 0, unasked_ = 0;
 };
 
 }  // namespace thalweg

@@ -38,18 +38,14 @@ bool may_be_planned_in_memory(const CollectiveCall& call) {
 // of an MPI_Alltoall_init all ranks know it.
 bool plan_in_memory(const CollectiveCall& call, const CallShape& shape, Communicator& communicator,
                     Forethought& forethought) {
-    PlansInMemory& plans = communicator.self_driven.plans_in_memory;
-    const bool agrees = call.has_letters();
-    if ((agrees && !plans.look_at_next()) || !communicator.survey_now(call.comm)) return false;
+    if (!communicator.survey_now(call.comm)) return false;
     Traits traits;
-    if (agrees)
+    if (call.has_letters())
         traits = agree_on_traits(call.comm, shape.letters, communicator.rank(), communicator.size());
     else
         traits.mean_bytes = call.pieces_of(shape.decided_bytes).bytes;
     Decision decision = communicator.selector_for_plans(call.collective)->decide(traits.mean_bytes);
-    const bool taken = decision.choice.has_value();
-    if (agrees) plans.note(taken);
-    if (!taken || open_lane_in_memory(call.comm, communicator) == nullptr) return false;
+    if (!decision.choice || open_lane_in_memory(call.comm, communicator) == nullptr) return false;
     forethought.known = traits;
     forethought.decision = std::move(decision);
     return true;
