@@ -245,9 +245,13 @@ def check_windows():
 def check_nonblocking():
     """What counted.c does: 6 barriers, the first before anything is set up, 4 broadcasts, 3 allgathers, and 2
     allreduces with an operation of the program."""
-    result = run(path)
-    check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
-    report = load(path)
+    # On a busy machine those that wait may have done everything before the agent got a core.
+    for _ in range(5):
+        result = run(path)
+        check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
+        report = load(path)
+        if report["agent"]["wake_ups"] > 0:
+            break
     early, unknown = "no blocking collective has set up the communicator", "only the MPI library can combine this"
     wanted = {"ibarrier": {"seen": 6, "accelerated": 5, "declined": {early: 1}},
               "ibcast": {"seen": 4, "accelerated": 4, "declined": {}},
