@@ -36,6 +36,7 @@ constinit std::atomic<bool> is_present{false};
 Reason why_not = Reason::unattended;
 bool completions_intercepted = false;
 unsigned planners_here = 0;
+bool planners_differ = false;
 bool has_self = false;
 MPI_Comm self_comm;
 
@@ -196,6 +197,7 @@ void Attendance::agree(const World& world) {
     std::uint64_t any[7] = {
         !has_self, !completions_intercepted, level != MPI_THREAD_MULTIPLE, digest, ~digest, makers, ~makers};
     agree_on(mpi.comm_world, mpi.bor, any);
+    planners_differ = (any[5] & any[6]) != 0;
     if (any[0] != 0) return;
     const TransportSetting over = world.settings().transport;
     may_use_memory = world.size() <= most_processes &&
@@ -204,9 +206,8 @@ void Attendance::agree(const World& world) {
         why_not = Reason::completions;
         return;
     }
-    // A rank without the object that has them would not answer the others.
-    may_plan_in_memory = may_use_memory && any[5] != 0 && (any[5] & any[6]) == 0 &&
-                         world.plans_in_memory(Collective::alltoallv);
+    may_plan_in_memory =
+        may_use_memory && any[5] != 0 && !planners_differ && world.plans_in_memory(Collective::alltoallv);
     any_thread_may_call = any[2] == 0;
     tries_ucx = wanted;
     tries_shm = wants_shm(world, wanted);
@@ -364,6 +365,7 @@ void Attendance::drive_host(void*) {
 
 bool Attendance::serves_memory() { return may_use_memory; }
 bool Attendance::serves_plans_in_memory() { return may_plan_in_memory; }
+bool Attendance::makers_differ() { return planners_differ; }
 bool Attendance::carries() { return present() || uses_memory.load(std::memory_order_acquire); }
 bool Attendance::present() { return is_present.load(std::memory_order_acquire); }
 Reason Attendance::refusal() { return why_not; }

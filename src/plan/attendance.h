@@ -53,6 +53,9 @@ class Attendance {
     // Whether persistent ones may run there, which the agent drives: their completion calls arrive, too, and
     // so do the same makers everywhere, and a tuning table takes some. Equal on all ranks.
     static bool serves_plans_in_memory();
+    // The makers of persistent operations are wrapped on some ranks only, who would wait for the others.
+    // Equal on all ranks.
+    static bool makers_differ();
     // Lanes may be there that the agent drives: present(), or memory serves some rank's communicator.
     static bool carries();
     // Whether this rank can give out persistent requests at all: completion calls arrive, and it has self().

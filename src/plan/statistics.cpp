@@ -148,6 +148,8 @@ const char* text_of(Reason reason) {
             return "floating-point sums keep the MPI library's order (THALWEG_FLOAT_ORDER)";
         case Reason::blocks:
             return "the MPI library has an order of its own for the blocks of such a grid";
+        case Reason::unalike:
+            return "not all ranks have loaded the object for persistent collectives";
     }
     return "unknown";
 }

@@ -89,8 +89,9 @@ enum class Reason : std::uint8_t {
     reduction,    // an operation or a type that only the MPI library can combine
     order,        // THALWEG_FLOAT_ORDER: the bits of equal calls would differ
     blocks,       // of a grid, where the native library has places of its own for them
+    unalike,      // some ranks have not loaded what wraps persistent ones
 };
-inline constexpr int reason_count = 20;
+inline constexpr int reason_count = 21;
 const char* text_of(Reason reason);
 
 // 0, 1, 2-3, 4-7, …: class k > 0 holds sizes with k significant bits.

@@ -64,11 +64,16 @@ if(NOT name STREQUAL openmpi4) # has none
   set(either "${with_persistent};THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/overlapped.json")
   run(planned_either_way 2 mpi "${either};THALWEG_TEST_LEVEL=multiple" planned_in_memory either)
   run(planned_either_way_shm 2 mpi "${either};THALWEG_TRANSPORT=shm" planned_in_memory either)
-  add_test(NAME plan.${name}.mixed_planners
-           COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/mixed_planners.py ${MPI_MPIEXEC} -n 2 env
-                   ${planned} $<TARGET_FILE:plan_lone_planner_${name}>)
-  set_tests_properties(plan.${name}.mixed_planners PROPERTIES LABELS mpi TIMEOUT 100 PROCESSORS 2 SKIP_RETURN_CODE 77
-                       ENVIRONMENT "${plan_environment}")
+  set(mixed_tuned "${planned}")
+  set(mixed_asked "${with_persistent};THALWEG_ALLTOALLV=spread;THALWEG_TRANSPORT=shm")
+  set(mixed_hosts "${with_persistent};THALWEG_ALLTOALLV=spread;THALWEG_TOPOLOGY=node:2 core:1;${ucx}")
+  foreach(way tuned asked hosts)
+    add_test(NAME plan.${name}.mixed_planners_${way}
+             COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/mixed_planners.py ${MPI_MPIEXEC} -n 2 env
+                     ${mixed_${way}} $<TARGET_FILE:plan_lone_planner_${name}>)
+    set_tests_properties(plan.${name}.mixed_planners_${way} PROPERTIES LABELS mpi TIMEOUT 100 PROCESSORS 2
+                         SKIP_RETURN_CODE 77 ENVIRONMENT "${plan_environment}")
+  endforeach()
   run(alltoalls_in_memory 3 mpi "${planned}" alltoalls)
   run(alltoall_forms_in_memory 2 mpi "${planned}" alltoall_forms)
 endif()
