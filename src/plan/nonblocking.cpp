@@ -165,9 +165,10 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     };
     const std::uint64_t began_ns = call.persistent ? now_ns() : 0;
     error = MPI_SUCCESS;
-    // Only memory that has been set up, in which who waits drives what runs there, does without.
     // A rank without the object that wraps them would not answer the others.
     if (call.persistent && Attendance::makers_differ()) return declined(Reason::unalike);
+    // Memory does without: where it has been set up, who waits drives what runs there, and plans that are to
+    // run there bring an agent of their own.
     const bool unattended = !Attendance::present();
     const bool in_memory = may_be_planned_in_memory(call);
     if (unattended && !in_memory && !(call.blocking && Attendance::serves_memory()))
