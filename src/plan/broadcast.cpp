@@ -16,6 +16,7 @@
 #include "plan/pieces.h"
 #include "plan/planned_in_memory.h"
 #include "plan/reserve.h"
+#include "plan/unasked.h"
 #include "transport/mpi/host.h"
 #include "transport/mpi/mpi_transport.h"
 
@@ -86,12 +87,17 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
     };
     // Wrong arguments are the native library's to report, and are wrong before anything is counted.
     if (comm == mpi.comm_null || buffer == MPI_IN_PLACE) return left_to_native(Reason::invalid);
+    if (Unasked::has_broadcast(comm, bytes, root)) return left_to_native(Reason::native_best);
     Communicator* const state = Communicator::of(comm, world);
     if (state == nullptr) return left_to_native(being_freed(comm) ? Reason::freeing : Reason::invalid);
-    const auto decline = [&](Reason reason) {
+    const auto count_declined = [&](Reason reason) -> Tally& {
         Tally& tally = state->record().declined(reason, size_class(bytes));
         ++tally.calls;
         tally.bytes += bytes;
+        return tally;
+    };
+    const auto decline = [&](Reason reason) {
+        count_declined(reason);
         return left_to_native(reason);
     };
     if (state->reason() == Reason::intercommunicator) return decline(Reason::intercommunicator);
@@ -112,8 +118,12 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
         turn = turn_of(*its, *state, comm, bytes);
         its->set_root(root == state->rank());
         if (is_native(turn)) {
-            if (turn != Turn::native) trial = its;
-            return decline(Reason::native_best);
+            its->declined = &count_declined(Reason::native_best);
+            if (turn != Turn::native)
+                trial = its;
+            else
+                its->leave_native(comm, bytes, state->size());
+            return left_to_native(Reason::native_best);
         }
         its->begin();
         const std::shared_ptr<Lane> lane =

@@ -168,11 +168,18 @@ void Trial::leave_native(MPI_Comm comm, CallKind kind) {
     if (const std::uint64_t calls = turns_.native_left(); calls != 0) leave_unasked(comm, kind, calls);
 }
 
+void Trial::leave_native(MPI_Comm comm, std::uint64_t bytes, int ranks) {
+    const std::uint64_t calls = turns_.native_left();
+    if (declined == nullptr || calls == 0 || !Trials::are_alone(bytes)) return;
+    is_unasked_ = true;
+    Unasked::begin(comm, {CallKind::bcast, bytes, ranks}, calls, *this);
+}
+
 // Alltoalls have a trial for each class of size.
 void Trial::leave_unasked(MPI_Comm comm, CallKind kind, std::uint64_t calls) {
     if (declined == nullptr || kind == CallKind::alltoall) return;
     is_unasked_ = true;
-    Unasked::begin(comm, kind, calls, *this, *declined);
+    Unasked::begin(comm, {kind}, calls, *this);
 }
 
 void Trial::passed_on(std::uint64_t calls) {

@@ -51,6 +51,8 @@ class Trial {
     // After a call whose turn is native, and which was counted in `declined`: nor need those that follow it
     // up to the next trial, where it has found the native library to be faster.
     void leave_native(MPI_Comm comm, CallKind kind);
+    // The same of broadcasts of that size, on `ranks` ranks.
+    void leave_native(MPI_Comm comm, std::uint64_t bytes, int ranks);
     void passed_on(std::uint64_t calls);
     // What calls in the place of the one that next() was asked for last are like, as all ranks have agreed;
     // null: they have not. Both ends of a message may give it different sizes all the same.
@@ -131,6 +133,8 @@ class Trials {
     Trial& of(CallKind kind, std::uint64_t bytes, bool on_one_host);
     // Of broadcasts alike; on_one_host: the communicator is. Throws std::bad_alloc.
     Trial& of_broadcasts(std::uint64_t bytes, bool on_one_host);
+    // Whether those share their trial with none of another size_class().
+    static bool are_alone(std::uint64_t bytes) { return class_of(bytes) < classes - 1; }
 
   private:
     static constexpr std::size_t classes = 40;  // larger ones share the last

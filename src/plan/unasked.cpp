@@ -15,11 +15,13 @@ namespace thalweg {
 struct alignas(64) UnaskedCalls {
     std::atomic<bool> taken{false}, under_way{false};
     CallKind kind = CallKind::alltoallv;
+    int ranks = 0;
     std::atomic<MPI_Comm> comm{};
     std::uint64_t calls = 0, passed = 0;
     std::atomic<Trial*> trial{};
-    Tally* declined = nullptr;
     std::atomic<ThalwegExchangeShortcut*> shortcut{};  // has the rest of them
+    std::uint64_t bytes = 0;                           // of each; 0: whatever
+    std::uint64_t generation = 0;                      // of the settings that the trial belongs to
 
     void collect() {
         ThalwegExchangeShortcut* const its = shortcut.load(std::memory_order_relaxed);
@@ -30,11 +32,18 @@ struct alignas(64) UnaskedCalls {
         std::atomic_ref(its->holder).store(nullptr, std::memory_order_release);
     }
 
+    bool are(MPI_Comm of, CallKind which) const {
+        return under_way.load(std::memory_order_acquire) && comm.load(std::memory_order_relaxed) == of &&
+               kind == which;
+    }
+
     void settle() {
         collect();
         under_way.store(false, std::memory_order_relaxed);
-        trial.load(std::memory_order_relaxed)->passed_on(passed);
-        declined->calls += passed;
+        Trial& its = *trial.load(std::memory_order_relaxed);
+        its.passed_on(passed);
+        its.declined->calls += passed;
+        its.declined->bytes += passed * bytes;
         taken.store(false, std::memory_order_release);
     }
 };
@@ -46,32 +55,33 @@ constexpr std::size_t places = 16;
 constinit std::array<UnaskedCalls, places> all_calls{};
 
 // Handles are pointers, or numbers that differ in their lowest bits.
-UnaskedCalls& place_of(MPI_Comm comm, CallKind kind) {
+UnaskedCalls& place_of(MPI_Comm comm, CallKind kind, std::uint64_t bytes) {
     const std::size_t handle = std::hash<MPI_Comm>()(comm);
-    return all_calls[(handle ^ handle >> 4 ^ handle >> 8 ^ static_cast<std::size_t>(kind)) % places];
+    const auto like = static_cast<std::size_t>(kind) + static_cast<std::size_t>(size_class(bytes));
+    return all_calls[(handle ^ handle >> 4 ^ handle >> 8 ^ like) % places];
 }
 
 bool may_pass() { return World::get()->wanted(Collective::alltoallv) == Wanted::automatic; }
 
 }  // namespace
 
-void Unasked::begin(MPI_Comm comm, CallKind kind, std::uint64_t calls, Trial& trial, Tally& declined) {
-    UnaskedCalls& its = place_of(comm, kind);
+void Unasked::begin(MPI_Comm comm, const Alike& alike, std::uint64_t calls, Trial& trial) {
+    UnaskedCalls& its = place_of(comm, alike.kind, alike.bytes);
     if (calls == 0 || its.taken.exchange(true, std::memory_order_acquire)) return;
-    its.kind = kind;
+    its.kind = alike.kind;
+    its.ranks = alike.ranks;
+    its.bytes = alike.bytes;
     its.calls = calls;
     its.passed = 0;
+    its.generation = World::get()->generation();
     its.trial.store(&trial, std::memory_order_relaxed);
-    its.declined = &declined;
     its.comm.store(comm, std::memory_order_relaxed);
     its.under_way.store(true, std::memory_order_release);
 }
 
 UnaskedCalls* Unasked::of(MPI_Comm comm, CallKind kind) {
-    UnaskedCalls& its = place_of(comm, kind);
-    if (!its.under_way.load(std::memory_order_acquire) || its.comm.load(std::memory_order_relaxed) != comm ||
-        its.kind != kind)
-        return nullptr;
+    UnaskedCalls& its = place_of(comm, kind, 0);
+    if (!its.are(comm, kind)) return nullptr;
     its.collect();
     if (!may_pass()) return nullptr;
     if (its.passed == its.calls) {
@@ -80,6 +90,19 @@ UnaskedCalls* Unasked::of(MPI_Comm comm, CallKind kind) {
     }
     ++its.passed;
     return &its;
+}
+
+bool Unasked::has_broadcast(MPI_Comm comm, std::uint64_t bytes, int root) {
+    UnaskedCalls& its = place_of(comm, CallKind::bcast, bytes);
+    if (!its.are(comm, CallKind::bcast) || size_class(its.bytes) != size_class(bytes)) return false;
+    // Wrong arguments are the native library's to report, and are not counted.
+    if (root < 0 || root >= its.ranks) return false;
+    if (its.bytes != bytes || its.passed == its.calls || its.generation != World::get()->generation()) {
+        its.settle();
+        return false;
+    }
+    ++its.passed;
+    return true;
 }
 
 void Unasked::hand_over(UnaskedCalls& calls, ThalwegExchangeShortcut& shortcut, void* native) {

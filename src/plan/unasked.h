@@ -1,9 +1,11 @@
 // Blocking exchanges that a trial leaves to the native library whatever they are like, for good or until it
-// looks at some again: they are counted without looking at their communicator, because what is not in the
-// caches of a program costs a short call more than it has. There is room for some communicators and kinds of
-// call at a time; calls of others are counted as usual, which comes to the same.
+// looks at some again, and broadcasts of one size: they are counted without looking at their communicator,
+// because what is not in the caches of a program costs a short call more than it has. There is room for some
+// communicators, kinds of call and sizes at a time; calls of others are counted as usual, which comes to the
+// same.
 //
-// A wrapper in C may have the calls of one communicator to itself, in the cache line that it reads anyhow.
+// A wrapper in C may have the exchanges of one communicator to itself, in the cache line that it reads
+// anyhow.
 //
 // The trial and the report are told how many there were when the last one has been, or at settle().
 #pragma once
@@ -24,12 +26,21 @@ class Unasked {
   public:
     static constexpr std::uint64_t all = ~std::uint64_t{0};
 
-    // The next `calls` of `kind` on `comm`, counted in `declined` and told to `trial`, which both live until
-    // they are settled. Does nothing where there is no room.
-    static void begin(MPI_Comm comm, CallKind kind, std::uint64_t calls, Trial& trial, Tally& declined);
+    // Of what each of them is like.
+    struct Alike {
+        CallKind kind;
+        std::uint64_t bytes = 0;  // of a broadcast; 0: they are exchanges of any size
+        int ranks = 0;            // of a broadcast's communicator
+    };
+    // The next `calls` on `comm`, told to `trial` and counted in what it counts declined calls in, which live
+    // until they are settled. Does nothing where there is no room.
+    static void begin(MPI_Comm comm, const Alike& alike, std::uint64_t calls, Trial& trial);
     // Those that this call is one of, valid until it is made; null: it is none, or something was asked for
     // meanwhile. By the thread that makes it.
     static UnaskedCalls* of(MPI_Comm comm, CallKind kind);
+    // Whether a broadcast is one of them, which is counted then. Null where another broadcast of its trial's
+    // comes, or its root is none: that one is asked about. Pre: bytes != 0.
+    static bool has_broadcast(MPI_Comm comm, std::uint64_t bytes, int root);
     // From the next call on the wrapper that owns `shortcut` makes them itself, by `native`, until there are
     // no more, of() is asked, or ask_again(). Does nothing where it makes those of others, or a blocking call
     // may be where somebody is met. By the thread that asked. `shortcut` lives as long as the process.

@@ -14,6 +14,14 @@ set(tried "THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/tried.json")
 run(tried 1 mpi "${with_persistent};${tried}" tried)
 run(tried 3 mpi "${with_persistent};${tried}" tried)
 run(tried_unseen 2 mpi "${tried}" tried unseen)
+set(slow "${with_persistent};THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/slow.json")
+run(tried_slow 2 mpi "${slow}" tried slow)
+run(tried_slow 3 full "${slow}" tried slow)
+add_test(NAME plan.${name}.report_of_unasked_broadcasts
+         COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/report.py ${CMAKE_CURRENT_BINARY_DIR} slow
+                 ${MPI_MPIEXEC} -n 2 env ${slow} $<TARGET_FILE:plan_tried_${name}> slow)
+set_tests_properties(plan.${name}.report_of_unasked_broadcasts PROPERTIES TIMEOUT 300 PROCESSORS 2
+                     LABELS $<IF:$<STREQUAL:${name},mpich5>,mpi,full> ENVIRONMENT "${plan_environment}")
 run(tried_hosts 4 mpi "${with_persistent};${tried};THALWEG_TOPOLOGY=node:2 core:2" tried)
 set(asleep "THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/spinning.json;THALWEG_TOPOLOGY=node:2 core:2;THALWEG_WAIT=sleep")
 run(tried_asleep 4 mpi "${asleep}" tried asleep)

@@ -5,6 +5,8 @@
  *     tried          calls from C, with and without large counts, of one type here and another one there
  *     tried fortran  the same from Fortran
  *     tried unseen   communicators are freed without our seeing it: what they had is freed all the same
+ *     tried slow     the table (slow.json) names what is hardly ever faster: what follows a verdict for
+ *                    native calls is counted alike on all ranks up to the next trial, by which way it comes
  *     tried asleep   ranks sleep, and the table (spinning.json) speaks of those that spin: all are native
  */
 #include "check.h"
@@ -99,6 +101,35 @@ static void asleep(void) {
     MPI_Comm_free(&pair);
 }
 
+/* Of two sizes that are tried together, and of one that is not. Wrong calls, of one rank, count for nothing.
+ */
+static void slow(void) {
+    enum { calls = 560, of_others = 5, larger = 7, wrong = 11 };
+    int ran = 0;
+    Series series = begin(MPI_COMM_WORLD, "slow ones", tried_from);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (int call = 0; call < calls; ++call) {
+        const size_t bytes = call % larger == 0      ? most_bytes
+                             : call % of_others == 0 ? tried_from + 8
+                                                     : tried_from;
+        static const unsigned char mark = 0x3c;
+        const int root = (int)(++seed % (unsigned)check_size);
+        memset(data, mark, bytes);
+        if (check_rank == root) fill(data, bytes, seed);
+        broadcast((int)bytes, MPI_BYTE, root, MPI_COMM_WORLD);
+        const int ours = was_accelerated();
+        verify(data, bytes, seed, series.name);
+        int ways[2] = {ours, -ours};
+        MPI_Allreduce(MPI_IN_PLACE, ways, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        CHECK(ways[0] == -ways[1], "some ranks ran call %d, others did not: %s", call, last_reason());
+        ran += ours;
+        if (check_rank == 0 && call % wrong == 0)
+            CHECK(MPI_Bcast(data, (int)bytes, MPI_BYTE, check_size, MPI_COMM_WORLD) != MPI_SUCCESS,
+                  "there is no such root");
+    }
+    CHECK(!expect_thalweg() || check_size == 1 || ran >= trial_calls / 2, "only %d calls were ours", ran);
+}
+
 /* As by a tool that was loaded behind us. */
 static void unseen(void) {
     enum { communicators = 200, first = 40, most_kib = 6000 };
@@ -130,6 +161,11 @@ int main(int argc, char** argv) {
         return check_end();
     }
 
+    if (argc > 1 && strcmp(argv[1], "slow") == 0) {
+        slow();
+        guarded_free(data, most_bytes);
+        return check_end();
+    }
     if (argc > 1 && strcmp(argv[1], "unseen") == 0) {
         unseen();
         guarded_free(data, most_bytes);
