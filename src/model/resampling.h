@@ -27,7 +27,9 @@ class Resampling {
         }
     }
 
-    double median(std::mt19937_64& random) {
+    // Random: std::mt19937_64, or what gives the same numbers.
+    template <class Random>
+    double median(Random& random) {
         std::fill(counts_.begin(), counts_.end(), std::size_t{0});
         for (std::size_t i = 0; i < counts_.size(); ++i) ++counts_[ranks_[any_(random)]];
         // The middle, or half way between the two in the middle.

@@ -151,7 +151,7 @@ ExchangeLine line_of(const Row& row, const std::vector<const Row*>& rows, double
     line.init_seconds = median(inits);
     if (const Row* native = beside(rows, row, native_default); native != nullptr && !row.seconds.empty()) {
         line.of_native = ratio_of_medians(row.seconds, native->seconds);
-        if (!inits.empty()) line.against_native = break_even(inits, native->seconds, row.seconds);
+        if (!inits.empty()) line.against_native = pays_after(inits, native->seconds, row.seconds);
     }
     const Row* best = nullptr;
     for (const std::string_view name : {native_default, native_plan})
@@ -163,7 +163,7 @@ ExchangeLine line_of(const Row& row, const std::vector<const Row*>& rows, double
         line.of_best = ratio_of_medians(row.seconds, best->seconds);
     }
     if (const Row* window = beside(rows, row, window_per_call); window != nullptr && !inits.empty())
-        line.against_window = break_even(inits, window->seconds, row.seconds);
+        line.against_window = pays_after(inits, window->seconds, row.seconds);
     if (line.of_native.value > 0) predict(line, row, rows, small_seconds);
     return line;
 }
@@ -240,7 +240,7 @@ std::vector<WindowLine> compare_windows(const std::vector<Row>& rows) {
             line.reduction = 1 - line.plan_seconds / line.once_seconds;
             line.set_up = line.set_up_seconds / line.once_seconds;
             if (line.kept_seconds > 0) line.kept_saves = 1 - line.kept_seconds / line.once_seconds;
-            line.pays = break_even(plan_seconds_once(*row), once->seconds, row->seconds);
+            line.pays = pays_after(plan_seconds_once(*row), once->seconds, row->seconds);
             lines.push_back(std::move(line));
         }
     return lines;

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "model/break_even.h"
+
 namespace thalweg::bench {
 
 // Of the values; 0 for none. `values` need not be sorted.
@@ -28,6 +30,10 @@ Ratio ratio_of_medians(const std::vector<double>& ours, const std::vector<double
 // pairs are resampled, because what slows one of a pair down slows the other. 0 where there are none.
 Ratio median_of_ratios(const std::vector<double>& ours, const std::vector<double>& theirs,
                        int resamples = 2000);
+
+// break_even() of the model.
+BreakEven pays_after(const std::vector<double>& init, const std::vector<double>& once,
+                     const std::vector<double>& plan);
 
 // "Never slower": the ratio of medians is at most 1.03, or its interval includes 1.00 and ends at or
 // below 1.10. Slower: the interval lies above 1.00. Anything else is undecided.
