@@ -147,7 +147,7 @@ def pieces(checkout):
     """Tests one by one: a run that is cut off goes on; the parts' commits stand beside them."""
     checkout.commit("Tests")
     old, one = checkout.head(), ("--parallel", "1")
-    for limit in (0.5, 4, 32, 128):  # a busy machine may take longer to come to the first part
+    for limit in (0.5, 1, 2, 4, 8, 16, 32, 64):  # a busy machine may take longer to come to the first part
         checkout.ctest(["first", "second", "third"], first=f"sleep {limit + 0.1}", second="exit 8",
                        third="echo 1: x; exit 77")
         cut = checkout.full("--limit", str(limit), *one, "full")
