@@ -43,12 +43,13 @@ class Parcels {
     // Adds the copies of what this rank sends to itself.
     void copy_own(Builder& builder) const;
 
-    // Visits both lists merged by place: send(Parcel) for outgoing, recv(Parcel) for incoming.
+    // Visits both lists merged by place: send(Parcel) for outgoing, recv(Parcel) for incoming. Of one place
+    // the receive comes first, so that it is there when its message is sent.
     template <typename Send, typename Receive>
     void each(Send send, Receive receive) const {
         std::size_t next = 0;
         for (const Placed& out : outgoing_) {
-            for (; next < incoming_.size() && incoming_[next].place < out.place; ++next)
+            for (; next < incoming_.size() && incoming_[next].place <= out.place; ++next)
                 receive(incoming_[next].parcel);
             send(out.parcel);
         }
