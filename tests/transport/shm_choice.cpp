@@ -208,6 +208,42 @@ TEST(Choice, WhoPollsIsNotWoken) {
     }
 }
 
+// Messages that have the ring come by it unasked, but for those that may be trials: these find out that
+// something else has become better, and then all are asked about.
+TEST(Choice, WhatKeepsTheRingLeavesItAgain) {
+    constexpr std::uint64_t bytes = 32 * 1024;
+    const CopyRates rates(true);
+    Chooser chooser;
+    EXPECT_FALSE(chooser.keeps_ring(bytes));
+    std::array<double, protocols.size()> slower{3, 3, 3, 3, 0.5};
+    int kept = 0, asked = 0;
+    const auto carry_on = [&](int messages) {
+        kept = asked = 0;
+        for (int i = 0; i < messages; ++i) {
+            if (chooser.keeps_ring(bytes)) {
+                chooser.keep_ring(bytes, false);
+                ++kept;
+                continue;
+            }
+            const Decision decision = chooser.choose(bytes, everything, {}, {}, rates, nullptr);
+            chooser.measured(bytes, *decision.protocol, decision.expected_s,
+                             decision.expected_s * slower[number_of(*decision.protocol)]);
+            ++asked;
+        }
+    };
+    carry_on(600);
+    EXPECT_GT(kept, 400);
+    carry_on(320);
+    EXPECT_EQ(asked, 10);
+    EXPECT_FALSE(chooser.keeps_ring(mega)) << "another size class";
+    slower = {3, 0.3, 3, 3, 4};
+    carry_on(4000);
+    carry_on(320);
+    EXPECT_EQ(kept, 0);
+    EXPECT_EQ(chooser.account(Chooser::class_of(bytes)).protocol, &cma_get);
+    EXPECT_EQ(chooser.account(Chooser::class_of(bytes)).messages, 600u + 320 + 4000 + 320);
+}
+
 // The first message through a ring touches memory that nobody had before: that teaches nothing.
 TEST(Choice, TheFirstMessageOfAProtocolIsForgotten) {
     const CopyRates rates(true);

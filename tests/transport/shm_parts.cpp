@@ -14,6 +14,7 @@
 #include "transport/composite/wire_meter.h"
 #include "transport/shm/elements.h"
 #include "transport/shm/mappings.h"
+#include "transport/shm/ready.h"
 #include "transport/shm/request.h"
 #include "transport/shm/ring.h"
 
@@ -169,6 +170,27 @@ TEST(Requests, EarlyMessagesOfEverySizeHaveTheirOwnRoom) {
     }
     for (const std::size_t bytes : sizes) requests.forgo(bytes, true);
     EXPECT_EQ(requests.reserved(), 0u);
+}
+
+TEST(Readies, TheOldestOfItsNameAndSize) {
+    Readies readies;
+    Frame frame;
+    for (std::uint32_t i = 0; i < Readies::most; ++i) {
+        frame.operation = i % 4;
+        frame.bytes = 100;
+        frame.cookie = i + 1;
+        ASSERT_TRUE(readies.add(frame));
+    }
+    EXPECT_FALSE(readies.add(frame));
+    EXPECT_FALSE(readies.has(0, 4, 0));
+    EXPECT_EQ(readies.take(0, 3, 0, 100), 4u);
+    EXPECT_EQ(readies.take(0, 3, 0, 99), 0u) << "and is gone";
+    EXPECT_EQ(readies.take(0, 3, 0, 100), 12u);
+    EXPECT_EQ(readies.take(1, 3, 0, 100), 0u);
+    readies.forget(1);
+    EXPECT_EQ(readies.take(0, 0, 0, 100), 5u);
+    readies.forget_channel(0);
+    EXPECT_TRUE(readies.empty());
 }
 
 TEST(EarlyRoom, WhatIsExpectedIsKeptAndUsedAgain) {

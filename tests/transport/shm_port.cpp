@@ -24,9 +24,8 @@
 #include "transport/composite/composite.h"
 #include "transport/shm/shm.h"
 
-namespace {
-thread_local bool memory_lacks = false;  // of what this program's own code asks for
-}
+// Of what this program's own code asks for; shm_ready.cpp sets it too.
+thread_local bool memory_lacks = false;
 
 void* operator new(std::size_t bytes) {
     void* const memory = memory_lacks ? nullptr : std::malloc(bytes != 0 ? bytes : 1);

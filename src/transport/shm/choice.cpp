@@ -227,6 +227,22 @@ Decision Chooser::choose(std::uint64_t bytes, const Reach& reach, const Load& re
     return {protocols[taken], candidates[taken].share, candidates[taken].copies_s};
 }
 
+bool Chooser::keeps_ring(std::uint64_t bytes) const {
+    const Class& sizes = classes_[class_of(bytes)];
+    const std::uint64_t decided = sizes.chosen < often_until ? between_trials : often;
+    return sizes.current == &eager && (sizes.chosen + 1) % decided != 0;
+}
+
+void Chooser::keep_ring(std::uint64_t bytes, bool forced) {
+    Class& sizes = classes_[class_of(bytes)];
+    ++sizes.account.messages;
+    sizes.account.bytes += bytes;
+    note(sizes.account, eager, forced ? Because::asked_for : sizes.account.because);
+    if (forced) return;
+    ++sizes.chosen;
+    sizes.until_next = 0;  // the next one that is decided about is decided anew
+}
+
 void Chooser::measured(std::uint64_t bytes, const Protocol& protocol, double expected_s, double seconds) {
     if (expected_s <= 0) return;
     Class& sizes = classes_[class_of(bytes)];

@@ -97,6 +97,11 @@ class Chooser {
     // the choice goes on where it was, and its expectation is 0.
     Decision choose(std::uint64_t bytes, const Reach& reach, const Load& receiver, const Load& sender,
                     const CopyRates& rates, const Protocol* forced);
+    // Whether the next message comes through the ring, as others did, without being decided about: of those
+    // that have the ring, all but the ones that may be trials.
+    bool keeps_ring(std::uint64_t bytes) const;
+    // It does, or because the ring is forced.
+    void keep_ring(std::uint64_t bytes, bool forced);
     // A message that `choose` decided took so long.
     void measured(std::uint64_t bytes, const Protocol& protocol, double expected_s, double seconds);
 

@@ -116,6 +116,7 @@ void ShmPort::Impl::fetch_postponed() {
 // Pre: nothing is copied for it yet.
 void ShmPort::Impl::forget(Request& receive) {
     posted_.remove(receive);
+    take_ready_back(receive);
     if (receive.met != nullptr) {
         Request** link = &first_met_;
         Request* before = nullptr;
@@ -178,12 +179,15 @@ void ShmPort::Impl::put(shm::Channel& channel, Slot slot, Peer& peer, const shm:
         queue(put);
 }
 
-void ShmPort::Impl::queue(Request& request) {
+void ShmPort::Impl::queue(Request& request, bool first) {
     request.copying = true;
     request.blocked = false;
-    request.next_job = nullptr;
-    (last_job_ == nullptr ? first_job_ : last_job_->next_job) = &request;
-    last_job_ = &request;
+    request.next_job = first ? first_job_ : nullptr;
+    if (last_job_ == nullptr || first)
+        first_job_ = &request;
+    else
+        last_job_->next_job = &request;
+    if (last_job_ == nullptr || !first) last_job_ = &request;
     ++jobs_;
     count_copies(static_cast<std::int64_t>(request.until - request.done));
     stir();
@@ -236,10 +240,13 @@ bool ShmPort::Impl::copy_a_chunk() {
             const int size_class = shm::size_class_of(job.bytes);
             const bool measures = forced_ == nullptr && rates_.wants(*job.protocol, size_class);
             const std::uint64_t began_ns = now_ns(), began_core_ns = measures ? core_ns() : 0;
+            // Frames that wait for room come first: what is told of a message is read before its bytes.
+            const bool waits = job.protocol == &shm::eager && !receives && !job.peer->outgoing.empty();
             const bool stores = job.kind == Request::Kind::put && job.protocol == &shm::eager;
             const auto copy = receives ? job.protocol->pull : job.protocol->push;
-            const Status status =
-                stores ? store_through(job, bytes, moved) : copy(transfer, job.done, bytes, moved);
+            const Status status = waits    ? Status::ok
+                                  : stores ? store_through(job, bytes, moved)
+                                           : copy(transfer, job.done, bytes, moved);
             const double taken_s = seconds(now_ns() - began_ns);
             if (status == Status::unsupported && !job.peer->dead) {
                 take_the_ring(job);
@@ -309,10 +316,26 @@ void ShmPort::Impl::copied(Request& request) {
     if (!request.awaits_peer) finish(request);
 }
 
+void ShmPort::Impl::announce(Request& send) {
+    Peer& peer = *send.peer;
+    send.announced = true;
+    peer.announced_bytes += send.bytes;
+    send.next = nullptr;
+    (peer.last_announced == nullptr ? peer.first_announced : peer.last_announced->next) = &send;
+    peer.last_announced = &send;
+}
+
 void ShmPort::Impl::settle(Request& send) {
     if (!send.announced) return;
     send.announced = false;
-    if (!send.peer->dead) send.peer->announced_bytes -= send.bytes;
+    Peer& peer = *send.peer;
+    if (peer.dead) return;
+    peer.announced_bytes -= send.bytes;
+    Request** link = &peer.first_announced;
+    Request* before = nullptr;
+    for (; *link != &send; link = &(*link)->next) before = *link;
+    *link = send.next;
+    if (peer.last_announced == &send) peer.last_announced = before;
 }
 
 void ShmPort::Impl::finish(Request& request) {

@@ -173,6 +173,7 @@ bool ShmPort::Impl::take(Peer& peer, const Frame& frame, const std::byte* payloa
         case FrameKind::piece: {
             Request* const receive = requests_.find(frame.other);
             if (receive == nullptr) return true;  // withdrawn
+            if (receive->ready && receive->peer == &peer) meet_ready(*receive);
             if (receive->kind != Request::Kind::receive || receive->peer != &peer || !receive->awaits_peer ||
                 receive->protocol == nullptr || receive->protocol->push == nullptr ||
                 frame.offset > receive->bytes || frame.payload > receive->bytes - frame.offset)
@@ -201,6 +202,13 @@ bool ShmPort::Impl::take(Peer& peer, const Frame& frame, const std::byte* payloa
         }
         case FrameKind::stored:
             return take_stored(frame, payload);
+        case FrameKind::ready:
+            return take_ready(peer, frame);
+        case FrameKind::unready:
+            peer.readies.forget(frame.cookie);
+            return true;
+        case FrameKind::unheard:
+            return take_unheard(peer, frame);
         case FrameKind::recall:
             take_recall(peer, frame);
             return true;
@@ -213,15 +221,6 @@ bool ShmPort::Impl::take(Peer& peer, const Frame& frame, const std::byte* payloa
     return false;
 }
 
-// Into exposed memory only. Of a channel that is gone it is nobody's any more.
-bool ShmPort::Impl::take_stored(const Frame& frame, const std::byte* payload) {
-    const auto found = channels_.find(frame.channel);
-    if (found == channels_.end()) return true;
-    if (!found->second->exposes(frame.address, frame.payload)) return false;
-    std::memcpy(reinterpret_cast<void*>(frame.address), payload, frame.payload);
-    return true;
-}
-
 // A message, or word of one. Where memory is lacking the frame comes again: until all is done that may throw
 // the receive stays among the posted ones.
 bool ShmPort::Impl::take_message(Peer& peer, const Frame& frame, const std::byte* payload) {
@@ -232,6 +231,11 @@ bool ShmPort::Impl::take_message(Peer& peer, const Frame& frame, const std::byte
     const Key key{frame.channel, frame.operation, frame.message, peer.process};
     if (Request* const receive = posted_.find(key)) {
         const bool fits = has_room(*receive, frame.bytes);
+        if (fits && !whole && receive->ready) {  // the sender has its answer, or will find it
+            meet_ready(*receive);
+            receive->remote_request = frame.cookie;
+            return true;
+        }
         if (fits && !whole) {
             fetch(*receive, frame, std::move(place));
             posted_.remove(*receive);
@@ -285,22 +289,6 @@ void ShmPort::Impl::overflow(Request& receive) {
         fail(receive, Status::mismatch);
 }
 
-// Its memory is about to be somebody else's.
-void ShmPort::Impl::take_recall(Peer& peer, const Frame& frame) {
-    for (Request& request : requests_) {
-        if (request.peer != &peer) continue;
-        // Who receives it later is told that it is gone.
-        if (request.kind == Request::Kind::early && request.acknowledge == frame.cookie)
-            request.recalled = true;
-        if (request.kind != Request::Kind::receive || request.protocol == nullptr ||
-            request.remote_request != frame.cookie)
-            continue;
-        if (request.copying) unqueue(request);
-        fail(request, Status::transport_failed);
-    }
-    acknowledge(peer, frame.cookie);
-}
-
 void ShmPort::Impl::acknowledge(Peer& peer, std::uint64_t cookie) {
     Frame frame;
     frame.kind = FrameKind::taken;
@@ -328,27 +316,37 @@ void ShmPort::Impl::send(shm::Channel& channel, Slot slot, Peer& peer, const Key
         return;
     }
     const auto shared = whole ? std::nullopt : channel.shared_place_of(data, bytes);
-    waiting_.spare(1);
+    if (!whole) look_for_ready(peer, key, bytes);
+    if (peer.dead) {
+        channel.lose(&peer, -1);
+        return;
+    }
+    waiting_.spare(3);  // for what a copy says at its end, and for the request: nothing throws after
     Request& request = requests_.take(Request::Kind::send);
+    const std::uint64_t ready =
+        whole || peer.readies.empty() ? 0 : peer.readies.take(key.channel, key.operation, key.message, bytes);
     request.channel = &channel;
     request.slot = slot;
     request.peer = &peer;
     request.data = static_cast<std::byte*>(data);
     request.bytes = bytes;
     request.elements = elements;
+    if (ready != 0 && begins_ready(request, ready)) return;
     if (whole && mode == SendMode::buffered) {
         write(peer, {frame, data, elements, nullptr, &request});
         return;
     }
-    request.awaits_peer = true;
+    request.awaits_peer = ready == 0;
     frame.cookie = shm::Requests::cookie(request);
     if (whole) {
         write(peer, {frame, data, elements, nullptr, nullptr});
         return;
     }
     frame.kind = FrameKind::request;
-    request.announced = true;
-    peer.announced_bytes += bytes;
+    if (ready == 0) {
+        request.key = key;
+        announce(request);
+    }
     const auto inside = static_cast<std::size_t>(request.data - segment_.arena());
     if (request.data >= segment_.arena() && inside < segment_.arena_bytes()) frame.arena = inside + 1;
     write_place(peer, frame, request, shared);
@@ -372,12 +370,14 @@ void ShmPort::Impl::receive(shm::Channel& channel, Slot slot, Peer& peer, const 
             fail(receive, Status::transport_failed);
             return;
         }
+        const bool told = may_tell(receive);
         try {
             posted_.add(receive);
         } catch (const std::bad_alloc&) {
             requests_.free(receive);
             throw;
         }
+        if (told) tell_ready(receive);
         return;
     }
     const std::uint64_t cookie = early->acknowledge;

@@ -189,6 +189,8 @@ void ShmPort::Impl::mourn(Peer& peer, const char* reason) {
     peer.dead = true;
     peer.reason = reason;
     peer.announced_bytes = 0;
+    peer.first_announced = peer.last_announced = nullptr;
+    peer.readies.clear();
     for (; !peer.outgoing.empty(); --waiting_frames_) waiting_.free(peer.outgoing.pop());
     for (Request& request : requests_) {
         const bool wants = request.kind == Request::Kind::send || request.kind == Request::Kind::receive ||

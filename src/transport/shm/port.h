@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "transport/shm/choice.h"
+#include "transport/shm/ready.h"
 #include "transport/shm/request.h"
 #include "transport/shm/segment.h"
 #include "transport/shm/shm.h"
@@ -134,7 +135,10 @@ struct Peer {
     WaitingQueue outgoing;
     bool dead = false;
     const char* reason = "copying from or to its memory failed";
-    std::uint64_t announced_bytes = 0;  // of our large messages that it has not said to be done with
+    // Our large messages that it has not said to be done with, through Request::next, and their bytes.
+    Request *first_announced = nullptr, *last_announced = nullptr;
+    std::uint64_t announced_bytes = 0;
+    Readies readies;  // receives of which it has told, and whose messages have not been sent
     Chooser chooser;
     ShmAccount account;
 };
@@ -256,7 +260,18 @@ class ShmPort::Impl {
     void take_recall(shm::Peer& peer, const shm::Frame& frame);
     bool take_answer(shm::Peer& peer, const shm::Frame& frame, const std::byte* payload);
     void acknowledge(shm::Peer& peer, std::uint64_t cookie);
+    // Receives that the sender is told of beforehand (ready.cpp).
+    bool may_tell(const shm::Request& receive);
+    void tell_ready(shm::Request& receive);
+    void meet_ready(shm::Request& receive);
+    void take_ready_back(const shm::Request& receive);
+    bool take_ready(shm::Peer& peer, const shm::Frame& frame);
+    bool take_unheard(shm::Peer& peer, const shm::Frame& frame);
+    void look_for_ready(shm::Peer& peer, const shm::Key& key, std::uint64_t bytes);
+    void send_ready(shm::Request& send, std::uint64_t receive, bool first);
+    bool begins_ready(shm::Request& send, std::uint64_t receive);
     // Large messages (copies.cpp).
+    static void announce(shm::Request& send);
     void fetch(shm::Request& receive, const shm::Frame& frame, shm::RemotePlace place);
     void postpone(shm::Request& receive, shm::Request& early);
     void fetch_postponed();
@@ -264,7 +279,7 @@ class ShmPort::Impl {
     // Of a send: what the peer was told of it is not its to copy any more, or is counted elsewhere.
     static void settle(shm::Request& send);
     shm::Reach reach(const shm::Peer& peer, const shm::Request& receive) const;
-    void queue(shm::Request& request);
+    void queue(shm::Request& request, bool first = false);
     void unqueue(shm::Request& request);
     bool copy_a_chunk();
     void take_the_ring(shm::Request& job);

@@ -1,5 +1,6 @@
 // Copies that the system refuses between two memories: what is left of the message goes through the ring.
 #include <algorithm>
+#include <cstring>
 
 #include "transport/shm/channel.h"
 
@@ -56,6 +57,15 @@ Status ShmPort::Impl::store_through(const Request& put, std::size_t bytes, std::
         done += frame.payload;
     }
     return Status::ok;
+}
+
+// Into exposed memory only. Of a channel that is gone it is nobody's any more.
+bool ShmPort::Impl::take_stored(const Frame& frame, const std::byte* payload) {
+    const auto found = channels_.find(frame.channel);
+    if (found == channels_.end()) return true;
+    if (!found->second->exposes(frame.address, frame.payload)) return false;
+    std::memcpy(reinterpret_cast<void*>(frame.address), payload, frame.payload);
+    return true;
 }
 
 // Pre: the sender has done its own share, and waits for word of the receiver's.

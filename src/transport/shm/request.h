@@ -43,7 +43,8 @@ struct Request {
     bool blocked = false;           // in there, and the ring had no room
     bool recalled = false;          // a send that was withdrawn; early: by its sender
     bool unequal = false;           // a receive that another number of bytes may come for
-    bool announced = false;         // a send, which the peer may have to copy: in its announced_bytes
+    bool announced = false;         // a send, which the peer may have to copy: among those of its Peer
+    bool ready = false;             // a receive among the posted ones of which the sender has been told
     std::uint64_t acknowledge = 0;  // early: the sender's request, which wants to know; 0: it does not
     std::uint32_t index = 0, generation = 1;
     Channel* channel = nullptr;  // null: nobody wants to know any more
@@ -84,7 +85,7 @@ struct Request {
             std::memcpy(data + offset, from, count);
     }
 
-    Request* next = nullptr;      // in a chain of Matches, or in the list of free ones
+    Request* next = nullptr;      // in a chain of Matches, among a peer's announced sends or the free ones
     Request* next_job = nullptr;  // in the queue of copies, or among receives that have met early messages
     Request* met = nullptr;       // of a receive: that message
 };

@@ -13,7 +13,7 @@
 
 namespace thalweg::shm {
 
-inline constexpr std::uint64_t magic = 0x7468616c77656703u;  // its last byte counts versions of this layout
+inline constexpr std::uint64_t magic = 0x7468616c77656704u;  // its last byte counts versions of this layout
 inline constexpr std::size_t frame_bytes = 64;
 inline constexpr std::size_t ring_bytes = 128 * 1024;
 // The most that one frame carries: several fit into a ring, so that copying in and copying out overlap.
@@ -31,12 +31,17 @@ enum class FrameKind : std::uint32_t {
     // and address as for a request. A second one, when the sender has said `pushed`: the bytes from `offset`
     // to `share`, which the receiver could not copy, through the ring.
     answer,
-    piece,    // bytes of the message of receive `other`, at `share`
-    pushed,   // to receive `other`: all that the sender had to copy is there
-    taken,    // to send `other`: the receiver has all that it had to copy, or has matched an eager one
-    recall,   // the send `cookie`, whose message may be here, is void: copy no more of it, and say `taken`
+    piece,   // bytes of the message of receive `other`, at `share`
+    pushed,  // to receive `other`: all that the sender had to copy is there
+    taken,   // to send `other`: the receiver has all that it had to copy, or has matched an eager one
+    // The send `cookie`, whose message may be here, or on its way to receive `other`, is void: copy no more
+    // of it, and say `taken`.
+    recall,
     leaving,  // the sender's last word
     stored,   // bytes of a put that must go through the ring: to `address`, in memory that is exposed
+    ready,    // an answer beforehand: the receive `cookie` of this message gets its `bytes` in pieces
+    unready,  // the receive `cookie`, which was told of, is gone
+    unheard,  // to receive `other`, which was told of: its message will be asked about all the same
 };
 
 // One frame; `payload` bytes follow it, rounded up to frame_bytes.

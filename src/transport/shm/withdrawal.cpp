@@ -77,7 +77,26 @@ void ShmPort::Impl::recall(Request& send) {
     Frame frame;
     frame.kind = shm::FrameKind::recall;
     frame.cookie = shm::Requests::cookie(send);
+    frame.other = send.remote_request;
     write(*send.peer, frame);
+}
+
+// Its memory is about to be somebody else's.
+void ShmPort::Impl::take_recall(shm::Peer& peer, const Frame& frame) {
+    for (Request& request : requests_) {
+        if (request.peer != &peer) continue;
+        // Who receives it later is told that it is gone.
+        if (request.kind == Request::Kind::early && request.acknowledge == frame.cookie)
+            request.recalled = true;
+        if (request.kind != Request::Kind::receive || (request.protocol == nullptr && !request.ready))
+            continue;
+        const bool asked = !request.ready && request.remote_request == frame.cookie;
+        if (!asked && shm::Requests::cookie(request) != frame.other) continue;
+        if (request.ready) posted_.remove(request);
+        if (request.copying) unqueue(request);
+        fail(request, Status::transport_failed);
+    }
+    acknowledge(peer, frame.cookie);
 }
 
 // What withdraw() could not keep for want of memory is read no more: an answer to nobody in its place. What
@@ -101,6 +120,7 @@ void ShmPort::Impl::close(Channel& channel) {
     abandon(channel);
     early_.take_all([&](const Request& early) { return early.key.channel == channel.name(); },
                     [&](Request& early) { requests_.free(early); });
+    for (const auto& [process, peer] : peers_) peer->readies.forget_channel(channel.name());
     channels_.erase(channel.name());
 }
 

@@ -223,7 +223,9 @@ UCX_CASE(nonsense) {
         while (rings[number].control.sender.load() != 2) ++number;
         shm::Ring& ring = rings[number];
         shm::Frame frame;
-        frame.kind = kind == 1 ? static_cast<shm::FrameKind>(77) : shm::FrameKind::eager;
+        frame.kind = kind == 1   ? static_cast<shm::FrameKind>(77)
+                     : kind == 5 ? shm::FrameKind::ready  // with a payload
+                                 : shm::FrameKind::eager;
         frame.payload = kind == 2 ? 1u << 30 : 4;
         frame.bytes = kind == 3 ? 1u << 20 : 4;
         std::memcpy(ring.data, &frame, sizeof frame);
