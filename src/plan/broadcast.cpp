@@ -49,8 +49,9 @@ Status move_piece(Communicator& state, Plan& plan, Payload& payload, std::uint64
 using Turn = TrialTurns::Turn;
 
 // What the next broadcast of this trial does. Collective.
-Turn turn_of(Trial& trial, const Communicator& state, MPI_Comm comm, std::uint64_t bytes) {
-    const bool is_set_up = state.phase() == Communicator::Phase::ready || lane_in_memory(state) != nullptr;
+Turn turn_of(Trial& trial, const Communicator& state, MPI_Comm comm, std::uint64_t bytes, bool in_memory) {
+    const bool is_set_up =
+        state.phase() == Communicator::Phase::ready || (in_memory && lane_in_memory(state) != nullptr);
     const Turn turn =
         trial.next(comm, state.size(), is_set_up ? Trial::SetUp::nothing : Trial::SetUp::when_paid);
     if (turn == Turn::tried_native || turn == Turn::tried_schedule) trial.set_sent(bytes, {});
@@ -115,7 +116,8 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
     Trial* const its = state->broadcast_trial(bytes, pieces.bytes);
     Turn turn = Turn::schedule;
     if (its != nullptr) {
-        turn = turn_of(*its, *state, comm, bytes);
+        const bool in_memory = !state->tried_decision(pieces.bytes).over_library;
+        turn = turn_of(*its, *state, comm, bytes, in_memory);
         its->set_root(root == state->rank());
         if (is_native(turn)) {
             its->declined = &count_declined(Reason::native_best);
@@ -126,8 +128,9 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
             return left_to_native(Reason::native_best);
         }
         its->begin();
-        const std::shared_ptr<Lane> lane =
-            turn == Turn::first_schedule ? open_lane_in_memory(comm, *state) : lane_in_memory(*state);
+        const std::shared_ptr<Lane> lane = !in_memory                     ? nullptr
+                                           : turn == Turn::first_schedule ? open_lane_in_memory(comm, *state)
+                                                                          : lane_in_memory(*state);
         if (lane != nullptr) {
             in_use.reset();
             its->set_up_ends();

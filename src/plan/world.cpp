@@ -112,14 +112,15 @@ void World::agree() {
     one_host.library = mpi->library_version;
     one_host.sleeps = world->sleeps();
     one_host.table = world->table_;
+    const auto ranks = static_cast<std::uint64_t>(world->size_);
     for (std::size_t i = 0; i < collective_count; ++i) {
-        world->one_host_below_[i] = smallest_on_one_host(static_cast<Collective>(i), one_host);
+        world->one_host_below_[i] = smallest_on_one_host(static_cast<Collective>(i), one_host, ranks);
         Selection overlapped = one_host, persistent = one_host;
         overlapped.overlapped = persistent.persistent = true;
         world->overlapped_on_one_host_[i] =
-            smallest_on_one_host(static_cast<Collective>(i), overlapped) != Bypass::all;
+            smallest_on_one_host(static_cast<Collective>(i), overlapped, ranks) != Bypass::all;
         world->planned_on_one_host_[i] =
-            smallest_on_one_host(static_cast<Collective>(i), persistent) != Bypass::all;
+            smallest_on_one_host(static_cast<Collective>(i), persistent, ranks) != Bypass::all;
         world->lowest_[i] = smallest_taken(static_cast<Collective>(i), world->table_);
     }
     World* const ready = world.release();

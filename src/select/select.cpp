@@ -108,8 +108,8 @@ struct Selector::Impl {
         for (const TuningRow& row : rows)
             if (row.bytes.has(bytes))
                 return {row.choice,
-                        row.tried ? "tuning table, in turns with the MPI library" : "tuning table",
-                        row.tried};
+                        row.tried ? "tuning table, in turns with the MPI library" : "tuning table", row.tried,
+                        row.over_library};
         if (topology.nodes() <= 1) return {std::nullopt, "one host"};
         if (topology.size() == 2 && !selection.overlapped) return {std::nullopt, "two ranks"};
         if (bytes < small()) return {std::nullopt, "small message"};
@@ -198,10 +198,11 @@ std::uint64_t smallest_row(Collective collective, const std::string& table, cons
 
 }  // namespace
 
-std::uint64_t smallest_on_one_host(Collective collective, const Selection& selection) {
-    return smallest_row(collective, selection.table, [&selection](const TuningRow& row) {
-        return row.hosts.has(1) && speaks_of(row, selection.family, selection.library) &&
-               means(row, selection) && (selection.overlapped || meant_for(row, selection.sleeps));
+std::uint64_t smallest_on_one_host(Collective collective, const Selection& selection, std::uint64_t ranks) {
+    return smallest_row(collective, selection.table, [&selection, ranks](const TuningRow& row) {
+        return row.hosts.has(1) && row.ppn.low <= ranks &&
+               speaks_of(row, selection.family, selection.library) && means(row, selection) &&
+               (selection.overlapped || meant_for(row, selection.sleeps));
     });
 }
 

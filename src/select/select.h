@@ -36,6 +36,7 @@ struct Decision {
     std::optional<Choice> choice;  // empty: leave the call to the native MPI
     std::string reason;            // one short phrase: "tuning table", "the model: 1.05 ms", "one host", …
     bool tried = false;            // in turns with the native call, until what both took says which is faster
+    bool over_library = false;     // then: on one host by the MPI library's messages, not in its memory
 };
 
 // Checks the text of a tuning table. invalid_argument: `why` is one sentence that names the row.
@@ -75,10 +76,10 @@ class Selector {
 Decision decide(Collective collective, std::uint64_t bytes, const Topology& topology,
                 const Selection& selection);
 
-// On one host, of any number of ranks that wait as `selection` says, its native MPI has every smaller
+// On one host, of up to `ranks` ranks that wait as `selection` says, its native MPI has every smaller
 // message, unless an algorithm is asked for; 2^64-1 where no row of its table or of the built-in ones speaks
 // for one host. Of blocking calls, or of overlapped ones, or of persistent ones.
-std::uint64_t smallest_on_one_host(Collective collective, const Selection& selection);
+std::uint64_t smallest_on_one_host(Collective collective, const Selection& selection, std::uint64_t ranks);
 
 // No smaller message is taken from the native MPI, on any communicator, unless an algorithm is asked for.
 // Blocking calls only; `table` as above.

@@ -85,13 +85,14 @@ Status read_row(const Json& json, const std::string& where, Collective collectiv
         return Status::invalid_argument;
     }
     Reader reader(json, where);
-    std::string choice, calls, waits;
+    std::string choice, calls, waits, over;
     reader.text("family", row.family);
     reader.text("library", row.library);
     reader.text("calls", calls);
     reader.text("waits", waits);
     reader.text("choice", choice);
     reader.flag("tried", row.tried);
+    reader.text("over", over);
     reader.range("hosts", row.hosts);
     reader.range("ppn", row.ppn);
     reader.range("bytes", row.bytes);
@@ -123,6 +124,9 @@ Status read_row(const Json& json, const std::string& where, Collective collectiv
         reader.fault(
             "tried",
             "left out but where calls is blocking, of bcast or alltoallv, and the choice not native");
+    row.over_library = over == "mpi";
+    if (!over.empty() && !(row.over_library && row.tried && collective == Collective::bcast))
+        reader.fault("over", "mpi, or left out but where a broadcast is tried");
     why = reader.why();
     return why.empty() ? Status::ok : Status::invalid_argument;
 }

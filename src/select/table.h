@@ -32,7 +32,8 @@ struct TuningRow {
     // (neighbours.h), whose `bytes` are those of the largest.
     bool blocking = true, overlapped = true, persistent = false, neighbours = false;
     bool spinning = true, sleeping = true;  // for ranks that wait so
-    bool tried = false;  // the choice and the native call take turns, and the faster one has it
+    bool tried = false;         // the choice and the native call take turns, and the faster one has it
+    bool over_library = false;  // what is tried on one host: by the MPI library's messages, not in its memory
     Range hosts, ppn, bytes;
     std::optional<Choice> choice;  // empty: native
 };

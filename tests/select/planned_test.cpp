@@ -26,15 +26,15 @@ TEST(Planned, RowsSpeakOfPersistentOnesAlone) {
     EXPECT_FALSE(taken(1000));
     selection.overlapped = true;
     EXPECT_FALSE(taken(1000));
-    EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection), ~std::uint64_t{0});
+    EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection, 2), ~std::uint64_t{0});
     selection.overlapped = false;
     selection.persistent = true;
     EXPECT_TRUE(taken(1000));
     EXPECT_FALSE(taken(999));
-    EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection), 1000u);
+    EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection, 2), 1000u);
     selection.sleeps = true;
     EXPECT_FALSE(taken(1000));
-    EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection), ~std::uint64_t{0});
+    EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection, 2), ~std::uint64_t{0});
     selection.sleeps = false;
     EXPECT_FALSE(decide(Collective::alltoallv, 1000, topology_of("node:1 core:3"), selection).choice);
 }

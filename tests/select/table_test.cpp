@@ -25,7 +25,7 @@ TEST(Decide, LeavesOneHostAloneUnlessATableSpeaksForIt) {
         selection.library = library;
         selection.sleeps = sleeps;
         selection.table = table;
-        return smallest_on_one_host(Collective::bcast, selection);
+        return smallest_on_one_host(Collective::bcast, selection, 2);
     };
     EXPECT_EQ(below(""), never);
     EXPECT_EQ(below(row("2,null", "linear")), never);
@@ -133,7 +133,7 @@ TEST(Decide, RowsMaySpeakForBlockingOrOverlappedCalls) {
     EXPECT_EQ(text(100), "linear");
     EXPECT_EQ(text(200), "native");
     selection.sleeps = true;
-    EXPECT_EQ(smallest_on_one_host(Collective::bcast, selection), ~std::uint64_t{0});
+    EXPECT_EQ(smallest_on_one_host(Collective::bcast, selection, 2), ~std::uint64_t{0});
     selection.sleeps = false;
     EXPECT_EQ(smallest_taken(Collective::bcast, selection.table), 100u);
     EXPECT_EQ(smallest_taken(Collective::barrier, ""), ~std::uint64_t{0});

@@ -40,7 +40,7 @@ TEST(Tried, ARowMayWantItsChoiceTried) {
     EXPECT_EQ(to_text(*decision.choice), "linear");
     EXPECT_EQ(decision.reason, "tuning table, in turns with the MPI library");
     EXPECT_EQ(selector.native_below(), 1000u);
-    EXPECT_EQ(smallest_on_one_host(Collective::bcast, selection), 1000u);
+    EXPECT_EQ(smallest_on_one_host(Collective::bcast, selection, 2), 1000u);
     EXPECT_FALSE(Selector(Collective::bcast, topology_of("node:2 core:2"), selection).tries(1000));
 }
 
@@ -66,6 +66,27 @@ TEST(Tried, WhatIsAskedForIsNotTried) {
     const Selector selector(Collective::bcast, topology_of("node:1 core:4"), selection);
     EXPECT_FALSE(selector.tries(1000));
     EXPECT_FALSE(selector.decide(1000).tried);
+}
+
+// Broadcasts that are tried on one host, where the table wants the library's messages to carry them.
+TEST(Tried, OverTheLibrary) {
+    const char* const rows =
+        R"({"calls":"blocking","bytes":[1000,null],"choice":"linear","tried":true,"over":"mpi"})";
+    const Selector over(Collective::bcast, topology_of("node:1 core:4"), with(rows));
+    EXPECT_TRUE(over.decide(1000).tried && over.decide(1000).over_library);
+    EXPECT_FALSE(over.decide(999).over_library);
+    const Selector memory(Collective::bcast, topology_of("node:1 core:4"), with(large));
+    EXPECT_TRUE(memory.decide(1000).tried);
+    EXPECT_FALSE(memory.decide(1000).over_library);
+    for (const char* row :
+         {R"("tried":true,"over":"shm"})", R"("tried":true,"over":""})", R"("over":"mpi"})"}) {
+        std::string why;
+        const bool good = std::string(row).find(R"("over":"")") != std::string::npos;
+        const Status status =
+            check_table(table_of(std::string(R"({"calls":"blocking","choice":"linear",)") + row), why);
+        EXPECT_EQ(failed(status), !good) << row;
+        EXPECT_EQ(why.find("\"over\"") == std::string::npos, good) << why;
+    }
 }
 
 // Only broadcasts and exchanges that block have a native call to take turns with.
@@ -118,21 +139,36 @@ TEST(Tried, BuiltInRowsDo) {
         EXPECT_TRUE(tries("node:1 core:2", false, first)) << family;
         EXPECT_FALSE(tries("node:1 core:2", false, first - 1)) << family;
         EXPECT_FALSE(tries("node:1 core:2", true, first)) << family;
-        EXPECT_FALSE(tries("node:1 core:3", false, first)) << family;
         EXPECT_FALSE(tries("node:2 core:1", false, first)) << family;
     }
     Selection selection;
+    selection.family = "openmpi";
+    EXPECT_EQ(smallest_on_one_host(Collective::bcast, selection, 2), 4 * mega);
+    EXPECT_EQ(smallest_on_one_host(Collective::bcast, selection, 3), mega / 4);
+    for (const auto& [hosts, bytes, algorithm] :
+         {std::tuple{"node:1 core:3", mega / 4, "circulant"}, {"node:1 core:16", 64 * mega, "circulant"}}) {
+        const Decision decision = decide(Collective::bcast, bytes, topology_of(hosts), selection);
+        ASSERT_TRUE(decision.choice && decision.tried) << hosts;
+        EXPECT_TRUE(decision.over_library && to_text(*decision.choice).starts_with(algorithm)) << hosts;
+        EXPECT_FALSE(Selector(Collective::bcast, topology_of(hosts), selection).tries(mega / 4 - 1)) << hosts;
+    }
     selection.family = "mpich";
-    EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection), 8192u) << "in one piece, up to 16 KiB";
+    EXPECT_FALSE(Selector(Collective::bcast, topology_of("node:1 core:4"), selection).tries(mega));
+    EXPECT_TRUE(Selector(Collective::bcast, topology_of("node:1 core:4"), selection).tries(4 * mega));
+    EXPECT_TRUE(Selector(Collective::bcast, topology_of("node:1 core:8"), selection).tries(mega));
+    EXPECT_TRUE(Selector(Collective::alltoallv, topology_of("node:1 core:8"), selection).tries(mega / 8));
+    EXPECT_FALSE(Selector(Collective::alltoallv, topology_of("node:1 core:8"), selection).tries(mega));
+    EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection, 2), 8192u)
+        << "in one piece, up to 16 KiB";
     selection.persistent = true;
-    EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection), 8192u);
+    EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection, 2), 8192u);
     for (const char* family : {"openmpi", "impi"}) {
         selection.family = family;
-        EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection), ~std::uint64_t{0}) << family;
+        EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection, 2), ~std::uint64_t{0}) << family;
     }
     selection.persistent = false;
     selection.family = "another";
-    EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection), ~std::uint64_t{0})
+    EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection, 2), ~std::uint64_t{0})
         << "nobody need look at what gains nothing";
 }
 

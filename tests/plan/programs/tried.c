@@ -79,6 +79,12 @@ static void next(Series* series) {
     const int wide = (rank + (int)seed) % 2;
     broadcast((int)(series->bytes / (wide ? 8 : 1)), wide ? MPI_DOUBLE : MPI_BYTE, root, series->comm);
     const int ran = was_accelerated();
+    if (ran && getenv("THALWEG_TEST_OVER") != NULL) {
+        thalweg_last_call call = {.bytes = 0};
+        look_last_call(&call, sizeof call);
+        CHECK(strcmp(call.transport, getenv("THALWEG_TEST_OVER")) == 0, "%s: call %d went over %s",
+              series->name, series->call, call.transport);
+    }
     verify(data, series->bytes, seed, series->name);
     int ways[2] = {ran, -ran};
     MPI_Allreduce(MPI_IN_PLACE, ways, 2, MPI_INT, MPI_MAX, series->comm);
