@@ -189,7 +189,12 @@ TEST(Readies, TheOldestOfItsNameAndSize) {
     EXPECT_EQ(readies.take(1, 3, 0, 100), 0u);
     readies.forget(1);
     EXPECT_EQ(readies.take(0, 0, 0, 100), 5u);
-    readies.forget_channel(0);
+    EXPECT_EQ(readies.any_of(1), 0u);
+    while (const std::uint64_t receive = readies.any_of(0)) {
+        EXPECT_TRUE(readies.knows(receive));
+        readies.forget(receive);
+        EXPECT_FALSE(readies.knows(receive));
+    }
     EXPECT_TRUE(readies.empty());
 }
 

@@ -1,96 +1,22 @@
 // Receives of which the sender is told before it sends: two ports of the shm transport in one process.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <deque>
 #include <memory>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "base/clock.h"
-#include "transport/shm/ready.h"
-#include "transport/shm/shm.h"
+#include "shm_two_ports.h"
 
 extern thread_local bool memory_lacks;  // shm_port.cpp
 
 namespace thalweg {
 namespace {
 
-constexpr std::size_t least = 16 * 1024 + 1, longest = shm::most_ready_bytes;
-constexpr std::uint64_t longest_ns = 5'000'000'000;
-
-// The message that both send in the beginning, so that they have heard of each other.
-constexpr MessageId greeting{1000, 0};
-
-class shm_ready : public testing::Test {
-  protected:
-    void SetUp() override { meet("eager"); }
-    void meet(const char* protocol) {
-        std::string why;
-        for (auto& port : ports) port.reset();
-        for (std::uint32_t process = 0; process < 2; ++process) {
-            ShmOptions options;
-            options.process = process;
-            options.protocol = protocol;
-            options.spins = true;
-            ASSERT_EQ(ShmPort::open(options, ports[process], why), Status::ok) << why;
-        }
-        for (std::uint32_t process = 0; process < 2; ++process)
-            ASSERT_EQ(ports[process]->meet(1 - process, ports[1 - process]->address(), why), Status::ok);
-        const auto to = channel(0, 99), from = channel(1, 99);
-        char mine = 'x', theirs = ' ', its = ' ';
-        ASSERT_EQ(to->post_recv(0, 1, greeting, &theirs, 1), Status::ok);
-        ASSERT_EQ(from->post_recv(0, 0, greeting, &its, 1), Status::ok);
-        ASSERT_EQ(to->post_send(1, 1, greeting, &mine, 1, SendMode::buffered), Status::ok);
-        ASSERT_EQ(from->post_send(1, 0, greeting, &mine, 1, SendMode::buffered), Status::ok);
-        EXPECT_EQ(take(*to, *from, 2), Status::ok);
-        EXPECT_EQ(take(*from, *to, 2), Status::ok);
-    }
-    std::unique_ptr<Transport> channel(int rank, std::uint32_t counter) {
-        ShmGroup group;
-        group.name = {0, counter};
-        group.rank = rank;
-        group.size = 2;
-        std::unique_ptr<Transport> made;
-        EXPECT_EQ(ports[rank]->make_channel(group, made), Status::ok);
-        return made;
-    }
-    // Polls `channel`, and `peer`, until `count` slots of `channel` are done.
-    static Status take(Transport& channel, Transport& peer, std::size_t count) {
-        std::array<Slot, 64> done;
-        std::size_t ignored = 0, found = 0;
-        const std::uint64_t until_ns = now_ns() + longest_ns;
-        while (count != 0) {
-            if (now_ns() > until_ns) return Status::in_progress;
-            if (const Status status =
-                    channel.progress(std::span(done).first(std::min(count, done.size())), found);
-                failed(status))
-                return status;
-            count -= found;
-            if (count != 0) (void)peer.progress({}, ignored);
-        }
-        return Status::ok;
-    }
-    // Whether a slot of `channel` is done without anybody else's doing.
-    static bool is_done(Transport& channel) {
-        Slot done = 0;
-        std::size_t found = 0;
-        for (int polls = 0; polls < 20 && found == 0; ++polls)
-            if (failed(channel.progress({&done, 1}, found))) return false;
-        return found == 1;
-    }
-    static std::string bytes_of(std::size_t bytes, unsigned seed) {
-        std::string made(bytes, ' ');
-        for (std::size_t i = 0; i < bytes; ++i) made[i] = static_cast<char>(i * 31 + i / 256 + seed * 97);
-        return made;
-    }
-
-    std::unique_ptr<ShmPort> ports[2];
-};
+class shm_ready : public TwoPorts {};
 
 TEST_F(shm_ready, who_sends_what_was_told_of_does_not_ask) {
     const auto to = channel(0, 0), from = channel(1, 0);
@@ -215,63 +141,6 @@ TEST_F(shm_ready, more_receives_than_the_sender_keeps) {
     for (std::uint32_t i = 0; i < count; ++i) EXPECT_TRUE(received[i] == sent[i]) << i;
 }
 
-// At once, because only this process writes there; and what is sent later finds no receive.
-TEST_F(shm_ready, a_receive_that_is_withdrawn_is_told_of_no_more) {
-    for (const bool heard : {false, true}) {
-        const std::uint32_t name = heard ? 1 : 2;
-        auto to = channel(0, name);
-        const auto from = channel(1, name), other = channel(0, name + 2), other_from = channel(1, name + 2);
-        std::string received(least, ' ');
-        const std::string sent = bytes_of(least, 1), untouched = received;
-        std::size_t ignored = 0;
-        ASSERT_EQ(to->post_recv(0, 1, {}, received.data(), least), Status::ok);
-        if (heard) {
-            ASSERT_EQ(from->progress({}, ignored), Status::ok);
-        }
-        const std::uint64_t begin_ns = now_ns();
-        to.reset();
-        EXPECT_LT(now_ns() - begin_ns, 500'000'000u);
-        ASSERT_EQ(from->progress({}, ignored), Status::ok);
-        ASSERT_EQ(from->post_send(0, 0, {}, sent.data(), least, SendMode::buffered), Status::ok);
-        EXPECT_FALSE(is_done(*from));
-        ASSERT_EQ(other->post_recv(0, 1, {}, received.data(), least), Status::ok);
-        ASSERT_EQ(other_from->post_send(0, 0, {}, sent.data(), least, SendMode::buffered), Status::ok);
-        ASSERT_EQ(take(*other, *other_from, 1), Status::ok);
-        EXPECT_TRUE(received == sent);
-        // A channel of the same name finds the message that was sent to the one before.
-        to = channel(0, name);
-        received = untouched;
-        ASSERT_EQ(to->post_recv(0, 1, {}, received.data(), least), Status::ok);
-        ASSERT_EQ(take(*to, *from, 1), Status::ok);
-        EXPECT_TRUE(received == sent);
-    }
-}
-
-TEST_F(shm_ready, a_channel_that_the_sender_has_not_opened_yet_or_has_closed) {
-    std::string received(least, ' ');
-    const std::string sent = bytes_of(least, 1);
-    const auto to = channel(0, 0), other = channel(1, 1);
-    std::size_t ignored = 0;
-    for (std::uint32_t i = 0; i < 2; ++i) {
-        // Nothing is kept of what came meanwhile.
-        ASSERT_EQ(to->post_recv(0, 1, {i, 0}, received.data(), least), Status::ok);
-        ASSERT_EQ(other->progress({}, ignored), Status::ok);
-        const auto from = channel(1, 0);
-        ASSERT_EQ(from->post_send(0, 0, {i, 0}, sent.data(), least, SendMode::buffered), Status::ok);
-        ASSERT_EQ(take(*to, *from, 1), Status::ok);
-        ASSERT_EQ(take(*from, *to, 1), Status::ok);
-        EXPECT_TRUE(received == sent);
-        received.assign(least, ' ');
-    }
-    // Heard of by a channel that closes before it sends.
-    auto from = channel(1, 0);
-    ASSERT_EQ(to->post_recv(0, 1, {2, 0}, received.data(), least), Status::ok);
-    ASSERT_EQ(from->progress({}, ignored), Status::ok);
-    from.reset();
-    const auto again = channel(1, 0);
-    EXPECT_FALSE(is_done(*to));
-}
-
 TEST_F(shm_ready, sizes_that_differ_are_a_mismatch) {
     std::string received(longest, ' ');
     const std::string sent(longest + 1, 'x');
@@ -312,30 +181,6 @@ TEST_F(shm_ready, the_end_of_either_side) {
     std::size_t ignored = 0;
     ASSERT_EQ(from->progress({}, ignored), Status::ok);
     EXPECT_EQ(from->post_send(0, 0, {}, sent.data(), least, SendMode::buffered), Status::transport_failed);
-}
-
-// Part of the message is in the ring, or nothing yet: who waits for it hears that it is void.
-TEST_F(shm_ready, a_message_that_is_withdrawn_half_way) {
-    const std::string sent(longest, 'x');
-    std::uint32_t name = 0;
-    for (const bool full : {false, true}) {
-        const auto to = channel(0, name), other = channel(1, 50 + name);
-        auto from = channel(1, name++);
-        std::string received(longest, ' '), fill(1000, ' ');
-        std::size_t ignored = 0;
-        ASSERT_EQ(to->post_recv(0, 1, {}, received.data(), longest), Status::ok);
-        for (std::uint32_t i = 0; full && ports[1]->has_left(); ++i)
-            ASSERT_EQ(other->post_send(i % 64, 0, {i, 0}, fill.data(), fill.size(), SendMode::buffered),
-                      Status::ok);
-        ASSERT_EQ(from->post_send(0, 0, {}, sent.data(), longest, SendMode::buffered), Status::ok);
-        for (int polls = 0; polls < 5; ++polls) ASSERT_EQ(from->progress({}, ignored), Status::ok);
-        EXPECT_NE(ports[1]->copies_left(), 0u) << "it is longer than the ring";
-        std::thread giving_up([&] { from->give_up(); });
-        EXPECT_EQ(take(*to, *to, 1), Status::transport_failed);
-        while (ports[1]->copies_left() != 0) ports[0]->poll();
-        for (const std::uint64_t begin_ns = now_ns(); now_ns() - begin_ns < 10'000'000;) ports[0]->poll();
-        giving_up.join();
-    }
 }
 
 TEST_F(shm_ready, elements_come_to_their_places) {

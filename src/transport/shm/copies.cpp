@@ -115,8 +115,8 @@ void ShmPort::Impl::fetch_postponed() {
 
 // Pre: nothing is copied for it yet.
 void ShmPort::Impl::forget(Request& receive) {
+    if (!take_ready_back(receive)) return;
     posted_.remove(receive);
-    take_ready_back(receive);
     if (receive.met != nullptr) {
         Request** link = &first_met_;
         Request* before = nullptr;

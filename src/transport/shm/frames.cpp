@@ -205,7 +205,7 @@ bool ShmPort::Impl::take(Peer& peer, const Frame& frame, const std::byte* payloa
         case FrameKind::ready:
             return take_ready(peer, frame);
         case FrameKind::unready:
-            peer.readies.forget(frame.cookie);
+            take_unready(peer, frame);
             return true;
         case FrameKind::unheard:
             return take_unheard(peer, frame);
@@ -241,7 +241,7 @@ bool ShmPort::Impl::take_message(Peer& peer, const Frame& frame, const std::byte
             posted_.remove(*receive);
             return true;
         }
-        if (fits && frame.bytes != 0) receive->store(0, payload, frame.bytes);
+        if (fits && frame.bytes != 0 && receive->channel != nullptr) receive->store(0, payload, frame.bytes);
         if (frame.cookie != 0) acknowledge(peer, frame.cookie);
         posted_.remove(*receive);
         if (fits)

@@ -264,9 +264,12 @@ class ShmPort::Impl {
     bool may_tell(const shm::Request& receive);
     void tell_ready(shm::Request& receive);
     void meet_ready(shm::Request& receive);
-    void take_ready_back(const shm::Request& receive);
+    bool take_ready_back(shm::Request& receive);
     bool take_ready(shm::Peer& peer, const shm::Frame& frame);
+    void take_unready(shm::Peer& peer, const shm::Frame& frame);
     bool take_unheard(shm::Peer& peer, const shm::Frame& frame);
+    void tell_unheard(shm::Peer& peer, std::uint64_t receive);
+    void forget_readies(std::uint64_t channel);
     void look_for_ready(shm::Peer& peer, const shm::Key& key, std::uint64_t bytes);
     void send_ready(shm::Request& send, std::uint64_t receive, bool first);
     bool begins_ready(shm::Request& send, std::uint64_t receive);

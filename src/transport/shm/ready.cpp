@@ -6,8 +6,11 @@
 //                              not yet: kept; who sends it writes pieces at once
 //     a request that has       written before the other frame was read: neither is answered
 //     crossed  <-------------
-//     unready ---------------> the receive is gone
+//     unready ---------------> the receive is gone: forgotten, if the message was not sent
 //              <-------------- unheard: not kept, the message will be asked about as others are
+//
+// A receive that was told of goes only when the sender has heard so, or has sent its message: its place among
+// the posted ones is kept until then, or that message would be taken for the next one's.
 #include "base/clock.h"
 #include "transport/shm/channel.h"
 
@@ -66,13 +69,17 @@ void ShmPort::Impl::meet_ready(Request& receive) {
     receive.expected_s = 0;
 }
 
-// The receive goes. Without memory the sender is not told, and sends to nobody.
-void ShmPort::Impl::take_ready_back(const Request& receive) {
-    if (!receive.ready || receive.peer->dead || !waiting_.try_spare(1)) return;
+// The receive goes, if its sender was not told of it, or has ended. Else false: it is nobody's until the
+// sender has answered. Without memory that is not told, and sends to nobody.
+bool ShmPort::Impl::take_ready_back(Request& receive) {
+    if (!receive.ready || receive.peer->dead) return true;
+    receive.channel = nullptr;
+    if (!waiting_.try_spare(1)) return false;
     Frame frame;
     frame.kind = FrameKind::unready;
     frame.cookie = shm::Requests::cookie(receive);
     write(*receive.peer, frame);
+    return false;
 }
 
 // False: nonsense. Of a channel that is not open here nothing is kept.
@@ -86,22 +93,45 @@ bool ShmPort::Impl::take_ready(Peer& peer, const Frame& frame) {
         if (send->bytes == frame.bytes) send_ready(*send, frame.cookie, false);
         return true;
     }
-    if (channels_.contains(frame.channel) && peer.readies.add(frame)) return true;
+    if (!channels_.contains(frame.channel) || !peer.readies.add(frame)) tell_unheard(peer, frame.cookie);
+    return true;
+}
+
+void ShmPort::Impl::tell_unheard(Peer& peer, std::uint64_t receive) {
     Frame unheard;
     unheard.kind = FrameKind::unheard;
-    unheard.other = frame.cookie;
+    unheard.other = receive;
     write(peer, unheard);
-    return true;
+}
+
+// One whose message was sent hears of that.
+void ShmPort::Impl::take_unready(Peer& peer, const Frame& frame) {
+    if (!peer.readies.knows(frame.cookie)) return;
+    waiting_.spare(1);  // or the frame comes again
+    peer.readies.forget(frame.cookie);
+    tell_unheard(peer, frame.cookie);
+}
+
+// Who opens a channel of that name next asks about its messages. Without memory their receives wait in vain.
+void ShmPort::Impl::forget_readies(std::uint64_t channel) {
+    for (const auto& [process, peer] : peers_)
+        while (const std::uint64_t receive = peer->readies.any_of(channel)) {
+            peer->readies.forget(receive);
+            if (waiting_.try_spare(1)) tell_unheard(*peer, receive);
+        }
 }
 
 // False: nonsense.
 bool ShmPort::Impl::take_unheard(Peer& peer, const Frame& frame) {
     Request* const receive = requests_.find(frame.other);
-    if (receive == nullptr) return true;  // withdrawn
+    if (receive == nullptr) return true;  // it is over
     if (receive->kind != Request::Kind::receive || receive->peer != &peer) return false;
     const bool crossed = !receive->ready && receive->protocol == &shm::eager && receive->awaits_peer;
+    const bool withdrawn = receive->ready && receive->channel == nullptr;
+    if (withdrawn) posted_.remove(*receive);
     receive->ready = false;
-    if (crossed) fail(*receive, Status::transport_failed);  // with a request that was given up since
+    // `crossed`: with a request that was given up since.
+    if (crossed || withdrawn) fail(*receive, Status::transport_failed);
     return true;
 }
 

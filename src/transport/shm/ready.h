@@ -40,11 +40,17 @@ class Readies {
     bool has(std::uint64_t channel, std::uint32_t operation, std::uint32_t message) {
         return find(channel, operation, message) != end();
     }
+    bool knows(std::uint64_t receive) {
+        return std::any_of(all_.begin(), end(), [&](const Ready& ready) { return ready.receive == receive; });
+    }
     void forget(std::uint64_t receive) {
         remove_if([&](const Ready& ready) { return ready.receive == receive; });
     }
-    void forget_channel(std::uint64_t channel) {
-        remove_if([&](const Ready& ready) { return ready.channel == channel; });
+    // The oldest of this channel, for whatever message; 0: there is none.
+    std::uint64_t any_of(std::uint64_t channel) {
+        const Place found =
+            std::find_if(all_.begin(), end(), [&](const Ready& ready) { return ready.channel == channel; });
+        return found == end() ? 0 : found->receive;
     }
     void clear() { count_ = 0; }
 

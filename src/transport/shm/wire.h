@@ -40,7 +40,7 @@ enum class FrameKind : std::uint32_t {
     leaving,  // the sender's last word
     stored,   // bytes of a put that must go through the ring: to `address`, in memory that is exposed
     ready,    // an answer beforehand: the receive `cookie` of this message gets its `bytes` in pieces
-    unready,  // the receive `cookie`, which was told of, is gone
+    unready,  // the receive `cookie`, which was told of, is gone: `unheard`, if its message was not sent
     unheard,  // to receive `other`, which was told of: its message will be asked about all the same
 };
 

@@ -120,7 +120,7 @@ void ShmPort::Impl::close(Channel& channel) {
     abandon(channel);
     early_.take_all([&](const Request& early) { return early.key.channel == channel.name(); },
                     [&](Request& early) { requests_.free(early); });
-    for (const auto& [process, peer] : peers_) peer->readies.forget_channel(channel.name());
+    forget_readies(channel.name());
     channels_.erase(channel.name());
 }
 
