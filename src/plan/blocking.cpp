@@ -12,6 +12,7 @@
 #include "plan/freeing.h"
 #include "plan/nonblocking.h"
 #include "plan/reserve.h"
+#include "plan/unasked.h"
 #include "transport/mpi/error_handler.h"
 #include "transport/mpi/host.h"
 
@@ -173,7 +174,9 @@ bool run_on_lane(Communicator& communicator, const CollectiveCall& call, const C
     // Nothing more can run on it; nor on the channel, where that is the communicator's.
     const auto fail = [&] {
         lane->fail();
-        if (shares_channel) communicator.broken = true;
+        if (!shares_channel) return;
+        communicator.broken = true;
+        Unasked::settle_broadcasts(call.comm);
     };
     Status status = Status::ok;
     std::unique_ptr<Ongoing> ongoing = assemble(communicator, call, shape, std::move(carriage), status);

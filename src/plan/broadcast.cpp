@@ -175,6 +175,7 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
     if (failed(status)) {
         if (plan != nullptr) ++plan->tally->errors;
         state->broken = true;
+        Unasked::settle_broadcasts(comm);
         const int native_error = state->native_error();
         in_use.reset();
         error = raise(comm, "a broadcast", status, native_error);

@@ -12,6 +12,7 @@
 #include "plan/quiet_errors.h"
 #include "plan/reserve.h"
 #include "plan/set_up.h"
+#include "plan/unasked.h"
 #include "transport/mpi/host.h"
 #include "transport/mpi/mpi_transport.h"
 #if defined(THALWEG_SABOTEUR)
@@ -223,6 +224,7 @@ void Communicator::open_channel(MPI_Comm comm) {
     learn_network(comm, world_, rank_, topology_, places, network_);
     if (!network_.known()) return;
     make_selector();
+    Unasked::settle_broadcasts(comm);
     plans_.clear();
 }
 

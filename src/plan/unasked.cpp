@@ -127,6 +127,11 @@ void Unasked::ask_again() {
             std::atomic_ref(its->native_unasked).store(nullptr);
 }
 
+void Unasked::settle_broadcasts(MPI_Comm comm) {
+    for (UnaskedCalls& its : all_calls)
+        if (its.are(comm, CallKind::bcast)) its.settle();
+}
+
 void Unasked::settle(const Trial* trial) {
     for (UnaskedCalls& its : all_calls)
         if (its.under_way.load(std::memory_order_acquire) &&

@@ -50,6 +50,10 @@ class Unasked {
     // None is left of one trial, or, where it is null, of any. Not beside has() for the same communicator:
     // the program frees it, or has made its last call.
     static void settle(const Trial* trial);
+    // The same of the broadcasts on `comm`: another selection decides about them from now on, or they fail.
+    // Ranks that had no room for theirs ask all the same, and must not be alone with that. By the thread that
+    // makes calls on `comm`.
+    static void settle_broadcasts(MPI_Comm comm);
 };
 
 }  // namespace thalweg

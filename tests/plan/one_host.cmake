@@ -27,6 +27,10 @@ add_test(NAME plan.${name}.report_of_unasked_broadcasts
                  ${MPI_MPIEXEC} -n 2 env ${slow} $<TARGET_FILE:plan_tried_${name}> slow)
 set_tests_properties(plan.${name}.report_of_unasked_broadcasts PROPERTIES TIMEOUT 300 PROCESSORS 2
                      LABELS $<IF:$<STREQUAL:${name},mpich5>,mpi,full> ENVIRONMENT "${plan_environment}")
+if(name STREQUAL mpich5)
+  set(broken "${with_persistent}:$<TARGET_FILE:plan_faults_${name}>;THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/broken.json")
+  run(tried_broken 2 mpi "${broken};THALWEG_TRANSPORT=mpi" tried broken)
+endif()
 run(tried_hosts 4 mpi "${with_persistent};${tried};THALWEG_TOPOLOGY=node:2 core:2" tried)
 set(asleep "THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/spinning.json;THALWEG_TOPOLOGY=node:2 core:2;THALWEG_WAIT=sleep")
 run(tried_asleep 4 mpi "${asleep}" tried asleep)

@@ -7,7 +7,9 @@
  *     tried unseen   communicators are freed without our seeing it: what they had is freed all the same
  *     tried slow     the table (slow.json) names what is hardly ever faster: what follows a verdict for
  *                    native calls is counted alike on all ranks up to the next trial, by which way it comes
- *     tried asleep   ranks sleep, and the table (spinning.json) speaks of those that spin: all are native
+ *     tried broken   a broadcast of another size fails (faults.c, broken.json): those that were left to
+ * native calls fail from then on, too tried asleep   ranks sleep, and the table (spinning.json) speaks of
+ * those that spin: all are native
  */
 #include "check.h"
 
@@ -136,6 +138,26 @@ static void slow(void) {
     CHECK(!expect_thalweg() || check_size == 1 || ran >= trial_calls / 2, "only %d calls were ours", ran);
 }
 
+/* Rank 0 alone makes the last calls: natively they would wait for the others, or send what nobody takes. */
+static void broken(void) {
+    enum { calls = until_set_up + trial_calls + 20 };
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (int call = 0; call < 2 * calls_before; ++call) MPI_Bcast(data, most_bytes, MPI_BYTE, 0, comm);
+    CHECK(!expect_thalweg() || was_accelerated(), "the larger ones are not ours: %s", last_reason());
+    for (int call = 0; call < calls; ++call) MPI_Bcast(data, tried_from, MPI_BYTE, 0, comm);
+    const int ours = was_accelerated();
+    if (ours && check_rank == 0) printf("nothing to be seen: what is hardly ever faster was\n");
+    if (check_rank == 0 && expect_thalweg()) {
+        setenv("THALWEG_TEST_FAULT", "Isend:1:0", 1);
+        CHECK(MPI_Bcast(data, most_bytes, MPI_BYTE, 0, comm) != MPI_SUCCESS, "nothing was sent");
+        CHECK(ours || MPI_Bcast(data, tried_from, MPI_BYTE, 0, comm) != MPI_SUCCESS,
+              "those of the other size are left to the library");
+    }
+    MPI_Comm_free(&comm);
+}
+
 /* As by a tool that was loaded behind us. */
 static void unseen(void) {
     enum { communicators = 200, first = 40, most_kib = 6000 };
@@ -169,6 +191,11 @@ int main(int argc, char** argv) {
 
     if (argc > 1 && strcmp(argv[1], "slow") == 0) {
         slow();
+        guarded_free(data, most_bytes);
+        return check_end();
+    }
+    if (argc > 1 && strcmp(argv[1], "broken") == 0) {
+        broken();
         guarded_free(data, most_bytes);
         return check_end();
     }
