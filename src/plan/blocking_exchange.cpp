@@ -118,6 +118,7 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial, Unasked
         return false;
     }
     if (!may_exchange() || call.comm == host()->comm_null) return false;
+    const std::uint64_t asked_ns = now_ns();
     World& world = *World::get();
     if (world.wanted(call.collective) == Wanted::algorithm) return run_now(call, error, nullptr);
     // Handed on unseen, as short broadcasts are.
@@ -164,7 +165,7 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial, Unasked
             return false;
         }
     }
-    its.begin();
+    its.begin(asked_ns);
     CollectiveCall expected = call;
     const Traits traits = its.expected() != nullptr ? *its.expected() : Traits{};
     if (its.expected() != nullptr) expected.expected = &traits;

@@ -109,6 +109,7 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
         return true;
     }
 
+    const std::uint64_t asked_ns = now_ns();
     const Pieces pieces = pieces_of(bytes);
     Reason why = Reason::small;
     std::optional<KeptMemory::InUse> in_use(std::in_place, state->memory());
@@ -127,7 +128,7 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
                 its->leave_native(comm, bytes, state->size());
             return left_to_native(Reason::native_best);
         }
-        its->begin();
+        its->begin(asked_ns);
         const std::shared_ptr<Lane> lane = !in_memory                     ? nullptr
                                            : turn == Turn::first_schedule ? open_lane_in_memory(comm, *state)
                                                                           : lane_in_memory(*state);

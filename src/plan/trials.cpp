@@ -194,7 +194,7 @@ Trial::~Trial() {
 
 void Trial::begin_native(Trial& trial) {
     timed = &trial;
-    trial.begin();
+    trial.begin(now_ns());
 }
 
 void Trial::end_native(const Trial* trial) {
@@ -203,7 +203,7 @@ void Trial::end_native(const Trial* trial) {
     timed = nullptr;
 }
 
-void Trial::begin() { began_ns_ = now_ns(); }
+void Trial::begin(std::uint64_t began_ns) { began_ns_ = began_ns; }
 
 void Trial::end() {
     using Turn = TrialTurns::Turn;

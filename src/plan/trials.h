@@ -77,7 +77,9 @@ class Trial {
     void set_sent(std::uint64_t bytes, const TraitWords& words);
     // Of one that is rooted, in front of begin().
     void set_root(bool is_root) { is_root_ = is_root; }
-    void begin();
+    // `began_ns`: of one of ours, when it was asked for: the native library's, after a verdict for them, are
+    // spared what is looked up then.
+    void begin(std::uint64_t began_ns);
     void end();
     // The same around a native call, whose error handler may free the communicator: the trial may then be
     // gone when the call returns. Refers to the latest begun on this thread.
