@@ -127,7 +127,7 @@ TEST(Tried, BuiltInRowsDo) {
                                                     {Collective::bcast, "impi", mega},
                                                     {Collective::bcast, "openmpi", 4 * mega},
                                                     {Collective::bcast, "another", 4 * mega},
-                                                    {Collective::alltoallv, "mpich", mega / 8},
+                                                    {Collective::alltoallv, "mpich", mega / 128},
                                                     {Collective::alltoallv, "openmpi", 4 * mega},
                                                     {Collective::alltoallv, "impi", mega}}) {
         const auto tries = [&](const char* hosts, bool sleeps, std::uint64_t bytes) {

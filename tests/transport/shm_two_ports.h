@@ -17,7 +17,7 @@
 namespace thalweg {
 
 // Of messages whose receives are told of.
-inline constexpr std::size_t least = 16 * 1024 + 1, longest = shm::most_ready_bytes;
+inline constexpr std::size_t least = shm::payload_bytes + 1, longest = shm::most_ready_bytes;
 inline constexpr std::uint64_t longest_ns = 5'000'000'000;
 
 // The message that both send in the beginning, so that they have heard of each other.

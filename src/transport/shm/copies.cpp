@@ -9,7 +9,7 @@ namespace thalweg {
 namespace {
 
 // What a ring gets before its reader hears of it, and may begin.
-constexpr std::size_t told_at_a_time = 2 * shm::payload_bytes;
+constexpr std::size_t told_at_a_time = 2 * shm::piece_bytes;
 
 // For which this thread had a core.
 std::uint64_t core_ns() {

@@ -19,7 +19,7 @@ const Protocol eager = {
             frame.kind = FrameKind::piece;
             frame.other = transfer.remote_request;
             frame.offset = offset + done;
-            frame.payload = static_cast<std::uint32_t>(std::min(bytes - done, payload_bytes));
+            frame.payload = static_cast<std::uint32_t>(std::min(bytes - done, piece_bytes));
             std::byte* const place = transfer.ring->reserve(frame);
             if (place == nullptr) break;
             if (transfer.elements)

@@ -52,7 +52,7 @@ Status ShmPort::Impl::store_through(const Request& put, std::size_t bytes, std::
         frame.kind = FrameKind::stored;
         frame.channel = put.key.channel;
         frame.address = put.remote + put.done + done;
-        frame.payload = static_cast<std::uint32_t>(std::min(bytes - done, shm::payload_bytes));
+        frame.payload = static_cast<std::uint32_t>(std::min(bytes - done, shm::piece_bytes));
         if (!put.peer->writer.write(frame, put.data + put.done + done)) break;
         done += frame.payload;
     }

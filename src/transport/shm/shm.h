@@ -40,8 +40,8 @@ struct ShmOptions {
     std::uint32_t peers = 64;
     // Memory that others can copy from without the system: allocate().
     std::size_t arena_bytes = 0;
-    // Larger messages wait for their receive, and are copied once. At most 16 KiB.
-    std::size_t eager_bytes = 16 * 1024;
+    // Larger messages wait for their receive, and are copied once. At most 32 KiB.
+    std::size_t eager_bytes = 32 * 1024;
     // Copied in one poll, while something is on the wire and while nothing is (set_wire_ns): calls of the
     // system for few pages take longer, page by page.
     std::size_t chunk_bytes = 128 * 1024, longest_chunk_bytes = 512 * 1024;

@@ -13,11 +13,13 @@
 
 namespace thalweg::shm {
 
-inline constexpr std::uint64_t magic = 0x7468616c77656704u;  // its last byte counts versions of this layout
+inline constexpr std::uint64_t magic = 0x7468616c77656705u;  // its last byte counts versions of this layout
 inline constexpr std::size_t frame_bytes = 64;
 inline constexpr std::size_t ring_bytes = 128 * 1024;
 // The most that one frame carries: several fit into a ring, so that copying in and copying out overlap.
-inline constexpr std::size_t payload_bytes = 16 * 1024;
+inline constexpr std::size_t payload_bytes = 32 * 1024;
+// And of a message that is carried in pieces.
+inline constexpr std::size_t piece_bytes = 16 * 1024;
 // Processes of one host that can send to one of them.
 inline constexpr std::uint32_t most_rings = 512;
 
