@@ -150,11 +150,11 @@ TEST_F(shm_ready, sizes_that_differ_are_a_mismatch) {
             const auto to = channel(0, name), from = channel(1, name);
             ++name;
             if (told_first) {
-                ASSERT_EQ(to->post_recv(0, 1, {}, received.data(), 30'000), Status::ok);
+                ASSERT_EQ(to->post_recv(0, 1, {}, received.data(), 50'000), Status::ok);
             }
             ASSERT_EQ(from->post_send(0, 0, {}, sent.data(), bytes, SendMode::synchronous), Status::ok);
             if (!told_first) {
-                ASSERT_EQ(to->post_recv(0, 1, {}, received.data(), 30'000), Status::ok);
+                ASSERT_EQ(to->post_recv(0, 1, {}, received.data(), 50'000), Status::ok);
             }
             EXPECT_EQ(take(*to, *from, 1), Status::mismatch) << bytes;
             EXPECT_EQ(take(*from, *to, 1), Status::ok) << bytes;
