@@ -1,5 +1,6 @@
 #include "plan/unasked.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <functional>
@@ -7,6 +8,7 @@
 #include "plan/nonblocking.h"
 #include "plan/trials.h"
 #include "plan/world.h"
+#include "transport/mpi/host.h"
 
 namespace thalweg {
 
@@ -54,11 +56,32 @@ namespace {
 constexpr std::size_t places = 16;
 constinit std::array<UnaskedCalls, places> all_calls{};
 
-// Handles are pointers, or numbers that differ in their lowest bits.
-UnaskedCalls& place_of(MPI_Comm comm, CallKind kind, std::uint64_t bytes) {
+// Two places beside each other for what falls there. Handles are pointers, or numbers that differ in their
+// lowest bits, or built-in ones from others in their highest.
+constexpr std::size_t beside_each_other = 2;
+UnaskedCalls* places_of(MPI_Comm comm, CallKind kind, std::uint64_t bytes) {
     const std::size_t handle = std::hash<MPI_Comm>()(comm);
     const auto like = static_cast<std::size_t>(kind) + static_cast<std::size_t>(size_class(bytes));
-    return all_calls[(handle ^ handle >> 4 ^ handle >> 8 ^ like) % places];
+    return &all_calls[(handle ^ handle >> 4 ^ handle >> 8 ^ handle >> 30 ^ like) %
+                      (places / beside_each_other) * beside_each_other];
+}
+
+UnaskedCalls* find(MPI_Comm comm, CallKind kind, std::uint64_t bytes) {
+    UnaskedCalls* const first = places_of(comm, kind, bytes);
+    for (UnaskedCalls* its = first; its != first + beside_each_other; ++its)
+        if (its->are(comm, kind) && size_class(its->bytes) == size_class(bytes)) return its;
+    return nullptr;
+}
+
+constexpr std::uint64_t calls_between_holders = 8;
+
+bool one_thread_calls() {
+    static const bool one = [] {
+        int level = MPI_THREAD_MULTIPLE;
+        host()->Query_thread(&level);
+        return level != MPI_THREAD_MULTIPLE;
+    }();
+    return one;
 }
 
 bool may_pass() { return World::get()->wanted(Collective::alltoallv) == Wanted::automatic; }
@@ -66,8 +89,13 @@ bool may_pass() { return World::get()->wanted(Collective::alltoallv) == Wanted::
 }  // namespace
 
 void Unasked::begin(MPI_Comm comm, const Alike& alike, std::uint64_t calls, Trial& trial) {
-    UnaskedCalls& its = place_of(comm, alike.kind, alike.bytes);
-    if (calls == 0 || its.taken.exchange(true, std::memory_order_acquire)) return;
+    if (calls == 0) return;
+    UnaskedCalls* const first = places_of(comm, alike.kind, alike.bytes);
+    UnaskedCalls* const free = std::find_if(first, first + beside_each_other, [](UnaskedCalls& each) {
+        return !each.taken.exchange(true, std::memory_order_acquire);
+    });
+    if (free == first + beside_each_other) return;
+    UnaskedCalls& its = *free;
     its.kind = alike.kind;
     its.ranks = alike.ranks;
     its.bytes = alike.bytes;
@@ -80,8 +108,9 @@ void Unasked::begin(MPI_Comm comm, const Alike& alike, std::uint64_t calls, Tria
 }
 
 UnaskedCalls* Unasked::of(MPI_Comm comm, CallKind kind) {
-    UnaskedCalls& its = place_of(comm, kind, 0);
-    if (!its.are(comm, kind)) return nullptr;
+    UnaskedCalls* const found = find(comm, kind, 0);
+    if (found == nullptr) return nullptr;
+    UnaskedCalls& its = *found;
     its.collect();
     if (!may_pass()) return nullptr;
     if (its.passed == its.calls) {
@@ -93,8 +122,9 @@ UnaskedCalls* Unasked::of(MPI_Comm comm, CallKind kind) {
 }
 
 bool Unasked::has_broadcast(MPI_Comm comm, std::uint64_t bytes, int root) {
-    UnaskedCalls& its = place_of(comm, CallKind::bcast, bytes);
-    if (!its.are(comm, CallKind::bcast) || size_class(its.bytes) != size_class(bytes)) return false;
+    UnaskedCalls* const found = find(comm, CallKind::bcast, bytes);
+    if (found == nullptr) return false;
+    UnaskedCalls& its = *found;
     // Wrong arguments are the native library's to report, and are not counted.
     if (root < 0 || root >= its.ranks) return false;
     if (its.bytes != bytes || its.passed == its.calls || its.generation != World::get()->generation()) {
@@ -107,8 +137,14 @@ bool Unasked::has_broadcast(MPI_Comm comm, std::uint64_t bytes, int root) {
 
 void Unasked::hand_over(UnaskedCalls& calls, ThalwegExchangeShortcut& shortcut, void* native) {
     if (calls.passed == calls.calls) return;
-    void* nobody = nullptr;
-    if (!std::atomic_ref(shortcut.holder).compare_exchange_strong(nobody, &calls)) return;
+    void* holder = nullptr;
+    if (!std::atomic_ref(shortcut.holder).compare_exchange_strong(holder, &calls)) {
+        // Of a communicator that may be used no more: one that is goes on in its place, though not at each
+        // call of two that take turns. Of another thread's calls nobody else may count what is left.
+        if (calls.passed % calls_between_holders != 0 || !one_thread_calls()) return;
+        static_cast<UnaskedCalls*>(holder)->collect();
+        std::atomic_ref(shortcut.holder).store(&calls);
+    }
     constexpr auto bits = static_cast<std::intptr_t>(sizeof(MPI_Comm) == sizeof(int) ? 0xffffffff : ~0ull);
     const auto handle = (std::intptr_t)calls.comm.load(std::memory_order_relaxed);
     shortcut.left = calls.calls - calls.passed;

@@ -43,6 +43,18 @@ static void pass_on(MPI_Comm comm) {
     for (int call = 0; call < warm; ++call) CHECK(!is_ours(comm, call % 3 == 2), "call %d was ours", call);
 }
 
+/* A wrapper has the calls of one communicator to itself: of that which goes on calling, whoever was first. */
+static void pass_unseen(MPI_Comm comm) {
+    enum { calls = 100, most_seen = 80 };
+    int seen = 0;
+    for (int call = 0; call < calls; ++call) {
+        const uint64_t before = looked_at();
+        CHECK(!is_ours(comm, 0), "call %d was ours", call);
+        seen += looked_at() != before;
+    }
+    CHECK(seen <= most_seen, "%d of %d calls were looked at", seen, calls);
+}
+
 /* The first of them on `comm` is native, and says that the communicator is to be set up. */
 static void meets(MPI_Comm comm) {
     static unsigned char blocks[most_ranks * bytes];
@@ -75,7 +87,9 @@ int main(int argc, char** argv) {
         CHECK(!is_ours(comms[i], 0), "the native library was asked for");
         set_option("THALWEG_ALLTOALLV", NULL);
         pass_on(comms[1 - i]);
+        pass_unseen(comms[1 - i]);
         pass_on(comms[i]);
+        pass_unseen(comms[i]);
     }
     MPI_Comm_free(&twin);
     set_option("THALWEG_ALLGATHER", "ring");
