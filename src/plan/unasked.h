@@ -43,7 +43,7 @@ class Unasked {
     static bool has_broadcast(MPI_Comm comm, std::uint64_t bytes, int root);
     // From the next call on the wrapper that owns `shortcut` makes them itself, by `native`, until there are
     // no more, of() is asked, or ask_again(). Where it makes those of others, they are asked about
-    // again, if one thread alone calls MPI, and at one call in some; else, and where a blocking call may be
+    // again, if one thread alone calls MPI, and now and then; else, and where a blocking call may be
     // where somebody is met, this does nothing. By the thread that asked. `shortcut` lives as long as the
     // process.
     static void hand_over(UnaskedCalls& calls, ThalwegExchangeShortcut& shortcut, void* native);
