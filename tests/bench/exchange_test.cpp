@@ -268,20 +268,26 @@ TEST(Exchange, ForecastsAreWhatTheRowsSay) {
     for (const char* mpi : {"mpich", "openmpi", "impi"})
         ASSERT_TRUE(read_rows({std::string(THALWEG_RESULTS "/alltoallv-") + mpi + "-4x1.jsonl"}, rows, why))
             << why;
-    std::map<std::string, double> small_seconds;  // by MPI, of the smallest size
-    std::map<std::string, std::uint64_t> smallest;
-    for (const Row& row : rows) {
-        const std::string mpi = row.context.value("mpi_name", "");
-        if (row.column != native_again || row.exchange.value("pattern", "") != "dense") continue;
-        if (smallest.contains(mpi) && smallest[mpi] <= row.bytes) continue;
-        smallest[mpi] = row.bytes;
-        small_seconds[mpi] = median(row.seconds);
-    }
+    // By MPI, of exchanges that cost little but their messages, as often as they were measured.
+    std::map<std::string, std::vector<const Row*>> small_rows;
+    for (const Row& row : rows)
+        if (row.column == native_again && row.exchange.value("pattern", "") == "dense" && row.bytes <= 1024)
+            small_rows[row.context.value("mpi_name", "")].push_back(&row);
+    // The machine is quicker on some days: that of the launch that is the nearest.
+    const auto small_seconds = [&](const Row& row) {
+        const auto apart = [&](const Row* small) {
+            return std::max(small->launch, row.launch) - std::min(small->launch, row.launch);
+        };
+        const auto& known = small_rows.at(row.context.value("mpi_name", ""));
+        const Row* const nearest = *std::min_element(
+            known.begin(), known.end(), [&](const Row* a, const Row* b) { return apart(a) < apart(b); });
+        return median(nearest->seconds);
+    };
     std::map<std::string, std::vector<double>> off, inits;
     for (const Row& row : rows) {
         const std::string way = row.algorithm.substr(0, row.algorithm.find(':'));
         if (!row.column.starts_with(automatic_plan) || way.empty() || row.seconds.empty()) continue;
-        const double small = small_seconds.at(row.context.value("mpi_name", ""));
+        const double small = small_seconds(row);
         const auto forecast = forecast_plan(row.algorithm, {1, small, row.bytes, necessary_link_bytes(row),
                                                             setting(row, "THALWEG_LAB_RATE_BYTES_PER_S"),
                                                             setting(row, "THALWEG_LAB_BURST_BYTES")});

@@ -18,7 +18,7 @@ def reasons(mpi, program, folder, phases):
     report = pathlib.Path(folder, "report.json")
     environment = {**os.environ, "THALWEG_ALLTOALLV": "spread", "THALWEG_TRANSPORT": "shm", "THALWEG_SETUP": "early",
                    "THALWEG_TEST_TAKEN": "1", "THALWEG_TEST_LEVEL": "single", "THALWEG_REPORT": str(report)}
-    print(phases, good(lab("run", "--quiet", "--rate", "400mbit", "--mpi", mpi, "--hosts", "2", "--ppn", "2", "--",
+    print(phases, good(lab("run", "--quiet", "--rate", "1gbit", "--mpi", mpi, "--hosts", "2", "--ppn", "2", "--",
                            THALWEG, "run", program, phases, env=environment)).strip())
     peers = json.loads(report.read_text(encoding="utf-8"))["agent"]["inside_hosts"]["peers"]
     used = [peer for peer in peers if sum(peer["bytes"].values()) > 0]
@@ -34,7 +34,7 @@ def test_slowed_link(mpi):
         others.in_time(reasons(mpi, program, folder, "h")[0] != WIRE, "the links are fast")
         # More than there are while the links are fast: 3 rounds of two exchanges, and 6 starts.
         check(reasons(mpi, program, folder, "hH")[1] > 12, "the links have become slow")
-        others.in_time(reasons(mpi, program, folder, "hHh")[0] != WIRE,
+        others.in_time(reasons(mpi, program, folder, "hHhh")[0] != WIRE,
                        "the links are fast again, and the choice is not back")
 
 
