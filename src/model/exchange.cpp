@@ -195,10 +195,10 @@ namespace {
 // Packets of Ethernet: their bytes, those of a TCP payload among them, and an acknowledgement, one for two of
 // them: in an exchange they travel where data of the other direction do.
 constexpr double packet_bytes = 1514, payload_bytes = 1448, acknowledgement_bytes = 66;
-// Larger messages are announced, and what announces them waits behind the data of others: all but pieces of
-// at most this lose a third. Smaller ones that nobody puts in order still hinder one another a little.
+// Messages from this size on are announced, and what announces them waits behind the data of others: all but
+// smaller pieces lose a tenth. Smaller ones that nobody puts in order still hinder one another a little.
 constexpr std::uint64_t announced_bytes = 64 << 10;
-constexpr double announced_loss = 1.3, unordered_loss = 1.02;
+constexpr double announced_loss = 1.1, unordered_loss = 1.02;
 
 // How a way differs from the wire's time, and what it costs once, in small calls.
 struct WayCosts {
@@ -212,9 +212,9 @@ struct WayCosts {
 // (docs/measurements.md, which says how many they meet; tests/bench/exchange_test.cpp holds the two-sided
 // ones against the rows). Windows are emulated over TCP there: a get is asked for, a lock's put answered for.
 constexpr WayCosts way_costs[] = {
-    {"pairwise", 1, 1.5, 7},
-    {"spread", unordered_loss, 2.6, 7},
-    {"node_leader", unordered_loss, 2.6, 11},
+    {"pairwise", 1, 1.8, 7},
+    {"spread", unordered_loss, 1.5, 7},
+    {"node_leader", unordered_loss, 1.5, 11},
     {"notify", 1.35, 2.5, 11},
     {"rma_fence", 1.15, 3, 5.5},
     {"rma_fence_barrier", 1.15, 5, 6},
@@ -239,7 +239,7 @@ std::optional<PlanForecast> forecast_plan(std::string_view way, const ExchangeSe
     double wire = std::max(0.0, slow_bytes - costs->passes * free_bytes) / seen.bytes_per_second *
                   (1 + acknowledgement_bytes / (2 * packet_bytes));
     const bool in_pieces = way.find("chunk_bytes=") != way.npos;
-    if (seen.message_bytes > announced_bytes && !in_pieces && costs->passes < 2) wire *= announced_loss;
+    if (seen.message_bytes >= announced_bytes && !in_pieces && costs->passes < 2) wire *= announced_loss;
     PlanForecast forecast;
     forecast.init_seconds = costs->init_small * seen.small_seconds;
     forecast.call_seconds = wire + costs->small * seen.small_seconds;

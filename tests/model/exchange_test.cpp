@@ -140,7 +140,7 @@ TEST(PlanForecast, PaysByWhatTheNativeCallTakesBeyondTheWire) {
     const double wire = 3 * 65536 / 1e7 * (1 + 66.0 / 3028);
     const auto slow = forecast_plan("pairwise:chunk_bytes=32K", seen(2 * wire, 65536));
     ASSERT_TRUE(slow);
-    EXPECT_NEAR(slow->call_seconds, wire + 1.5e-4, 1e-9);
+    EXPECT_NEAR(slow->call_seconds, wire + 1.8e-4, 1e-9);
     EXPECT_NEAR(slow->calls, slow->init_seconds / (2 * wire - slow->call_seconds), 1e-9);
     EXPECT_EQ(forecast_plan("pairwise", seen(wire, 65536))->calls, never);
     EXPECT_EQ(forecast_plan("rma_get", seen(2 * wire, 65536))->calls, never);
@@ -162,11 +162,11 @@ TEST(PlanForecast, LeadersCostMoreOnceAndPayLater) {
 TEST(PlanForecast, WholeLargeMessagesWaitForOneAnother) {
     const auto whole = forecast_plan("pairwise", seen(1, 1 << 20));
     const auto pieces = forecast_plan("pairwise:chunk_bytes=32K", seen(1, 1 << 20));
-    EXPECT_GT(whole->call_seconds, 1.2 * pieces->call_seconds);
+    EXPECT_GT(whole->call_seconds, 1.05 * pieces->call_seconds);
     // What the link lets through at once takes no time.
     ExchangeSeen burst = seen(1, 1024);
     burst.burst_bytes = 1e6;
-    EXPECT_NEAR(forecast_plan("pairwise", burst)->call_seconds, 1.5e-4, 1e-12);
+    EXPECT_NEAR(forecast_plan("pairwise", burst)->call_seconds, 1.8e-4, 1e-12);
 }
 
 }  // namespace
