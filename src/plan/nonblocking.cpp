@@ -189,6 +189,9 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         return nullptr;
     };
     if (communicator.phase() == Communicator::Phase::native) return declined_on(communicator.reason(), 0);
+    // What all ranks agree on before a set-up, those of another world would not answer.
+    if ((call.persistent || windows) && !communicator.is_of_world(call.comm))
+        return declined_on(communicator.reason(), 0);
     if (unattended && !in_memory && lane_in_memory(communicator) == nullptr)
         return declined_on(Attendance::refusal(), 0);
     if (communicator.out_of_step) {

@@ -1,6 +1,11 @@
 /* Processes that joined later: a communicator merged with spawned processes is native on both sides, whether
- * the children have Thalweg or not, and the world stays ours. */
+ * the children have Thalweg or not, and the world stays ours. Argument "apart": the children are without, and
+ * the first thing that happens on a communicator is that an exchange is planned. */
 #include "check.h"
+
+typedef int AlltoallvInit(const void*, const int*, const int*, MPI_Datatype, void*, const int*, const int*,
+                          MPI_Datatype, MPI_Comm, MPI_Info, MPI_Request*);
+enum { most_ranks = 8 };
 
 static void use(MPI_Comm comm, unsigned seed, int accelerated) {
     int rank;
@@ -16,7 +21,6 @@ static void use(MPI_Comm comm, unsigned seed, int accelerated) {
 
 /* What is tried asks all ranks, and those of another world, where there is no such row, would not answer. */
 static void exchange(MPI_Comm comm) {
-    enum { most_ranks = 8 };
     int rank, size, ones[most_ranks], places[most_ranks], from[most_ranks], to[most_ranks];
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
@@ -32,19 +36,47 @@ static void exchange(MPI_Comm comm) {
         CHECK(to[peer] == peer * most_ranks + rank, "%d came from rank %d", to[peer], peer);
 }
 
+/* Its first call asks all ranks, too, and among those of one world plans are ours. */
+static void plan(MPI_Comm comm, int accelerated) {
+    AlltoallvInit* init;
+    *(void**)&init = dlsym(RTLD_DEFAULT, "MPI_Alltoallv_init");
+    if (init == NULL) return; /* an older MPI */
+    int rank, size, ones[most_ranks], places[most_ranks], from[most_ranks], to[most_ranks];
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    CHECK(size <= most_ranks, "too many ranks");
+    for (int peer = 0; peer < size; ++peer) ones[peer] = 1, places[peer] = peer;
+    MPI_Request request;
+    init(from, ones, places, MPI_INT, to, ones, places, MPI_INT, comm, MPI_INFO_NULL, &request);
+    if (look_last_call != NULL)
+        CHECK(was_accelerated() == accelerated, "planned: %d, %s", was_accelerated(), last_reason());
+    for (int round = 0; round < 3; ++round) {
+        for (int peer = 0; peer < size; ++peer) from[peer] = rank * 100 + peer * 10 + round, to[peer] = -1;
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        for (int peer = 0; peer < size; ++peer)
+            CHECK(to[peer] == peer * 100 + rank * 10 + round, "%d came from rank %d", to[peer], peer);
+    }
+    MPI_Request_free(&request);
+}
+
 int main(int argc, char** argv) {
     /* A child may have come without the preload object: nothing is expected of it. */
-    const int child = argc > 1 && strcmp(argv[1], "child") == 0;
+    const int child = argc > 1 && strncmp(argv[1], "child", 5) == 0;
+    const int apart = argc > 1 && strstr(argv[1], "apart") != NULL;
     if (child) setenv("THALWEG_TEST_EXPECT", "native", 1);
+    if (child && apart) setenv("THALWEG", "off", 1);
     check_start(&argc, &argv, MPI_THREAD_SINGLE);
     MPI_Comm inter, merged;
     MPI_Comm_get_parent(&inter);
     if (inter == MPI_COMM_NULL) {
-        char* arguments[] = {"child", NULL};
+        char* arguments[] = {apart ? "child apart" : "child", NULL};
         use(MPI_COMM_WORLD, 1, check_size > 1);
+        if (apart) plan(MPI_COMM_WORLD, check_size > 1);
         MPI_Comm_spawn(argv[0], arguments, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
     }
     MPI_Intercomm_merge(inter, child, &merged);
+    if (apart) plan(merged, 0);
     for (unsigned i = 0; i < 12; ++i) use(merged, 100 + i, 0);
     for (int call = 0; call < 30; ++call) exchange(merged);
     MPI_Comm_free(&merged);
