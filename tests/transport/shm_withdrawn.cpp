@@ -99,6 +99,26 @@ TEST_F(shm_withdrawn, a_receive_that_is_withdrawn_when_its_message_is_on_its_way
     }
 }
 
+// Nobody will receive what is early there; who sent it does not wait for that for ever.
+TEST_F(shm_withdrawn, a_message_that_came_before_its_receive_ends_with_the_channel) {
+    const std::string sent = bytes_of(8 * longest, 1);
+    for (const bool met : {false, true}) {
+        const std::uint32_t name = met ? 1 : 2;
+        auto to = channel(0, name);
+        const auto from = channel(1, name), other = channel(0, name + 2);
+        std::string received(sent.size(), ' ');
+        std::size_t ignored = 0;
+        ASSERT_EQ(from->post_send(0, 0, {}, sent.data(), sent.size(), SendMode::buffered), Status::ok);
+        ASSERT_EQ(other->progress({}, ignored), Status::ok);
+        EXPECT_FALSE(is_done(*from));
+        if (met) {
+            ASSERT_EQ(to->post_recv(0, 1, {}, received.data(), received.size()), Status::ok);
+        }
+        to.reset();
+        EXPECT_NE(take(*from, *other, 1), Status::in_progress);
+    }
+}
+
 // Part of the message is in the ring, or nothing yet: who waits for it hears that it is void.
 TEST_F(shm_withdrawn, a_message_that_is_withdrawn_half_way) {
     const std::string sent(longest, 'x');

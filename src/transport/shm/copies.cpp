@@ -113,6 +113,13 @@ void ShmPort::Impl::fetch_postponed() {
     }
 }
 
+// A message that nobody will receive any more; its sender need not wait for that.
+void ShmPort::Impl::drop(Request& early) {
+    if (early.acknowledge != 0 && !early.peer->dead && waiting_.try_spare(1))
+        acknowledge(*early.peer, early.acknowledge);
+    requests_.free(early);
+}
+
 // Pre: nothing is copied for it yet.
 void ShmPort::Impl::forget(Request& receive) {
     if (!take_ready_back(receive)) return;
@@ -123,7 +130,7 @@ void ShmPort::Impl::forget(Request& receive) {
         for (; *link != &receive; link = &(*link)->next_job) before = *link;
         *link = receive.next_job;
         if (last_met_ == &receive) last_met_ = before;
-        requests_.free(*receive.met);
+        drop(*receive.met);
     }
     requests_.free(receive);
 }
@@ -138,6 +145,12 @@ bool ShmPort::Impl::take_answer(Peer& peer, const Frame& frame, const std::byte*
     if (send->kind != Request::Kind::send || send->peer != &peer || !send->awaits_peer || send->copying ||
         protocol == nullptr || protocol->push == nullptr)
         return false;
+    // abandon() was left with it: its memory is somebody else's.
+    if (send->channel == nullptr) {
+        waiting_.spare(1);
+        recall(*send);
+        return true;
+    }
     if (send->protocol != nullptr) {
         if (protocol != &shm::eager || frame.offset >= frame.bytes || frame.bytes > send->bytes) return false;
         send->protocol = protocol;

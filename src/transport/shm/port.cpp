@@ -59,6 +59,7 @@ Status ShmPort::Impl::start(std::string& why) {
         return Status::invalid_argument;
     }
     options_.peers = std::clamp<std::uint32_t>(options_.peers, 1, shm::most_rings);
+    static_assert(most_peers == shm::most_rings);
     options_.eager_bytes = std::min(options_.eager_bytes, shm::payload_bytes);
     options_.chunk_bytes = std::max<std::size_t>(options_.chunk_bytes, 4096);
     options_.longest_chunk_bytes = std::max(options_.longest_chunk_bytes, options_.chunk_bytes);

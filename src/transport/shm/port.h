@@ -260,6 +260,7 @@ class ShmPort::Impl {
     void take_recall(shm::Peer& peer, const shm::Frame& frame);
     bool take_answer(shm::Peer& peer, const shm::Frame& frame, const std::byte* payload);
     void acknowledge(shm::Peer& peer, std::uint64_t cookie);
+    void drop(shm::Request& early);
     // Receives that the sender is told of beforehand (ready.cpp).
     bool may_tell(const shm::Request& receive);
     void tell_ready(shm::Request& receive);

@@ -57,7 +57,8 @@ class RingWriter {
 
     // Asks for a ring of the bell when there is room for the largest frame. True: there is room already.
     bool want_space() {
-        ring_->control.wants_space.store(1, std::memory_order_relaxed);
+        // Release: who reads this sees that somebody sleeps, which was said before.
+        ring_->control.wants_space.store(1, std::memory_order_release);
         // The reader takes frames out and then looks at wants_space; we set it and then look at the head: one
         // of us sees the other.
         std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -115,7 +116,7 @@ class RingReader {
     bool space_wanted() {
         std::atomic_thread_fence(std::memory_order_seq_cst);
         if (ring_->control.wants_space.load(std::memory_order_relaxed) == 0) return false;
-        return ring_->control.wants_space.exchange(0, std::memory_order_relaxed) != 0;
+        return ring_->control.wants_space.exchange(0, std::memory_order_acquire) != 0;
     }
 
     void touch() { shm::touch(ring_, touched_); }

@@ -87,6 +87,8 @@ struct ShmAccount {
 
 class ShmPort {
   public:
+    // Of one host; and what the process keeps open for each.
+    static constexpr std::uint32_t most_peers = 512, descriptors_per_peer = 2;
     // Some hundred microseconds; communicates nothing. Errors, with one sentence in `why` and `port`
     // unchanged: unsupported (the system lacks what it takes), invalid_argument (options), out_of_memory.
     static Status open(const ShmOptions& options, std::unique_ptr<ShmPort>& port, std::string& why);

@@ -119,7 +119,7 @@ void ShmPort::Impl::close(Channel& channel) {
     awake(channel);
     abandon(channel);
     early_.take_all([&](const Request& early) { return early.key.channel == channel.name(); },
-                    [&](Request& early) { requests_.free(early); });
+                    [&](Request& early) { drop(early); });
     forget_readies(channel.name());
     channels_.erase(channel.name());
 }
