@@ -7,6 +7,7 @@
 #include <new>
 #include <span>
 
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "plan/address_book.h"
 #include "plan/set_up.h"
@@ -43,6 +44,9 @@ HostMemory& host_memory() {
     static auto* const instance = new HostMemory;
     return *instance;
 }
+
+// What the program itself may want to open, and its MPI library, and libucp for other hosts.
+constexpr std::uint64_t descriptors_of_program = 128;
 
 // The word of an option that is a protocol, or empty.
 std::string protocol_of(const World& world, std::size_t option) {
@@ -109,6 +113,23 @@ bool Ports::knows_neighbours(MPI_Comm comm, const ShmPort& port, const RankMap& 
     return true;
 }
 
+bool Ports::has_room_for_neighbours(MPI_Comm comm, const ShmPort& port, const RankMap& places,
+                                    const Topology& topology) {
+    std::uint64_t unmet = 0;
+    for (const int rank : neighbours(comm, topology))
+        unmet += !port.knows(static_cast<std::uint32_t>(places[rank]));
+    const char* const why =
+        unmet > ShmPort::most_peers ? "more ranks share this host than its memory serves"
+        : descriptors_left() < ShmPort::descriptors_per_peer * unmet + descriptors_of_program
+            ? "the limit on open files (ulimit -n) leaves too few for the ranks of this host"
+            : nullptr;
+    if (why == nullptr) return true;
+    THALWEG_LOG_AT(info, "%s", why);
+    const std::lock_guard lock(mutex);
+    host_memory().why_not = why;
+    return false;
+}
+
 bool Ports::meet_neighbours(MPI_Comm comm, ShmPort& port, const RankMap& places, const Topology& topology) {
     const Host& mpi = *host();
     const std::span<const std::byte> own = port.address();
@@ -117,6 +138,7 @@ bool Ports::meet_neighbours(MPI_Comm comm, ShmPort& port, const RankMap& places,
     std::vector<std::byte> all(own.size() * static_cast<std::size_t>(topology.size()));
     if (mpi.Allgather(own.data(), bytes, mpi.byte, all.data(), bytes, mpi.byte, comm) != MPI_SUCCESS)
         return false;
+    if (!has_room_for_neighbours(comm, port, places, topology)) return false;
     for (const int rank : neighbours(comm, topology)) {
         const std::span<const std::byte> address(all.data() + own.size() * static_cast<std::size_t>(rank),
                                                  own.size());

@@ -41,6 +41,9 @@ class Ports {
                                    const Topology& topology);
     static bool meet_neighbours(MPI_Comm comm, ShmPort& port, const RankMap& places,
                                 const Topology& topology);
+    // Whether the memory of this host serves so many, and this process may still open what that takes. Local.
+    static bool has_room_for_neighbours(MPI_Comm comm, const ShmPort& port, const RankMap& places,
+                                        const Topology& topology);
     // Whether libucp finds a way to the next rank on another host and, where messages `inside` are its as
     // well, to the next one on this host. A job's environment may name devices or transports that are not
     // here; each rank finds that with its next ones, whichever these are. Local. Pre: it knows all ranks.

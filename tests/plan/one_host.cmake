@@ -52,6 +52,12 @@ if(name MATCHES "^openmpi") # handles are pointers there
   run(alike_handles_exchanged 2 mpi "${with_persistent};${tried};THALWEG_TRANSPORT=shm" alike_handles)
 endif()
 run(tried_exchanges_without 2 mpi "${with_persistent};${tried};THALWEG_TRANSPORT=mpi" tried_exchanges native)
+# Where the memory of the host would take descriptors that the program may want, none is taken.
+add_test(NAME plan.${name}.tried_exchanges_few_descriptors.2
+         COMMAND ${MPI_MPIEXEC} -n 2 env ${with_persistent} ${tried} sh -c "ulimit -n 140 && exec \"$0\" native"
+                 $<TARGET_FILE:plan_tried_exchanges_${name}>)
+set_tests_properties(plan.${name}.tried_exchanges_few_descriptors.2 PROPERTIES LABELS mpi TIMEOUT 300 PROCESSORS 2
+                     ENVIRONMENT "${plan_environment}")
 run(tried_exchanges_hosts 4 mpi "${with_persistent};${tried};THALWEG_TOPOLOGY=node:2 core:2" tried_exchanges pairs)
 # Debian's MPICH and Intel MPI over shared memory cannot spawn.
 if(NOT name MATCHES "^(mpich4|impi|impi_abi)$")

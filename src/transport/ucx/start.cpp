@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/descriptors.h"
 #include "transport/ucx/channel.h"
 #include "transport/ucx/environment.h"
 #include "transport/ucx/port.h"
@@ -42,19 +42,6 @@ constexpr const char* long_enough = "long enough for a handshake";
 // knows who they are: a process that has nearly all the descriptors that it may have would else fail in the
 // midst of an operation.
 constexpr std::uint64_t descriptors_per_rail = 24, descriptors_per_peer = 2, most_peers_provided_for = 64;
-
-// Descriptors that the process may still open; many where nobody tells.
-std::uint64_t descriptors_left() {
-    rlimit limit = {};
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
-    std::uint64_t used = 0;
-    std::error_code error;
-    for (std::filesystem::directory_iterator open("/proc/self/fd", error), none; !error && open != none;
-         open.increment(error))
-        ++used;
-    if (error) return error == std::errc::too_many_files_open ? 0 : UINT64_MAX;
-    return limit.rlim_cur - std::min<std::uint64_t>(used, limit.rlim_cur);
-}
 
 constinit std::atomic<std::uint32_t> forks{0};
 
