@@ -3,13 +3,23 @@
 #include <elf.h>
 #include <link.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 
 namespace thalweg {
 namespace {
 
-constexpr const char* opening = "MPI_Session_init";
+// From C, and from Fortran by each compiler's spelling and each module's.
+constexpr const char* openings[] = {"MPI_Session_init",     "mpi_session_init_",      "mpi_session_init",
+                                    "mpi_session_init__",   "MPI_SESSION_INIT",       "mpi_session_init_f08_",
+                                    "mpi_session_init_f08", "mpi_session_init_f08ts_"};
+
+bool opens(const char* name) {
+    return std::any_of(std::begin(openings), std::end(openings),
+                       [&](const char* opening) { return std::strcmp(name, opening) == 0; });
+}
 
 struct Found {
     bool ours = false;   // the object with the sessions' names
@@ -30,17 +40,17 @@ struct Relocations {
     const char* table = nullptr;
     std::size_t bytes = 0;
 
-    bool name(const char* wanted, const ElfW(Sym) * symbols, const char* names) const {
+    bool name_one_that_opens(const ElfW(Sym) * symbols, const char* names) const {
         for (std::size_t at = 0; at + sizeof(ElfW(Rela)) <= bytes; at += sizeof(ElfW(Rela))) {
             const auto& relocation = *reinterpret_cast<const ElfW(Rela)*>(table + at);
             const auto symbol = ELF64_R_SYM(relocation.r_info);
-            if (symbol != 0 && std::strcmp(names + symbols[symbol].st_name, wanted) == 0) return true;
+            if (symbol != 0 && opens(names + symbols[symbol].st_name)) return true;
         }
         return false;
     }
 };
 
-bool calls(const dl_phdr_info& object, const char* wanted) {
+bool calls_one(const dl_phdr_info& object) {
     static_assert(sizeof(void*) == 8, "ELF64 only, with addends");
     const ElfW(Dyn)* dynamic = nullptr;
     for (int i = 0; i < object.dlpi_phnum; ++i)
@@ -77,8 +87,8 @@ bool calls(const dl_phdr_info& object, const char* wanted) {
         }
     }
     if (symbols == nullptr || names == nullptr || !has_addends) return false;
-    return (functions.table != nullptr && functions.name(wanted, symbols, names)) ||
-           (others.table != nullptr && others.name(wanted, symbols, names));
+    return (functions.table != nullptr && functions.name_one_that_opens(symbols, names)) ||
+           (others.table != nullptr && others.name_one_that_opens(symbols, names));
 }
 
 int look_at(dl_phdr_info* object, std::size_t, void* data) {
@@ -91,7 +101,7 @@ int look_at(dl_phdr_info* object, std::size_t, void* data) {
     // The MPI's own libraries: its Fortran names call the C ones, whether or not the program does. The
     // kernel's object has no relocations, and its addresses are not as the others'.
     if (std::strncmp(file, "libmpi", 6) == 0 || std::strncmp(file, "linux-vdso", 10) == 0) return 0;
-    found.calls = found.calls || calls(*object, opening);
+    found.calls = found.calls || calls_one(*object);
     return 0;
 }
 
