@@ -327,6 +327,7 @@ bool Attendance::ends_late() {
 void Attendance::end() {
     // What blocking calls alone have sent, others have got.
     const bool meets = (present() && (tries_ucx || tries_shm)) || may_plan_in_memory;
+    may_use_memory = false;  // a session may stay open, and its communicators be used
     if (!carries() && !meets) return;
     is_present.store(false, std::memory_order_release);
     uses_memory.store(false, std::memory_order_release);

@@ -54,10 +54,16 @@ run_alone(plan.${name}.session_only.2)
 # MPI begun and ended more than once, as far as the library bears it: two sessions and then the world; sessions, and a world,
 # beside one that stays open; and sessions in the world.
 if(NOT name STREQUAL openmpi4)
-  foreach(letters ssWf Hssh HsWsfsh Wssf)
+  set(in_epochs "${chain};THALWEG_ALLGATHER=ring")
+  set(tried_in_epochs "${in_epochs};THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/tried_exchanges.json;THALWEG_TRANSPORT=shm")
+  foreach(letters ssWf Hssh HsWsfsh Wssf WHfh)
+    set(settings ${in_epochs} ${ucx})
+    if(letters STREQUAL WHfh) # exchanges are tried there, and the session outlives the world
+      set(settings ${tried_in_epochs})
+    endif()
     add_test(NAME plan.${name}.epochs_${letters}.2
              COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/epochs.py ${MPI_MPIEXEC} -n 2 env ${with_sessions}
-                     ${chain} THALWEG_ALLGATHER=ring ${ucx} $<TARGET_FILE:plan_epochs_${name}> ${letters})
+                     ${settings} $<TARGET_FILE:plan_epochs_${name}> ${letters})
     set_tests_properties(plan.${name}.epochs_${letters}.2 PROPERTIES LABELS mpi TIMEOUT 600 SKIP_RETURN_CODE 77 PROCESSORS 2
                          ENVIRONMENT "${plan_environment}")
     run_alone(plan.${name}.epochs_${letters}.2)

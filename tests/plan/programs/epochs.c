@@ -5,7 +5,8 @@
  *   W  MPI_Init                        f  MPI_Finalize
  *
  * Collectives are right in each, on the communicator of the session that stays open too, and ours from
- * MPI_Init to MPI_Finalize, in sessions as well. Rank 0 says the letters that were reached. */
+ * MPI_Init to MPI_Finalize, in sessions as well; repeated exchanges are not, behind MPI_Finalize. Rank 0 says
+ * the letters that were reached. */
 #include "check.h"
 
 #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
@@ -30,6 +31,30 @@ static void ours(const char* what, char letter) {
         CHECK(!world || was_accelerated(), "%s of %c was native: %s", what, letter, last_reason());
 }
 
+/* As often as it takes for some to be tried. */
+static void exchanges(MPI_Comm comm, char letter) {
+    enum { each = 16384, most_ranks = 8, calls = 30 };
+    const size_t all = (size_t)each * (size_t)check_size;
+    unsigned char* const from = guarded_new(all);
+    unsigned char* const to = guarded_new(all);
+    int counts[most_ranks], places[most_ranks], accelerated = 0;
+    CHECK(check_size <= most_ranks, "too many ranks");
+    for (int peer = 0; peer < check_size; ++peer) counts[peer] = each, places[peer] = peer * each;
+    for (int call = 0; call < calls; ++call, seed += 50) {
+        const uint64_t looked_before = looked_at();
+        for (int peer = 0; peer < check_size; ++peer)
+            fill(from + places[peer], each, seed + (unsigned)(check_rank * most_ranks + peer));
+        memset(to, poison_value, all);
+        MPI_Alltoallv(from, counts, places, MPI_BYTE, to, counts, places, MPI_BYTE, comm);
+        accelerated += looked_at() != looked_before && was_accelerated();
+        for (int peer = 0; peer < check_size; ++peer)
+            verify(to + places[peer], each, seed + (unsigned)(peer * most_ranks + check_rank), "an exchange");
+    }
+    CHECK(world || accelerated == 0, "%d exchanges of %c were ours, outside of a world", accelerated, letter);
+    guarded_free(from, all);
+    guarded_free(to, all);
+}
+
 static void collectives(MPI_Comm comm, char letter) {
     unsigned char* const data = guarded_new(bytes);
     unsigned char* const all = guarded_new((size_t)bytes * (size_t)check_size);
@@ -51,6 +76,7 @@ static void collectives(MPI_Comm comm, char letter) {
     }
     guarded_free(data, bytes);
     guarded_free(all, (size_t)bytes * (size_t)check_size);
+    exchanges(comm, letter);
 }
 
 static int opened(MPI_Session* session, MPI_Comm* comm) {
