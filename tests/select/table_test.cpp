@@ -206,7 +206,7 @@ TEST(Decide, SmallPlannedAlltoallsNeedCompany) {
     struct {
         const char* family;
         std::uint64_t alone, together;
-    } const cases[] = {{"openmpi", 8192, 2048}, {"mpich", 20480, 8192}, {"impi", 20480, 8192}};
+    } const cases[] = {{"openmpi", 8192, 4096}, {"mpich", 20480, 8192}, {"impi", 20480, 8192}};
     for (const auto& [family, alone, together] : cases) {
         Selection overlapped{Machine::from_options(60, 11.95e6), family, {}, {}};
         overlapped.overlapped = true;
