@@ -54,7 +54,7 @@ endif()
 run(tried_exchanges_without 2 mpi "${with_persistent};${tried};THALWEG_TRANSPORT=mpi" tried_exchanges native)
 # Where the memory of the host would take descriptors that the program may want, none is taken.
 add_test(NAME plan.${name}.tried_exchanges_few_descriptors.2
-         COMMAND ${MPI_MPIEXEC} -n 2 env ${with_persistent} ${tried} sh -c "ulimit -n 140 && exec \"$0\" native"
+         COMMAND ${MPI_MPIEXEC} -n 2 env ${with_persistent} ${tried} sh -c "ulimit -n 120 && exec \"$0\" native"
                  $<TARGET_FILE:plan_tried_exchanges_${name}>)
 set_tests_properties(plan.${name}.tried_exchanges_few_descriptors.2 PROPERTIES LABELS mpi TIMEOUT 300 PROCESSORS 2
                      ENVIRONMENT "${plan_environment}")
