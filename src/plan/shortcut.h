@@ -74,6 +74,29 @@ static inline void* thalweg_native_of_short(const ThalwegShortcut* shortcut, int
     return native != NULL && thalweg_is_short(shortcut, below, count, datatype) ? native : NULL;
 }
 
+/* The same for what one line of data and two of code can tell: null for zero bytes, and for the rarer types
+ * where handles tell no sizes. */
+static inline void* thalweg_native_of_plainly_short(const ThalwegShortcut* shortcut, int64_t count,
+                                                    intptr_t datatype) {
+    void* const native = __atomic_load_n(&shortcut->native_below, __ATOMIC_ACQUIRE);
+    if (__builtin_expect(native == NULL, 0)) return NULL;
+    const uint64_t below = __atomic_load_n(&shortcut->below, __ATOMIC_RELAXED);
+    const uint32_t handle = (uint32_t)datatype;
+    uint64_t bytes = handle >> 8 & 255;
+    if ((handle & __atomic_load_n(&shortcut->mask, __ATOMIC_RELAXED)) !=
+        __atomic_load_n(&shortcut->predefined, __ATOMIC_RELAXED)) {
+        if (datatype == __atomic_load_n(&shortcut->byte, __ATOMIC_RELAXED))
+            bytes = 1;
+        else if (datatype == __atomic_load_n(&shortcut->real, __ATOMIC_RELAXED))
+            bytes = sizeof(double);
+        else
+            return NULL;
+    }
+    /* As above: no product wraps, but that of nothing, which is then more than any limit. */
+    if (__builtin_expect((uint64_t)count >= below, 0)) return NULL;
+    return (uint64_t)count * bytes - 1 < below - 1 ? native : NULL;
+}
+
 /* Of all wrappers of calls that complete, start or free requests: such a call concerns us only while requests
  * of ours exist. What programs call most lies in the first line. Zero at first. */
 enum ThalwegCompletion {

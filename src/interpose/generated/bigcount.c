@@ -26,8 +26,10 @@ ask_MPI_Bcast_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, int ro
     return error;
 }
 
-int wrap_MPI_Bcast_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root, ThalwegHandle comm) {
+int THALWEG_IN_A_LINE wrap_MPI_Bcast_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root,
+        ThalwegHandle comm) {
     void* native = thalweg_native_of(&shortcut_MPI_Bcast_c);
+    if (native == NULL) native = thalweg_native_of_plainly_short(&shortcut_MPI_Bcast_c, count, datatype);
     if (native != NULL) return ((Next_MPI_Bcast_c*)native)(buffer, count, datatype, root, comm);
     return ask_MPI_Bcast_c(buffer, count, datatype, root, comm);
 }
@@ -54,9 +56,12 @@ ask_MPI_Allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle s
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
-int wrap_MPI_Allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
-        ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
+int THALWEG_IN_A_LINE wrap_MPI_Allgather_c(const void* sendbuf, ThalwegCount sendcount,
+        ThalwegHandle sendtype, void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
+        ThalwegHandle comm) {
     void* native = thalweg_native_of(&shortcut_MPI_Allgather_c);
+    if (native == NULL) native = thalweg_native_of_plainly_short(&shortcut_MPI_Allgather_c, recvcount,
+            recvtype);
     if (native != NULL) return ((Next_MPI_Allgather_c*)native)(sendbuf, sendcount, sendtype, recvbuf,
             recvcount, recvtype, comm);
     return ask_MPI_Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
@@ -82,8 +87,9 @@ ask_MPI_Allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle 
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
-int wrap_MPI_Allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
-        const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm) {
+int THALWEG_IN_A_LINE wrap_MPI_Allgatherv_c(const void* sendbuf, ThalwegCount sendcount,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* displs,
+        ThalwegHandle recvtype, ThalwegHandle comm) {
     void* native = thalweg_native_of(&shortcut_MPI_Allgatherv_c);
     if (native != NULL) return ((Next_MPI_Allgatherv_c*)native)(sendbuf, sendcount, sendtype, recvbuf,
             recvcounts, displs, recvtype, comm);
@@ -111,9 +117,10 @@ ask_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, Thal
     return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
-int wrap_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, ThalwegHandle datatype,
-        ThalwegHandle op, ThalwegHandle comm) {
+int THALWEG_IN_A_LINE wrap_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count,
+        ThalwegHandle datatype, ThalwegHandle op, ThalwegHandle comm) {
     void* native = thalweg_native_of(&shortcut_MPI_Allreduce_c);
+    if (native == NULL) native = thalweg_native_of_plainly_short(&shortcut_MPI_Allreduce_c, count, datatype);
     if (native != NULL) return ((Next_MPI_Allreduce_c*)native)(sendbuf, recvbuf, count, datatype, op, comm);
     return ask_MPI_Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
 }
@@ -136,8 +143,8 @@ ask_MPI_Ibcast_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, int r
     return next(buffer, count, datatype, root, comm, request);
 }
 
-int wrap_MPI_Ibcast_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root, ThalwegHandle comm,
-        void* request) {
+int THALWEG_IN_A_LINE wrap_MPI_Ibcast_c(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root,
+        ThalwegHandle comm, void* request) {
     void* native = thalweg_native_of_request(&shortcut_MPI_Ibcast_c);
     if (native != NULL) return ((Next_MPI_Ibcast_c*)native)(buffer, count, datatype, root, comm, request);
     return ask_MPI_Ibcast_c(buffer, count, datatype, root, comm, request);
@@ -177,8 +184,9 @@ ask_MPI_Iallgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle 
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 }
 
-int wrap_MPI_Iallgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
-        ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
+int THALWEG_IN_A_LINE wrap_MPI_Iallgather_c(const void* sendbuf, ThalwegCount sendcount,
+        ThalwegHandle sendtype, void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
+        ThalwegHandle comm, void* request) {
     void* native = thalweg_native_of_request(&shortcut_MPI_Iallgather_c);
     if (native != NULL) return ((Next_MPI_Iallgather_c*)native)(sendbuf, sendcount, sendtype, recvbuf,
             recvcount, recvtype, comm, request);
@@ -225,9 +233,9 @@ ask_MPI_Iallgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
 }
 
-int wrap_MPI_Iallgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
-        const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm,
-        void* request) {
+int THALWEG_IN_A_LINE wrap_MPI_Iallgatherv_c(const void* sendbuf, ThalwegCount sendcount,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* displs,
+        ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
     void* native = thalweg_native_of_request(&shortcut_MPI_Iallgatherv_c);
     if (native != NULL) return ((Next_MPI_Iallgatherv_c*)native)(sendbuf, sendcount, sendtype, recvbuf,
             recvcounts, displs, recvtype, comm, request);
@@ -272,8 +280,8 @@ ask_MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, Tha
     return next(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
-int wrap_MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, ThalwegHandle datatype,
-        ThalwegHandle op, ThalwegHandle comm, void* request) {
+int THALWEG_IN_A_LINE wrap_MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count,
+        ThalwegHandle datatype, ThalwegHandle op, ThalwegHandle comm, void* request) {
     void* native = thalweg_native_of_request(&shortcut_MPI_Iallreduce_c);
     if (native != NULL) return ((Next_MPI_Iallreduce_c*)native)(sendbuf, recvbuf, count, datatype, op, comm,
             request);
@@ -315,8 +323,9 @@ ask_MPI_Ialltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle s
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 }
 
-int wrap_MPI_Ialltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
-        ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
+int THALWEG_IN_A_LINE wrap_MPI_Ialltoall_c(const void* sendbuf, ThalwegCount sendcount,
+        ThalwegHandle sendtype, void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
+        ThalwegHandle comm, void* request) {
     void* native = thalweg_native_of_request(&shortcut_MPI_Ialltoall_c);
     if (native != NULL) return ((Next_MPI_Ialltoall_c*)native)(sendbuf, sendcount, sendtype, recvbuf,
             recvcount, recvtype, comm, request);
@@ -363,7 +372,7 @@ ask_MPI_Ialltoallv_c(const void* sendbuf, const void* sendcounts, const void* sd
             request);
 }
 
-int wrap_MPI_Ialltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+int THALWEG_IN_A_LINE wrap_MPI_Ialltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
         ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
         ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
     void* native = thalweg_native_of_request(&shortcut_MPI_Ialltoallv_c);
@@ -415,7 +424,7 @@ ask_MPI_Ialltoallw_c(const void* sendbuf, const void* sendcounts, const void* sd
             request);
 }
 
-int wrap_MPI_Ialltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+int THALWEG_IN_A_LINE wrap_MPI_Ialltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
         const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
         const void* recvtypes, ThalwegHandle comm, void* request) {
     void* native = thalweg_native_of_request(&shortcut_MPI_Ialltoallw_c);
@@ -471,8 +480,8 @@ ask_MPI_Alltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle se
     return error;
 }
 
-int wrap_MPI_Alltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
-        ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
+int THALWEG_IN_A_LINE wrap_MPI_Alltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+        void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
     void* native = thalweg_native_of_exchange(&shortcut_MPI_Alltoall_c, comm);
     if (native != NULL) return ((Next_MPI_Alltoall_c*)native)(sendbuf, sendcount, sendtype, recvbuf,
             recvcount, recvtype, comm);
@@ -509,7 +518,7 @@ ask_MPI_Alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdi
     return error;
 }
 
-int wrap_MPI_Alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+int THALWEG_IN_A_LINE wrap_MPI_Alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
         ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
         ThalwegHandle recvtype, ThalwegHandle comm) {
     void* native = thalweg_native_of_exchange(&shortcut_MPI_Alltoallv_c, comm);
@@ -549,7 +558,7 @@ ask_MPI_Alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdi
     return error;
 }
 
-int wrap_MPI_Alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+int THALWEG_IN_A_LINE wrap_MPI_Alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
         const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
         const void* recvtypes, ThalwegHandle comm) {
     void* native = thalweg_native_of_exchange(&shortcut_MPI_Alltoallw_c, comm);
@@ -577,8 +586,8 @@ ask_MPI_Reduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, Thalweg
     return next(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 
-int wrap_MPI_Reduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, ThalwegHandle datatype,
-        ThalwegHandle op, int root, ThalwegHandle comm) {
+int THALWEG_IN_A_LINE wrap_MPI_Reduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count,
+        ThalwegHandle datatype, ThalwegHandle op, int root, ThalwegHandle comm) {
     void* native = thalweg_native_of_meeting(&shortcut_MPI_Reduce_c);
     if (native != NULL) return ((Next_MPI_Reduce_c*)native)(sendbuf, recvbuf, count, datatype, op, root,
             comm);

@@ -30,8 +30,9 @@ ask_MPI_Neighbor_allgather_c(const void* sendbuf, ThalwegCount sendcount, Thalwe
     return error;
 }
 
-int wrap_MPI_Neighbor_allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
-        void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
+int THALWEG_IN_A_LINE wrap_MPI_Neighbor_allgather_c(const void* sendbuf, ThalwegCount sendcount,
+        ThalwegHandle sendtype, void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
+        ThalwegHandle comm) {
     void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_allgather_c, comm);
     if (native != NULL) return ((Next_MPI_Neighbor_allgather_c*)native)(sendbuf, sendcount, sendtype, recvbuf,
             recvcount, recvtype, comm);
@@ -61,8 +62,9 @@ ask_MPI_Ineighbor_allgather_c(const void* sendbuf, ThalwegCount sendcount, Thalw
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 }
 
-int wrap_MPI_Ineighbor_allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
-        void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
+int THALWEG_IN_A_LINE wrap_MPI_Ineighbor_allgather_c(const void* sendbuf, ThalwegCount sendcount,
+        ThalwegHandle sendtype, void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
+        ThalwegHandle comm, void* request) {
     void* native = thalweg_native_of_request(&shortcut_MPI_Ineighbor_allgather_c);
     if (native != NULL) return ((Next_MPI_Ineighbor_allgather_c*)native)(sendbuf, sendcount, sendtype,
             recvbuf, recvcount, recvtype, comm, request);
@@ -121,9 +123,9 @@ ask_MPI_Neighbor_allgatherv_c(const void* sendbuf, ThalwegCount sendcount, Thalw
     return error;
 }
 
-int wrap_MPI_Neighbor_allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
-        void* recvbuf, const void* recvcounts, const void* displs, ThalwegHandle recvtype,
-        ThalwegHandle comm) {
+int THALWEG_IN_A_LINE wrap_MPI_Neighbor_allgatherv_c(const void* sendbuf, ThalwegCount sendcount,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* displs,
+        ThalwegHandle recvtype, ThalwegHandle comm) {
     void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_allgatherv_c, comm);
     if (native != NULL) return ((Next_MPI_Neighbor_allgatherv_c*)native)(sendbuf, sendcount, sendtype,
             recvbuf, recvcounts, displs, recvtype, comm);
@@ -155,9 +157,9 @@ ask_MPI_Ineighbor_allgatherv_c(const void* sendbuf, ThalwegCount sendcount, Thal
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
 }
 
-int wrap_MPI_Ineighbor_allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
-        void* recvbuf, const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm,
-        void* request) {
+int THALWEG_IN_A_LINE wrap_MPI_Ineighbor_allgatherv_c(const void* sendbuf, ThalwegCount sendcount,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* displs,
+        ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
     void* native = thalweg_native_of_request(&shortcut_MPI_Ineighbor_allgatherv_c);
     if (native != NULL) return ((Next_MPI_Ineighbor_allgatherv_c*)native)(sendbuf, sendcount, sendtype,
             recvbuf, recvcounts, displs, recvtype, comm, request);
@@ -214,8 +216,9 @@ ask_MPI_Neighbor_alltoall_c(const void* sendbuf, ThalwegCount sendcount, Thalweg
     return error;
 }
 
-int wrap_MPI_Neighbor_alltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
-        void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
+int THALWEG_IN_A_LINE wrap_MPI_Neighbor_alltoall_c(const void* sendbuf, ThalwegCount sendcount,
+        ThalwegHandle sendtype, void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
+        ThalwegHandle comm) {
     void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_alltoall_c, comm);
     if (native != NULL) return ((Next_MPI_Neighbor_alltoall_c*)native)(sendbuf, sendcount, sendtype, recvbuf,
             recvcount, recvtype, comm);
@@ -244,8 +247,9 @@ ask_MPI_Ineighbor_alltoall_c(const void* sendbuf, ThalwegCount sendcount, Thalwe
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 }
 
-int wrap_MPI_Ineighbor_alltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
-        void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
+int THALWEG_IN_A_LINE wrap_MPI_Ineighbor_alltoall_c(const void* sendbuf, ThalwegCount sendcount,
+        ThalwegHandle sendtype, void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
+        ThalwegHandle comm, void* request) {
     void* native = thalweg_native_of_request(&shortcut_MPI_Ineighbor_alltoall_c);
     if (native != NULL) return ((Next_MPI_Ineighbor_alltoall_c*)native)(sendbuf, sendcount, sendtype, recvbuf,
             recvcount, recvtype, comm, request);
@@ -305,9 +309,9 @@ ask_MPI_Neighbor_alltoallv_c(const void* sendbuf, const void* sendcounts, const 
     return error;
 }
 
-int wrap_MPI_Neighbor_alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
-        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
-        ThalwegHandle recvtype, ThalwegHandle comm) {
+int THALWEG_IN_A_LINE wrap_MPI_Neighbor_alltoallv_c(const void* sendbuf, const void* sendcounts,
+        const void* sdispls, ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
+        const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm) {
     void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_alltoallv_c, comm);
     if (native != NULL) return ((Next_MPI_Neighbor_alltoallv_c*)native)(sendbuf, sendcounts, sdispls,
             sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
@@ -340,9 +344,9 @@ ask_MPI_Ineighbor_alltoallv_c(const void* sendbuf, const void* sendcounts, const
             request);
 }
 
-int wrap_MPI_Ineighbor_alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
-        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
-        ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
+int THALWEG_IN_A_LINE wrap_MPI_Ineighbor_alltoallv_c(const void* sendbuf, const void* sendcounts,
+        const void* sdispls, ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
+        const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
     void* native = thalweg_native_of_request(&shortcut_MPI_Ineighbor_alltoallv_c);
     if (native != NULL) return ((Next_MPI_Ineighbor_alltoallv_c*)native)(sendbuf, sendcounts, sdispls,
             sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
@@ -403,9 +407,9 @@ ask_MPI_Neighbor_alltoallw_c(const void* sendbuf, const void* sendcounts, const 
     return error;
 }
 
-int wrap_MPI_Neighbor_alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
-        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
-        const void* recvtypes, ThalwegHandle comm) {
+int THALWEG_IN_A_LINE wrap_MPI_Neighbor_alltoallw_c(const void* sendbuf, const void* sendcounts,
+        const void* sdispls, const void* sendtypes, void* recvbuf, const void* recvcounts,
+        const void* rdispls, const void* recvtypes, ThalwegHandle comm) {
     void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_alltoallw_c, comm);
     if (native != NULL) return ((Next_MPI_Neighbor_alltoallw_c*)native)(sendbuf, sendcounts, sdispls,
             sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
@@ -438,9 +442,9 @@ ask_MPI_Ineighbor_alltoallw_c(const void* sendbuf, const void* sendcounts, const
             request);
 }
 
-int wrap_MPI_Ineighbor_alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
-        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
-        const void* recvtypes, ThalwegHandle comm, void* request) {
+int THALWEG_IN_A_LINE wrap_MPI_Ineighbor_alltoallw_c(const void* sendbuf, const void* sendcounts,
+        const void* sdispls, const void* sendtypes, void* recvbuf, const void* recvcounts,
+        const void* rdispls, const void* recvtypes, ThalwegHandle comm, void* request) {
     void* native = thalweg_native_of_request(&shortcut_MPI_Ineighbor_alltoallw_c);
     if (native != NULL) return ((Next_MPI_Ineighbor_alltoallw_c*)native)(sendbuf, sendcounts, sdispls,
             sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);

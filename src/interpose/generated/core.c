@@ -97,8 +97,8 @@ ask_MPI_Alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, voi
     return error;
 }
 
-int wrap_MPI_Alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
-        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
+int THALWEG_IN_A_LINE wrap_MPI_Alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
+        void* recvbuf, int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
     void* native = thalweg_native_of_exchange(&shortcut_MPI_Alltoall, comm);
     if (native != NULL) return ((Next_MPI_Alltoall*)native)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
             recvtype, comm);
@@ -135,7 +135,7 @@ ask_MPI_Alltoallv(const void* sendbuf, const void* sendcounts, const void* sdisp
     return error;
 }
 
-int wrap_MPI_Alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
+int THALWEG_IN_A_LINE wrap_MPI_Alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
         ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
         ThalwegHandle recvtype, ThalwegHandle comm) {
     void* native = thalweg_native_of_exchange(&shortcut_MPI_Alltoallv, comm);
@@ -175,7 +175,7 @@ ask_MPI_Alltoallw(const void* sendbuf, const void* sendcounts, const void* sdisp
     return error;
 }
 
-int wrap_MPI_Alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
+int THALWEG_IN_A_LINE wrap_MPI_Alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
         const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
         const void* recvtypes, ThalwegHandle comm) {
     void* native = thalweg_native_of_exchange(&shortcut_MPI_Alltoallw, comm);

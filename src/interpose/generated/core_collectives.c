@@ -24,8 +24,10 @@ ask_MPI_Bcast(void* buffer, int count, ThalwegHandle datatype, int root, Thalweg
     return error;
 }
 
-int wrap_MPI_Bcast(void* buffer, int count, ThalwegHandle datatype, int root, ThalwegHandle comm) {
+int THALWEG_IN_A_LINE wrap_MPI_Bcast(void* buffer, int count, ThalwegHandle datatype, int root,
+        ThalwegHandle comm) {
     void* native = thalweg_native_of(&shortcut_MPI_Bcast);
+    if (native == NULL) native = thalweg_native_of_plainly_short(&shortcut_MPI_Bcast, count, datatype);
     if (native != NULL) return ((Next_MPI_Bcast*)native)(buffer, count, datatype, root, comm);
     return ask_MPI_Bcast(buffer, count, datatype, root, comm);
 }
@@ -52,9 +54,11 @@ ask_MPI_Allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, vo
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
-int wrap_MPI_Allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
-        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
+int THALWEG_IN_A_LINE wrap_MPI_Allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
+        void* recvbuf, int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
     void* native = thalweg_native_of(&shortcut_MPI_Allgather);
+    if (native == NULL) native = thalweg_native_of_plainly_short(&shortcut_MPI_Allgather, recvcount,
+            recvtype);
     if (native != NULL) return ((Next_MPI_Allgather*)native)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
             recvtype, comm);
     return ask_MPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
@@ -79,8 +83,9 @@ ask_MPI_Allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, v
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
-int wrap_MPI_Allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
-        const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm) {
+int THALWEG_IN_A_LINE wrap_MPI_Allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
+        void* recvbuf, const void* recvcounts, const void* displs, ThalwegHandle recvtype,
+        ThalwegHandle comm) {
     void* native = thalweg_native_of(&shortcut_MPI_Allgatherv);
     if (native != NULL) return ((Next_MPI_Allgatherv*)native)(sendbuf, sendcount, sendtype, recvbuf,
             recvcounts, displs, recvtype, comm);
@@ -108,9 +113,10 @@ ask_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle d
     return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
-int wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle datatype,
-        ThalwegHandle op, ThalwegHandle comm) {
+int THALWEG_IN_A_LINE wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count,
+        ThalwegHandle datatype, ThalwegHandle op, ThalwegHandle comm) {
     void* native = thalweg_native_of(&shortcut_MPI_Allreduce);
+    if (native == NULL) native = thalweg_native_of_plainly_short(&shortcut_MPI_Allreduce, count, datatype);
     if (native != NULL) return ((Next_MPI_Allreduce*)native)(sendbuf, recvbuf, count, datatype, op, comm);
     return ask_MPI_Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
 }

@@ -17,7 +17,7 @@ ask_MPI_Barrier(ThalwegHandle comm) {
     return next(comm);
 }
 
-int wrap_MPI_Barrier(ThalwegHandle comm) {
+int THALWEG_IN_A_LINE wrap_MPI_Barrier(ThalwegHandle comm) {
     void* native = thalweg_native_of_meeting(&shortcut_MPI_Barrier);
     if (native != NULL) return ((Next_MPI_Barrier*)native)(comm);
     return ask_MPI_Barrier(comm);
@@ -41,8 +41,8 @@ ask_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle data
     return next(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 
-int wrap_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle datatype, ThalwegHandle op,
-        int root, ThalwegHandle comm) {
+int THALWEG_IN_A_LINE wrap_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle datatype,
+        ThalwegHandle op, int root, ThalwegHandle comm) {
     void* native = thalweg_native_of_meeting(&shortcut_MPI_Reduce);
     if (native != NULL) return ((Next_MPI_Reduce*)native)(sendbuf, recvbuf, count, datatype, op, root, comm);
     return ask_MPI_Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);

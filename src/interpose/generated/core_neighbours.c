@@ -30,8 +30,8 @@ ask_MPI_Neighbor_allgather(const void* sendbuf, int sendcount, ThalwegHandle sen
     return error;
 }
 
-int wrap_MPI_Neighbor_allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
-        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
+int THALWEG_IN_A_LINE wrap_MPI_Neighbor_allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
+        void* recvbuf, int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
     void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_allgather, comm);
     if (native != NULL) return ((Next_MPI_Neighbor_allgather*)native)(sendbuf, sendcount, sendtype, recvbuf,
             recvcount, recvtype, comm);
@@ -60,8 +60,8 @@ ask_MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, ThalwegHandle se
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 }
 
-int wrap_MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
-        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
+int THALWEG_IN_A_LINE wrap_MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
+        void* recvbuf, int recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
     void* native = thalweg_native_of_request(&shortcut_MPI_Ineighbor_allgather);
     if (native != NULL) return ((Next_MPI_Ineighbor_allgather*)native)(sendbuf, sendcount, sendtype, recvbuf,
             recvcount, recvtype, comm, request);
@@ -99,8 +99,9 @@ ask_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, ThalwegHandle se
     return error;
 }
 
-int wrap_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
-        const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm) {
+int THALWEG_IN_A_LINE wrap_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
+        void* recvbuf, const void* recvcounts, const void* displs, ThalwegHandle recvtype,
+        ThalwegHandle comm) {
     void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_allgatherv, comm);
     if (native != NULL) return ((Next_MPI_Neighbor_allgatherv*)native)(sendbuf, sendcount, sendtype, recvbuf,
             recvcounts, displs, recvtype, comm);
@@ -132,9 +133,9 @@ ask_MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount, ThalwegHandle s
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
 }
 
-int wrap_MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
-        const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm,
-        void* request) {
+int THALWEG_IN_A_LINE wrap_MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* displs,
+        ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
     void* native = thalweg_native_of_request(&shortcut_MPI_Ineighbor_allgatherv);
     if (native != NULL) return ((Next_MPI_Ineighbor_allgatherv*)native)(sendbuf, sendcount, sendtype, recvbuf,
             recvcounts, displs, recvtype, comm, request);
@@ -170,8 +171,8 @@ ask_MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, ThalwegHandle send
     return error;
 }
 
-int wrap_MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
-        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
+int THALWEG_IN_A_LINE wrap_MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
+        void* recvbuf, int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
     void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_alltoall, comm);
     if (native != NULL) return ((Next_MPI_Neighbor_alltoall*)native)(sendbuf, sendcount, sendtype, recvbuf,
             recvcount, recvtype, comm);
@@ -200,8 +201,8 @@ ask_MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, ThalwegHandle sen
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 }
 
-int wrap_MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
-        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
+int THALWEG_IN_A_LINE wrap_MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
+        void* recvbuf, int recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
     void* native = thalweg_native_of_request(&shortcut_MPI_Ineighbor_alltoall);
     if (native != NULL) return ((Next_MPI_Ineighbor_alltoall*)native)(sendbuf, sendcount, sendtype, recvbuf,
             recvcount, recvtype, comm, request);
@@ -241,9 +242,9 @@ ask_MPI_Neighbor_alltoallv(const void* sendbuf, const void* sendcounts, const vo
     return error;
 }
 
-int wrap_MPI_Neighbor_alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
-        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
-        ThalwegHandle recvtype, ThalwegHandle comm) {
+int THALWEG_IN_A_LINE wrap_MPI_Neighbor_alltoallv(const void* sendbuf, const void* sendcounts,
+        const void* sdispls, ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
+        const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm) {
     void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_alltoallv, comm);
     if (native != NULL) return ((Next_MPI_Neighbor_alltoallv*)native)(sendbuf, sendcounts, sdispls, sendtype,
             recvbuf, recvcounts, rdispls, recvtype, comm);
@@ -276,9 +277,9 @@ ask_MPI_Ineighbor_alltoallv(const void* sendbuf, const void* sendcounts, const v
             request);
 }
 
-int wrap_MPI_Ineighbor_alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
-        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
-        ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
+int THALWEG_IN_A_LINE wrap_MPI_Ineighbor_alltoallv(const void* sendbuf, const void* sendcounts,
+        const void* sdispls, ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
+        const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
     void* native = thalweg_native_of_request(&shortcut_MPI_Ineighbor_alltoallv);
     if (native != NULL) return ((Next_MPI_Ineighbor_alltoallv*)native)(sendbuf, sendcounts, sdispls, sendtype,
             recvbuf, recvcounts, rdispls, recvtype, comm, request);
@@ -318,9 +319,9 @@ ask_MPI_Neighbor_alltoallw(const void* sendbuf, const void* sendcounts, const vo
     return error;
 }
 
-int wrap_MPI_Neighbor_alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
-        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
-        const void* recvtypes, ThalwegHandle comm) {
+int THALWEG_IN_A_LINE wrap_MPI_Neighbor_alltoallw(const void* sendbuf, const void* sendcounts,
+        const void* sdispls, const void* sendtypes, void* recvbuf, const void* recvcounts,
+        const void* rdispls, const void* recvtypes, ThalwegHandle comm) {
     void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_alltoallw, comm);
     if (native != NULL) return ((Next_MPI_Neighbor_alltoallw*)native)(sendbuf, sendcounts, sdispls, sendtypes,
             recvbuf, recvcounts, rdispls, recvtypes, comm);
@@ -353,9 +354,9 @@ ask_MPI_Ineighbor_alltoallw(const void* sendbuf, const void* sendcounts, const v
             request);
 }
 
-int wrap_MPI_Ineighbor_alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
-        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
-        const void* recvtypes, ThalwegHandle comm, void* request) {
+int THALWEG_IN_A_LINE wrap_MPI_Ineighbor_alltoallw(const void* sendbuf, const void* sendcounts,
+        const void* sdispls, const void* sendtypes, void* recvbuf, const void* recvcounts,
+        const void* rdispls, const void* recvtypes, ThalwegHandle comm, void* request) {
     void* native = thalweg_native_of_request(&shortcut_MPI_Ineighbor_alltoallw);
     if (native != NULL) return ((Next_MPI_Ineighbor_alltoallw*)native)(sendbuf, sendcounts, sdispls,
             sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);

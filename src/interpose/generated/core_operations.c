@@ -19,8 +19,8 @@ ask_MPI_Ibcast(void* buffer, int count, ThalwegHandle datatype, int root, Thalwe
     return next(buffer, count, datatype, root, comm, request);
 }
 
-int wrap_MPI_Ibcast(void* buffer, int count, ThalwegHandle datatype, int root, ThalwegHandle comm,
-        void* request) {
+int THALWEG_IN_A_LINE wrap_MPI_Ibcast(void* buffer, int count, ThalwegHandle datatype, int root,
+        ThalwegHandle comm, void* request) {
     void* native = thalweg_native_of_request(&shortcut_MPI_Ibcast);
     if (native != NULL) return ((Next_MPI_Ibcast*)native)(buffer, count, datatype, root, comm, request);
     return ask_MPI_Ibcast(buffer, count, datatype, root, comm, request);
@@ -45,8 +45,8 @@ ask_MPI_Iallgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, v
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 }
 
-int wrap_MPI_Iallgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
-        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
+int THALWEG_IN_A_LINE wrap_MPI_Iallgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
+        void* recvbuf, int recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
     void* native = thalweg_native_of_request(&shortcut_MPI_Iallgather);
     if (native != NULL) return ((Next_MPI_Iallgather*)native)(sendbuf, sendcount, sendtype, recvbuf,
             recvcount, recvtype, comm, request);
@@ -74,8 +74,8 @@ ask_MPI_Iallgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, 
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
 }
 
-int wrap_MPI_Iallgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
-        const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm,
+int THALWEG_IN_A_LINE wrap_MPI_Iallgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
+        void* recvbuf, const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm,
         void* request) {
     void* native = thalweg_native_of_request(&shortcut_MPI_Iallgatherv);
     if (native != NULL) return ((Next_MPI_Iallgatherv*)native)(sendbuf, sendcount, sendtype, recvbuf,
@@ -102,8 +102,8 @@ ask_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle 
     return next(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
-int wrap_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle datatype,
-        ThalwegHandle op, ThalwegHandle comm, void* request) {
+int THALWEG_IN_A_LINE wrap_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count,
+        ThalwegHandle datatype, ThalwegHandle op, ThalwegHandle comm, void* request) {
     void* native = thalweg_native_of_request(&shortcut_MPI_Iallreduce);
     if (native != NULL) return ((Next_MPI_Iallreduce*)native)(sendbuf, recvbuf, count, datatype, op, comm,
             request);
@@ -126,7 +126,7 @@ ask_MPI_Ibarrier(ThalwegHandle comm, void* request) {
     return next(comm, request);
 }
 
-int wrap_MPI_Ibarrier(ThalwegHandle comm, void* request) {
+int THALWEG_IN_A_LINE wrap_MPI_Ibarrier(ThalwegHandle comm, void* request) {
     void* native = thalweg_native_of_request(&shortcut_MPI_Ibarrier);
     if (native != NULL) return ((Next_MPI_Ibarrier*)native)(comm, request);
     return ask_MPI_Ibarrier(comm, request);
@@ -151,8 +151,8 @@ ask_MPI_Ialltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, vo
     return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 }
 
-int wrap_MPI_Ialltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
-        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
+int THALWEG_IN_A_LINE wrap_MPI_Ialltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
+        void* recvbuf, int recvcount, ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
     void* native = thalweg_native_of_request(&shortcut_MPI_Ialltoall);
     if (native != NULL) return ((Next_MPI_Ialltoall*)native)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
             recvtype, comm, request);
@@ -181,7 +181,7 @@ ask_MPI_Ialltoallv(const void* sendbuf, const void* sendcounts, const void* sdis
             request);
 }
 
-int wrap_MPI_Ialltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
+int THALWEG_IN_A_LINE wrap_MPI_Ialltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
         ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
         ThalwegHandle recvtype, ThalwegHandle comm, void* request) {
     void* native = thalweg_native_of_request(&shortcut_MPI_Ialltoallv);
@@ -213,7 +213,7 @@ ask_MPI_Ialltoallw(const void* sendbuf, const void* sendcounts, const void* sdis
             request);
 }
 
-int wrap_MPI_Ialltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
+int THALWEG_IN_A_LINE wrap_MPI_Ialltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
         const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
         const void* recvtypes, ThalwegHandle comm, void* request) {
     void* native = thalweg_native_of_request(&shortcut_MPI_Ialltoallw);

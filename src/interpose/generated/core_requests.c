@@ -14,7 +14,7 @@ ask_MPI_Wait(void* request, void* status) {
     return next(request, status);
 }
 
-int wrap_MPI_Wait(void* request, void* status) {
+int THALWEG_IN_A_LINE wrap_MPI_Wait(void* request, void* status) {
     void* native = thalweg_native_of_completion(thalweg_completion_MPI_Wait);
     if (native != NULL) return ((Next_MPI_Wait*)native)(request, status);
     return ask_MPI_Wait(request, status);
@@ -33,7 +33,7 @@ ask_MPI_Test(void* request, int* flag, void* status) {
     return next(request, flag, status);
 }
 
-int wrap_MPI_Test(void* request, int* flag, void* status) {
+int THALWEG_IN_A_LINE wrap_MPI_Test(void* request, int* flag, void* status) {
     void* native = thalweg_native_of_completion(thalweg_completion_MPI_Test);
     if (native != NULL) return ((Next_MPI_Test*)native)(request, flag, status);
     return ask_MPI_Test(request, flag, status);
@@ -52,7 +52,8 @@ ask_MPI_Testall(int count, void* array_of_requests, int* flag, void* array_of_st
     return next(count, array_of_requests, flag, array_of_statuses);
 }
 
-int wrap_MPI_Testall(int count, void* array_of_requests, int* flag, void* array_of_statuses) {
+int THALWEG_IN_A_LINE wrap_MPI_Testall(int count, void* array_of_requests, int* flag,
+        void* array_of_statuses) {
     void* native = thalweg_native_of_completion(thalweg_completion_MPI_Testall);
     if (native != NULL) return ((Next_MPI_Testall*)native)(count, array_of_requests, flag, array_of_statuses);
     return ask_MPI_Testall(count, array_of_requests, flag, array_of_statuses);
@@ -74,7 +75,7 @@ ask_MPI_Waitall(int count, void* array_of_requests, void* array_of_statuses) {
     return early == NULL ? error : thalweg_add_early(error, count, array_of_statuses, early);
 }
 
-int wrap_MPI_Waitall(int count, void* array_of_requests, void* array_of_statuses) {
+int THALWEG_IN_A_LINE wrap_MPI_Waitall(int count, void* array_of_requests, void* array_of_statuses) {
     void* native = thalweg_native_of_completion(thalweg_completion_MPI_Waitall);
     if (native != NULL) return ((Next_MPI_Waitall*)native)(count, array_of_requests, array_of_statuses);
     return ask_MPI_Waitall(count, array_of_requests, array_of_statuses);
@@ -93,7 +94,8 @@ ask_MPI_Testany(int count, void* array_of_requests, int* index, int* flag, void*
     return next(count, array_of_requests, index, flag, status);
 }
 
-int wrap_MPI_Testany(int count, void* array_of_requests, int* index, int* flag, void* status) {
+int THALWEG_IN_A_LINE wrap_MPI_Testany(int count, void* array_of_requests, int* index, int* flag,
+        void* status) {
     void* native = thalweg_native_of_completion(thalweg_completion_MPI_Testany);
     if (native != NULL) return ((Next_MPI_Testany*)native)(count, array_of_requests, index, flag, status);
     return ask_MPI_Testany(count, array_of_requests, index, flag, status);
@@ -114,8 +116,8 @@ ask_MPI_Testsome(int incount, void* array_of_requests, int* outcount, void* arra
     return next(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 
-int wrap_MPI_Testsome(int incount, void* array_of_requests, int* outcount, void* array_of_indices,
-        void* array_of_statuses) {
+int THALWEG_IN_A_LINE wrap_MPI_Testsome(int incount, void* array_of_requests, int* outcount,
+        void* array_of_indices, void* array_of_statuses) {
     void* native = thalweg_native_of_completion(thalweg_completion_MPI_Testsome);
     if (native != NULL) return ((Next_MPI_Testsome*)native)(incount, array_of_requests, outcount,
             array_of_indices, array_of_statuses);
@@ -145,7 +147,7 @@ ask_MPI_Waitany(int count, void* array_of_requests, int* index, void* status) {
     return next(count, array_of_requests, index, status);
 }
 
-int wrap_MPI_Waitany(int count, void* array_of_requests, int* index, void* status) {
+int THALWEG_IN_A_LINE wrap_MPI_Waitany(int count, void* array_of_requests, int* index, void* status) {
     void* native = thalweg_native_of_completion(thalweg_completion_MPI_Waitany);
     if (native != NULL) return ((Next_MPI_Waitany*)native)(count, array_of_requests, index, status);
     return ask_MPI_Waitany(count, array_of_requests, index, status);
@@ -175,8 +177,8 @@ ask_MPI_Waitsome(int incount, void* array_of_requests, int* outcount, void* arra
     return next(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 
-int wrap_MPI_Waitsome(int incount, void* array_of_requests, int* outcount, void* array_of_indices,
-        void* array_of_statuses) {
+int THALWEG_IN_A_LINE wrap_MPI_Waitsome(int incount, void* array_of_requests, int* outcount,
+        void* array_of_indices, void* array_of_statuses) {
     void* native = thalweg_native_of_completion(thalweg_completion_MPI_Waitsome);
     if (native != NULL) return ((Next_MPI_Waitsome*)native)(incount, array_of_requests, outcount,
             array_of_indices, array_of_statuses);
@@ -198,7 +200,7 @@ ask_MPI_Request_get_status(ThalwegHandle request, int* flag, void* status) {
     return next(request, flag, status);
 }
 
-int wrap_MPI_Request_get_status(ThalwegHandle request, int* flag, void* status) {
+int THALWEG_IN_A_LINE wrap_MPI_Request_get_status(ThalwegHandle request, int* flag, void* status) {
     void* native = thalweg_native_of_completion(thalweg_completion_MPI_Request_get_status);
     if (native != NULL) return ((Next_MPI_Request_get_status*)native)(request, flag, status);
     return ask_MPI_Request_get_status(request, flag, status);
@@ -218,7 +220,7 @@ ask_MPI_Start(void* request) {
     return error;
 }
 
-int wrap_MPI_Start(void* request) {
+int THALWEG_IN_A_LINE wrap_MPI_Start(void* request) {
     void* native = thalweg_native_of_completion(thalweg_completion_MPI_Start);
     if (native != NULL) return ((Next_MPI_Start*)native)(request);
     return ask_MPI_Start(request);
@@ -238,7 +240,7 @@ ask_MPI_Startall(int count, void* array_of_requests) {
     return error;
 }
 
-int wrap_MPI_Startall(int count, void* array_of_requests) {
+int THALWEG_IN_A_LINE wrap_MPI_Startall(int count, void* array_of_requests) {
     void* native = thalweg_native_of_completion(thalweg_completion_MPI_Startall);
     if (native != NULL) return ((Next_MPI_Startall*)native)(count, array_of_requests);
     return ask_MPI_Startall(count, array_of_requests);
@@ -258,7 +260,7 @@ ask_MPI_Request_free(void* request) {
     return next(request);
 }
 
-int wrap_MPI_Request_free(void* request) {
+int THALWEG_IN_A_LINE wrap_MPI_Request_free(void* request) {
     void* native = thalweg_native_of_completion(thalweg_completion_MPI_Request_free);
     if (native != NULL) return ((Next_MPI_Request_free*)native)(request);
     return ask_MPI_Request_free(request);
@@ -278,7 +280,7 @@ ask_MPI_Cancel(void* request) {
     return next(request);
 }
 
-int wrap_MPI_Cancel(void* request) {
+int THALWEG_IN_A_LINE wrap_MPI_Cancel(void* request) {
     void* native = thalweg_native_of_completion(thalweg_completion_MPI_Cancel);
     if (native != NULL) return ((Next_MPI_Cancel*)native)(request);
     return ask_MPI_Cancel(request);

@@ -12,15 +12,16 @@ def with_shortcut(call, head, kind=None):
     return head.replace(f"\nint wrap_{call.name}(", f"{beside}\nstatic int THALWEG_APART\nask_{call.name}(")
 
 
-def way_past(call, native):
+def way_past(call, native, native_of_short=None):
     """The end of that function, and the wrapper: the way of a call that nobody wants to see has no frame of its own, and
     is as short as can be."""
     name, arguments = call.name, call.c_arguments()
     return [
         "}",
         "",
-        f"int wrap_{name}({call.c_parameters()}) {{",
+        f"int THALWEG_IN_A_LINE wrap_{name}({call.c_parameters()}) {{",
         f"    void* native = {native};",
+        *([f"    if (native == NULL) native = {native_of_short};"] if native_of_short else []),
         f"    if (native != NULL) return ((Next_{name}*)native)({arguments});",
         f"    return ask_{name}({arguments});",
     ]
@@ -92,18 +93,12 @@ def c_wrapper(call):
         # Where long ones are looked at, short ones take another way past, if one argument tells them.
         message = {"MPI_Allgather": "recvcount, recvtype"}.get(call.entry(), "count, datatype")
         tells = "gatherv" not in name
-        short = (
-            [
-                f"    Next_{name}* direct = (Next_{name}*)thalweg_native_of_short(&shortcut_{name}, {message});",
-                f"    if (direct != NULL) return direct({arguments});",
-            ]
-            if tells
-            else []
-        )
+        short = f"(&shortcut_{name}, {message})"
         remembered = "thalweg_of_" + call.entry().removesuffix("_c").removeprefix("MPI_").lower()
         out = with_shortcut(call, out, "ThalwegShortcut")
         out += lines(
-            *short,
+            f"    Next_{name}* direct = (Next_{name}*)thalweg_native_of_short{short};" if tells else None,
+            f"    if (direct != NULL) return direct({arguments});" if tells else None,
             "    int error;",
             "    void* trial = NULL;" if call.timed() else None,
             f"    int answer = thalweg_take_{call.entry()}({arguments}, &error{', &trial' if call.timed() else ''});",
@@ -111,7 +106,7 @@ def c_wrapper(call):
             *get_next,
             f"    if (answer == 2) thalweg_remember(&shortcut_{name}, (void*)next, {remembered});",
             *(native_timed(call) if call.timed() else [f"    return next({arguments});"]),
-            *way_past(call, f"thalweg_native_of(&shortcut_{name})"),
+            *way_past(call, f"thalweg_native_of(&shortcut_{name})", f"thalweg_native_of_plainly_short{short}" if tells else None),
         )
     elif call.template in ("wait", "test"):
         count, requests = call.requests(False)
