@@ -113,12 +113,19 @@ Summary summarize_point(const std::vector<const Row*>& rows) {
         }
         if (row->column == native_again && default_of.count(row->launch) != 0)
             line.noise = ratio_of_medians(row->seconds, default_of[row->launch]->seconds).value;
+        // Ours is the native call there, as that environment has it.
+        if (ours->second->algorithm.empty() && !row->context.value("environment", "").empty()) {
+            if (line.quicker_elsewhere.empty() || seconds < line.quicker_elsewhere_seconds)
+                line.quicker_elsewhere = row->column, line.quicker_elsewhere_seconds = seconds;
+            continue;
+        }
         if (row->column != native_again && ratio.value > line.against_best.value) {
             line.against_best = ratio;
             line.best_native = row->column;
             line.best_native_seconds = seconds;
         }
     }
+    if (line.quicker_elsewhere_seconds >= line.native_seconds) line.quicker_elsewhere.clear();
     if (!automatic_of.empty()) {
         // Beside the native default stands what took turns with it; launches may differ by more than columns
         // do.
@@ -137,6 +144,8 @@ Summary summarize_point(const std::vector<const Row*>& rows) {
         line.limit_seconds = limit_seconds(ours);
         line.tx_bytes = ours.tx_bytes;
         line.decision = verdict(line.against_best);
+        line.samples = ours.seconds.size() + ours.back_to_back.size();
+        line.late_samples = ours.late_samples;
         int hosts = 1, ppn = 1;
         if (std::sscanf(line.shape.c_str(), "%dx%d", &hosts, &ppn) == 2) line.proof = prove(ours, hosts, ppn);
     }
@@ -226,7 +235,7 @@ std::string format_table(const std::vector<Summary>& lines, bool markdown) {
     std::vector<std::vector<std::string>> cells{{"MPI", "hosts x ranks", "bytes", "native", "best native",
                                                  "Thalweg", "speed-up", "algorithm x waiting", "limit",
                                                  "time/limit", "back to back", "p99", "A/A",
-                                                 "against best native", "link bytes", "ran"}};
+                                                 "against best native", "link bytes", "late", "ran"}};
     for (const auto& line : lines) {
         const double gain = line.against_default.value > 0 ? 1 / line.against_default.value : 0;
         std::string factors = line.algorithm == "native" ? "-" : "no twin";
@@ -248,9 +257,23 @@ std::string format_table(const std::vector<Summary>& lines, bool markdown) {
              line.proof == Proof::not_counted ? "-"
              : line.proof == Proof::agrees    ? "agree"
                                               : "DIFFER",
-             line.algorithm});
+             fmt::format("{} of {}", line.late_samples, line.samples), line.algorithm});
     }
     return format_cells(cells, markdown);
+}
+
+std::string quicker_elsewhere_text(const std::vector<Summary>& lines) {
+    std::string points;
+    for (const Summary& line : lines)
+        if (!line.quicker_elsewhere.empty())
+            points += fmt::format("{}{}, {}: {} ({}) beside {}", points.empty() ? "" : "; ", line.shape,
+                                  bytes_text(line.bytes), time_text(line.quicker_elsewhere_seconds),
+                                  line.quicker_elsewhere.substr(7), time_text(line.native_seconds));
+    if (points.empty()) return "";
+    return "Told by its environment to use another algorithm, the MPI was quicker, in launches of their own, "
+           "than its "
+           "default in another, where Thalweg hands the call on and so is as quick as either: " +
+           points + ".\n";
 }
 
 std::string format_cells(const std::vector<std::vector<std::string>>& cells, bool markdown) {

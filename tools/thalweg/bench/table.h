@@ -17,6 +17,11 @@ struct Summary {
     double native_seconds = 0;  // the default, median
     std::string best_native;    // column name
     double best_native_seconds = 0;
+    // Where Thalweg hands the call on, an algorithm that the environment of another launch asks for is what
+    // both columns of that launch run: the quickest of them beside the default's time, empty where it is not
+    // quicker.
+    std::string quicker_elsewhere;  // column name
+    double quicker_elsewhere_seconds = 0;
     double ours_seconds = 0, ours_p99 = 0, native_p99 = 0;
     double ours_back_to_back = 0, native_back_to_back = 0;  // medians, per call; 0: not measured
     std::string algorithm;                                  // what the automatic choice ran, or "native"
@@ -30,6 +35,9 @@ struct Summary {
     double tx_bytes = -1;              // per call, busiest host, automatic choice
     Proof proof = Proof::not_counted;  // the kernel's link counters against the schedule's claim
     std::uint64_t wrong_words = 0;
+    // Of the automatic choice beside the default, runs back to back included; late: a rank began more than half a
+    // millisecond after the agreed instant.
+    std::uint64_t samples = 0, late_samples = 0;
 };
 
 // Groups rows by (collective, mpi, shape, rate, bytes), newest launches first; points without an automatic
@@ -54,6 +62,9 @@ std::string time_text(double seconds);
 std::string format_cells(const std::vector<std::vector<std::string>>& cells, bool markdown);
 
 std::string format_table(const std::vector<Summary>& lines, bool markdown);
+// A sentence on the points where the MPI is quicker in an environment of its own and Thalweg hands the call
+// on; empty where there is none.
+std::string quicker_elsewhere_text(const std::vector<Summary>& lines);
 // Every column of the rows with min, median, p99 and the number of samples.
 std::string format_columns(const std::vector<Row>& rows);
 

@@ -1,0 +1,93 @@
+// What the page of measurements makes of rows: its sections, and the table of both rings.
+#include "bench/document.h"
+
+#include <gtest/gtest.h>
+
+#include "bench/rings.h"
+#include "bench/small.h"
+#include "bench/table.h"
+#include "table_rows.h"
+
+namespace thalweg::bench {
+namespace {
+
+TEST(Rings, SavesWhatTheSchedulesAndTheKernelSay) {
+    Row closed = row(closed_ring, rings_phase, 1, {2, 2, 2}),
+        trimmed = row(trimmed_ring, rings_phase, 1, {1, 1, 1});
+    for (Row* each : {&closed, &trimmed}) each->context["ranks"] = 8;
+    closed.all_tx_bytes = 1000;
+    trimmed.all_tx_bytes = 800;
+    const std::string text = format_rings({closed, trimmed}, false);
+    EXPECT_NE(text.find("12 of 63"), std::string::npos) << text;  // 7 of the scatter, 56 of the closed ring
+    EXPECT_NE(text.find("50.0 %"), std::string::npos) << text;
+    EXPECT_NE(text.find("20.0 %"), std::string::npos) << text;
+    EXPECT_EQ(format_rings({closed}, false), "");
+}
+
+TEST(Document, HoldsATableForEachMpiAndItsCommit) {
+    Row native = row("native", "decide", 1, {6, 6, 6}), ours = row("thalweg", "decide", 1, {2, 2, 2});
+    native.context["commit"] = ours.context["commit"] = "abc1234";
+    const std::string text = document({native, ours});
+    EXPECT_NE(text.find("## mpich"), std::string::npos);
+    EXPECT_NE(text.find("abc1234"), std::string::npos);
+    EXPECT_NE(text.find("3.00"), std::string::npos);
+}
+
+TEST(Document, BlockingCollectivesStandApartFromBroadcasts) {
+    std::vector<Row> rows{row("native", "decide", 1, {6, 6, 6}), row("thalweg", "decide", 1, {2, 2, 2})};
+    for (const char* collective : {"allgather", "allreduce"})
+        for (const char* column : {"native", "native (A/A)", "thalweg"}) {
+            rows.push_back(row(column, "decide", 2, {8, 8, 8}));
+            rows.back().collective = collective;
+            rows.back().context["ranks"] = 4;
+            rows.back().context["shape"] = "4x1";
+            rows.back().algorithm = std::string(column) == "thalweg" ? "ring" : "";
+        }
+    const auto lines = summarize(rows);
+    ASSERT_EQ(lines.size(), 3u);
+    EXPECT_EQ(lines[0].collective, "allgather");
+    // Three blocks of 1 MiB must enter each host, and half the vector cross twice; each beyond the burst.
+    EXPECT_DOUBLE_EQ(lines[0].limit_seconds, (3 * 1048576 - 48576) / 1e6 + 0.5);
+    EXPECT_DOUBLE_EQ(lines[1].limit_seconds, (1.5 * 1048576 - 48576) / 1e6 + 1);
+    const std::string text = document(rows);
+    const auto section = text.find("## Blocking allgather and allreduce");
+    ASSERT_NE(section, std::string::npos);
+    EXPECT_LT(text.find("## mpich"), section);
+    EXPECT_NE(text.find("### mpich, blocking", section), std::string::npos);
+    EXPECT_NE(text.find("MPI_Allgather:", section), std::string::npos);
+    EXPECT_NE(text.find("MPI_Allreduce:", section), std::string::npos);
+    EXPECT_EQ(document({rows[0], rows[1]}).find("Blocking"), std::string::npos);
+}
+
+TEST(Document, TheShareOfTheAlgorithmIsOfThePointsThatHaveATwin) {
+    std::vector<Row> rows =
+        counted_alike({row("native", "screen", 1, {6}), row("native scatter_ring", "screen", 1, {6.1}),
+                       row("thalweg scatter_ring", "screen", 1, {3}), row("thalweg", "screen", 1, {1.5})});
+    for (const char* column : {"native", "thalweg"}) {  // without any: not part of the share
+        rows.push_back(row(column, "screen", 2, {100}));
+        rows.back().bytes *= 4;
+    }
+    const std::string text = document(rows);
+    EXPECT_NE(text.find("2.00 of 4.00 (1 points)"), std::string::npos) << text;
+}
+
+TEST(Document, OneHostAndShortCallsHaveSectionsOfTheirOwn) {
+    std::vector<Row> rows{row("native", "decide", 1, {6, 6, 6}), row("thalweg", "decide", 1, {2, 2, 2})};
+    for (Row& each : rows)
+        each.context["shape"] = "1x2", each.context["rate"] = "", each.context["hosts"] = 1;
+    for (const char* column : {"native", "thalweg"}) {
+        rows.push_back(row(column, small_phase, 2, {1e-6}));
+        rows.back().calls = {{"count", 1000}, {"median_ns", 1000}, {"p99_ns", 1500}};
+    }
+    const std::string text = document(rows);
+    EXPECT_EQ(text.find("## Broadcast between hosts"), std::string::npos) << text;
+    const auto one = text.find("## One host"), table = text.find("### mpich\n"),
+               small = text.find("### mpich, short calls");
+    ASSERT_NE(one, std::string::npos) << text;
+    ASSERT_NE(small, std::string::npos) << text;
+    EXPECT_LT(one, table);
+    EXPECT_LT(table, small);
+}
+
+}  // namespace
+}  // namespace thalweg::bench

@@ -1,0 +1,49 @@
+// Rows of broadcasts as a launch on four hosts writes them, for tests of what is made of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/results.h"
+
+namespace thalweg::bench {
+
+inline Row row(const std::string& column, const std::string& phase, std::uint64_t launch,
+               std::vector<double> seconds) {
+    Row row;
+    row.context = {{"mpi_name", "mpich"},
+                   {"shape", "4x2"},
+                   {"rate", "100mbit"},
+                   {"hosts", 4},
+                   {"settings",
+                    {{"THALWEG_LAB_RATE_BYTES_PER_S", "1000000"},
+                     {"THALWEG_LAB_BURST_BYTES", "48576"},
+                     {"THALWEG_LAB_LATENCY_S", "0.5"}}}};
+    row.collective = "bcast";
+    row.column = column;
+    row.phase = phase;
+    row.launch = launch;
+    row.bytes = 1 << 20;
+    row.seconds = std::move(seconds);
+    if (column == "thalweg") row.algorithm = "chain:chunk_bytes=64K";
+    return row;
+}
+
+// With what the kernel counted on the busiest link and on all of them.
+inline Row counted(Row row, double tx_bytes, double all_tx_bytes) {
+    row.tx_bytes = tx_bytes;
+    row.all_tx_bytes = all_tx_bytes;
+    return row;
+}
+inline std::vector<Row> counted_alike(std::vector<Row> rows) {
+    for (Row& each : rows) each = counted(each, 1e6, 3e6);
+    return rows;
+}
+
+// Of a launch with an environment of its own.
+inline Row elsewhere(Row row) {
+    row.context["environment"] = "I_MPI_ADJUST_BCAST=3";
+    return row;
+}
+
+}  // namespace thalweg::bench
