@@ -14,7 +14,7 @@ constexpr double weight = 0.125;         // of a new measurement, where there ar
 constexpr double weight_of_trial = 0.5;  // which are few and far between
 constexpr double largest_surprise = 4;   // a copy that was disturbed says little about its rate
 constexpr double largest_delay = 2;      // nor does a message
-constexpr double smallest_correction = 0.25, largest_correction = 16;
+constexpr double smallest_correction = 1.0 / 64, largest_correction = 16;
 constexpr double least_scarcity = 0.1;  // less is the clock's and the system's own doing
 constexpr double full_scarcity = 0.4;   // about where there is always somebody who waits for a core
 // Whoever loses its core in the midst of a chunk loses it for dozens of chunks: only many of them tell how
@@ -88,10 +88,11 @@ double CopyRates::nearest(int size_class, RateOf rate_of) {
 double CopyRates::bytes_per_s(const Protocol& protocol, int size_class) const {
     const std::uint32_t number = number_of(protocol);
     const double rate = nearest(size_class, [&](std::size_t near) { return rates_[near][number]; });
-    if (rate == 0) return first_rates[number];
-    if (&protocol != &eager) return rate;
+    if (&protocol != &eager) return rate == 0 ? first_rates[number] : rate;
+    // Who only sends, or only receives, knows one of the two copies, and takes the other to be as quick.
     const double out = nearest(size_class, [&](std::size_t near) { return out_of_ring_[near]; });
-    return out == 0 ? rate / 2 : rate * out / (rate + out);
+    if (rate == 0 && out == 0) return first_rates[number];
+    return out == 0 ? rate / 2 : rate == 0 ? out / 2 : rate * out / (rate + out);
 }
 
 bool CopyRates::wants(const Protocol& protocol, int size_class) {
@@ -132,24 +133,26 @@ double CopyRates::scarcity() const {
 }
 
 // By the number of the message alone: where two processes exchange alike, both try the same at the same time,
-// which is what it would be like if both took it.
+// which is what it would be like if both took it. The ring is tried by two messages in a row: for the first
+// one it lies in nobody's caches.
 std::size_t Chooser::trial(const Class& sizes, const std::array<double, protocols.size()>& costs,
                            std::size_t taken) const {
     constexpr std::size_t none = protocols.size();
-    if (!tries_ || sizes.chosen % between_trials != 0) return none;
+    const std::uint64_t again = sizes.chosen % between_trials, first = sizes.chosen - again;
+    if (!tries_ || again > 1) return none;
     std::array<std::size_t, protocols.size()> usable{};
     std::size_t count = 0;
     for (std::size_t i = 0; i < protocols.size(); ++i)
         if (costs[i] != infinity) usable[count++] = i;
     if (count < 2) return none;
-    const std::uint64_t turn = sizes.chosen / between_trials;
+    const std::uint64_t turn = first / between_trials;
     // Each one twice at first.
-    const std::uint64_t turns = turn <= 2 * count             ? 1
-                                : sizes.chosen <= often_until ? often / between_trials
-                                                              : seldom / between_trials;
+    const std::uint64_t turns = turn <= 2 * count      ? 1
+                                : first <= often_until ? often / between_trials
+                                                       : seldom / between_trials;
     if (turn == 0 || turn % turns != 0) return none;
     const std::size_t tried = usable[turn / turns % count];
-    return tried == taken ? none : tried;
+    return tried == taken || (again == 1 && tried != number_of(eager)) ? none : tried;
 }
 
 void Chooser::note(Account& account, const Protocol& protocol, Because because) {
@@ -210,8 +213,10 @@ Decision Chooser::choose(std::uint64_t bytes, const Reach& reach, const Load& re
         if (still_usable && (!due || costs[best] >= (1 - hysteresis) * costs[current])) taken = current;
     }
     ++sizes.chosen;
-    if (const std::size_t tried = trial(sizes, costs, taken); tried != protocols.size())
-        return {protocols[tried], candidates[tried].share, candidates[tried].copies_s};
+    if (const std::size_t tried = trial(sizes, costs, taken); tried != protocols.size()) {
+        const bool tells = tried != number_of(eager) || sizes.chosen % between_trials == 1;
+        return {protocols[tried], candidates[tried].share, tells ? candidates[tried].copies_s : 0};
+    }
     if (sizes.until_next == 0) sizes.until_next = settle;
     --sizes.until_next;
     if (sizes.current != protocols[taken]) {
