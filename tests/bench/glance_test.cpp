@@ -62,6 +62,8 @@ TEST(Glance, TheFrontSaysWhatIsFasterWhatIsSlowerAndWhatIsNotThere) {
     EXPECT_NE(text.find("2 MiB: 1.500 of its ring"), std::string::npos) << text;
     EXPECT_NE(text.find("**not measured**"), std::string::npos) << text;  // under the other two
     EXPECT_NE(text.find("more than 4 hosts or 8 ranks"), std::string::npos) << text;
+    for (const char* left : {"over InfiniBand", "`mpi_f08`", "standard ABI", "`agent=sibling`"})
+        EXPECT_NE(text.find(left), std::string::npos) << left << " in\n" << text;
     EXPECT_EQ(glance_section({}), "");
 }
 
