@@ -1,17 +1,20 @@
 """A sweep of `thalweg bench bcast` that was cut off goes on where it stopped when it is given the same file again, and
-measures nothing twice; with other settings it measures anew.
+measures nothing twice; with other settings it measures anew. Where the environment sets the native algorithms, as Intel
+MPI's, each has a launch of its own: that is what is checked there.
 
     sweep.py THALWEG MPI
 """
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 
 thalweg, mpi = sys.argv[1:]
 SIZES = (3000, 20000)
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def expect(condition, *what):
@@ -19,9 +22,9 @@ def expect(condition, *what):
         sys.exit("FAILED: " + " ".join(str(each) for each in what))
 
 
-def bench(out, **more):
+def bench(out, sizes=SIZES, **more):
     ended = subprocess.run([thalweg, "bench", "bcast", "--mpi", mpi, "--hosts", "0", "--ppn", "2", "--bytes",
-                            ",".join(map(str, SIZES)), "--screen-samples", "1", "--decide-samples", "2", "--ours",
+                            ",".join(map(str, sizes)), "--screen-samples", "1", "--decide-samples", "2", "--ours",
                             "binomial", "--out", str(out)], capture_output=True, text=True, timeout=250,
                            env={**os.environ, **more})
     expect(ended.returncode == 0, ended.stdout, ended.stderr)
@@ -37,8 +40,7 @@ def points(lines):
     return count
 
 
-with tempfile.TemporaryDirectory(prefix="tw") as folder:
-    out = pathlib.Path(folder) / "rows.jsonl"
+def goes_on(out):
     bench(out)
     whole = out.read_text().splitlines()
     everything = points(whole)
@@ -74,4 +76,72 @@ with tempfile.TemporaryDirectory(prefix="tw") as folder:
     expect(wanted <= set(points(others)), "not measured anew:", wanted - set(points(others)))
     for line in map(json.loads, others):
         expect(line["context"]["settings"]["THALWEG_WAIT"] == "sleep", line)
-print(f"{len(lost)} of {len(everything)} points were cut off and measured")
+    print(f"{len(lost)} of {len(everything)} points were cut off and measured")
+
+
+def native_settings():
+    """{column: setting} of the broadcasts that this MPI is told by its environment."""
+    rows = (ROOT / "tools/thalweg/bench/natives.def").read_text()
+    found = re.findall(rf'^NATIVE\({mpi}, bcast, "([^"]+)", env, "([^"]+)"', rows, re.MULTILINE)
+    return {f"native {name}": setting for name, setting in found}
+
+
+def by_launch(lines, phase):
+    """{launch: ({column}, {environment})} of the rows of a phase."""
+    launches = {}
+    for line in map(json.loads, lines):
+        if line["phase"] == phase:
+            columns, environments = launches.setdefault(line["launch"], (set(), set()))
+            columns.add(line["column"])
+            environments.add(line["context"]["environment"])
+    return launches
+
+
+def has_launches_of_their_own(out):
+    wanted = native_settings()
+    expect(len(set(wanted.values())) > 1, "natives.def:", wanted)
+    bench(out, SIZES[1:])
+    whole = out.read_text().splitlines()
+    for line in map(json.loads, whole):
+        expect(line["wrong_words"] == 0 and line["seconds"], line)
+
+    # Alone with its setting at first; what is switched within a launch has none.
+    alone, together = {}, []
+    for columns, environments in by_launch(whole, "screen").values():
+        expect(len(environments) == 1, "one launch of several environments:", columns, environments)
+        if environments == {""}:
+            together.append(columns)
+        else:
+            expect(len(columns) == 1, "more than one native under", environments, columns)
+            alone[columns.pop()] = environments.pop()
+    expect(alone == wanted, "screened alone:", alone, "wanted:", wanted)
+    expect(len(together) == 1 and {"native", "native (A/A)", "thalweg"} <= together[0], "screened together:", together)
+
+    # The two fastest are decided beside the automatic choice under the same setting.
+    decided = list(by_launch(whole, "decide").values())
+    for columns, environments in decided:
+        expect("thalweg" in columns and len(environments) == 1, columns, environments)
+    for columns, environments in (each for each in decided if each[1] != {""}):
+        name = (columns - {"thalweg"}).pop()
+        expect(columns == {name, "thalweg"} and environments == {wanted.get(name)}, "decided:", columns, environments)
+    expect(sum(environments == {""} for _, environments in decided) == 1 and len(decided) == 3, "decided:", decided)
+
+    # One of them lost: it alone is screened again, and nothing beside it.
+    lost = max(alone, key=lambda name: max(max(line["seconds"]) for line in map(json.loads, whole)
+                                           if line["column"] == name))
+    kept = [line for line in whole if (json.loads(line)["phase"], json.loads(line)["column"]) != ("screen", lost)]
+    out.write_text("\n".join(kept) + "\n")
+    bench(out, SIZES[1:])
+    lines = out.read_text().splitlines()
+    expect(lines[:len(kept)] == kept, "rows that were there have changed")
+    again = list(by_launch(lines[len(kept):], "screen").values())
+    expect(again == [({lost}, {wanted[lost]})], "screened again:", again, "lost:", lost)
+    print(f"{len(alone)} natives in launches of their own, {lost} twice")
+
+
+with tempfile.TemporaryDirectory(prefix="tw") as folder:
+    rows = pathlib.Path(folder) / "rows.jsonl"
+    if native_settings():
+        has_launches_of_their_own(rows)
+    else:
+        goes_on(rows)
