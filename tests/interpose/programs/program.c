@@ -282,14 +282,26 @@ static void mode_binding(void) {
 #endif
 }
 
+/* What may be called before MPI_Init, and before anything of ours is set up. */
+static void asked_before_init(void) {
+    int initialized = 1, finalized = 1, version = 0, subversion = -1, length = 0;
+    char library[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    expect(!initialized && !finalized, "MPI_Initialized and MPI_Finalized before MPI_Init");
+    MPI_Get_version(&version, &subversion);
+    expect(version >= 3 && subversion >= 0, "MPI_Get_version before MPI_Init");
+    MPI_Get_library_version(library, &length);
+    expect(length > 0 && library[0] != 0, "MPI_Get_library_version before MPI_Init");
+}
+
 int main(int argc, char** argv) {
     const char* mode = argc > 1 ? argv[1] : "bcast";
-    int initialized = 1, provided = 0;
+    int provided = 0;
 #ifdef HAS_SESSIONS
     if (strcmp(mode, "sessions") == 0) return sessions_only();
 #endif
-    MPI_Initialized(&initialized); /* legal before MPI_Init */
-    expect(!initialized, "MPI_Initialized before MPI_Init");
+    asked_before_init();
     if (strcmp(mode, "threads") == 0) {
         MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
         if (provided < MPI_THREAD_MULTIPLE) printf("no MPI_THREAD_MULTIPLE\n");
