@@ -6,6 +6,7 @@ import tempfile
 import unittest
 
 import docs
+import hazards
 import layers
 import preload_objects
 import style
@@ -152,6 +153,35 @@ class PreloadObjects(Tree):
         self.assertEqual(len([line for line in found if "no object exports" in line]), 3)
         self.library("libthalweg-cellar.so", self.ours)
         self.assertIn("no version script names it", "\n".join(preload_objects.check(self.root, self.root)))
+
+
+class Hazards(Tree):
+    def found(self, *lines, leads=True):
+        self.write("README.md", "[hazards](docs/hazards.md)\n" if leads else "nothing\n")
+        self.write("docs/conformance.md", "nothing\n")
+        self.write("docs/hazards.md", "\n".join(["| hazard | what Thalweg does | tests |", "|---|---|---|", *lines, ""]))
+        tests = {"plan.mpich5.threads.3": ["program"], "engine.all/each.one/(1, 2)": ["program"],
+                 "plan.impi": ["sh", "-c", "echo 'skipped: impi is not installed'; exit 77"]}
+        errors, found, absent = hazards.check(self.root, tests)
+        return "\n".join(errors), found, absent
+
+    def test_clean(self):
+        self.assertEqual(self.found("| threads | nothing | `plan.*.threads.3`, `engine.all/each.*` |"), ("", 2, []))
+
+    def test_names_that_are_none(self):
+        self.assertIn("no test engine.nobody", self.found("| a | b | `plan.*.threads.3`, `engine.nobody` |")[0])
+        self.assertIn("no test plan.mpich5.thread.3", self.found("| a | b | `plan.mpich5.thread.3` |")[0])
+
+    def test_a_library_that_is_not_here(self):
+        self.assertEqual(self.found("| a | b | `plan.impi.threads.3` |"), ("", 0, ["plan.impi.threads.3"]))
+
+    def test_rows(self):
+        self.assertIn("no test: a", self.found("| a | b | none |")[0])
+        self.assertIn("3 cells", self.found("| a | `plan.mpich5.threads.3` |")[0])
+        self.assertIn("no row", self.found()[0])
+
+    def test_a_page_that_nobody_finds(self):
+        self.assertIn("leads there", self.found("| a | b | `plan.*.threads.3` |", leads=False)[0])
 
 
 if __name__ == "__main__":
