@@ -181,7 +181,11 @@ macro(run_windows way case ranks label settings)
                                 ${CMAKE_CURRENT_BINARY_DIR} windows ${MPI_MPIEXEC} -n ${ranks} env
                                 ${with_persistent} THALWEG_ALLTOALLV=${way} ${settings}
                                 $<TARGET_FILE:plan_windows_${name}> ${ARGN})
-  set_tests_properties(${test} PROPERTIES LABELS ${label} TIMEOUT 300 SKIP_RETURN_CODE 77 PROCESSORS 2
+  set(limit 300)
+  if("${label}" STREQUAL "full")
+    set(limit 3600)
+  endif()
+  set_tests_properties(${test} PROPERTIES LABELS ${label} TIMEOUT ${limit} SKIP_RETURN_CODE 77 PROCESSORS 2
                        ENVIRONMENT "${plan_environment}")
 endmacro()
 # Under the library whose fences are the shortest where ranks share cores.
@@ -234,6 +238,13 @@ foreach(ranks 3 5)
   run_windows(rma_lock lock ${ranks} full "" crowd)
   run_windows(rma_get get ${ranks} full "" conforms crowd)
   run_windows(rma_pscw pscw_single ${ranks} full "${ucx};THALWEG_TEST_LEVEL=single")
+endforeach()
+# A thousand starts of one plan.
+foreach(way fence lock)
+  run_windows(rma_${way} ${way}_starts 3 full "" 1000)
+endforeach()
+foreach(way pscw get)
+  run_windows(rma_${way} ${way}_starts 3 full "" conforms 1000)
 endforeach()
 # Receives that are larger than what is sent, and one that is smaller: by every algorithm under one library, in shared
 # memory, over libucp and by both; in the trial; and over the MPI library, which is told of truncation by some only.

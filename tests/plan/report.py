@@ -29,13 +29,16 @@ CASES = ("spawned", "one_host", "unasked", "slow", "windows", "puts", "mpi", "uc
          "addresses")
 case = command[0] if command[0] in CASES else ""
 command = command[case != "":]
+# Of windows.c: how often its first plan is started.
+starts = int(command[-1]) if case == "windows" and command[-1].isdigit() else 50
+longest = 280 if starts <= 50 else 3000  # seconds
 path = os.path.join(folder, f"report-{os.getpid()}.json")
 
 
 def run(target, *variables, before=()):
     at = command.index("env") + 1
     return subprocess.run([*before, *command[:at], f"THALWEG_REPORT={target}", *variables, *command[at:]],
-                          capture_output=True, text=True, errors="replace", timeout=280)
+                          capture_output=True, text=True, errors="replace", timeout=longest)
 
 
 def check(condition, what):
@@ -240,15 +243,15 @@ def check_windows():
         return
     check(len(plans) == (77 if crowd else 10) and len(over) == (75 if crowd else 10) and
           other == ({"spread"} if crowd else set()), f"plans: {len(plans)}, {len(over)}, {other}")
-    check([plan["starts"] for plan in plans[:3]] == [50, 10, 10], f"starts: {plans[:3]}")
+    check([plan["starts"] for plan in plans[:3]] == [starts, starts // 5, starts // 5], f"starts: {plans[:3]}")
     shortcoming = {"rma_fence": "blocking synchronisation, not conforming",
                    "rma_lock": "blocking synchronisation, not conforming"}.get(
                        way, None if multiple else "only its completion calls advance it, not conforming")
     check({plan.get("shortcoming") for plan in over} == {shortcoming}, f"shortcomings: {over[0]}")
     operations = report["operations"]
-    for kind, starts in (("alltoallv_init", 88), ("alltoall_init", 6), ("alltoallw_init", 3)):
+    for kind, least in (("alltoallv_init", starts + 2 * (starts // 5) + 18), ("alltoall_init", 6), ("alltoallw_init", 3)):
         row = operations[kind]
-        check(not row["declined"] and row["accelerated"] >= starts, f"{kind}: {row}")
+        check(not row["declined"] and row["accelerated"] >= least, f"{kind}: {row}")
     check(report["totals"]["errors"] == 0, f"errors: {report['totals']}")
     # Three were in use when their communicator was freed; one belongs to a plan that never was.
     check(report["windows_left"] == 0, f"{report['windows_left']} windows are left to MPI_Finalize")

@@ -3,10 +3,10 @@
  * several plans completed and freed in an order of its rank's own, and more plans than there are windows.
  * report.py counts what must have happened.
  *
- *     windows [conforms] [crowd]
+ *     windows [conforms] [crowd] [STARTS]
  *
  * conforms: also starts in an order of the rank's own, and sits in native calls between. crowd: more plans
- * than a communicator has windows.
+ * than a communicator has windows. STARTS: how often the small plan is started, 50 by default.
  */
 #include "check.h"
 
@@ -20,7 +20,7 @@ static AlltoallInit* alltoall_init;
 static AlltoallvInit* alltoallv_init;
 static AlltoallwInit* alltoallw_init;
 
-enum { starts = 50, most_ranks = 8, several = 3, many = 66, gone = -7 };
+enum { most_ranks = 8, several = 3, many = 66, gone = -7 };
 
 /* Ints from one rank to another; a third of the pairs has none. */
 static int count_of(int from, int to, int unit) {
@@ -215,17 +215,18 @@ int main(int argc, char** argv) {
     *(void**)&alltoall_init = dlsym(RTLD_DEFAULT, "MPI_Alltoall_init");
     *(void**)&alltoallv_init = find_or_skip("MPI_Alltoallv_init");
     *(void**)&alltoallw_init = dlsym(RTLD_DEFAULT, "MPI_Alltoallw_init");
+    int conforms = 0, crowded = 0, starts = 50;
+    for (int i = 1; i < argc; ++i) {
+        conforms |= strcmp(argv[i], "conforms") == 0;
+        crowded |= strcmp(argv[i], "crowd") == 0;
+        if (atoi(argv[i]) > 0) starts = atoi(argv[i]);
+    }
     restarts(1, 1, starts);
     restarts(3000, 1, starts / 5);
     restarts(100, 2, starts / 5);
     alike(700, 0);
     alike(5, 1);
     typed();
-    int conforms = 0, crowded = 0;
-    for (int i = 1; i < argc; ++i) {
-        conforms |= strcmp(argv[i], "conforms") == 0;
-        crowded |= strcmp(argv[i], "crowd") == 0;
-    }
     orders(conforms);
     if (crowded) crowd();
     /* What is not persistent goes its own way. */
