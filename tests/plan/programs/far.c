@@ -1,6 +1,8 @@
 /* Alltoallvs whose blocks lie more than 2 GiB apart: displacements that are no ints in bytes, as extents of a
  * large type or as MPI_Aints. Most of the buffers is never touched and takes no memory. Blocking, nonblocking
  * and persistent, in both widths where this MPI has them. THALWEG_TEST_TAKEN=1: all were taken.
+ *
+ *     far [ALGORITHM]        persistent ones only, which it must run
  */
 #include <sys/mman.h>
 
@@ -30,6 +32,7 @@ static const char* const form_names[2][ways] = {{"blocking", "nonblocking", "per
 
 static unsigned char *from, *to;
 static MPI_Datatype bytes_of_a_block;
+static const char* algorithm;
 
 /* Blocks of the last rank come first. */
 static size_t place(int peer) { return (size_t)(check_size - 1 - peer) * apart + (size_t)peer * extent; }
@@ -70,6 +73,10 @@ static void exchange(Way way, int wide, int round) {
         BEGIN(MPI_Alltoallv, MPI_Ialltoallv, alltoallv_init, counts, places, bytes_of_a_block);
     if (getenv("THALWEG_TEST_TAKEN") != NULL && expect_thalweg())
         CHECK(was_accelerated(), "%s: %s", name, last_reason());
+    thalweg_last_call call;
+    if (algorithm != NULL)
+        CHECK(look_last_call(&call, sizeof call) == 0 && strcmp(call.algorithm, algorithm) == 0,
+              "%s: not by %s", name, algorithm);
     if (way == persistent) MPI_Start(&request);
     if (request != MPI_REQUEST_NULL) MPI_Wait(&request, MPI_STATUS_IGNORE);
     if (way == persistent) MPI_Request_free(&request);
@@ -87,6 +94,8 @@ int main(int argc, char** argv) {
     *(void**)&ialltoallv_c = dlsym(RTLD_DEFAULT, "MPI_Ialltoallv_c");
     *(void**)&alltoallv_init = dlsym(RTLD_DEFAULT, "MPI_Alltoallv_init");
     *(void**)&alltoallv_init_c = dlsym(RTLD_DEFAULT, "MPI_Alltoallv_init_c");
+    algorithm = argc > 1 ? argv[1] : NULL;
+    if (algorithm != NULL && alltoallv_init == NULL) SKIP("this MPI has no MPI_Alltoallv_init");
     const size_t bytes = (size_t)check_size * (apart + extent);
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     from = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
@@ -105,9 +114,11 @@ int main(int argc, char** argv) {
     MPI_Ialltoallv(from, none, none, MPI_BYTE, to, none, none, MPI_BYTE, MPI_COMM_WORLD, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Barrier(MPI_COMM_WORLD);
-    for (int form = 0; form < 2 * ways; ++form)
-        for (int round = 0; is_here((Way)(form % ways), form / ways) && round < 3; ++round)
-            exchange((Way)(form % ways), form / ways, form * 8 + round);
+    for (int form = 0; form < 2 * ways; ++form) {
+        const Way way = (Way)(form % ways);
+        if ((algorithm != NULL && way != persistent) || !is_here(way, form / ways)) continue;
+        for (int round = 0; round < 3; ++round) exchange(way, form / ways, form * 8 + round);
+    }
     const long kib = resident_kib();
     CHECK(kib < 1 << 20, "%ld KiB are in memory: what lies between blocks was touched", kib);
     MPI_Type_free(&bytes_of_a_block);
