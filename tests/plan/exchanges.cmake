@@ -240,10 +240,12 @@ run_killed(spread plan_mpi full "THALWEG_TRANSPORT=mpi")
 foreach(way fence lock pscw get)
   run_killed(rma_${way} in_${way} ${windows} "")
 endforeach()
-# Where the progress thread's gets come to nothing, plans send messages.
+# Where the progress thread's gets or puts come to nothing, or its epochs never end, plans send messages.
 if(name STREQUAL mpich5)
-  run_windows(rma_get get_unadvanced 2 full
-              "${with_persistent}:$<TARGET_FILE:plan_faults_${name}>;THALWEG_TEST_FAULT=Rget" conforms)
+  set(unadvanced "${with_persistent}:$<TARGET_FILE:plan_faults_${name}>")
+  run_windows(rma_get get_unadvanced 2 full "${unadvanced};THALWEG_TEST_FAULT=Rget" conforms)
+  run_windows(rma_pscw pscw_unadvanced 2 full "${unadvanced};THALWEG_TEST_FAULT=Put" conforms)
+  run_windows(rma_pscw pscw_unending 2 full "${unadvanced};THALWEG_TEST_FAULT=Win_test" conforms)
 endif()
 # Nor are there any where the library makes none.
 foreach(way fence get)

@@ -79,6 +79,24 @@ int PMPI_Rget(void* to, int count, MPI_Datatype type, int target, MPI_Aint there
     }
     return next(to, count, type, target, there, there_count, there_type, window, request);
 }
+/* THALWEG_TEST_FAULT=Put: puts that another thread than the first one asks for move nothing. */
+int PMPI_Put(const void* from, int count, MPI_Datatype type, int target, MPI_Aint there, int there_count,
+             MPI_Datatype there_type, MPI_Win window) {
+    const char* const wish = getenv("THALWEG_TEST_FAULT");
+    int (*next)(const void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Win);
+    *(void**)&next = next_of("PMPI_Put");
+    if (wish != NULL && strcmp(wish, "Put") == 0 && gettid() != getpid()) return MPI_SUCCESS;
+    return next(from, count, type, target, there, there_count, there_type, window);
+}
+/* THALWEG_TEST_FAULT=Win_test: where another thread than the first one asks, no epoch is ever over. */
+int PMPI_Win_test(MPI_Win window, int* over) {
+    const char* const wish = getenv("THALWEG_TEST_FAULT");
+    int (*next)(MPI_Win, int*);
+    *(void**)&next = next_of("PMPI_Win_test");
+    if (wish == NULL || strcmp(wish, "Win_test") != 0 || gettid() == getpid()) return next(window, over);
+    *over = 0;
+    return MPI_SUCCESS;
+}
 /* THALWEG_TEST_FAULT=Win_create: there are no windows. */
 int PMPI_Win_create(void* base, MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* window) {
     const char* const wish = getenv("THALWEG_TEST_FAULT");
