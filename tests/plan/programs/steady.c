@@ -1,13 +1,13 @@
 /* A persistent alltoallv that is started, tested and waited for many times with other data each time: what
  * thalweg_get_plan_stats says of it, that nothing is set up between a start and its completion, and that
- * Thalweg takes no memory from the heap meanwhile, on whichever thread.
+ * Thalweg takes no memory from the heap and maps none meanwhile, on whichever thread.
  *
  *     steady [allocating]     it may: over a transport that is made for tests
  *     steady barriers         ranks meet by barriers in every start, as with rma_lock
  *     steady strided          of every two bytes one is sent
  *     steady rows             of every two KiB one is sent, in messages that are copied between processes
  */
-#include "allocation_count.h"
+#include "mapping_count.h"
 #include "set_up_calls.h"
 
 typedef int AlltoallvInit(const void*, const int*, const int*, MPI_Datatype, void*, const int*, const int*,
@@ -60,6 +60,8 @@ int main(int argc, char** argv) {
     alltoallv_init(from, counts, places, type, to, counts, places, type, MPI_COMM_WORLD, MPI_INFO_NULL,
                    &plan);
     CHECK(was_accelerated(), "a plan was declined: %s", last_reason());
+    thalweg_last_call call;
+    CHECK(look_last_call(&call, sizeof call) == 0, "nothing is known of the plan");
     CHECK(plan_stats(0, &stats, sizeof stats) == THALWEG_OK && stats.starts == 0 && stats.init_seconds > 0,
           "a plan that was not started");
     CHECK(stats.break_even != stats.break_even, "a break-even of a plan that was not started: %g",
@@ -67,6 +69,7 @@ int main(int argc, char** argv) {
     enum { starts = 40, first = 3 };
     find_us();
     CHECK(our_begin != 0, "the preload object is not mapped");
+    CHECK(may_allocate || mapped_early() > 0, "what the preload object maps is not counted");
     check_traps();
     barriers_pass = meets;
     unsigned long taken = 0;
@@ -77,7 +80,12 @@ int main(int argc, char** argv) {
             memset(to + places[peer] * stride, poison_value, (size_t)(counts[peer] * stride));
         }
         /* What a first start finds missing, such as a connection, it may make. */
-        if (round == first) set_traps();
+        if (round == first) {
+            set_traps();
+            const int with_libucp = set_traps_below();
+            CHECK(with_libucp || strstr(call.transport, "ucx") == NULL, "no libucp, but it is used");
+            mapped_by_us = 0;
+        }
         from_us = 0;
         counting = 1;
         MPI_Start(&plan);
@@ -95,6 +103,7 @@ int main(int argc, char** argv) {
     CHECK(may_allocate || taken == 0,
           "%lu allocations in %d starts, one of them at +0x%lx of the preload object", taken, starts - first,
           (unsigned long)taken_by);
+    CHECK(may_allocate || mapped_by_us == 0, "%lu mappings in %d starts", mapped_by_us, starts - first);
     MPI_Request_free(&plan);
     if (type != MPI_BYTE) MPI_Type_free(&type);
     CHECK(plan_stats(0, &stats, sizeof stats) == THALWEG_OK, "a freed plan's figures");
