@@ -161,6 +161,45 @@ void dear(unsigned rounds) {
     }
 }
 
+// Puts begin with those to other hosts, from the next rank on: they take the longest.
+std::vector<int> put_to;
+int recorded_put(const void* from, int count, MPI_Datatype type, int target, MPI_Aint there, int there_count,
+                 MPI_Datatype there_type, MPI_Win window) {
+    put_to.push_back(target);
+    return host()->Put(from, count, type, target, there, there_count, there_type, window);
+}
+
+void order() {
+    REQUIRE(size >= 4, "ranks of two hosts, some of them beside one another");
+    Host recording = *host();
+    recording.Put = recorded_put;
+    std::vector<char> near(static_cast<std::size_t>(size));
+    for (int peer = 0; peer < size; ++peer) near[static_cast<std::size_t>(peer)] = peer % 2 == rank % 2;
+    std::vector<int> expected;
+    for (const bool inside : {false, true})
+        for (int i = 1; i < size; ++i)
+            if (const int peer = (rank + i) % size; (near[static_cast<std::size_t>(peer)] != 0) == inside)
+                expected.push_back(peer);
+    for (const char* way : ways) {
+        if (rma_options(way)->way == EpochWay::get) continue;  // whoever is ready first
+        Job job(recording);
+        Memory memory(matrix_of("others", 6));
+        auto plan = job.make(way, memory, near);
+        for (unsigned round = 0; round < 3; ++round) {
+            memory.prepare(round);
+            put_to.clear();
+            require(plan->start(), way);
+            require(plan->wait(), way);
+            REQUIRE(put_to.size() == expected.size(), "%s: %zu puts, not %zu", way, put_to.size(),
+                    expected.size());
+            for (std::size_t i = 0; i < expected.size(); ++i)
+                REQUIRE(put_to[i] == expected[i], "%s: rank %d: put %zu goes to %d, not %d", way, rank, i,
+                        put_to[i], expected[i]);
+            memory.check(round, way);
+        }
+    }
+}
+
 // A window that one rank alone does not get, and memory that one rank alone lacks: no rank has a plan then,
 // and none waits for the others. After the first nobody makes windows any more, after the second all do.
 int window_is_refused = 0;
@@ -229,6 +268,8 @@ int main(int argc, char** argv) {
         refused();
     } else if (name == "dear") {
         dear(rounds);
+    } else if (name == "order") {
+        order();
     } else {
         fail("there is no case %s", name.c_str());
     }
