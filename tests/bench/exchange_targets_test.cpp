@@ -90,6 +90,26 @@ TEST(ExchangeTargets, LeadersSendOneMessagePerPairOfHosts) {
     EXPECT_FALSE(find(targets, "one message", "thalweg init node_leader")->met());
 }
 
+// 1 KiB on 4 x 2: 9 segments of bundles allow more packets than the 12 messages take that go straight.
+TEST(ExchangeTargets, LeadersSendFewerPacketsThanWhatGoesStraight) {
+    std::vector<ExchangeLine> lines = {line_of("thalweg init node_leader", 1024, 1e-3),
+                                       line_of("thalweg init spread", 1024, 1.6e-3)};
+    const auto packets = [&](double by_leaders, double straight) {
+        lines[0].tx_packets = by_leaders;
+        lines[1].tx_packets = straight;
+        return *find(judge_exchange(lines, {}), "one message", "thalweg init node_leader");
+    };
+    EXPECT_TRUE(packets(9, 16).met());
+    EXPECT_FALSE(packets(10, 16).met());
+    EXPECT_EQ(packets(10, 16).worst, "10.0 for 9 segments (16.0 straight) at dense, 1 KiB");
+    // Not measured, or in another launch: by the segments alone.
+    EXPECT_TRUE(packets(10, -1).met());
+    EXPECT_EQ(packets(10, -1).worst, "10.0 for 9 segments at dense, 1 KiB");
+    EXPECT_FALSE(packets(20, -1).met());
+    lines[1].launch = 1;
+    EXPECT_TRUE(packets(10, 16).met());
+}
+
 TEST(ExchangeTargets, FencesSaveWhatTheirCeilingAllows) {
     WindowLine line;
     line.mpi = "openmpi", line.shape = "4x1", line.pattern = "dense", line.plan = "rma_fence";
