@@ -141,6 +141,7 @@ std::vector<Row> answer(const Request& request, const std::function<void(const s
     selection.machine = request.machine.model();
     selection.family = request.family;
     selection.table = request.table;
+    selection.overlapped = request.overlap;
     for (const int ranks : request.ranks) {
         Topology topology;
         if (failed(map_ranks(request.mapping, ranks, request.per_host, request.machine.hosts, request.seed,

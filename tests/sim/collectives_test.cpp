@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "model/cost.h"
 #include "select/neighbours.h"
@@ -260,35 +261,45 @@ TEST(Halo, OurNeighboursMeetInPairsAndALibrarysDoNot) {
     EXPECT_TRUE(ours.in_pairs && ours.sizes_agree && !ours.empty_travel);
 }
 
-TEST(Rows, AutoIsTheSelectorsChoiceAndNativeItsRule) {
+// Broadcasts among four hosts of four ranks.
+Request bcasts(std::vector<std::uint64_t> bytes, std::vector<std::string> columns) {
     Request request;
     request.machine = machine_of("dane");
     request.ranks = {16};
     request.per_host = 4;
-    request.bytes = {1024, 4 << 20};
+    request.bytes = std::move(bytes);
     request.mapping = "block";
-    request.columns = {"auto", "mpich", "openmpi", "linear"};
+    request.columns = std::move(columns);
     request.family = "mpich";
-    request.overlap = true;
     request.most_seconds = 60;
     request.most_memory = std::uint64_t{4} << 30;
+    return request;
+}
+
+TEST(Rows, AutoIsTheSelectorsChoiceAndNativeItsRule) {
+    Request request = bcasts({1024, 16 << 10, 4 << 20}, {"auto", "mpich", "openmpi", "linear"});
+    request.overlap = true;
     std::string why;
     int told = 0;
     const std::vector<Row> rows = answer(
         request, [&](const std::string&) { ++told; }, why);
-    ASSERT_EQ(rows.size(), 8u);
-    EXPECT_EQ(told, 8);
+    ASSERT_EQ(rows.size(), 12u);
+    EXPECT_EQ(told, 12);
     EXPECT_EQ(rows[0].algorithm, rows[1].algorithm);
     EXPECT_EQ(rows[0].reason, "left to mpich: small message");
     Selection selection;
     selection.machine = request.machine.model();
     selection.family = "mpich";
+    selection.overlapped = true;
     const Topology topology = mapped(request.machine, "block", 16, 4);
-    const Decision decision = decide(Collective::bcast, 4 << 20, topology, selection);
-    ASSERT_TRUE(decision.choice);
-    EXPECT_EQ(rows[4].algorithm, to_text(*decision.choice));
-    EXPECT_EQ(rows[5].algorithm, "scatter_ring");
-    EXPECT_LT(rows[4].seconds, rows[5].seconds);
+    for (const std::size_t at : {4u, 8u}) {
+        const Decision decision = decide(Collective::bcast, rows[at].bytes, topology, selection);
+        ASSERT_TRUE(decision.choice) << rows[at].bytes;
+        EXPECT_EQ(rows[at].algorithm, to_text(*decision.choice));
+        EXPECT_EQ(rows[at].reason, decision.reason);
+    }
+    EXPECT_EQ(rows[9].algorithm, "scatter_ring");
+    EXPECT_LT(rows[8].seconds, rows[9].seconds);
     for (const Row& row : rows) {
         EXPECT_TRUE(row.simulated) << row.column << ": " << row.reason;
         ASSERT_TRUE(row.hidden);
@@ -298,8 +309,31 @@ TEST(Rows, AutoIsTheSelectorsChoiceAndNativeItsRule) {
             << "a line must be the same every time: " << line;
     }
     // A pipeline has something to do all the time: only an agent hides it, all but its end on the last ranks.
-    EXPECT_GT(rows[4].hidden->by_agent, 75);
-    EXPECT_LT(rows[4].hidden->by_caller, 50);
+    EXPECT_GT(rows[8].hidden->by_agent, 75);
+    EXPECT_LT(rows[8].hidden->by_caller, 50);
+}
+
+// A library's nonblocking operation waits for its caller between its rounds: there Thalweg takes messages
+// that it leaves to the library's blocking one.
+TEST(Rows, AMediumMessageThatIsLeftWhenBlockingIsTakenWhenOverlapped) {
+    Request request = bcasts({16 << 10}, {"auto"});
+    std::string why;
+    const auto asked = [&] {
+        std::vector<Row> rows = answer(
+            request, [](const std::string&) {}, why);
+        EXPECT_EQ(rows.size(), 1u) << why;
+        return rows.empty() ? Row{} : rows[0];
+    };
+    const Row blocking = asked();
+    EXPECT_EQ(blocking.reason, "left to mpich: small message");
+    EXPECT_EQ(blocking.family, "mpich");
+    EXPECT_FALSE(blocking.hidden);
+    request.overlap = true;
+    const Row overlapped = asked();
+    EXPECT_TRUE(overlapped.reason.starts_with("cost model: ")) << overlapped.reason;
+    EXPECT_EQ(overlapped.family, "");
+    EXPECT_TRUE(overlapped.hidden);
+    EXPECT_TRUE(blocking.simulated && overlapped.simulated);
 }
 
 // Small faces between a few hosts are left to the library, by the table that production reads.
