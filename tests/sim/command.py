@@ -179,6 +179,15 @@ assert [(row["ranks"], row["bytes"], row["column"]) for row in rows] == [
     (ranks, size, column) for ranks in (24, 96) for size in (4096, 1 << 20) for column in ("auto", "mpich", "openmpi")]
 assert all(row["simulated"] and row["seconds"] >= row["limit_seconds"] for row in rows), first.stdout
 assert run(*ask[:-1], "8", "--json").stdout != first.stdout
+# So do halos with other pasts, operations behind computation, and windows.
+for again in (("halo", "--machine", "lab-100", "--per-host", "2", "--grid", "4x2x1", "--cells", "32", "--libucp", "--samples", "3"),
+              ("allgather", "--machine", "gbe8", "--ranks", "24", "--bytes", "16K", "--mapping", "permuted", "--overlap"),
+              ("alltoallv", "--rma", "--machine", "dane", "--ranks", "24", "--per-host", "4", "--bytes", "4K", "--mapping", "permuted")):
+    first_time, second_time = (run(*again, "--seed", "7", "--json") for _ in range(2))
+    assert first_time.returncode == 0 and first_time.stdout == second_time.stdout, (again, first_time, second_time)
+    found = [json.loads(line) for line in first_time.stdout.splitlines()]
+    assert found and all(row["simulated"] for row in found), (again, found)
+    assert ("--overlap" in again) == all("overlap" in row for row in found), (again, found)
 table = run(*ask)
 assert table.returncode == 0 and table.stderr == "" and "permuted mapping, 12 ranks per host" in table.stdout, table
 # A point that is too dear is the cost model's, and says so.
