@@ -4,6 +4,7 @@
                    rate that was measured when that lab came up
     faces.jsonl    halo exchanges there: cells of a grid, as messages that lie in one piece
     natives.jsonl  what MPICH and Open MPI do by default there, by their models
+    rails.jsonl    both of these between hosts of two links each
     plain.jsonl    plain programs there whose ranks sleep until they begin (sim/results/exchange.jsonl, sim/wire.py)
     onehost.jsonl  schedules of ours among ranks of one host
     published.jsonl  hosts of many ranks as others have measured and published them (sim/published.json), with the
@@ -25,6 +26,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SAME_TRAFFIC = 0.03  # apart at most
+RAILS = 2  # links per host of rails.jsonl
 SAMPLES = 15  # of which the least counts, as of the measured ones
 # A nonblocking collective that is waited for at once runs the schedule of the blocking one.
 COLLECTIVES = {"bcast": "bcast", "ibcast": "bcast", "allgather": "allgather", "iallgather": "allgather",
@@ -63,20 +65,20 @@ def dense(row):
     return row["collective"] != "alltoallv" or row["exchange"]["pattern"] == "dense"
 
 
-def in_lab(row):
-    """The link rate that was measured; None: not from several hosts of one link each."""
+def in_lab(row, rails=1):
+    """The rate of a link that was measured; None: not from several hosts of so many links each."""
     context = row["context"]
     rate = context.get("settings", {}).get("THALWEG_LAB_RATE_BYTES_PER_S")
-    if rate is None or context.get("hosts", 1) < 2 or context.get("rate") not in MACHINES or context.get("rails", 1) != 1:
+    if rate is None or context.get("hosts", 1) < 2 or context.get("rate") not in MACHINES or context.get("rails", 1) != rails:
         return None
     return float(rate)
 
 
-def measured(results):
+def measured(results, rails=1):
     """(collective, shape, nominal rate, bytes, algorithm, mpi) -> the samples' number, minimum and link rates."""
     points = {}
     for row in rows(results):
-        rate, context = in_lab(row), row["context"]
+        rate, context = in_lab(row, rails), row["context"]
         if not row.get("algorithm") or rate is None or not dense(row):
             continue
         key = (row["collective"], context["shape"], context["rate"], row["bytes"], row["algorithm"],
@@ -86,12 +88,12 @@ def measured(results):
     return points
 
 
-def measured_natives(results):
+def measured_natives(results, rails=1):
     """(collective, shape, nominal rate, bytes, mpi) -> the same of the blocking default, and the minima of the
     algorithms that were forced, by their native names."""
     points = {}
     for row in rows(results):
-        rate, context = in_lab(row), row["context"]
+        rate, context = in_lab(row, rails), row["context"]
         blocking = "native" if COLLECTIVES[row["collective"]] == row["collective"] else "native blocking"
         name = row["column"].removeprefix(blocking).strip()
         if rate is None or not dense(row) or context["mpi_name"] not in NATIVES or not row["column"].startswith(blocking):
@@ -106,6 +108,15 @@ def measured_natives(results):
         point["seconds"] = min([point["seconds"], *row["seconds"]])
         point["rates"].append(rate)
     return {key: point for key, point in points.items() if point["samples"]}
+
+
+def measured_rails(results):
+    """Two links per host: (collective, shape, nominal rate, bytes, way, mpi) -> the samples' number, minimum and rates of a link.
+    The way of a native: its library's; of ours: the schedule that ran."""
+    points = measured(results, RAILS)
+    for key, point in measured_natives(results, RAILS).items():
+        points[(*key, key[-1])] = (point["samples"], point["seconds"], point["rates"])
+    return points
 
 
 def measured_onehost(results):
@@ -176,13 +187,14 @@ def mpi_of(key):
     return ["--mpi", key[-1]]
 
 
-def question(key, rate):
-    """The command line that asks for a point at that link rate, without the program's name."""
+def question(key, rate, rails=1):
+    """The command line that asks for a point at that rate of a link, without the program's name."""
     collective, shape, nominal, size, algorithm = key[:5]
     hosts, per_host = (int(part) for part in shape.split("x"))
     return [COLLECTIVES[collective], "--machine", MACHINES[nominal], "--rate", f"{rate:.1f}B/s",
             "--ranks", str(hosts * per_host), "--per-host", str(per_host), "--bytes", str(size),
             "--algorithm", algorithm, *mpi_of(key), *(["--libucp"] if collective in LIBUCP else []),
+            *(["--rails", str(rails)] if rails > 1 else []),
             "--samples", str(SAMPLES), "--json", "--quiet"]
 
 
@@ -248,6 +260,17 @@ def native_rows(program, results):
                "forced_seconds": point["forced"].get(FORCED[mpi].get(row["algorithm"])),
                "alike_seconds": alike(point), "simulated_seconds": row["seconds"],
                "at_once_seconds": at_once["seconds"]}
+
+
+def rails_rows(program, results):
+    memory = {}
+    for key, (count, least, rates) in sorted(measured_rails(results).items()):
+        collective, shape, nominal, size, way, mpi = key
+        rate = middle(rates)
+        row = simulated(program, question(key, rate, RAILS), memory)
+        yield {"collective": collective, "shape": shape, "rate": nominal, "rails": RAILS, "bytes": size, "way": way, "mpi": mpi,
+               "samples": count, "measured_seconds": least, "link_rate": rate, "algorithm": row["algorithm"],
+               "simulated_seconds": row["seconds"]}
 
 
 def onehost_rows(program, results):
@@ -330,7 +353,7 @@ def published_rows(program, _):
                        "star_seconds": star["seconds"]}
 
 
-TABLES = {"lab": lab_rows, "faces": faces_rows, "natives": native_rows, "plain": plain_rows,
+TABLES = {"lab": lab_rows, "faces": faces_rows, "natives": native_rows, "rails": rails_rows, "plain": plain_rows,
           "onehost": onehost_rows, "published": published_rows,
           "samples": samples_rows, "kept": kept_rows}
 

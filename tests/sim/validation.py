@@ -14,6 +14,7 @@ import validate  # noqa: E402
 
 LAB = {"shape": "2x1", "hosts": 2, "ranks": 2, "rate": "100mbit", "rails": 1, "mpi_name": "mpich",
        "settings": {"THALWEG_LAB_RATE_BYTES_PER_S": "11900000"}}
+TWO_LINKS = {**LAB, "rails": 2}
 HOST = {"shape": "1x2", "hosts": 1, "ranks": 2, "mpi_name": "mpich"}
 
 
@@ -27,6 +28,8 @@ ROWS = [row("bcast", "thalweg binomial", [7e-3, 6e-3] * 8, LAB, "binomial"), row
         row("bcast", "native (A/A)", [9e-3, 8e-3, 7e-3], LAB), row("bcast", "thalweg binomial", [5e-5], HOST, "binomial"),
         *(row("alltoallv", column, [seconds], LAB, exchange={"pattern": "dense"})
           for column, seconds in (("window per call", 3e-3), ("window kept", 2e-3), ("native", 1e-3))),
+        row("bcast", "thalweg chain", [8e-3, 7e-3], TWO_LINKS, "chain:chunk_bytes=32K", bytes=1 << 17),
+        row("bcast", "native", [12e-3, 11e-3, 13e-3], TWO_LINKS, bytes=1 << 17),
         *(row("halo", column, [1e-2, 9e-3], LAB, algorithm, phase=phase, late_samples=1, bytes=1 << 16,
               halo={"grid": [2, 1, 1], "cells": [4, 64, 128], "corners": False, "periodic": False})
           for column, algorithm, phase in (("native", "", "halo"), ("thalweg init [transport=shm]", "spread", "halo"),
@@ -50,7 +53,7 @@ with tempfile.TemporaryDirectory() as folder:
         validate.main(["--sim", sys.argv[1], "--out", str(out), "--results", str(measured)])
     found = {name: [json.loads(line) for line in (out / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
              for name in validate.TABLES}
-assert said.getvalue().splitlines() == ["lab: 1 points", "faces: 2 points", "natives: 2 points", "plain: 2 points",
+assert said.getvalue().splitlines() == ["lab: 1 points", "faces: 2 points", "natives: 2 points", "rails: 2 points", "plain: 2 points",
                                         "onehost: 1 points", "published: 2 points", "samples: 1 points", "kept: 1 points"], said.getvalue()
 (point,) = found["lab"]
 assert (point["samples"], point["measured_seconds"], point["algorithm"]) == (16, 6e-3, "binomial"), point
@@ -59,6 +62,11 @@ assert abs(point["native_spread"] - (8e-3 / 7e-3 - 1)) < 1e-12, point
 assert 0.7 * 65536 / 11.9e6 < point["simulated_seconds"] < 1.5 * 65536 / 11.9e6, point
 assert found["natives"][1]["algorithm"] == "binomial" and found["natives"][1]["samples"] == 3, found["natives"]
 assert found["natives"][1]["alike_seconds"] == {"smp": 5e-3}, found["natives"]
+# Pieces go over both links, a whole message over one; none of them is a point of hosts of one link.
+assert [(row["way"], row["mpi"], row["rails"], row["samples"], row["measured_seconds"]) for row in found["rails"]] == [
+    ("chain:chunk_bytes=32K", "mpich", 2, 2, 7e-3), ("mpich", "mpich", 2, 3, 11e-3)], found["rails"]
+pieces, whole = (row["simulated_seconds"] / ((1 << 17) / 11.9e6) for row in found["rails"])
+assert 0.3 < pieces < 0.75 < whole < 1.5 and found["rails"][1]["algorithm"] == "binomial", found["rails"]
 # Schedules of ours and the library's own way; what ran natively under our name, packs or computes is none of these.
 assert [(face["way"], face["column"], face["samples"], face["late"]) for face in found["faces"]] == [
     ("mpich", "native", 2, 1), ("spread", "thalweg init [transport=shm]", 2, 1)], found["faces"]
