@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """docs/simulation.md is what sim/results say; the measured side of those stands in bench/results; and where the
-simulator is built it gives the simulated side again, to the last digit, at points drawn from every table.
+simulator is built it gives the simulated side again, to the last digit, at points drawn from every table, small ones and a
+large one.
 
     simulation.py SOURCE_ROOT BUILD_ROOT
 """
@@ -38,6 +39,10 @@ measured = validate.measured(root / "bench/results")
 for row in lab:
     now = measured.pop(tuple(row[field] for field in ("collective", "shape", "rate", "bytes", "algorithm", "mpi")), (None, None))
     compare("lab", row, *now[:2])
+rails, by_rails = read("rails"), validate.measured_rails(root / "bench/results")
+for row in rails:
+    now = by_rails.get(tuple(row[field] for field in ("collective", "shape", "rate", "bytes", "way", "mpi")), (None, None))
+    compare("rails", row, *now[:2])
 default, alone = validate.measured_natives(root / "bench/results"), validate.measured_onehost(root / "bench/results")
 for row in natives:
     now = default.get(tuple(row[field] for field in ("collective", "shape", "rate", "bytes", "mpi")), {})
@@ -53,7 +58,8 @@ def key_of(face):
 for row in faces:
     now = by_grid.get(key_of(row), {"seconds": []})["seconds"]
     compare("faces", row, len(now) or None, min(now, default=None))
-for row in read("onehost"):
+onehost = read("onehost")
+for row in onehost:
     now = alone.get(tuple(row[field] for field in ("collective", "ranks", "bytes", "algorithm", "mpi")), (None, None))
     compare("onehost", row, *now)
 if wrong:
@@ -94,56 +100,87 @@ with tempfile.TemporaryDirectory() as folder:
             sys.exit(f"published: now {again}; {stale}")
 
 looked = 0
+
+
+def look_again(table, row, command):
+    global looked
+    (again,) = asked(command)
+    if again["seconds"] != row["simulated_seconds"]:
+        sys.exit(f"{table}: {row}: now {again['seconds']} s; {stale}")
+    looked += 1
+
+
+def fields(row, *names):
+    return [row[name] for name in names]
+
+
+def hosts_times_bytes(row):
+    return int(row["shape"].split("x")[0]) * row["bytes"]
+
+
 quick = [row for row in lab if row["bytes"] <= 1 << 20]
-for row in quick[:: max(1, len(quick) // 12)]:
-    key = tuple(row[field] for field in ("collective", "shape", "rate", "bytes", "algorithm", "mpi"))
-    (again,) = asked(validate.question(key, row["link_rate"]))
-    if again["seconds"] != row["simulated_seconds"]:
-        sys.exit(f"{key}: simulated in {again['seconds']} s, but sim/results/lab.jsonl says {row['simulated_seconds']}; {stale}")
-    looked += 1
+# Whole messages are simulated in no time, whatever their size.
+large = max((row for row in lab if "chunk_bytes" not in row["algorithm"]), key=hosts_times_bytes)
+for row in [*quick[:: max(1, len(quick) // 12)], large]:
+    look_again("lab", row, validate.question(fields(row, "collective", "shape", "rate", "bytes", "algorithm", "mpi"), row["link_rate"]))
 for row in natives[::9]:
-    (again,) = asked(validate.question([row[field] for field in ("collective", "shape", "rate", "bytes", "mpi")], row["link_rate"]))
-    if again["seconds"] != row["simulated_seconds"]:
-        sys.exit(f"natives: {row}: now {again['seconds']} s; {stale}")
-    looked += 1
+    look_again("natives", row, validate.question(fields(row, "collective", "shape", "rate", "bytes", "mpi"), row["link_rate"]))
+for row in rails[:: max(1, len(rails) // 4)]:
+    key = fields(row, "collective", "shape", "rate", "bytes", "way", "mpi")
+    look_again("rails", row, validate.question(key, row["link_rate"], row["rails"]))
 for row in faces[:: max(1, len(faces) // 12)]:
-    (again,) = asked(validate.question_faces(key_of(row), row["link_rate"]))
-    if again["seconds"] != row["simulated_seconds"]:
-        sys.exit(f"faces: {row}: now {again['seconds']} s; {stale}")
-    looked += 1
+    look_again("faces", row, validate.question_faces(key_of(row), row["link_rate"]))
+for row in [*onehost[:: max(1, len(onehost) // 8)], max(onehost, key=lambda row: row["bytes"])]:
+    look_again("onehost", row, validate.question_onehost(fields(row, "collective", "ranks", "bytes", "algorithm", "mpi")))
 plain = list(validate.plain_rows(program, None))
 if plain != read("plain"):
     sys.exit(f"plain: now {next((row for row in plain if row not in read('plain')), 'fewer rows')}; {stale}")
 looked += len(plain)
-for name in reproduce.TABLES:
-    # By the algorithm that ran: what would be chosen today is the selector's affair, and its tests'.
-    small = [row for row in read(name) if row["simulated"] and row["ranks"] <= 64 and "overlap" not in row]
-    for row in small[:: max(1, len(small) // 4)]:
-        if "app" in row:
-            again = asked(["app", row["app"], "--machine", row["machine"], "--ranks", str(row["ranks"]), "--bytes",
-                           str(row["bytes"]), "--repeat", str(row["repeat"]), "--mpi", row["family"], "--json", "--quiet",
-                           *(["--per-host", "1"] if row["ranks"] == row["hosts"] else [])])
-            same = [line["seconds"] for line in again if line["column"] == row["column"]]
-            if same != [row["seconds"]]:
-                sys.exit(f"{name}: {row['app']}, {row['column']}, {row['bytes']} bytes, {row['ranks']} ranks: now {same} s, "
-                         f"sim/results say {row['seconds']}; run python3 sim/reproduce.py {name}, then sim/document.py")
-            looked += 1
-            continue
-        if name == "windows":
-            (again,) = asked(["alltoallv", "--rma", "--machine", row["machine"], "--ranks", str(row["ranks"]), "--bytes",
-                              str(row["bytes"]), "--json", "--quiet"])
-            if again["per_call_seconds"] != row["per_call_seconds"]:
-                sys.exit(f"windows: {row['ranks']} ranks, {row['bytes']} bytes: now {again['per_call_seconds']} s, sim/results "
-                         f"say {row['per_call_seconds']}; run python3 sim/reproduce.py windows, then sim/document.py")
-            looked += 1
-            continue
-        per_host = [] if name not in ("allgather", "eight", "halo") else ["--per-host", str(row["ranks"] // row["hosts"])]
-        (again,) = asked([row["collective"], "--machine", row["machine"], "--ranks", str(row["ranks"]), "--bytes",
-                          str(row["bytes"]), "--mapping", row["mapping"], "--rails", str(row["rails"]), "--repeat",
-                          str(row["repeat"]), *(["--in-turn"] if row["in_turn"] else []), "--algorithm",
-                          native(row) or row["algorithm"], "--json", "--quiet", *per_host])
-        if again["seconds"] != row["seconds"]:
-            sys.exit(f"{name}: {row['algorithm']} of {row['bytes']} bytes, {row['ranks']} ranks: now {again['seconds']} s, "
-                     f"sim/results say {row['seconds']}; run python3 sim/reproduce.py {name}, then sim/document.py")
+
+STEP_SECONDS, LONGEST = 6e-6, 3.0  # of a core: about what a step takes, and what one point may take here
+
+
+def work(row):
+    """Processor seconds that a row takes: as it took when it was written, or about."""
+    if "cost" in row:
+        return row["cost"]["build_seconds"] + row["cost"]["replay_seconds"]
+    if "steps" in row:
+        return STEP_SECONDS * row["steps"] * (3 if "overlap" in row else 1)
+    # All columns of a program are asked for; windows are asked about two exchanges of all pairs.
+    return 2 * STEP_SECONDS * (5 * row["messages"] if "app" in row else 2 * row["ranks"] ** 2)
+
+
+def drawn(found):
+    """A few small points of a table, and the largest one that takes seconds."""
+    found = [row for row in found if row["simulated"]]
+    small = [row for row in found if row["ranks"] <= 64]
+    some = small[:: max(1, len(small) // 4)]
+    quick = [row for row in found if work(row) <= LONGEST and row not in some]
+    return [*some, *([max(quick, key=work)] if quick else [])]
+
+
+def command_of(table, row):
+    """By the algorithm that ran: what would be chosen today is the selector's affair, and its tests'."""
+    size = [] if row.get("collective") == "barrier" else ["--bytes", str(row["bytes"])]
+    common = ["--machine", row["machine"], "--ranks", str(row["ranks"]), *size, "--rails", str(row["rails"]), "--json", "--quiet"]
+    if "app" in row:
+        return ["app", row["app"], *common, "--repeat", str(row["repeat"]), "--mpi", row["family"],
+                *(["--per-host", "1"] if row["ranks"] == row["hosts"] else [])]
+    if table == "windows":
+        return ["alltoallv", "--rma", *common]
+    per_host = [] if table not in ("allgather", "eight", "halo") else ["--per-host", str(row["ranks"] // row["hosts"])]
+    flags = {"--in-turn": row["in_turn"], "--overlap": "overlap" in row, "--star": row.get("fabric") == "star"}
+    return [row["collective"], *common, "--mapping", row["mapping"], "--repeat", str(row["repeat"]), "--algorithm",
+            native(row) or row["algorithm"], *per_host, *(flag for flag, given in flags.items() if given)]
+
+
+for table in reproduce.TABLES:
+    kept = ("per_call_seconds",) if table == "windows" else ("seconds", "overlap")
+    for row in drawn(read(table)):
+        found = [line for line in asked(command_of(table, row)) if "app" not in row or line["column"] == row["column"]]
+        if [[line.get(field) for field in kept] for line in found] != [[row.get(field) for field in kept]]:
+            what = row.get("algorithm") or row.get("app", "windows")
+            sys.exit(f"{table}: {what}, {row.get('column', '')}, {row['bytes']} bytes, {row['ranks']} ranks: now {found}, sim/results "
+                     f"say {[row.get(field) for field in kept]}; run python3 sim/reproduce.py {table}, then sim/document.py")
         looked += 1
 print(f"{looked} points were simulated again, with the same digits")
