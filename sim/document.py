@@ -4,9 +4,9 @@
 """
 import json
 import math
-import statistics
 import sys
 
+import error_tables
 import face_tables
 import lab_tables
 import paper_tables
@@ -14,35 +14,6 @@ import pictures
 from tables import MIB, ROOT, rows, size, span, table, time
 
 PAGE = ROOT / "docs/simulation.md"
-
-
-def trust():
-    """What was compared with what, and how it came out."""
-    large, small = lab_tables.targets(rows("lab"))
-    natives = [row for row in rows("natives") if row["samples"] >= 3]
-    onehost = [row for row in rows("onehost") if row["samples"] >= 3]
-    published = rows("published")
-    smpi = [abs(row["ours_seconds"] / row["smpi_seconds"] - 1) for row in rows("smpi")]
-    alone, several = face_tables.lab_points()
-    faces = "[halos](#halo-exchanges-against-the-lab)"
-    there = "[others](#hosts-of-many-ranks-as-others-measured-them)"
-    def line(what, points, where):
-        return [what, *lab_tables.summary(points)[:4], where]
-    return table(["what", "points", "median error", "within 20 %", "worst", "details"], [
-        line("our schedules on the lab, 2 to 16 hosts of 1 to 3 ranks, from 1 MiB", large, "[lab](#against-the-lab)"),
-        line("the same below 1 MiB", small, "[lab](#against-the-lab)"),
-        line("the defaults of MPICH and Open MPI on the lab", natives, "[natives](#the-natives-against-the-lab)"),
-        line("halo exchanges on the lab, one rank per host, faces from 16 KiB", [row for row in alone if not face_tables.small(row)], faces),
-        line("faces of 4 KiB there", [row for row in alone if face_tables.small(row)], faces),
-        line("several ranks per host there, where the link decides",
-             [row for row in several if face_tables.claimed(row) and face_tables.by_wire(row)], faces),
-        line("several ranks per host there, elsewhere",
-             [row for row in several if not face_tables.claimed(row) or not face_tables.by_wire(row)], faces),
-        line("two ranks of one host", onehost, "[one host](#on-one-host)"),
-        ["the same algorithms in SimGrid's own MPI", len(smpi), f"{100 * statistics.median(smpi):.1f} %",
-         f"{100 * sum(one <= 0.2 for one in smpi) / len(smpi):.0f} %", f"{100 * max(smpi):.0f} %", "[SMPI](#against-smpi)"],
-        line("hosts of 12 to 64 ranks, measured by others, from 1 KiB", [row for row in published if row["bytes"] >= 1024], there),
-        line("the same below 1 KiB", [row for row in published if row["bytes"] < 1024], there)])
 
 
 def summary():
@@ -192,7 +163,9 @@ same command and seed give the same digits, on any machine.
 whose numbers are guesses ([machines](#machines)): no further than the guesses. Hosts with many ranks: against a few
 measurements that others have published.
 
-{trust()}
+{error_tables.trust()}
+The targets are held to some of these points: [all of them, and those of the claim](#all-points-and-those-of-the-claim).
+
 Modelled: posting, completing and copying on a rank's core; eager and rendezvous messages; links, rails and a host's memory,
 shared; progress by the caller or an agent; where kernels send (`lab-100`, `lab-50`, `gbe8`): turns of connections, full
 sockets, answers that wait behind other bytes of their connection, and the engine's credits; where hosts share cores (`lab-100`,
@@ -212,7 +185,8 @@ its place where the credits want it ([receipts](decisions/0088-receipts-ask-in-t
 
 {summary()}
 Each has a section below with the arithmetic.
-""", lab_tables.lab(), lab_tables.natives(), face_tables.lab(), lab_tables.onehost(), lab_tables.published(), lab_tables.smpi(), lab_tables.machines(),
+""", error_tables.claim(), lab_tables.lab(), error_tables.two_links(), lab_tables.natives(), error_tables.natives_by_size(), face_tables.lab(),
+             lab_tables.onehost(), error_tables.onehost_by_size(), lab_tables.published(), lab_tables.smpi(), lab_tables.machines(),
              lab_tables.routes(),
              paper_tables.rings(), paper_tables.allgather(), paper_tables.eight(),
              paper_tables.gains("defaults", "Thalweg's choice and the natives' defaults", """Simulated time of what Thalweg would choose by its tables and its cost model, and how much longer the natives'

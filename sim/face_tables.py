@@ -93,7 +93,8 @@ def verdicts(points):
     far = [row for row in little if abs(lab_tables.error(row)) > 0.2]
     named = sorted({(row["bytes"], row["shape"], "x".join(map(str, row["cells"]))) for row in far})
     text = f"""
-The targets [above](#against-the-lab), of ours: messages from 1 MiB on, {lab_tables.summary(large)[1]} in the median of {len(large)} points and
+The targets [above](#against-the-lab), of ours without libucp inside hosts and faces of single cells
+([all](#all-points-and-those-of-the-claim)): messages from 1 MiB on, {lab_tables.summary(large)[1]} in the median of {len(large)} points and
 {lab_tables.summary(large)[2]} within 20 %: {lab_tables.verdict(lab_tables.met(large))}; below, {len(little) - len(far)} of {len(little)} within 20 %: {lab_tables.verdict(not far)}"""
     if not far:
         return text + ".\n"

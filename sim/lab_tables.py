@@ -181,6 +181,12 @@ the error is {summary(near)[1] if near else "-"} in the median of {len(near)} po
 """ + core_tables.costs()
 
 
+def two_links(native):
+    """Of hosts of two links each: what the libraries do by default, or schedules of ours."""
+    return [{**row, "shape": f"{row['shape']}, {row['rails']} links", "forced_seconds": None} for row in rows("rails")
+            if (row["way"] == row["mpi"]) == native]
+
+
 def lab():
     points = rows("lab")
     large, small = targets(points)
@@ -193,7 +199,8 @@ def lab():
     text = f"""## Against the lab
 
 Every column of `bench/results` that is a schedule of ours, on several hosts with one link each, is simulated on the
-machine `lab-100` or `lab-50` at the link rate that was measured when that lab came up (`sim/validate.py`). The error
+machine `lab-100` or `lab-50` at the link rate that was measured when that lab came up (`sim/validate.py`). Hosts of two
+links have lines of their own ([below](#two-links-per-host)) and are not among the points that the targets count. The error
 is that of the simulation against the minimum of the samples. Of the machine's numbers one is fitted to such
 measurements, the rate at which the kernel passes a message on (`kernel_GBps`, from chains of one 64 KiB message); what a
 message takes of a core, a core's change of hands and what passes before a rank that slept begins were measured by plain
@@ -209,7 +216,8 @@ of two columns): {verdict(not far)}: {len(far)} of {len(small)} points are farth
     text += table(head, [["15 samples or more, from 1 MiB", *summary(large)],
                          ["15 samples or more, below 1 MiB", *summary(small)],
                          ["3 to 14 samples, from 1 MiB", *summary([r for r in few if r["bytes"] >= MIB])],
-                         ["3 to 14 samples, below 1 MiB", *summary([r for r in few if r["bytes"] < MIB])]])
+                         ["3 to 14 samples, below 1 MiB", *summary([r for r in few if r["bytes"] < MIB])],
+                         *([["two links per host, 3 samples or more", *summary(two_links(False))]] if two_links(False) else [])])
     text += """
 By operation, shape and size, points of at least 3 samples; the last columns name the point that is farthest off. What
 the simulation does not know shows there: TCP's congestion control, by which connections' shares of a link differ from one
@@ -221,7 +229,7 @@ measured](#hosts-of-many-ranks-as-others-measured-them) only.
 
 """
     lines = []
-    for (collective, shape, count), group in groups(points, "collective", "shape", "bytes"):
+    for (collective, shape, count), group in groups(points + two_links(False), "collective", "shape", "bytes"):
         worst = max(group, key=lambda row: abs(error(row)))
         lines.append([collective, shape, size(count), *summary(group)[:3], f"{100 * error(worst):+.0f} %",
                       f"{worst['algorithm']} on {worst['mpi']}, {time(worst['measured_seconds'])}"])
@@ -276,7 +284,7 @@ def natives():
     ruled = [row for row in points if row["forced_seconds"]]
     same = [row for row in ruled if abs(row["measured_seconds"] / row["forced_seconds"] - 1) <= 0.1]
     lines = []
-    for (mpi, collective, shape), group in groups(points, "mpi", "collective", "shape"):
+    for (mpi, collective, shape), group in groups(points + two_links(True), "mpi", "collective", "shape"):
         worst = max(group, key=lambda row: abs(error(row)))
         rule = [row["measured_seconds"] / row["forced_seconds"] for row in group if row["forced_seconds"]]
         lines.append([mpi, collective, shape, *summary(group)[:3], f"{100 * statistics.median(map(error, group)):+.0f} %",
