@@ -199,7 +199,8 @@ among 448 ranks need 1.6 s at the line rate, which is where the paper's 1.54 s s
              paper_tables.windows(), face_tables.halo(), paper_tables.apps(),
              curves("curves", "To 65,536 ranks", """`slingshot`, 64 ranks per host. Schedules of log-step algorithms and of halo exchanges (six faces of a 3D grid of ranks) stay
 small: what a rank needs is in the table. The last columns are what building and replaying all ranks took, once: processor
-seconds of one core, beside other work: of a calm machine a third to a half. The cost model knows nothing of halo exchanges. Their time grows where a host's neighbours are no longer on
+seconds of one core, beside other work: of a calm machine a third to a half. A point that takes more than ten minutes or 16 GiB is
+the cost model's, *slanted*. The cost model knows nothing of halo exchanges. Their time grows where a host's neighbours are no longer on
 its own router, an upper bound there ([routing](#what-routing-can-matter)).
 """), squares(), speed(),
              """## Not here

@@ -80,10 +80,11 @@ TABLES = {
               asks("alltoallv", "dane", (448,), ("512K",), ("spread",), "--cost")],
     "curves": [asks(collective, "slingshot", ranks, sizes, algorithms, "--cost")
                for collective, ranks, sizes, algorithms in (
-                   ("bcast", (1024, 8192, 65536), ("1K", "1M"), ("binomial", "node_leader(intra=binomial,inter=binomial)")),
+                   ("bcast", (1024, 8192, 65536), ("1K", "1M"),
+                    ("binomial", "node_leader(intra=binomial,inter=binomial)", "knomial", "circulant", "scatter_recursive_doubling")),
                    ("barrier", (1024, 8192, 65536), (), ("dissemination",)),
-                   ("allreduce", (1024, 8192, 65536), ("1K",), ("recursive_doubling",)),
-                   ("allgather", (1024, 8192, 65536), ("8",), ("bruck",)),
+                   ("allreduce", (1024, 8192, 65536), ("1K", "1M"), ("recursive_doubling", "rabenseifner")),
+                   ("allgather", (1024, 8192, 65536), ("8",), ("bruck", "standard_exchange")),
                    ("halo", (1024, 8192, 65536), ("64K",), ("spread",)))],
     "squares": [asks("allgather", "ib2304", (144, 288, 576, 1152), ("1K",), ("ring", "spread"), "--cost"),
                 asks("allgather", "ib2304", (2304, 4608), ("1K",), ("ring",), "--cost"),
