@@ -76,7 +76,7 @@ def case_fortran_plans(context):
         if plans:
             wanted[f"{kind}_init"] = 3 * calls
     if plans:
-        wanted |= {"allgather_init": 6, "allreduce_init": 6, "bcast_init": 6, "barrier_init": 0}
+        wanted |= {"allgather_init": 6, "allreduce_init": 6, "bcast_init": 6, "barrier_init": 6}
     for program in context.fortran_plans:
         plain = context.launch((3, [program], None, {}))
         expect(plain.code == 0, program, plain)

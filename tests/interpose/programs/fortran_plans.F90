@@ -228,7 +228,7 @@ contains
     end subroutine
 
 #if !defined(NO_PLANS)
-    ! Three plans beside each other, started at once; one is freed that never was.
+    ! Three plans beside each other, started at once; one of a barrier is freed that never was, and one is started.
     subroutine other_plans()
         kind = 8
         call MPI_BCAST_INIT(message, whole, MPI_INTEGER, 1, MPI_COMM_WORLD, MPI_INFO_NULL, plans(1), ierr)
@@ -239,6 +239,7 @@ contains
         call MPI_BARRIER_INIT(MPI_COMM_WORLD, MPI_INFO_NULL, request, ierr)
         call MPI_REQUEST_FREE(request, ierr)
         if (request /= MPI_REQUEST_NULL) wrong = wrong + 1
+        call barriers()
         do start = 1, 3
             message = untouched
             if (rank == 1) message = start
@@ -264,6 +265,38 @@ contains
             call MPI_REQUEST_FREE(plans(k), ierr)
             if (plans(k) /= MPI_REQUEST_NULL) wrong = wrong + 1
         end do
+    end subroutine
+
+    ! By the host's clock nobody has gone on before everybody came; the last rank comes late, a twentieth of a second.
+    subroutine barriers()
+        integer(kind=8) :: came, went, now, rate, all_came(8), all_went(8)
+        call MPI_BARRIER_INIT(MPI_COMM_WORLD, MPI_INFO_NULL, request, ierr)
+        do start = 1, 3
+            call system_clock(came, rate)
+            now = came
+            do while (rank == ranks - 1 .and. now < came + rate / 20)
+                call system_clock(now)
+            end do
+            came = now
+            call MPI_START(request, ierr)
+            flag = .false.
+            if (start == 2) then
+                do while (.not. flag)
+                    call MPI_TEST(request, flag, MPI_STATUS_IGNORE, ierr)
+                end do
+            else
+                call MPI_WAIT(request, MPI_STATUS_IGNORE, ierr)
+            end if
+            call system_clock(went)
+            if (request == MPI_REQUEST_NULL) wrong = wrong + 1
+            call MPI_GATHER(came, 1, MPI_INTEGER8, all_came, 1, MPI_INTEGER8, 0, MPI_COMM_WORLD, ierr)
+            call MPI_GATHER(went, 1, MPI_INTEGER8, all_went, 1, MPI_INTEGER8, 0, MPI_COMM_WORLD, ierr)
+            if (rank == 0) then
+                if (maxval(all_came(:ranks)) > minval(all_went(:ranks))) wrong = wrong + 1
+            end if
+        end do
+        call MPI_REQUEST_FREE(request, ierr)
+        if (request /= MPI_REQUEST_NULL) wrong = wrong + 1
     end subroutine
 #endif
 end program
