@@ -125,14 +125,14 @@ struct AgentGroupOptions {
     bool with_agent = true;
 };
 
-// The counter stands still, or nearly, for half a second, sooner or later: a thread that has nothing more to
-// do may have had no core yet to find that out, and may come to it in the middle of the first half second.
+// The counter stands still, or nearly, for a while, sooner or later: a thread that has nothing more to do may
+// have had no core yet to find that out, and may come to it in the middle of the first while.
 template <class Counter>
-bool comes_to_rest(Counter counter, double most_per_second = 0) {
+bool comes_to_rest(Counter counter, double most_per_second = 0, std::chrono::milliseconds length = 500ms) {
     return in_time([&] {
         const auto before = counter();
         const std::uint64_t begin = now_ns();
-        std::this_thread::sleep_for(500ms);
+        std::this_thread::sleep_for(length);
         const auto moved = static_cast<double>(counter() - before);
         return moved <= most_per_second * seconds(now_ns() - begin);
     });

@@ -3,8 +3,11 @@
 # While the ranks sleep or compute outside MPI; run alone, because what others do would be in the times.
 set(overlap "${chain};THALWEG_ALLGATHER=ring;THALWEG_BARRIER=dissemination")
 run(overlap 2 mpi "${overlap}" overlap sleeping computing idle fork)
-run(overlap_ucx 2 mpi "${overlap};${ucx};THALWEG_TEST_LEVEL=single" overlap sleeping computing idle fork)
+run(overlap_ucx 2 mpi "${overlap};${ucx};THALWEG_TEST_LEVEL=single" overlap sleeping computing rests fork)
 run(overlap_shm 2 ${inside} "${overlap};${shm}" overlap sleeping computing idle fork)
+# Five silent seconds over the other transports, too.
+run(rests 2 full "${overlap};THALWEG_TRANSPORT=mpi" overlap rests)
+run(rests_shm 2 full "${overlap};${shm}" overlap rests)
 # The longer ones in the full run, but for one library or the current ones.
 set(current full)
 if(name MATCHES "^(mpich5|openmpi5|impi)$")

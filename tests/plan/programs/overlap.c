@@ -3,7 +3,8 @@
  *
  *   sleeping   an allgather, then a sleep as long as it takes: the wait after it is short
  *   computing  the same, and the rank computes; where each rank has a core that is not idle, only told
- *   idle       the agent's thread is not scheduled once in a second, before and after it had work
+ *   idle       the agent's thread is not scheduled once in a second after it had work
+ *   rests      the same for five seconds in a row
  *   late       what the root sent leaves it while it sleeps, though its own part was over long before
  *   apart      and while it sits in a native call, when the others join seconds later
  *   freed      and when it has freed its communicator, or its plan
@@ -117,18 +118,22 @@ static void one_broadcast(unsigned seed) {
     guarded_free(data, bytes);
 }
 
-static void idle(void) {
+static void idle(int wanted_s) {
     for (unsigned round = 0; round < 20; ++round) one_broadcast(round);
     MPI_Barrier(MPI_COMM_WORLD);
     CHECK(turns_of_agent() > 0, "there is no agent");
     /* What was sent may need its ear for a second, and on a busy machine it may not have had a core since. */
-    long woken = 1;
-    for (int second = 0; woken != 0 && second < 30; ++second) {
-        const long before = turns_of_agent();
+    int silent_s = 0;
+    long before = turns_of_agent(), woken = 0;
+    for (int second = 0; silent_s < wanted_s && second < 30; ++second) {
         sleep(1);
-        woken = turns_of_agent() - before;
+        const long turns = turns_of_agent();
+        woken = turns - before;
+        before = turns;
+        silent_s = woken == 0 ? silent_s + 1 : 0;
     }
-    CHECK(woken == 0, "%ld wake-ups in an idle second", woken);
+    CHECK(silent_s == wanted_s, "%d idle seconds in a row, not %d; %ld wake-ups in the last one", silent_s,
+          wanted_s, woken);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -274,7 +279,8 @@ int main(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) {
         if (strcmp(argv[i], "sleeping") == 0) overlap(0);
         if (strcmp(argv[i], "computing") == 0) overlap(1);
-        if (strcmp(argv[i], "idle") == 0) idle();
+        if (strcmp(argv[i], "idle") == 0) idle(1);
+        if (strcmp(argv[i], "rests") == 0) idle(5);
         if (strcmp(argv[i], "late") == 0) late();
         if (strcmp(argv[i], "apart") == 0) leaves_early(nothing);
         if (strcmp(argv[i], "freed") == 0) {
