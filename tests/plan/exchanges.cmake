@@ -143,7 +143,7 @@ run(strict_gpu_two_hosts 4 ${inside} "${gpu};${two_hosts};THALWEG_TEST_LEVEL=sin
 set(halo "${with_persistent};THALWEG_TEST_TAKEN=1;THALWEG_ALLTOALLV=spread")
 run(halo 3 ${inside_current} "${halo}" halo csl)
 run(halo_shm 4 ${inside} "${halo};${shm}" halo cslg)
-run(halo_two_hosts 4 ${inside_current} "${halo};${two_hosts};THALWEG_TEST_LEVEL=single" halo cswlgd)
+run(halo_two_hosts 4 ${inside_current} "${halo};${two_hosts};THALWEG_TEST_LEVEL=single" halo cswlgdmaA)
 # Nothing is asked for: exchanges between neighbours go through the memory of their host.
 string(REPLACE "THALWEG_TRANSPORT=shm;" "" two_hosts_auto "${two_hosts}")
 run(halo_auto 4 ${inside} "${halo};${two_hosts_auto};THALWEG_TEST_LEVEL=single" halo cslg)

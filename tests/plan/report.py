@@ -73,17 +73,46 @@ def check_spawned():
     print("ok")
 
 
+def halo_of(phases, *variables):
+    """A run of these phases: what was said, and its report."""
+    command[-1] = phases
+    result = run(path, *variables)
+    check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
+    return result.stdout, load(path)
+
+
 def followed(phases):
     """Of the one peer inside the host, in a run of these phases: what the report says of it."""
-    command[-1] = phases
-    result = run(path)
-    check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
-    memory = load(path)["agent"]["inside_hosts"]
+    memory = halo_of(phases)[1]["agent"]["inside_hosts"]
     peers = [peer for peer in memory["peers"] if sum(peer["bytes"].values()) > 0]
     check(len(peers) == 1, f"rank 0 has one neighbour on its host: {memory}")
     check(sum(peers[0]["messages_because"].values()) > 0, f"{phases}: {memory}")
-    check((memory["seconds_on_wire"] > 0) == ("w" in phases), f"{phases}: {memory}")
+    wire = any(letter in phases for letter in "waA")
+    check((memory["seconds_on_wire"] > 0) == wire, f"{phases}: {memory}")
     return peers[0]
+
+
+def check_grids():
+    """The grid changes in mid-run: each is told of with its own neighbours and what they have sent. Where the faces are
+    the same, which of them lie inside the host decides, and the choice follows."""
+    wire = "the wire takes longest"
+    told = {each["name"]: each for each in halo_of("cg")[1]["neighbourhoods"]}
+    for name, beyond, faces in (("square", 2, {1: 512 << 10, 2: 64}), ("ring", 3, {1: 48 << 10, 3: 48 << 10})):
+        grid = told.get(name)
+        check(grid and grid["topology"] == "grid" and grid["accelerated"] > 0, f"{name}: {told}")
+        peers = {peer["rank"]: peer for peer in grid["peers"]}
+        check({rank: peer["where"] for rank, peer in peers.items()} == {1: "inside", beyond: "between"}, f"{name}: {grid}")
+        for rank, peer in peers.items():
+            for side in ("sent", "received"):
+                messages, size = (sum(way[key] for way in peer[side].values()) for key in ("messages", "bytes"))
+                check((messages, size) == (grid["accelerated"], grid["accelerated"] * faces[rank]), f"{name}, {side}: {grid}")
+    peer = followed("aA")
+    check(peer["messages_because"].get(wire, 0) > 0 and peer["because"] != wire, f"aA: {peer}")
+    # 2 exchanges or more of 8 MiB, which lay between the hosts before.
+    check(sum(peer["bytes"].values()) >= 2 << 23, f"aA: {peer}")
+    peer = followed("Aa")
+    check(peer["messages_because"].get(wire, 0) > 0, f"Aa: {peer}")
+    check(sum(peer["messages_because"].values()) > peer["messages_because"][wire], f"Aa: {peer}")
 
 
 def check_halo():
@@ -102,21 +131,21 @@ def check_halo():
     peer = followed("cw")
     check(peer["messages_because"].get(wire, 0) > 0, f"cw: {peer}")
     check(sum(peer["messages_because"].values()) > peer["messages_because"][wire], f"cw: {peer}")
+    check_grids()
     # What is asked for runs, all through the same changes.
-    command[-1] = "cwc"
-    result = run(path, "THALWEG_INSIDE=cma_put", "THALWEG_BETWEEN=get")
-    check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
-    report = load(path)
+    report = halo_of("cwc", "THALWEG_INSIDE=cma_put", "THALWEG_BETWEEN=get")[1]
     peers = [peer for peer in report["agent"]["inside_hosts"]["peers"] if sum(peer["bytes"].values()) > 0]
     check([list(peer["bytes"]) for peer in peers] == [["cma_put"]], f"asked for cma_put: {peers}")
     check(peers[0]["because"] == "it was asked for" and peers[0]["switches"] == 0, f"asked for: {peers}")
-    command[-1] = "d"
-    result = run(path)
-    check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
-    peers = load(path)["agent"]["inside_hosts"]["peers"]
-    # Starts of a plan with faces of 64 KiB out of a shared window. A library without plans is not given their object.
+    # Starts of a plan with faces of 64 KiB out of a shared window, and out of what MPI_Alloc_mem gives where that is mapped
+    # by all. A library without plans is not given their object.
     plans = any("-persistent" in word for word in command)
-    check(not plans or sum(peer["bytes"].get("direct", 0) for peer in peers) > 0, f"out of a shared window: {peers}")
+    for letter in "dm":
+        said, report = halo_of(letter)
+        mapped = letter == "d" or "MPI_Alloc_mem gives is mapped by all" in said
+        check(mapped or "MPI_Alloc_mem gives is mapped by one" in said, f"said: {said}")
+        direct = sum(peer["bytes"].get("direct", 0) for peer in report["agent"]["inside_hosts"]["peers"])
+        check((direct > 0) == (mapped and plans), f"{letter}, mapped by all: {mapped}: {report['agent']}")
     print("ok")
 
 

@@ -8,10 +8,13 @@
  *       s   rows of 8 bytes
  *       l   one rank comes late, another one at each exchange
  *       g   another grid: a ring
+ *       a   8 MiB in the first dimension of the grid, which lies between hosts, 64 KiB in the last one
+ *       A   the same on a grid whose first dimension is the other one's last
  *       h   in a lab: faces of 4 MiB inside hosts, of 64 KiB between them
  *       H   the same while the links have a fortieth of their rate
  *       L   the same while one rank comes late, another one at each exchange
  *       d   faces that are sent lie in memory that all ranks have mapped (MPI_Win_allocate_shared)
+ *       m   they lie in what MPI_Alloc_mem gives, and it is told whether all ranks have that mapped
  *       t   blocking calls only: those of the trial are taken, THALWEG_TEST_TAKEN=trial says
  *       k   a rank is killed in the middle (ended.py says what must become of the job)
  *
@@ -34,7 +37,7 @@ enum { dimensions = 2, neighbours = 2 * dimensions };
 
 typedef struct {
     MPI_Comm comm;
-    int peers[neighbours];
+    int rank, peers[neighbours];
     Shape shapes[neighbours];
     int send_gaps[neighbours];
     int counts[neighbours];
@@ -42,14 +45,23 @@ typedef struct {
     MPI_Datatype sent[neighbours], received[neighbours];
     size_t send_bytes, receive_bytes;
     unsigned char *send, *receive;
-    MPI_Win window; /* of the memory that is sent, or MPI_WIN_NULL */
+    enum { own, window, allocated } memory; /* of what is sent */
+    MPI_Win shared;                         /* or MPI_WIN_NULL */
 } Halo;
 
-static MPI_Comm make_grid(int ring) {
+typedef enum { square, ring, turned, grids } Grid;
+static MPI_Comm make_grid(Grid grid) {
+    static const char* const names[grids] = {"square", "ring", "turned"};
     int dims[dimensions] = {check_size / 2, 2}, periods[dimensions] = {0, 0};
-    if (ring || check_size % 2 != 0) dims[0] = check_size, dims[1] = 1, periods[0] = 1;
-    MPI_Comm comm;
-    MPI_Cart_create(MPI_COMM_WORLD, dimensions, dims, periods, 0, &comm);
+    if (grid == ring || check_size % 2 != 0) dims[0] = check_size, dims[1] = 1, periods[0] = 1;
+    MPI_Comm ordered = MPI_COMM_WORLD, comm;
+    if (grid == turned && check_size % 2 == 0) {
+        dims[0] = 2, dims[1] = check_size / 2;
+        MPI_Comm_split(MPI_COMM_WORLD, 0, check_rank % 2 * check_size + check_rank, &ordered);
+    }
+    MPI_Cart_create(ordered, dimensions, dims, periods, 0, &comm);
+    MPI_Comm_set_name(comm, names[grid]);
+    if (ordered != MPI_COMM_WORLD) MPI_Comm_free(&ordered);
     return comm;
 }
 
@@ -64,16 +76,75 @@ static MPI_Datatype type_of(Shape shape, int gap) {
     return type;
 }
 
-static void open_halo(Halo* halo, MPI_Comm comm, Shape across, Shape inside, int shared) {
+/* The number of the file that `memory` is mapped from together with others; 0: there is none. And whether
+ * this process has mapped the file `wanted`. */
+static unsigned long file_of(const void* memory, unsigned long wanted, int* has) {
+    char line[512];
+    unsigned long found = 0;
+    FILE* const maps = fopen("/proc/self/maps", "r");
+    while (fgets(line, sizeof line, maps) != NULL) {
+        unsigned long begin, end, inode;
+        char rights[5];
+        if (sscanf(line, "%lx-%lx %4s %*s %*s %lu", &begin, &end, rights, &inode) != 4) continue;
+        if (rights[3] != 's' || inode == 0) continue;
+        if ((uintptr_t)memory >= begin && (uintptr_t)memory < end) found = inode;
+        *has |= inode == wanted;
+    }
+    fclose(maps);
+    return found;
+}
+/* Whether the memory of each rank lies in a file that all of them have mapped. */
+static int is_mapped_by_all(const void* memory) {
+    unsigned long files[64];
+    int has = 0, all = 1;
+    const unsigned long mine = file_of(memory, 0, &has);
+    CHECK(check_size <= 64, "at most 64 ranks");
+    MPI_Allgather(&mine, 1, MPI_UNSIGNED_LONG, files, 1, MPI_UNSIGNED_LONG, MPI_COMM_WORLD);
+    for (int rank = 0; rank < check_size; ++rank) {
+        has = 0;
+        file_of(memory, files[rank], &has);
+        all &= files[rank] != 0 && has;
+    }
+    MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return all;
+}
+
+static void get_memory(Halo* halo) {
+    const MPI_Aint bytes = (MPI_Aint)halo->send_bytes;
+    if (halo->memory == window) {
+        MPI_Comm host;
+        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+        MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, host, &halo->send, &halo->shared);
+        MPI_Comm_free(&host);
+    } else if (halo->memory == allocated) {
+        MPI_Alloc_mem(bytes, MPI_INFO_NULL, &halo->send);
+        const int mapped = is_mapped_by_all(halo->send);
+        if (check_rank == 0) printf("what MPI_Alloc_mem gives is mapped by %s\n", mapped ? "all" : "one");
+    } else {
+        halo->send = guarded_new(halo->send_bytes);
+    }
+}
+static void give_memory_back(Halo* halo) {
+    if (halo->memory == window)
+        MPI_Win_free(&halo->shared);
+    else if (halo->memory == allocated)
+        MPI_Free_mem(halo->send);
+    else
+        guarded_free(halo->send, halo->send_bytes);
+}
+
+static void open_halo(Halo* halo, MPI_Comm comm, Shape across, Shape inside, char letter) {
     memset(halo, 0, sizeof *halo);
     halo->comm = comm;
-    halo->window = MPI_WIN_NULL;
+    MPI_Comm_rank(comm, &halo->rank);
+    halo->memory = letter == 'd' ? window : letter == 'm' ? allocated : own;
+    halo->shared = MPI_WIN_NULL;
     for (int d = 0; d < dimensions; ++d)
         MPI_Cart_shift(comm, d, 1, &halo->peers[2 * d], &halo->peers[2 * d + 1]);
     for (int block = 0; block < neighbours; ++block) {
         const Shape shape = block < 2 ? across : inside;
         halo->shapes[block] = shape;
-        halo->send_gaps[block] = shared ? 0 : 24 * (block % 3);
+        halo->send_gaps[block] = halo->memory != own ? 0 : 24 * (block % 3);
         halo->counts[block] = 1;
         halo->sent_at[block] = (MPI_Aint)halo->send_bytes;
         halo->received_at[block] = (MPI_Aint)halo->receive_bytes;
@@ -82,15 +153,7 @@ static void open_halo(Halo* halo, MPI_Comm comm, Shape across, Shape inside, int
         halo->send_bytes += extent_of(shape, halo->send_gaps[block]);
         halo->receive_bytes += extent_of(shape, shape.gap);
     }
-    if (shared) {
-        MPI_Comm host;
-        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
-        MPI_Win_allocate_shared((MPI_Aint)halo->send_bytes, 1, MPI_INFO_NULL, host, &halo->send,
-                                &halo->window);
-        MPI_Comm_free(&host);
-    } else {
-        halo->send = guarded_new(halo->send_bytes);
-    }
+    get_memory(halo);
     halo->receive = guarded_new(halo->receive_bytes);
 }
 
@@ -99,10 +162,7 @@ static void close_halo(Halo* halo) {
         MPI_Type_free(&halo->sent[block]);
         MPI_Type_free(&halo->received[block]);
     }
-    if (halo->window != MPI_WIN_NULL)
-        MPI_Win_free(&halo->window);
-    else
-        guarded_free(halo->send, halo->send_bytes);
+    give_memory_back(halo);
     guarded_free(halo->receive, halo->receive_bytes);
 }
 
@@ -118,7 +178,7 @@ static void prepare(Halo* halo, int round) {
     memset(halo->receive, poison_value, halo->receive_bytes);
     for (int block = 0; block < neighbours; ++block) {
         const Shape shape = halo->shapes[block];
-        const unsigned seed = seed_of(check_rank, block, round);
+        const unsigned seed = seed_of(halo->rank, block, round);
         for (int row = 0; row < shape.rows; ++row) {
             unsigned char* const at = halo->send + halo->sent_at[block] +
                                       (size_t)row * (size_t)(shape.row + halo->send_gaps[block]);
@@ -236,8 +296,10 @@ int main(int argc, char** argv) {
     check_start(&argc, &argv, wanted_level());
     *(void**)&alltoallw_init = dlsym(RTLD_DEFAULT, "MPI_Neighbor_alltoallw_init");
     const Shape medium = {48, 1024, 16}, small = {4, 16, 8};
-    MPI_Comm comms[2] = {make_grid(0), make_grid(1)};
-    for (const char* letter = argc > 1 ? argv[1] : "csl"; *letter != '\0'; ++letter) {
+    const char* const phases = argc > 1 ? argv[1] : "csl";
+    MPI_Comm comms[grids] = {make_grid(square), make_grid(ring), MPI_COMM_NULL};
+    if (strchr(phases, 'A') != NULL) comms[turned] = make_grid(turned);
+    for (const char* letter = phases; *letter != '\0'; ++letter) {
         Shape across = medium, inside = medium;
         int rounds = 3;
         const Arrival arrival = strchr("hH", *letter) != NULL   ? together
@@ -249,9 +311,12 @@ int main(int argc, char** argv) {
         if (strchr("hHL", *letter) != NULL) across = (Shape){16, 4096, 64}, inside = (Shape){512, 8192, 0};
         /* A rate is believed to be a lower one by a twentieth at each exchange. */
         if (*letter == 'H') rounds = 16;
-        if (*letter == 'd') across = small, inside = (Shape){64, 1024, 0};
+        if (strchr("dm", *letter) != NULL) across = small, inside = (Shape){64, 1024, 0};
+        if (strchr("aA", *letter) != NULL)
+            across = (Shape){1024, 8192, 64}, inside = (Shape){64, 1024, 16}, rounds = 2;
+        const Grid grid = *letter == 'g' ? ring : *letter == 'A' ? turned : square;
         Halo halo;
-        open_halo(&halo, comms[*letter == 'g'], across, inside, *letter == 'd');
+        open_halo(&halo, comms[grid], across, inside, *letter);
         if (*letter == 'H') divide_rates(40);
         if (*letter == 't')
             trial(&halo);
@@ -260,6 +325,7 @@ int main(int argc, char** argv) {
         if (*letter == 'H') divide_rates(1);
         close_halo(&halo);
     }
-    for (int i = 0; i < 2; ++i) MPI_Comm_free(&comms[i]);
+    for (Grid grid = square; grid < grids; ++grid)
+        if (comms[grid] != MPI_COMM_NULL) MPI_Comm_free(&comms[grid]);
     return check_end();
 }
