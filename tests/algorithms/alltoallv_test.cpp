@@ -107,6 +107,33 @@ TEST(AlltoallvSteps, FollowTheRealNeighbours) {
     EXPECT_EQ(build(choice_of("notify", Collective::alltoallv), problem, Topology{}).steps().size(), 8u);
 }
 
+// Steps are posted in their order: what crosses hosts, sends and receives, then what stays on the host.
+TEST(AlltoallvSpread, PostsWhatCrossesHostsFirst) {
+    oracle::Random random(9);
+    int mixed = 0;
+    for (int p = 3; p <= 24; ++p) {
+        const Topology topology = random_topology(random, p);
+        for (const char* name : {"spread", "spread:in_flight=2"}) {
+            Group group(p, 8);
+            randomise(group, random, 3, 2, 17);
+            for (Exchange& exchange : group.exchanges) exchange.in_pairs = p % 2 == 0;
+            for (const Problem& problem : group.problems) {
+                const Schedule schedule = build(choice_of(name, Collective::alltoallv), problem, topology);
+                bool any_stays = false, any_crosses = false;
+                for (const Step& step : schedule.steps()) {
+                    const bool crosses = step.kind != StepKind::copy &&
+                                         topology.node_of(step.peer) != topology.node_of(problem.rank);
+                    ASSERT_FALSE(crosses && any_stays)
+                        << name << " on " << topology.to_text() << ", rank " << problem.rank;
+                    (crosses ? any_crosses : any_stays) = true;
+                }
+                mixed += any_stays && any_crosses;
+            }
+        }
+    }
+    EXPECT_GT(mixed, 100);
+}
+
 // What one end has as no bytes and the other has not does not come to lie in the place of the next.
 TEST(AlltoallvEdges, OfNoBytesKeepTheirPlacesAmongThoseOfAPair) {
     Exchange exchange;
