@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "transport/borrowed.h"
 #include "transport/composite/composite.h"
 #include "transport/inproc/inproc.h"
 
@@ -13,35 +14,6 @@ namespace thalweg {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-
-// An endpoint of a network that is somebody else's; counts polls.
-class Borrowed final : public Transport {
-  public:
-    Borrowed(Transport& inner, int& polls) : inner_(inner), polls_(polls) {}
-    const Capabilities& capabilities() const override { return inner_.capabilities(); }
-    int rank() const override { return inner_.rank(); }
-    int size() const override { return inner_.size(); }
-    Slot slots() const override { return inner_.slots(); }
-    Status grow(Slot slots) override { return inner_.grow(slots); }
-    Status post_send(Slot slot, int peer, MessageId id, const void* data, std::size_t bytes,
-                     SendMode mode) override {
-        return inner_.post_send(slot, peer, id, data, bytes, mode);
-    }
-    Status post_recv(Slot slot, int peer, MessageId id, void* data, std::size_t bytes) override {
-        return inner_.post_recv(slot, peer, id, data, bytes);
-    }
-    Status progress(std::span<Slot> done, std::size_t& count) override {
-        ++polls_;
-        return inner_.progress(done, count);
-    }
-    std::uint64_t received_bytes(Slot slot) const override { return inner_.received_bytes(slot); }
-    int wait_descriptor() const override { return inner_.wait_descriptor(); }
-    Status arm() override { return inner_.arm(); }
-
-  private:
-    Transport& inner_;
-    int& polls_;
-};
 
 // Rows of 8 bytes of every 12, and the memory that stands for them.
 struct Face {
@@ -87,7 +59,8 @@ struct PackedFaces : testing::Test {
     }
     InprocNetwork network{3, options()};
     int polls = 0;
-    std::unique_ptr<Transport> packing = with_packing(std::make_unique<Borrowed>(network.endpoint(0), polls));
+    std::unique_ptr<Transport> packing =
+        with_packing(std::make_unique<Borrowed>(network.endpoint(0), [this] { return ++polls, false; }));
 
     // One poll of rank 0: what came back.
     std::vector<Slot> poll() {
@@ -238,10 +211,10 @@ TEST_F(PackedFaces, BetweenHostsOfSeveralRanksTheWireIsLookedAtToo) {
     constexpr std::size_t rows = 32 * 1024, faces = 3;
     InprocNetwork host{3, options()};
     Junction junction;
-    int looks = 0, polls_inside = 0;
+    int looks = 0;
     CompositeParts parts;
-    parts.inside = with_packing(std::make_unique<Borrowed>(host.endpoint(0), polls_inside));
-    parts.between = std::make_unique<Borrowed>(network.endpoint(0), looks);
+    parts.inside = with_packing(std::make_unique<Borrowed>(host.endpoint(0), [] { return false; }));
+    parts.between = std::make_unique<Borrowed>(network.endpoint(0), [&] { return ++looks, false; });
     parts.is_near = {true, false, false};
     parts.junction = &junction;
     std::unique_ptr<Transport> both;
