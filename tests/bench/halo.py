@@ -4,6 +4,7 @@ run that changes too; computation is timed between the parts of a call; and a by
 
     halo.py THALWEG MPI DAMAGE            the ways, their rows, what is refused
     halo.py THALWEG MPI DAMAGE choices    --pairs, --changing, --overlap
+    halo.py THALWEG MPI DAMAGE corners    eight ranks, two in each dimension: faces, edges and a corner for each
 """
 import json
 import os
@@ -13,7 +14,7 @@ import sys
 import tempfile
 
 thalweg, mpi, damage = sys.argv[1:4]
-choices = sys.argv[4:] == ["choices"]
+part = "".join(sys.argv[4:])
 NATIVE = ["native", "native (A/A)", "native nonblocking", "native init"]
 SENDS = ["isend", "persistent", "isend packed waitall", "isend packed waitsome", "isend packed waitany", "isend parted"]
 OURS = ["thalweg", "thalweg spread", "thalweg nonblocking", "thalweg nonblocking spread", "thalweg init",
@@ -27,8 +28,8 @@ def expect(condition, *what):
         sys.exit("FAILED: " + " ".join(str(each) for each in what))
 
 
-def bench(out, *words, **more):
-    result = subprocess.run([thalweg, "bench", "halo", "--mpi", mpi, "--hosts", "0", "--ppn", str(RANKS),
+def bench(out, *words, ranks=RANKS, **more):
+    result = subprocess.run([thalweg, "bench", "halo", "--mpi", mpi, "--hosts", "0", "--ppn", str(ranks),
                              "--samples", str(SAMPLES), "--samples-large", str(SAMPLES), "--out", out, *words],
                             capture_output=True, text=True, env={**os.environ, **more}, timeout=280)
     result.about = f"{words}\nexit status {result.returncode}\n{result.stdout}{result.stderr}"
@@ -69,9 +70,33 @@ def check_choices(folder):
             expect(min(row["overlap"]["total"]) >= min(row["overlap"]["computed"]) > 0, row)
 
 
+def check_corners(folder):
+    styles = ["native", "native nonblocking", "isend", "isend packed waitall", "thalweg spread", "thalweg nonblocking spread",
+              "thalweg init spread"]
+    cells = (9, 5, 6)
+    x, y, z = cells
+    ended = bench(f"{folder}/corners.jsonl", "--cells", "x".join(map(str, cells)), "--points", "27", "--styles",
+                  ",".join(styles), ranks=8)
+    expect(ended.returncode == 0, ended.about)
+    found = rows(f"{folder}/corners.jsonl")
+    expect(set(styles) <= {row["column"] for row in found}, found, ended.about)
+    for row in found:
+        expect(row["wrong_words"] == 0 and len(row["seconds"]) == SAMPLES, row, ended.about)
+        halo = row["halo"]
+        expect(halo["grid"] == [2, 2, 2] and halo["corners"] and not halo["periodic"], row)
+        # Each rank has something for every other one: 3 faces, 3 edges, 1 corner.
+        each = x * y + y * z + x * z + x + y + z + 1
+        expect(halo["inside_bytes"] == 8 * 8 * each and halo["link_bytes"] == 0, row)
+    ended = bench(f"{folder}/damaged.jsonl", "--cells", "6", "--points", "27", "--styles", "native,isend", "--together-only",
+                  ranks=8, LD_PRELOAD=damage)
+    expect(ended.returncode == 1 and "WRONG WORDS" in ended.stdout, "the damage was not seen:", ended.about)
+    for row in rows(f"{folder}/damaged.jsonl"):
+        expect((row["wrong_words"] > 0) == (row["column"] == "native"), row, ended.about)
+
+
 with tempfile.TemporaryDirectory(prefix="tw") as folder:
-    if choices:
-        check_choices(folder)
+    if part:
+        {"choices": check_choices, "corners": check_corners}[part](folder)
         sys.exit()
     out = f"{folder}/rows.jsonl"
     points = ["--cells", "9x5x6", "--points", "27"]
