@@ -87,7 +87,7 @@ class Labelled:
 
 
 class Sanitized:
-    """The unit tests and those of the transport inside hosts under one checking preset, suite by suite: some programs
+    """The unit tests and those of the transports between processes under one checking preset, suite by suite: some programs
     take minutes in all. Leaks are errors; so is anything UBSan finds."""
 
     def __init__(self, preset):
@@ -209,7 +209,7 @@ class Fresh(Whole):
 JOBS = {
     "test": ("every test of make test", lambda: Whole(["scripts/test"])),
     "full": ("the tests labelled full: matrices and soaks", Labelled),
-    "asan": ("unit tests, and every protocol inside hosts, under AddressSanitizer and UndefinedBehaviorSanitizer",
+    "asan": ("unit tests, and every protocol inside and between hosts, under AddressSanitizer and UndefinedBehaviorSanitizer",
              lambda: Sanitized("debug")),
     "tsan": ("the same under ThreadSanitizer", lambda: Sanitized("tsan")),
     "asan-mpi": ("programs of MPICH whose preload objects AddressSanitizer and UndefinedBehaviorSanitizer check",
