@@ -25,12 +25,13 @@ import pathlib
 import re
 import signal
 import sys
+import textwrap
 import threading
 import time
 
 import test_full_log
 from test_full_commands import Ended, Processors, running, text_of
-from test_full_jobs import JOBS, OUTPUTS, ROOT, SET_UP, SKIPPED
+from test_full_jobs import JOBS, OUTPUTS, ROOT, SET_UP, SKIPPED, skipped_tests
 
 class Runner:
     def __init__(self, options):
@@ -57,6 +58,8 @@ class Runner:
             result = work(output)
             verdict = "passed"
             note = result if isinstance(result, str) else ""
+            if names := skipped_tests(output):
+                excerpt = textwrap.wrap("skipped: " + " ".join(names), 110, break_on_hyphens=False)
         except Ended as error:
             verdict = "SKIPPED" if error.status == SKIPPED else f"FAILED (exit {error.status})"
             said = [line.rstrip() for line in text_of(output).splitlines() if line.strip()]

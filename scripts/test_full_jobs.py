@@ -15,9 +15,14 @@ OUTPUTS = pathlib.Path(".setup/test-full")
 SET_UP = "set-up and build"
 
 
+def skipped_tests(output):
+    """Of a run of ctest: the names of the tests that could not run here."""
+    return re.findall(r"^ *\d+/\d+ Test +#\d+: +(\S+).*\*\*\*(?:Skipped|Not Run)", text_of(output), re.M)
+
+
 def skipped_in(output):
-    """Of a run of ctest: how many tests could not run here."""
-    skipped = len(re.findall(r"^ *\d+/\d+ Test +#.*\*\*\*(?:Skipped|Not Run)", text_of(output), re.M))
+    """The same: how many they are."""
+    skipped = len(skipped_tests(output))
     return [f"{skipped} of them skipped"] if skipped else []
 
 

@@ -6,9 +6,9 @@ and several commits brought about stands side by side. Lines of a part have colu
     VERDICT  COMMIT[+CHANGES]  UTC  SECONDS s  PART  NOTE
 
 VERDICT is `passed`, `SKIPPED`, `FAILED (exit N)` or `not run`; CHANGES is a hash of what was not committed. Lines that
-begin with `    | ` are the end of the output of the part above them. A job lists its parts before it runs any, so what
-has not run has a line too. The head has the whole picture: for each job how many parts are in which state, on which
-commits and days they ran, and the names of those that failed.
+begin with `    | ` are the end of the output of the part above them, or name the tests in it that were skipped. A job
+lists its parts before it runs any, so what has not run has a line too. The head has the whole picture: for each job how
+many parts are in which state, on which commits and days they ran, and the names of those that failed.
 """
 import contextlib
 import dataclasses

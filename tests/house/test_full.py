@@ -3,6 +3,7 @@ what was cut off goes on, what cannot run is SKIPPED, what fails fails, and the 
 
     test_full.py SOURCE_ROOT
 """
+import itertools
 import json
 import os
 import pathlib
@@ -94,6 +95,12 @@ done
         lines = [line for line in self.log().splitlines() if f" s  {part}" in line]
         return re.split(r"\s{2,}", lines[0]) if lines else []
 
+    def beneath(self, part):
+        """The words of the lines that belong to that line."""
+        _, _, below = self.log().partition(f" s  {part}")
+        lines = itertools.takewhile(lambda line: line.startswith("    | "), below.splitlines()[1:])
+        return " ".join(line.removeprefix("    | ") for line in lines).split()
+
     def note(self, part):
         """What that line says at its end; on a busy machine also how long the part had to wait for a processor."""
         note = (self.line(part) + 6 * [""])[5]
@@ -107,19 +114,27 @@ def expect(right, what, output):
 
 def one_piece(checkout):
     """Jobs that are one command: passed once, skipped with a reason, failed with their output."""
-    checkout.script("test", "echo '100% tests passed, 0 tests failed out of 3'")
+    skipped = [f"plan.some-mpi.part_{number}.2" for number in range(20)]
+    said = [f"{number:>2}/22 Test {'#' + str(number):>4}: {name} ....***Skipped   0.10 sec"
+            for number, name in enumerate(skipped, 1)]
+    said += ["21/22 Test #21: lab.check ....   Passed    0.10 sec", "22/22 Test #22: gone ....***Not Run (Disabled)   0.00 sec"]
+    checkout.script("test", "\n".join(f"echo '{line}'" for line in [*said, "100% tests passed, 0 tests failed out of 22"]))
     checkout.script("lab-tables", "[ $1 = --list ] && echo 'table bcast' && exit\necho 'no namespaces here'; exit 77")
     checkout.commit("second")
     done = checkout.full("test", "lab-tables")
     expect(done.returncode == 0, "a skipped job is no failure", done.stdout + done.stderr)
     expect(checkout.line("scripts/test")[:2] == ["passed", checkout.head()], "the log names the commit", checkout.log())
     expect("100% tests passed" in checkout.log(), "the log says how many tests passed", checkout.log())
+    expect("21 of them skipped" in checkout.note("scripts/test"), "and how many were skipped", checkout.log())
+    expect(checkout.beneath("scripts/test") == ["skipped:", *skipped, "gone"], "each by its name", checkout.log())
+    expect(max(map(len, checkout.log().splitlines())) < 240, "in lines that can be read", checkout.log())
     expect(checkout.line("bcast")[0] == "SKIPPED" and checkout.note("bcast") == "no namespaces here",
            "a skip is shown with its reason", checkout.log())
     expect("lab-tables  SKIPPED" in done.stdout, "the summary says what was skipped", done.stdout)
 
     checkout.full("test", "lab-tables")
     expect(checkout.runs("test") == 1, "what passed is not repeated", checkout.log())
+    expect(checkout.beneath("scripts/test") == ["skipped:", *skipped, "gone"], "nor forgotten", checkout.log())
     expect(checkout.runs("lab-tables") == 4, "what was skipped is tried again", checkout.log())
 
     # What the long jobs write themselves is no change of what is tested; anything else is.
