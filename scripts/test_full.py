@@ -157,10 +157,11 @@ def at_home(line):
 
 
 def reason(said):
-    """Why something was skipped: the last line that is not ctest's own."""
+    """Why something was skipped: the last line that says so, or else that has words and is not ctest's own."""
     own = r"^\d+: (Test |Working Directory|Environment variables| )|^\d+: *$"
     lines = [line for line in said if re.match(r"\d+: ", line) and not re.match(own, line)] or said
-    return re.sub(r"^\d+: ", "", lines[-1]).strip()[:160] if lines else "no reason given"
+    told = [line for line in lines if "skipped: " in line] or [line for line in lines if re.search("[A-Za-z]", line)] or lines
+    return re.sub(r"^\d+: ", "", told[-1]).strip()[:160] if told else "no reason given"
 
 
 def cut_off(*_):

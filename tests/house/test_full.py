@@ -164,7 +164,7 @@ def pieces(checkout):
     old, one = checkout.head(), ("--parallel", "1")
     for limit in (0.5, 1, 2, 4, 8, 16, 32, 64):  # a busy machine may take longer to come to the first part
         checkout.ctest(["first", "second", "third"], first=f"sleep {limit + 0.1}", second="exit 8",
-                       third="echo 1: x; exit 77")
+                       third="echo 1: skipped: no such thing; echo 1: -----; exit 77")
         cut = checkout.full("--limit", str(limit), *one, "full")
         if checkout.runs("first") != 0:
             break
@@ -176,6 +176,7 @@ def pieces(checkout):
     rest = checkout.full(*one, "full")
     expect(rest.returncode == 1 and [checkout.runs(name) for name in ("first", "second", "third")] == [1, 1, 1],
            "it goes on where it was", rest.stdout)
+    expect(checkout.note("third") == "skipped: no such thing", "why is told by what says so", checkout.log())
     head = checkout.log().partition("\n\n")[0]
     expect("full        FAILED: 1 of 3 passed, 1 failed, 1 skipped" in head, "each verdict is counted", head)
     days = sorted({checkout.line(name)[2][:10] for name in ("first", "second", "third")})
