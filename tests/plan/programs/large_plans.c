@@ -37,7 +37,7 @@ static void each(int writes, unsigned seed) {
 
 static void exchange(AlltoallvInit* alltoallv_init, const char* algorithm, int back) {
     const int sends = (check_rank == 0) != back;
-    unsigned char nothing[1];
+    unsigned char nothing[1] = {0};
     MPI_Request plan;
     if (sends)
         alltoallv_init(data, counts, places, MPI_BYTE, nothing, none, none, MPI_BYTE, MPI_COMM_WORLD,
