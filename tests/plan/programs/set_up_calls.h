@@ -20,7 +20,7 @@
         "Type_contiguous", "Type_commit", "Type_free", "Comm_set_attr", "Comm_create_keyval",              \
         "Grequest_start", "Comm_get_parent", "Iallreduce", "Ibcast", "Ibarrier", "Recv_init", "Comm_idup", \
         "Comm_split_type", "Comm_group", "Win_allocate", "Win_allocate_shared", "Win_create_dynamic",      \
-        "Win_attach", "Mem_alloc", "Gather", "Gatherv", "Scatter", "Reduce", "Iallgather", "Iallgatherv",  \
+        "Win_attach", "Alloc_mem", "Gather", "Gatherv", "Scatter", "Reduce", "Iallgather", "Iallgatherv",  \
         "Ialltoall", "Ialltoallv", "Type_vector", "Type_create_struct", "Type_create_hindexed"
 #endif
 static const char* const trapped_names[] = {TRAPPED};

@@ -210,7 +210,7 @@ int main(int argc, char** argv) {
     Series all[] = {begin(MPI_COMM_WORLD, "the world", tried_from),
                     begin(MPI_COMM_WORLD, "larger ones", most_bytes), begin(pair, "pairs", tried_from + 8)};
     /* What is smaller is no one's to try, and counts for nothing. */
-    Series small = begin(MPI_COMM_WORLD, "small ones", tried_from - 8);
+    Series small = begin(MPI_COMM_WORLD, "small ones", tried_from / 8);
     for (int i = 0; i < 120; ++i) {
         for (int which = 0; which < 3; ++which) {
             next(&all[which]);
