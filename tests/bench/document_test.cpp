@@ -17,7 +17,14 @@ TEST(Rings, SavesWhatTheSchedulesAndTheKernelSay) {
     for (Row* each : {&closed, &trimmed}) each->context["ranks"] = 8;
     closed.all_tx_bytes = 1000;
     trimmed.all_tx_bytes = 800;
-    const std::string text = format_rings({closed, trimmed}, false);
+    Row again = closed;
+    again.column = closed_ring_again;
+    again.seconds = {2.2, 2.2, 2.2};
+    trimmed.late_samples = 2;
+    EXPECT_EQ(format_rings({closed, trimmed}, false).find("1.10"), std::string::npos);
+    const std::string text = format_rings({closed, again, trimmed}, false);
+    EXPECT_NE(text.find("  1.10  "), std::string::npos) << text;
+    EXPECT_NE(text.find("2 of 3"), std::string::npos) << text;
     EXPECT_NE(text.find("12 of 63"), std::string::npos) << text;  // 7 of the scatter, 56 of the closed ring
     EXPECT_NE(text.find("50.0 %"), std::string::npos) << text;
     EXPECT_NE(text.find("20.0 %"), std::string::npos) << text;

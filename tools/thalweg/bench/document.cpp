@@ -306,7 +306,13 @@ std::string document(const std::vector<Row>& rows, const std::string& about) {
             "because the rank that must receive every block still does; what is gained here comes from links "
             "and cores that carry less. It can lose time though it sends less: a rank that kept many blocks "
             "from the scatter hands all of them to its neighbour at once, before the blocks that the ranks "
-            "behind that one wait for ([simulation](simulation.md#the-trimmed-ring-arxiv-160306809)).\n\n" +
+            "behind that one wait for ([simulation](simulation.md#the-trimmed-ring-arxiv-160306809)). Back "
+            "to back "
+            "that costs nothing, because the next call's blocks fill the gap, and what is not sent is saved. "
+            "**A/A** "
+            "is the closed ring against itself; **late** counts the trimmed ring's samples in which a rank "
+            "began more "
+            "than half a millisecond after the others: ranks that share cores wake one after the other.\n\n" +
             provenance(rings) + table;
     text += blocking_section(blocking_of);
     text += overlap_section(overlap_of);

@@ -13,6 +13,7 @@ namespace {
 
 struct Pair {
     const Row* closed = nullptr;
+    const Row* again = nullptr;  // null in rows of before
     const Row* trimmed = nullptr;
 };
 
@@ -35,11 +36,13 @@ std::string format_rings(const std::vector<Row>& rows, bool markdown) {
         if (row.phase != rings_phase) continue;
         Pair& pair = pairs[{row.context.value("ranks", 0), row.bytes}];
         if (row.column == closed_ring) pair.closed = &row;
+        if (row.column == closed_ring_again) pair.again = &row;
         if (row.column == trimmed_ring) pair.trimmed = &row;
     }
     std::vector<std::vector<std::string>> cells{{"ranks", "rate", "bytes", "closed", "trimmed", "time saved",
-                                                 "time saved, back to back", "ratio [95 %]", "messages saved",
-                                                 "link bytes saved (kernel)", "bytes saved (schedule)"}};
+                                                 "time saved, back to back", "ratio [95 %]", "A/A", "late",
+                                                 "messages saved", "link bytes saved (kernel)",
+                                                 "bytes saved (schedule)"}};
     for (const auto& [key, pair] : pairs) {
         if (pair.closed == nullptr || pair.trimmed == nullptr) continue;
         const auto [ranks, bytes] = key;
@@ -58,6 +61,11 @@ std::string format_rings(const std::vector<Row>& rows, bool markdown) {
              time_text(closed), time_text(trimmed), saved(trimmed, closed),
              saved(median(pair.trimmed->back_to_back), median(pair.closed->back_to_back)),
              fmt::format("{:.2f} [{:.2f}, {:.2f}]", ratio.value, ratio.interval.low, ratio.interval.high),
+             pair.again == nullptr
+                 ? "-"
+                 : fmt::format("{:.2f}", ratio_of_medians(pair.again->seconds, pair.closed->seconds).value),
+             fmt::format("{} of {}", pair.trimmed->late_samples,
+                         pair.trimmed->seconds.size() + pair.trimmed->back_to_back.size()),
              fmt::format("{} of {}", all - left, all),
              pair.closed->all_tx_bytes > 0 ? saved(pair.trimmed->all_tx_bytes, pair.closed->all_tx_bytes)
                                            : "-",

@@ -11,6 +11,7 @@ namespace thalweg::bench {
 
 inline constexpr const char* rings_phase = "rings";
 inline constexpr const char* closed_ring = "thalweg scatter_ring";
+inline constexpr const char* closed_ring_again = "thalweg scatter_ring (A/A)";
 inline constexpr const char* trimmed_ring = "thalweg scatter_ring_trimmed";
 
 // One line per number of ranks and size found in `rows` (phase "rings"); empty text when there is none.
