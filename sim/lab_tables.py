@@ -22,11 +22,11 @@ def machines():
     return f"""## Machines
 
 `sim/machines/NAME.json` holds every number with its source; `--machine FILE.json` reads another. Sources that begin
-with *assumed* are guesses of the right size, those with *remembered* are published figures that were not looked up
-again; how many, the last column says. Rates in GB/s: of a link in one
-direction, of one core that copies, of all cores of a host together.
+with *assumed* are guesses of the right size, those with *remembered* are published figures that were not found
+again; how many, the last column says. Where a publication says something else than a guess, its source says what.
+Rates in GB/s: of a link in one direction, of one core that copies, of all cores of a host together.
 
-""" + table(["name", "what", "fabric", "cores", "link", "latency (us)", "copy", "host copies", "not looked up"], lines)
+""" + table(["name", "what", "fabric", "cores", "link", "latency (us)", "copy", "host copies", "without source"], lines)
 
 
 def routes():

@@ -156,8 +156,9 @@ void TrialTurns::decide(const TrialVerdict& verdict) {
 }
 
 std::uint64_t calls_until_set_up(const SetUpCosts& costs, std::uint64_t least) {
-    const double set_up =
-        costs.measured_seconds > 0 ? costs.measured_seconds : set_up_agreements * costs.small_seconds;
+    const double set_up = costs.measured_seconds > 0
+                              ? costs.measured_seconds
+                              : std::max(set_up_agreements * costs.small_seconds, costs.least_seconds);
     const double calls = break_even(set_up, costs.native_seconds, (1 - expected_gain) * costs.native_seconds);
     constexpr auto most = static_cast<double>(TrialTurns::latest_set_up);
     if (costs.native_seconds <= 0) return least;  // nothing was timed

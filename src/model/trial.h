@@ -117,7 +117,11 @@ struct SetUpCosts {
     double native_seconds = 0;    // one native call
     double small_seconds = 0;     // an agreement of a few words
     double measured_seconds = 0;  // what set-ups took so far
+    double least_seconds = 0;     // what one takes at least, where none was measured
 };
+// Of memory that the ranks of a host share, a lane in it, and the thread that drives it: the first set-up
+// between two ranks took 200 us (docs/decisions/0118-one-host-by-measure.md).
+inline constexpr double set_up_in_memory_seconds = 200e-6;
 // What setting up costs, in agreements of a few words, where no set-up was measured.
 inline constexpr double set_up_agreements = 8;
 // What a schedule is taken to gain of a native call's time, before any was tried.

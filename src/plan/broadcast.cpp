@@ -52,8 +52,10 @@ using Turn = TrialTurns::Turn;
 Turn turn_of(Trial& trial, const Communicator& state, MPI_Comm comm, std::uint64_t bytes, bool in_memory) {
     const bool is_set_up =
         state.phase() == Communicator::Phase::ready || (in_memory && lane_in_memory(state) != nullptr);
-    const Turn turn =
-        trial.next(comm, state.size(), is_set_up ? Trial::SetUp::nothing : Trial::SetUp::when_paid);
+    const Turn turn = trial.next(comm, state.size(),
+                                 is_set_up   ? Trial::SetUp::nothing
+                                 : in_memory ? Trial::SetUp::in_memory_when_paid
+                                             : Trial::SetUp::when_paid);
     if (turn == Turn::tried_native || turn == Turn::tried_schedule) trial.set_sent(bytes, {});
     return turn;
 }
@@ -132,6 +134,10 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
         const std::shared_ptr<Lane> lane = !in_memory                     ? nullptr
                                            : turn == Turn::first_schedule ? open_lane_in_memory(comm, *state)
                                                                           : lane_in_memory(*state);
+        if (lane == nullptr && state->tried_decision(pieces.bytes).only_in_memory) {
+            its->give_up();
+            return decline(Reason::native_best);
+        }
         if (lane != nullptr) {
             in_use.reset();
             its->set_up_ends();

@@ -132,7 +132,9 @@ TrialTurns::Turn Trial::next(MPI_Comm comm, int size, SetUp set_up) {
         give_up();
         return Turn::native;
     }
-    if (set_up == SetUp::when_paid && puts_off(comm)) return Turn::native;
+    if (set_up == SetUp::in_memory_when_paid) costs_.least_seconds = set_up_in_memory_seconds;
+    if ((set_up == SetUp::when_paid || set_up == SetUp::in_memory_when_paid) && puts_off(comm))
+        return Turn::native;
     if (set_up != SetUp::nothing) set_up_from_ns_ = now_ns();
     return turn;
 }

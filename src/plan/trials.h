@@ -37,8 +37,8 @@ class Trial {
     Trial& operator=(const Trial&) = delete;
 
     // What the first schedule would have to set up: nothing, or something, at once or as soon as native calls
-    // have taken so long that it would have paid (model/trial.h).
-    enum class SetUp : std::uint8_t { nothing, at_once, when_paid };
+    // have taken so long that it would have paid (model/trial.h); in the memory of a host or elsewhere.
+    enum class SetUp : std::uint8_t { nothing, at_once, when_paid, in_memory_when_paid };
     // What the next call does, which is counted: never agree. Agrees where it is time to; a first schedule
     // has room for what is to be noted, and its set-up begins. Collective over `comm`, of `size` ranks.
     TrialTurns::Turn next(MPI_Comm comm, int size, SetUp set_up);

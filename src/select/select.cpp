@@ -109,7 +109,7 @@ struct Selector::Impl {
             if (row.bytes.has(bytes))
                 return {row.choice,
                         row.tried ? "tuning table, in turns with the MPI library" : "tuning table", row.tried,
-                        row.over_library};
+                        row.over_library, row.only_in_memory};
         if (topology.nodes() <= 1) return {std::nullopt, "one host"};
         if (topology.size() == 2 && !selection.overlapped) return {std::nullopt, "two ranks"};
         if (bytes < small()) return {std::nullopt, "small message"};
@@ -180,35 +180,45 @@ Decision decide(Collective collective, std::uint64_t bytes, const Topology& topo
 
 namespace {
 
-// The fewest bytes of any row that chooses an algorithm and is `meant`.
-template <typename Meant>
-std::uint64_t smallest_row(Collective collective, const std::string& table, const Meant& meant) {
+// The fewest bytes of any row that chooses an algorithm and is meant: of which `least(row, built_in)` bytes
+// are asked for, `never` where it is not.
+template <typename Least>
+std::uint64_t smallest_row(Collective collective, const std::string& table, const Least& least) {
     std::uint64_t smallest = never;
-    const auto look_at = [&](std::string_view json) {
+    const auto look_at = [&](std::string_view json, bool built_in) {
         TuningTable parsed;
         std::string why;
         if (failed(parse_table(json, parsed, why)) || parsed.collective != collective) return;
         for (const TuningRow& row : parsed.rows)
-            if (row.choice && meant(row)) smallest = std::min(smallest, row.bytes.low);
+            if (row.choice) smallest = std::min(smallest, least(row, built_in));
     };
-    if (!table.empty()) look_at(table);
-    for (std::string_view json : built_in_tables()) look_at(json);
+    if (!table.empty()) look_at(table, false);
+    for (std::string_view json : built_in_tables()) look_at(json, true);
     return smallest;
 }
+
+// What a built-in row says of fewer ranks than a job has on its host concerns some of its communicators, and
+// those that are smaller than this would have all others looked at.
+constexpr std::uint64_t least_of_few = 256 << 10;
 
 }  // namespace
 
 std::uint64_t smallest_on_one_host(Collective collective, const Selection& selection, std::uint64_t ranks) {
-    return smallest_row(collective, selection.table, [&selection, ranks](const TuningRow& row) {
-        return row.hosts.has(1) && row.ppn.low <= ranks &&
-               speaks_of(row, selection.family, selection.library) && means(row, selection) &&
-               (selection.overlapped || meant_for(row, selection.sleeps));
-    });
+    return smallest_row(
+        collective, selection.table, [&selection, ranks](const TuningRow& row, bool built_in) {
+            const bool meant = row.hosts.has(1) && row.ppn.low <= ranks &&
+                               speaks_of(row, selection.family, selection.library) && means(row, selection) &&
+                               (selection.overlapped || meant_for(row, selection.sleeps));
+            if (!meant) return never;
+            return built_in && row.ppn.high < ranks ? std::max(row.bytes.low, least_of_few) : row.bytes.low;
+        });
 }
 
 std::uint64_t smallest_taken(Collective collective, const std::string& table) {
     return std::min(small_bytes(collective, false),
-                    smallest_row(collective, table, [](const TuningRow& row) { return row.blocking; }));
+                    smallest_row(collective, table, [](const TuningRow& row, bool) {
+                        return row.blocking ? row.bytes.low : never;
+                    }));
 }
 
 Explanation explain(Collective collective, std::uint64_t bytes, const Topology& topology,

@@ -37,6 +37,7 @@ struct Decision {
     std::string reason;            // one short phrase: "tuning table", "the model: 1.05 ms", "one host", …
     bool tried = false;            // in turns with the native call, until what both took says which is faster
     bool over_library = false;     // then: on one host by the MPI library's messages, not in its memory
+    bool only_in_memory = false;   // or natively, where that memory cannot be had
 };
 
 // Checks the text of a tuning table. invalid_argument: `why` is one sentence that names the row.

@@ -125,8 +125,10 @@ Status read_row(const Json& json, const std::string& where, Collective collectiv
             "tried",
             "left out but where calls is blocking, of bcast or alltoallv, and the choice not native");
     row.over_library = over == "mpi";
-    if (!over.empty() && !(row.over_library && row.tried && collective == Collective::bcast))
-        reader.fault("over", "mpi, or left out but where a broadcast is tried");
+    row.only_in_memory = over == "shm";
+    const bool says_over = row.over_library || row.only_in_memory;
+    if (!over.empty() && !(says_over && row.tried && collective == Collective::bcast))
+        reader.fault("over", "mpi or shm, or left out but where a broadcast is tried");
     why = reader.why();
     return why.empty() ? Status::ok : Status::invalid_argument;
 }

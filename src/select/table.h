@@ -32,8 +32,10 @@ struct TuningRow {
     // (neighbours.h), whose `bytes` are those of the largest.
     bool blocking = true, overlapped = true, persistent = false, neighbours = false;
     bool spinning = true, sleeping = true;  // for ranks that wait so
-    bool tried = false;         // the choice and the native call take turns, and the faster one has it
-    bool over_library = false;  // what is tried on one host: by the MPI library's messages, not in its memory
+    bool tried = false;  // the choice and the native call take turns, and the faster one has it
+    // What is tried on one host: by the MPI library's messages; or in its memory, and else natively; neither:
+    // in its memory where that can be had, and else by messages.
+    bool over_library = false, only_in_memory = false;
     Range hosts, ppn, bytes;
     std::optional<Choice> choice;  // empty: native
 };

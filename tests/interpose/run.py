@@ -16,6 +16,7 @@ import tempfile
 import presence
 from fortran import (case_f08_procedures, case_fortran, case_fortran_neighbours, case_fortran_plans,  # noqa: F401
                      case_fortran_requests)  # noqa: F401
+from inside import case_binding, case_files  # noqa: F401
 from launches import SKIP, Context, Failure, Skipped, expect, reported, same
 
 
@@ -171,17 +172,6 @@ def tool_counts(run):
     found = TOOL.search(run.out)
     expect(found is not None, "the tool did not speak:", run)
     return tuple(int(n) for n in found.groups())
-
-
-def case_binding(context):
-    """A call from Fortran whose binding calls the C function is asked about once, and so is the next one from C."""
-    if context.family == "abi":
-        raise Skipped("its header knows no Fortran")
-    if context.family == "ompi":
-        raise Skipped("its bindings call PMPI_*")
-    run = context.program("binding", 2, preload=f"{context.objects()}:{context.tool}")
-    expect(run.code == 0 and "wrong" not in run.out, run)
-    expect(run.count("seen") == ["2", "2"], run)
 
 
 def case_tools(context):

@@ -78,8 +78,12 @@ TEST(Tried, OverTheLibrary) {
     const Selector memory(Collective::bcast, topology_of("node:1 core:4"), with(large));
     EXPECT_TRUE(memory.decide(1000).tried);
     EXPECT_FALSE(memory.decide(1000).over_library);
-    for (const char* row :
-         {R"("tried":true,"over":"shm"})", R"("tried":true,"over":""})", R"("over":"mpi"})"}) {
+    const Selector only(Collective::bcast, topology_of("node:1 core:4"),
+                        with(R"({"calls":"blocking","choice":"linear","tried":true,"over":"shm"})"));
+    EXPECT_TRUE(only.decide(1000).only_in_memory && !only.decide(1000).over_library);
+    EXPECT_FALSE(over.decide(1000).only_in_memory || memory.decide(1000).only_in_memory);
+    for (const char* row : {R"("tried":true,"over":"ucx"})", R"("tried":true,"over":""})", R"("over":"mpi"})",
+                            R"("over":"shm"})"}) {
         std::string why;
         const bool good = std::string(row).find(R"("over":"")") != std::string::npos;
         const Status status =
@@ -144,7 +148,7 @@ TEST(Tried, BuiltInRowsDo) {
     Selection selection;
     selection.family = "openmpi";
     EXPECT_EQ(smallest_on_one_host(Collective::bcast, selection, 2), mega / 64);
-    EXPECT_EQ(smallest_on_one_host(Collective::bcast, selection, 3), mega / 64);
+    EXPECT_EQ(smallest_on_one_host(Collective::bcast, selection, 3), mega / 4);
     for (const auto& [hosts, bytes, algorithm] :
          {std::tuple{"node:1 core:3", mega / 4, "circulant"}, {"node:1 core:16", 64 * mega, "circulant"}}) {
         const Decision decision = decide(Collective::bcast, bytes, topology_of(hosts), selection);

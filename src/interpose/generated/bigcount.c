@@ -60,8 +60,6 @@ int THALWEG_IN_A_LINE wrap_MPI_Allgather_c(const void* sendbuf, ThalwegCount sen
         ThalwegHandle sendtype, void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
         ThalwegHandle comm) {
     void* native = thalweg_native_of(&shortcut_MPI_Allgather_c);
-    if (native == NULL) native = thalweg_native_of_plainly_short(&shortcut_MPI_Allgather_c, recvcount,
-            recvtype);
     if (native != NULL) return ((Next_MPI_Allgather_c*)native)(sendbuf, sendcount, sendtype, recvbuf,
             recvcount, recvtype, comm);
     return ask_MPI_Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);

@@ -57,8 +57,6 @@ ask_MPI_Allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, vo
 int THALWEG_IN_A_LINE wrap_MPI_Allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
         void* recvbuf, int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
     void* native = thalweg_native_of(&shortcut_MPI_Allgather);
-    if (native == NULL) native = thalweg_native_of_plainly_short(&shortcut_MPI_Allgather, recvcount,
-            recvtype);
     if (native != NULL) return ((Next_MPI_Allgather*)native)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
             recvtype, comm);
     return ask_MPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);

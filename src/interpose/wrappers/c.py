@@ -13,7 +13,7 @@ def with_shortcut(call, head, kind=None):
 
 
 def way_past(call, native, native_of_short=None):
-    """The end of that function, and the wrapper: the way of a call that nobody wants to see has no frame of its own, and
+    """The end of that function, and the wrapper: the way of a call that nobody wants to see has no frame of its own and
     is as short as can be."""
     name, arguments = call.name, call.c_arguments()
     return [
@@ -93,6 +93,8 @@ def c_wrapper(call):
         # Where long ones are looked at, short ones take another way past, if one argument tells them.
         message = {"MPI_Allgather": "recvcount, recvtype"}.get(call.entry(), "count, datatype")
         tells = "gatherv" not in name
+        # With more arguments than registers the way past would have a frame.
+        at_once = tells and len(call.parameters) <= 6
         short = f"(&shortcut_{name}, {message})"
         remembered = "thalweg_of_" + call.entry().removesuffix("_c").removeprefix("MPI_").lower()
         out = with_shortcut(call, out, "ThalwegShortcut")
@@ -106,7 +108,11 @@ def c_wrapper(call):
             *get_next,
             f"    if (answer == 2) thalweg_remember(&shortcut_{name}, (void*)next, {remembered});",
             *(native_timed(call) if call.timed() else [f"    return next({arguments});"]),
-            *way_past(call, f"thalweg_native_of(&shortcut_{name})", f"thalweg_native_of_plainly_short{short}" if tells else None),
+            *way_past(
+                call,
+                f"thalweg_native_of(&shortcut_{name})",
+                f"thalweg_native_of_plainly_short{short}" if at_once else None,
+            ),
         )
     elif call.template in ("wait", "test"):
         count, requests = call.requests(False)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace thalweg::shm {
 namespace {
@@ -14,7 +15,7 @@ constexpr double weight = 0.125;         // of a new measurement, where there ar
 constexpr double weight_of_trial = 0.5;  // which are few and far between
 constexpr double largest_surprise = 4;   // a copy that was disturbed says little about its rate
 constexpr double largest_delay = 2;      // nor does a message
-constexpr double smallest_correction = 1.0 / 64, largest_correction = 16;
+constexpr double smallest_correction = 0.25, largest_correction = 16;
 constexpr double least_scarcity = 0.1;  // less is the clock's and the system's own doing
 constexpr double full_scarcity = 0.4;   // about where there is always somebody who waits for a core
 // Whoever loses its core in the midst of a chunk loses it for dozens of chunks: only many of them tell how
@@ -133,26 +134,24 @@ double CopyRates::scarcity() const {
 }
 
 // By the number of the message alone: where two processes exchange alike, both try the same at the same time,
-// which is what it would be like if both took it. The ring is tried by two messages in a row: for the first
-// one it lies in nobody's caches.
+// which is what it would be like if both took it.
 std::size_t Chooser::trial(const Class& sizes, const std::array<double, protocols.size()>& costs,
                            std::size_t taken) const {
     constexpr std::size_t none = protocols.size();
-    const std::uint64_t again = sizes.chosen % between_trials, first = sizes.chosen - again;
-    if (!tries_ || again > 1) return none;
+    if (!tries_ || sizes.chosen % between_trials != 0) return none;
     std::array<std::size_t, protocols.size()> usable{};
     std::size_t count = 0;
     for (std::size_t i = 0; i < protocols.size(); ++i)
         if (costs[i] != infinity) usable[count++] = i;
     if (count < 2) return none;
-    const std::uint64_t turn = first / between_trials;
+    const std::uint64_t turn = sizes.chosen / between_trials;
     // Each one twice at first.
-    const std::uint64_t turns = turn <= 2 * count      ? 1
-                                : first <= often_until ? often / between_trials
-                                                       : seldom / between_trials;
+    const std::uint64_t turns = turn <= 2 * count             ? 1
+                                : sizes.chosen <= often_until ? often / between_trials
+                                                              : seldom / between_trials;
     if (turn == 0 || turn % turns != 0) return none;
     const std::size_t tried = usable[turn / turns % count];
-    return tried == taken || (again == 1 && tried != number_of(eager)) ? none : tried;
+    return tried == taken ? none : tried;
 }
 
 void Chooser::note(Account& account, const Protocol& protocol, Because because) {
@@ -213,9 +212,15 @@ Decision Chooser::choose(std::uint64_t bytes, const Reach& reach, const Load& re
         if (still_usable && (!due || costs[best] >= (1 - hysteresis) * costs[current])) taken = current;
     }
     ++sizes.chosen;
-    if (const std::size_t tried = trial(sizes, costs, taken); tried != protocols.size()) {
-        const bool tells = tried != number_of(eager) || sizes.chosen % between_trials == 1;
-        return {protocols[tried], candidates[tried].share, tells ? candidates[tried].copies_s : 0};
+    constexpr std::size_t none = protocols.size();
+    const std::size_t ring = number_of(eager);
+    const RingTrial begun = std::exchange(sizes.ring_trial, RingTrial::none);
+    if (begun != RingTrial::none && costs[ring] != infinity && taken != ring)
+        return {&eager, candidates[ring].share,
+                begun == RingTrial::first_is_there ? candidates[ring].copies_s : 0};
+    if (const std::size_t tried = trial(sizes, costs, taken); tried != none) {
+        if (tried == ring) sizes.ring_trial = RingTrial::first_is_under_way;
+        return {protocols[tried], candidates[tried].share, tried == ring ? 0 : candidates[tried].copies_s};
     }
     if (sizes.until_next == 0) sizes.until_next = settle;
     --sizes.until_next;
@@ -249,8 +254,10 @@ void Chooser::keep_ring(std::uint64_t bytes, bool forced) {
 }
 
 void Chooser::measured(std::uint64_t bytes, const Protocol& protocol, double expected_s, double seconds) {
-    if (expected_s <= 0) return;
     Class& sizes = classes_[class_of(bytes)];
+    if (sizes.ring_trial == RingTrial::first_is_under_way && &protocol == &eager)
+        sizes.ring_trial = RingTrial::first_is_there;
+    if (expected_s <= 0) return;
     Known& known = sizes.known[number_of(protocol)];
     double seen = std::clamp(seconds / expected_s, smallest_correction, largest_correction);
     if (known.samples > 1)

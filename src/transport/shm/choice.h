@@ -116,8 +116,12 @@ class Chooser {
         double correction = 1;  // what messages took, relative to what was expected
         std::uint32_t samples = 0;
     };
+    // The ring is tried by two messages in a row, of which the second tells what it took, if the first was
+    // there before it: for the first it lies in nobody's caches.
+    enum class RingTrial : std::uint8_t { none, first_is_under_way, first_is_there };
     struct Class {
         Account account;
+        RingTrial ring_trial = RingTrial::none;
         const Protocol* current = nullptr;  // of what was chosen, not asked for
         std::uint32_t until_next = 0;
         std::uint64_t chosen = 0;  // messages

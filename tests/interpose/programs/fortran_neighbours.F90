@@ -1,22 +1,22 @@
 ! Neighbourhood collectives from Fortran with mpif.h, `use mpi` (USE_MODULE) or `use mpi_f08` (USE_F08), on a ring that
 ! goes round: every element of every block, and what lies beside it. At least three ranks, so that both neighbours differ.
 ! With USE_LARGE as well, counts are of MPI_COUNT_KIND. Where THALWEG_TEST_TAKEN is set, plans as well (NO_PLANS: the library
-! has none); those of the libraries are not ours to judge.
+! has none); those of the libraries are not ours to judge. Before all that graphs with weights and without.
 program fortran_neighbours
 #if defined(USE_F08)
     use mpi_f08
     implicit none
-    type(MPI_Comm) :: ring
+    type(MPI_Comm) :: ring, graph
     type(MPI_Request) :: request
     type(MPI_Datatype) :: column, sent_types(2), received_types(2)
 #elif defined(USE_MODULE)
     use mpi
     implicit none
-    integer :: ring, request, column, sent_types(2), received_types(2)
+    integer :: ring, graph, request, column, sent_types(2), received_types(2)
 #else
     implicit none
     include 'mpif.h'
-    integer :: ring, request, column, sent_types(2), received_types(2)
+    integer :: ring, graph, request, column, sent_types(2), received_types(2)
 #endif
     integer, parameter :: n = 1500, untouched = -7
 #if defined(USE_LARGE)
@@ -54,6 +54,7 @@ program fortran_neighbours
     call MPI_TYPE_VECTOR(n, 1, 2, MPI_INTEGER, column, ierr)
     call MPI_TYPE_COMMIT(column, ierr)
     wrong = 0
+    call graphs()
     do round = 1, 6
         do form = 1, 2
             do kind = 1, 5
@@ -107,6 +108,39 @@ program fortran_neighbours
     if (wrong /= 0) stop 1
 
 contains
+
+    ! One edge, from rank 0 to rank 1. A rank that has none has no weights either: MPI_WEIGHTS_EMPTY.
+    subroutine graphs()
+        if (rank == 0) then
+            call MPI_DIST_GRAPH_CREATE_ADJACENT(MPI_COMM_WORLD, 0, [0], MPI_WEIGHTS_EMPTY, 1, [1], [5], MPI_INFO_NULL, .false., &
+                                                graph, ierr)
+        else if (rank == 1) then
+            call MPI_DIST_GRAPH_CREATE_ADJACENT(MPI_COMM_WORLD, 1, [0], [5], 0, [0], MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, .false., &
+                                                graph, ierr)
+        else
+            call MPI_DIST_GRAPH_CREATE_ADJACENT(MPI_COMM_WORLD, 0, [0], MPI_WEIGHTS_EMPTY, 0, [0], MPI_WEIGHTS_EMPTY, &
+                                                MPI_INFO_NULL, .false., graph, ierr)
+        end if
+        call examine_graph(.true.)
+        call MPI_DIST_GRAPH_CREATE_ADJACENT(MPI_COMM_WORLD, merge(1, 0, rank == 1), [0], MPI_UNWEIGHTED, merge(1, 0, rank == 0), &
+                                            [1], MPI_UNWEIGHTED, MPI_INFO_NULL, .false., graph, ierr)
+        call examine_graph(.false.)
+    end subroutine
+
+    subroutine examine_graph(with_weights)
+        logical, intent(in) :: with_weights
+        logical :: weighted
+        integer :: incoming, outgoing, from(1), to(1), weights(1), other_weights(1)
+        call MPI_DIST_GRAPH_NEIGHBORS_COUNT(graph, incoming, outgoing, weighted, ierr)
+        if (incoming /= merge(1, 0, rank == 1) .or. outgoing /= merge(1, 0, rank == 0)) wrong = wrong + 1
+        if (weighted .neqv. with_weights) wrong = wrong + 1
+        if (with_weights) then
+            call MPI_DIST_GRAPH_NEIGHBORS(graph, incoming, from, weights, outgoing, to, other_weights, ierr)
+            if (rank == 0 .and. (to(1) /= 1 .or. other_weights(1) /= 5)) wrong = wrong + 1
+            if (rank == 1 .and. (from(1) /= 0 .or. weights(1) /= 5)) wrong = wrong + 1
+        end if
+        call MPI_COMM_FREE(graph, ierr)
+    end subroutine
 
     subroutine prepare()
         own(:, 1) = value_of(rank, 1)

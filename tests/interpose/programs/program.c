@@ -163,6 +163,40 @@ static void mode_callbacks(void) {
     MPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
 }
 
+/* Collective operations on a file of which the ranks' parts interleave, so that they have to tell each other
+ * what to write. PMPI_Wait, because nothing but what the library calls itself shall be counted. */
+static void mode_files(const char* program) {
+    enum { values = 64 };
+    int out[values], in[values];
+    char name[512];
+    MPI_File file;
+    MPI_Datatype stripes;
+    MPI_Request request;
+    const int mode = MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE;
+    snprintf(name, sizeof name, "%s.data", program);
+    if (MPI_File_open(MPI_COMM_WORLD, name, mode, MPI_INFO_NULL, &file) != MPI_SUCCESS) {
+        expect(0, "a file that cannot be opened");
+        return;
+    }
+    MPI_Type_vector(values, 1, size, MPI_INT, &stripes);
+    MPI_Type_commit(&stripes);
+    MPI_File_set_view(file, (MPI_Offset)sizeof(int) * rank, MPI_INT, stripes, "native", MPI_INFO_NULL);
+    for (int nonblocking = 0; nonblocking < 2; ++nonblocking) {
+        for (int i = 0; i < values; ++i) out[i] = 1000 * nonblocking + 100 * rank + i, in[i] = -1;
+        if (nonblocking) {
+            MPI_File_iwrite_at_all(file, 0, out, values, MPI_INT, &request);
+            PMPI_Wait(&request, MPI_STATUS_IGNORE);
+        } else {
+            MPI_File_write_at_all(file, 0, out, values, MPI_INT, MPI_STATUS_IGNORE);
+        }
+        MPI_File_sync(file);
+        MPI_File_read_at_all(file, 0, in, values, MPI_INT, MPI_STATUS_IGNORE);
+        expect(memcmp(in, out, sizeof in) == 0, "what a file holds");
+    }
+    MPI_File_close(&file);
+    MPI_Type_free(&stripes);
+}
+
 static void* broadcast_often(void* comm) {
     for (int i = 0; i < 50; ++i) {
         broadcast_and_check(64, i % size, *(MPI_Comm*)comm, i);
@@ -315,6 +349,7 @@ int main(int argc, char** argv) {
     if (strcmp(mode, "binding") == 0) mode_binding();
     if (strcmp(mode, "fork") == 0) mode_fork();
     if (strcmp(mode, "callbacks") == 0) mode_callbacks();
+    if (strcmp(mode, "files") == 0) mode_files(argv[0]);
     if (strcmp(mode, "threads") == 0 && provided == MPI_THREAD_MULTIPLE) mode_threads();
     if (strcmp(mode, "requests") == 0) mode_requests();
     if (strcmp(mode, "passing") == 0) mode_passing();

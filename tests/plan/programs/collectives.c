@@ -270,6 +270,19 @@ static void beside_each_other(void) {
     free(all);
 }
 
+/* Of libucp a process has one copy, the MPI library's or ours. */
+static void check_copies_of_libucp(void) {
+    char line[4096], first[4096] = "";
+    FILE* const maps = fopen("/proc/self/maps", "r");
+    while (fgets(line, sizeof line, maps) != NULL) {
+        const char* const file = strchr(line, '/');
+        if (file == NULL || strstr(file, "/libucp.so") == NULL) continue;
+        if (first[0] == '\0') memcpy(first, file, strlen(file) + 1);
+        CHECK(strcmp(first, file) == 0, "two copies of libucp: %s and %s", first, file);
+    }
+    fclose(maps);
+}
+
 int main(int argc, char** argv) {
     check_start(&argc, &argv, wanted_level());
     *(void**)&allgather_init = dlsym(RTLD_DEFAULT, "MPI_Allgather_init");
@@ -299,5 +312,6 @@ int main(int argc, char** argv) {
     }
     left_to_mpi();
     beside_each_other();
+    check_copies_of_libucp();
     return check_end();
 }

@@ -105,6 +105,7 @@ static void mixed(void) {
     expect_plan();
     MPI_Recv_init(&in, 1, MPI_INT, (check_rank + check_size - 1) % check_size, 2, MPI_COMM_WORLD,
                   &requests[2]);
+    MPI_Comm_free(&comm);
     MPI_Barrier(MPI_COMM_WORLD);
     for (unsigned round = 0; round < starts; ++round) {
         in = -1;
@@ -118,7 +119,6 @@ static void mixed(void) {
         verify(data, bytes, round, "a plan beside native requests");
     }
     for (int i = 0; i < 3; ++i) MPI_Request_free(&requests[i]);
-    MPI_Comm_free(&comm);
     guarded_free(data, bytes);
 }
 

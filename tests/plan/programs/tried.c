@@ -8,8 +8,9 @@
  *     tried slow     the table (slow.json) names what is hardly ever faster: what follows a verdict for
  *                    native calls is counted alike on all ranks up to the next trial, by which way it comes
  *     tried broken   a broadcast of another size fails (faults.c, broken.json): those that were left to
- * native calls fail from then on, too tried asleep   ranks sleep, and the table (spinning.json) speaks of
- * those that spin: all are native
+ *                    native calls fail from then on, too
+ *     tried asleep   ranks sleep, and the table (spinning.json) speaks of those that spin; or it speaks of
+ *                    the host's memory (tried_shm.json), which cannot be had: all are native
  */
 #include "check.h"
 
@@ -100,7 +101,7 @@ static int is_judged(const Series* series) { return series->way >= 0 || !expect_
 static void asleep(void) {
     MPI_Comm pair;
     MPI_Comm_split(MPI_COMM_WORLD, check_rank / 2, 0, &pair);
-    for (int i = 0; i < 2 * calls_before; ++i) {
+    for (int i = 0; i < until_set_up; ++i) {
         memset(data, check_rank % 2, most_bytes);
         MPI_Bcast(data, most_bytes, MPI_BYTE, 0, pair);
         CHECK(!was_accelerated(), "call %d is one of ours: %s", i, last_reason());

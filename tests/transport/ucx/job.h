@@ -123,6 +123,7 @@ using Case = void (*)(Job& job, const Arguments& arguments);
     CASE(killed_asleep) \
     CASE(left)          \
     CASE(unchanged)     \
+    CASE(copies)        \
     CASE(forked)        \
     CASE(exits)         \
     CASE(many)          \

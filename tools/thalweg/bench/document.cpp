@@ -31,22 +31,23 @@ call was checked.
 constexpr const char* legend = R"(
 ## How to read the tables
 
-**limit** is the time the wire needs at least: the bytes beyond the shaper's burst at the measured payload rate of a
-plain TCP stream, plus one latency. **native** is the MPI's default, **best native** the fastest of everything that
-MPI can be told to use, measured in turns with Thalweg in one launch (where only the environment of a launch tells it,
-and Thalweg hands the call on, both are the same call: such an algorithm is named below the table where it was quicker
-than the default). **speed-up** is native / Thalweg. **algorithm x waiting** splits it where the native default's
-algorithm exists as a schedule of ours: that schedule on our engine / Thalweg's choice, times native / that schedule.
-What the default ran is told by its traffic: a native algorithm and a schedule of ours whose bytes on the busiest link
-and on all links agree with the default's within 4 %, and of several the native that is nearest in time (the schedule
-alone where no control asks for what the default runs, Open MPI's HAN); *no twin*: none was measured. **back to back**
-is a call's share of some in a row that no barrier parts: Thalweg's median, and in brackets how many times as long
-native takes; **p99** the same of single calls, of few of them (30, or 10 from 4 MiB on) about the slowest. **A/A** is
-native against itself: what this machine can resolve. *Not slower*: the ratio of medians is at most 1.03, or its 95 %
-interval includes 1.00 and ends at or below 1.10; *slower*: the interval lies above 1.00; *undecided*: anything else.
-**link bytes**: the kernel's interface counters against what the schedule says must cross. **late**: in so many of
-Thalweg's samples a rank began more than half a millisecond after the agreed instant, which counts as part of its
-time. *screened*: only the first look was taken, with few samples.
+**limit** is the time the wire needs at least: the bytes beyond the shaper's burst at the measured payload
+rate of a plain TCP stream, plus one latency. **native** is the MPI's default, **best native** the fastest
+of everything that MPI can be told to use, measured in turns with Thalweg in one launch (one that only the
+environment of a launch asks for, in turns with Thalweg in that environment). **speed-up** is native /
+Thalweg. **algorithm x waiting** splits it where the native default's algorithm exists as a schedule of
+ours: that schedule on our engine / Thalweg's choice, times native / that schedule. What the default ran is
+told by its traffic: a native algorithm and a schedule of ours whose bytes on the busiest link and on all
+links agree with the default's within 4 %, and of several the native that is nearest in time (the schedule
+alone where no control asks for what the default runs, Open MPI's HAN); *no twin*: none was measured. **back
+to back** is a call's share of some in a row that no barrier parts: Thalweg's median, and in brackets how
+many times as long native takes; **p99** the same of single calls, of few of them (30, or 10 from 4 MiB on)
+about the slowest. **A/A** is native against itself: what this machine can resolve. *Not slower*: the ratio
+of medians is at most 1.03, or its 95 % interval includes 1.00 and ends at or below 1.10; *slower*: the
+interval lies above 1.00; *undecided*: anything else. **link bytes**: the kernel's interface counters
+against what the schedule says must cross. **late**: in so many of Thalweg's samples a rank began more than
+half a millisecond after the agreed instant, which counts as part of its time; `-` without a lab, where
+calls are shorter than that. *screened*: only the first look was taken, with few samples.
 )";
 
 constexpr const char* blocking_text = R"(

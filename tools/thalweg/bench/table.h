@@ -18,8 +18,8 @@ struct Summary {
     std::string best_native;    // column name
     double best_native_seconds = 0;
     // Where Thalweg hands the call on, an algorithm that the environment of another launch asks for is what
-    // both columns of that launch run: the quickest of them beside the default's time, empty where it is not
-    // quicker.
+    // both columns of that launch run: the quickest of them, empty where it was not clearly quicker than the
+    // default.
     std::string quicker_elsewhere;  // column name
     double quicker_elsewhere_seconds = 0;
     double ours_seconds = 0, ours_p99 = 0, native_p99 = 0;
@@ -35,8 +35,8 @@ struct Summary {
     double tx_bytes = -1;              // per call, busiest host, automatic choice
     Proof proof = Proof::not_counted;  // the kernel's link counters against the schedule's claim
     std::uint64_t wrong_words = 0;
-    // Of the automatic choice beside the default, runs back to back included; late: a rank began more than half a
-    // millisecond after the agreed instant.
+    // Of the automatic choice beside the default, runs back to back included; late: a rank began more than
+    // half a millisecond after the agreed instant.
     std::uint64_t samples = 0, late_samples = 0;
 };
 
