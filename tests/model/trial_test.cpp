@@ -136,9 +136,9 @@ TEST(model_trial, a_set_up_waits_until_it_would_have_paid) {
     EXPECT_EQ(calls_until_set_up({40e-3, 1e-3, 0}, 9), 9u);
     EXPECT_EQ(calls_until_set_up({1e-3, 1e-3, 0}, 9), 32u);
     EXPECT_EQ(calls_until_set_up({1e-3, 1e-3, 5e-3}, 9), 20u) << "what was measured counts";
-    EXPECT_EQ(calls_until_set_up({20e-6, 1e-6, 0, set_up_in_memory_seconds}, 9), 40u)
+    EXPECT_EQ(calls_until_set_up({21e-6, 1e-6, 0, set_up_in_memory_seconds}, 9), 39u)
         << "memory is no agreement";
-    EXPECT_EQ(calls_until_set_up({20e-6, 1e-6, 50e-6, set_up_in_memory_seconds}, 9), 10u);
+    EXPECT_EQ(calls_until_set_up({21e-6, 1e-6, 50e-6, set_up_in_memory_seconds}, 9), 10u);
     EXPECT_EQ(calls_until_set_up({1e-6, 1e-3, 0}, 9), TrialTurns::latest_set_up);
     EXPECT_EQ(calls_until_set_up({1e-6, 1e-3, 0}, 100), 100u);
     EXPECT_EQ(calls_until_set_up({0, 1e-3, 0}, 9), 9u) << "no call was timed";

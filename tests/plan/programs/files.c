@@ -1,8 +1,5 @@
 /* MPI_Waitall for a broadcast of ours and a collective file operation of the library's: in MPICH the latter
- * goes on only while somebody tests it, and here the broadcast waits for a rank that waits for the file. In
- * Open MPI's ROMIO the latter calls MPI_Ialltoall as a program does, on a communicator that nobody saw made.
- *
- *     files [NAME]        NAME tells apart the files of launches that run beside each other */
+ * goes on only while somebody tests it, and here the broadcast waits for a rank that waits for the file. */
 #include "check.h"
 
 enum { bytes = 1000, values = 64, rounds = 3 };
@@ -15,7 +12,7 @@ int main(int argc, char** argv) {
     MPI_File file;
     MPI_Datatype stripes;
     MPI_Request requests[2];
-    snprintf(name, sizeof name, "%s%s.data", argv[0], argc > 1 ? argv[1] : "");
+    snprintf(name, sizeof name, "%s.data", argv[0]);
     MPI_Ibcast(data, bytes, MPI_BYTE, 0, MPI_COMM_WORLD, &requests[0]);
     MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
     MPI_Barrier(MPI_COMM_WORLD);
