@@ -129,7 +129,7 @@ TEST(Tried, BuiltInRowsDo) {
     constexpr std::uint64_t mega = 1 << 20;
     for (const auto& [collective, family, first] : {First{Collective::bcast, "mpich", mega},
                                                     {Collective::bcast, "impi", mega},
-                                                    {Collective::bcast, "openmpi", mega / 64},
+                                                    {Collective::bcast, "openmpi", mega / 2},
                                                     {Collective::bcast, "another", 4 * mega},
                                                     {Collective::alltoallv, "mpich", mega / 128},
                                                     {Collective::alltoallv, "openmpi", 4 * mega},
@@ -147,7 +147,7 @@ TEST(Tried, BuiltInRowsDo) {
     }
     Selection selection;
     selection.family = "openmpi";
-    EXPECT_EQ(smallest_on_one_host(Collective::bcast, selection, 2), mega / 64);
+    EXPECT_EQ(smallest_on_one_host(Collective::bcast, selection, 2), mega / 2);
     EXPECT_EQ(smallest_on_one_host(Collective::bcast, selection, 3), mega / 4);
     for (const auto& [hosts, bytes, algorithm] :
          {std::tuple{"node:1 core:3", mega / 4, "circulant"}, {"node:1 core:16", 64 * mega, "circulant"}}) {
