@@ -13,29 +13,16 @@
 #include "engine/random_schedules.h"
 #include "transport/mpi/host.h"
 #include "transport/mpi/mpi_transport.h"
+#include "transport/require.h"
 #include "transport/saboteur/saboteur.h"
 
 namespace thalweg {
 namespace {
 
 using test::Bytes;
+using test::fail;
 using test::Memory;
 using test::RandomGroup;
-
-[[noreturn]] void fail(const char* format, auto... arguments) {
-    std::fprintf(stderr, format, arguments...);
-    std::fprintf(stderr, "\n");
-    // Launchers drop what they have not forwarded yet.
-    const timespec span{0, 200'000'000};
-    nanosleep(&span, nullptr);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-    std::abort();
-}
-
-#define REQUIRE(condition, ...)              \
-    do {                                     \
-        if (!(condition)) fail(__VA_ARGS__); \
-    } while (false)
 
 // A channel of its own over all ranks, made with a private communicator as plan/ does.
 struct World {

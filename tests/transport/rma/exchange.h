@@ -17,27 +17,13 @@
 
 #include "plan/rma_alltoallv.h"
 #include "plan/window_pool.h"
+#include "transport/require.h"
 
 namespace thalweg::test {
 
 inline constexpr const char* ways[] = {"rma_fence", "rma_fence_barrier", "rma_lock", "rma_pscw", "rma_get"};
 inline constexpr unsigned char poison = 0xa5;
 inline constexpr std::size_t guard = 64;  // bytes before and after every block that nobody may touch
-
-[[noreturn]] inline void fail(const char* format, auto... arguments) {
-    std::fprintf(stderr, format, arguments...);
-    std::fprintf(stderr, "\n");
-    // Launchers drop what they have not forwarded yet.
-    const timespec span{0, 200'000'000};
-    nanosleep(&span, nullptr);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-    std::abort();
-}
-
-#define REQUIRE(condition, ...)              \
-    do {                                     \
-        if (!(condition)) fail(__VA_ARGS__); \
-    } while (false)
 
 inline int rank = 0, size = 1;
 
