@@ -13,7 +13,7 @@ namespace thalweg {
 
 namespace {
 
-// Fewer messages per pair of ranks than this gain nothing from travelling together.
+// With messages between fewer of all pairs than one in so many, an exchange is sparse.
 constexpr std::uint64_t dense_share = 2;
 // Needs nothing that one end of a message alone does not know.
 constexpr char straight_name[] = "spread";
@@ -51,6 +51,21 @@ Traits Forethought::traits(NonblockingState& state, const CollectiveCall& call, 
 
 namespace {
 
+std::uint64_t pairs_of(const NonblockingState& state) {
+    const auto ranks = static_cast<std::uint64_t>(state.size());
+    return ranks * (ranks - 1);
+}
+
+bool is_sparse(const Traits& traits, std::uint64_t pairs) { return traits.messages * dense_share < pairs; }
+
+// A rank with few peers is one among neighbours: what rounds and pieces put in order hardly meets, and a
+// library's own messages come close to the wire. By the mean size of those messages that there are.
+Decision decide_sparse(NonblockingState& state, const Traits& traits, std::uint64_t pairs) {
+    const double share = static_cast<double>(pairs) / static_cast<double>(traits.messages);
+    return state.neighbours().decide(
+        static_cast<std::uint64_t>(static_cast<double>(traits.mean_bytes) * share));
+}
+
 // By what the ranks know of the calls before this one. Of a blocking call that is to run as a schedule the
 // trial finds out whether that is faster than the native library, whatever a table says of sizes like these;
 // a nonblocking one is tried by nobody, and the table's word counts.
@@ -78,7 +93,6 @@ Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, Ca
         if (call.expected != nullptr) shape.decided_bytes = call.expected->mean_bytes;
         return *call.tried;
     }
-    const auto ranks = static_cast<std::uint64_t>(state.size());
     Traits traits{assumed_pair_bytes, 0};
     if (call.persistent) traits = forethought.traits(state, call, shape);
     shape.decided_bytes = traits.mean_bytes;
@@ -93,13 +107,19 @@ Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, Ca
         expect(state, call, *expected, shape, decision);
         return decision;
     }
+    const bool sparse = call.persistent && decision.reason != "asked for" && traits.messages != 0 &&
+                        is_sparse(traits, pairs_of(state));
+    if (sparse && state.topology().nodes() > 1) {
+        decision = decide_sparse(state, traits, pairs_of(state));
+        if (!decision.choice) return decision;
+        exchange->in_pairs = true;
+    }
     if (call.persistent && !traits.sizes_agree)
         go_straight(decision, call.collective, "an alltoall", state.rank());
     if (decision.choice->algorithm->name == "pairwise" && decision.reason != "asked for" &&
         traits.unevenness > even)
         return {std::nullopt, "messages of uneven sizes"};
     if (decision.choice->algorithm->name != leader_name) return decision;
-    const bool sparse = decision.reason != "asked for" && traits.messages * dense_share < ranks * (ranks - 1);
     if (call.persistent && !sparse &&
         inform_leaders(call.comm, shape.letters, state.rank(), state.topology(), *exchange))
         return decision;

@@ -164,7 +164,19 @@ TEST(Decide, OtherCollectivesGetTheirOwnAlgorithms) {
     const Topology topology = topology_of("node:4 core:2");
     EXPECT_FALSE(decide(Collective::allgather, 8 << 10, topology, lab).choice);
     EXPECT_TRUE(decide(Collective::allgather, 8 << 10, topology, overlapped).choice);
-    EXPECT_TRUE(decide(Collective::allgather, 8 << 10, topology_of("node:2 core:1"), overlapped).choice);
+    EXPECT_TRUE(decide(Collective::allgather, 8 << 10, topology_of("node:3 core:1"), overlapped).choice);
+    // The one message of two ranks progresses by itself where it is handed to the kernel in the call.
+    const Topology two = topology_of("node:2 core:1");
+    for (const std::uint64_t bytes : {8u << 10, 256u << 10, 1u << 20}) {
+        const auto taken = [&](const char* family) {
+            Selection selection = overlapped;
+            selection.family = family;
+            return decide(Collective::allgather, bytes, two, selection).choice.has_value();
+        };
+        EXPECT_EQ(taken("mpich"), bytes >= 1 << 20) << bytes;
+        EXPECT_EQ(taken("impi"), bytes >= 1 << 20) << bytes;
+        EXPECT_TRUE(taken("openmpi")) << bytes;
+    }
     EXPECT_EQ(decide(Collective::barrier, 0, topology, lab).reason, "small message");
     EXPECT_EQ(to_text(*decide(Collective::barrier, 0, topology, overlapped).choice), "dissemination");
     EXPECT_EQ(decide(Collective::allreduce, 0, topology, overlapped).reason, "no bytes");

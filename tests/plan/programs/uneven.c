@@ -1,6 +1,7 @@
 /* What the ranks of a plan find out about its messages together: whether they are alike enough for rounds.
  * One rank that sends much more than the others has the plan left to the MPI library, on all ranks alike; one
- * whose messages are somewhat larger has not, nor has a pattern in which most pairs have nothing. Every byte
+ * whose messages are somewhat larger has not, nor has a pattern in which some pairs have nothing; one in which
+ * most have nothing is decided by its own messages, as between neighbours. Every byte
  * of every start is checked either way. Nothing is asked for by name: the ranks are to be on hosts of their
  * own.
  *
@@ -29,6 +30,9 @@ static int ring(int from, int to) {
     const int ahead = (to - from + check_size) % check_size;
     return ahead == 1 || ahead == 2 ? 3 * unit : 0;
 }
+/* Few of all pairs: as between neighbours, whose small messages no plan of ours carries faster. */
+static int to_the_next(int from, int to) { return (to - from + check_size) % check_size == 1 ? 3 * unit : 0; }
+static int little_to_the_next(int from, int to) { return to_the_next(from, to) != 0 ? 40 << 10 : 0; }
 /* The own block crosses nothing, and speaks for nothing. */
 static int large_to_itself(int from, int to) { return from == to ? 16 * unit : alike(from, to); }
 
@@ -119,6 +123,8 @@ int main(int argc, char** argv) {
     exchange(one_receives_much_more, 0, "one rank that receives much more");
     exchange(one_sends_somewhat_more, 1, "one rank that sends somewhat more");
     exchange(ring, 1, "a ring");
+    exchange(to_the_next, 1, "large messages to the next rank alone");
+    exchange(little_to_the_next, 0, "small messages to the next rank alone");
     exchange(large_to_itself, 1, "large own blocks");
     return check_end();
 }
