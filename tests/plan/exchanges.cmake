@@ -149,7 +149,7 @@ string(REPLACE "THALWEG_TRANSPORT=shm;" "" two_hosts_auto "${two_hosts}")
 run(halo_auto 4 ${inside} "${halo};${two_hosts_auto};THALWEG_TEST_LEVEL=single" halo cslg)
 run(halo_trial 4 ${inside} "${with_persistent};THALWEG_TOPOLOGY=node:4 core:1;THALWEG_TEST_TAKEN=trial" halo t)
 add_test(NAME plan.${name}.report_of_halo
-         COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/report.py ${CMAKE_CURRENT_BINARY_DIR} halo
+         COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/report_halo.py ${CMAKE_CURRENT_BINARY_DIR}
                  ${MPI_MPIEXEC} -n 4 env ${with_persistent} THALWEG_ALLTOALLV=spread ${two_hosts_auto}
                  $<TARGET_FILE:plan_halo_${name}>)
 # Communicators told apart, on two hosts of two ranks.

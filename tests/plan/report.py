@@ -5,7 +5,6 @@
     report.py FOLDER addresses COMMAND…  COMMAND runs programs/counted.c over libucp on two hosts of two ranks in a test
                                        build; who keeps the ranks' addresses
     report.py FOLDER spawned COMMAND…  COMMAND runs programs/spawned.c: parent and children report side by side
-    report.py FOLDER halo COMMAND…      COMMAND runs programs/halo.c on two hosts of two ranks; phases are added here
     report.py FOLDER misspelt COMMAND…  COMMAND runs programs/one_host.c: a setting that does not exist is said, once
     report.py FOLDER wait COMMAND…      COMMAND runs programs/reported.c: who shares one core sleeps, others spin
     report.py FOLDER postings COMMAND…  COMMAND runs programs/self_driven.c: a rank with a core to spare leaves starts to its agent
@@ -25,8 +24,8 @@ import subprocess
 import sys
 
 folder, command = sys.argv[1], sys.argv[2:]
-CASES = ("spawned", "one_host", "unasked", "slow", "windows", "puts", "mpi", "ucx", "shm", "halo", "misspelt", "wait", "postings",
-         "addresses")
+CASES = ("spawned", "one_host", "unasked", "slow", "windows", "puts", "mpi", "ucx", "shm", "misspelt", "wait",
+         "postings", "addresses")
 case = command[0] if command[0] in CASES else ""
 command = command[case != "":]
 # Of windows.c: how often its first plan is started.
@@ -70,82 +69,6 @@ def check_spawned():
     child = load(others[0])
     check(child["spawned"] and child["ranks"] == 2 and child["totals"]["accelerated"] == 0, f"the children's: {child}")
     check(child["totals"]["declined"] == 12, f"what the children shared with the parent: {child}")
-    print("ok")
-
-
-def halo_of(phases, *variables):
-    """A run of these phases: what was said, and its report."""
-    command[-1] = phases
-    result = run(path, *variables)
-    check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
-    return result.stdout, load(path)
-
-
-def followed(phases):
-    """Of the one peer inside the host, in a run of these phases: what the report says of it."""
-    memory = halo_of(phases)[1]["agent"]["inside_hosts"]
-    peers = [peer for peer in memory["peers"] if sum(peer["bytes"].values()) > 0]
-    check(len(peers) == 1, f"rank 0 has one neighbour on its host: {memory}")
-    check(sum(peers[0]["messages_because"].values()) > 0, f"{phases}: {memory}")
-    wire = any(letter in phases for letter in "waA")
-    check((memory["seconds_on_wire"] > 0) == wire, f"{phases}: {memory}")
-    return peers[0]
-
-
-def check_grids():
-    """The grid changes in mid-run: each is told of with its own neighbours and what they have sent. Where the faces are
-    the same, which of them lie inside the host decides, and the choice follows."""
-    wire = "the wire takes longest"
-    told = {each["name"]: each for each in halo_of("cg")[1]["neighbourhoods"]}
-    for name, beyond, faces in (("square", 2, {1: 512 << 10, 2: 64}), ("ring", 3, {1: 48 << 10, 3: 48 << 10})):
-        grid = told.get(name)
-        check(grid and grid["topology"] == "grid" and grid["accelerated"] > 0, f"{name}: {told}")
-        peers = {peer["rank"]: peer for peer in grid["peers"]}
-        check({rank: peer["where"] for rank, peer in peers.items()} == {1: "inside", beyond: "between"}, f"{name}: {grid}")
-        for rank, peer in peers.items():
-            for side in ("sent", "received"):
-                messages, size = (sum(way[key] for way in peer[side].values()) for key in ("messages", "bytes"))
-                check((messages, size) == (grid["accelerated"], grid["accelerated"] * faces[rank]), f"{name}, {side}: {grid}")
-    peer = followed("aA")
-    check(peer["messages_because"].get(wire, 0) > 0 and peer["because"] != wire, f"aA: {peer}")
-    # 2 exchanges or more of 8 MiB, which lay between the hosts before.
-    check(sum(peer["bytes"].values()) >= 2 << 23, f"aA: {peer}")
-    peer = followed("Aa")
-    check(peer["messages_because"].get(wire, 0) > 0, f"Aa: {peer}")
-    check(sum(peer["messages_because"].values()) > peer["messages_because"][wire], f"Aa: {peer}")
-
-
-def check_halo():
-    """What is large decides how faces inside the host are copied, and the choice follows when that changes. It follows
-    measured times: how often, is left to them. What is small between hosts is never waited for."""
-    wire = "the wire takes longest"
-    command.append("")
-    peer = followed("c")
-    check(wire not in peer["messages_because"], f"c: {peer}")
-    peer = followed("w")
-    check(peer["messages_because"].get(wire, 0) > 0, f"w: {peer}")
-    peer = followed("wc")
-    check(peer["messages_because"].get(wire, 0) > 0 and peer["because"] != wire, f"wc: {peer}")
-    # 8 exchanges of 512 KiB while copies take longest, 8 while the wire does, before the last of either.
-    check(sum(peer["bytes"].values()) >= 16 << 19, f"wc: {peer}")
-    peer = followed("cw")
-    check(peer["messages_because"].get(wire, 0) > 0, f"cw: {peer}")
-    check(sum(peer["messages_because"].values()) > peer["messages_because"][wire], f"cw: {peer}")
-    check_grids()
-    # What is asked for runs, all through the same changes.
-    report = halo_of("cwc", "THALWEG_INSIDE=cma_put", "THALWEG_BETWEEN=get")[1]
-    peers = [peer for peer in report["agent"]["inside_hosts"]["peers"] if sum(peer["bytes"].values()) > 0]
-    check([list(peer["bytes"]) for peer in peers] == [["cma_put"]], f"asked for cma_put: {peers}")
-    check(peers[0]["because"] == "it was asked for" and peers[0]["switches"] == 0, f"asked for: {peers}")
-    # Starts of a plan with faces of 64 KiB out of a shared window, and out of what MPI_Alloc_mem gives where that is mapped
-    # by all. A library without plans is not given their object.
-    plans = any("-persistent" in word for word in command)
-    for letter in "dm":
-        said, report = halo_of(letter)
-        mapped = letter == "d" or "MPI_Alloc_mem gives is mapped by all" in said
-        check(mapped or "MPI_Alloc_mem gives is mapped by one" in said, f"said: {said}")
-        direct = sum(peer["bytes"].get("direct", 0) for peer in report["agent"]["inside_hosts"]["peers"])
-        check((direct > 0) == (mapped and plans), f"{letter}, mapped by all: {mapped}: {report['agent']}")
     print("ok")
 
 
@@ -350,8 +273,8 @@ def check_addresses():
 
 checks = {"mpi": check_nonblocking, "ucx": check_nonblocking, "shm": check_nonblocking, "addresses": check_addresses,
           "spawned": check_spawned, "misspelt": check_misspelt, "wait": check_wait, "postings": check_postings,
-          "puts": check_puts, "windows": check_windows, "halo": check_halo, "one_host": check_one_host,
-          "unasked": check_unasked, "slow": check_slow}
+          "puts": check_puts, "windows": check_windows, "one_host": check_one_host, "unasked": check_unasked,
+          "slow": check_slow}
 if case:
     checks[case]()
     sys.exit()
