@@ -21,8 +21,8 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "shm_two_ports.h"
 #include "transport/composite/composite.h"
-#include "transport/shm/shm.h"
 
 // Of what this program's own code asks for; shm_ready.cpp sets it too.
 thread_local bool memory_lacks = false;
@@ -42,32 +42,10 @@ namespace thalweg {
 namespace {
 
 constexpr std::size_t large = std::size_t{1} << 20;
-constexpr std::uint64_t longest_ns = 5'000'000'000;
 
-class shm_port : public testing::Test {
+class shm_port : public OpenPorts {
   protected:
-    void SetUp() override {
-        std::string why;
-        for (std::uint32_t process = 0; process < 2; ++process) {
-            ShmOptions options;
-            options.process = process;
-            ASSERT_EQ(ShmPort::open(options, ports[process], why), Status::ok) << why;
-        }
-        for (std::uint32_t process = 0; process < 2; ++process)
-            ASSERT_EQ(ports[process]->meet(1 - process, ports[1 - process]->address(), why), Status::ok)
-                << why;
-    }
-    // One of the channels number `counter`.
-    std::unique_ptr<Transport> channel(int rank, std::uint32_t counter, Slot slots = 64) {
-        ShmGroup group;
-        group.slots = slots;
-        group.name = {0, counter};
-        group.rank = rank;
-        group.size = 2;
-        std::unique_ptr<Transport> made;
-        EXPECT_EQ(ports[rank]->make_channel(group, made), Status::ok);
-        return made;
-    }
+    void SetUp() override { open_ports({}); }
     // Polls until a slot of `channel` completes; `peer` copies its share.
     static void finish(Transport& channel, Transport& peer) {
         std::size_t count = 0, ignored = 0;
@@ -109,7 +87,6 @@ class shm_port : public testing::Test {
     }
 
     char fill[1000] = {};
-    std::unique_ptr<ShmPort> ports[2];
 };
 
 // A thread that looks whether it may sleep, and finds that it may not, has not taken the bell from another

@@ -1,4 +1,4 @@
-// Two ports of the shm transport in one process, which have heard of each other.
+// Two ports of the shm transport in one process, which have met.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,21 +23,45 @@ inline constexpr std::uint64_t longest_ns = 5'000'000'000;
 // The message that both send in the beginning, so that they have heard of each other.
 inline constexpr MessageId greeting{1000, 0};
 
-class TwoPorts : public testing::Test {
+// As two processes of one host have them.
+class OpenPorts : public testing::Test {
   protected:
-    void SetUp() override { meet("eager"); }
-    void meet(const char* protocol) {
+    // With these options, but for the process.
+    void open_ports(ShmOptions options) {
         std::string why;
         for (auto& port : ports) port.reset();
         for (std::uint32_t process = 0; process < 2; ++process) {
-            ShmOptions options;
             options.process = process;
-            options.protocol = protocol;
-            options.spins = true;
             ASSERT_EQ(ShmPort::open(options, ports[process], why), Status::ok) << why;
         }
         for (std::uint32_t process = 0; process < 2; ++process)
-            ASSERT_EQ(ports[process]->meet(1 - process, ports[1 - process]->address(), why), Status::ok);
+            ASSERT_EQ(ports[process]->meet(1 - process, ports[1 - process]->address(), why), Status::ok)
+                << why;
+    }
+    // One of the channels number `counter`.
+    std::unique_ptr<Transport> channel(int rank, std::uint32_t counter, Slot slots = 64) {
+        ShmGroup group;
+        group.slots = slots;
+        group.name = {0, counter};
+        group.rank = rank;
+        group.size = 2;
+        std::unique_ptr<Transport> made;
+        EXPECT_EQ(ports[rank]->make_channel(group, made), Status::ok);
+        return made;
+    }
+
+    std::unique_ptr<ShmPort> ports[2];
+};
+
+// And which have heard of each other.
+class TwoPorts : public OpenPorts {
+  protected:
+    void SetUp() override { meet("eager"); }
+    void meet(const char* protocol) {
+        ShmOptions options;
+        options.protocol = protocol;
+        options.spins = true;
+        ASSERT_NO_FATAL_FAILURE(open_ports(options));
         const auto to = channel(0, 99), from = channel(1, 99);
         char mine = 'x', theirs = ' ', its = ' ';
         ASSERT_EQ(to->post_recv(0, 1, greeting, &theirs, 1), Status::ok);
@@ -46,15 +70,6 @@ class TwoPorts : public testing::Test {
         ASSERT_EQ(from->post_send(1, 0, greeting, &mine, 1, SendMode::buffered), Status::ok);
         EXPECT_EQ(take(*to, *from, 2), Status::ok);
         EXPECT_EQ(take(*from, *to, 2), Status::ok);
-    }
-    std::unique_ptr<Transport> channel(int rank, std::uint32_t counter) {
-        ShmGroup group;
-        group.name = {0, counter};
-        group.rank = rank;
-        group.size = 2;
-        std::unique_ptr<Transport> made;
-        EXPECT_EQ(ports[rank]->make_channel(group, made), Status::ok);
-        return made;
     }
     // Polls `channel`, and `peer`, until `count` slots of `channel` are done.
     static Status take(Transport& channel, Transport& peer, std::size_t count) {
@@ -85,8 +100,6 @@ class TwoPorts : public testing::Test {
         for (std::size_t i = 0; i < bytes; ++i) made[i] = static_cast<char>(i * 31 + i / 256 + seed * 97);
         return made;
     }
-
-    std::unique_ptr<ShmPort> ports[2];
 };
 
 }  // namespace thalweg
