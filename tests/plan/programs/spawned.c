@@ -19,21 +19,40 @@ static void use(MPI_Comm comm, unsigned seed, int accelerated) {
     guarded_free(data, 123457);
 }
 
-/* What is tried asks all ranks, and those of another world, where there is no such row, would not answer. */
-static void exchange(MPI_Comm comm) {
+/* One number to each rank, and room for one from each. */
+typedef struct {
     int rank, size, ones[most_ranks], places[most_ranks], from[most_ranks], to[most_ranks];
-    MPI_Comm_rank(comm, &rank);
-    MPI_Comm_size(comm, &size);
-    CHECK(size <= most_ranks, "too many ranks");
-    for (int peer = 0; peer < size; ++peer) {
-        ones[peer] = 1;
-        places[peer] = peer;
-        from[peer] = rank * most_ranks + peer;
-        to[peer] = -1;
-    }
-    MPI_Alltoallv(from, ones, places, MPI_INT, to, ones, places, MPI_INT, comm);
-    for (int peer = 0; peer < size; ++peer)
-        CHECK(to[peer] == peer * most_ranks + rank, "%d came from rank %d", to[peer], peer);
+} Numbers;
+
+static Numbers numbers_on(MPI_Comm comm) {
+    Numbers numbers = {0};
+    MPI_Comm_rank(comm, &numbers.rank);
+    MPI_Comm_size(comm, &numbers.size);
+    CHECK(numbers.size <= most_ranks, "too many ranks");
+    for (int peer = 0; peer < numbers.size; ++peer) numbers.ones[peer] = 1, numbers.places[peer] = peer;
+    return numbers;
+}
+
+static int number_of(int from, int to, int round) { return (from * most_ranks + to) * 100 + round; }
+
+static void put_numbers(Numbers* numbers, int round) {
+    for (int peer = 0; peer < numbers->size; ++peer)
+        numbers->from[peer] = number_of(numbers->rank, peer, round), numbers->to[peer] = -1;
+}
+
+static void verify_numbers(const Numbers* numbers, int round) {
+    for (int peer = 0; peer < numbers->size; ++peer)
+        CHECK(numbers->to[peer] == number_of(peer, numbers->rank, round), "%d came from rank %d in round %d",
+              numbers->to[peer], peer, round);
+}
+
+/* What is tried asks all ranks, and those of another world, where there is no such row, would not answer. */
+static void exchange(MPI_Comm comm, int round) {
+    Numbers numbers = numbers_on(comm);
+    put_numbers(&numbers, round);
+    MPI_Alltoallv(numbers.from, numbers.ones, numbers.places, MPI_INT, numbers.to, numbers.ones,
+                  numbers.places, MPI_INT, comm);
+    verify_numbers(&numbers, round);
 }
 
 /* Its first call asks all ranks, too, and among those of one world plans are ours. */
@@ -41,21 +60,17 @@ static void plan(MPI_Comm comm, int accelerated) {
     AlltoallvInit* init;
     *(void**)&init = dlsym(RTLD_DEFAULT, "MPI_Alltoallv_init");
     if (init == NULL) return; /* an older MPI */
-    int rank, size, ones[most_ranks], places[most_ranks], from[most_ranks], to[most_ranks];
-    MPI_Comm_rank(comm, &rank);
-    MPI_Comm_size(comm, &size);
-    CHECK(size <= most_ranks, "too many ranks");
-    for (int peer = 0; peer < size; ++peer) ones[peer] = 1, places[peer] = peer;
+    Numbers numbers = numbers_on(comm);
     MPI_Request request;
-    init(from, ones, places, MPI_INT, to, ones, places, MPI_INT, comm, MPI_INFO_NULL, &request);
+    init(numbers.from, numbers.ones, numbers.places, MPI_INT, numbers.to, numbers.ones, numbers.places,
+         MPI_INT, comm, MPI_INFO_NULL, &request);
     if (look_last_call != NULL)
         CHECK(was_accelerated() == accelerated, "planned: %d, %s", was_accelerated(), last_reason());
     for (int round = 0; round < 3; ++round) {
-        for (int peer = 0; peer < size; ++peer) from[peer] = rank * 100 + peer * 10 + round, to[peer] = -1;
+        put_numbers(&numbers, round);
         MPI_Start(&request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
-        for (int peer = 0; peer < size; ++peer)
-            CHECK(to[peer] == peer * 100 + rank * 10 + round, "%d came from rank %d", to[peer], peer);
+        verify_numbers(&numbers, round);
     }
     MPI_Request_free(&request);
 }
@@ -78,7 +93,7 @@ int main(int argc, char** argv) {
     MPI_Intercomm_merge(inter, child, &merged);
     if (apart) plan(merged, 0);
     for (unsigned i = 0; i < 12; ++i) use(merged, 100 + i, 0);
-    for (int call = 0; call < 30; ++call) exchange(merged);
+    for (int call = 0; call < 30; ++call) exchange(merged, call);
     MPI_Comm_free(&merged);
     if (!child) use(MPI_COMM_WORLD, 2, check_size > 1);
     MPI_Comm_disconnect(&inter);
