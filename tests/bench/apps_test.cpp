@@ -9,31 +9,27 @@
 #include "bench/apps_table.h"
 #include "bench/document.h"
 #include "bench/table.h"
+#include "launch_row.h"
 
 namespace thalweg::bench {
 namespace {
 
 Row row(const std::string& side, const std::string& version, double total, std::vector<double> gathers,
         std::vector<double> windows, int round = 0, double slowdown = 1e-6) {
-    Row made;
-    made.context = {{"mpi_name", "mpich"}, {"shape", "4x1"}, {"rate", "100mbit"}, {"commit", "abc"}};
-    made.collective = "radix_sort";
-    made.column = app_column(side, version);
-    made.phase = apps_phase;
-    made.bytes = app_bytes;
+    Row made = launch_row({.shape = "4x1"}, "radix_sort", apps_phase, app_column(side, version), 0, app_bytes,
+                          std::vector<double>(5, total));
+    made.context["commit"] = "abc";
     made.app = {{"parameters", {{"bytes", app_bytes}, {"slowdown", slowdown}}},
                 {"round", round},
                 {"wrong", ""},
                 {"samples", nlohmann::json::array()}};
-    for (int i = 0; i < 5; ++i) {
+    for (int i = 0; i < 5; ++i)
         made.app["samples"].push_back({{"total", total},
                                        {"communication", 0},
                                        {"compute", 0},
                                        {"visible", 0},
                                        {"gathers", gathers},
                                        {"windows", windows}});
-        made.seconds.push_back(total);
-    }
     return made;
 }
 

@@ -13,6 +13,7 @@
 #include "bench/exchange_table.h"
 #include "bench/patterns.h"
 #include "bench/table.h"
+#include "launch_row.h"
 
 namespace thalweg::bench {
 namespace {
@@ -102,22 +103,10 @@ TEST(Patterns, UnknownOnesAreRefused) {
 }
 
 Row row(std::string_view column, double seconds, std::uint64_t launch = 1) {
-    Row made;
-    made.context = {{"mpi_name", "openmpi"},
-                    {"shape", "4x1"},
-                    {"rate", "100mbit"},
-                    {"hosts", 4},
-                    {"ranks", 4},
-                    {"settings",
-                     {{"THALWEG_LAB_RATE_BYTES_PER_S", "1e6"},
-                      {"THALWEG_LAB_LATENCY_S", "0.001"},
-                      {"THALWEG_LAB_BURST_BYTES", "0"}}}};
-    made.collective = "alltoallv";
-    made.column = column;
-    made.phase = exchange_phase;
-    made.launch = launch;
-    made.bytes = 1024;
-    made.seconds.assign(5, seconds);
+    const MeasuredOn on{
+        .mpi = "openmpi", .shape = "4x1", .hosts = 4, .ranks = 4, .settings = lab_link("1e6", "0", "0.001")};
+    Row made =
+        launch_row(on, "alltoallv", exchange_phase, column, launch, 1024, std::vector<double>(5, seconds));
     made.exchange = {{"pattern", "dense"}, {"link_bytes", 3000.0}, {"neighbours", 3}};
     return made;
 }

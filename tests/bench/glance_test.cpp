@@ -7,28 +7,14 @@
 #include "bench/document.h"
 #include "bench/small.h"
 #include "bench/waiters.h"
+#include "launch_row.h"
 
 namespace thalweg::bench {
 namespace {
 
 Row row(const std::string& mpi, const std::string& column, std::uint64_t bytes, std::vector<double> seconds) {
-    Row row;
-    row.context = {{"mpi_name", mpi},
-                   {"shape", "4x2"},
-                   {"rate", "100mbit"},
-                   {"hosts", 4},
-                   {"ranks", 8},
-                   {"settings",
-                    {{"THALWEG_LAB_RATE_BYTES_PER_S", "1048576"},
-                     {"THALWEG_LAB_BURST_BYTES", "0"},
-                     {"THALWEG_LAB_LATENCY_S", "0"}}}};
-    row.collective = "bcast";
-    row.column = column;
-    row.phase = "decide";
-    row.launch = bytes;
-    row.bytes = bytes;
-    row.seconds = std::move(seconds);
-    return row;
+    const MeasuredOn on{.mpi = mpi, .hosts = 4, .ranks = 8, .settings = lab_link("1048576", "0", "0")};
+    return launch_row(on, "bcast", "decide", column, bytes, bytes, std::move(seconds));
 }
 
 constexpr std::uint64_t mib = 1 << 20;

@@ -8,18 +8,14 @@
 
 #include "bench/columns.h"
 #include "bench/halo_overlap.h"
+#include "launch_row.h"
 
 namespace thalweg::bench {
 namespace {
 
 Row row(const std::string& phase, const std::string& column, std::uint64_t launch,
         std::vector<double> seconds) {
-    Row made;
-    made.context = {{"mpi_name", "mpich"}, {"shape", "4x2"}, {"rate", "100mbit"}, {"hosts", 1}};
-    made.phase = phase;
-    made.column = column;
-    made.launch = launch;
-    made.seconds = std::move(seconds);
+    Row made = launch_row({.hosts = 1}, "", phase, column, launch, 0, std::move(seconds));
     made.halo = {
         {"grid", {4, 2, 1}},         {"cells", {64, 64, 64}}, {"corners", false},  {"periodic", false},
         {"link_bytes", 0},           {"wire_bytes", 0},       {"inside_bytes", 0}, {"packed_bytes", 0},

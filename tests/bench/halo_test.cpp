@@ -8,6 +8,7 @@
 #include "bench/document.h"
 #include "bench/halo_table.h"
 #include "driver/halo_memory.h"
+#include "launch_row.h"
 
 namespace thalweg::bench {
 namespace {
@@ -148,26 +149,10 @@ TEST(HaloColumns, AlgorithmsAreMeasuredAsPlansBesides) {
 }
 
 Row row(const std::string& column, std::uint64_t launch, std::vector<double> seconds) {
-    Row made;
-    made.context = {{"mpi_name", "mpich"},
-                    {"mpi", "MPICH"},
-                    {"shape", "4x2"},
-                    {"rate", "100mbit"},
-                    {"hosts", 4},
-                    {"ranks", 8},
-                    {"commit", "abc"},
-                    {"date", "2026-01-01"},
-                    {"settings",
-                     {{"THALWEG_LAB_RATE_BYTES_PER_S", "1000000"},
-                      {"THALWEG_LAB_LATENCY_S", "0.0"},
-                      {"THALWEG_LAB_BURST_BYTES", "0"},
-                      {"THALWEG_LAB_CPU_S_PER_BYTE", "0"}}}};
-    made.collective = "halo";
-    made.phase = halo_phase;
-    made.column = column;
-    made.launch = launch;
-    made.bytes = 2048;
-    made.seconds = std::move(seconds);
+    const MeasuredOn on{.hosts = 4, .ranks = 8, .settings = lab_link("1000000", "0", "0.0")};
+    Row made = launch_row(on, "halo", halo_phase, column, launch, 2048, std::move(seconds));
+    made.context["settings"]["THALWEG_LAB_CPU_S_PER_BYTE"] = "0";
+    made.context.update({{"mpi", "MPICH"}, {"commit", "abc"}, {"date", "2026-01-01"}});
     made.halo = to_json(make({2, 2, 2}, {16, 16, 16}, false, false));
     made.halo.update({{"link_bytes", 100000},
                       {"wire_bytes", 400000},

@@ -6,6 +6,7 @@
 #include "bench/overlap_table.h"
 #include "bench/table.h"
 #include "bench/waiters.h"
+#include "launch_row.h"
 
 namespace thalweg::bench {
 namespace {
@@ -14,20 +15,10 @@ using Values = std::vector<double>;
 
 // 2 hosts, 1 rank each, 1 MB/s, nothing for free: 256 KiB per rank take 0.262144 s at least.
 Row row(std::string_view column, std::uint64_t launch, double pure, double computed, double total) {
-    Row row;
-    row.context = {{"mpi_name", "mpich"},
-                   {"shape", "2x1"},
-                   {"rate", "8mbit"},
-                   {"hosts", 2},
-                   {"ranks", 2},
-                   {"environment", ""},
-                   {"settings", {{"THALWEG_LAB_RATE_BYTES_PER_S", "1000000"}}}};
-    row.collective = "iallgather";
-    row.column = column;
-    row.phase = overlap_phase;
-    row.launch = launch;
-    row.bytes = 256 << 10;
-    row.seconds = Values(5, pure);
+    const MeasuredOn on{.shape = "2x1", .rate = "8mbit", .hosts = 2, .ranks = 2};
+    Row row = launch_row(on, "iallgather", overlap_phase, column, launch, 256 << 10, Values(5, pure));
+    row.context["environment"] = "";
+    row.context["settings"]["THALWEG_LAB_RATE_BYTES_PER_S"] = "1000000";
     const nlohmann::json equal{{"seconds", pure},
                                {"total", Values(5, total)},
                                {"compute", Values(5, computed)},

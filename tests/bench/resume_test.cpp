@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "launch_row.h"
+
 namespace thalweg::bench {
 namespace {
 
@@ -19,16 +21,9 @@ Shape shape() {
 }
 
 Row row(const char* phase, const char* column, std::uint64_t bytes) {
-    Row made;
-    made.context = {
-        {"mpi_name", "mpich"},
-        {"shape", "4x2"},
-        {"rate", "100mbit"},
-        {"settings", {{"THALWEG_LAB_RATE_BYTES_PER_S", "1e6"}, {"THALWEG_MPI_LIBRARY", "libmpi.so"}}}};
-    made.collective = "bcast";
-    made.phase = phase;
-    made.column = column;
-    made.bytes = bytes;
+    Row made = launch_row({}, "bcast", phase, column, 0, bytes, {});
+    made.context["settings"] = {{"THALWEG_LAB_RATE_BYTES_PER_S", "1e6"},
+                                {"THALWEG_MPI_LIBRARY", "libmpi.so"}};
     return made;
 }
 

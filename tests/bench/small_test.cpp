@@ -5,19 +5,14 @@
 
 #include "bench/columns.h"
 #include "bench/table.h"
+#include "launch_row.h"
 
 namespace thalweg::bench {
 namespace {
 
 Row row(std::string_view column, std::uint64_t launch, double median_ns) {
-    Row row;
-    row.context = {{"mpi_name", "mpich"}, {"shape", "1x2"}, {"rate", ""}};
-    row.collective = "bcast";
-    row.column = column;
-    row.phase = small_phase;
-    row.launch = launch;
-    row.bytes = 8;
-    row.seconds.assign(10, 1e-9 * median_ns);
+    Row row = launch_row({.shape = "1x2", .rate = ""}, "bcast", small_phase, column, launch, 8,
+                         std::vector<double>(10, 1e-9 * median_ns));
     row.calls = {{"count", 1000000},       {"checked", 2000}, {"clock_ns", 20},
                  {"clock_step_ns", 10},    {"last_ns", 5000}, {"median_ns", median_ns},
                  {"p99_ns", 2 * median_ns}};

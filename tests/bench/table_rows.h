@@ -4,29 +4,16 @@
 #include <string>
 #include <vector>
 
-#include "bench/results.h"
+#include "launch_row.h"
 
 namespace thalweg::bench {
 
 inline Row row(const std::string& column, const std::string& phase, std::uint64_t launch,
                std::vector<double> seconds) {
-    Row row;
-    row.context = {{"mpi_name", "mpich"},
-                   {"shape", "4x2"},
-                   {"rate", "100mbit"},
-                   {"hosts", 4},
-                   {"settings",
-                    {{"THALWEG_LAB_RATE_BYTES_PER_S", "1000000"},
-                     {"THALWEG_LAB_BURST_BYTES", "48576"},
-                     {"THALWEG_LAB_LATENCY_S", "0.5"}}}};
-    row.collective = "bcast";
-    row.column = column;
-    row.phase = phase;
-    row.launch = launch;
-    row.bytes = 1 << 20;
-    row.seconds = std::move(seconds);
-    if (column == "thalweg") row.algorithm = "chain:chunk_bytes=64K";
-    return row;
+    const MeasuredOn on{.hosts = 4, .settings = lab_link("1000000", "48576", "0.5")};
+    Row made = launch_row(on, "bcast", phase, column, launch, 1 << 20, std::move(seconds));
+    if (column == "thalweg") made.algorithm = "chain:chunk_bytes=64K";
+    return made;
 }
 
 // With what the kernel counted on the busiest link and on all of them.
