@@ -67,16 +67,7 @@ program fortran_plans
                 if (.not. flag .or. request == MPI_REQUEST_NULL) wrong = wrong + 1
                 do start = 1, 3
                     call prepare()
-                    call MPI_START(request, ierr)
-                    flag = .false.
-                    if (start == 2) then
-                        do while (.not. flag)
-                            call MPI_TEST(request, flag, MPI_STATUS_IGNORE, ierr)
-                        end do
-                    else
-                        call MPI_WAIT(request, MPI_STATUS_IGNORE, ierr)
-                    end if
-                    if (request == MPI_REQUEST_NULL) wrong = wrong + 1
+                    call run_once()
                     call examine()
                 end do
                 call MPI_REQUEST_FREE(request, ierr)
@@ -228,6 +219,20 @@ contains
     end subroutine
 
 #if !defined(NO_PLANS)
+    ! The plan is started and completed, the second time by tests; it stays.
+    subroutine run_once()
+        call MPI_START(request, ierr)
+        flag = .false.
+        if (start == 2) then
+            do while (.not. flag)
+                call MPI_TEST(request, flag, MPI_STATUS_IGNORE, ierr)
+            end do
+        else
+            call MPI_WAIT(request, MPI_STATUS_IGNORE, ierr)
+        end if
+        if (request == MPI_REQUEST_NULL) wrong = wrong + 1
+    end subroutine
+
     ! Three plans beside each other, started at once; one of a barrier is freed that never was, and one is started.
     subroutine other_plans()
         kind = 8
@@ -278,17 +283,8 @@ contains
                 call system_clock(now)
             end do
             came = now
-            call MPI_START(request, ierr)
-            flag = .false.
-            if (start == 2) then
-                do while (.not. flag)
-                    call MPI_TEST(request, flag, MPI_STATUS_IGNORE, ierr)
-                end do
-            else
-                call MPI_WAIT(request, MPI_STATUS_IGNORE, ierr)
-            end if
+            call run_once()
             call system_clock(went)
-            if (request == MPI_REQUEST_NULL) wrong = wrong + 1
             call MPI_GATHER(came, 1, MPI_INTEGER8, all_came, 1, MPI_INTEGER8, 0, MPI_COMM_WORLD, ierr)
             call MPI_GATHER(went, 1, MPI_INTEGER8, all_went, 1, MPI_INTEGER8, 0, MPI_COMM_WORLD, ierr)
             if (rank == 0) then
