@@ -83,6 +83,7 @@ def main(source, build, cmake, cc, ninja):
         # (libthalweg-probe-*.so belong to the tests.)
         built = sorted(path.name for path in (build / "lib").glob("libthalweg-*.so") if "-probe-" not in path.name)
         installed = sorted(path.name for path in (prefix / "lib").glob("libthalweg-*.so"))
+        assert built, f"no preload object in {build / 'lib'}"
         assert built == installed, f"built {built}, installed {installed}"
         assert (build / "bin/thalweg").exists() == (prefix / "bin/thalweg").exists(), "bin/thalweg is not installed"
         for name in installed:

@@ -29,7 +29,10 @@ def made_of(*arguments):
 
 if made_of(*results) != page:
     sys.exit("docs/measurements.md is not what bench/results say: run scripts/lab-tables document")
-for machine in [path for path in sorted(root.glob("bench/results/*")) if path.is_dir()]:
+machines = [path for path in sorted(root.glob("bench/results/*")) if path.is_dir()]
+if {path.stem for path in root.glob("docs/measurements-*.md")} != {f"measurements-{machine.name}" for machine in machines}:
+    sys.exit(f"docs/measurements-MACHINE.md: pages of {', '.join(machine.name for machine in machines)}, and of no other")
+for machine in machines:
     own = [path for kind in kinds for path in sorted(machine.glob(f"{kind}-*.jsonl"))]
     if {path.name for path in machine.iterdir()} - {path.name for path in own} != {"about.md"}:
         sys.exit(f"{machine}: result files of {', '.join(kinds)}, and about.md, which says what machine that was")
@@ -100,5 +103,7 @@ others = re.search(r"at 4 MiB the speed-up is (\S+) under\s+Open MPI \S+ and (\S
 if not others or [measured[mpi, str(4 << 20)][3] for mpi in ("openmpi", "impi")] != list(others.groups()):
     sys.exit(f"README.md: the speed-ups under Open MPI and Intel MPI are {measured['openmpi', str(4 << 20)][3]} and "
              f"{measured['impi', str(4 << 20)][3]}")
+if not checked:
+    sys.exit("README.md: no row of the applications")
 checked += len(shown)
 print(f"{checked} rows of README.md stand in docs/measurements.md")

@@ -28,9 +28,10 @@ def start(script, folder, code, *arguments):
 
 def main(root):
     script = root / "tests/open_mpi.sh"
-    direct = [path for path in sorted(root.glob("tests/**/CMakeLists.txt")) if path != root / "tests/CMakeLists.txt"
-              and "mpiexec.openmpi" in path.read_text(encoding="utf-8")]
-    expect(not direct, f"mpiexec.openmpi is started without open_mpi.sh: {direct}")
+    wrapped, launcher = root / "tests/CMakeLists.txt", "mpiexec." + "openmpi"
+    starting = [path for kind in ("CMakeLists.txt", "*.cmake", "*.py", "*.sh") for path in root.glob(f"tests/**/{kind}")
+                if launcher in path.read_text(encoding="utf-8")]
+    expect(starting == [wrapped], f"{launcher} is started without open_mpi.sh: {starting}")
     with tempfile.TemporaryDirectory(prefix="thalweg-open-mpi-") as name:
         folder = pathlib.Path(name)
         launchers = [start(script, folder, SAYS_BASE) for _ in range(4)]

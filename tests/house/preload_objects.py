@@ -21,6 +21,14 @@ def run(*command, **options):
     return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=280, **options)
 
 
+def told(*command):
+    """What a tool says of an object; one that says nothing has looked at nothing."""
+    result = run(*command)
+    if result.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}: exit {result.returncode} {result.stderr.strip()}")
+    return result.stdout
+
+
 def listed_exports(path):
     """The patterns in the global part of a version script."""
     text = re.sub(r"/\*.*?\*/|#[^\n]*", " ", path.read_text(), flags=re.DOTALL)
@@ -32,14 +40,14 @@ def listed_exports(path):
 
 def defined(path):
     """Exported symbols, without their versions and without the names of versions."""
-    lines = [line.split() for line in run("nm", "-D", "--defined-only", path).stdout.splitlines()]
+    lines = [line.split() for line in told("nm", "-D", "--defined-only", path).splitlines()]
     return {words[-1].split("@")[0] for words in lines if words[-2] != "A"}
 
 
 def check_object(path, patterns, core):
     """`core` is the family's always preloaded object: the others may lean on it."""
     errors = []
-    needed = re.findall(r"\(NEEDED\).*\[(.*?)\]", run("readelf", "-dW", path).stdout)
+    needed = re.findall(r"\(NEEDED\).*\[(.*?)\]", told("readelf", "-dW", path))
     errors += [f"NEEDED {name}" for name in needed
                if not MAY_NEED.match(name) and not (name == core.name and path != core)]
 
@@ -48,13 +56,16 @@ def check_object(path, patterns, core):
                if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
 
     from_core = defined(core) if path != core else set()
-    for line in run("nm", "-D", "--undefined-only", path).stdout.splitlines():
+    for line in told("nm", "-D", "--undefined-only", path).splitlines():
         kind, name = line.split()[-2:]
         # A strong symbol that libc does not give kills every program that is started with the object.
         if kind == "U" and "@" not in name and name not in from_core:
             errors.append(f"strong unresolved symbol {name}")
 
-    for line in run("nm", "--defined-only", path).stdout.splitlines():
+    symbols = told("nm", "--defined-only", path).splitlines()
+    if not symbols:
+        errors.append("stripped: nobody can tell whether it has a dynamic initialiser")
+    for line in symbols:
         if re.search(r"_GLOBAL__sub_I_.*(thalweg|\.cpp$)", line):
             errors.append(f"dynamic initialiser {line.split()[-1]}")
 

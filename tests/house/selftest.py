@@ -81,6 +81,15 @@ class Style(Tree):
         self.assertEqual(style.check_text(self.write("a.cpp", "int a;\n"), self.root), ([], []))
         self.assertEqual(len(style.check_text(self.write("a.cpp", "int a;\n" * 450), self.root)[1]), 1)
 
+    def test_what_the_formatter_says(self):
+        self.write("a.cpp", "int  a;\n")
+        tool = self.write("clang-format", "#!/bin/sh\necho 'a.cpp:1:4: warning: [-Wclang-format-violations]' >&2\n")
+        tool.chmod(0o755)
+        self.assertEqual(style.misformatted(str(tool), ["a.cpp"], self.root), (["a.cpp"], []))
+        self.write("clang-format", "#!/bin/sh\necho 'Error reading .clang-format' >&2\nexit 1\n")
+        found, errors = style.misformatted(str(tool), ["a.cpp"], self.root)
+        self.assertEqual((found, "Error reading .clang-format" in errors[0]), ([], True))
+
 
 class Docs(Tree):
     def found(self, text):
@@ -141,7 +150,8 @@ class PreloadObjects(Tree):
         self.assertIn("NEEDED libstdc++.so.6", self.found(self.ours, "-l:libstdc++.so.6"))
         self.assertIn("/bin/true", self.found(self.ours + "#include <stdlib.h>\n"
                                               "__attribute__((constructor)) static void f(void) { _Exit(3); }\n"))
-        self.assertIn("dynamic initialiser",
+        self.assertIn("stripped", self.found(self.ours, "-s"))
+        self.assertIn("dynamic initialiser _GLOBAL__sub_I_thalweg_x",
                       self.found(self.ours + "__attribute__((constructor)) static void _GLOBAL__sub_I_thalweg_x(void) {}\n"))
 
     def test_version_scripts(self):

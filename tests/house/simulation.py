@@ -62,6 +62,9 @@ onehost = read("onehost")
 for row in onehost:
     now = alone.get(tuple(row[field] for field in ("collective", "ranks", "bytes", "algorithm", "mpi")), (None, None))
     compare("onehost", row, *now)
+for name, rows in (("lab", lab), ("natives", natives), ("rails", rails), ("faces", faces), ("onehost", onehost)):
+    if not rows:
+        sys.exit(f"sim/results/{name}.jsonl has no row; {stale}")
 if wrong:
     sys.exit("sim/results do not tell what bench/results do; " + stale + "\n" + "\n".join(wrong[:5]))
 print(f"{len(lab)} points of ours and {len(natives)} of the natives are those of bench/results")
@@ -70,8 +73,8 @@ if measured or grown:
 
 program = build / "bin/thalweg-sim"
 if not program.is_file():
-    print("thalweg-sim is not built: what is simulated was not looked at again")
-    sys.exit(0)
+    print("skipped: thalweg-sim is not built: what is simulated was not looked at again")
+    sys.exit(77)
 
 
 def asked(command):
@@ -89,9 +92,11 @@ def native(row):
 published = json.loads(validate.PUBLISHED.read_text(encoding="utf-8"))
 said = {(table["name"], int(count)): microseconds * 1e-6 for table in published for count, microseconds in table["microseconds"].items()}
 found = {(row["name"], row["bytes"]): row["measured_seconds"] for row in read("published")}
-if said != found:
+if not said or said != found:
     sys.exit("sim/results/published.jsonl is not of what sim/published.json says; " + stale)
 few = [{**table, "microseconds": dict(list(table["microseconds"].items())[::7])} for table in published if table["ranks"] <= 64]
+if not few:
+    sys.exit("sim/published.json has nothing that is simulated in no time")
 with tempfile.TemporaryDirectory() as folder:
     validate.PUBLISHED = pathlib.Path(folder, "few.json")
     validate.PUBLISHED.write_text(json.dumps(few), encoding="utf-8")
@@ -176,7 +181,10 @@ def command_of(table, row):
 
 for table in reproduce.TABLES:
     kept = ("per_call_seconds",) if table == "windows" else ("seconds", "overlap")
-    for row in drawn(read(table)):
+    points = drawn(read(table))
+    if not points:
+        sys.exit(f"{table}: no point is simulated again")
+    for row in points:
         found = [line for line in asked(command_of(table, row)) if "app" not in row or line["column"] == row["column"]]
         if [[line.get(field) for field in kept] for line in found] != [[row.get(field) for field in kept]]:
             what = row.get("algorithm") or row.get("app", "windows")

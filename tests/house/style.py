@@ -1,8 +1,8 @@
 """File length, line length, stray whitespace and .clang-format, over the tracked files.
 
-Files about 400 lines: longer ones are listed, from 600 on it is an error. Lines that differ from .clang-format are
-counted and listed; `make format` mends them. They are looked for in what the last commit changed and what is not
-committed: the formatter takes a third of a minute over everything.
+Files about 400 lines: longer ones are listed, from 600 on it is an error. Files that differ from .clang-format are
+listed; `make format` mends them. They are looked for in what the last commit changed and what is not committed: the
+formatter takes a third of a minute over everything. With `everything` they are errors.
 
     style.py SOURCE_ROOT [everything]
 """
@@ -53,6 +53,14 @@ def formatter(root):
     return str(own) if own.is_file() else shutil.which("clang-format")
 
 
+def misformatted(tool, names, root):
+    """Which of these files the formatter would change, and what keeps it from telling."""
+    result = subprocess.run([tool, "--dry-run", *names], capture_output=True, text=True, cwd=root)
+    differing = sorted({line.split(":")[0] for line in result.stderr.splitlines() if "-Wclang-format" in line})
+    errors = [] if result.returncode == 0 else [f"{tool}: exit {result.returncode}: {result.stderr.strip()[-300:]}"]
+    return differing, errors
+
+
 def check(root, everything=False):
     errors, remarks = [], []
     files = tracked(root)
@@ -67,16 +75,19 @@ def check(root, everything=False):
         touched = changed(root)
         code = [name for name in code if name in touched]
     if tool and code:
-        result = subprocess.run([tool, "--dry-run", *code], capture_output=True, text=True, cwd=root)
-        differing = sorted({line.split(":")[0] for line in result.stderr.splitlines() if "-Wclang-format" in line})
-        remarks += [f"{pathlib.Path(name).relative_to(root)}: not as .clang-format; run make format"
-                    for name in differing]
+        differing, failed = misformatted(tool, code, root)
+        errors += failed
+        (errors if everything else remarks).extend(
+            f"{pathlib.Path(name).relative_to(root)}: not as .clang-format; run make format" for name in differing)
     return errors, remarks
 
 
 if __name__ == "__main__":
     if not (pathlib.Path(sys.argv[1]) / ".git").exists():
         print("no git checkout: cannot tell which files are the project's")
+        sys.exit(77)
+    if "everything" in sys.argv[2:] and not formatter(pathlib.Path(sys.argv[1]).resolve()):
+        print("no clang-format here")
         sys.exit(77)
     wrong, noted = check(pathlib.Path(sys.argv[1]).resolve(), "everything" in sys.argv[2:])
     for line in noted:

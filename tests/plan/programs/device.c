@@ -17,7 +17,8 @@ static void many_runs(unsigned char* device) {
     MPI_Type_commit(&every_other);
     for (int root = 0; root < check_size; ++root) {
         for (int i = 0; i < bytes; ++i)
-            data[i] = check_rank == root && i % 2 == 0 ? pattern(i / 2, 70 + root) : (unsigned char)poison_value;
+            data[i] =
+                check_rank == root && i % 2 == 0 ? pattern(i / 2, 70 + root) : (unsigned char)poison_value;
         MPI_Bcast(data, 1, every_other, root, MPI_COMM_WORLD);
         CHECK(was_accelerated(), "native: %s", last_reason());
         for (int i = 0; i < bytes; ++i) {
