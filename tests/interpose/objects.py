@@ -58,6 +58,7 @@ def check_processes(objects):
 
 def main():
     generated, objects = sys.argv[1], sys.argv[2:]
+    assert objects, "no object"
     names = {}
     for path in objects:
         names[os.path.basename(path)] = check_file(path, generated)

@@ -66,7 +66,13 @@ def case_presence_forgotten(context):
 
 
 def case_presence_cost(context):
-    """8 ranks that all have us: milliseconds, where the cores are not shared by more ranks than they can run."""
-    run = context.program("names", 8)
-    expect(run.code == 0 and run.count("presence") == ["all"] * 8, run)
-    print("slowest rank:", max(float(us) for us in run.count("us")), "us on", os.cpu_count(), "cores")
+    """8 ranks that all have us: milliseconds, where the cores are not shared by more ranks than they can run; a busy
+    machine is given three launches for less than a second."""
+    for _ in range(3):
+        run = context.program("names", 8)
+        expect(run.code == 0 and run.count("presence") == ["all"] * 8, run)
+        slowest = max(float(us) for us in run.count("us"))
+        if slowest < 1e6:
+            break
+    print("slowest rank:", slowest, "us on", os.cpu_count(), "cores")
+    expect(slowest < 1e6, "the slowest rank took", slowest, "us:", run)
