@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "bench/columns.h"
-#include "bench/exchange_table.h"
+#include "bench/exchange_page.h"
 #include "bench/patterns.h"
 #include "bench/table.h"
 #include "launch_row.h"

@@ -8,7 +8,7 @@
 
 #include "bench/apps_table.h"
 #include "bench/columns.h"
-#include "bench/exchange_table.h"
+#include "bench/exchange_page.h"
 #include "bench/glance.h"
 #include "bench/halo_table.h"
 #include "bench/overlap_table.h"

@@ -10,7 +10,7 @@
 #include "algorithms/algorithm.h"
 #include "base/text.h"
 #include "bench/columns.h"
-#include "bench/exchange_table.h"
+#include "bench/exchange_page.h"
 #include "bench/patterns.h"
 #include "bench/results.h"
 #include "bench/resume.h"

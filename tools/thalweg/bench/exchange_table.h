@@ -74,15 +74,4 @@ struct WindowLine {
 };
 std::vector<WindowLine> compare_windows(const std::vector<Row>& rows);
 
-// Empty where there are none.
-std::string format_exchange(const std::vector<ExchangeLine>& lines, bool markdown);
-std::string format_windows(const std::vector<WindowLine>& lines, bool markdown);
-
-// One sentence: for how many plans the predicted N* agrees.
-std::string foresight_text(const std::vector<ExchangeLine>& lines);
-
-// The section of docs/measurements.md; empty where there are no rows.
-std::string exchange_section(const std::vector<Row>& rows,
-                             std::string (*provenance)(const std::vector<Row>&));
-
 }  // namespace thalweg::bench

@@ -10,7 +10,7 @@
 
 #include "bench/apps_table.h"
 #include "bench/document.h"
-#include "bench/exchange_table.h"
+#include "bench/exchange_page.h"
 #include "bench/halo_overlap.h"
 #include "bench/halo_pairs.h"
 #include "bench/halo_table.h"

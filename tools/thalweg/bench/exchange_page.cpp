@@ -1,0 +1,158 @@
+#include "bench/exchange_page.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "bench/exchange_targets.h"
+#include "bench/table.h"
+
+namespace thalweg::bench {
+namespace {
+
+// Packets are counted, rather than bytes, in exchanges of which so much crosses a link.
+constexpr double fewest_packets_bytes = 64 << 10;
+
+// Below it a ceiling is not told apart from noise.
+constexpr double least_ceiling = 0.10;
+
+std::string interval_text(const BreakEven& pays) {
+    if (pays.calls == never && pays.low == never) return "never";
+    return fmt::format("{} [{}, {}]", calls_text(pays.calls), calls_text(pays.low), calls_text(pays.high));
+}
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+constexpr const char* exchange_text = R"(
+## Alltoallv, planned
+
+What a plan saves in each call, what it costs once, and after how many calls it has paid for itself
+([measuring](guide/measuring.md)). All columns of a point take turns; the receive buffers are poisoned before every
+call, the data are different in every call, and every byte was checked.
+
+**N\*** = (making and freeing the plan) / (a call without it - a call with it), not rounded, of medians, with its 95 %
+bootstrap interval; *never*: a call with the plan is not faster. It is given against MPI_Alltoallv and against the
+baseline of arXiv 2604.05099, which makes a window in every call.
+
+**Predicted**: N\* against MPI_Alltoallv before the plan is made, from what a program has seen by then: the native
+call's time (here that of the A/A column, which takes no part in the measured N\*), its time at the smallest size, and
+the link's rate (`forecast_plan` in src/model/exchange.h). It *agrees* where both are never, or within a factor of 2; a
+point whose measured gain has zero in its 95 % interval is *undecided*.
+
+**packets**: what left the busiest host in a call, acknowledgements too, by the kernel's interface counters, less what
+leaves it around a call that does nothing; of exchanges of which at most 64 KiB cross a link. What the kernel hands to
+the interface in one piece counts once.
+
+)";
+
+constexpr const char* targets_text = R"(
+### Targets of planned exchanges
+
+Of repeated calls (*thalweg*) and of plans (*thalweg init*) as they are chosen, over all patterns. *Not slower*: the
+ratio of medians is at most 1.03, or its 95 % interval includes 1.00 and ends at or below 1.10. The **ceiling** is 1 -
+limit / native, where a link limits. **Aggregation**: what goes from one host to another is one message (*node_leader*),
+beside the same messages straight to their ranks on the same engine (*spread*), which is what the natives do.
+
+)";
+
+constexpr const char* window_text = R"(
+### Fences: a plan against a window made in every call
+
+The comparison of arXiv 2604.05099, whose abstract reports up to 44 % less time and pay-off at once from 32 KiB on
+another machine. **Set-up** is what the baseline does in every call and a plan does once: exchanging displacements,
+agreeing whether a window is needed, freeing the old one and making a new one. A library may put some of that off
+until the new window is first used: *window kept* is the same call over a window that is made once, and what it saves
+has that in it. The **ceiling** is the larger of the two shares: the most that planning the window can save; what is
+saved of it is told where it exceeds 10 %. A plan can save more, because it also puts the own block by a copy, begins
+with another rank on every rank, and meets less often: *rma_fence_barrier* meets before its first fence as the
+paper's code does, *rma_fence* leaves that out, because MPI promises that nothing reaches a window before its rank's
+fence. **At once**: N\* is at most 1.1.
+
+)";
+
+}  // namespace
+
+std::string format_exchange(const std::vector<ExchangeLine>& lines, bool markdown) {
+    if (lines.empty()) return "";
+    std::vector<std::vector<std::string>> cells{{"pattern", "hosts x ranks", "bytes", "column", "time",
+                                                 "time/limit", "of native", "plan", "N* (native)",
+                                                 "predicted", "verdict", "N* (window per call)", "link bytes",
+                                                 "packets", "samples", "ran"}};
+    for (const auto& line : lines) {
+        std::vector<std::string> row{line.pattern, line.shape, bytes_text(line.bytes), line.column};
+        if (!line.stopped.empty()) {
+            row.resize(cells[0].size() - 1, "-");
+            row.push_back(line.stopped);
+            cells.push_back(row);
+            continue;
+        }
+        const bool crosses = line.link_bytes > 0 && line.tx_bytes > 0;
+        for (std::string& text : std::vector<std::string>{
+                 time_text(line.seconds), line.of_limit() > 0 ? fmt::format("{:.2f}", line.of_limit()) : "-",
+                 line.of_native.value > 0 ? fmt::format("{:.2f}", line.of_native.value) : "-",
+                 line.is_plan() ? time_text(line.init_seconds) : "-",
+                 line.is_plan() ? interval_text(line.against_native) : "-",
+                 line.foresight != Foresight::unknown ? calls_text(line.predicted_calls) : "-",
+                 name_of(line.foresight), line.is_plan() ? interval_text(line.against_window) : "-",
+                 crosses ? fmt::format("{:.2f} x", line.tx_bytes / line.link_bytes) : "-",
+                 crosses && line.link_bytes <= fewest_packets_bytes && line.tx_packets >= 0
+                     ? fmt::format("{:.1f}", line.tx_packets)
+                     : "-",
+                 fmt::format("{}", line.samples), line.ran})
+            row.push_back(std::move(text));
+        cells.push_back(std::move(row));
+    }
+    return format_cells(cells, markdown);
+}
+
+std::string format_windows(const std::vector<WindowLine>& lines, bool markdown) {
+    if (lines.empty()) return "";
+    std::vector<std::vector<std::string>> cells{
+        {"MPI", "hosts x ranks", "pattern", "bytes", "plan", "window per call", "of it set-up",
+         "Start + Wait", "reduction", "set-up's share", "a kept window saves", "of ceiling", "N*", "at once",
+         "window kept", "MPI_Alltoallv"}};
+    for (const auto& line : lines)
+        cells.push_back({line.mpi, line.shape, line.pattern, bytes_text(line.bytes), line.plan,
+                         time_text(line.once_seconds), time_text(line.set_up_seconds),
+                         time_text(line.plan_seconds), percent(line.reduction), percent(line.set_up),
+                         percent(line.kept_saves),
+                         line.ceiling() > least_ceiling ? percent(line.of_ceiling()) : "-",
+                         interval_text(line.pays), line.pays.calls <= immediate_payoff ? "yes" : "no",
+                         time_text(line.kept_seconds), time_text(line.native_seconds)});
+    return format_cells(cells, markdown);
+}
+
+std::string foresight_text(const std::vector<ExchangeLine>& lines) {
+    const auto [unknown, undecided, agree, differ] = count_foresight(lines);
+    const std::size_t decided = agree + differ;
+    if (decided == 0) return fmt::format("Predicted N*: {} plans undecided.", undecided);
+    return fmt::format("Predicted N* agrees with the measured one for {} of {} plans ({}); {} are undecided.",
+                       agree, decided, percent(static_cast<double>(agree) / static_cast<double>(decided)),
+                       undecided);
+}
+
+std::string exchange_section(const std::vector<Row>& rows,
+                             std::string (*provenance)(const std::vector<Row>&)) {
+    std::map<std::string, std::vector<Row>> by_mpi;
+    std::uint64_t wrong = 0;
+    for (const Row& row : rows) {
+        if (row.phase != exchange_phase) continue;
+        by_mpi[row.context.value("mpi_name", "")].push_back(row);
+        wrong += row.wrong_words;
+    }
+    if (by_mpi.empty()) return "";
+    const std::vector<ExchangeLine> lines = summarize_exchange(rows);
+    const std::vector<WindowLine> windows = compare_windows(rows);
+    std::string text = exchange_text;
+    text += fmt::format("Wrong words received: {}. {}\n", wrong, foresight_text(lines));
+    if (const std::string table = format_exchange_targets(judge_exchange(lines, windows), true);
+        !table.empty())
+        text += targets_text + table;
+    if (const std::string table = format_windows(windows, true); !table.empty()) text += window_text + table;
+    for (const auto& [mpi, own] : by_mpi)
+        text += fmt::format("\n### {}, alltoallv\n\n{}{}", mpi, provenance(own),
+                            format_exchange(lines_of(lines, mpi), true));
+    return text;
+}
+
+}  // namespace thalweg::bench
