@@ -217,16 +217,45 @@ TEST(Exchange, PredictionsAreMadeOfOtherCallsThanTheMeasured) {
     EXPECT_NEAR(find("thalweg init pairwise").predicted_calls, 7e-4 / (52e-3 - wire - 1.8e-4), 1e-6);
     EXPECT_EQ(find("thalweg init pairwise").foresight, Foresight::differs);  // 0.27 measured
     EXPECT_EQ(find("rma_get").predicted_calls, never);
-    EXPECT_EQ(find("rma_get").foresight, Foresight::agrees);
+    EXPECT_EQ(find("rma_get").foresight, Foresight::both_never);
     EXPECT_EQ(find(native_plan).foresight, Foresight::undecided);
     EXPECT_EQ(find(native_default).foresight, Foresight::unknown);
-    EXPECT_EQ(count_foresight(summarize_exchange(rows))[static_cast<std::size_t>(Foresight::agrees)], 1u);
+    const ForesightCount count = count_foresight(summarize_exchange(rows));
+    EXPECT_EQ(count.agree(), 1u);
+    EXPECT_EQ(count.decided(), 2u);
+    EXPECT_EQ(count.undecided, 1u);
     EXPECT_NE(foresight_text(summarize_exchange(rows)).find("1 of 2 plans (50.0 %)"), std::string::npos);
     const std::string text = format_exchange(summarize_exchange(rows), true);
-    EXPECT_NE(text.find("DIFFERS"), std::string::npos);
+    EXPECT_NE(text.find("| NOT "), std::string::npos) << text;
+    EXPECT_NE(text.find("| both never "), std::string::npos) << text;
+    // A line for each column that has a prediction, and one for all of them.
+    const std::string counts = format_foresight(summarize_exchange(rows), true);
+    EXPECT_NE(counts.find("| all "), std::string::npos) << counts;
+    EXPECT_NE(counts.find("| 1 of 2 "), std::string::npos) << counts;
+    EXPECT_EQ(counts.find("(A/A)"), std::string::npos) << counts;
+    EXPECT_EQ(format_foresight({}, true), "");
     // Without a small size nothing is known of what a plan costs.
     rows.erase(rows.begin(), rows.begin() + 2);
     EXPECT_EQ(find("rma_get").foresight, Foresight::unknown);
+}
+
+TEST(Exchange, APredictionIsJudgedWhereTheGainIsDecided) {
+    const auto measured = [](double calls, double gain_low, double gain_high) {
+        BreakEven pays;
+        pays.calls = pays.low = pays.high = calls;
+        pays.gain_low = gain_low, pays.gain_high = gain_high;
+        return pays;
+    };
+    EXPECT_EQ(foresight_of(4, measured(3, 1e-3, 2e-3)), Foresight::within_two);
+    EXPECT_EQ(foresight_of(6, measured(3, 1e-3, 2e-3)), Foresight::within_two);
+    EXPECT_EQ(foresight_of(6.1, measured(3, 1e-3, 2e-3)), Foresight::differs);
+    EXPECT_EQ(foresight_of(1.4, measured(3, 1e-3, 2e-3)), Foresight::differs);
+    EXPECT_EQ(foresight_of(never, measured(3, 1e-3, 2e-3)), Foresight::differs);
+    EXPECT_EQ(foresight_of(3, measured(never, -2e-3, -1e-3)), Foresight::differs);
+    EXPECT_EQ(foresight_of(never, measured(never, -2e-3, -1e-3)), Foresight::both_never);
+    // Zero may be gained: neither a hit nor a miss.
+    EXPECT_EQ(foresight_of(3, measured(3, -1e-3, 2e-3)), Foresight::undecided);
+    EXPECT_EQ(foresight_of(never, measured(never, -2e-3, 1e-3)), Foresight::undecided);
 }
 
 // By what it ran, and where it ran nothing of ours by the native call.

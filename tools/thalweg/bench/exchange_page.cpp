@@ -36,8 +36,9 @@ baseline of arXiv 2604.05099, which makes a window in every call.
 
 **Predicted**: N\* against MPI_Alltoallv before the plan is made, from what a program has seen by then: the native
 call's time (here that of the A/A column, which takes no part in the measured N\*), its time at the smallest size, and
-the link's rate (`forecast_plan` in src/model/exchange.h). It *agrees* where both are never, or within a factor of 2; a
-point whose measured gain has zero in its 95 % interval is *undecided*.
+the link's rate (`forecast_plan` in src/model/exchange.h; `thalweg explain alltoallv` says the same of `--once-us` and
+`--small-us`). The verdict beside it: *both never*, *within a factor of 2*, or *NOT*. A point whose measured gain has
+zero in its 95 % interval is *undecided*, and is not counted.
 
 **packets**: what left the busiest host in a call, acknowledgements too, by the kernel's interface counters, less what
 leaves it around a call that does nothing; of exchanges of which at most 64 KiB cross a link. What the kernel hands to
@@ -52,6 +53,14 @@ Of repeated calls (*thalweg*) and of plans (*thalweg init*) as they are chosen, 
 ratio of medians is at most 1.03, or its 95 % interval includes 1.00 and ends at or below 1.10. The **ceiling** is 1 -
 limit / native, where a link limits. **Aggregation**: what goes from one host to another is one message (*node_leader*),
 beside the same messages straight to their ranks on the same engine (*spread*), which is what the natives do.
+
+)";
+
+constexpr const char* foresight_section = R"(
+### Predicted N\* beside the measured one
+
+How many plans, over all shapes, patterns and sizes, by MPI and column; each stands with both figures and its verdict in
+the tables of its MPI. **agree**: *both never* or *within a factor of 2*, of those that are decided.
 
 )";
 
@@ -123,12 +132,34 @@ std::string format_windows(const std::vector<WindowLine>& lines, bool markdown) 
 }
 
 std::string foresight_text(const std::vector<ExchangeLine>& lines) {
-    const auto [unknown, undecided, agree, differ] = count_foresight(lines);
-    const std::size_t decided = agree + differ;
-    if (decided == 0) return fmt::format("Predicted N*: {} plans undecided.", undecided);
-    return fmt::format("Predicted N* agrees with the measured one for {} of {} plans ({}); {} are undecided.",
-                       agree, decided, percent(static_cast<double>(agree) / static_cast<double>(decided)),
-                       undecided);
+    const ForesightCount count = count_foresight(lines);
+    if (count.decided() == 0) return fmt::format("Predicted N*: {} plans undecided.", count.undecided);
+    const double share = static_cast<double>(count.agree()) / static_cast<double>(count.decided());
+    return fmt::format(
+        "Predicted N* agrees with the measured one for {} of {} plans ({}): both are never for {}, within a "
+        "factor of 2 for {}. {} are undecided.",
+        count.agree(), count.decided(), percent(share), count.both_never, count.within_two, count.undecided);
+}
+
+std::string format_foresight(const std::vector<ExchangeLine>& lines, bool markdown) {
+    std::vector<std::vector<std::string>> cells{
+        {"MPI", "column", "both never", "within a factor of 2", "not", "agree", "undecided"}};
+    const auto add = [&cells](const std::string& mpi, const std::string& column,
+                              const std::vector<ExchangeLine>& own) {
+        const ForesightCount count = count_foresight(own);
+        if (count.empty()) return;
+        cells.push_back({mpi, column, fmt::format("{}", count.both_never),
+                         fmt::format("{}", count.within_two), fmt::format("{}", count.differ),
+                         fmt::format("{} of {}", count.agree(), count.decided()),
+                         fmt::format("{}", count.undecided)});
+    };
+    std::map<std::string, std::map<std::string, std::vector<ExchangeLine>>> by_mpi;
+    for (const ExchangeLine& line : lines) by_mpi[line.mpi][line.column].push_back(line);
+    for (const auto& [mpi, columns] : by_mpi) {
+        for (const auto& [column, own] : columns) add(mpi, column, own);
+        add(mpi, "all", lines_of(lines, mpi));
+    }
+    return cells.size() == 1 ? "" : format_cells(cells, markdown);
 }
 
 std::string exchange_section(const std::vector<Row>& rows,
@@ -148,6 +179,8 @@ std::string exchange_section(const std::vector<Row>& rows,
     if (const std::string table = format_exchange_targets(judge_exchange(lines, windows), true);
         !table.empty())
         text += targets_text + table;
+    if (const std::string table = format_foresight(lines, true); !table.empty())
+        text += foresight_section + table;
     if (const std::string table = format_windows(windows, true); !table.empty()) text += window_text + table;
     for (const auto& [mpi, own] : by_mpi)
         text += fmt::format("\n### {}, alltoallv\n\n{}{}", mpi, provenance(own),

@@ -12,8 +12,10 @@ namespace thalweg::bench {
 std::string format_exchange(const std::vector<ExchangeLine>& lines, bool markdown);
 std::string format_windows(const std::vector<WindowLine>& lines, bool markdown);
 
-// One sentence: for how many plans the predicted N* agrees.
+// One sentence: for how many plans the predicted N* agrees. And by MPI and column, empty where nothing was
+// predicted.
 std::string foresight_text(const std::vector<ExchangeLine>& lines);
+std::string format_foresight(const std::vector<ExchangeLine>& lines, bool markdown);
 
 // The section of docs/measurements.md; empty where there are no rows.
 std::string exchange_section(const std::vector<Row>& rows,

@@ -105,14 +105,7 @@ void predict(ExchangeLine& line, const Row& row, const std::vector<const Row*>& 
     const auto forecast = forecast_plan(way_of(row), seen);
     if (!forecast) return;
     line.predicted_calls = forecast->calls;
-    constexpr double near = 2;
-    const double measured = line.against_native.calls;
-    const bool same = measured == never || forecast->calls == never
-                          ? measured == forecast->calls
-                          : forecast->calls <= near * measured && measured <= near * forecast->calls;
-    line.foresight = !line.against_native.decided() ? Foresight::undecided
-                     : same                         ? Foresight::agrees
-                                                    : Foresight::differs;
+    line.foresight = foresight_of(forecast->calls, line.against_native);
 }
 
 ExchangeLine line_of(const Row& row, const std::vector<const Row*>& rows, double small_seconds) {
@@ -189,18 +182,34 @@ const char* name_of(Foresight foresight) {
             return "-";
         case Foresight::undecided:
             return "undecided";
-        case Foresight::agrees:
-            return "agrees";
+        case Foresight::both_never:
+            return "both never";
+        case Foresight::within_two:
+            return "within a factor of 2";
         case Foresight::differs:
-            return "DIFFERS";
+            return "NOT";
     }
     return "";
 }
 
-std::array<std::size_t, 4> count_foresight(const std::vector<ExchangeLine>& lines) {
-    std::array<std::size_t, 4> counts{};
-    for (const ExchangeLine& line : lines) ++counts[static_cast<std::size_t>(line.foresight)];
-    return counts;
+Foresight foresight_of(double predicted_calls, const BreakEven& measured) {
+    constexpr double near = 2;
+    if (!measured.decided()) return Foresight::undecided;
+    if (measured.calls == never && predicted_calls == never) return Foresight::both_never;
+    if (measured.calls == never || predicted_calls == never) return Foresight::differs;
+    const bool close = predicted_calls <= near * measured.calls && measured.calls <= near * predicted_calls;
+    return close ? Foresight::within_two : Foresight::differs;
+}
+
+ForesightCount count_foresight(const std::vector<ExchangeLine>& lines) {
+    ForesightCount count;
+    for (const ExchangeLine& line : lines) {
+        count.undecided += line.foresight == Foresight::undecided;
+        count.both_never += line.foresight == Foresight::both_never;
+        count.within_two += line.foresight == Foresight::within_two;
+        count.differ += line.foresight == Foresight::differs;
+    }
+    return count;
 }
 
 std::vector<WindowLine> compare_windows(const std::vector<Row>& rows) {

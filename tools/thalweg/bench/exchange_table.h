@@ -2,7 +2,6 @@
 // comparison.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -16,10 +15,12 @@
 
 namespace thalweg::bench {
 
-// A predicted N* beside the measured one: agrees where both are never, or within a factor of 2. Undecided:
-// the measured gain's interval has zero in it. Unknown: nothing was measured that a prediction is made of.
-enum class Foresight : std::uint8_t { unknown, undecided, agrees, differs };
+// A predicted N* beside the measured one: both are never, both are numbers within a factor of 2, or neither.
+// Undecided, and not counted: the measured gain's interval has zero in it. Unknown: nothing was measured that
+// a prediction is made of.
+enum class Foresight : std::uint8_t { unknown, undecided, both_never, within_two, differs };
 const char* name_of(Foresight foresight);
+Foresight foresight_of(double predicted_calls, const BreakEven& measured);
 
 // One column of one point.
 struct ExchangeLine {
@@ -55,8 +56,15 @@ std::vector<ExchangeLine> summarize_exchange(const std::vector<Row>& rows);
 // pattern and bytes.
 std::set<std::pair<std::string, std::uint64_t>> undecided_points(const std::vector<ExchangeLine>& lines);
 
-// How many lines of each verdict there are, by its number.
-std::array<std::size_t, 4> count_foresight(const std::vector<ExchangeLine>& lines);
+// How many lines there are of each verdict.
+struct ForesightCount {
+    std::size_t undecided = 0, both_never = 0, within_two = 0, differ = 0;
+
+    std::size_t agree() const { return both_never + within_two; }
+    std::size_t decided() const { return agree() + differ; }
+    bool empty() const { return decided() + undecided == 0; }
+};
+ForesightCount count_foresight(const std::vector<ExchangeLine>& lines);
 
 // The paper's comparison at one point: a plan over fences against a window made in every call.
 struct WindowLine {

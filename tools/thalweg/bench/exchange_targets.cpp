@@ -153,11 +153,11 @@ void add_foresight(std::vector<ExchangeTarget>& all, const std::vector<ExchangeL
     for (const ExchangeLine& line : lines)
         if (line.foresight != Foresight::unknown) by_mpi[line.mpi].push_back(line);
     for (const auto& [mpi, own] : by_mpi) {
-        const auto [unknown, undecided, agree, differ] = count_foresight(own);
-        const auto decided = static_cast<double>(agree + differ);
-        all.push_back(over_all("predicted N* agrees, 9 of 10", "plans", mpi,
-                               decided > 0 && static_cast<double>(agree) >= foresight_share * decided,
-                               fmt::format("{} of {}; {} undecided", agree, agree + differ, undecided)));
+        const ForesightCount count = count_foresight(own);
+        const auto agree = static_cast<double>(count.agree()), decided = static_cast<double>(count.decided());
+        all.push_back(over_all(
+            "predicted N* agrees, 9 of 10", "plans", mpi, decided > 0 && agree >= foresight_share * decided,
+            fmt::format("{} of {}; {} undecided", count.agree(), count.decided(), count.undecided)));
     }
 }
 
