@@ -146,6 +146,35 @@ TEST(Exchange, PlansPayAgainstWhatTheyTookTurnsWith) {
     EXPECT_NE(text.find("3.0 [3.0, 3.0]"), std::string::npos);
 }
 
+// MPI_Alltoallv_init is the best native call of one launch, MPI_Alltoallv that of another one; A/A counts as
+// neither, however fast it was.
+TEST(Exchange, PlansPayAgainstTheBestNativeCallToo) {
+    std::vector<Row> rows{row(native_default, 10e-3),       row(native_again, 1e-3),
+                          plan(native_plan, 9e-3, 1e-3, 0), plan(automatic_plan, 8e-3, 5e-3, 1e-3),
+                          row(native_default, 12e-3, 2),    plan("thalweg init spread", 8e-3, 5e-3, 1e-3)};
+    rows.back().launch = 2;
+    const auto lines = summarize_exchange(rows);
+    const auto find = [&](std::string_view column) {
+        for (const auto& line : lines)
+            if (line.column == column) return line;
+        return ExchangeLine();
+    };
+    const ExchangeLine ours = find(automatic_plan), spread = find("thalweg init spread");
+    EXPECT_EQ(ours.best_native, native_plan);
+    EXPECT_NEAR(ours.against_native.calls, 3.0, 1e-9);
+    EXPECT_NEAR(ours.against_best.calls, 6.0, 1e-9);  // (5 + 1) / (9 - 8)
+    EXPECT_EQ(spread.best_native, native_default);
+    EXPECT_NEAR(spread.against_best.calls, 1.5, 1e-9);  // (5 + 1) / (12 - 8)
+    EXPECT_FALSE(find(native_plan).pays_best()) << "against itself";
+    EXPECT_TRUE(find(native_plan).pays_native());
+    // No window took turns with any of them.
+    EXPECT_FALSE(ours.pays_window());
+    const std::string text = format_exchange(lines, true);
+    EXPECT_NE(text.find("| 6.0 [6.0, 6.0] (native init) "), std::string::npos) << text;
+    EXPECT_NE(text.find("| 1.5 [1.5, 1.5] "), std::string::npos) << text;
+    EXPECT_EQ(text.find("never"), std::string::npos) << text;
+}
+
 TEST(Exchange, TheReductionStandsBesideItsCeiling) {
     Row once = row(window_per_call, 20e-3);
     once.exchange["set_up_seconds"] = std::vector<double>(5, 10e-3);

@@ -60,6 +60,16 @@ const Row* beside(const std::vector<const Row*>& rows, const Row& row, std::stri
     return nullptr;
 }
 
+// The fastest of the MPI's own that took turns with this row; null where none did. A/A is its default again.
+const Row* best_beside(const std::vector<const Row*>& rows, const Row& row) {
+    const Row* best = nullptr;
+    for (const Row* each : rows)
+        if (each->launch == row.launch && is_native(each->column) && each->column != native_again &&
+            !each->seconds.empty() && (best == nullptr || median(each->seconds) < median(best->seconds)))
+            best = each;
+    return best;
+}
+
 // Making and freeing a plan, pair by pair.
 std::vector<double> plan_seconds_once(const Row& row) {
     std::vector<double> sums = values(row, "init_seconds");
@@ -137,17 +147,18 @@ ExchangeLine line_of(const Row& row, const std::vector<const Row*>& rows, double
         line.of_native = ratio_of_medians(row.seconds, native->seconds);
         if (!inits.empty()) line.against_native = pays_after(inits, native->seconds, row.seconds);
     }
-    const Row* best = nullptr;
-    for (const std::string_view name : {native_default, native_plan})
-        if (const Row* each = beside(rows, row, name);
-            each != nullptr && (best == nullptr || median(each->seconds) < median(best->seconds)))
-            best = each;
-    if (best != nullptr && !row.seconds.empty()) {
+    if (const Row* best = best_beside(rows, row); best != nullptr && !row.seconds.empty()) {
         line.best_native = best->column;
         line.of_best = ratio_of_medians(row.seconds, best->seconds);
+        if (best->column == native_default)
+            line.against_best = line.against_native;
+        else if (!inits.empty() && best != &row)
+            line.against_best = pays_after(inits, best->seconds, row.seconds);
     }
-    if (const Row* window = beside(rows, row, window_per_call); window != nullptr && !inits.empty())
-        line.against_window = pays_after(inits, window->seconds, row.seconds);
+    if (const Row* window = beside(rows, row, window_per_call); window != nullptr && !row.seconds.empty()) {
+        line.window_seconds = median(window->seconds);
+        if (!inits.empty()) line.against_window = pays_after(inits, window->seconds, row.seconds);
+    }
     if (line.of_native.value > 0) predict(line, row, rows, small_seconds);
     return line;
 }

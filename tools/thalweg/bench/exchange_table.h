@@ -32,9 +32,11 @@ struct ExchangeLine {
     double seconds = 0, limit_seconds = 0;  // seconds: the median call
     double init_seconds = 0;                // making and freeing the plan; 0: there is none
     Ratio of_native;                        // against MPI_Alltoallv of the same launch
-    Ratio of_best;                          // against the faster of that and MPI_Alltoallv_init
-    std::string best_native;                // which of both columns that is
+    Ratio of_best;                          // against the fastest of the MPI's own columns in that launch
+    std::string best_native;                // which column that is: MPI_Alltoallv's or MPI_Alltoallv_init's
+    double window_seconds = 0;              // of the window per call in that launch; 0: there is none
     BreakEven against_native;               // of a plan: against MPI_Alltoallv
+    BreakEven against_best;                 // of a plan: against best_native, whose own plan costs nothing
     BreakEven against_window;               // of a plan: against the window made in every call
     // Of a plan, against MPI_Alltoallv: N* as forecast_plan() has it from other calls than the measured ones,
     // those of the A/A column, here and at the smallest size.
@@ -46,6 +48,10 @@ struct ExchangeLine {
 
     double of_limit() const { return limit_seconds > least_limit_seconds ? seconds / limit_seconds : 0; }
     bool is_plan() const { return init_seconds > 0; }
+    // Whether there is an N* of it: against which calls one took turns with it.
+    bool pays_native() const { return is_plan() && of_native.value > 0; }
+    bool pays_best() const { return is_plan() && of_best.value > 0 && best_native != column; }
+    bool pays_window() const { return is_plan() && window_seconds > 0; }
     static constexpr double least_limit_seconds = 1e-4;
 };
 
