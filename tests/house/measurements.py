@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""docs/measurements.md is what the result files say, and the figures in README.md are those of that page, in a table as
-`make demo` prints it."""
+"""docs/measurements.md and its pictures are what the result files say, and the figures in README.md are those of that
+page, in a table as `make demo` prints it."""
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 root = pathlib.Path(sys.argv[1])
 thalweg = pathlib.Path(sys.argv[2]) / "bin/thalweg"
@@ -23,11 +24,19 @@ if left - {"native-settings.jsonl"}:  # the lab's own sweep, docs/lab.md
     sys.exit(f"bench/results: {', '.join(sorted(left))} is on no page; docs/measurements.md takes {', '.join(kinds)}")
 
 
-def made_of(*arguments):
-    return subprocess.run([thalweg, "bench", "document", *arguments], check=True, capture_output=True, text=True).stdout
+drawn = {}  # pictures of all pages, by name
 
 
-if made_of(*results) != page:
+def made_of(name, *arguments):
+    """The page of that name; its pictures are kept in `drawn`."""
+    with tempfile.TemporaryDirectory(prefix="tw") as folder:
+        made = pathlib.Path(folder) / f"{name}.md"
+        subprocess.run([thalweg, "bench", "document", "--out", made, *arguments], check=True)
+        drawn.update({path.name: path.read_bytes() for path in made.parent.glob("pictures/*")})
+        return made.read_text(encoding="utf-8")
+
+
+if made_of("measurements", *results) != page:
     sys.exit("docs/measurements.md is not what bench/results say: run scripts/lab-tables document")
 machines = [path for path in sorted(root.glob("bench/results/*")) if path.is_dir()]
 if {path.stem for path in root.glob("docs/measurements-*.md")} != {f"measurements-{machine.name}" for machine in machines}:
@@ -36,8 +45,16 @@ for machine in machines:
     own = [path for kind in kinds for path in sorted(machine.glob(f"{kind}-*.jsonl"))]
     if {path.name for path in machine.iterdir()} - {path.name for path in own} != {"about.md"}:
         sys.exit(f"{machine}: result files of {', '.join(kinds)}, and about.md, which says what machine that was")
-    if made_of("--about", machine / "about.md", *own) != (root / f"docs/measurements-{machine.name}.md").read_text(encoding="utf-8"):
-        sys.exit(f"docs/measurements-{machine.name}.md is not what {machine} says: run scripts/lab-tables document")
+    name = f"measurements-{machine.name}"
+    if made_of(name, "--about", machine / "about.md", *own) != (root / f"docs/{name}.md").read_text(encoding="utf-8"):
+        sys.exit(f"docs/{name}.md is not what {machine} says: run scripts/lab-tables document")
+kept = {path.name: path.read_bytes() for path in root.glob("docs/pictures/measurements*")}
+if kept != drawn:
+    wrong = sorted(name for name in kept.keys() | drawn.keys() if kept.get(name) != drawn.get(name))
+    sys.exit(f"docs/pictures: {', '.join(wrong)} not as bench/results say: run scripts/lab-tables document, remove what "
+             "is on no page")
+if not drawn:
+    sys.exit("docs/measurements.md shows no picture")
 
 
 def milliseconds(text):

@@ -349,9 +349,14 @@ int bench_main(int argc, char** argv) {
     table->add_flag("--markdown", markdown, "as Markdown");
     table->add_flag("--columns", columns, "every column too, with min, median and p99");
     std::string page = "-";
-    auto* pages = app.add_subcommand("document", "write the page of all tables");
+    auto* pages = app.add_subcommand("document", "write the page of all tables, and pictures beside it");
     pages->add_option("FILE", files, "JSON lines written by --out")->required();
-    pages->add_option("--out", page, "the Markdown file to write; -: standard output")->capture_default_str();
+    pages
+        ->add_option(
+            "--out", page,
+            "the Markdown file to write, with its pictures in a folder pictures beside it; -: the page "
+            "to standard output")
+        ->capture_default_str();
     std::string about;
     pages->add_option("--about", about, "Markdown for its beginning: what all these files were measured on");
     std::string picture = "bench.png";

@@ -259,7 +259,8 @@ std::string blocking_section(const std::map<std::string, std::vector<Row>>& by_m
 
 }  // namespace
 
-std::string document(const std::vector<Row>& rows, const std::string& about) {
+std::string document(const std::vector<Row>& rows, const std::string& about, const std::string& name,
+                     std::vector<Picture>* pictures) {
     std::map<std::string, std::vector<Row>> in_lab, on_one_host, small_of, overlap_of, blocking_of;
     std::vector<Row> rings, waiters, apps, exchanges, halos;
     std::uint64_t wrong = 0;
@@ -317,7 +318,9 @@ std::string document(const std::vector<Row>& rows, const std::string& about) {
             provenance(rings) + table;
     text += blocking_section(blocking_of);
     text += overlap_section(overlap_of);
-    text += exchange_section(exchanges, provenance);
+    std::vector<Picture> drawn;
+    text += exchange_section(exchanges, provenance, name, drawn);
+    if (pictures != nullptr) *pictures = std::move(drawn);
     text += halo_section(halos, provenance);
     if (!waiters.empty())
         text += waiters_text +

@@ -6,6 +6,7 @@
 
 #include "bench/columns.h"
 #include "bench/exchange_targets.h"
+#include "bench/payback.h"
 #include "bench/table.h"
 
 namespace thalweg::bench {
@@ -41,7 +42,7 @@ call, the data are different in every call, and every byte was checked.
 bootstrap interval; *never*: a call with the plan is not faster. It is given against MPI_Alltoallv; against the **best
 native** call that took turns with it, which may be MPI_Start and MPI_Wait of MPI_Alltoallv_init (said behind it; what
 that plan costs is left out); and against the baseline of arXiv 2604.05099, which makes a window in every call. `-`: that
-call did not take turns with it.
+call did not take turns with it. Where it is small enough for the first call to pay: [below](#when-a-plan-pays-at-once).
 
 **Predicted**: N\* against MPI_Alltoallv before the plan is made, from what a program has seen by then: the native
 call's time (here that of the A/A column, which takes no part in the measured N\*), its time at the smallest size, and
@@ -70,6 +71,17 @@ constexpr const char* foresight_section = R"(
 
 How many plans, over all shapes, patterns and sizes, by MPI and column; each stands with both figures and its verdict in
 the tables of its MPI. **agree**: *both never* or *within a factor of 2*, of those that are decided.
+
+)";
+
+constexpr const char* payback_text = R"(
+### When a plan pays at once
+
+Immediate payoff: N\* is at most 1.1, so that the first call has paid for the plan; the tenth is what measurements of
+one call resolve. **pays at once**: where that begins and where it ends, neighbouring sizes as one range; **surely**: the
+same of the end of N\*'s 95 % interval. The plan of arXiv 2604.05099, which reports pay-off at once from 32 KiB on, is
+*rma_fence_barrier* against *window per call*. The pictures show N\* against the bytes of a pair where all pairs are alike,
+by MPI and shape, and the level of 1.1; what never pays stands at the upper edge.
 
 )";
 
@@ -172,8 +184,29 @@ std::string format_foresight(const std::vector<ExchangeLine>& lines, bool markdo
     return cells.size() == 1 ? "" : format_cells(cells, markdown);
 }
 
-std::string exchange_section(const std::vector<Row>& rows,
-                             std::string (*provenance)(const std::vector<Row>&)) {
+namespace {
+
+// What the table and the pictures of pay-off say; empty where no plan was compared with anything.
+std::string payback_section(const std::vector<ExchangeLine>& lines, const std::string& name,
+                            std::vector<Picture>& pictures) {
+    const std::vector<Payback> all = paybacks(lines);
+    if (all.empty()) return "";
+    std::string text = payback_text, mpi;
+    for (const Payback& each : all) {
+        if (each.mpi == mpi) continue;
+        mpi = each.mpi;
+        Picture picture{fmt::format("pictures/{}-payback-{}.svg", name, mpi), draw_payback(all, mpi)};
+        if (picture.text.empty()) continue;
+        text += fmt::format("![N* against the bytes of a pair, {}]({})\n\n", mpi, picture.path);
+        pictures.push_back(std::move(picture));
+    }
+    return text + format_payback(all, true);
+}
+
+}  // namespace
+
+std::string exchange_section(const std::vector<Row>& rows, std::string (*provenance)(const std::vector<Row>&),
+                             const std::string& name, std::vector<Picture>& pictures) {
     std::map<std::string, std::vector<Row>> by_mpi;
     std::uint64_t wrong = 0;
     for (const Row& row : rows) {
@@ -191,6 +224,7 @@ std::string exchange_section(const std::vector<Row>& rows,
         text += targets_text + table;
     if (const std::string table = format_foresight(lines, true); !table.empty())
         text += foresight_section + table;
+    text += payback_section(lines, name, pictures);
     if (const std::string table = format_windows(windows, true); !table.empty()) text += window_text + table;
     for (const auto& [mpi, own] : by_mpi)
         text += fmt::format("\n### {}, alltoallv\n\n{}{}", mpi, provenance(own),

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bench/exchange_table.h"
+#include "bench/picture.h"
 
 namespace thalweg::bench {
 
@@ -17,8 +18,9 @@ std::string format_windows(const std::vector<WindowLine>& lines, bool markdown);
 std::string foresight_text(const std::vector<ExchangeLine>& lines);
 std::string format_foresight(const std::vector<ExchangeLine>& lines, bool markdown);
 
-// The section of docs/measurements.md; empty where there are no rows.
-std::string exchange_section(const std::vector<Row>& rows,
-                             std::string (*provenance)(const std::vector<Row>&));
+// The section of docs/measurements.md; empty where there are no rows. `name`: the page's, with which the
+// names of the pictures that it refers to begin; they are added to `pictures`.
+std::string exchange_section(const std::vector<Row>& rows, std::string (*provenance)(const std::vector<Row>&),
+                             const std::string& name, std::vector<Picture>& pictures);
 
 }  // namespace thalweg::bench

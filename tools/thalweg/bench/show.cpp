@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "bench/apps_table.h"
@@ -25,6 +27,8 @@
 namespace thalweg::bench {
 namespace {
 
+namespace fs = std::filesystem;
+
 // The rows of files that were named, so that they must be there. False, and said why, where one cannot be
 // read.
 bool read_named(const std::vector<std::string>& files, std::vector<Row>& rows) {
@@ -34,6 +38,19 @@ bool read_named(const std::vector<std::string>& files, std::vector<Row>& rows) {
     if (why.empty() && read_rows(files, rows, why) && rows.empty()) why = "no results in " + files.front();
     if (!why.empty()) fmt::print(stderr, "thalweg bench: {}\n", why);
     return why.empty();
+}
+
+// "-": to standard output. False, and said why, where it cannot be written.
+bool write_text(const std::string& path, const std::string& text) {
+    std::FILE* file = path == "-" ? stdout : std::fopen(path.c_str(), "w");
+    if (file == nullptr) {
+        fmt::print(stderr, "thalweg bench: {} cannot be written\n", path);
+        return false;
+    }
+    const bool put = std::fputs(text.c_str(), file) >= 0;
+    if (file == stdout || (std::fclose(file) == 0 && put)) return true;
+    fmt::print(stderr, "thalweg bench: {} cannot be written completely\n", path);
+    return false;
 }
 
 }  // namespace
@@ -98,16 +115,19 @@ int write_document(const std::vector<std::string>& files, const std::string& abo
             return 2;
         }
     }
-    const std::string text = document(rows, beginning.str());
-    std::FILE* file = page == "-" ? stdout : std::fopen(page.c_str(), "w");
-    if (file == nullptr) {
-        fmt::print(stderr, "thalweg bench: {} cannot be written\n", page);
-        return 1;
+    const bool printed = page == "-";
+    std::vector<Picture> pictures;
+    const std::string text = printed
+                                 ? document(rows, beginning.str())
+                                 : document(rows, beginning.str(), fs::path(page).stem().string(), &pictures);
+    if (!write_text(page, text)) return 1;
+    for (const Picture& picture : pictures) {
+        const fs::path path = fs::path(page).parent_path() / picture.path;
+        std::error_code none;  // without the folder the picture cannot be written
+        fs::create_directories(path.parent_path(), none);
+        if (!write_text(path.string(), picture.text)) return 1;
     }
-    const bool put = std::fputs(text.c_str(), file) >= 0;
-    if (file == stdout || (std::fclose(file) == 0 && put)) return 0;
-    fmt::print(stderr, "thalweg bench: {} cannot be written completely\n", page);
-    return 1;
+    return 0;
 }
 
 int draw(const std::vector<std::string>& files, const std::string& out) {

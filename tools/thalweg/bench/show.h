@@ -11,7 +11,8 @@ namespace thalweg::bench {
 
 // Prints the tables of these files; `columns`: every column too.
 int show_table(const std::vector<std::string>& files, bool markdown, bool columns);
-// Writes the page of all tables; "-": to standard output.
+// Writes the page of all tables, and what it shows into a folder `pictures` beside it; "-": the page alone,
+// to standard output.
 int write_document(const std::vector<std::string>& files, const std::string& about, const std::string& page);
 // Becomes the script that draws `out`, a picture whose form its name tells. Returns only on failure.
 int draw(const std::vector<std::string>& files, const std::string& out);
