@@ -29,6 +29,12 @@ std::string best_text(const ExchangeLine& line) {
            (line.best_native == native_default ? "" : fmt::format(" ({})", line.best_native));
 }
 
+// What native / Thalweg is made of.
+std::string factors_text(const ExchangeLine& line) {
+    if (line.column != automatic_plan || line.ran.starts_with("native")) return "-";
+    return line.waiting > 0 ? fmt::format("{:.2f} x {:.2f}", line.algorithm(), line.waiting) : "no twin";
+}
+
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 constexpr const char* exchange_text = R"(
@@ -50,6 +56,11 @@ the link's rate (`forecast_plan` in src/model/exchange.h; `thalweg explain allto
 `--small-us`). The verdict beside it: *both never*, *within a factor of 2*, or *NOT*. A point whose measured gain has
 zero in its 95 % interval is *undecided*, and is not counted.
 
+**algorithm x waiting** splits native / Thalweg of the plan that is chosen, where it is ours: by the plan that sends the
+same messages as the native default (all at once by MPICH's and Open MPI's sources, *spread*; between fewer than four
+ranks in turns by Open MPI's, *pairwise*; Intel's are not public: *no twin*). **waiting** is native / that plan in the
+launch that has both, **algorithm** the rest. A claim about an algorithm uses the first factor only.
+
 **packets**: what left the busiest host in a call, acknowledgements too, by the kernel's interface counters, less what
 leaves it around a call that does nothing; of exchanges of which at most 64 KiB cross a link. What the kernel hands to
 the interface in one piece counts once.
@@ -61,8 +72,17 @@ constexpr const char* targets_text = R"(
 
 Of repeated calls (*thalweg*) and of plans (*thalweg init*) as they are chosen, over all patterns. *Not slower*: the
 ratio of medians is at most 1.03, or its 95 % interval includes 1.00 and ends at or below 1.10. The **ceiling** is 1 -
-limit / native, where a link limits. **Aggregation**: what goes from one host to another is one message (*node_leader*),
-beside the same messages straight to their ranks on the same engine (*spread*), which is what the natives do.
+limit / native, where a link limits; where a mean gain is split, the algorithm's share has to reach the target as well.
+**Aggregation**: what goes from one host to another is one message (*node_leader*), beside the same messages straight to
+their ranks on the same engine (*spread*), which is what the natives do.
+
+)";
+
+constexpr const char* gains_text = R"(
+### What the chosen plans gain
+
+MPI_Alltoallv / MPI_Start and MPI_Wait of *thalweg init*, geometric means over all points; **algorithm** and **waiting**
+over those whose plan is ours and has a twin, beside the gain of the same points.
 
 )";
 
@@ -105,9 +125,9 @@ fence. **At once**: N\* is at most 1.1.
 std::string format_exchange(const std::vector<ExchangeLine>& lines, bool markdown) {
     if (lines.empty()) return "";
     std::vector<std::vector<std::string>> cells{
-        {"pattern", "hosts x ranks", "bytes", "column", "time", "time/limit", "of native", "plan",
-         "N* (native)", "predicted", "verdict", "N* (best native)", "N* (window per call)", "link bytes",
-         "packets", "samples", "ran"}};
+        {"pattern", "hosts x ranks", "bytes", "column", "time", "time/limit", "of native",
+         "algorithm x waiting", "plan", "N* (native)", "predicted", "verdict", "N* (best native)",
+         "N* (window per call)", "link bytes", "packets", "samples", "ran"}};
     for (const auto& line : lines) {
         std::vector<std::string> row{line.pattern, line.shape, bytes_text(line.bytes), line.column};
         if (!line.stopped.empty()) {
@@ -120,7 +140,7 @@ std::string format_exchange(const std::vector<ExchangeLine>& lines, bool markdow
         for (std::string& text : std::vector<std::string>{
                  time_text(line.seconds), line.of_limit() > 0 ? fmt::format("{:.2f}", line.of_limit()) : "-",
                  line.of_native.value > 0 ? fmt::format("{:.2f}", line.of_native.value) : "-",
-                 line.is_plan() ? time_text(line.init_seconds) : "-",
+                 factors_text(line), line.is_plan() ? time_text(line.init_seconds) : "-",
                  line.pays_native() ? interval_text(line.against_native) : "-",
                  line.foresight != Foresight::unknown ? calls_text(line.predicted_calls) : "-",
                  name_of(line.foresight), best_text(line),
@@ -150,6 +170,36 @@ std::string format_windows(const std::vector<WindowLine>& lines, bool markdown) 
                          line.ceiling() > least_ceiling ? percent(line.of_ceiling()) : "-",
                          interval_text(line.pays), line.pays.calls <= immediate_payoff ? "yes" : "no",
                          time_text(line.kept_seconds), time_text(line.native_seconds)});
+    return format_cells(cells, markdown);
+}
+
+std::string format_plan_gains(const std::vector<ExchangeLine>& lines, bool markdown) {
+    struct Gains {
+        std::vector<double> all, split, algorithm, waiting;
+        std::size_t left = 0;
+    };
+    std::map<std::string, Gains> by_mpi;
+    for (const ExchangeLine& line : lines) {
+        if (line.column != automatic_plan || line.of_native.value <= 0) continue;
+        Gains& gains = by_mpi[line.mpi];
+        gains.all.push_back(1 / line.of_native.value);
+        gains.left += line.ran.starts_with("native");
+        if (line.waiting <= 0) continue;
+        gains.split.push_back(1 / line.of_native.value);
+        gains.algorithm.push_back(line.algorithm());
+        gains.waiting.push_back(line.waiting);
+    }
+    if (by_mpi.empty()) return "";
+    std::vector<std::vector<std::string>> cells{{"MPI", "points", "left to the MPI", "native / Thalweg",
+                                                 "with a twin", "native / Thalweg there", "algorithm",
+                                                 "waiting"}};
+    const auto mean = [](const std::vector<double>& values) {
+        return values.empty() ? "-" : fmt::format("{:.2f}", geometric_mean(values));
+    };
+    for (const auto& [mpi, gains] : by_mpi)
+        cells.push_back({mpi, fmt::format("{}", gains.all.size()), fmt::format("{}", gains.left),
+                         mean(gains.all), fmt::format("{}", gains.split.size()), mean(gains.split),
+                         mean(gains.algorithm), mean(gains.waiting)});
     return format_cells(cells, markdown);
 }
 
@@ -222,6 +272,7 @@ std::string exchange_section(const std::vector<Row>& rows, std::string (*provena
     if (const std::string table = format_exchange_targets(judge_exchange(lines, windows), true);
         !table.empty())
         text += targets_text + table;
+    if (const std::string table = format_plan_gains(lines, true); !table.empty()) text += gains_text + table;
     if (const std::string table = format_foresight(lines, true); !table.empty())
         text += foresight_section + table;
     text += payback_section(lines, name, pictures);

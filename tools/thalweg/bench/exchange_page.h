@@ -13,6 +13,10 @@ namespace thalweg::bench {
 std::string format_exchange(const std::vector<ExchangeLine>& lines, bool markdown);
 std::string format_windows(const std::vector<WindowLine>& lines, bool markdown);
 
+// How many times as fast the chosen plans are as MPI_Alltoallv, by MPI: geometric means, and the algorithm's
+// share. Empty where there are none.
+std::string format_plan_gains(const std::vector<ExchangeLine>& lines, bool markdown);
+
 // One sentence: for how many plans the predicted N* agrees. And by MPI and column, empty where nothing was
 // predicted.
 std::string foresight_text(const std::vector<ExchangeLine>& lines);

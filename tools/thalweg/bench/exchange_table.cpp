@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "bench/columns.h"
+#include "bench/exchange_twin.h"
 #include "bench/table.h"
 #include "model/exchange.h"
 
@@ -118,6 +119,21 @@ void predict(ExchangeLine& line, const Row& row, const std::vector<const Row*>& 
     line.foresight = foresight_of(forecast->calls, line.against_native);
 }
 
+// Where the call was left to the MPI there is no gain to split.
+void split_gain(ExchangeLine& line, const Row& row, const std::vector<const Row*>& rows) {
+    if (row.column != automatic_plan || row.algorithm.empty() || line.of_native.value <= 0) return;
+    const std::string column = twin_column(line.mpi, row.context.value("ranks", 0));
+    const Row* twin = nullptr;
+    for (const Row* each : rows)
+        if (each->column == column && !each->algorithm.empty() && !each->seconds.empty() &&
+            (twin == nullptr || each->launch >= twin->launch))
+            twin = each;
+    const Row* const native = twin == nullptr ? nullptr : beside(rows, *twin, native_default);
+    if (native == nullptr) return;
+    line.twin = column;
+    line.waiting = median(native->seconds) / median(twin->seconds);
+}
+
 ExchangeLine line_of(const Row& row, const std::vector<const Row*>& rows, double small_seconds) {
     ExchangeLine line;
     line.mpi = row.context.value("mpi_name", "");
@@ -160,6 +176,7 @@ ExchangeLine line_of(const Row& row, const std::vector<const Row*>& rows, double
         if (!inits.empty()) line.against_window = pays_after(inits, window->seconds, row.seconds);
     }
     if (line.of_native.value > 0) predict(line, row, rows, small_seconds);
+    split_gain(line, row, rows);
     return line;
 }
 

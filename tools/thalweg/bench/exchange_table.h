@@ -42,12 +42,20 @@ struct ExchangeLine {
     // those of the A/A column, here and at the smallest size.
     double predicted_calls = 0;
     Foresight foresight = Foresight::unknown;
+    // Of a plan that was chosen and is ours: the column with the native default's algorithm, and how many
+    // times as fast that is as MPI_Alltoallv of its own launch. 0: none was measured, or it was not ours.
+    std::string twin;
+    double waiting = 0;
     // Per call on the busiest host; packets without those of the bench's own meetings, negative: not known.
     // And what must cross.
     double tx_bytes = -1, tx_packets = -1, link_bytes = 0;
 
     double of_limit() const { return limit_seconds > least_limit_seconds ? seconds / limit_seconds : 0; }
     bool is_plan() const { return init_seconds > 0; }
+    // native / this = algorithm() * waiting, where that is known; else 0.
+    double algorithm() const {
+        return waiting > 0 && of_native.value > 0 ? 1 / (of_native.value * waiting) : 0;
+    }
     // Whether there is an N* of it: against which calls one took turns with it.
     bool pays_native() const { return is_plan() && of_native.value > 0; }
     bool pays_best() const { return is_plan() && of_best.value > 0 && best_native != column; }

@@ -123,13 +123,14 @@ ExchangeTarget over_all(std::string target, std::string column, std::string mpi,
 // a link limits.
 void add_means(std::vector<ExchangeTarget>& all, const std::vector<ExchangeLine>& lines) {
     struct Gains {
-        std::vector<double> all, limited, most;
+        std::vector<double> all, limited, most, algorithms;
     };
     std::map<std::pair<std::string, std::string>, Gains> by_mpi;
     for (const ExchangeLine& line : lines) {
         if (!is_choice(line) || line.of_native.value <= 0) continue;
         Gains& gains = by_mpi[{line.mpi, line.column}];
         gains.all.push_back(1 / line.of_native.value);
+        if (line.waiting > 0) gains.algorithms.push_back(line.algorithm());
         if (line.of_limit() <= 0) continue;
         gains.limited.push_back(1 / line.of_native.value);
         gains.most.push_back(line.of_limit() / line.of_native.value);
@@ -137,14 +138,21 @@ void add_means(std::vector<ExchangeTarget>& all, const std::vector<ExchangeLine>
     for (const auto& [key, gains] : by_mpi) {
         const auto& [mpi, column] = key;
         const double bound = mpi == "impi" ? intel_gain_target : gain_target;
-        const double mean = geometric_mean(gains.all);
+        // Of the gain where it is split, the algorithm's share counts too: waiting is no merit of a plan.
+        const double mean = geometric_mean(gains.all), algorithm = geometric_mean(gains.algorithms);
+        const bool by_mean = mean >= bound && (gains.algorithms.empty() || algorithm >= bound);
         const double saved = gains.limited.empty() ? 0 : 1 - 1 / geometric_mean(gains.limited);
         const double most = gains.most.empty() ? 0 : 1 - 1 / geometric_mean(gains.most);
         const bool by_ceiling = most > 0 && saved >= ceiling_share * most;
-        all.push_back(over_all(fmt::format("native / Thalweg >= {:.1f}, or 90 % of the ceiling saved", bound),
-                               column, mpi, mean >= bound || by_ceiling,
-                               fmt::format("{:.2f} of {} points; where a link limits {:.1f} of {:.1f} %",
-                                           mean, gains.all.size(), 100 * saved, 100 * most)));
+        all.push_back(over_all(
+            fmt::format("native / Thalweg >= {:.1f}, or 90 % of the ceiling saved", bound), column, mpi,
+            by_mean || by_ceiling,
+            fmt::format(
+                "{:.2f} of {} points{}; where a link limits {:.1f} of {:.1f} %", mean, gains.all.size(),
+                gains.algorithms.empty()
+                    ? ""
+                    : fmt::format(", by the algorithm {:.2f} of {}", algorithm, gains.algorithms.size()),
+                100 * saved, 100 * most)));
     }
 }
 
