@@ -28,6 +28,6 @@ std::uint64_t check(const Buffers& buffers, int, int size, int, std::uint64_t se
 }  // namespace
 
 extern const Case allreduce_case;
-const Case allreduce_case{"allreduce", memory, prepare, call, check};
+const Case allreduce_case{"allreduce", memory, prepare, call, check, sums_element};
 
 }  // namespace thalweg::bench

@@ -26,6 +26,7 @@ struct Case {
     int (*call)(const Buffers&, int root, MPI_Comm comm, bool native);
     // After the call: the number of wrong words on this rank.
     std::uint64_t (*check)(const Buffers&, int rank, int size, int root, std::uint64_t seed);
+    std::string_view element = {};  // of a reduction: what its vector is made of, as rows say it
 };
 
 const Case* find_case(std::string_view name);

@@ -38,6 +38,7 @@ StreamBytes stream(const Exchange& exchange) {
 }  // namespace
 
 extern const NonblockingCase iallreduce_case;
-const NonblockingCase iallreduce_case{"iallreduce", "allreduce", prepare, start, block, check, stream};
+const NonblockingCase iallreduce_case{"iallreduce", "allreduce", prepare, start,
+                                      block,        check,       stream,  sums_element};
 
 }  // namespace thalweg::bench

@@ -241,6 +241,7 @@ void Driver::write(const Point& point, const Column& column, const Series& serie
     line["collective"] = config_.collective;
     line["bytes"] = point.bytes;
     line["column"] = column.name;
+    if (!case_->element.empty()) line["element"] = case_->element;
     line["seconds"] = series.seconds;
     line["back_to_back_seconds"] = series.back_to_back;
     line["back_to_back_calls"] = point.back_to_back;

@@ -38,6 +38,7 @@ struct NonblockingCase {
     // After the call: the number of wrong words on this rank.
     std::uint64_t (*check)(const Exchange&, std::uint64_t seed);
     StreamBytes (*stream)(const Exchange&);
+    std::string_view element = {};  // of a reduction: what its vector is made of, as rows say it
 };
 
 // Null where there is none.

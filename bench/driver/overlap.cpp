@@ -318,6 +318,7 @@ void OverlapDriver::write(const Point& point, const Column& column, const Overla
     line["collective"] = config_.collective;
     line["bytes"] = point.bytes;
     line["column"] = column.name;
+    if (!case_.element.empty()) line["element"] = case_.element;
     if (session_.links.present() && !series.pure.empty())
         line["tx_bytes"] = series.tx_bytes / static_cast<double>(series.pure.size());
     out_ << line.dump() << std::endl;

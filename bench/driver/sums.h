@@ -4,11 +4,15 @@
 
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 
 #include "driver/ours.h"
 #include "driver/pattern.h"
 
 namespace thalweg::bench {
+
+// What rows call them. Sums of doubles are declined by default, so that these are what there is to measure.
+inline constexpr std::string_view sums_element = "int64";
 
 inline std::int64_t operand(std::uint64_t seed, int rank, std::size_t index) {
     const std::uint64_t word = pattern_word(seed * 4099 + static_cast<std::uint64_t>(rank), index);

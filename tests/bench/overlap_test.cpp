@@ -99,6 +99,20 @@ TEST(Overlap, LimitsFollowTheCollective) {
     EXPECT_EQ(in_the_bucket.of_limit(), 0);
 }
 
+// Sums of doubles are declined by default: tables say of what the measured ones are.
+TEST(Overlap, ReductionsSayOfWhatTheyAre) {
+    std::vector<Row> rows = point(0.28, 0.29);
+    EXPECT_EQ(line_of(summarize_overlap(rows), automatic).operation(), "iallgather");
+    for (Row& each : rows) each.collective = "iallreduce";
+    EXPECT_EQ(line_of(summarize_overlap(rows), automatic).operation(), "iallreduce of int64");
+    for (Row& each : rows) each.element = "float32";
+    const auto lines = summarize_overlap(rows);
+    for (const std::string& table :
+         {format_hidden(lines, true), format_cost(lines, true), format_targets(judge(lines), true)})
+        EXPECT_NE(table.find("| iallreduce of float32 "), std::string::npos) << table;
+    EXPECT_NE(document(rows).find("sums of doubles are declined by default"), std::string::npos);
+}
+
 TEST(Overlap, ALineComparesWithinItsLaunch) {
     auto rows = point(0.28, 0.29);
     // A faster native and a cheaper reference of another launch do not count.

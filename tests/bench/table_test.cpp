@@ -28,6 +28,7 @@ TEST(Results, RowsSurviveTheFile) {
     first.algorithm = "chain:chunk_bytes=64K";
     first.tx_bytes = 123;
     first.stopped = "over 2x after 1";
+    first.element = "int64";
     first.calls = {{"count", 5}};
     ASSERT_TRUE(append_rows(file.path, {first}, why)) << why;
     ASSERT_TRUE(append_rows(file.path, {row("thalweg", "screen", 7, {1})}, why)) << why;
@@ -39,9 +40,11 @@ TEST(Results, RowsSurviveTheFile) {
     EXPECT_EQ(rows[0].algorithm, first.algorithm);
     EXPECT_EQ(rows[0].tx_bytes, 123);
     EXPECT_EQ(rows[0].stopped, first.stopped);
+    EXPECT_EQ(rows[0].element, "int64");
     EXPECT_EQ(rows[0].calls, first.calls);
     EXPECT_EQ(rows[1].column, "thalweg");
     EXPECT_EQ(rows[1].stopped, "");
+    EXPECT_EQ(rows[1].element, "");
     EXPECT_TRUE(rows[1].calls.is_null());
 }
 

@@ -54,8 +54,9 @@ constexpr const char* blocking_text = R"(
 ## Blocking allgather and allreduce
 
 `MPI_Allgather` by the bytes of one rank's block, `MPI_Allreduce` by those of the vector: sums of 64-bit integers, which
-have no order to keep (`THALWEG_FLOAT_ORDER`). Measured and decided as broadcasts are; the limit counts the blocks that
-must enter a host, or twice the vector's share that must leave it.
+have no order to keep; of doubles Thalweg takes by default only those of 1 MiB and more
+([decision 55](decisions/0055-sums-keep-their-bits.md)). Measured and decided as broadcasts are; the limit counts the
+blocks that must enter a host, or twice the vector's share that must leave it.
 )";
 
 constexpr const char* small_calls = R"(
@@ -73,6 +74,9 @@ constexpr const char* overlap_text = R"(
 ## Nonblocking collectives
 
 What of a nonblocking collective hides behind computation, and what that costs ([measuring](guide/measuring.md)).
+`MPI_Iallreduce` sums 64-bit integers (*int64*), which have no order to keep: **sums of doubles are declined by default**,
+because their bits depend on the order, and are the MPI's own then; `THALWEG_SETUP=early` or `THALWEG_FLOAT_ORDER=free`
+has them taken ([decision 55](decisions/0055-sums-keep-their-bits.md)). With those what is told of *iallreduce* holds for doubles.
 Where each rank has a core the ranks compute; elsewhere they sleep outside MPI for as long. All columns of a launch
 take turns. **pure** is start and wait with nothing between; **OSU** and **IMB** are the share of it that hides behind
 a computation that takes as long, by either benchmark's definition; **visible** is what is left, on the rank where most

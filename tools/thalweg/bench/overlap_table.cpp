@@ -92,6 +92,7 @@ OverlapLine line_of(const Row& row, const std::vector<const Row*>& rows) {
     line.rate = row.context.value("rate", "");
     line.rails = row.context.value("rails", 1);
     line.collective = row.collective;
+    line.element = element_of(row);
     line.column = row.column;
     line.bytes = row.bytes;
     line.wrong_words = row.wrong_words;
@@ -182,7 +183,7 @@ std::string format_hidden(const std::vector<OverlapLine>& lines, bool markdown) 
          "visible", "with equal work", "of native", "crossed meanwhile", "samples", "ran"}};
     for (const auto& line : lines) {
         if (!line.moves) continue;
-        std::vector<std::string> row{line.collective, line.place(), bytes_text(line.bytes), line.column};
+        std::vector<std::string> row{line.operation(), line.place(), bytes_text(line.bytes), line.column};
         if (!line.stopped.empty()) {
             row.resize(cells[0].size() - 1, "-");
             row.push_back(line.stopped);
@@ -214,7 +215,7 @@ std::string format_saved(const std::vector<OverlapLine>& lines, bool markdown) {
         const double less = 1 - line.equal_seconds / line.one_by_one_seconds;
         const double most = 1 - least / line.one_by_one_seconds;
         if (most <= 0) continue;
-        cells.push_back({line.collective, line.mpi, line.place(), bytes_text(line.bytes),
+        cells.push_back({line.operation(), line.mpi, line.place(), bytes_text(line.bytes),
                          time_text(line.work_seconds), time_text(line.limit_seconds),
                          time_text(line.one_by_one_seconds), time_text(line.equal_seconds),
                          percent(100 * less), percent(100 * most), percent(100 * less / most)});
@@ -234,7 +235,7 @@ std::string format_rails(const std::vector<OverlapLine>& lines, bool markdown) {
                 one.bytes != line.bytes)
                 continue;
             cells.push_back(
-                {line.collective, line.mpi, one.place(), bytes_text(line.bytes),
+                {line.operation(), line.mpi, one.place(), bytes_text(line.bytes),
                  fmt::format("{}", line.rails), time_text(one.pure_seconds), time_text(line.pure_seconds),
                  fmt::format("{:.2f}", one.pure_seconds / line.pure_seconds),
                  line.of_limit() > 0 ? fmt::format("{:.2f}", line.of_limit()) : "-", line.algorithm});
@@ -255,7 +256,7 @@ std::string format_cost(const std::vector<OverlapLine>& lines, bool markdown) {
             return line.moves ? time_text(seconds) : std::string("-");
         };
         cells.push_back(
-            {line.collective, line.place(), bytes_text(line.bytes), line.column,
+            {line.operation(), line.place(), bytes_text(line.bytes), line.column,
              interval_text(line.dilation_arithmetic), interval_text(line.dilation_memory),
              line.slowed_arithmetic.value > 0
                  ? fmt::format("{}, {}", ratio_text(line.slowed_arithmetic), ratio_text(line.slowed_memory))

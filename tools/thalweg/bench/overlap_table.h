@@ -24,6 +24,7 @@ struct OverlapLine {
     std::string mpi, shape, rate, collective, column;
     int rails = 1;  // links of a host
     std::uint64_t bytes = 0, samples = 0, wrong_words = 0;
+    std::string element;    // of a reduction: what its vector is made of
     std::string algorithm;  // of ours; "native" where the call was left to the MPI, with the reason
     std::string stopped;    // why there is nothing else: its launch failed
     bool moves = true;      // false: the computation alone
@@ -52,6 +53,9 @@ struct OverlapLine {
         if (rate.empty()) return shape;
         return shape + ", " + (rails > 1 ? std::to_string(rails) + " x " : "") + rate;
     }
+
+    // As the tables say it: "iallgather", "iallreduce of int64".
+    std::string operation() const { return element.empty() ? collective : collective + " of " + element; }
 
     // 0: there is none, or the shaper's bucket takes the bytes at once.
     double of_limit() const { return limit_seconds > least_limit_seconds ? pure_seconds / limit_seconds : 0; }

@@ -121,7 +121,7 @@ std::vector<TargetLine> judge(const std::vector<OverlapLine>& lines) {
             const Place key(line.collective, line.mpi, line.place());
             TargetLine& place = by_place[key];
             place.target = target.text;
-            place.collective = line.collective;
+            place.collective = line.operation();
             place.mpi = line.mpi;
             place.place = line.place();
             ++place.points;

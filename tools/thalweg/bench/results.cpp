@@ -48,6 +48,11 @@ void drop_torn_end(const std::string& path) {
 
 }  // namespace
 
+std::string element_of(const Row& row) {
+    if (row.collective != "allreduce" && row.collective != "iallreduce") return "";
+    return row.element.empty() ? "int64" : row.element;
+}
+
 bool append_rows(const std::string& path, const std::vector<Row>& rows, std::string& why) {
     drop_torn_end(path);
     std::ofstream file(path, std::ios::app);
@@ -68,6 +73,7 @@ bool append_rows(const std::string& path, const std::vector<Row>& rows, std::str
                             {"tx_packets", row.tx_packets},
                             {"all_tx_bytes", row.all_tx_bytes}};
         if (!row.stopped.empty()) line["stopped"] = row.stopped;
+        if (!row.element.empty()) line["element"] = row.element;
         for (const Part& part : parts)
             if (!(row.*part.value).is_null()) line[part.name] = row.*part.value;
         if (const double limit = limit_seconds(row);
@@ -102,6 +108,7 @@ Row row_of(const nlohmann::json& line) {
     row.tx_bytes = line.value("tx_bytes", -1.0);
     row.tx_packets = line.value("tx_packets", -1.0);
     row.all_tx_bytes = line.value("all_tx_bytes", -1.0);
+    row.element = line.value("element", "");
     return row;
 }
 

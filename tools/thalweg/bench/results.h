@@ -31,7 +31,11 @@ struct Row {
     nlohmann::json app;     // phase "apps" only: the application's parameters and the seconds of each run
     double tx_bytes = -1, tx_packets = -1;  // per call on the busiest host; negative: not counted
     double all_tx_bytes = -1;               // per call, all hosts together
+    std::string element;  // of a reduction: what its vector is made of, "int64"; empty in rows from before
 };
+
+// The same, also of rows from before: all of them were of 64-bit integers. Empty where nothing is reduced.
+std::string element_of(const Row& row);
 
 // The row that a line of a file, or one of the driver's with a context, holds. Throws nlohmann's exceptions
 // where it is none.
