@@ -301,6 +301,33 @@ TEST(Overlap, LinksPerHostAreToldApart) {
     const std::string table = format_rails(lines, true);
     EXPECT_NE(table.find("| 2.00 "), std::string::npos) << table;
     EXPECT_NE(document(rows).find("### Several links per host"), std::string::npos);
+    EXPECT_EQ(format_ports(lines, true), "") << "rings by ports were not measured";
+}
+
+// One port against two on the same links, which takes both of one launch.
+TEST(Overlap, RingsByPortsStandBesideTheChoice) {
+    int found = 0;
+    for (const auto& column : overlap_columns("mpich", "iallgather", {"ring"}, {}, 2))
+        if (column.name == "thalweg ring" || column.name == "thalweg kport_ring:ports=2") {
+            EXPECT_EQ(std::string(ours_prefix) + column.option, column.name);
+            EXPECT_EQ(column.way, "nonblocking");
+            ++found;
+        }
+    EXPECT_EQ(found, 2) << "each once";
+    for (const auto& column : overlap_columns("mpich", "ibcast", {}, {}, 2))
+        EXPECT_EQ(column.name.find("ring:ports"), std::string::npos) << column.name;
+    for (const auto& column : overlap_columns("mpich", "iallgather", {}, {}))
+        EXPECT_EQ(column.name.find("kport_ring"), std::string::npos) << column.name;
+
+    std::vector<Row> rows = point(0.28, 0.29);
+    rows.push_back(row("thalweg ring", 1, 0.24, 0.28, 0.29));
+    rows.push_back(row("thalweg kport_ring:ports=2", 1, 0.16, 0.28, 0.29));
+    for (Row& each : rows) each.context["rails"] = 2;
+    const std::string table = format_ports(summarize_overlap(rows), true);
+    EXPECT_NE(table.find("| 1.50 "), std::string::npos) << table;
+    EXPECT_NE(document(rows).find("One port against several on the same links"), std::string::npos);
+    rows.back().launch = 2;
+    EXPECT_EQ(format_ports(summarize_overlap(rows), true), "");
 }
 
 }  // namespace

@@ -26,7 +26,14 @@ def measured(folder, rails):
                              "--compute", "sleep", "--samples", "6", "--samples-large", "6", "--out", str(out)],
                             capture_output=True, text=True, timeout=900)
     expect(result.returncode == 0, f"{rails} rails: exit status {result.returncode}\n{result.stdout}{result.stderr}")
-    rows = [row for row in map(json.loads, out.read_text().splitlines()) if row["column"] == "thalweg"]
+    columns = {row["column"]: row for row in map(json.loads, out.read_text().splitlines())}
+    # Over several links the rings of one port and of as many stand beside it.
+    for ring in ("ring", f"kport_ring:ports={rails}"):
+        found = columns.get(f"thalweg {ring}")
+        expect((found is not None) == (rails > 1), f"{rails} rails: {sorted(columns)}")
+        ran = found is None or (found["wrong_words"] == 0 and found["algorithm"].startswith(ring.split(":")[0]))
+        expect(ran, found)
+    rows = [row for column, row in columns.items() if column == "thalweg"]
     expect(len(rows) == 1 and rows[0]["wrong_words"] == 0 and len(rows[0]["seconds"]) >= 6, rows)
     expect(rows[0]["context"]["rails"] == rails, rows[0]["context"])
     return statistics.median(rows[0]["seconds"]), rows[0]["algorithm"]

@@ -112,9 +112,11 @@ std::vector<ColumnPlan> all_columns(std::string_view mpi, std::string_view colle
     return columns;
 }
 
+PortRings port_rings(int rails) { return {"ring", "kport_ring:ports=" + std::to_string(rails)}; }
+
 std::vector<ColumnPlan> overlap_columns(std::string_view mpi, std::string_view collective,
                                         const std::vector<std::string>& ours,
-                                        const std::vector<std::string>& agents) {
+                                        const std::vector<std::string>& agents, int rails) {
     std::vector<ColumnPlan> columns;
     const auto add = [&columns](std::string_view name, bool native, const std::string& option,
                                 const std::string& environment, const std::string& way) {
@@ -127,6 +129,12 @@ std::vector<ColumnPlan> overlap_columns(std::string_view mpi, std::string_view c
     add(native_blocking, true, "", "", "blocking");
     add(socket_reference, true, "", "", "sockets");
     add(no_traffic, true, "", "", "nothing");
+    if (rails > 1 && collective == "iallgather") {
+        const PortRings rings = port_rings(rails);
+        for (const std::string& choice : {rings.single, rings.several})
+            if (std::find(ours.begin(), ours.end(), choice) == ours.end())
+                add(std::string(ours_prefix) + choice, false, choice, "", "nonblocking");
+    }
     for (const auto& choice : ours) add(std::string(ours_prefix) + choice, false, choice, "", "nonblocking");
     for (const auto& column : all_columns(mpi, collective.substr(1), {})) {
         // Of the columns of the blocking collective: the natives with settings of their own.

@@ -60,11 +60,18 @@ inline bool is_native(std::string_view column) { return column.starts_with("nati
 std::vector<ColumnPlan> all_columns(std::string_view mpi, std::string_view collective,
                                     const std::vector<std::string>& ours);
 
-// Columns of a nonblocking collective ("iallgather"). `ours` as above; `agents` are values of THALWEG_AGENT.
-// Those with an environment come last.
+// Columns of a nonblocking collective ("iallgather"). `ours` as above; `agents` are values of THALWEG_AGENT;
+// `rails` links a host has: allgathers over several have the rings of port_rings() besides. Those with an
+// environment come last.
 std::vector<ColumnPlan> overlap_columns(std::string_view mpi, std::string_view collective,
                                         const std::vector<std::string>& ours,
-                                        const std::vector<std::string>& agents);
+                                        const std::vector<std::string>& agents, int rails = 1);
+// Choices of ours that tell what several ports gain on the same links: the ring in which a rank sends one
+// block at a time, and the one in which it sends as many as there are links.
+struct PortRings {
+    std::string single, several;
+};
+PortRings port_rings(int rails);
 // Columns of alltoallv. `ours`: choices of THALWEG_ALLTOALLV for MPI_Alltoallv_init besides the automatic
 // one.
 inline constexpr std::string_view native_plan = "native init";

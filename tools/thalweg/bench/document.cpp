@@ -117,6 +117,15 @@ is cut up over two links shall be at least 1.8 times as fast. The limit is that 
 
 )";
 
+constexpr const char* ports_text = R"(
+### One port against several on the same links
+
+Pure times of one launch: the ring in which every rank sends a block to its neighbour (**one port**, *ring*), and the one
+in which it sends it to as many next ranks at once as it has links (**several ports**, *kport_ring*), both of whole blocks,
+whose messages libucp may cut up over the links by itself; beside them what is chosen. The limit is that of all links.
+
+)";
+
 constexpr const char* waiters_text = R"(
 ## How a waiting thread wakes
 
@@ -211,6 +220,8 @@ std::string overlap_section(const std::map<std::string, std::vector<Row>>& by_mp
         tables += fmt::format("{}{}", saved_text, saved);
     if (const std::string rails = format_rails(all, true); !rails.empty())
         tables += fmt::format("{}{}", rails_text, rails);
+    if (const std::string ports = format_ports(all, true); !ports.empty())
+        tables += fmt::format("{}{}", ports_text, ports);
     return fmt::format(
                "{}\n### Targets\n\nOf the automatic choice; **sockets there** is what the reference reaches "
                "at the same point. Wrong words received: {}.\n\n{}",

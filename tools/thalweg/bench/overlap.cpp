@@ -171,8 +171,8 @@ int OverlapSweep::run() {
     if (!read_request()) return 2;
     std::map<std::string, std::vector<ColumnPlan>> by_environment;
     ColumnPlan reference, ours;
-    for (auto& column :
-         overlap_columns(request_.shape.mpi, request_.collective, request_.ours, request_.agents)) {
+    for (auto& column : overlap_columns(request_.shape.mpi, request_.collective, request_.ours,
+                                        request_.agents, request_.shape.rails)) {
         if (column.name == socket_reference) reference = column;
         if (column.name == automatic) ours = column;
         by_environment[column.environment].push_back(column);
@@ -203,8 +203,8 @@ int OverlapSweep::run() {
     for (const auto& row : rows_)
         if (here(row)) rows.push_back(row), wrong += row.wrong_words;
     const auto lines = summarize_overlap(rows);
-    fmt::print("{}\n{}\n{}", format_hidden(lines, false), format_cost(lines, false),
-               format_targets(judge(lines), false));
+    fmt::print("{}\n{}\n{}{}", format_hidden(lines, false), format_cost(lines, false),
+               format_targets(judge(lines), false), format_ports(lines, false));
     if (wrong != 0) fmt::print("{} WRONG WORDS were received\n", wrong);
     return good && wrong == 0 ? 0 : 1;
 }

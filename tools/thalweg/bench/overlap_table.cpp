@@ -95,6 +95,7 @@ OverlapLine line_of(const Row& row, const std::vector<const Row*>& rows) {
     line.element = element_of(row);
     line.column = row.column;
     line.bytes = row.bytes;
+    line.launch = row.launch;
     line.wrong_words = row.wrong_words;
     line.stopped = row.stopped;
     line.moves = row.column != no_traffic;
@@ -240,6 +241,36 @@ std::string format_rails(const std::vector<OverlapLine>& lines, bool markdown) {
                  fmt::format("{:.2f}", one.pure_seconds / line.pure_seconds),
                  line.of_limit() > 0 ? fmt::format("{:.2f}", line.of_limit()) : "-", line.algorithm});
         }
+    }
+    return cells.size() == 1 ? "" : format_cells(cells, markdown);
+}
+
+std::string format_ports(const std::vector<OverlapLine>& lines, bool markdown) {
+    std::vector<std::vector<std::string>> cells{
+        {"collective", "MPI", "hosts x ranks, rate of a link", "bytes", "one port", "time/limit",
+         "several ports", "time/limit", "times as fast", "thalweg", "time/limit", "ran"}};
+    const auto limit_text = [](const OverlapLine& line) {
+        return line.of_limit() > 0 ? fmt::format("{:.2f}", line.of_limit()) : "-";
+    };
+    for (const auto& line : lines) {
+        if (line.rails < 2 || line.column != automatic || !line.stopped.empty()) continue;
+        const PortRings rings = port_rings(line.rails);
+        const auto beside = [&](const std::string& choice) -> const OverlapLine* {
+            for (const auto& each : lines)
+                if (each.launch == line.launch && each.collective == line.collective &&
+                    each.mpi == line.mpi && each.bytes == line.bytes &&
+                    each.column == std::string(ours_prefix) + choice && each.place() == line.place() &&
+                    each.pure_seconds > 0)
+                    return &each;
+            return nullptr;
+        };
+        const OverlapLine *const one = beside(rings.single), *const several = beside(rings.several);
+        if (one == nullptr || several == nullptr) continue;
+        cells.push_back({line.operation(), line.mpi, line.place(), bytes_text(line.bytes),
+                         time_text(one->pure_seconds), limit_text(*one), time_text(several->pure_seconds),
+                         limit_text(*several),
+                         fmt::format("{:.2f}", one->pure_seconds / several->pure_seconds),
+                         time_text(line.pure_seconds), limit_text(line), line.algorithm});
     }
     return cells.size() == 1 ? "" : format_cells(cells, markdown);
 }

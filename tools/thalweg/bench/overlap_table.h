@@ -23,7 +23,7 @@ double imb_overlap(double pure, double computed, double total);
 struct OverlapLine {
     std::string mpi, shape, rate, collective, column;
     int rails = 1;  // links of a host
-    std::uint64_t bytes = 0, samples = 0, wrong_words = 0;
+    std::uint64_t bytes = 0, launch = 0, samples = 0, wrong_words = 0;
     std::string element;    // of a reduction: what its vector is made of
     std::string algorithm;  // of ours; "native" where the call was left to the MPI, with the reason
     std::string stopped;    // why there is nothing else: its launch failed
@@ -76,6 +76,10 @@ std::string format_saved(const std::vector<OverlapLine>& lines, bool markdown);
 // Of the automatic choice where it was measured with one rail and with several of the same rate: how many
 // times as fast the latter are, at least 1.8 for two of them. Empty where there are none.
 std::string format_rails(const std::vector<OverlapLine>& lines, bool markdown);
+
+// Over the same links, in one launch: the ring with one port beside the one with as many as there are links
+// (port_rings() in columns.h), and the automatic choice. Empty where there are none.
+std::string format_ports(const std::vector<OverlapLine>& lines, bool markdown);
 
 // One target at one place (shape and rate) under one MPI, over the points it is for.
 struct TargetLine {
