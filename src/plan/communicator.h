@@ -140,6 +140,8 @@ class Communicator {
         bool wanted = false;  // a meeting, in which it is set up or its ranks tell one another their sizes
         std::shared_ptr<NonblockingState> state;  // null until then, and where refused
         std::optional<Reason> refused;
+        // Its one host's memory could not be had: nobody asks for that again.
+        bool memory_refused = false;
         std::shared_ptr<const Neighbourhood> neighbourhood;  // once it was asked for
         NeighbourSizes sizes;
         ExchangeSizes exchange_sizes;

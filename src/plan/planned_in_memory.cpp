@@ -7,15 +7,28 @@
 
 namespace thalweg {
 
+namespace {
+
+// Whether there is a lane in the memory of the host, or one may be asked for. Equal on all ranks.
+bool may_have_memory(const Communicator::SelfDriven& self_driven) {
+    if (!Attendance::serves_memory() || self_driven.refused || self_driven.memory_refused) return false;
+    return self_driven.state == nullptr || self_driven.state->carrier() == Carrier::shm;
+}
+
+}  // namespace
+
 // Where it cannot be, that says nothing of what others ask for.
 std::shared_ptr<Lane> open_lane_in_memory(MPI_Comm comm, Communicator& communicator) {
     Communicator::SelfDriven& self_driven = communicator.self_driven;
-    if (!Attendance::serves_memory() || self_driven.refused) return nullptr;
+    if (!may_have_memory(self_driven)) return nullptr;
     if (self_driven.state == nullptr) {
         release_detached();
         Reason why = Reason::setup_failed;
         auto state = NonblockingState::set_up(comm, communicator, *World::get(), {false, true}, why);
-        if (state == nullptr || state->carrier() != Carrier::shm) return nullptr;
+        if (state == nullptr || state->carrier() != Carrier::shm) {
+            self_driven.memory_refused = true;
+            return nullptr;
+        }
         want_no_meeting(self_driven);
         self_driven.state = std::move(state);
     }
@@ -38,7 +51,7 @@ bool may_be_planned_in_memory(const CollectiveCall& call) {
 // of an MPI_Alltoall_init all ranks know it.
 bool plan_in_memory(const CollectiveCall& call, const CallShape& shape, Communicator& communicator,
                     Forethought& forethought) {
-    if (!communicator.survey_now(call.comm)) return false;
+    if (!communicator.survey_now(call.comm) || !may_have_memory(communicator.self_driven)) return false;
     Traits traits;
     if (call.has_letters())
         traits = agree_on_traits(call.comm, shape.letters, communicator.rank(), communicator.size());

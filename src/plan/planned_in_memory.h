@@ -14,7 +14,8 @@
 namespace thalweg {
 
 // Where operations on `comm`, whose ranks are on one host, run in its memory. open: sets it up for that where
-// it has not been set up; collective. Null, on all ranks: it cannot be, or something else carries them.
+// it has not been set up; collective. Null, on all ranks: it cannot be, or something else carries them. A
+// set-up that has failed is not tried again.
 std::shared_ptr<Lane> open_lane_in_memory(MPI_Comm comm, Communicator& communicator);
 std::shared_ptr<Lane> lane_in_memory(const Communicator& communicator);
 

@@ -88,6 +88,7 @@ if(NOT name STREQUAL openmpi4) # has none
   if(NOT name STREQUAL mpich4) # fails in MPI_Start of one rank's plans
     run(planned_in_memory 1 mpi "${planned}" planned_in_memory)
   endif()
+  run(planned_in_memory_refused 2 mpi "${planned}" planned_in_memory refused)
   run(planned_in_memory_left 2 mpi "${planned}" planned_in_memory left)
   set(either "${with_persistent};THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/overlapped.json")
   run(planned_either_way 2 mpi "${either};THALWEG_TEST_LEVEL=multiple" planned_in_memory either)

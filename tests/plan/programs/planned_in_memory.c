@@ -3,9 +3,13 @@
  * library's. Receive buffers are poisoned before every start.
  *
  *     planned_in_memory [left]      with left: a plan is left to MPI_Finalize, where a callback starts it
+ *     planned_in_memory refused     the memory cannot be had for one communicator, which is not tried again
  *     planned_in_memory either      the table (overlapped.json) has rows for overlapped ones, too, which take
  *                                   what those for persistent ones do not
  */
+#include <fcntl.h>
+#include <sys/resource.h>
+
 #include "check.h"
 
 enum { most_ranks = 8, longest = 300000, starts = 40 };
@@ -174,6 +178,44 @@ static void equal_blocks(MPI_Comm comm) {
     guarded_free(in, most_ranks * (size_t)most);
 }
 
+static void run_once(Plan* plan, unsigned round, const char* what) {
+    fill_all(plan, round);
+    MPI_Start(&plan->request);
+    MPI_Wait(&plan->request, MPI_STATUS_IGNORE);
+    check_all(plan, round, what);
+    drop(plan);
+}
+
+/* Rank 0 has too few descriptors left while the first plan is made, and enough for those that follow: on that
+ * communicator they are the library's all the same, without a set-up, and on another one they are not. */
+static void refused(void) {
+    MPI_Comm twin, other;
+    Plan plan;
+    MPI_Comm_dup(MPI_COMM_WORLD, &twin);
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    struct rlimit before, few;
+    CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0, "there is no limit on open files");
+    const int next = open("/dev/null", O_RDONLY);
+    close(next);
+    few = before;
+    few.rlim_cur = (rlim_t)next + 64; /* what a set-up opens, but not what it leaves to the program */
+    if (check_rank == 0) CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0, "the limit stays");
+    make(&plan, twin, 5000, 0);
+    if (check_rank == 0) CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0, "the limit stays low");
+    expect_ours(&plan, 0, "a plan without descriptors");
+    run_once(&plan, 1, "a plan without descriptors");
+    for (unsigned round = 2; round < 5; ++round) {
+        make(&plan, twin, 5000, 0);
+        expect_ours(&plan, 0, "a plan where a set-up has failed");
+        run_once(&plan, round, "a plan where a set-up has failed");
+    }
+    make(&plan, other, 5000, 0);
+    expect_ours(&plan, 1, "a plan on another communicator");
+    run_once(&plan, 6, "a plan on another communicator");
+    MPI_Comm_free(&twin);
+    MPI_Comm_free(&other);
+}
+
 static Plan last;
 static int start_late(MPI_Comm comm, int keyval, void* value, void* state) {
     (void)comm, (void)keyval, (void)value, (void)state;
@@ -190,6 +232,10 @@ int main(int argc, char** argv) {
                 level != NULL && strcmp(level, "multiple") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);
     *(void**)&alltoallv_init = dlsym(RTLD_DEFAULT, "MPI_Alltoallv_init");
     if (alltoallv_init == NULL) return check_end();
+    if (argc > 1 && strcmp(argv[1], "refused") == 0) {
+        refused();
+        return check_end();
+    }
     every_size(MPI_COMM_WORLD);
     in_any_order(MPI_COMM_WORLD);
     beside_others(MPI_COMM_WORLD);
