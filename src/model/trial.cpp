@@ -167,7 +167,9 @@ std::uint64_t calls_until_set_up(const SetUpCosts& costs, std::uint64_t least) {
 
 std::uint64_t calls_until_next(const TrialVerdict& verdict, std::uint64_t least) {
     constexpr double share = 0.01;
-    const double calls = (verdict.loss - 1) * trial_calls / 2 / share;
+    double cost = (verdict.loss - 1) * trial_calls / 2;  // in calls
+    if (verdict.chosen_seconds > 0) cost += verdict.agreements_seconds / verdict.chosen_seconds;
+    const double calls = cost / share;
     constexpr double most = 1e15;
     return std::max(least, static_cast<std::uint64_t>(std::ceil(std::min(calls, most))));
 }

@@ -44,6 +44,8 @@ struct TrialVerdict {
     double loss = 1;
     // A call on average, natively and as the verdict says, of those that could be compared; 0: none.
     double native_seconds = 0, chosen_seconds = 0;
+    // What the agreements of a trial take, without waiting for anybody, as all ranks know it; 0: they do not.
+    double agreements_seconds = 0;
 };
 
 // Pre: calls.size() == trial_calls. Sizes are alike that have as many significant bits. Without a period,
@@ -131,8 +133,8 @@ inline constexpr double expected_gain = 0.25;
 // From `least` to TrialTurns::latest_set_up.
 std::uint64_t calls_until_set_up(const SetUpCosts& costs, std::uint64_t least);
 
-// How many calls may follow before the next trial, which costs half of its calls the loss, is one in a
-// hundred of them: `least` or more.
+// How many calls must follow before the next trial, so that what it costs is a hundredth of their time: half
+// of its calls the loss, and its agreements. `least` or more.
 std::uint64_t calls_until_next(const TrialVerdict& verdict, std::uint64_t least);
 
 }  // namespace thalweg

@@ -228,29 +228,42 @@ void Trial::learn_roots(MPI_Comm comm) {
         record_->tried[i].seconds = seconds_from_root(record_->times[i], roots[i]);
 }
 
+std::uint64_t Trial::agreements_ns() const {
+    if (agreements_ns_ != 0) return agreements_ns_;
+    return agreement_ns_ * (1 + std::uint64_t{rooted_} + std::uint64_t{sized_});
+}
+
 void Trial::agree(MPI_Comm comm) {
     const QuietErrors quiet(comm);
+    const std::uint64_t began_ns = now_ns();
     if (rooted_) learn_roots(comm);
-    std::uint64_t most[2 * trial_calls + 1];
+    // [of each call: time, bytes; what a set-up took; what agreements took the quickest rank: the others
+    // waited for it]
+    std::uint64_t most[2 * trial_calls + 2];
     for (std::size_t i = 0; i < trial_calls; ++i) {
         most[2 * i] = static_cast<std::uint64_t>(record_->tried[i].seconds * 1e9);
         most[2 * i + 1] = record_->tried[i].bytes;
     }
     most[2 * trial_calls] = static_cast<std::uint64_t>(std::exchange(set_up_seconds_, 0) * 1e9);
+    most[2 * trial_calls + 1] = ~agreements_ns();
     agree_on(comm, host()->max, most);
+    if (sized_) agree_on_sizes<trial_calls>(comm, call_ - trial_calls);
+    agreements_ns_ = now_ns() - began_ns;
+    const double quickest = 1e-9 * static_cast<double>(~most[2 * trial_calls + 1]);
+    agreements_seconds_ = agreements_seconds_ > 0 ? std::min(agreements_seconds_, quickest) : quickest;
     for (std::size_t i = 0; i < trial_calls; ++i)
         record_->tried[i] = {1e-9 * static_cast<double>(most[2 * i]), most[2 * i + 1]};
     if (const auto times = native())
         for (std::size_t i = 0; i < trial_calls; ++i)
             if (!tried_as_schedule(static_cast<int>(i))) times->add(record_->tried[i].seconds);
-    const TrialVerdict verdict = judge(record_->tried, worth);
+    TrialVerdict verdict = judge(record_->tried, worth);
+    verdict.agreements_seconds = agreements_seconds_;
     turns_.decide(verdict);
     if (most[2 * trial_calls] != 0) {
         measured_set_up_ns = most[2 * trial_calls];
         paid_seconds_ = 1e-9 * static_cast<double>(most[2 * trial_calls]);
     }
     tell(verdict);
-    if (sized_) agree_on_sizes<trial_calls>(comm, call_ - trial_calls);
     THALWEG_LOG_AT(debug, "a trial: %d phases, the first %s; the slower way takes %.2f times as long",
                    verdict.period, verdict.takes_schedule[0] ? "as a schedule" : "natively", verdict.loss);
 }

@@ -104,6 +104,8 @@ class Trial {
     void learn_roots(MPI_Comm comm);
     // Collective: the slowest rank of every call, and the most bytes, decide.
     void agree(MPI_Comm comm);
+    // What the agreements of a trial took this rank: of the latest one, before that as many as it has.
+    std::uint64_t agreements_ns() const;
     void tell(const TrialVerdict& verdict);
     // Of the first calls in the record, the first of which was call `first` of all.
     template <std::size_t calls>
@@ -113,7 +115,8 @@ class Trial {
     bool is_root_ = false, is_unasked_ = false;
     TrialTurns turns_;
     int size_ = 1;
-    std::uint64_t began_ns_ = 0, agreement_ns_ = 0;
+    std::uint64_t began_ns_ = 0, agreement_ns_ = 0, agreements_ns_ = 0;
+    double agreements_seconds_ = 0;     // of the quickest rank and the quickest trial; equal on all ranks
     std::uint64_t set_up_from_ns_ = 0;  // 0: none is under way
     SetUpCosts costs_;
     double set_up_seconds_ = 0;               // of this rank, not told yet

@@ -211,6 +211,22 @@ TEST(model_trial, a_dear_trial_is_repeated_seldom) {
     EXPECT_LE(calls_until_next(verdict, 1000), 1'000'000'000'000'000u);
 }
 
+// Calls of 1 us, agreements of 3 us, a hundredth of the time for both: 300 calls, and 400 where the trial
+// itself costs as much as one call.
+TEST(model_trial, its_agreements_count_too) {
+    TrialVerdict verdict;
+    verdict.agreements_seconds = 3e-6;
+    EXPECT_EQ(calls_until_next(verdict, 200), 200u) << "no call was compared";
+    verdict.chosen_seconds = 1e-6;
+    EXPECT_NEAR(static_cast<double>(calls_until_next(verdict, 200)), 300, 1);
+    verdict.loss = 1.125;
+    EXPECT_NEAR(static_cast<double>(calls_until_next(verdict, 200)), 400, 1);
+    verdict.chosen_seconds = 1e-3;
+    EXPECT_EQ(calls_until_next(verdict, 200), 200u) << "long calls";
+    verdict.chosen_seconds = 1e-300;
+    EXPECT_LE(calls_until_next(verdict, 200), 1'000'000'000'000'000u);
+}
+
 // What a verdict leaves to the native library needs no asking, and is followed by the next trial where it
 // would have been otherwise.
 TEST(Trial, NativeCallsBehindAVerdictMayPassUnasked) {
