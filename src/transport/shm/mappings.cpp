@@ -3,12 +3,17 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/sysmacros.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace thalweg::shm {
@@ -26,7 +31,24 @@ bool names_one_file(std::string_view name) {
            !name.starts_with("/sys/");
 }
 
-// Calls `visit` with every mapping of this process, until that says true.
+// A line of /proc/self/maps, and what it is called there.
+std::optional<Mapped> read_mapping(const char* line, std::string_view& name) {
+    unsigned long begin = 0, end = 0, offset = 0, inode = 0;
+    unsigned device_major = 0, device_minor = 0;
+    char rights[5] = {};
+    int name_at = 0;
+    if (std::sscanf(line, "%lx-%lx %4s %lx %x:%x %lu %n", &begin, &end, rights, &offset, &device_major,
+                    &device_minor, &inode, &name_at) != 7)
+        return std::nullopt;
+    Mapped mapped{begin, end};
+    name = line + name_at;
+    if (name.ends_with('\n')) name.remove_suffix(1);
+    if (rights[0] == 'r' && rights[3] == 's' && inode != 0 && names_one_file(name))
+        mapped.place = {makedev(device_major, device_minor), inode, offset};
+    return mapped;
+}
+
+// Calls `visit` with every mapping of this process and its name, until that says true.
 template <typename Visit>
 void each_mapping(Visit visit) {
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> maps(std::fopen("/proc/self/maps", "re"),
@@ -38,8 +60,9 @@ void each_mapping(Visit visit) {
         const bool first = begins;
         begins = std::strchr(line, '\n') != nullptr;
         if (!first) continue;
-        const std::optional<Mapped> mapped = read_mapping(line);
-        if (mapped && visit(*mapped)) return;
+        std::string_view name;
+        const std::optional<Mapped> mapped = read_mapping(line, name);
+        if (mapped && visit(*mapped, name)) return;
     }
 }
 
@@ -87,27 +110,35 @@ bool still_maps(const void* memory, std::size_t bytes, const SharedPlace& place,
 }
 
 std::optional<Mapped> read_mapping(const char* line) {
-    unsigned long begin = 0, end = 0, offset = 0, inode = 0;
-    unsigned device_major = 0, device_minor = 0;
-    char rights[5] = {};
-    int name_at = 0;
-    if (std::sscanf(line, "%lx-%lx %4s %lx %x:%x %lu %n", &begin, &end, rights, &offset, &device_major,
-                    &device_minor, &inode, &name_at) != 7)
-        return std::nullopt;
-    Mapped mapped{begin, end};
-    std::string_view name(line + name_at);
-    if (name.ends_with('\n')) name.remove_suffix(1);
-    if (rights[0] == 'r' && rights[3] == 's' && inode != 0 && names_one_file(name))
-        mapped.place = {makedev(device_major, device_minor), inode, offset};
-    return mapped;
+    std::string_view name;
+    return read_mapping(line, name);
+}
+
+// By its folder, because the file itself may be deleted.
+bool numbers_files_once(std::string_view name, std::uint64_t device) {
+    // In the kernel's own file system, which no folder leads to.
+    if (name.starts_with("/memfd:") || name == "/dev/zero (deleted)") return true;
+    if (!name.starts_with('/')) return false;
+    constexpr unsigned long tmpfs = 0x01021994, ramfs = 0x858458f6, hugetlbfs = 0x958458f6, ext = 0xef53,
+                            xfs = 0x58465342;
+    constexpr unsigned long known[] = {tmpfs, ramfs, hugetlbfs, ext, xfs};
+    const std::string folder(name.substr(0, std::max<std::size_t>(name.rfind('/'), 1)));
+    struct stat status = {};
+    struct statfs system = {};
+    if (stat(folder.c_str(), &status) != 0 || status.st_dev != device) return false;
+    if (statfs(folder.c_str(), &system) != 0) return false;
+    // Some systems say it in 32 bits, with a sign.
+    const unsigned long type = static_cast<unsigned long>(system.f_type) & 0xffffffffu;
+    return std::find(std::begin(known), std::end(known), type) != std::end(known);
 }
 
 Mapped mapping_of(const void* memory) {
     const auto address = reinterpret_cast<std::uintptr_t>(memory);
     Mapped found{address, address};
-    each_mapping([&](const Mapped& mapped) {
+    each_mapping([&](const Mapped& mapped, std::string_view name) {
         if (address < mapped.begin || address >= mapped.end) return false;
         found = mapped;
+        if (found.place && !numbers_files_once(name, found.place->device)) found.place.reset();
         return true;
     });
     return found;
@@ -123,7 +154,7 @@ const std::byte* Views::view(const SharedPlace& place, std::size_t bytes) {
         return known.base == nullptr ? nullptr : known.base + (place.offset - known.place.offset);
     }
     View made{place, bytes, nullptr};
-    each_mapping([&](const Mapped& mapped) {
+    each_mapping([&](const Mapped& mapped, std::string_view) {
         const std::size_t length = mapped.end - mapped.begin;
         if (!mapped.place || !holds(*mapped.place, length)) return false;
         // Of no bytes: what is there stays, and the same pages are mapped once more.

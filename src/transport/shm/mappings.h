@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 namespace thalweg::shm {
@@ -27,7 +28,13 @@ struct Mapped {
 // What a line of /proc/self/maps says. A place only where device and inode are those of one file: not of
 // devices, nor of System V segments. Null: no such line.
 std::optional<Mapped> read_mapping(const char* line);
-// The one that `memory` lies in. Reads /proc: some hundred microseconds.
+// Whether device and inode, as the kernel says them of a mapping, are one file's where the file called `name`
+// lies. Its device is the whole file system's: subvolumes and snapshots of btrfs or bcachefs number their
+// files each for themselves, and a copy of a file there has the number of its original. So only of file
+// systems that are known to do otherwise. Throws std::bad_alloc.
+bool numbers_files_once(std::string_view name, std::uint64_t device);
+// The one that `memory` lies in; with a place only where that tells its file from all others. Reads /proc:
+// some hundred microseconds. Throws std::bad_alloc.
 Mapped mapping_of(const void* memory);
 // Whether `bytes` bytes at `memory` still are those at `place`: a program may have mapped something else
 // there since. About a microsecond where the kernel is asked about one mapping (Linux 6.11). Elsewhere as
