@@ -56,6 +56,24 @@ bool files_may_have(std::size_t bytes) {
     return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= bytes;
 }
 
+bool memory_is_counted() {
+    char mode = '0';
+    const Descriptor file(open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC));
+    return file && read(file.get(), &mode, 1) == 1 && mode == '2';
+}
+
+// Piece by piece, because a signal undoes what one call has done.
+bool give_memory(int file, std::size_t begin, std::size_t bytes) {
+    for (const std::size_t end = begin + bytes; begin < end;) {
+        const std::size_t piece = std::min(end - begin, allocated_at_once);
+        if (fallocate(file, 0, static_cast<off_t>(begin), static_cast<off_t>(piece)) == 0)
+            begin += piece;
+        else if (errno != EINTR)
+            return false;
+    }
+    return true;
+}
+
 bool seal_length(int file) { return fcntl(file, F_ADD_SEALS, length_seals) == 0; }
 
 bool has_sealed_length(int file) {
@@ -114,15 +132,8 @@ Status HostPage::resize(std::size_t bytes, std::string& why) {
         errno = EFBIG;
         return refuse("the limit on the size of files", why);
     }
-    // With its memory: a write that finds none later would end the process. Piece by piece, because a signal
-    // undoes what one call has done.
-    for (std::size_t begin = 0; begin < all;) {
-        const std::size_t piece = std::min(all - begin, allocated_at_once);
-        if (fallocate(file_.get(), 0, static_cast<off_t>(begin), static_cast<off_t>(piece)) == 0)
-            begin += piece;
-        else if (errno != EINTR)
-            return refuse("fallocate", why);
-    }
+    // With its memory: a write that finds none later would end the process.
+    if (!give_memory(file_.get(), 0, all)) return refuse("fallocate", why);
     if (!seal_length(file_.get())) return refuse("sealing shared memory", why);
     void* const base = mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
     if (base == MAP_FAILED) return refuse("mmap", why);

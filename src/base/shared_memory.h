@@ -19,6 +19,13 @@ std::uint64_t machine_key();
 // a signal.
 bool files_may_have(std::size_t bytes);
 
+// Whether this system gives out no more memory than it has (vm.overcommit_memory is 2). Memory of a file that
+// was not given yet it may then refuse to whoever touches it, and ends that process by a signal.
+bool memory_is_counted();
+// Gives a file memory for `bytes` bytes from `begin` on; one that ends before grows. False: there is none, or
+// the system refuses; `errno` says why.
+bool give_memory(int file, std::size_t begin, std::size_t bytes);
+
 // Of an anonymous file that may be sealed: nobody can change its length from now on, which would end everyone
 // who has it mapped. False: the system refuses, `errno` says why.
 bool seal_length(int file);

@@ -9,6 +9,7 @@
 
 #include "base/descriptors.h"
 #include "base/log.h"
+#include "base/shared_memory.h"
 #include "plan/address_book.h"
 #include "plan/set_up.h"
 #include "topology/topology.h"
@@ -96,6 +97,7 @@ ShmPort* Ports::open_shm(const World& world) try {
         options.process = static_cast<std::uint32_t>(world.rank());
         options.peers = static_cast<std::uint32_t>(world.size());
         options.spins = !world.sleeps();
+        options.takes_memory = memory_is_counted();
         ShmPort::open(options, host_memory().owner, host_memory().why_not);
         the_shm.store(host_memory().owner.get(), std::memory_order_release);
         if (host_memory().owner != nullptr) obey(world);

@@ -63,7 +63,8 @@ Status ShmPort::Impl::start(std::string& why) {
     options_.eager_bytes = std::min(options_.eager_bytes, shm::payload_bytes);
     options_.chunk_bytes = std::max<std::size_t>(options_.chunk_bytes, 4096);
     options_.longest_chunk_bytes = std::max(options_.longest_chunk_bytes, options_.chunk_bytes);
-    const Status created = segment_.create(options_.process, options_.peers, options_.arena_bytes, why);
+    const Status created =
+        segment_.create(options_.process, options_.peers, options_.arena_bytes, why, options_.takes_memory);
     if (failed(created)) return created;
     address_ = segment_.address();
     by_ring_.resize(options_.peers);
@@ -100,7 +101,7 @@ Status ShmPort::Impl::meet(std::uint32_t process, std::span<const std::byte> byt
     if (knows(process)) return Status::ok;
     auto peer = std::make_unique<Peer>();
     peer->process = peer->account.process = process;
-    const Status attached = peer->segment.attach(address, address_, options_.cma, why);
+    const Status attached = peer->segment.attach(address, address_, options_.cma, why, options_.takes_memory);
     if (failed(attached)) return attached;
     peer->writer = shm::RingWriter(peer->segment.ring());
     epoll_event event = {};

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 
@@ -21,8 +22,18 @@ std::size_t up_to_pages(std::size_t bytes) { return (bytes + page_bytes - 1) / p
 
 std::size_t rings_begin() { return up_to_pages(sizeof(Header)); }
 
+std::size_t ring_begin(std::uint32_t number) { return rings_begin() + number * sizeof(Ring); }
+
 std::size_t segment_bytes(std::uint32_t rings, std::size_t arena_bytes) {
     return up_to_pages(rings_begin() + rings * sizeof(Ring)) + arena_bytes;
+}
+
+// All but the rings' data: what others touch before they have claimed one.
+bool give_common_memory(int file, std::uint32_t rings, std::size_t arena_bytes) {
+    bool given = give_memory(file, 0, rings_begin());
+    for (std::uint32_t ring = 0; given && ring < rings; ++ring)
+        given = give_memory(file, ring_begin(ring) + offsetof(Ring, control), sizeof(RingControl));
+    return given && give_memory(file, segment_bytes(rings, 0), arena_bytes);
 }
 
 std::string refused(const char* what) { return std::string(what) + ": " + std::strerror(errno); }
@@ -36,10 +47,10 @@ void ring(int descriptor) {
 }  // namespace
 
 Status OwnSegment::create(std::uint32_t process, std::uint32_t rings, std::size_t arena_bytes,
-                          std::string& why) {
+                          std::string& why, bool takes_memory) {
     const auto refuse = [&](const char* what) {
         why = refused(what);
-        return errno == ENOMEM ? Status::out_of_memory : Status::unsupported;
+        return errno == ENOMEM || errno == ENOSPC ? Status::out_of_memory : Status::unsupported;
     };
     address_.machine = machine_key();
     if (address_.machine == 0) return refuse("/proc does not say which machine this is");
@@ -52,6 +63,7 @@ Status OwnSegment::create(std::uint32_t process, std::uint32_t rings, std::size_
         return refuse("the limit on the size of files");
     }
     if (ftruncate(memory_.get(), static_cast<off_t>(bytes)) != 0) return refuse("ftruncate");
+    if (takes_memory && !give_common_memory(memory_.get(), rings, arena_bytes_)) return refuse("fallocate");
     if (!seal_length(memory_.get())) return refuse("sealing shared memory");
     void* const base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.get(), 0);
     if (base == MAP_FAILED) return refuse("mmap");
@@ -91,7 +103,8 @@ void OwnSegment::silence() const {
     }
 }
 
-Status PeerSegment::attach(const Address& address, const Address& own, bool may_cma, std::string& why) {
+Status PeerSegment::attach(const Address& address, const Address& own, bool may_cma, std::string& why,
+                           bool takes_memory) {
     if (address.magic != magic) {
         why = "its shared memory is of another build";
         return Status::mismatch;
@@ -141,7 +154,13 @@ Status PeerSegment::attach(const Address& address, const Address& own, bool may_
     own_nonce_ = own.nonce;
     if (may_cma) probe();
     const Status claimed = claim(own.process);
-    if (failed(claimed)) why = "all rings of its shared memory are taken";
+    if (failed(claimed)) {
+        why = "all rings of its shared memory are taken";
+    } else if (takes_memory && !give_memory(memory.get(), ring_begin(ring_), sizeof(Ring))) {
+        why = refused("fallocate");
+        give_ring_back();
+        return Status::out_of_memory;
+    }
     return claimed;
 }
 

@@ -29,8 +29,10 @@ struct Address {
 
 class OwnSegment {
   public:
-    // Errors, with a sentence in `why`: unsupported (the system refuses), out_of_memory.
-    Status create(std::uint32_t process, std::uint32_t rings, std::size_t arena_bytes, std::string& why);
+    // Errors, with a sentence in `why`: unsupported (the system refuses), out_of_memory. `takes_memory`: now,
+    // for all but the rings, which have theirs when they are claimed; else as it is touched.
+    Status create(std::uint32_t process, std::uint32_t rings, std::size_t arena_bytes, std::string& why,
+                  bool takes_memory = false);
 
     Address address() const { return address_; }
     Header& header() const { return *reinterpret_cast<Header*>(mapping_.base()); }
@@ -57,9 +59,11 @@ class PeerSegment {
   public:
     // Errors, with a sentence in `why`: unsupported (out of reach: another host, namespace or user; an old
     // kernel), transport_failed (its process is gone), mismatch (its segment is none of ours), out_of_memory
-    // (all its rings are taken).
-    // `may_cma`: whether to try what this process can do in the other's memory.
-    Status attach(const Address& address, const Address& own, bool may_cma, std::string& why);
+    // (all its rings are taken, or there is none for one more).
+    // `may_cma`: whether to try what this process can do in the other's memory. `takes_memory`: of its ring,
+    // now.
+    Status attach(const Address& address, const Address& own, bool may_cma, std::string& why,
+                  bool takes_memory = false);
 
     Header& header() const { return *reinterpret_cast<Header*>(mapping_.base()); }
     // The one that this process writes to.

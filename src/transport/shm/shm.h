@@ -48,6 +48,8 @@ struct ShmOptions {
     // Processes poll while they wait: what makes them wait for each other is no dearer for that.
     bool spins = false;
     bool cma = true;  // false: as if the system refused to copy between processes
+    // What others may touch has its memory when it is mapped, rather than when it is touched.
+    bool takes_memory = false;
     // "cma_get", "cma_put", "coop", "direct", "eager": the only protocol for large messages, where it works
     // between two processes. Empty: chosen message by message. Static storage.
     const char* protocol = "";

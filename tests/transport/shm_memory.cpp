@@ -1,0 +1,96 @@
+// Where the system gives out no more memory than it has, that of a host's processes is taken while they meet:
+// what cannot be had is said then, and no touch ends a process by a signal later.
+#include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "transport/shm/segment.h"
+#include "transport/shm/shm.h"
+
+namespace thalweg {
+namespace {
+
+// Of this thread's calls, from now on.
+bool refuse_memory() {
+    sock_filter lines[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fallocate, 0, 1),
+                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSPC),
+                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const sock_fprog program{std::size(lines), lines};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+ShmOptions options_of(std::uint32_t process, bool takes_memory) {
+    ShmOptions options;
+    options.process = process;
+    options.peers = 4;
+    options.arena_bytes = 64 * 1024;
+    options.takes_memory = takes_memory;
+    return options;
+}
+
+// That its segment has, in bytes.
+std::size_t memory_of(const ShmPort& port) {
+    shm::Address address;
+    std::memcpy(&address, port.address().data(), sizeof address);
+    struct stat status = {};
+    EXPECT_EQ(fstat(address.memory, &status), 0);
+    return static_cast<std::size_t>(status.st_blocks) * 512;
+}
+
+TEST(shm_memory, is_there_when_processes_have_met) {
+    for (const bool takes : {false, true}) {
+        std::unique_ptr<ShmPort> port, other;
+        std::string why;
+        ASSERT_EQ(ShmPort::open(options_of(0, takes), port, why), Status::ok) << why;
+        ASSERT_EQ(ShmPort::open(options_of(1, takes), other, why), Status::ok) << why;
+        const std::size_t alone = memory_of(*port);
+        if (takes) {
+            EXPECT_GE(alone, 64u * 1024) << "the arena";
+        }
+        EXPECT_LT(alone, 2 * sizeof(shm::Ring)) << "rings that nobody has claimed";
+        ASSERT_EQ(other->meet(0, port->address(), why), Status::ok) << why;
+        if (takes) {
+            EXPECT_GE(memory_of(*port), alone + shm::ring_bytes - 2 * 4096);
+        } else {
+            EXPECT_LT(memory_of(*port), shm::ring_bytes);
+        }
+    }
+}
+
+TEST(shm_memory, a_process_without_it_says_so) {
+    bool filtered = false;
+    std::thread without([&] {
+        std::unique_ptr<ShmPort> port, other;
+        std::string why;
+        ASSERT_EQ(ShmPort::open(options_of(0, true), port, why), Status::ok) << why;
+        filtered = refuse_memory();
+        if (!filtered) return;
+        EXPECT_EQ(ShmPort::open(options_of(1, true), other, why), Status::out_of_memory);
+        EXPECT_NE(why.find("fallocate"), std::string::npos) << why;
+        ASSERT_EQ(ShmPort::open(options_of(1, false), other, why), Status::ok) << why;
+        // Its rings have none: who would write there gives the ring back, again and again.
+        for (int tries = 0; tries < 10; ++tries) {
+            EXPECT_EQ(port->meet(1, other->address(), why), Status::out_of_memory);
+            EXPECT_NE(why.find("fallocate"), std::string::npos) << why;
+            EXPECT_FALSE(port->knows(1));
+        }
+    });
+    without.join();
+    if (!filtered) GTEST_SKIP() << "no filter of system calls can be set here";
+}
+
+}  // namespace
+}  // namespace thalweg
