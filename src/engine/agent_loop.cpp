@@ -175,7 +175,7 @@ Agent::Pass Agent::look() {
             pass.contended = pass.pending = true;
             continue;
         }
-        const DrivenChannel::Found found = channel.drive();
+        const DrivenChannel::Found found = channel.drive_beside();  // somebody may lead it by now
         if (found == DrivenChannel::Found::progress || found == DrivenChannel::Found::work) {
             pass.moved = true;
         } else if (!pass.moved) {

@@ -3,11 +3,13 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/clock.h"
 #include "engine/agent.h"
 #include "engine/execution.h"
 #include "engine/waiters/between_polls.h"
+#include "engine/waiters/leaders_bell.h"
 #include "engine/waiters/relax.h"
 
 namespace thalweg {
@@ -82,7 +84,7 @@ Status DrivenChannel::start(Operation& operation, const Bindings& bindings, std:
     if (lasts && agent_ != nullptr && agent_->posts() && !led() && !waits_at_once()) {
         agent_->count_posting();
     } else if (take_helm()) {
-        drive();
+        drive_beside();
         leave_helm();
     }
     if (agent_ == nullptr) return Status::ok;
@@ -128,7 +130,7 @@ void DrivenChannel::note_wait() {
 
 void DrivenChannel::help() {
     if (orphaned() || pending() == 0 || !take_helm()) return;
-    const Found found = drive();
+    const Found found = drive_beside();
     leave_helm();
     // What we posted may need the agent's ear, which was open for other things.
     if ((found == Found::progress || found == Found::work) && busy() && agent_ != nullptr && !led())
@@ -252,6 +254,16 @@ DrivenChannel::Found DrivenChannel::drive() {
         return Found::progress;
     if (local_work || transport.has_work()) return Found::work;
     return transport.stirred() ? Found::stirred : Found::nothing;
+}
+
+// What is complete by now, or has still to be copied, no descriptor tells the leader any more.
+DrivenChannel::Found DrivenChannel::drive_beside() {
+    const std::uint32_t before = completions_.load(std::memory_order_relaxed);
+    const Found found = drive();
+    const bool moved = found == Found::progress || found == Found::work ||
+                       completions_.load(std::memory_order_relaxed) != before;
+    if (moved && leaders_bell_ >= 0) LeadersBell::ring(std::exchange(leaders_bell_, -1));
+    return found;
 }
 
 Awaited DrivenChannel::awaited() const {

@@ -5,7 +5,7 @@
 // leads it drives, the agent keeps its hands off this channel (and is not woken for it), and other threads
 // that block here sleep until the lead is free or their operation is done. When it leaves with operations
 // still pending, it rings the agent. So an operation in flight is always somebody's: the leader's, or the
-// agent's.
+// agent's. A transport tells its news once: whoever takes some while the leader sleeps wakes it.
 //
 // Whom nobody calls. A program that waits for what it has just started drives it itself, and a thread that is
 // woken for it in between only takes the core from that. So where the last few waits came at once, starting
@@ -28,6 +28,7 @@ namespace thalweg {
 
 class Agent;
 class DrivenChannel;
+class LeadersBell;
 
 // One started run of an execution, which another thread may finish. Made with its plan; used again and again.
 class Operation {
@@ -154,6 +155,8 @@ class DrivenChannel {
 
     // Pre for all of these: the helm is held.
     Found drive();
+    // By a thread that does not lead.
+    Found drive_beside();
     void linger();
     // Of what lingers: for how long it has.
     std::uint64_t lingered_ns(std::uint64_t time_ns) const {
@@ -170,7 +173,7 @@ class DrivenChannel {
     void lead(Operation& operation, WaitPolicy policy, WaitStatistics& statistics, std::uint64_t until_ns);
     // Sleeps until the transport's descriptor is ready, or about until the next useful arrival. False: did
     // not sleep, because there is something to do.
-    bool rest(WaitStatistics& statistics, std::uint32_t& useless);
+    bool rest(WaitStatistics& statistics, std::uint32_t& useless, LeadersBell& bell);
     void follow(const Operation& operation, WaitStatistics& statistics);
     void wake_followers();
 
@@ -194,6 +197,7 @@ class DrivenChannel {
     Operation* running_ = nullptr;            // oldest first
     BothWays traffic_;
     std::uint64_t sent_ = 0, lingers_since_ns_ = 0;  // where lingers_ is set
+    int leaders_bell_ = -1;                          // while one that leads sleeps, and was not rung
 
     // The agent's. listed_: see Agent::want().
     enum Listing : std::uint32_t { unlisted, listed, wanted };

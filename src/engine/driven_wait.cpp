@@ -5,11 +5,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "base/clock.h"
 #include "engine/agent.h"
 #include "engine/driven.h"
 #include "engine/execution.h"
 #include "engine/waiters/between_polls.h"
+#include "engine/waiters/leaders_bell.h"
 #include "engine/waiters/relax.h"
 #include "engine/waiters/timer_slack.h"
 
@@ -62,6 +65,7 @@ void DrivenChannel::lead(Operation& operation, WaitPolicy policy, WaitStatistics
     std::uint64_t idle_polls = 0, idle_since_ns = 0;
     std::uint32_t useless = 0, stirs = 0, unarmed = 0;
     TimerSlack slack;
+    LeadersBell bell;
     waiter.begin();
     Blocked blocked(policy, until_ns != forever_ns);
     while (operation.pending()) {
@@ -95,7 +99,7 @@ void DrivenChannel::lead(Operation& operation, WaitPolicy policy, WaitStatistics
             relax();
         } else {
             slack.lower();
-            slept = rest(statistics, useless);
+            slept = rest(statistics, useless, bell);
             unarmed = slept ? 0 : unarmed + 1;
             if (unarmed > most_unarmed) nap(nap_ns);
         }
@@ -107,8 +111,9 @@ void DrivenChannel::lead(Operation& operation, WaitPolicy policy, WaitStatistics
     waiter.end();
 }
 
-bool DrivenChannel::rest(WaitStatistics& statistics, std::uint32_t& useless) {
+bool DrivenChannel::rest(WaitStatistics& statistics, std::uint32_t& useless, LeadersBell& bell) {
     const std::uint64_t time_ns = now_ns();
+    const int rung_by = bell.descriptor();
     take_helm_soon();
     Transport& transport = channel_->transport();
     const std::uint64_t merge_ns = useless < useless_before_merge ? 0 : merged(span_ns(time_ns));
@@ -119,15 +124,19 @@ bool DrivenChannel::rest(WaitStatistics& statistics, std::uint32_t& useless) {
     // Nobody inside to listen to is no reason not to sleep; something to do is.
     const Status asked = merges ? transport.arm_inside() : transport.arm();
     const bool armed = asked == Status::ok || (naps && asked == Status::unsupported);
+    if (armed) leaders_bell_ = rung_by;
     leave_helm();
     if (!armed) return false;
-    if (naps) {
-        nap(merge_ns);
-    } else {
-        pollfd listened{descriptor, POLLIN, 0};
-        const timespec span{0, merges ? static_cast<long>(merge_ns) : longest_rest_ns};
-        if (ppoll(&listened, 1, &span, nullptr) > 0 && !merges) ++useless;
-    }
+    // Of a descriptor below zero nothing is heard.
+    pollfd listened[] = {{descriptor, POLLIN, 0}, {rung_by, POLLIN, 0}};
+    const timespec span{0, merges ? static_cast<long>(merge_ns) : longest_rest_ns};
+    ppoll(listened, 2, &span, nullptr);
+    if (!merges && listened[0].revents != 0) ++useless;
+    // Who rings has the helm, and does so once: from here on nobody does.
+    take_helm_soon();
+    const bool rung = std::exchange(leaders_bell_, -1) < 0 && rung_by >= 0;
+    leave_helm();
+    if (rung) bell.silence();
     ++statistics.sleeps;
     statistics.slept_seconds += seconds(now_ns() - time_ns);
     return true;
