@@ -2,10 +2,13 @@
 // meanwhile.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "shm_two_ports.h"
 
@@ -140,6 +143,51 @@ TEST_F(shm_withdrawn, a_message_that_is_withdrawn_half_way) {
         while (ports[1]->copies_left() != 0) ports[0]->poll();
         for (const std::uint64_t begin_ns = now_ns(); now_ns() - begin_ns < 10'000'000;) ports[0]->poll();
         giving_up.join();
+    }
+}
+
+// Memory that a peer puts into is its owner's again when that has given up: nothing is written there any
+// more, and who was putting hears of it at once. Who was not, when it wants something of the owner.
+TEST_F(shm_withdrawn, nothing_is_put_into_memory_whose_owner_gave_up) {
+    constexpr std::size_t bytes = 32u << 20;
+    const std::string sent(bytes, 'x');
+    for (const bool puts : {false, true}) {
+        const std::uint32_t name = puts;
+        const auto to = channel(0, name), from = channel(1, name);
+        if (!to->capabilities().one_sided || !from->capabilities().one_sided)
+            GTEST_SKIP() << "the system does not let one process write into another";
+        std::string memory(bytes, ' '), then;
+        std::vector<std::byte> key;
+        Region region = 0;
+        Target target = 0;
+        std::size_t ignored = 0;
+        ASSERT_EQ(to->expose(memory.data(), bytes, region, key), Status::ok);
+        ASSERT_EQ(from->attach(0, key, target), Status::ok);
+        ASSERT_EQ(to->post_recv(0, 1, {}, memory.data(), 0), Status::ok);
+        if (puts) {
+            ASSERT_EQ(from->post_put(0, target, 0, sent.data(), bytes, {}), Status::ok);
+            for (int polls = 0; polls < 3; ++polls) ASSERT_EQ(from->progress({}, ignored), Status::ok);
+            ASSERT_NE(ports[1]->copies_left(), 0u);
+        }
+        std::atomic<bool> is_given_up{false};
+        const std::uint64_t begin_ns = now_ns();
+        std::thread owner([&] {
+            to->give_up();
+            then = memory;
+            is_given_up = true;
+        });
+        // Until it has said so, in all likelihood.
+        while (now_ns() - begin_ns < 100'000'000) std::this_thread::yield();
+        EXPECT_FALSE(is_given_up) << "the peer may still be putting";
+        while (!is_given_up) ports[1]->poll();
+        owner.join();
+        EXPECT_LT(now_ns() - begin_ns, 1'000'000'000u) << "the peer has answered";
+        EXPECT_EQ(ports[1]->copies_left(), 0u);
+        EXPECT_EQ(from->progress({}, ignored), puts ? Status::transport_failed : Status::ok);
+        EXPECT_EQ(from->post_put(1, target, 0, sent.data(), bytes, {1, 0}), Status::transport_failed);
+        for (int polls = 0; polls < 100; ++polls) ports[1]->poll();
+        EXPECT_TRUE(memory == then);
+        EXPECT_TRUE(memory != sent);
     }
 }
 

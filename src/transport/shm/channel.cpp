@@ -130,7 +130,9 @@ Status Channel::lose(const Peer* peer, int rank) {
     if (!failed(failure_)) {
         THALWEG_LOG_AT(error, "process %u cannot be reached any more: %s",
                        peer != nullptr ? peer->process : process_of(rank),
-                       peer != nullptr ? peer->reason : "it is not on this host");
+                       peer == nullptr         ? "it is not on this host"
+                       : was_given_up_by(peer) ? "it has given up"
+                                               : peer->reason);
     }
     fail(Status::transport_failed);
     return Status::transport_failed;
@@ -143,7 +145,7 @@ Status Channel::post_send(Slot slot, int rank, MessageId id, const void* data, s
     const Poster lock(port_);
     if (failed(failure_)) return failure_;
     Peer* const peer = peer_of(rank);
-    if (peer == nullptr || peer->dead) return lose(peer, rank);
+    if (peer == nullptr || peer->dead || was_given_up_by(peer)) return lose(peer, rank);
     Key key = key_of(rank, id);
     note_peer(slot, rank);
     count_sent(slot, bytes <= port_.options().eager_bytes ? Way::eager : Way::receivers_choice, bytes);
@@ -160,7 +162,7 @@ Status Channel::post_recv(Slot slot, int rank, MessageId id, void* data, std::si
     const Poster lock(port_);
     if (failed(failure_)) return failure_;
     Peer* const peer = peer_of(rank);
-    if (peer == nullptr) return lose(peer, rank);
+    if (peer == nullptr || was_given_up_by(peer)) return lose(peer, rank);
     received_[slot] = bytes;
     note_peer(slot, rank);
     port_.receive(*this, slot, *peer, key_of(rank, id), data, bytes, id.unequal);
@@ -255,6 +257,7 @@ Status Channel::expose(void* memory, std::size_t bytes, Region& region, std::vec
     std::vector<std::byte> told(sizeof what);
     std::memcpy(told.data(), &what, sizeof what);
     const Poster lock(port_);
+    putters_.resize(static_cast<std::size_t>(group_.size), Putter::unasked);
     const auto free = std::find_if(exposed_.begin(), exposed_.end(),
                                    [](const Exposed& exposed) { return exposed.bytes == 0; });
     region = static_cast<Region>(free - exposed_.begin());
@@ -269,6 +272,12 @@ Status Channel::expose(void* memory, std::size_t bytes, Region& region, std::vec
 void Channel::conceal(Region region) {
     const Poster lock(port_);
     exposed_[region] = {};
+}
+
+void Channel::note_stopped(const Peer& peer) {
+    for (std::size_t rank = 0; rank < putters_.size(); ++rank)
+        if (putters_[rank] == Putter::asked && peer_of(static_cast<int>(rank)) == &peer)
+            putters_[rank] = Putter::stopped;
 }
 
 bool Channel::exposes(std::uint64_t address, std::uint64_t bytes) const {
@@ -305,7 +314,7 @@ Status Channel::post_put(Slot slot, Target target, std::uint64_t offset, const v
     const Attached& attached = attached_[target];
     if (offset > attached.bytes || bytes > attached.bytes - offset) return Status::invalid_argument;
     Peer* const peer = peer_of(attached.rank);
-    if (peer == nullptr || peer->dead) return lose(peer, attached.rank);
+    if (peer == nullptr || peer->dead || was_given_up_by(peer)) return lose(peer, attached.rank);
     note_peer(slot, attached.rank);
     count_sent(slot, Way::put, bytes);
     port_.put(*this, slot, *peer, key_of(attached.rank, signal), attached.address + offset, data, bytes);

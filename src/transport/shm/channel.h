@@ -3,8 +3,10 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "transport/peer_account.h"
@@ -59,6 +61,19 @@ class Channel final : public Transport {
     const std::byte* view(const SharedPlace& place, std::size_t bytes) { return views_.view(place, bytes); }
     // Peers may put into all of these bytes.
     bool exposes(std::uint64_t address, std::uint64_t bytes) const;
+    // By rank, who may put into memory of this channel's; nobody where none was exposed.
+    enum class Putter : std::uint8_t { unasked, asked, stopped };
+    std::span<Putter> putters() { return putters_; }
+    void note_stopped(const Peer& peer);
+    // Null: never met.
+    Peer* peer_of(int rank);
+    // A peer has given this channel up, and puts nothing more. Throws std::bad_alloc; then nothing changed.
+    void note_given_up(const Peer& peer) {
+        if (!was_given_up_by(&peer)) given_up_by_.push_back(&peer);
+    }
+    bool was_given_up_by(const Peer* peer) const {
+        return std::find(given_up_by_.begin(), given_up_by_.end(), peer) != given_up_by_.end();
+    }
     // Any of these bytes are exposed, or lie in memory that lasting messages come from.
     bool holds(std::uintptr_t begin, std::uintptr_t end) const;
     bool has_news() const { return !completed_.empty() || has_failed(); }
@@ -90,8 +105,6 @@ class Channel final : public Transport {
     // Takes back what is in flight, and waits for peers that may be reading or writing its memory, 1 s at
     // most.
     void withdraw();
-    // Null: never met.
-    Peer* peer_of(int rank);
     Key key_of(int rank, MessageId id) const;
     void note_peer(Slot slot, int rank) {
         if (group_.accounts != nullptr) accounts_[slot] = &group_.accounts->of(rank);
@@ -114,6 +127,8 @@ class Channel final : public Transport {
         std::uint64_t address = 0, bytes = 0;  // 0 bytes: the number is free
     };
     std::vector<Exposed> exposed_;
+    std::vector<Putter> putters_;
+    std::vector<const Peer*> given_up_by_;
     StandIns stand_ins_;
     std::vector<Mapped> known_;  // memory that lasting messages come from
     Views views_;

@@ -302,6 +302,13 @@ bool ShmPort::Impl::copy_a_chunk() {
     return false;
 }
 
+void ShmPort::Impl::acknowledge(Peer& peer, std::uint64_t cookie) {
+    Frame frame;
+    frame.kind = FrameKind::taken;
+    frame.other = cookie;
+    write(peer, frame);
+}
+
 // This side's share of the bytes is where it belongs.
 void ShmPort::Impl::copied(Request& request) {
     Peer& peer = *request.peer;

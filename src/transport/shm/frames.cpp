@@ -212,6 +212,12 @@ bool ShmPort::Impl::take(Peer& peer, const Frame& frame, const std::byte* payloa
         case FrameKind::recall:
             take_recall(peer, frame);
             return true;
+        case FrameKind::no_puts:
+            take_no_puts(peer, frame);
+            return true;
+        case FrameKind::none_put:
+            take_none_put(peer, frame);
+            return true;
         case FrameKind::leaving:
             mourn(peer, "it has finished");
             return true;
@@ -287,13 +293,6 @@ void ShmPort::Impl::overflow(Request& receive) {
         finish(receive);
     else
         fail(receive, Status::mismatch);
-}
-
-void ShmPort::Impl::acknowledge(Peer& peer, std::uint64_t cookie) {
-    Frame frame;
-    frame.kind = FrameKind::taken;
-    frame.other = cookie;
-    write(peer, frame);
 }
 
 void ShmPort::Impl::send(shm::Channel& channel, Slot slot, Peer& peer, const Key& key, void* data,

@@ -210,6 +210,9 @@ class ShmPort::Impl {
     template <typename Then>
     void for_payloads(const shm::Channel& channel, Then then);
     void recall(shm::Request& send);
+    // Of a channel that was given up: who may put into its memory is told to stop. True: some have not said
+    // that they have.
+    bool end_puts(shm::Channel& channel);
     // Room for so many slots more, until they are released. Throws std::bad_alloc.
     void reserve(std::size_t slots);
     void release(std::size_t slots) { requests_.release(slots); }
@@ -258,6 +261,8 @@ class ShmPort::Impl {
     bool take(shm::Peer& peer, const shm::Frame& frame, const std::byte* payload);
     bool take_message(shm::Peer& peer, const shm::Frame& frame, const std::byte* payload);
     void take_recall(shm::Peer& peer, const shm::Frame& frame);
+    void take_no_puts(shm::Peer& peer, const shm::Frame& frame);
+    void take_none_put(shm::Peer& peer, const shm::Frame& frame);
     bool take_answer(shm::Peer& peer, const shm::Frame& frame, const std::byte* payload);
     void acknowledge(shm::Peer& peer, std::uint64_t cookie);
     void drop(shm::Request& early);

@@ -59,10 +59,10 @@ Status ShmPort::Impl::store_through(const Request& put, std::size_t bytes, std::
     return Status::ok;
 }
 
-// Into exposed memory only. Of a channel that is gone it is nobody's any more.
+// Into exposed memory only. Of a channel that is gone, or has failed, it is nobody's any more.
 bool ShmPort::Impl::take_stored(const Frame& frame, const std::byte* payload) {
     const auto found = channels_.find(frame.channel);
-    if (found == channels_.end()) return true;
+    if (found == channels_.end() || found->second->has_failed()) return true;
     if (!found->second->exposes(frame.address, frame.payload)) return false;
     std::memcpy(reinterpret_cast<void*>(frame.address), payload, frame.payload);
     return true;

@@ -13,7 +13,7 @@
 
 namespace thalweg::shm {
 
-inline constexpr std::uint64_t magic = 0x7468616c77656705u;  // its last byte counts versions of this layout
+inline constexpr std::uint64_t magic = 0x7468616c77656706u;  // its last byte counts versions of this layout
 inline constexpr std::size_t frame_bytes = 64;
 inline constexpr std::size_t ring_bytes = 128 * 1024;
 // The most that one frame carries: several fit into a ring, so that copying in and copying out overlap.
@@ -44,6 +44,10 @@ enum class FrameKind : std::uint32_t {
     ready,    // an answer beforehand: the receive `cookie` of this message gets its `bytes` in pieces
     unready,  // the receive `cookie`, which was told of, is gone: `unheard`, if its message was not sent
     unheard,  // to receive `other`, which was told of: its message will be asked about all the same
+    // Of the channel, which the sender has given up, puts of its own included: put nothing into its memory
+    // there any more, and say `none_put`.
+    no_puts,
+    none_put,  // of the channel: nothing of the sender's is put there any more
 };
 
 // One frame; `payload` bytes follow it, rounded up to frame_bytes.

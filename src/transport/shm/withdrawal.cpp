@@ -21,7 +21,7 @@ void ShmPort::Impl::for_payloads(const Channel& channel, Then then) {
 }
 
 bool ShmPort::Impl::withdraw(Channel& channel) {
-    bool touched = false;
+    bool touched = channel.has_failed() && end_puts(channel);
     // What waits for room in a ring goes out all the same.
     for_payloads(channel, [&](shm::Outgoing& what) {
         try {
@@ -99,9 +99,63 @@ void ShmPort::Impl::take_recall(shm::Peer& peer, const Frame& frame) {
     acknowledge(peer, frame.cookie);
 }
 
+// The plans of exchanges that put are given up, and the memory that others were given is the program's again.
+bool ShmPort::Impl::end_puts(Channel& channel) {
+    using Putter = Channel::Putter;
+    bool waits = false;
+    for (std::size_t rank = 0; rank < channel.putters().size(); ++rank) {
+        Putter& putter = channel.putters()[rank];
+        shm::Peer* const peer = channel.peer_of(static_cast<int>(rank));
+        if (peer == nullptr || peer->dead || channel.was_given_up_by(peer) ||
+            static_cast<int>(rank) == channel.rank())
+            putter = Putter::stopped;
+        if (putter == Putter::unasked && waiting_.try_spare(1)) {
+            Frame frame;
+            frame.kind = shm::FrameKind::no_puts;
+            frame.channel = channel.name();
+            write(*peer, frame);
+            putter = Putter::asked;
+        }
+        waits |= putter != Putter::stopped;
+    }
+    return waits;
+}
+
+// What was to be put there is put nowhere, and who waits for the peer on this channel hears that it has given
+// up.
+void ShmPort::Impl::take_no_puts(shm::Peer& peer, const Frame& frame) {
+    waiting_.spare(1);  // or the frame comes again
+    if (const auto found = channels_.find(frame.channel); found != channels_.end()) {
+        Channel& channel = *found->second;
+        channel.note_given_up(peer);
+        bool wants = false;
+        for (Request& request : requests_) {
+            const bool in_flight = request.kind == Request::Kind::send ||
+                                   request.kind == Request::Kind::receive ||
+                                   request.kind == Request::Kind::put;
+            if (!in_flight || request.channel != &channel || request.peer != &peer) continue;
+            wants = true;
+            if (request.kind != Request::Kind::put || !request.copying) continue;
+            unqueue(request);
+            requests_.free(request);
+        }
+        if (wants) channel.lose(&peer, -1);
+    }
+    Frame answer;
+    answer.kind = shm::FrameKind::none_put;
+    answer.channel = frame.channel;
+    write(peer, answer);
+}
+
+void ShmPort::Impl::take_none_put(shm::Peer& peer, const Frame& frame) {
+    const auto found = channels_.find(frame.channel);
+    if (found != channels_.end()) found->second->note_stopped(peer);
+}
+
 // What withdraw() could not keep for want of memory is read no more: an answer to nobody in its place. What
 // peers still send for it is written nowhere.
 void ShmPort::Impl::abandon(Channel& channel) {
+    for (Channel::Putter& putter : channel.putters()) putter = Channel::Putter::stopped;
     for_payloads(channel, [](shm::Outgoing& what) {
         what.frame = {};
         what.frame.kind = shm::FrameKind::taken;
