@@ -13,9 +13,12 @@ constexpr NativeModel models[] = {
      "src/mpi/coll/bcast_intra_smp.c; src/mpi/coll/neighbor_alltoallw; until 4.1 ch4_progress.h asks the "
      "network before the host",
      Copies::as_matched},
-    {"openmpi", "Open MPI 4.1 to 5.0, fixed decisions; of its hierarchical component the broadcast only",
+    {"openmpi",
+     "Open MPI 5.0, fixed decisions (4.1's are the same, without its hierarchical component); of that "
+     "component the broadcast and the allgather",
      "open-mpi/ompi, ompi/mca/coll: tuned/coll_tuned_decision_fixed.c, han/coll_han_bcast.c, "
-     "libnbc/nbc_ibcast.c, basic/coll_basic_neighbor_*.c",
+     "han/coll_han_allgather.c, han/coll_han_component.c, libnbc/nbc_ibcast.c, "
+     "basic/coll_basic_neighbor_*.c",
      Copies::as_matched},
     {"mvapich", "MVAPICH2 2.3: exchanges of faces only; its tables of collectives are not modelled",
      "src/mpid/ch3/channels/mrail/src/rdma/ch3_progress.c: reads what ranks of the host sent, copies it, and "
@@ -168,11 +171,24 @@ constexpr Rule allgathers[] = {{32, any, exchange},
 
 // By the bytes of one rank; below 512 bytes, where 1,024 ranks or more alternate between the two that take
 // log p rounds, the more frequent one. What suits only some numbers of ranks falls back as the library does.
-std::string openmpi_allgather(std::uint64_t bytes, std::uint64_t size) {
+std::string openmpi_flat_allgather(std::uint64_t bytes, std::uint64_t size) {
     const std::string choice = by_rule(allgathers, size, bytes);
     if (choice == exchange && !std::has_single_bit(size)) return bruck;
     if (choice == neighbour && size % 2 != 0) return ring;
     return choice;
+}
+
+// Of any size, `han` comes first where there are several hosts of as many ranks each, and not one: a gather
+// on every host, the rule above among the hosts' first ranks with what their hosts have, and a broadcast of
+// the whole result on every host by the rules of those. It hands out nothing before the end (it splits the
+// call into tasks, but an allgather's follow one another).
+std::string openmpi_allgather(std::uint64_t bytes, const Topology& topology) {
+    const auto size = static_cast<std::uint64_t>(topology.size());
+    const auto hosts = static_cast<std::uint64_t>(topology.nodes());
+    const auto ranks = static_cast<std::uint64_t>(topology.max_ranks_per_node());
+    if (hosts == 1 || ranks == 1 || hosts * ranks != size) return openmpi_flat_allgather(bytes, size);
+    return "hierarchical(intra=" + by_rule(bcasts, ranks, bytes * size) +
+           ",inter=" + openmpi_flat_allgather(bytes * ranks, hosts) + ")";
 }
 
 constexpr const char *twice = "recursive_doubling", *halves = "rabenseifner", *around = "ring:chunk_bytes=0";
@@ -212,7 +228,7 @@ std::string native_choice(std::string_view family, Collective collective, std::u
         case Collective::bcast:
             return mpich ? mpich_bcast(bytes, topology) : openmpi_bcast(bytes, topology);
         case Collective::allgather:
-            return mpich ? mpich_allgather(bytes, size) : openmpi_allgather(bytes, size);
+            return mpich ? mpich_allgather(bytes, size) : openmpi_allgather(bytes, topology);
         case Collective::allreduce:
             return mpich ? mpich_allreduce(bytes) : by_rule(allreduces, size, bytes);
         case Collective::barrier:

@@ -205,11 +205,12 @@ TEST(Natives, FollowTheLibrariesRules) {
     EXPECT_EQ(allgather("mpich", 16384, hosts8x4), "ring");
     EXPECT_EQ(allgather("mpich", 6826, hosts3x4), "bruck");
     EXPECT_EQ(allgather("mpich", 6827, hosts3x4), "ring");
-    EXPECT_EQ(allgather("openmpi", 1 << 20, hosts3x4), "bruck");  // doubling, which needs 2^k ranks
+    EXPECT_EQ(allgather("openmpi", 1 << 20, mapped("block", 12, 1)), "bruck");  // doubling needs 2^k ranks
+    EXPECT_EQ(allgather("openmpi", 1 << 20, mapped("block", 12, 12)), "bruck");
     EXPECT_EQ(allgather("openmpi", 1 << 20, flat), "standard_exchange");
-    EXPECT_EQ(allgather("openmpi", 4096, mapped("block", 64, 4)), "neighbour_exchange");
-    EXPECT_EQ(allgather("openmpi", 4096, mapped("block", 65, 4)), "ring");
-    EXPECT_EQ(allgather("openmpi", 1 << 20, mapped("block", 64, 4)), "ring");
+    EXPECT_EQ(allgather("openmpi", 4096, mapped("block", 64, 1)), "neighbour_exchange");
+    EXPECT_EQ(allgather("openmpi", 4096, mapped("block", 65, 1)), "ring");
+    EXPECT_EQ(allgather("openmpi", 1 << 20, mapped("block", 64, 1)), "ring");
     EXPECT_EQ(native_choice("openmpi", Collective::allreduce, 65536, flat), "rabenseifner");
     EXPECT_EQ(native_choice("openmpi", Collective::allreduce, 64, mapped("block", 256, 4)), "");
     EXPECT_EQ(native_choice("openmpi", Collective::alltoallv, 8, mapped("block", 100, 4)), "pairwise");
@@ -225,6 +226,27 @@ TEST(Natives, FollowTheLibrariesRules) {
     EXPECT_EQ(native_posting("openmpi", "spread:in_flight=0", false), Posting::listed);
     EXPECT_EQ(native_posting("openmpi", "pairwise", false), Posting::as_built);
     EXPECT_EQ(native_posting("", "spread", false), Posting::as_built);
+}
+
+// Open MPI's hierarchical allgather: by the ranks of a host and the whole result inside it, by the hosts and
+// what each has between them; and not where hosts differ.
+TEST(Natives, OpenMpiGathersByHostsWhereTheyAreAlike) {
+    const auto allgather = [](std::uint64_t bytes, const Topology& topology) {
+        return native_choice("openmpi", Collective::allgather, bytes, topology);
+    };
+    EXPECT_EQ(allgather(64 << 10, mapped("block", 8, 2)),
+              "hierarchical(intra=binomial,inter=standard_exchange)");
+    EXPECT_EQ(allgather(64 << 10, mapped("cyclic", 8, 2)), allgather(64 << 10, mapped("block", 8, 2)));
+    EXPECT_EQ(allgather(256 << 10, mapped("block", 8, 2)),
+              "hierarchical(intra=kary:fanout=2:chunk_bytes=0,inter=standard_exchange)");
+    EXPECT_EQ(allgather(1 << 20, mapped("block", 12, 4)),
+              "hierarchical(intra=chain:chunk_bytes=0,inter=bruck)");
+    EXPECT_EQ(allgather(4096, mapped("block", 64, 4)), "hierarchical(intra=linear,inter=standard_exchange)");
+    // 512 blocks of 1 KiB are 512 KiB to hand out; 128 hosts exchange 4 KiB each.
+    EXPECT_EQ(allgather(1 << 10, mapped("block", 512, 4)),
+              "hierarchical(intra=linear,inter=neighbour_exchange)");
+    EXPECT_EQ(allgather(4096, mapped("block", 65, 4)), "ring");  // the last host has one rank
+    EXPECT_EQ(allgather(64 << 10, mapped("ragged", 30, 8)), "bruck");
 }
 
 TEST(Natives, AreChoicesThatCanRun) {
