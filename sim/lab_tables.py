@@ -131,6 +131,9 @@ def kernels():
 
 - A connection hands a segment of up to 64 KiB to its host's link, and stands behind the other connections with the next.
   Messages up to that size go in the order in which they were sent, and do not share the link.
+- Frames have headers: a short message takes more of a link than its bytes, the shaper's bucket holds whole frames, and what comes
+  is acknowledged, one frame without bytes for two full ones or for a short message, which takes its time on the link
+  in the other direction ([decision](decisions/0122-frames-and-acknowledgements-take-the-link-too.md)).
 - A socket takes a MiB at once. A send is over then, and whoever waits for it goes on.
 - A large message that asks first waits for an answer, and the answer goes over the connection on which its sender may itself
   be sending: behind what the kernel holds already. Rank 0 sends A and B to rank 1, which sends A back as soon as it has it

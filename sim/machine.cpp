@@ -176,6 +176,10 @@ Status parse_machine(std::string_view json, SimMachine& machine, std::string& wh
     read.kernel_bytes = reader.number("kernel_bytes");
     read.kernel_rate = reader.number("kernel_GBps", giga);
     if (reader.has("socket_bytes")) read.socket_bytes = reader.number("socket_bytes");
+    if (reader.has("frame_bytes")) {
+        read.frame_bytes = reader.positive("frame_bytes");
+        read.frame_headers = reader.number("frame_header_bytes");
+    }
     read.inter_eager = static_cast<std::uint64_t>(reader.number("inter_eager_bytes"));
     read.inter_eager_mpich = reader.has("inter_eager_mpich_bytes")
                                  ? static_cast<std::uint64_t>(reader.number("inter_eager_mpich_bytes"))

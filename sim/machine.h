@@ -47,6 +47,10 @@ struct SimMachine {
     // none. What a shaper let through at once has not queued in them.
     double kernel_bytes = 0, kernel_rate = 0;
     double socket_bytes = 0;              // of one connection that the kernel takes before they leave
+    // What a link's frames carry at most, and their headers: link_rate is that of such frames. A message of
+    // less still fills a frame with its headers, a shaper lets whole frames through, and what came is
+    // acknowledged. Where kernels send; 0: bytes are all there is.
+    double frame_bytes = 0, frame_headers = 0;
     std::uint64_t inter_eager = 0;        // bytes up to which a message does not wait for its receive
     std::uint64_t inter_eager_mpich = 0;  // the same under MPICH and Intel MPI
     bool network_moves_bytes = true;      // a transfer in flight needs no processor

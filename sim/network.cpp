@@ -45,6 +45,9 @@ Network::Network(const SimMachine& machine, const Matching& matching, const Topo
       topology_(topology),
       events_(std::move(events)),
       segment_(machine.kernel_sends() ? machine.kernel_bytes : 0),
+      payload_(in_segments() && machine.frame_bytes > 0
+                   ? machine.frame_bytes / (machine.frame_bytes + machine.frame_headers)
+                   : 1),
       grain_(grain_of(matching, topology, machine)),
       platform_(machine, topology.nodes(), grain_, in_segments()),
       flows_(ours(shares, topology, machine) ? shared_flows(platform_, topology.nodes(), grain_)
@@ -61,8 +64,8 @@ Network::Network(const SimMachine& machine, const Matching& matching, const Topo
             channel.from = m.from;
             channel.to = m.to;
         }
-    for (Link& link : out_) link.tokens = machine.burst_bytes;
-    for (Link& link : in_) link.tokens = machine.burst_bytes;
+    for (Link& link : out_) link.tokens = machine.burst_bytes * payload_;
+    for (Link& link : in_) link.tokens = machine.burst_bytes * payload_;
 }
 
 std::size_t Network::link_of(std::int32_t rank, unsigned rail) const {
@@ -128,6 +131,24 @@ double Network::bytes_of(MessageId m) const {
     return m < matching_.messages.size() ? static_cast<double>(matching_.messages[m].bytes) : notice_bytes;
 }
 
+double Network::frames(MessageId m, double bytes) const {
+    const double whole = bytes_of(m), count = std::max(1.0, std::ceil(whole / machine_.frame_bytes));
+    return whole > 0 ? count * bytes / whole : count;
+}
+
+double Network::framed(MessageId m, double bytes) const {
+    if (payload_ == 1) return bytes;
+    if (m >= matching_.messages.size()) return bytes * payload_;  // headers are all that it is
+    return (bytes + frames(m, bytes) * machine_.frame_headers) * payload_;
+}
+
+// Every second frame, and the last one of a short message.
+double Network::acknowledged(MessageId m, double bytes) const {
+    if (payload_ == 1 || m >= matching_.messages.size()) return 0;
+    const double count = frames(m, bytes), all = frames(m, bytes_of(m));
+    return std::max(count / 2, count / all) * machine_.frame_headers * payload_;
+}
+
 // Gives the first message of a channel to its link, or puts the channel in the link's queue.
 void Network::start(std::uint32_t id) {
     Channel& channel = channels_[id];
@@ -186,7 +207,8 @@ void Network::send_segment(Link& out) {
         const double bytes = std::min(segment_, bytes_of(channel.head) - channel.sent);
         ++out.active;
         ++in.active;
-        const double left = bytes - through_at_once(out, in, bytes);
+        const double wire = framed(channel.head, bytes) + std::exchange(out.owed, 0);
+        const double left = wire - through_at_once(out, in, wire);
         const double taken = std::max(left / machine_.link_rate, machine_.message_gap);
         if (taken > 0) {
             out.sending = true;
@@ -216,6 +238,7 @@ void Network::end_segment(std::uint32_t id, double bytes, double shaped) {
     channel.shaped += shaped;
     channel.gone += bytes;
     out.queued -= bytes;
+    out_[link_of(channel.to, rail)].owed += acknowledged(m, bytes);
     if (--in.active == 0) in.idle_since = now();
     if (bytes_of(m) - channel.sent >= 1) {
         take(channel);
@@ -257,7 +280,8 @@ double Network::through_at_once(Link& out, Link& in, double bytes) {
     for (Link* link : {&out, &in}) {
         if (link->active != 1) continue;  // was busy until now
         link->tokens =
-            std::min(machine_.burst_bytes, link->tokens + (now() - link->idle_since) * machine_.link_rate);
+            std::min(machine_.burst_bytes * payload_,
+                     link->tokens + (now() - link->idle_since) * machine_.link_rate);
     }
     const double through = std::min({out.tokens, in.tokens, bytes});
     out.tokens -= through;

@@ -72,12 +72,19 @@ class Network {
         double idle_since = 0;
         double tokens = 0;                  // bytes that the shaper lets through at once
         double queued = 0;                  // bytes given to it and not sent
+        double owed = 0;                    // the same of acknowledgements, which go with what leaves next
         std::deque<std::uint32_t> waiting;  // channels, where it works on few messages at a time
         bool sending = false;               // a segment
     };
 
     std::size_t link_of(std::int32_t rank, unsigned rail) const;
     double bytes_of(MessageId m) const;
+    // What `bytes` of message m take of a link, with the headers of its frames; of a notice itself.
+    double framed(MessageId m, double bytes) const;
+    // The same of the acknowledgements that they come back for.
+    double acknowledged(MessageId m, double bytes) const;
+    // Frames of message m, and which part of them holds so many of its bytes.
+    double frames(MessageId m, double bytes) const;
     void append(std::uint32_t channel, MessageId m);
     void take(Channel& channel);
     void send_segment(Link& out);
@@ -93,6 +100,7 @@ class Network {
     const Topology& topology_;
     Events events_;
     double segment_;  // bytes; 0: messages as a whole
+    double payload_;  // the part of a full frame that is no header
     double grain_;    // seconds: what ends within it ends together
     Platform platform_;
     std::unique_ptr<Flows> flows_;

@@ -7,10 +7,10 @@
 // rate and the number of messages it works on at once; memory shared by the host's copies; several rails;
 // progress by the caller or by an agent; cores that hosts share, where the cluster is an emulated one. Of an
 // eager message inside a host only the second copy shares the memory: the first ends in a cache. Where
-// kernels send (SimMachine::kernel_sends): connections that take turns on a host's link, sockets that are
-// full, announcements and answers behind other bytes of their connection, the engine's credits; over libucp,
-// puts: written, answered by the receiver's library, and told of by a message. Not modelled:
-// noise, the engine's window, congestion control, adaptive routing, caches otherwise.
+// kernels send (SimMachine::kernel_sends): connections that take turns on a host's link, frames and what
+// acknowledges them, sockets that are full, announcements and answers behind other bytes of their connection,
+// the engine's credits; over libucp, puts: written, answered by the receiver's library, and told of by a
+// message. Not modelled: noise, the engine's window, congestion control, adaptive routing, caches otherwise.
 #pragma once
 
 #include <cstdint>

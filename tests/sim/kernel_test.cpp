@@ -52,6 +52,31 @@ TEST(Kernel, ALinkGoesOnWhileASegmentWaitsAtItsReceiver) {
     EXPECT_NEAR(replayed(three, "node:4", kernel_machine()).seconds, 0.2e-3 + way, near);
 }
 
+TEST(Kernel, FramesHaveHeadersAndAreAcknowledged) {
+    // A hundred bytes of headers for 900: the link's rate is that of full frames.
+    SimMachine machine = kernel_machine();
+    const auto whole = stream(1, 900'000), small = stream(1000, 9);
+    EXPECT_NEAR(replayed(small, "node:2", machine).seconds, 9e-6 + way, near);
+    machine.frame_bytes = 900;
+    machine.frame_headers = 100;
+    EXPECT_NEAR(replayed(whole, "node:2", machine).seconds, 0.9e-3 + way, near);
+    EXPECT_NEAR(replayed(small, "node:2", machine).seconds, 1000 * 0.9 * 109e-9 + way, 4e-6);
+    // A message of no bytes is a frame, too.
+    EXPECT_NEAR(replayed(stream(1000, 0), "node:2", machine).seconds, 1000 * 0.9 * 100e-9 + way, 4e-6);
+    // Both ways at once: behind each of nine pieces go the acknowledgements of what has come meanwhile, 500
+    // frames in all of which the last piece's and at most one more come too late.
+    const auto both = group(2, [](int rank, Builder& builder) {
+        builder.recv(1 - rank, out(0, 900'000));
+        builder.send(1 - rank, {Buffer::in, 0, 900'000});
+    });
+    const double acknowledged = replayed(both, "node:2", machine).seconds - 0.9e-3 - way;
+    EXPECT_GT(acknowledged, 7 * 5e-6 - near);
+    EXPECT_LT(acknowledged, 8 * 5e-6 + near);
+    // A bucket lets whole frames through.
+    machine.burst_bytes = 100'000;
+    EXPECT_NEAR(replayed(stream(1, 900'000), "node:2", machine).seconds, 0.81e-3 + way, near);
+}
+
 TEST(Kernel, ASendIsOverWhenTheSocketHasIt) {
     SimMachine machine = kernel_machine();
     machine.inter_eager = 4 * mega;
