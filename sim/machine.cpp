@@ -128,6 +128,7 @@ SimMachine SimMachine::under(std::string_view mpi) const {
 
 SimMachine SimMachine::over_libucp() const {
     SimMachine machine = *this;
+    machine.puts = network_moves_bytes || (libucp && kernel_sends());
     if (!libucp || !kernel_sends()) return machine;
     machine.start_seconds = libucp->start_seconds;
     machine.post_seconds = libucp->post_seconds;
@@ -138,7 +139,6 @@ SimMachine SimMachine::over_libucp() const {
     machine.inter_eager = libucp->eager;
     machine.receipts = false;
     machine.synchronous_asks = false;
-    machine.puts = true;
     return machine;
 }
 

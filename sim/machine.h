@@ -98,6 +98,7 @@ struct SimMachine {
     bool synchronous_asks = true;
 
     // Direct messages (schedule/step.h) are put: written into the receiver's memory, flushed, and told of.
+    // Where kernels carry them, the receiver's library writes.
     bool puts = false;
 
     // What differs where Thalweg's engine sends over libucp, which kernels carry.
@@ -110,7 +111,8 @@ struct SimMachine {
 
     // As it is under this MPI library: "mpich", "openmpi", "impi" or "mvapich".
     SimMachine under(std::string_view mpi) const;
-    // As Thalweg's engine finds it over libucp; the same where nothing is known of that.
+    // As Thalweg's engine finds it over libucp; where nothing is known of that, the same, but that adapters
+    // put.
     SimMachine over_libucp() const;
 
     double copy_rate_of(std::uint64_t bytes) const {

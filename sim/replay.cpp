@@ -196,8 +196,7 @@ class Replay {
                 if (protocol_.answered(index)) notify(m, m.to, m.from, [this, index] { sent(index); });
                 return complete(static_cast<std::size_t>(m.to), m.recv);
             case Work::take_put:
-                return notify(m, m.to, m.from,
-                              [this, index] { give(message(index).from, Work::tell_put, index); });
+                return notify(m, m.to, m.from, [this, index] { written(index); });
             case Work::tell_put:
                 notify(m, m.from, m.to, [this, index] { give(message(index).to, Work::finish_recv, index); });
                 return complete(static_cast<std::size_t>(m.from), m.send);
@@ -211,14 +210,15 @@ class Replay {
         }
     }
 
-    // Into memory of another host by two libraries and their kernels; of the same one by the sender's.
+    // Into memory of another host by an adapter, or by two libraries and their kernels; of the same one by
+    // the sender's.
     void put(std::uint32_t index) {
         const Matched& m = message(index);
         if (!inside(m)) return network_.queue(index);
         const auto r = static_cast<std::size_t>(m.from);
-        cores_.copy(r, m.bytes, machine_.copy_rate_of(m.bytes),
-                    [this, index] { give(message(index).from, Work::tell_put, index); });
+        cores_.copy(r, m.bytes, machine_.copy_rate_of(m.bytes), [this, index] { written(index); });
     }
+    void written(std::uint32_t index) { give(message(index).from, Work::tell_put, index); }
 
     // False: its sender waits for its receiver's acknowledgement first.
     bool admitted(std::uint32_t index) {
@@ -226,10 +226,9 @@ class Replay {
         return !protocol_.counted(index) || protocol_.post(index, m.send == oldest_send(m.from));
     }
     StepId oldest_send(std::int32_t rank) {
-        Rank& of = ranks_[static_cast<std::size_t>(rank)];
         const auto r = static_cast<std::size_t>(rank);
-        return of.oldest_send =
-                   dependencies_.incomplete_send(schedules_[r], matching_.first[r], of.oldest_send);
+        StepId& oldest = ranks_[r].oldest_send;
+        return oldest = dependencies_.incomplete_send(schedules_[r], matching_.first[r], oldest);
     }
 
     // Tells one end of a message something from the other. Between hosts whose kernels send, that stands
@@ -249,8 +248,7 @@ class Replay {
     // No library looks at what comes while it is told what to send and to receive; then it does so in the
     // order in which things came, whenever their receives were posted.
     void take(std::uint32_t index) {
-        const Matched& m = message(index);
-        give(m.to, eager(index) ? Work::take_eager : Work::answer, index, here_[index]);
+        give(message(index).to, eager(index) ? Work::take_eager : Work::answer, index, here_[index]);
     }
 
     // The last byte is on the wire. Returns when the message is there.
@@ -260,7 +258,10 @@ class Replay {
         if (machine_.kernel_bytes > 0) tail += std::min(shaped, machine_.kernel_bytes) / machine_.kernel_rate;
         const double there = std::max(now() + tail, before);
         if (protocol_.put(index)) {
-            at(there, [this, index] { give(message(index).to, Work::take_put, index); });
+            if (machine_.network_moves_bytes)
+                at(there + latency(m), [this, index] { written(index); });
+            else
+                at(there, [this, index] { give(message(index).to, Work::take_put, index); });
             return there;
         }
         if (eager(index)) {

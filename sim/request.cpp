@@ -89,7 +89,7 @@ void describe(CLI::App& app, Text& text, Request& request) {
     app.add_flag(
         "--libucp", request.libucp,
         "Thalweg's messages go over libucp, as those of plans, of exchanges between neighbours and of "
-        "nonblocking calls do, not over that MPI (matters where kernels send)");
+        "nonblocking calls do, not over that MPI (matters where kernels send, and to what `notify` puts)");
     app.add_option("--rate", text.rate, "payload rate of a link instead of the machine's: 100mbit, 12GB/s");
     app.add_option("--rails", text.rails, "links per host instead of the machine's")
         ->check(CLI::Range(1, 64));

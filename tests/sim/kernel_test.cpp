@@ -192,6 +192,15 @@ TEST(Kernel, APutIsWrittenFlushedAndToldOf) {
     machine.post_seconds = machine.complete_seconds = 5e-6;
     EXPECT_NEAR(replayed(put_when_told(piece), "node:2", machine, options).seconds, put.seconds + 8 * 5e-6,
                 near);
+    // An adapter does so by itself: nobody but the sender hears of it before the message.
+    SimMachine adapter = round_machine();
+    adapter.puts = true;
+    adapter.inter_eager = piece / 2;
+    const Outcome direct = replayed(put_when_told(piece), "node:2", adapter);
+    EXPECT_NEAR(direct.root_seconds, 0.1e-3 + 3 * way, near);
+    EXPECT_NEAR(direct.seconds, 0.1e-3 + 4 * way, near);
+    adapter.post_seconds = adapter.complete_seconds = 5e-6;
+    EXPECT_NEAR(replayed(put_when_told(piece), "node:2", adapter).seconds, direct.seconds + 6 * 5e-6, near);
     // Into memory of its own host it copies by itself.
     machine = kernel_machine();
     machine.puts = true;

@@ -67,7 +67,9 @@ TEST(Machines, WhatALibraryAsksIsItsOwn) {
         EXPECT_FALSE(over.synchronous_asks) << mpi;
         EXPECT_GT(over.start_seconds, lab.start_seconds) << mpi;
     }
-    EXPECT_FALSE(dane.over_libucp().puts);
+    EXPECT_FALSE(dane.puts);
+    EXPECT_TRUE(dane.over_libucp().puts);
+    EXPECT_EQ(dane.over_libucp().post_seconds, dane.post_seconds);
     EXPECT_EQ(dane.over_libucp().inter_eager, dane.inter_eager);
 }
 
