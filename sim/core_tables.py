@@ -1,6 +1,7 @@
 """What an operation and its messages take of a core, as `sim/wire.py costs` measured it: a part of the lab's page."""
 import statistics
 
+import costs as derive
 from tables import rows, table
 
 
@@ -41,4 +42,15 @@ bytes each; of the middle launch the least of 40 rounds, by the clock of the pro
 sends, each that it receives and that is there already, what 4 KiB take more to send, and a sleep with the polling before it and
 what has come then. Open MPI asks before it sends 4 KiB inside a host. The machines' numbers are those of the middle library. Nothing of this is taken from a row of the bench:
 
-""" + table(["messages", "on", "to send", "each", "to receive", "each", "4 KiB", "a sleep"], lines) + "\n"
+""" + table(["messages", "on", "to send", "each", "to receive", "each", "4 KiB", "a sleep"], lines) + "\n" + puts()
+
+
+def puts():
+    found = derive.stored()
+    if "libucp_put_us" not in found:
+        return ""
+    here, there = (f"{found[name]:.1f}" for name in ("libucp_put_us", "libucp_take_put_us"))
+    return f"""Besides its messages and sleeps a put takes {here} us of a core where it comes from and {there} where it goes, of the
+middle library.
+
+"""

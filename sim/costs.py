@@ -3,7 +3,8 @@
     sim/costs.py     prints the figures of sim/machines/lab-*.json that are derived here, in us
 
 Of a launch the least of the rounds counts, of six launches the middle one, of three libraries the middle one. An operation with
-four messages less one with one, by three, is a message's cost; what is left is the operation's.
+four messages less one with one, by three, is a message's cost; what is left is the operation's. A put's is what it takes at
+either end besides its messages and sleeps: each end sends two there and notices two.
 """
 import collections
 import json
@@ -12,7 +13,8 @@ import statistics
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Of a core, in us, around a sleep: polling before it, a change of hands, and what has come then (messages of `naps` between).
-BESIDES_A_SLEEP = 5 + 1.5 + 2.7
+BEFORE_A_SLEEP = 5 + 1.5
+BESIDES_A_SLEEP = BEFORE_A_SLEEP + 2.7
 
 
 def derived(rows):
@@ -37,7 +39,19 @@ def derived(rows):
         found[prefix + "complete_us"] = of("8x1", way, "recv_seconds")[0]
     found["post_inside_us"] = of("1x8", "native", "send_seconds")[0]
     found["libucp_sleep_us"] = [middle("nap_seconds", library, "8x1", "plan", 4) - BESIDES_A_SLEEP for library in libraries]
-    return {name: statistics.median(values) for name, values in found.items()}
+    if any(way == "puts" for _, _, way, _ in launches):
+        for end, name in (("send", "libucp_put_us"), ("recv", "libucp_take_put_us")):
+            found[name] = [besides(launches, library, end, found["libucp_sleep_us"][i])
+                           - 2 * (found["libucp_post_us"][i] + found["libucp_complete_us"][i])
+                           for i, library in enumerate(libraries)]
+    return {name: max(statistics.median(values), 0) for name, values in found.items()}
+
+
+def besides(launches, library, end, sleep):
+    """Of a put at that end: what it takes besides sleeps, in us."""
+    one, four = (statistics.median(1e6 * row[f"{end}_seconds"][0] - row[f"{end}_naps"][0] * (sleep + BEFORE_A_SLEEP)
+                                   for row in launches[library, "8x1", "puts", peers]) for peers in (1, 4))
+    return (four - one) / 3
 
 
 def stored():

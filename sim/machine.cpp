@@ -136,6 +136,8 @@ SimMachine SimMachine::over_libucp() const {
     machine.post_inside_seconds.reset();
     machine.complete_seconds = libucp->complete_seconds;
     machine.sleep_seconds = libucp->sleep_seconds;
+    machine.put_seconds = libucp->put_seconds;
+    machine.take_put_seconds = libucp->take_put_seconds;
     machine.inter_eager = libucp->eager;
     machine.receipts = false;
     machine.synchronous_asks = false;
@@ -211,6 +213,9 @@ Status parse_machine(std::string_view json, SimMachine& machine, std::string& wh
         libucp.post_recv_seconds = reader.number("libucp_post_recv_us", micro);
         libucp.complete_seconds = reader.number("libucp_complete_us", micro);
         libucp.sleep_seconds = reader.number("libucp_sleep_us", micro);
+        if (reader.has("libucp_put_us")) libucp.put_seconds = reader.number("libucp_put_us", micro);
+        if (reader.has("libucp_take_put_us"))
+            libucp.take_put_seconds = reader.number("libucp_take_put_us", micro);
         libucp.eager = static_cast<std::uint64_t>(reader.number("libucp_eager_bytes"));
     }
     reader.nothing_else();

@@ -98,13 +98,15 @@ struct SimMachine {
     bool synchronous_asks = true;
 
     // Direct messages (schedule/step.h) are put: written into the receiver's memory, flushed, and told of.
-    // Where kernels carry them, the receiver's library writes.
+    // Where kernels carry them, the receiver's library writes. What that takes of a core besides messages, of
+    // who puts and of who is put to.
     bool puts = false;
+    double put_seconds = 0, take_put_seconds = 0;
 
     // What differs where Thalweg's engine sends over libucp, which kernels carry.
     struct Libucp {
         double start_seconds = 0, post_seconds = 0, post_recv_seconds = 0, complete_seconds = 0,
-               sleep_seconds = 0;
+               sleep_seconds = 0, put_seconds = 0, take_put_seconds = 0;
         std::uint64_t eager = 0;
     };
     std::optional<Libucp> libucp;

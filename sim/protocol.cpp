@@ -38,7 +38,8 @@ double Protocol::seconds_for(Task task) const {
     switch (task.work) {
         case Work::post_send:
             if (!inside(m))
-                return machine_.post_seconds + (eager(task.index) || put(task.index) ? handed(m) : 0);
+                return machine_.post_seconds + (put(task.index) ? machine_.put_seconds : 0) +
+                       (eager(task.index) || put(task.index) ? handed(m) : 0);
             return machine_.post_inside_seconds.value_or(machine_.post_seconds) +
                    (eager(task.index) ? copied : 0);
         case Work::post_recv:
@@ -48,6 +49,7 @@ double Protocol::seconds_for(Task task) const {
         case Work::take_eager:
             return machine_.complete_seconds + copied;
         case Work::take_put:
+            return machine_.complete_seconds + machine_.post_seconds + machine_.take_put_seconds;
         case Work::tell_put:
             return machine_.complete_seconds + machine_.post_seconds;
         case Work::answer:

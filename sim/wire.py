@@ -5,7 +5,8 @@
     exchange  what an exchange of all pairs takes whose ranks have slept, and what posting takes of a core
               (tests/sim/programs/exchange.c), on four hosts of one rank and of two
     costs     what an operation and each of its messages take of a core (tests/sim/programs/costs.c), by the library
-              itself and planned by Thalweg over libucp, on eight hosts of one rank and on one of eight
+              itself and planned by Thalweg over libucp, on eight hosts of one rank and on one of eight; and on the
+              eight what each put takes
 
     sim/wire.py --thalweg build/bin/thalweg [--out FOLDER] [wire] [exchange] [costs]     into sim/results/NAME.jsonl
 """
@@ -36,9 +37,12 @@ def compiled(program, library, folder):
 def measured(thalweg, program, folder):
     for library in LIBRARIES:
         binary = compiled(program, library, folder)
-        plan = [thalweg, "run", "--transport", "ucx", "--alltoallv", "spread", binary, "plan"]
-        ways = {"native": [binary], "plan": plan} if program == "costs" else {"": [binary]}
+        run = [thalweg, "run", "--transport", "ucx", "--alltoallv"]
+        ways = {"native": [binary], "plan": [*run, "spread", binary, "plan"],
+                "puts": [*run, "notify", binary, "plan", "puts"]} if program == "costs" else {"": [binary]}
         for _, (hosts, per_host), way in itertools.product(range(LAUNCHES if program == "costs" else 1), SHAPES[program], ways):
+            if way == "puts" and hosts == 1:  # whoever puts copies
+                continue
             done = subprocess.run([thalweg, "lab", "run", "--hosts", str(hosts), "--ppn", str(per_host), "--rate", "100mbit", "--quiet",
                                    "--mpi", library, "--mpi-root", ROOT / f".venv-{library}", "--", *ways[way]],
                                   check=True, capture_output=True, text=True, timeout=120)

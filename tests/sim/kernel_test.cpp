@@ -192,6 +192,11 @@ TEST(Kernel, APutIsWrittenFlushedAndToldOf) {
     machine.post_seconds = machine.complete_seconds = 5e-6;
     EXPECT_NEAR(replayed(put_when_told(piece), "node:2", machine, options).seconds, put.seconds + 8 * 5e-6,
                 near);
+    // And what a put takes besides messages.
+    machine.put_seconds = 7e-6;
+    machine.take_put_seconds = 3e-6;
+    EXPECT_NEAR(replayed(put_when_told(piece), "node:2", machine, options).seconds, put.seconds + 50e-6,
+                near);
     // An adapter does so by itself: nobody but the sender hears of it before the message.
     SimMachine adapter = round_machine();
     adapter.puts = true;
