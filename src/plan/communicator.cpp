@@ -133,6 +133,8 @@ Selection Communicator::selection(Collective collective, const Network& network,
     selection.sleeps = sleeps;
     selection.forced = world_.steering().wishes[static_cast<std::size_t>(collective)].forced;
     selection.table = world_.table();
+    // Before anything is known of the network, a table may still turn out to speak of it.
+    selection.tries_model = network.bytes_per_second != 0 || settings.rate > 0;
     return selection;
 }
 

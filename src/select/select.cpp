@@ -115,14 +115,18 @@ struct Selector::Impl {
         if (bytes < small()) return {std::nullopt, "small message"};
         const Candidate best =
             robust_candidate(collective, problem(rounded(bytes)), topology, selection.machine).candidate;
-        return {best.choice, std::string(by_model) + time_text(best.predicted)};
+        return {best.choice, std::string(by_model) + time_text(best.predicted), tries_model(), tries_model()};
+    }
+
+    bool tries_model() const {
+        return selection.tries_model && !selection.overlapped && collective == Collective::bcast;
     }
 
     bool tries(std::uint64_t bytes) const {
-        if (!any_tried || selection.forced || topology.size() <= 1) return false;
+        if ((!any_tried && !tries_model()) || selection.forced || topology.size() <= 1) return false;
         for (const TuningRow& row : rows)
             if (row.bytes.has(bytes)) return row.tried;
-        return false;
+        return tries_model() && topology.nodes() > 1 && topology.size() > 2 && bytes >= small();
     }
 
     // The steps of decide(), each with a number of its own; rows and rounded sizes likewise.

@@ -176,5 +176,34 @@ TEST(Tried, BuiltInRowsDo) {
         << "nobody need look at what gains nothing";
 }
 
+TEST(Tried, WhereOnlyTheModelSpeaksTheCallsThemselvesTell) {
+    constexpr std::uint64_t mega = 1 << 20;
+    Selection selection{Machine::from_options(2, 12e9), "mpich", {}, {}};
+    const auto looked_at = [&](Collective collective, const char* hosts, std::uint64_t bytes) {
+        const Selector selector(collective, topology_of(hosts), selection);
+        const Decision decision = selector.decide(bytes);
+        EXPECT_EQ(decision.tried, selector.tries(bytes)) << hosts << " " << bytes;
+        EXPECT_TRUE(!decision.tried || (decision.choice && decision.over_library)) << hosts << " " << bytes;
+        return decision.tried;
+    };
+    EXPECT_FALSE(looked_at(Collective::bcast, "node:4 core:2", mega));  // the network is not known yet
+    selection.tries_model = true;
+    EXPECT_TRUE(looked_at(Collective::bcast, "node:4 core:2", mega));
+    EXPECT_TRUE(looked_at(Collective::bcast, "node:3 core:1", mega));
+    for (const char* hosts : {"node:2 core:1", "node:1 core:1"})
+        EXPECT_FALSE(looked_at(Collective::bcast, hosts, mega)) << hosts;
+    EXPECT_FALSE(looked_at(Collective::bcast, "node:4 core:2", 1000));
+    EXPECT_FALSE(looked_at(Collective::allgather, "node:4 core:2", mega));
+    selection.overlapped = true;
+    EXPECT_FALSE(looked_at(Collective::bcast, "node:4 core:2", mega));
+    selection.overlapped = false;
+    // What was measured is not asked again, nor what was asked for.
+    selection.machine = Machine::from_options(60, 11.95e6);
+    EXPECT_FALSE(looked_at(Collective::bcast, "node:4 core:2", mega));
+    selection.machine = Machine::from_options(2, 12e9);
+    selection.forced = choice_of("chain:chunk_bytes=16K");
+    EXPECT_FALSE(looked_at(Collective::bcast, "node:4 core:2", mega));
+}
+
 }  // namespace
 }  // namespace thalweg

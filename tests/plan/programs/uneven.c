@@ -1,9 +1,8 @@
 /* What the ranks of a plan find out about its messages together: whether they are alike enough for rounds.
  * One rank that sends much more than the others has the plan left to the MPI library, on all ranks alike; one
- * whose messages are somewhat larger has not, nor has a pattern in which some pairs have nothing; one in which
- * most have nothing is decided by its own messages, as between neighbours. Every byte
- * of every start is checked either way. Nothing is asked for by name: the ranks are to be on hosts of their
- * own.
+ * whose messages are somewhat larger has not, nor has a pattern in which some pairs have nothing; one in
+ * which most have nothing is decided by its own messages, as between neighbours. Every byte of every start is
+ * checked either way. Nothing is asked for by name: the ranks are to be on hosts of their own.
  *
  * The blocking calls before the first plan are the library's, and timed: after how many starts that plan has
  * paid for itself follows from them.
