@@ -238,6 +238,7 @@ class Neighbours final : public HaloWay {
         return tries ? TrialTurns::calls_until_verdict : HaloWay::warm_up_calls();
     }
 
+    int calls_until_met() const override { return form_ == Form::nonblocking ? 8 : 1; }
     int meet() override { return native_ ? MPI_SUCCESS : MPI_Barrier(comm_); }
 
     int free() override {

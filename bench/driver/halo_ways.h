@@ -25,6 +25,8 @@ class HaloWay {
     virtual int free() = 0;
     // Calls until one costs what those after it do.
     virtual int warm_up_calls() const { return 2; }
+    // How many must have been for the next blocking collective to set up what was made.
+    virtual int calls_until_met() const { return 1; }
     // A blocking collective through Thalweg on what was made: the moment at which it sets up.
     virtual int meet() { return MPI_SUCCESS; }
 };

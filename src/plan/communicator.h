@@ -133,11 +133,13 @@ class Communicator {
     // What a selector decides from; equal on all ranks.
     Selection selection(Collective collective, const Network& network, bool sleeps) const;
 
-    // For operations that progress by themselves: asked for by the first of them, which declines; then set
-    // up, or refused for good, in the next collective that may. Equal on all ranks, but for what sizes are
-    // noted.
+    // For operations that progress by themselves: asked for when enough of them have been declined (decision
+    // 10); then set up, or refused for good, in the next collective that may. Equal on all ranks, but for
+    // what sizes are noted.
     struct SelfDriven {
         bool wanted = false;  // a meeting, in which it is set up or its ranks tell one another their sizes
+        // Nonblocking calls that a set-up might have gained for, and their bytes where all ranks know them.
+        std::uint64_t asked_calls = 0, asked_bytes = 0;
         std::shared_ptr<NonblockingState> state;  // null until then, and where refused
         std::optional<Reason> refused;
         // Its one host's memory could not be had: nobody asks for that again.

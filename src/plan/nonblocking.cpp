@@ -247,8 +247,9 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         set_up(call.comm, communicator, {for_plan, false});
         if (self_driven.refused) return declined_on(*self_driven.refused, shape.bytes);
     } else if (self_driven.state == nullptr) {
-        want_meeting(self_driven);
-        return declined_on(Reason::not_set_up, shape.bytes);
+        const std::optional<Reason> why_not = why_not_set_up(world, call, shape, self_driven);
+        if (!why_not) want_meeting(self_driven);
+        return declined_on(why_not.value_or(Reason::not_set_up), shape.bytes);
     }
     NonblockingState& state = *self_driven.state;
     // Where no plan has been made of it, the ranks have still to agree on the set-up. `state` may be gone.

@@ -3,8 +3,9 @@
 //
 // Taken only where something of ours advances them while their rank is inside any native MPI call or in none
 // (attendance.h). A communicator is set up for them where all its ranks are certain to come by and may wait
-// for each other: in the first blocking collective after the first nonblocking one, in a persistent _init, or
-// when it is created (THALWEG_SETUP=early). Never in a nonblocking call: what comes before is declined.
+// for each other: in the first blocking collective after as many nonblocking ones as a set-up pays for, in a
+// persistent _init, or when it is created (THALWEG_SETUP=early). Never in a nonblocking call: what comes
+// before is declined.
 #pragma once
 
 #include <mpi.h>
@@ -155,6 +156,13 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error);
 // What a call is like where the communicator's topology says who is meant: its letters, their bytes in all
 // and on average. False: what the native library judges. Throws std::bad_alloc.
 bool look_at_neighbours(const CollectiveCall& call, Communicator& communicator, CallShape& shape);
+
+// Of a nonblocking call on a communicator that has not been set up, which is counted: why it does not ask for
+// that; nothing: the next blocking collective sets up. By the rule of blocking calls (decision 10), and at
+// once where an algorithm was asked for. By what all ranks know: the number of the call, and its bytes where
+// they are equal on all ranks. Local, with the same answer everywhere.
+std::optional<Reason> why_not_set_up(const World& world, const CollectiveCall& call, const CallShape& shape,
+                                     Communicator::SelfDriven& self_driven);
 
 // How many communicators of this process wait for a collective in which their ranks may agree.
 extern constinit std::atomic<int> meetings_wanted;

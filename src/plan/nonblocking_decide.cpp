@@ -45,6 +45,17 @@ const NeighbourSelector& NonblockingState::neighbours() {
     return *neighbours_;
 }
 
+std::optional<Reason> why_not_set_up(const World& world, const CollectiveCall& call, const CallShape& shape,
+                                     Communicator::SelfDriven& self_driven) {
+    if (world.settings().setup == SetupSetting::early || world.asks_for_algorithms()) return std::nullopt;
+    const bool alike = !call.is_vector();
+    if (alike && shape.bytes < world.overlapped_from(call.collective)) return Reason::native_best;
+    ++self_driven.asked_calls;
+    if (alike) self_driven.asked_bytes += shape.total;
+    const bool pays = self_driven.asked_calls >= worth_calls || self_driven.asked_bytes >= worth_bytes;
+    return pays ? std::nullopt : std::optional(Reason::not_worth_yet);
+}
+
 void NonblockingState::agree_on_neighbour_bytes(MPI_Comm comm, std::uint64_t largest) {
     const QuietErrors quiet(comm);
     std::uint64_t most[1] = {largest};

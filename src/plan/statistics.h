@@ -85,7 +85,7 @@ enum class Reason : std::uint8_t {
     unattended,   // nothing of ours would advance it while the program computes
     agent_off,    // THALWEG_AGENT=off
     completions,  // MPI_Wait and its like do not all reach us
-    not_set_up,   // no blocking collective has come by since the first of them
+    not_set_up,   // no blocking collective has come by since enough of them
     reduction,    // an operation or a type that only the MPI library can combine
     order,        // THALWEG_FLOAT_ORDER: the bits of equal calls would differ
     blocks,       // of a grid, where the native library has places of its own for them

@@ -122,6 +122,7 @@ void World::agree() {
         world->planned_on_one_host_[i] =
             smallest_on_one_host(static_cast<Collective>(i), persistent, ranks) != Bypass::all;
         world->lowest_[i] = smallest_taken(static_cast<Collective>(i), world->table_);
+        world->overlapped_lowest_[i] = smallest_taken(static_cast<Collective>(i), world->table_, true);
     }
     World* const ready = world.release();
     the_world.store(ready, std::memory_order_release);

@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -147,6 +148,23 @@ class World {
         return single_host_ && planned_on_one_host_[static_cast<std::size_t>(collective)];
     }
 
+    // Wherever its ranks are, the native library has every nonblocking collective of this kind of fewer bytes
+    // for which nobody asked an algorithm. Equal on all ranks.
+    std::uint64_t overlapped_from(Collective collective) const {
+        return overlapped_lowest_[static_cast<std::size_t>(collective)];
+    }
+    // And every MPI_Alltoall whose pairs have fewer: they run as nonblocking ones do, but on one host.
+    std::uint64_t alltoall_from() const {
+        constexpr auto i = static_cast<std::size_t>(Collective::alltoallv);
+        return single_host_ ? one_host_below_[i] : std::min(overlapped_lowest_[i], lowest_[i]);
+    }
+    // Of any collective.
+    bool asks_for_algorithms() const {
+        return std::any_of(wanted_.begin(), wanted_.end(), [](const std::atomic<Wanted>& wanted) {
+            return wanted.load(std::memory_order_relaxed) == Wanted::algorithm;
+        });
+    }
+
     // Whether blocking ones were handed on unseen at any time: they are not in the report.
     bool handed_on(Collective collective) const { return handed_on_[static_cast<std::size_t>(collective)]; }
 
@@ -183,7 +201,8 @@ class World {
         one_host_below_{};  // from there on tuning tables speak for it
     // They do of these.
     std::array<bool, collective_count> overlapped_on_one_host_{}, planned_on_one_host_{};
-    std::array<std::uint64_t, collective_count> lowest_{};  // no smaller one is taken unasked
+    // No smaller one is taken unasked: of blocking ones, of overlapped ones.
+    std::array<std::uint64_t, collective_count> lowest_{}, overlapped_lowest_{};
     std::array<bool, collective_count> handed_on_{};
     bool handing_on_ = false;  // the bypass is not held by us, and open for
     Bypass::Limits unseen_below_{};

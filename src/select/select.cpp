@@ -218,10 +218,10 @@ std::uint64_t smallest_on_one_host(Collective collective, const Selection& selec
         });
 }
 
-std::uint64_t smallest_taken(Collective collective, const std::string& table) {
-    return std::min(small_bytes(collective, false),
-                    smallest_row(collective, table, [](const TuningRow& row, bool) {
-                        return row.blocking ? row.bytes.low : never;
+std::uint64_t smallest_taken(Collective collective, const std::string& table, bool overlapped) {
+    return std::min(small_bytes(collective, overlapped),
+                    smallest_row(collective, table, [overlapped](const TuningRow& row, bool) {
+                        return (overlapped ? row.overlapped : row.blocking) ? row.bytes.low : never;
                     }));
 }
 

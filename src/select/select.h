@@ -85,9 +85,9 @@ Decision decide(Collective collective, std::uint64_t bytes, const Topology& topo
 // for one host. Of blocking calls, or of overlapped ones, or of persistent ones.
 std::uint64_t smallest_on_one_host(Collective collective, const Selection& selection, std::uint64_t ranks);
 
-// No smaller message is taken from the native MPI, on any communicator, unless an algorithm is asked for.
-// Blocking calls only; `table` as above.
-std::uint64_t smallest_taken(Collective collective, const std::string& table);
+// No smaller message is taken from the native MPI, on any communicator, unless an algorithm is asked for. Of
+// blocking calls, or of overlapped ones; `table` as above. In bytes, whatever the network is.
+std::uint64_t smallest_taken(Collective collective, const std::string& table, bool overlapped = false);
 
 // One line of `thalweg explain`.
 struct Candidate {

@@ -137,6 +137,10 @@ TEST(Decide, RowsMaySpeakForBlockingOrOverlappedCalls) {
     selection.sleeps = false;
     EXPECT_EQ(smallest_taken(Collective::bcast, selection.table), 100u);
     EXPECT_EQ(smallest_taken(Collective::barrier, ""), ~std::uint64_t{0});
+    EXPECT_EQ(smallest_taken(Collective::bcast, selection.table, true), 0u) << "a row without bytes";
+    EXPECT_EQ(smallest_taken(Collective::barrier, "", true), 0u);
+    EXPECT_EQ(smallest_taken(Collective::bcast, "", true), 4096u);
+    EXPECT_EQ(smallest_taken(Collective::alltoallv, "", true), 1024u);
     selection.overlapped = true;
     EXPECT_EQ(text(100), "binomial");
     EXPECT_EQ(text(200), "binomial");
