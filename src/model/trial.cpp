@@ -160,7 +160,10 @@ std::uint64_t calls_until_set_up(const SetUpCosts& costs, std::uint64_t least) {
                               ? costs.measured_seconds
                               : std::max(set_up_agreements * costs.small_seconds, costs.least_seconds);
     const double calls = break_even(set_up, costs.native_seconds, (1 - expected_gain) * costs.native_seconds);
-    constexpr auto most = static_cast<double>(TrialTurns::latest_set_up);
+    constexpr double unbounded = 1e15;
+    const double most = costs.bounded || costs.measured_seconds <= 0
+                            ? static_cast<double>(TrialTurns::latest_set_up)
+                            : unbounded;
     if (costs.native_seconds <= 0) return least;  // nothing was timed
     return std::max(least, static_cast<std::uint64_t>(std::ceil(std::min(calls, most))));
 }

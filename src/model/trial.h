@@ -68,7 +68,7 @@ class TrialTurns {
     };
     // Calls before anything is set up, half of them timed: a program that makes a few pays nothing.
     static constexpr std::uint64_t calls_before = 8, timed = calls_before / 2;
-    // The most, where the set-up is put off.
+    // The most, where the set-up is put off and no set-up was measured.
     static constexpr std::uint64_t latest_set_up = 64;
     // From the first call to the one that begins with the first verdict, it included, if nothing is put off.
     static constexpr int calls_until_verdict = static_cast<int>(calls_before) + 1 + trial_calls + 1;
@@ -80,6 +80,8 @@ class TrialTurns {
 
     // What the next call does. Counts it.
     Turn next();
+    // Whether that would be the first schedule, if nothing puts it off.
+    bool is_first_next() const { return stage_ == Stage::before && calls_ >= first_schedule_; }
     Turn turn() const { return turn_; }
     // The place in its trial of the call that next() was asked for last; or among those timed before it.
     std::size_t place() const { return static_cast<std::size_t>(calls_ - 1); }
@@ -120,6 +122,7 @@ struct SetUpCosts {
     double small_seconds = 0;     // an agreement of a few words
     double measured_seconds = 0;  // what set-ups took so far
     double least_seconds = 0;     // what one takes at least, where none was measured
+    bool bounded = true;          // it comes at latest_set_up at the latest, though it would not have paid
 };
 // Of memory that the ranks of a host share, a lane in it, and the thread that drives it: the first set-up
 // between two ranks took 200 us (docs/decisions/0118-one-host-by-measure.md).
@@ -130,7 +133,7 @@ inline constexpr double set_up_agreements = 8;
 inline constexpr double expected_gain = 0.25;
 // After how many native calls to set up: when what schedules would have gained in them has come to what the
 // set-up costs (N* of break_even.h). So a program that ends early has lost no more than it could have gained.
-// From `least` to TrialTurns::latest_set_up.
+// `least` or more, and no more than TrialTurns::latest_set_up where that is bounded, or nothing was measured.
 std::uint64_t calls_until_set_up(const SetUpCosts& costs, std::uint64_t least);
 
 // How many calls must follow before the next trial, so that what it costs is a hundredth of their time: half

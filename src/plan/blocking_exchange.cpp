@@ -51,11 +51,12 @@ void count_declined(Communicator& communicator, const CollectiveCall& call, Reas
 } catch (const std::bad_alloc&) {
 }
 
-// As a schedule. False: declined on all ranks alike. `its`: of the trial it belongs to, if any.
-bool run_now(const CollectiveCall& call, int& error, Trial* its) {
+// As a schedule. False: declined on all ranks alike. `its`: of the trial it belongs to, if any, on a
+// communicator between hosts or on one.
+bool run_now(const CollectiveCall& call, int& error, Trial* its, bool between_hosts = false) {
     std::unique_ptr<Ongoing> ongoing = offer(call, error);
     if (ongoing == nullptr) return error != MPI_SUCCESS;
-    if (its != nullptr) its->set_up_ends();
+    if (its != nullptr) its->set_up_ends(between_hosts);
     ongoing->options().account = its != nullptr ? its->account : nullptr;
     ongoing->run();
     error = ongoing->finish();
@@ -90,6 +91,16 @@ bool may_serve_one_host(const Communicator& communicator, const Trial& trial) {
            !communicator.blocking->leaves_all_native(Collective::alltoallv);
 }
 
+// Whether calls whose size all ranks know are the native library's, asked before anything is set up for them.
+// A table that speaks of some networks only is asked when one of them is known. Collective the first time.
+bool is_left_native(const CollectiveCall& call, Communicator& communicator, const Trial& trial) {
+    if (!communicator.survey_now(call.comm)) return true;
+    if (communicator.topology().nodes() < 2)
+        return !decision_on_one_host(call, communicator, trial).choice.has_value();
+    const Decision foreseen = communicator.foresee(call.collective, call.pieces_of(pair_bytes(call)).bytes);
+    return !foreseen.choice.has_value();
+}
+
 // Of repeated calls whose trial begins; null without memory.
 std::shared_ptr<PlanAccount> open_repeated(const CollectiveCall& call, const Communicator& communicator) try {
     auto account =
@@ -121,14 +132,20 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial, Unasked
     const std::uint64_t asked_ns = now_ns();
     World& world = *World::get();
     if (world.wanted(call.collective) == Wanted::algorithm) return run_now(call, error, nullptr);
-    // Handed on unseen, as short broadcasts are.
+    // Handed on unseen, as short broadcasts are; between hosts a report counts them.
     const bool alike = call.kind == CallKind::alltoall;
-    if (alike && world.single_host() && pair_bytes(call) < world.one_host_below(call.collective)) {
+    const bool is_short = alike && pair_bytes(call) < world.alltoall_from();
+    if (is_short && (world.single_host() || world.settings().report.view().empty())) {
         note_declined(Reason::native_best, 0);
         return false;
     }
     Communicator* const communicator = Communicator::of(call.comm, world);
     if (communicator == nullptr || !communicator->is_of_world(call.comm)) return false;
+    if (is_short) {
+        Tally* tally = nullptr;
+        count_declined(*communicator, call, Reason::native_best, tally);
+        return false;
+    }
     if (communicator->self_driven.refused) {
         Tally* tally = nullptr;
         count_declined(*communicator, call, *communicator->self_driven.refused, tally);
@@ -139,7 +156,14 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial, Unasked
     // call takes says little of what is to be gained.
     const Trial::SetUp set_up = communicator->self_driven.state != nullptr ? Trial::SetUp::nothing
                                 : call.neighbours                          ? Trial::SetUp::at_once
-                                                                           : Trial::SetUp::when_paid;
+                                : world.single_host()                      ? Trial::SetUp::when_paid
+                                                                           : Trial::SetUp::once_paid;
+    if (alike && set_up != Trial::SetUp::nothing && its.is_first_next() &&
+        is_left_native(call, *communicator, its)) {
+        count_declined(*communicator, call, Reason::native_best, its.declined);
+        its.give_up(call.comm, call.kind);
+        return false;
+    }
     const Turn turn = its.next(call.comm, communicator->size(), set_up);
     if (turn == Turn::tried_native || turn == Turn::tried_schedule ||
         (turn == Turn::native_timed && its.wants_words()))
@@ -172,7 +196,11 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial, Unasked
     if (!call.neighbours && lane_in_memory(*communicator) != nullptr)
         if (const Decision& decision = decision_on_one_host(call, *communicator, its); decision.choice)
             expected.tried = &decision;
-    if (!run_now(expected, error, &its)) {
+    const bool between_hosts = communicator->topology().nodes() > 1;
+    if (!run_now(expected, error, &its, between_hosts)) {
+        // Not where there was nothing to do but to decline.
+        if (communicator->self_driven.state != nullptr || communicator->self_driven.refused)
+            its.set_up_was_in_vain(between_hosts);
         its.give_up(call.comm, call.kind);
         return false;
     }

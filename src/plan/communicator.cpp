@@ -108,12 +108,19 @@ std::shared_ptr<const Selector> Communicator::selector_for_plans(Collective coll
     return shared_selector({collective, world_.generation(), world_.sleeps(), true, 1, {}});
 }
 
+Decision Communicator::foresee(Collective collective, std::uint64_t bytes) const {
+    const Network& network = network_.known() ? network_ : told_network_;
+    return shared_selector({collective, world_.generation(), true, false, told_ports_, network, true})
+        ->decide(bytes);
+}
+
 std::shared_ptr<const Selector> Communicator::shared_selector(const SelectorInputs& inputs) const {
     std::shared_ptr<const Selector> selector = world_.selectors().find(topology_, inputs);
     if (selector != nullptr) return selector;
     Selection selected = selection(inputs.collective, inputs.network, inputs.sleeps);
     selected.machine.inter.ports = inputs.ports;
     selected.persistent = inputs.persistent;
+    selected.overlapped = inputs.overlapped;
     selector = std::make_shared<const Selector>(inputs.collective, topology_, selected);
     world_.selectors().keep(selector, topology_, inputs);
     return selector;

@@ -129,6 +129,9 @@ class Communicator {
                                                  std::uint64_t ports = 1) const;
     // Of persistent operations in the memory of the one host.
     std::shared_ptr<const Selector> selector_for_plans(Collective collective) const;
+    // How an operation that progresses by itself would run, as far as that is known before the set-up for it.
+    // Pre: the ranks' places are known. Equal on all ranks. Throws std::bad_alloc.
+    Decision foresee(Collective collective, std::uint64_t bytes) const;
     bool sleeps() const { return policy_ == WaitPolicy::sleep; }
     // What a selector decides from; equal on all ranks.
     Selection selection(Collective collective, const Network& network, bool sleeps) const;
@@ -198,6 +201,9 @@ class Communicator {
     std::shared_ptr<const Selector> selector_;
     std::optional<Decisions> tried_;  // by that, of broadcasts that are tried
     Network network_;                 // equal on all ranks
+    // What any of the ranks knew of the network in the survey, and how many links it used: equal on all.
+    Network told_network_;
+    std::uint64_t told_ports_ = 1;
     WaitPolicy policy_ = WaitPolicy::spin;
     std::shared_ptr<CommunicatorRecord> record_;
 

@@ -1,13 +1,16 @@
 // Where the ranks of a communicator are.
+#include <algorithm>
 #include <memory>
 #include <new>
 #include <span>
 
+#include "plan/attendance.h"
 #include "plan/communicator.h"
 #include "plan/host_keys.h"
 #include "plan/quiet_errors.h"
 #include "plan/set_up.h"
 #include "transport/mpi/host.h"
+#include "transport/ucx/ucx.h"
 
 namespace thalweg {
 
@@ -57,9 +60,15 @@ void Communicator::survey(MPI_Comm comm) {
             mpi.Allgather(&mine, 1, mpi.uint64, keys.get(), 1, mpi.uint64, comm) == MPI_SUCCESS;
         ready = ready && known && place(keys.get());
     }
-    std::uint64_t trouble[1] = {!ready};
-    agree_on(comm, mpi.max, trouble);
-    if (trouble[0] != 0) return go_native(Reason::setup_failed);
+    const Network known = world_.network();
+    const UcxPort* const port = Attendance::ucx();
+    // [trouble; what is known of the network: latency, rate, links]
+    std::uint64_t most[4] = {!ready, known.latency_ns, known.bytes_per_second,
+                             port == nullptr ? 0 : port->rails()};
+    agree_on(comm, mpi.max, most);
+    if (most[0] != 0) return go_native(Reason::setup_failed);
+    if (const Network told{most[1], most[2]}; told.known()) told_network_ = told;
+    told_ports_ = std::max<std::uint64_t>(most[3], 1);
     settle_survey();
 }
 

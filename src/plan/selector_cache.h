@@ -20,6 +20,7 @@ struct SelectorInputs {
     bool persistent = false;  // of such operations in the memory of one host
     std::uint64_t ports = 1;  // of a host to others
     Network network;
+    bool overlapped = false;  // of operations that something of ours advances
 
     bool operator==(const SelectorInputs&) const = default;
 };

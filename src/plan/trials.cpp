@@ -26,8 +26,17 @@ constexpr double worth = 0.97;
 // What this thread's native call is timed for, as long as that exists.
 thread_local constinit Trial* timed [[gnu::tls_model("initial-exec")]] = nullptr;
 
-// What the latest set-up behind a trial took the slowest rank, in nanoseconds.
-constinit std::atomic<std::uint64_t> measured_set_up_ns{0};
+// What the latest set-up behind a trial took the slowest rank, in nanoseconds; and the same of communicators
+// between hosts, without the first: what that started and measured is there for all others.
+constinit std::atomic<std::uint64_t> measured_set_up_ns{0}, measured_between_hosts_ns{0};
+constinit std::atomic<bool> set_up_between_hosts{false};  // any
+
+void learn_set_up(std::uint64_t ns, bool between_hosts, bool was_first) {
+    if (!between_hosts)
+        measured_set_up_ns = ns;
+    else if (!was_first)
+        measured_between_hosts_ns = ns;
+}
 
 // The shortest period of calls of like sizes; 1 where there is none.
 std::size_t period_of(std::span<const TraitWords> calls) {
@@ -54,13 +63,15 @@ Traits mean_of(std::span<const TraitWords> calls, std::size_t phase, std::size_t
 
 }  // namespace
 
-bool Trial::make_room(MPI_Comm comm, int size) {
+bool Trial::make_room(MPI_Comm comm, int size, SetUp set_up) {
     if (record_ == nullptr) record_.reset(new (std::nothrow) Record());
     const std::shared_ptr<NativeTimes> times = native();
     NativeTimes::Words noted{};
     if (times != nullptr) noted = times->noted();
     // [no memory, what a set-up took, native calls]
-    std::uint64_t most[2 + NativeTimes::places] = {record_ == nullptr, measured_set_up_ns};
+    const bool waits = set_up == SetUp::once_paid;
+    std::uint64_t most[2 + NativeTimes::places] = {record_ == nullptr,
+                                                   waits ? measured_between_hosts_ns : measured_set_up_ns};
     std::copy(noted.begin(), noted.end(), most + 2);
     const QuietErrors quiet(comm);
     const std::uint64_t began_ns = now_ns();
@@ -71,6 +82,7 @@ bool Trial::make_room(MPI_Comm comm, int size) {
     std::copy(most + 2, std::end(most), noted.begin());
     if (times != nullptr) times->settle(noted);
     costs_.measured_seconds = 1e-9 * static_cast<double>(most[1]);
+    costs_.bounded = !waits;
     std::array<double, NativeTimes::places> native_seconds;
     std::size_t timed_calls = 0;
     for (const std::uint64_t ns : noted)
@@ -128,20 +140,30 @@ TrialTurns::Turn Trial::next(MPI_Comm comm, int size, SetUp set_up) {
         return turns_.next();
     }
     if (turn != Turn::first_schedule) return turn;
-    if (!make_room(comm, size)) {
+    if (!make_room(comm, size, set_up)) {
         give_up();
         return Turn::native;
     }
     if (set_up == SetUp::in_memory_when_paid) costs_.least_seconds = set_up_in_memory_seconds;
-    if ((set_up == SetUp::when_paid || set_up == SetUp::in_memory_when_paid) && puts_off(comm))
-        return Turn::native;
-    if (set_up != SetUp::nothing) set_up_from_ns_ = now_ns();
+    if (set_up != SetUp::nothing && set_up != SetUp::at_once && puts_off(comm)) return Turn::native;
+    if (set_up != SetUp::nothing) {
+        set_up_from_ns_ = now_ns();
+        opens_ = !set_up_between_hosts;
+    }
     return turn;
 }
 
-void Trial::set_up_ends() {
+void Trial::set_up_ends(bool between_hosts) {
     if (set_up_from_ns_ == 0) return;
     set_up_seconds_ = seconds(now_ns() - std::exchange(set_up_from_ns_, 0));
+    between_hosts_ = between_hosts;
+    if (between_hosts) set_up_between_hosts = true;
+}
+
+void Trial::set_up_was_in_vain(bool between_hosts) {
+    set_up_ends(between_hosts);
+    const auto took_ns = static_cast<std::uint64_t>(std::exchange(set_up_seconds_, 0) * 1e9);
+    if (took_ns != 0) learn_set_up(took_ns, between_hosts, opens_);
 }
 
 // Without memory nothing is noted; make_room() tells the others.
@@ -238,14 +260,15 @@ void Trial::agree(MPI_Comm comm) {
     const std::uint64_t began_ns = now_ns();
     if (rooted_) learn_roots(comm);
     // [of each call: time, bytes; what a set-up took; what agreements took the quickest rank: the others
-    // waited for it]
-    std::uint64_t most[2 * trial_calls + 2];
+    // waited for it; the set-up was a first one]
+    std::uint64_t most[2 * trial_calls + 3];
     for (std::size_t i = 0; i < trial_calls; ++i) {
         most[2 * i] = static_cast<std::uint64_t>(record_->tried[i].seconds * 1e9);
         most[2 * i + 1] = record_->tried[i].bytes;
     }
     most[2 * trial_calls] = static_cast<std::uint64_t>(std::exchange(set_up_seconds_, 0) * 1e9);
     most[2 * trial_calls + 1] = ~agreements_ns();
+    most[2 * trial_calls + 2] = opens_;
     agree_on(comm, host()->max, most);
     if (sized_) agree_on_sizes<trial_calls>(comm, call_ - trial_calls);
     agreements_ns_ = now_ns() - began_ns;
@@ -260,7 +283,7 @@ void Trial::agree(MPI_Comm comm) {
     verdict.agreements_seconds = agreements_seconds_;
     turns_.decide(verdict);
     if (most[2 * trial_calls] != 0) {
-        measured_set_up_ns = most[2 * trial_calls];
+        learn_set_up(most[2 * trial_calls], between_hosts_, most[2 * trial_calls + 2] != 0);
         paid_seconds_ = 1e-9 * static_cast<double>(most[2 * trial_calls]);
     }
     tell(verdict);

@@ -37,11 +37,14 @@ class Trial {
     Trial& operator=(const Trial&) = delete;
 
     // What the first schedule would have to set up: nothing, or something, at once or as soon as native calls
-    // have taken so long that it would have paid (model/trial.h); in the memory of a host or elsewhere.
-    enum class SetUp : std::uint8_t { nothing, at_once, when_paid, in_memory_when_paid };
+    // have taken so long that it would have paid (model/trial.h); in the memory of a host or elsewhere; or,
+    // where ranks may be on several hosts, not before, however many calls that takes.
+    enum class SetUp : std::uint8_t { nothing, at_once, when_paid, in_memory_when_paid, once_paid };
     // What the next call does, which is counted: never agree. Agrees where it is time to; a first schedule
     // has room for what is to be noted, and its set-up begins. Collective over `comm`, of `size` ranks.
     TrialTurns::Turn next(MPI_Comm comm, int size, SetUp set_up);
+    // Whether that would be a first schedule, or ask whether its set-up has to be put off.
+    bool is_first_next() const { return turns_.is_first_next(); }
     void give_up() { turns_.give_up(); }
     // Of exchanges, which need not be asked about from then on (unasked.h).
     void give_up(MPI_Comm comm, CallKind kind);
@@ -67,8 +70,11 @@ class Trial {
     // In front of the first schedule: what the calls timed were like. Collective.
     void learn_sizes(MPI_Comm comm);
     // What the first schedule needs is set up, if anything was to be; how long that took goes with the next
-    // verdict.
-    void set_up_ends();
+    // verdict. between_hosts: for once_paid of other communicators.
+    void set_up_ends(bool between_hosts = false);
+    // It is, and there will be no verdict, because the native library has all calls: what that took counts
+    // for other communicators, whose ranks take the largest that one of them knows.
+    void set_up_was_in_vain(bool between_hosts);
     // Where the break-even is told; null where there is no memory.
     std::shared_ptr<PlanAccount> account;
     // Around a call whose turn is native_timed or one of a trial. `bytes`: that this rank sends. Whether its
@@ -95,7 +101,7 @@ class Trial {
         std::array<CallTimes, trial_calls> times;   // where it is rooted
     };
     // Collective. False, on all ranks: one of them has no memory for a trial.
-    bool make_room(MPI_Comm comm, int size);
+    bool make_room(MPI_Comm comm, int size, SetUp set_up);
     // Where the set-up is still to be paid for. Collective. True, on all ranks: native calls have not taken
     // long enough for that, and this one is native too. Once.
     bool puts_off(MPI_Comm comm);
@@ -118,6 +124,8 @@ class Trial {
     std::uint64_t began_ns_ = 0, agreement_ns_ = 0, agreements_ns_ = 0;
     double agreements_seconds_ = 0;     // of the quickest rank and the quickest trial; equal on all ranks
     std::uint64_t set_up_from_ns_ = 0;  // 0: none is under way
+    bool opens_ = false;                // it is this process's first between hosts
+    bool between_hosts_ = false;        // and is, or was, between some
     SetUpCosts costs_;
     double set_up_seconds_ = 0;               // of this rank, not told yet
     double paid_seconds_ = 0;                 // of the slowest

@@ -141,6 +141,10 @@ TEST(model_trial, a_set_up_waits_until_it_would_have_paid) {
     EXPECT_EQ(calls_until_set_up({21e-6, 1e-6, 50e-6, set_up_in_memory_seconds}, 9), 10u);
     EXPECT_EQ(calls_until_set_up({1e-6, 1e-3, 0}, 9), TrialTurns::latest_set_up);
     EXPECT_EQ(calls_until_set_up({1e-6, 1e-3, 0}, 100), 100u);
+    EXPECT_EQ(calls_until_set_up({1e-6, 1e-3, 5e-3}, 9), TrialTurns::latest_set_up);
+    EXPECT_EQ(calls_until_set_up({1e-6, 1e-3, 0, 0, false}, 9), TrialTurns::latest_set_up) << "a guess";
+    EXPECT_NEAR(static_cast<double>(calls_until_set_up({1e-6, 1e-3, 5e-3, 0, false}, 9)), 20000, 1)
+        << "5 ms pay in 20000 calls of 1 us";
     EXPECT_EQ(calls_until_set_up({0, 1e-3, 0}, 9), 9u) << "no call was timed";
 }
 
