@@ -37,15 +37,24 @@ int forget(void* state) {
 }
 int ignore_cancel(void*, int) { return MPI_SUCCESS; }
 
-// Pre: the operation is not pending. After the native request is complete the ticket may be gone, unless it
-// is persistent.
-void finish(Ticket& ticket) {
+// For whoever looks at an active one that others may be asking after: as long as it is helping, nobody else
+// ends it. False: it is not active, or somebody else's for a moment. Gives it back by the state, or finishes.
+bool take(Ticket& ticket) {
     TicketState expected = TicketState::active;
-    if (!ticket.state.compare_exchange_strong(expected, TicketState::finishing, std::memory_order_acquire)) {
-        std::uint64_t began_ns = 0;
-        while (ticket.state.load(std::memory_order_acquire) == TicketState::finishing)
-            began_ns = pause_between(began_ns);
-        return;
+    return ticket.state.load(std::memory_order_relaxed) == expected &&
+           ticket.state.compare_exchange_strong(expected, TicketState::helping, std::memory_order_acquire);
+}
+
+// `from`: helping, by who has taken it; active, by another, which waits until it is taken by nobody or
+// finished. Pre: the operation is not pending. After the native request is complete the ticket may be gone,
+// unless it is persistent.
+void finish(Ticket& ticket, TicketState from = TicketState::active) {
+    std::uint64_t began_ns = 0;
+    TicketState found = from;
+    while (!ticket.state.compare_exchange_strong(found, TicketState::finishing, std::memory_order_acquire)) {
+        if (found != TicketState::helping && found != TicketState::finishing) return;
+        began_ns = pause_between(began_ns);
+        found = from;
     }
     const Host& mpi = *host();
     ticket.error = ticket.ongoing->finish();
@@ -68,7 +77,8 @@ void finish(Ticket& ticket) {
 }
 
 bool is_active(const Ticket& ticket) {
-    return ticket.state.load(std::memory_order_acquire) == TicketState::active;
+    const TicketState state = ticket.state.load(std::memory_order_acquire);
+    return state == TicketState::active || state == TicketState::helping;
 }
 
 void finish_done_among_freed() {
@@ -162,16 +172,18 @@ bool help(RequestList requests, int count) {
     finish_done_among_freed();
     bool pending = false, done = false;
     for_each_ticket(requests, count, [&](Ticket& ticket) {
-        if (ticket.state.load(std::memory_order_acquire) == TicketState::idle) return;
-        if (is_active(ticket)) {
-            if (ticket.ongoing->pending()) ticket.ongoing->help();
-            if (ticket.ongoing->pending()) {
-                pending = true;
-                return;
-            }
-            finish(ticket);
-            done = true;
+        if (!take(ticket)) {
+            pending |= is_active(ticket);  // another thread sees to it
+            return;
         }
+        if (ticket.ongoing->pending()) ticket.ongoing->help();
+        if (ticket.ongoing->pending()) {
+            pending = true;
+            ticket.state.store(TicketState::active, std::memory_order_release);
+            return;
+        }
+        finish(ticket, TicketState::helping);
+        done = true;
     });
     return pending && !done;
 }
@@ -188,7 +200,7 @@ std::uint64_t pause_between(std::uint64_t began_ns) {
 void start(RequestList requests, int count) {
     for_each_ticket(requests, count, [](Ticket& ticket) {
         const TicketState state = ticket.state.load(std::memory_order_acquire);
-        if (!ticket.persistent || state == TicketState::active || state == TicketState::finishing) return;
+        if (!ticket.persistent || (state != TicketState::idle && state != TicketState::finished)) return;
         ticket.ongoing->start();
         ticket.state.store(TicketState::active, std::memory_order_release);
     });

@@ -6,7 +6,8 @@
 // the wrapped calls, in front of the native one. A completion call that does not reach us waits; it never
 // reports success early.
 //
-// A request belongs to one thread at a time, as MPI demands; different threads may use different requests.
+// One thread at a time completes, starts or frees a request, as MPI demands; any number may ask after it at
+// once, by MPI_Request_get_status and its like. Different threads may use different requests.
 #pragma once
 
 #include <mpi.h>

@@ -2,8 +2,8 @@
 // is held.
 //
 // A ticket belongs to the request's native life: whoever lets that end frees it. The pointers that are handed
-// out here stay good as long as the program keeps to MPI's rule that a request belongs to one thread at a
-// time.
+// out here stay good as long as the program keeps to MPI's rule that one thread at a time completes or frees
+// a request. Meanwhile others may ask after it (MPI_Request_get_status), which ends the operation as well.
 #pragma once
 
 #include <mpi.h>
@@ -21,9 +21,10 @@
 
 namespace thalweg {
 
-// active: started, and nobody has put its data in place yet. finishing: a thread does. finished: its native
-// request is complete. idle: persistent, not started yet.
-enum class TicketState : std::uint8_t { idle, active, finishing, finished };
+// active: started, and nobody has put its data in place yet. helping: so, and a thread looks at its Ongoing,
+// which no other one ends meanwhile. finishing: a thread puts its data in place. finished: its native request
+// is complete. idle: persistent, not started yet.
+enum class TicketState : std::uint8_t { idle, active, helping, finishing, finished };
 
 struct Ticket {
     std::unique_ptr<Ongoing> ongoing;

@@ -42,6 +42,8 @@ foreach(transport mpi shm ucx)
   run(crowded_${transport} 4 ${one} "${crowded};THALWEG_TRANSPORT=${transport}" crowded)
   run_alone(plan.${name}.crowded_${transport}.4)
 endforeach()
+# Two threads that ask after the same requests at once.
+run(asked_by_two 2 ${current} "${with_forms};${chain}" asked_by_two)
 # Random ones.
 set(soak "${chain};THALWEG_ALLGATHER=ring;THALWEG_ALLREDUCE=recursive_doubling;THALWEG_BARRIER=dissemination;THALWEG_ALLTOALLV=spread")
 run(soak 3 mpi "${soak}" soak 2000)
