@@ -75,6 +75,23 @@ TEST(ucx_port, names_are_given_once_until_they_come_back) {
     EXPECT_EQ(port->name_channel(name), Status::unsupported);
 }
 
+// What is kept of names that came back is bounded, however many there are.
+TEST(ucx_port, names_come_back_before_all_are_used) {
+    std::unique_ptr<UcxPort> port;
+    std::string why;
+    UcxOptions options;
+    options.processes = 2;  // 2^32 names
+    ASSERT_EQ(UcxPort::open(options, port, why), Status::ok) << why;
+    constexpr std::uint32_t most_returned = 1 << 16;
+    UcxChannelName kept, name;
+    ASSERT_EQ(port->name_channel(kept), Status::ok);
+    for (std::uint32_t i = 0; i < 3 * most_returned; ++i) {
+        ASSERT_EQ(port->name_channel(name), Status::ok);
+        ASSERT_EQ(name, (UcxChannelName{0, kept.counter + 1 + i % most_returned})) << i;
+        port->give_back(name);
+    }
+}
+
 // A name is opened again after a channel that left nothing on its way, and not after one that did.
 TEST(ucx_port, a_name_comes_back_where_nothing_was_left) {
     std::unique_ptr<UcxPort> port;

@@ -31,6 +31,9 @@ constexpr std::uint64_t longest_close_ns = 2'000'000'000;
 constexpr std::uint64_t spin_ns = 1'000'000;
 // Twice the longest that a thread sleeps on a descriptor (agent_loop.cpp).
 constexpr std::uint64_t longest_sleep_ns = 200'000'000;
+// Of names that have come back: with so many, new channels get those in the place of fresh ones, so that what
+// is kept of them, four bytes each, does not grow for ever.
+constexpr std::size_t most_returned = 1 << 16;
 
 }  // namespace
 
@@ -135,7 +138,7 @@ std::span<const std::byte> UcxPort::Impl::address_of(std::uint32_t process) cons
 Status UcxPort::Impl::name_channel(UcxChannelName& name) {
     const Poster lock(*this);
     std::uint32_t counter = 0;
-    if (next_counter_ < layout_.counters()) {
+    if (next_counter_ < layout_.counters() && returned_counters_.size() < most_returned) {
         counter = static_cast<std::uint32_t>(next_counter_++);
     } else if (!returned_counters_.empty()) {
         counter = returned_counters_.front();

@@ -115,9 +115,10 @@ class UcxPort {
     // "libucp 1.20.1 of the process, rails eth0 eth1": for reports. Lives as long as the port.
     const char* description() const;
 
-    // A name that no channel of this process bears or has borne, for a group whose rank 0 is this process.
-    // unsupported: none is left (their number is 2^counter_bits of tag.h: millions in small jobs, 64 in the
-    // largest).
+    // A name that no channel of this process bears, for a group whose rank 0 is this process: one that none
+    // has borne, or of those that were given back the one that was so first, where 65536 have been or there
+    // is no other. unsupported: none is left (their number is 2^counter_bits of tag.h: millions in small
+    // jobs, 64 in the largest).
     Status name_channel(UcxChannelName& name);
     // The name may be given to another channel, once no other is left: nothing where another process gave it.
     // Pre: this process has no such channel, and the old one did not fail here. Ranks that still have it, or
