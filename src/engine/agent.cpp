@@ -2,7 +2,6 @@
 #include "engine/agent.h"
 
 #include <dlfcn.h>
-#include <signal.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/signals_blocked.h"
 
 namespace thalweg {
 namespace {
@@ -97,12 +97,11 @@ Status Agent::create_thread() {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, least_stack_bytes(&attributes) + options_.stack_bytes);
-    // A thread inherits its maker's mask, so no signal can reach ours between its birth and its first line.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int error = pthread_create(&thread_, &attributes, enter, this);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    int error = 0;
+    {
+        const SignalsBlocked blocked;  // from the thread's birth on
+        error = pthread_create(&thread_, &attributes, enter, this);
+    }
     pthread_attr_destroy(&attributes);
     if (error == 0) return Status::ok;
     if (!refused_.exchange(true)) {

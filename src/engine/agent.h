@@ -2,8 +2,9 @@
 //
 // One per process. It is free when idle (asleep on its bell, no wake-up at all), cheap when busy (asleep
 // until the network or the prediction of the next useful arrival wakes it), and it never calls the program's
-// MPI: only what a transport with the capability any_thread does by itself. All signals are blocked in it. In
-// a forked child it does not exist, and what it drives cannot be started or waited for there.
+// MPI: only what a transport with the capability any_thread does by itself. No signal is for it but those of
+// its own faults (SignalsBlocked), which a handler of the program's may mend on the agent's stack. In a
+// forked child it does not exist, and what it drives cannot be started or waited for there.
 //
 //   bell ──> look at every channel with something pending, unless a thread of the program leads it
 //              something moved: look again
@@ -38,9 +39,9 @@ struct AgentOptions {
     // kernel's work for these messages is done where the agent runs too, and the program's thread loses
     // nothing to it.
     bool posts = false;
-    // Its stack beyond what the C library and thread-local variables take. UCX's deepest call needs about 16
-    // KiB.
-    std::size_t stack_bytes = 256 * 1024;
+    // Its stack beyond what the C library and thread-local variables take: address space, of which UCX's
+    // deepest call touches about 16 KiB. Half of it is for a signal handler of the program's.
+    std::size_t stack_bytes = 512 * 1024;
 };
 
 struct AgentStatistics {

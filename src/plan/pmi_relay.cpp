@@ -6,11 +6,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+
+#include "base/signals_blocked.h"
 
 namespace thalweg {
 namespace {
@@ -86,12 +87,10 @@ bool PmiRelay::start(int descriptor, const char* key, const char* word) {
     word_ = word;
     if (launcher_ >= 0 && pipe2(stop_, O_CLOEXEC) == 0 && dup2(pair[1], descriptor) == descriptor) {
         fcntl(descriptor, F_SETFD, descriptor_flags_);
-        // The program's signals are for the program's threads.
-        sigset_t all, before;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        running_ = pthread_create(&thread_, nullptr, run, this) == 0;
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        {
+            const SignalsBlocked blocked;
+            running_ = pthread_create(&thread_, nullptr, run, this) == 0;
+        }
         if (!running_) {
             dup2(launcher_, descriptor);
             fcntl(descriptor, F_SETFD, descriptor_flags_);

@@ -1,7 +1,6 @@
 // Starting a port: contexts, workers, the descriptor.
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include <system_error>
 
 #include "base/descriptors.h"
+#include "base/signals_blocked.h"
 #include "transport/ucx/channel.h"
 #include "transport/ucx/environment.h"
 #include "transport/ucx/port.h"
@@ -59,22 +59,6 @@ bool has_infiniband() {
 
 // A list of names that all exist: 1.13 prints a warning for one that does not.
 std::string usual_transports() { return has_infiniband() ? "self,sm,tcp,ib" : "self,sm,tcp"; }
-
-// libucp's own thread, which waits for connections, must not take the program's signals.
-class SignalsBlocked {
-  public:
-    SignalsBlocked() {
-        sigset_t all;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before_);
-    }
-    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    SignalsBlocked(const SignalsBlocked&) = delete;
-    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
-  private:
-    sigset_t before_;
-};
 
 }  // namespace
 
@@ -260,7 +244,7 @@ Status UcxPort::Impl::start(std::string& why) {
         why = "the process may open only " + std::to_string(left) + " more descriptors";
         return Status::unsupported;
     }
-    const SignalsBlocked blocked;
+    const SignalsBlocked blocked;  // libucp's own thread, which waits for connections, must not take them
     // A worker looks through the whole environment for settings that nobody reads, and crashes where a
     // program has none at all: clearenv() leaves a null.
     std::optional<BorrowedEnvironment> empty;

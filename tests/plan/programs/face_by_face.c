@@ -42,19 +42,6 @@ static unsigned char* guarded[edges];
 static size_t guarded_bytes;
 static volatile sig_atomic_t touched, held_in_vain;
 
-/* The agent blocks all signals, and a fault that is blocked ends the process. */
-int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) {
-    static int (*next)(int, const sigset_t*, sigset_t*);
-    if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, "pthread_sigmask");
-    sigset_t open;
-    if (set != NULL) {
-        open = *set;
-        if (how != SIG_UNBLOCK) sigdelset(&open, SIGSEGV);
-        set = &open;
-    }
-    return next(how, set, before);
-}
-
 static int reaches(_Atomic int* number, int least) {
     const double until = seconds_now() + longest_s;
     while (atomic_load(number) < least) {

@@ -1,0 +1,30 @@
+// Signals are the program's, and for its threads: ours take none.
+#pragma once
+
+#include <signal.h>
+
+#include <initializer_list>
+
+namespace thalweg {
+
+// As long as it lives, the calling thread takes no signals, but for those that tell of what it has just done
+// itself; and a thread that is made meanwhile takes none for good, because it inherits the mask. Those few
+// stay open: one that is blocked ends the process, whatever handler the program has, and a handler may mend a
+// fault, as where a program tracks which pages are written. It runs on the stack of the thread that faults.
+class SignalsBlocked {
+  public:
+    SignalsBlocked() {
+        sigset_t blocked;
+        sigfillset(&blocked);
+        for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) sigdelset(&blocked, fault);
+        pthread_sigmask(SIG_SETMASK, &blocked, &before_);
+    }
+    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    SignalsBlocked(const SignalsBlocked&) = delete;
+    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+  private:
+    sigset_t before_;
+};
+
+}  // namespace thalweg
