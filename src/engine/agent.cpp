@@ -2,10 +2,12 @@
 #include "engine/agent.h"
 
 #include <dlfcn.h>
+#include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/clock.h"
@@ -21,6 +23,20 @@ std::size_t least_stack_bytes(const pthread_attr_t* attributes) {
     using Ask = std::size_t (*)(const pthread_attr_t*);
     const auto ask = reinterpret_cast<Ask>(dlsym(RTLD_DEFAULT, "__pthread_get_minstack"));
     return ask != nullptr ? ask(attributes) : 64 * 1024;
+}
+
+// The stack of a thread that the program makes without saying how large, or of its first one where that may
+// be larger by now; bounded, since it may be without bound.
+std::size_t program_stack_bytes() {
+    constexpr std::size_t most_bytes = std::size_t{64} << 20;
+    std::size_t bytes = 0;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_getstacksize(&attributes, &bytes);
+    pthread_attr_destroy(&attributes);
+    rlimit limit{};
+    if (getrlimit(RLIMIT_STACK, &limit) == 0) bytes = std::max<std::size_t>(bytes, limit.rlim_cur);
+    return std::min(bytes, most_bytes);  // RLIM_INFINITY is the largest number
 }
 
 // Between two looks at whether the thread has ended.
@@ -79,6 +95,12 @@ Status Agent::start() {
     if (const Status status = create_thread(); status != Status::ok) return status;
     running_.store(true, std::memory_order_release);
     return Status::ok;
+}
+
+void Agent::give_room_to_program() {
+    if (in_child()) return;
+    const std::lock_guard lock(mutex_);
+    options_.stack_bytes = std::max(options_.stack_bytes, program_stack_bytes());
 }
 
 // While there is no thread that listens.

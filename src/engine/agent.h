@@ -2,9 +2,10 @@
 //
 // One per process. It is free when idle (asleep on its bell, no wake-up at all), cheap when busy (asleep
 // until the network or the prediction of the next useful arrival wakes it), and it never calls the program's
-// MPI: only what a transport with the capability any_thread does by itself. No signal is for it but those of
-// its own faults (SignalsBlocked), which a handler of the program's may mend on the agent's stack. In a
-// forked child it does not exist, and what it drives cannot be started or waited for there.
+// MPI: only what a transport with the capability any_thread does by itself. Where that calls an MPI library,
+// the program's functions may run here, too (give_room_to_program). No signal is for it but those of its own
+// faults (SignalsBlocked), which a handler of the program's may mend on the agent's stack. In a forked child
+// it does not exist, and what it drives cannot be started or waited for there.
 //
 //   bell ──> look at every channel with something pending, unless a thread of the program leads it
 //              something moved: look again
@@ -67,6 +68,10 @@ class Agent {
     // for. Errors: unsupported (a forked child), out_of_memory (the system refuses a thread; logged once, and
     // operations then progress in the calls of their owners only).
     Status start();
+    // From its next start on its stack has the size that the program's threads have theirs: where a transport
+    // may call an MPI library, whose progress runs reductions and callbacks of the program's, in operations
+    // that are not ours. Address space only; at most 64 MiB, where the program's has no bound.
+    void give_room_to_program();
     // Ends the thread; operations that are pending are left to their owners' calls. Before MPI_Finalize, and
     // before the process's exit handlers run. It may be started again.
     void stop();

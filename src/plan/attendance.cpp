@@ -97,6 +97,7 @@ bool make_agent(const World& world) try {
         the_agent.store(agent, std::memory_order_release);
         std::atexit(stop_at_exit);
     }
+    if (any_thread_may_call) agent->give_room_to_program();
     return agent->start() == Status::ok;
 } catch (const std::bad_alloc&) {
     return false;

@@ -47,6 +47,8 @@ run(asked_by_two 2 ${current} "${with_forms};${chain}" asked_by_two)
 # A receive buffer that its program's handler of faults opens, on the agent's stack.
 run(write_protected 2 ${current} "${overlap};THALWEG_TRANSPORT=mpi" write_protected)
 run(write_protected_ucx 2 ${current} "${overlap};${ucx};THALWEG_TEST_LEVEL=single" write_protected)
+# A function of the program's, on that stack too.
+run(deep_operation 3 ${current} "${chain};THALWEG_TRANSPORT=mpi" deep_operation)
 # Random ones.
 set(soak "${chain};THALWEG_ALLGATHER=ring;THALWEG_ALLREDUCE=recursive_doubling;THALWEG_BARRIER=dissemination;THALWEG_ALLTOALLV=spread")
 run(soak 3 mpi "${soak}" soak 2000)
