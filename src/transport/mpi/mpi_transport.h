@@ -62,8 +62,9 @@ class MpiTransport final : public Transport {
 
     // MPICH and its derivatives hand an error that MPI_Testsome finds (a message longer than its receive, a
     // lost peer) to the handler of MPI_COMM_WORLD, not to that of the request's communicator: there
-    // progress() returns an error only where the program has changed the world's handler. Open MPI asks
-    // `comm`.
+    // progress() returns an error only where the program has changed the world's handler, to one that
+    // returns: a longjmp from there leaves what the callers of progress() hold. To replace it for each test
+    // would cost every poll two calls of MPI, and take it from other threads' errors. Open MPI asks `comm`.
     //
     // The MPI error code behind the latest transport_failed or mismatch, for MPI_Comm_call_errhandler on the
     // user's communicator; MPI_SUCCESS when there is none, or when the sizes of a message and its receive
