@@ -98,26 +98,33 @@ static int find_stage(const AmrMesh* mesh, int axis, int rank, int ranks, const 
     return good && stage->out != NULL && stage->in != NULL;
 }
 
-AmrExchange* amr_find_messages(const AmrMesh* mesh, AmrCell* const* data, int rank, int ranks) {
-    AmrExchange* const exchange = calloc(1, sizeof *exchange);
-    int* const hosts = malloc((size_t)ranks * sizeof *hosts);
-    int* const order = malloc((size_t)ranks * sizeof *order);
+void amr_find_hosts(int rank, int* hosts) {
     MPI_Comm node;
-    int lowest = rank, good = exchange != NULL && hosts != NULL && order != NULL, count = 0;
+    int lowest = rank;
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
     MPI_Allreduce(MPI_IN_PLACE, &lowest, 1, MPI_INT, MPI_MIN, node);
     MPI_Comm_free(&node);
-    if (hosts != NULL) MPI_Allgather(&lowest, 1, MPI_INT, hosts, 1, MPI_INT, MPI_COMM_WORLD);
+    MPI_Allgather(&lowest, 1, MPI_INT, hosts, 1, MPI_INT, MPI_COMM_WORLD);
+}
+
+AmrExchange* amr_find_messages(const AmrMesh* mesh, AmrCell* const* data, const int* hosts, int rank,
+                               int ranks) {
+    AmrExchange* const exchange = calloc(1, sizeof *exchange);
+    int* const order = malloc((size_t)ranks * sizeof *order);
+    int good = exchange != NULL && order != NULL, count = 0;
+    /* From the next rank on, so that not all begin with the same one. */
     for (int near = 0; good && near < 2; ++near)
-        for (int i = 0; i < ranks; ++i)
-            if ((hosts[i] == lowest) == near) order[count++] = i;
+        for (int i = 0; i < ranks; ++i) {
+            const int next = (rank + i) % ranks;
+            if ((hosts[next] == hosts[rank]) == near) order[count++] = next;
+        }
     if (good) {
         exchange->mesh = mesh;
         exchange->data = data;
         for (int axis = 0; axis < amr_axes && good; ++axis)
             good = find_stage(mesh, axis, rank, ranks, order, &exchange->stages[axis]);
     }
-    free(hosts), free(order);
+    free(order);
     return good ? exchange : NULL; /* without memory the program ends */
 }
 
@@ -175,14 +182,24 @@ static void copy_own(const AmrExchange* exchange, const Stage* stage, AmrCell* f
     }
 }
 
+/* Those of all stages, before anything is sent: a neighbour may be a stage ahead. */
+static void start_receives(AmrExchange* exchange) {
+    for (int axis = 0; axis < amr_axes; ++axis) {
+        Stage* const stage = &exchange->stages[axis];
+        if (exchange->version == amr_persistent) {
+            MPI_Startall(stage->count, stage->receives);
+            continue;
+        }
+        for (int i = 0; i < stage->count; ++i)
+            MPI_Irecv((char*)stage->in + stage->neighbours[i].receive_at, stage->neighbours[i].received,
+                      MPI_UINT32_T, stage->neighbours[i].rank, axis, MPI_COMM_WORLD, &stage->receives[i]);
+    }
+}
+
 static void exchange_by_messages(AmrExchange* exchange, int axis, AmrCell* face, double* inside) {
     Stage* const stage = &exchange->stages[axis];
     const int once = exchange->version == amr_persistent, all = exchange->version == amr_waitall;
-    double since = MPI_Wtime();
-    for (int i = 0; i < stage->count && !once; ++i)
-        MPI_Irecv((char*)stage->in + stage->neighbours[i].receive_at, stage->neighbours[i].received,
-                  MPI_UINT32_T, stage->neighbours[i].rank, axis, MPI_COMM_WORLD, &stage->receives[i]);
-    *inside += MPI_Wtime() - since;
+    double since;
     for (int i = 0; i < stage->count; ++i) {
         pack(exchange, stage, i);
         since = MPI_Wtime();
@@ -233,14 +250,12 @@ double amr_exchange(AmrExchange* exchange) {
     AmrCell* const face =
         malloc((size_t)exchange->mesh->cells * (size_t)exchange->mesh->cells * sizeof *face);
     if (face == NULL) MPI_Abort(MPI_COMM_WORLD, 2);
-    if (exchange->version == amr_persistent) {
-        const double since = MPI_Wtime();
-        for (int axis = 0; axis < amr_axes; ++axis)
-            MPI_Startall(exchange->stages[axis].count, exchange->stages[axis].receives);
-        inside += MPI_Wtime() - since;
-    }
+    const int graph = exchange->version == amr_neighbor || exchange->version == amr_init;
+    const double since = MPI_Wtime();
+    if (!graph) start_receives(exchange);
+    inside += MPI_Wtime() - since;
     for (int axis = 0; axis < amr_axes; ++axis) {
-        if (exchange->version == amr_neighbor || exchange->version == amr_init)
+        if (graph)
             exchange_by_graph(exchange, axis, face, &inside);
         else
             exchange_by_messages(exchange, axis, face, &inside);

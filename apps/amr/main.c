@@ -3,19 +3,19 @@
  * message per neighbouring rank and stage; every few steps the sphere moves on, the mesh is made anew around
  * it, blocks change their ranks, and with them all messages. In one of several ways of plain MPI:
  *
- *     isend       MPI_Irecv, packing and MPI_Isend rank by rank, MPI_Waitany and unpacking
+ *     isend       MPI_Irecv of all three stages; then of each packing and MPI_Isend rank by rank, MPI_Waitany
+ *                 and unpacking
  *     waitall     the same with MPI_Waitall before the first is unpacked
- *     persistent  as isend, with MPI_Recv_init and MPI_Send_init after every refinement; the receives of all
- *                 three stages are started before the first one
+ *     persistent  as isend, with MPI_Recv_init and MPI_Send_init after every refinement
  *     neighbor    MPI_Neighbor_alltoallw on a graph of each stage, made after every refinement
  *     init        MPI_Neighbor_alltoallw_init on the same
  *
  * What leaves the host is sent first; faces between blocks of one rank are copied while messages are on their
- * way, where the version allows it. At the end every cell and every halo is compared with the same mesh on
- * one rank alone.
+ * way, where the version allows it. A barrier parts the work from what is timed. At the end of every run
+ * every cell and every halo is compared with the same mesh on one rank alone.
  *
  *     amr [--blocks X Y Z] [--cells N] [--levels N] [--steps N] [--refine-every N] [--repeat N]
- *         [--version NAME] [--damage]
+ *         [--version NAME,...] [--json FILE] [--damage]
  *
  * Exit status: 0 right, 1 wrong, 2 bad input.
  */
@@ -25,19 +25,14 @@
 #include <string.h>
 
 #include "amr/exchange.h"
-#include "common/whole_number.h"
-
-typedef struct {
-    int blocks[amr_axes], cells, levels, steps, refine_every, repeat, damage;
-    const char* version; /* null: all */
-} Options;
+#include "amr/options.h"
 
 /* The sphere goes from one corner to the other, a block of level 0 and a bit at a time. */
-static AmrSphere sphere_at(const Options* options, int refinement) {
+static AmrSphere sphere_at(const AmrProblem* problem, int refinement) {
     AmrSphere sphere;
-    const int64_t block = (int64_t)amr_units << options->levels;
+    const int64_t block = (int64_t)amr_units << problem->levels;
     for (int d = 0; d < amr_axes; ++d) {
-        const int64_t side = options->blocks[d] * block;
+        const int64_t side = problem->blocks[d] * block;
         sphere.centre[d] = side / 4 + (int64_t)refinement * block * 3 / 8 % (side / 2 + 1);
     }
     sphere.radius = block * 3 / 4;
@@ -58,11 +53,15 @@ static void* need(void* memory) {
     return memory;
 }
 
+static AmrMesh* mesh_at(const AmrProblem* problem, int refinement) {
+    const AmrSphere sphere = sphere_at(problem, refinement);
+    return need(amr_make_mesh(problem->blocks, problem->levels, problem->cells, problem->ranks, &sphere));
+}
+
 /* rank < 0: all blocks. */
-static Blocks make_blocks(const Options* options, int refinement, int rank, int ranks) {
-    const AmrSphere sphere = sphere_at(options, refinement);
+static Blocks make_blocks(const AmrProblem* problem, int refinement, int rank) {
     Blocks blocks;
-    blocks.mesh = need(amr_make_mesh(options->blocks, options->levels, options->cells, ranks, &sphere));
+    blocks.mesh = mesh_at(problem, refinement);
     blocks.data = need(calloc((size_t)blocks.mesh->count, sizeof *blocks.data));
     for (int leaf = 0; leaf < blocks.mesh->count; ++leaf)
         if (rank < 0 || blocks.mesh->leaves[leaf].owner == rank)
@@ -98,10 +97,10 @@ static int wants(const Blocks* old, int leaf, const Blocks* now, int owner) {
 }
 
 /* From one mesh to the next one: whole blocks go to whoever has a part of them, and are then cut. */
-static Blocks move_on(const Options* options, int refinement, Blocks* old, int rank, int ranks) {
-    Blocks now = make_blocks(options, refinement, rank, ranks);
+static Blocks move_on(const AmrProblem* problem, int refinement, Blocks* old, int rank) {
+    Blocks now = make_blocks(problem, refinement, rank);
     if (rank >= 0) {
-        const int count = old->mesh->count, cells = (int)amr_volume(old->mesh);
+        const int count = old->mesh->count, cells = (int)amr_volume(old->mesh), ranks = problem->ranks;
         MPI_Request* const requests = need(malloc((size_t)count * (size_t)(ranks + 1) * sizeof *requests));
         int posted = 0;
         for (int leaf = 0; leaf < count; ++leaf) {
@@ -125,8 +124,8 @@ static Blocks move_on(const Options* options, int refinement, Blocks* old, int r
     return now;
 }
 
-static Blocks begin(const Options* options, int rank, int ranks) {
-    Blocks blocks = make_blocks(options, 0, rank, ranks);
+static Blocks begin(const AmrProblem* problem, int rank) {
+    Blocks blocks = make_blocks(problem, 0, rank);
     for (int leaf = 0; leaf < blocks.mesh->count; ++leaf)
         if (blocks.data[leaf] != NULL) amr_first_values(blocks.mesh, leaf, blocks.data[leaf]);
     return blocks;
@@ -138,13 +137,13 @@ static void step_all(Blocks* blocks, AmrCell* scratch) {
 }
 
 /* All steps on one rank, halos by their definition; and the halos after the last one. */
-static Blocks alone(const Options* options, int ranks, AmrCell* scratch) {
-    Blocks all = begin(options, -1, ranks);
-    for (int step = 0; step <= options->steps; ++step) {
-        if (step > 0 && step % options->refine_every == 0)
-            all = move_on(options, step / options->refine_every, &all, -1, ranks);
+static Blocks alone(const AmrProblem* problem, AmrCell* scratch) {
+    Blocks all = begin(problem, -1);
+    for (int step = 0; step <= problem->steps; ++step) {
+        if (step > 0 && step % problem->refine_every == 0)
+            all = move_on(problem, step / problem->refine_every, &all, -1);
         for (int leaf = 0; leaf < all.mesh->count; ++leaf) amr_define_halo(all.mesh, all.data, leaf);
-        if (step < options->steps) step_all(&all, scratch);
+        if (step < problem->steps) step_all(&all, scratch);
     }
     return all;
 }
@@ -167,144 +166,184 @@ static long wrong_cells(const Blocks* blocks, const Blocks* all) {
     return wrong;
 }
 
-/* Seconds, of all steps: inside exchanges, of these inside MPI, and making what a mesh needs. */
-enum { exchanging, inside_mpi, making, total, times };
-
-static Blocks run(const Options* options, AmrVersion version, int rank, int ranks, AmrCell* scratch,
-                  double* took) {
-    Blocks blocks = begin(options, rank, ranks);
-    AmrExchange* exchange = NULL;
-    memset(took, 0, times * sizeof *took);
-    MPI_Barrier(MPI_COMM_WORLD);
-    const double first = MPI_Wtime();
-    for (int step = 0; step <= options->steps; ++step) {
-        if (step > 0 && step % options->refine_every == 0) {
-            double since = MPI_Wtime();
-            amr_free_exchange(exchange);
-            took[making] += MPI_Wtime() - since;
-            exchange = NULL;
-            blocks = move_on(options, step / options->refine_every, &blocks, rank, ranks);
-        }
-        if (exchange == NULL) {
-            /* Who exchanges what is the mesh's affair, and the same for all versions. */
-            exchange = need(amr_find_messages(blocks.mesh, blocks.data, rank, ranks));
-            const double since = MPI_Wtime();
-            amr_make_exchange(exchange, version);
-            took[making] += MPI_Wtime() - since;
-        }
-        const double since = MPI_Wtime();
-        took[inside_mpi] += amr_exchange(exchange);
-        took[exchanging] += MPI_Wtime() - since;
-        if (step < options->steps) step_all(&blocks, scratch);
+/* What crosses between hosts on each mesh. The caller frees it. */
+static AmrMeshReport* describe(const AmrProblem* problem, const int* hosts) {
+    const int count = amr_meshes(problem);
+    AmrMeshReport* const meshes = need(calloc((size_t)count, sizeof *meshes));
+    for (int i = 0; i < count; ++i) {
+        AmrMesh* const mesh = mesh_at(problem, i);
+        meshes[i].exchanges = amr_exchanges_on(problem, i);
+        meshes[i].blocks = mesh->count;
+        for (int axis = 0; axis < amr_axes; ++axis)
+            if (!amr_traffic(mesh, axis, hosts, problem->ranks, &meshes[i].stages[axis])) need(NULL);
+        amr_free_mesh(mesh);
     }
-    took[total] = MPI_Wtime() - first;
+    return meshes;
+}
+
+/* Seconds of this rank in a run. */
+typedef struct {
+    double sums[4]; /* exchanging, inside, making, total, as in AmrSample */
+    double* steps;  /* communication of each */
+} Times;
+enum { exchanging, inside_mpi, making, total };
+
+/* When every rank is done with the work before it: what is timed from then on is communication. */
+static double since_all_are_here(void) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    return MPI_Wtime();
+}
+
+static void give_up(AmrExchange* exchange, int step, Times* times) {
+    const double since = since_all_are_here();
     amr_free_exchange(exchange);
+    const double took = MPI_Wtime() - since;
+    times->sums[making] += took;
+    times->steps[step] += took;
+}
+
+static Blocks run(const AmrProblem* problem, AmrVersion version, const int* hosts, int rank, AmrCell* scratch,
+                  Times* times) {
+    Blocks blocks = begin(problem, rank);
+    AmrExchange* exchange = NULL;
+    memset(times->sums, 0, sizeof times->sums);
+    memset(times->steps, 0, (size_t)amr_exchanges(problem) * sizeof *times->steps);
+    const double first = since_all_are_here();
+    for (int step = 0; step <= problem->steps; ++step) {
+        const int fresh = step % problem->refine_every == 0;
+        if (fresh && step > 0) {
+            give_up(exchange, step, times);
+            blocks = move_on(problem, step / problem->refine_every, &blocks, rank);
+        }
+        /* Who exchanges what is the mesh's affair, and the same for all versions. */
+        if (fresh) exchange = need(amr_find_messages(blocks.mesh, blocks.data, hosts, rank, problem->ranks));
+        const double since = since_all_are_here();
+        if (fresh) amr_make_exchange(exchange, version);
+        const double made = MPI_Wtime();
+        times->sums[inside_mpi] += amr_exchange(exchange);
+        const double end = MPI_Wtime();
+        times->sums[making] += made - since;
+        times->sums[exchanging] += end - made;
+        times->steps[step] += end - since;
+        if (step < problem->steps) step_all(&blocks, scratch);
+    }
+    give_up(exchange, problem->steps, times);
+    times->sums[total] = MPI_Wtime() - first;
     return blocks;
 }
 
-static int read_options(int argc, char** argv, Options* options) {
-    for (int i = 1; i < argc; ++i) {
-        const int more = argc - i - 1;
-        if (strcmp(argv[i], "--blocks") == 0 && more >= 3) {
-            for (int d = 0; d < amr_axes; ++d) options->blocks[d] = whole_number(argv[++i]);
-        } else if (strcmp(argv[i], "--cells") == 0 && more >= 1) {
-            options->cells = whole_number(argv[++i]);
-        } else if (strcmp(argv[i], "--levels") == 0 && more >= 1) {
-            options->levels = whole_number(argv[++i]);
-        } else if (strcmp(argv[i], "--steps") == 0 && more >= 1) {
-            options->steps = whole_number(argv[++i]);
-        } else if (strcmp(argv[i], "--refine-every") == 0 && more >= 1) {
-            options->refine_every = whole_number(argv[++i]);
-        } else if (strcmp(argv[i], "--repeat") == 0 && more >= 1) {
-            options->repeat = whole_number(argv[++i]);
-        } else if (strcmp(argv[i], "--version") == 0 && more >= 1) {
-            options->version = argv[++i];
-        } else if (strcmp(argv[i], "--damage") == 0) {
-            options->damage = 1;
-        } else {
-            return 0;
-        }
-    }
-    int good = options->version == NULL;
-    for (int i = 0; i < amr_versions && !good; ++i) good = strcmp(options->version, amr_names[i]) == 0;
-    for (int d = 0; d < amr_axes; ++d) good = good && options->blocks[d] > 0 && options->blocks[d] <= 64;
-    return good && options->cells > 0 && options->cells % 2 == 0 && options->levels >= 0 &&
-           options->levels <= amr_most_levels && options->steps > 0 && options->refine_every > 0 &&
-           options->repeat > 0;
+/* Collective; every rank gets the sample. Its steps are the caller's, as many as there are exchanges. */
+static void over_ranks(const AmrProblem* problem, const Times* times, AmrSample* sample) {
+    double own[5] = {times->sums[0], times->sums[1], times->sums[2], times->sums[3], 0}, most[5];
+    for (int step = 0; step < amr_exchanges(problem); ++step) own[4] += times->steps[step];
+    MPI_Allreduce(own, most, 5, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    MPI_Allreduce(times->steps, sample->steps, amr_exchanges(problem), MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    sample->exchanging = most[exchanging];
+    sample->inside = most[inside_mpi];
+    sample->making = most[making];
+    sample->total = most[total];
+    sample->slowest = most[4];
+    sample->communication = 0;
+    for (int step = 0; step < amr_exchanges(problem); ++step) sample->communication += sample->steps[step];
 }
 
-static int compare(const void* a, const void* b) {
-    const double left = *(const double*)a, right = *(const double*)b;
-    return (left > right) - (left < right);
+/* Series of the versions that were asked for, none of their runs done. The caller frees them. */
+static AmrSeries* prepare(const AmrOptions* options, int* count) {
+    AmrSeries* const series = need(calloc(amr_versions, sizeof *series));
+    *count = 0;
+    for (int version = 0; version < amr_versions; ++version) {
+        if (!options->chosen[version]) continue;
+        AmrSeries* const own = &series[(*count)++];
+        own->name = amr_names[version];
+        own->count = options->repeat;
+        own->samples = need(calloc((size_t)options->repeat, sizeof *own->samples));
+        for (int i = 0; i < options->repeat; ++i)
+            own->samples[i].steps =
+                need(calloc((size_t)amr_exchanges(&options->problem), sizeof *own->samples[i].steps));
+    }
+    return series;
+}
+
+static void free_series(AmrSeries* series, int count) {
+    for (int i = 0; i < count; ++i) {
+        for (int j = 0; j < series[i].count; ++j) free(series[i].samples[j].steps);
+        free(series[i].samples);
+    }
+    free(series);
+}
+
+/* One run, checked; into a sample, or nowhere. */
+static void run_once(const AmrOptions* options, const int* hosts, int rank, const Blocks* all,
+                     AmrCell* scratch, AmrSeries* series, AmrSample* sample) {
+    const AmrProblem* const problem = &options->problem;
+    int version = 0;
+    while (strcmp(series->name, amr_names[version]) != 0) ++version;
+    Times times;
+    times.steps = need(calloc((size_t)amr_exchanges(problem), sizeof *times.steps));
+    Blocks blocks = run(problem, (AmrVersion)version, hosts, rank, scratch, &times);
+    if (sample != NULL) over_ranks(problem, &times, sample);
+    for (int leaf = 0; options->damage && leaf < blocks.mesh->count; ++leaf)
+        if (blocks.data[leaf] != NULL)
+            blocks.data[leaf][amr_place(blocks.mesh, problem->cells + 1, problem->cells, 1)] ^= 1u;
+    long wrong = wrong_cells(&blocks, all), sum;
+    MPI_Allreduce(&wrong, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+    series->wrong += sum;
+    free(times.steps);
+    free_blocks(&blocks);
+}
+
+/* On rank 0. 0: the file cannot be written. */
+static int tell(const AmrOptions* options, const AmrMeshReport* meshes, const AmrSeries* series, int count) {
+    char library[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+    amr_print(stdout, &options->problem, meshes, series, count);
+    if (options->json == NULL) return 1;
+    MPI_Get_library_version(library, &length);
+    FILE* const file = fopen(options->json, "a");
+    if (file == NULL) return 0;
+    for (int i = 0; i < count; ++i) amr_write_line(file, &options->problem, meshes, library, &series[i]);
+    const int good = !ferror(file);
+    return fclose(file) == 0 && good;
 }
 
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
-    Options options = {{4, 4, 4}, 8, 2, 20, 5, 3, 0, NULL};
-    int rank, ranks;
+    AmrOptions options;
+    int rank, ranks, count;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (!read_options(argc, argv, &options)) {
-        if (rank == 0)
-            fprintf(
-                stderr,
-                "usage: amr [--blocks X Y Z] [--cells EVEN] [--levels 0..%d] [--steps N] [--refine-every N]\n"
-                "           [--repeat N] [--version isend|waitall|persistent|neighbor|init] [--damage]\n"
-                "Numbers from 1 on, at most 64 blocks in a dimension.\n",
-                amr_most_levels);
+    if (!amr_read_options(argc, argv, ranks, &options)) {
+        if (rank == 0) amr_print_usage(stderr);
         MPI_Finalize();
         return 2;
     }
-    const size_t side = (size_t)options.cells + 2;
+    const AmrProblem* const problem = &options.problem;
+    const size_t side = (size_t)problem->cells + 2;
     AmrCell* const scratch = need(malloc(side * side * side * sizeof *scratch));
-    Blocks all = alone(&options, ranks, scratch);
-    double* const seconds = need(calloc((size_t)(amr_versions * times * options.repeat), sizeof *seconds));
-    long all_wrong = 0;
-    /* In turns, the first of which warms up. */
+    int* const hosts = need(malloc((size_t)ranks * sizeof *hosts));
+    amr_find_hosts(rank, hosts);
+    Blocks all = alone(problem, scratch);
+    AmrSeries* const series = prepare(&options, &count);
+    /* In turns, the first of which warms up; each begins with the next version. */
     for (int turn = -1; turn < options.repeat; ++turn)
-        for (int version = 0; version < amr_versions; ++version) {
-            if (options.version != NULL && strcmp(options.version, amr_names[version]) != 0) continue;
-            double took[times], slowest[times];
-            Blocks blocks = run(&options, (AmrVersion)version, rank, ranks, scratch, took);
-            MPI_Allreduce(took, slowest, times, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-            for (int i = 0; i < times && turn >= 0; ++i)
-                seconds[(version * times + i) * options.repeat + turn] = slowest[i];
-            for (int leaf = 0; options.damage && leaf < blocks.mesh->count; ++leaf)
-                if (blocks.data[leaf] != NULL)
-                    blocks.data[leaf][amr_place(blocks.mesh, options.cells + 1, options.cells, 1)] ^= 1u;
-            long wrong = wrong_cells(&blocks, &all), sum;
-            MPI_Allreduce(&wrong, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
-            all_wrong += sum;
-            free_blocks(&blocks);
+        for (int i = 0; i < count; ++i) {
+            AmrSeries* const own = &series[(i + turn + 1) % count];
+            run_once(&options, hosts, rank, &all, scratch, own, turn < 0 ? NULL : &own->samples[turn]);
         }
+    long wrong = 0;
+    for (int i = 0; i < count; ++i) wrong += series[i].wrong;
+    int written = 1;
     if (rank == 0) {
-        const int meshes = options.steps / options.refine_every + 1;
-        printf(
-            "%d x %d x %d blocks of %d cells each way, %d levels; %d blocks at the end; %d ranks, %d steps, "
-            "%d meshes\n",
-            options.blocks[0], options.blocks[1], options.blocks[2], options.cells, options.levels,
-            all.mesh->count, ranks, options.steps, meshes);
-        printf("%-12s %14s %14s %14s %14s %14s\n", "version", "communication", "exchanges", "inside MPI",
-               "made", "total");
-        printf("%-12s %14s %14s %14s %14s %14s\n", "", "ms per step", "ms per step", "ms per step",
-               "ms per mesh", "ms per step");
-        for (int version = 0; version < amr_versions; ++version) {
-            if (options.version != NULL && strcmp(options.version, amr_names[version]) != 0) continue;
-            double middle[times];
-            for (int i = 0; i < times; ++i) {
-                double* const own = &seconds[(version * times + i) * options.repeat];
-                qsort(own, (size_t)options.repeat, sizeof *own, compare);
-                middle[i] = 1e3 * own[options.repeat / 2];
-            }
-            printf("%-12s %14.4f %14.4f %14.4f %14.4f %14.4f\n", amr_names[version],
-                   (middle[exchanging] + middle[making]) / options.steps, middle[exchanging] / options.steps,
-                   middle[inside_mpi] / options.steps, middle[making] / meshes,
-                   middle[total] / options.steps);
-        }
-        printf("%s\n", all_wrong == 0 ? "right" : "WRONG");
+        AmrMeshReport* const meshes = describe(problem, hosts);
+        written = tell(&options, meshes, series, count);
+        if (!written) fprintf(stderr, "amr: %s cannot be written\n", options.json);
+        printf("%s\n", wrong == 0 ? "right" : "WRONG");
+        free(meshes);
     }
-    free(seconds), free(scratch);
+    MPI_Bcast(&written, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    free_series(series, count);
+    free(scratch), free(hosts);
     free_blocks(&all);
     MPI_Finalize();
-    return all_wrong != 0;
+    return wrong != 0 ? 1 : written ? 0 : 2;
 }

@@ -2,10 +2,18 @@
 // definition.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "amr/mesh.h"
+#include "amr/report.h"
+#include "amr/traffic.h"
 
 namespace {
 
@@ -133,6 +141,112 @@ TEST(AmrMesh, ValuesOfAnotherMeshAreKeptOrAddedUp) {
     EXPECT_TRUE(amr_overlap(coarse.mesh, 0, fine.mesh, 3));
     EXPECT_FALSE(amr_overlap(coarse.mesh, 0, fine.mesh, 8));
     EXPECT_TRUE(amr_overlap(fine.mesh, 8, coarse.mesh, 1));
+}
+
+AmrTraffic traffic(const AmrMesh* mesh, int axis, const std::vector<int>& hosts) {
+    AmrTraffic found{};
+    EXPECT_TRUE(amr_traffic(mesh, axis, hosts.data(), static_cast<int>(hosts.size()), &found));
+    return found;
+}
+
+TEST(AmrTraffic, CountsWhatCrossesBetweenHostsByHand) {
+    // Two blocks of level 0: a face of 4 x 4 cells each way.
+    const Mesh even({2, 1, 1}, 0, 4, 2, sphere(5000, 0, 0, 1));
+    AmrTraffic found = traffic(even.mesh, 0, {0, 1});
+    EXPECT_EQ(found.crossing, 2 * 64);
+    EXPECT_EQ(found.busiest, 64);
+    EXPECT_EQ(found.messages, 2);
+    EXPECT_EQ(found.largest, 64);
+    EXPECT_EQ(traffic(even.mesh, 1, {0, 1}).crossing, 0);
+    EXPECT_EQ(traffic(even.mesh, 0, {0, 0}).messages, 0);  // ranks of one host
+    // The first in eight parts, of which five are the first rank's: three faces between equals, a quarter's
+    // sums.
+    const Mesh uneven({2, 1, 1}, 1, 4, 2, sphere(0, 0, 0, 8));
+    ASSERT_EQ(uneven.mesh->count, 9);
+    found = traffic(uneven.mesh, 0, {0, 1});
+    EXPECT_EQ(found.busiest, 3 * 64 + 16);
+    EXPECT_EQ(found.messages, 2);
+}
+
+TEST(AmrTraffic, IsThatOfTheLinksBetweenRanksOfDifferentHosts) {
+    for (const Case& each : cases())
+        for (const std::vector<int>& hosts : {std::vector<int>{0, 0, 2, 2}, std::vector<int>{0, 1, 0, 3}}) {
+            const Mesh made(each.roots, each.deepest, each.cells, 4, each.sphere);
+            for (int axis = 0; axis < amr_axes; ++axis) {
+                AmrLink* links = nullptr;
+                const int count = amr_links(made.mesh, axis, &links);
+                std::map<std::pair<int, int>, std::int64_t> pairs, ends;  // ends: host, 1 where it receives
+                std::int64_t crossing = 0, busiest = 0, largest = 0;
+                for (int i = 0; i < count; ++i) {
+                    const int from = made.mesh->leaves[links[i].from].owner;
+                    const int to = made.mesh->leaves[links[i].to].owner;
+                    const int left = hosts[static_cast<std::size_t>(from)];
+                    const int entered = hosts[static_cast<std::size_t>(to)];
+                    const std::int64_t bytes = 4 * amr_link_cells(made.mesh, &links[i]);
+                    if (left == entered) continue;
+                    crossing += bytes;
+                    largest = std::max(largest, pairs[{from, to}] += bytes);
+                    busiest = std::max({busiest, ends[{left, 0}] += bytes, ends[{entered, 1}] += bytes});
+                }
+                std::free(links);
+                const AmrTraffic found = traffic(made.mesh, axis, hosts);
+                EXPECT_EQ(found.crossing, crossing);
+                EXPECT_EQ(found.busiest, busiest);
+                EXPECT_EQ(found.messages, static_cast<std::int64_t>(pairs.size()));
+                EXPECT_EQ(found.largest, largest);
+            }
+        }
+}
+
+TEST(AmrReport, StepsAreSharedOutOverMeshes) {
+    for (const int steps : {1, 4, 5, 6, 14})
+        for (const int every : {1, 2, 5, 20}) {
+            AmrProblem problem{};
+            problem.steps = steps;
+            problem.refine_every = every;
+            int exchanges = 0;
+            for (int mesh = 0; mesh < amr_meshes(&problem); ++mesh) {
+                EXPECT_GT(amr_exchanges_on(&problem, mesh), 0);
+                exchanges += amr_exchanges_on(&problem, mesh);
+            }
+            EXPECT_EQ(exchanges, amr_exchanges(&problem)) << steps << " steps, " << every;
+        }
+}
+
+TEST(AmrReport, ALineIsJsonWithEveryRunOfAVersion) {
+    const AmrProblem problem{{4, 2, 1}, 8, 2, 2, 2, 3};
+    AmrMeshReport meshes[2] = {{2, 30, {}}, {1, 31, {}}};
+    meshes[1].stages[2] = {4000000000, 1000, 6, 400};
+    double steps[] = {0.5, 0.25, 0.125};
+    AmrSample sample{0.875, steps, 0.75, 0.7, 0.6, 0.1, 2};
+    AmrSeries series{"init", 1, &sample, 0};
+    const auto line = [&] {
+        std::FILE* const file = std::tmpfile();
+        amr_write_line(file, &problem, meshes, "An \"MPI\"\\ 1\nbuilt\twith care", &series);
+        std::string text(static_cast<std::size_t>(std::ftell(file)), '\0');
+        std::rewind(file);
+        EXPECT_EQ(std::fread(text.data(), 1, text.size(), file), text.size());
+        std::fclose(file);
+        EXPECT_EQ(text.back(), '\n');
+        EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
+        return nlohmann::json::parse(text);
+    };
+    nlohmann::json read = line();
+    EXPECT_EQ(read.at("app"), "amr");
+    EXPECT_EQ(read.at("version"), "init");
+    EXPECT_EQ(read.at("library"), "An \"MPI\"\\ 1");
+    EXPECT_EQ(read.at("wrong"), "");
+    EXPECT_EQ(read.at("parameters").dump(),
+              R"({"blocks":[4,2,1],"cells":8,"levels":2,"ranks":3,"refine-every":2,"steps":2})");
+    ASSERT_EQ(read.at("meshes").size(), 2u);
+    EXPECT_EQ(read["meshes"][1]["exchanges"], 1);
+    EXPECT_EQ(read["meshes"][1]["stages"][2]["crossing"], 4000000000);
+    EXPECT_EQ(read["meshes"][1]["stages"][2]["busiest"], 1000);
+    ASSERT_EQ(read.at("samples").size(), 1u);
+    EXPECT_EQ(read["samples"][0]["communication"], 0.875);
+    EXPECT_EQ(read["samples"][0]["steps"].size(), 3u);
+    series.wrong = 7;
+    EXPECT_EQ(line().at("wrong"), "7 cells");
 }
 
 TEST(AmrMesh, AStepLooksAtAllSixNeighbours) {
