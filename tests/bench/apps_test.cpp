@@ -120,6 +120,7 @@ TEST(Apps, TheSlowDownMakesTheMixOfThePapers) {
     ASSERT_TRUE(find_app("conjugate_gradient", shape, rate, app));
     const double work = app.slowdown * 32768 * 31;  // 31 entries a row
     EXPECT_NEAR(wire / (wire + work), 0.32, 0.002);
+    EXPECT_EQ(app.known.at("slowdown"), app.slowdown);
     EXPECT_FALSE(find_app("fluid", shape, rate, app));
     for (const char* text : {"", "fast", "100", "-1mbit", "1mbits", "nanmbit"})
         EXPECT_LE(bytes_per_second(text), 0) << text;

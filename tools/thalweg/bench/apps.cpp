@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "bench/amr.h"
 #include "bench/apps_table.h"
 #include "bench/resume.h"
 #include "common/report.h"
@@ -46,6 +47,41 @@ int run_quietly(std::vector<std::string> words) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+// Whether a row is of this very problem.
+bool is_of(const Row& row, const AppCase& app) {
+    if (row.phase != (app.app == amr_app ? amr_phase : apps_phase) || row.collective != app.app) return false;
+    const nlohmann::json& parameters = row.app.at("parameters");
+    for (const auto& [name, value] : app.known.items())
+        if (!parameters.contains(name) || parameters.at(name) != value) return false;
+    return true;
+}
+
+// The rows of a launch of any other application, as amr_rows() makes them: the seconds are those of whole
+// runs.
+bool report_rows(const AppCase& app, const std::string& text, const std::string& side, int round,
+                 std::vector<Row>& rows, std::string& why) {
+    std::vector<apps::Report> reports;
+    if (!apps::read_reports(text, reports, why)) return false;
+    for (const auto& report : reports)
+        for (const auto& series : report.series) {
+            Row row;
+            row.context["mpi"] = report.library;
+            row.collective = app.app;
+            row.column = app_column(side, series.version);
+            row.phase = apps_phase;
+            row.bytes = report.parameters.value("bytes", std::uint64_t{0});
+            row.wrong_words = series.wrong.empty() ? 0 : 1;
+            row.app = {{"parameters", report.parameters},
+                       {"round", round},
+                       {"wrong", series.wrong},
+                       {"checked", report.checked},
+                       {"samples", apps::to_json(series.samples)}};
+            for (const auto& sample : series.samples) row.seconds.push_back(sample.total);
+            rows.push_back(std::move(row));
+        }
+    return true;
+}
+
 class AppsBench {
   public:
     explicit AppsBench(const AppsRequest& request) : request_(request) {
@@ -70,9 +106,8 @@ class AppsBench {
 
 bool AppsBench::has(const AppCase& app, const std::string& side, int round) const {
     for (const auto& row : rows_)
-        if (row.phase == apps_phase && row.collective == app.app && row.column.starts_with(side + "/") &&
-            row.app.value("round", -1) == round && measured_here(row, request_.shape) &&
-            row.app.at("parameters").value("slowdown", 0.0) == app.slowdown)
+        if (is_of(row, app) && row.column.starts_with(side + "/") && row.app.value("round", -1) == round &&
+            measured_here(row, request_.shape))
             return true;
     return false;
 }
@@ -91,11 +126,14 @@ bool AppsBench::launch(const AppCase& app, const std::string& side, int round, s
     words.push_back((fs::path(self).parent_path() / (app.program + family)).string());
     words.insert(words.end(), app.options.begin(), app.options.end());
     words.insert(words.end(), {"--repeat", std::to_string(app.repeat), "--json", lines.string()});
-    if (side == again_side) words.insert(words.end(), {"--version", "blocking,nonblocking"});
+    if (side == again_side) words.insert(words.end(), {"--version", app.again});
     const int status = run_quietly(words);
 
-    std::vector<apps::Report> reports;
-    if (!apps::read_reports(read_file(lines), reports, why)) return false;
+    std::vector<Row> fresh;
+    const std::string text = read_file(lines);
+    const bool read = app.app == amr_app ? amr_rows(text, side, round, fresh, why)
+                                         : report_rows(app, text, side, round, fresh, why);
+    if (!read) return false;
     const auto facts_json = nlohmann::json::parse(read_file(facts), nullptr, false);
     nlohmann::json context = session_context(shape);
     if (facts_json.is_object()) {
@@ -110,26 +148,10 @@ bool AppsBench::launch(const AppCase& app, const std::string& side, int round, s
     }
     const auto number =
         static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
-    std::vector<Row> fresh;
-    for (const auto& report : reports) {
-        context["mpi"] = report.library;
-        for (const auto& series : report.series) {
-            Row row;
-            row.context = context;
-            row.collective = app.app;
-            row.column = app_column(side, series.version);
-            row.phase = apps_phase;
-            row.launch = number;
-            row.bytes = report.parameters.value("bytes", std::uint64_t{0});
-            row.wrong_words = series.wrong.empty() ? 0 : 1;
-            row.app = {{"parameters", report.parameters},
-                       {"round", round},
-                       {"wrong", series.wrong},
-                       {"checked", report.checked},
-                       {"samples", apps::to_json(series.samples)}};
-            for (const auto& sample : series.samples) row.seconds.push_back(sample.total);
-            fresh.push_back(std::move(row));
-        }
+    for (auto& row : fresh) {
+        context["mpi"] = row.context.at("mpi");
+        row.context = context;
+        row.launch = number;
     }
     rows_.insert(rows_.end(), fresh.begin(), fresh.end());
     if (!request_.out.empty() && !append_rows(request_.out, fresh, why)) return false;
@@ -151,24 +173,36 @@ int AppsBench::run() {
         return refuse(2);
     }
     if (!request_.out.empty() && !read_rows({request_.out}, rows_, why)) return refuse(2);
+    std::vector<AppCase> cases;
     for (const auto& name : request_.apps) {
         AppCase app;
-        if (!find_app(name, request_.shape, rate, app)) {
-            why = "there is no application " + name + "; there are radix_sort and conjugate_gradient";
+        if (name == amr_app) {
+            for (auto& each : amr_cases()) cases.push_back(std::move(each));
+        } else if (find_app(name, request_.shape, rate, app)) {
+            cases.push_back(std::move(app));
+        } else {
+            why = "there is no application " + name + "; there are radix_sort, conjugate_gradient and amr";
             return refuse(2);
         }
+    }
+    for (const AppCase& app : cases)
         for (int round = 0; round < request_.rounds; ++round)
             for (const char* side : {native_side, thalweg_side, again_side}) {
                 if (has(app, side, round)) continue;
-                fmt::print(stderr, "bench: {}, round {} of {}, {}\n", name, round + 1, request_.rounds, side);
+                fmt::print(stderr, "bench: {}, round {} of {}, {}\n", app.app, round + 1, request_.rounds,
+                           side);
                 if (!launch(app, side, round, why)) return refuse(1);
             }
-    }
     std::vector<Row> here;
     for (const auto& row : rows_)
         if (measured_here(row, request_.shape)) here.push_back(row);
     const auto lines = summarize_apps(here);
-    fmt::print("{}\n{}", format_app_figures(lines, false), format_app_versions(lines, false));
+    if (!lines.empty())
+        fmt::print("{}\n{}", format_app_figures(lines, false), format_app_versions(lines, false));
+    const auto meshes = summarize_amr(here);
+    if (!meshes.empty())
+        fmt::print("{}{}\n{}", lines.empty() ? "" : "\n", format_amr_figures(meshes, false),
+                   format_amr_versions(meshes, false));
     return 0;
 }
 

@@ -1,8 +1,10 @@
 // `thalweg bench apps`: the applications of apps/ in the lab, native and with Thalweg, launch by launch in
-// turns. In each launch their versions (blocking, waited for at once, nonblocking, manual progress) take
-// turns too.
+// turns. In each launch their versions (blocking, waited for at once, nonblocking, manual progress; of the
+// refined mesh bench/amr.h) take turns too.
 #pragma once
 
+#include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -22,9 +24,12 @@ struct AppsRequest {
 struct AppCase {
     std::string app, program;
     std::vector<std::string> options;
-    int repeat = 3;             // timed runs of each version in a launch
-    double slowdown = 0;        // seconds per unit of work
-    double saved_by_paper = 0;  // of the blocking version's time, as the paper reports
+    int repeat = 3;                              // timed runs of each version in a launch
+    double slowdown = 0;                         // seconds per unit of work
+    double saved_by_paper = 0;                   // of the blocking version's time, as the paper reports
+    std::string again = "blocking,nonblocking";  // versions of the launches native again
+    // By these of its rows' parameters it is told from other problems.
+    nlohmann::json known = nlohmann::json::object();
 };
 
 // Each rank gathers app_bytes. Radix sort: the work beside the allgather takes 1.25 times what the wire needs

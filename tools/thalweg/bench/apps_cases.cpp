@@ -53,6 +53,7 @@ bool find_app(const std::string& app, const Shape& shape, double rate_bytes_per_
     } else {
         return false;
     }
+    found.known["slowdown"] = found.slowdown;
     found.options.insert(found.options.end(),
                          {"--slowdown", fmt::format("{:g}", found.slowdown), "--pieces", manual_pieces});
     return true;

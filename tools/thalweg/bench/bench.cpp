@@ -333,7 +333,7 @@ int bench_main(int argc, char** argv) {
         ->check(CLI::Range(1, 64))
         ->capture_default_str();
     add_rate_option(*apps, application.shape);
-    apps->add_option("--app", application.apps, "which: radix_sort, conjugate_gradient")
+    apps->add_option("--app", application.apps, "which: radix_sort, conjugate_gradient, amr")
         ->delimiter(',')
         ->capture_default_str();
     apps->add_option("--rounds", application.rounds, "of three launches: native, Thalweg, native again")

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "bench/amr.h"
 #include "bench/apps_table.h"
 #include "bench/columns.h"
 #include "bench/exchange_page.h"
@@ -277,12 +278,12 @@ std::string blocking_section(const std::map<std::string, std::vector<Row>>& by_m
 std::string document(const std::vector<Row>& rows, const std::string& about, const std::string& name,
                      std::vector<Picture>* pictures) {
     std::map<std::string, std::vector<Row>> in_lab, on_one_host, small_of, overlap_of, blocking_of;
-    std::vector<Row> rings, waiters, apps, exchanges, halos;
+    std::vector<Row> rings, waiters, apps, refined, exchanges, halos;
     std::uint64_t wrong = 0;
     for (const auto& row : rows) {
         const bool gathers_or_sums = row.collective == "allgather" || row.collective == "allreduce";
-        if (row.phase != overlap_phase && row.phase != apps_phase && row.phase != exchange_phase &&
-            !is_halo(row) && !gathers_or_sums)
+        if (row.phase != overlap_phase && row.phase != apps_phase && row.phase != amr_phase &&
+            row.phase != exchange_phase && !is_halo(row) && !gathers_or_sums)
             wrong += row.wrong_words;
         const std::string mpi = row.context.value("mpi_name", "");
         if (row.phase == rings_phase) {
@@ -293,6 +294,8 @@ std::string document(const std::vector<Row>& rows, const std::string& about, con
             waiters.push_back(row);
         } else if (row.phase == apps_phase) {
             apps.push_back(row);
+        } else if (row.phase == amr_phase) {
+            refined.push_back(row);
         } else if (row.phase == exchange_phase) {
             exchanges.push_back(row);
         } else if (is_halo(row)) {
@@ -342,7 +345,7 @@ std::string document(const std::vector<Row>& rows, const std::string& about, con
                 fmt::format("{}; commit {}.\n\n", waiters[0].context.value("machine", ""),
                             waiters[0].context.value("commit", "")) +
                 format_waiters(waiters, true);
-    text += apps_section(apps, provenance(apps));
+    text += apps_section(apps, provenance(apps)) + amr_section(refined, provenance(refined));
     if (const Section one = section(on_one_host, "###"); !one.summary.empty())
         text +=
             "\n## One host\n\n"

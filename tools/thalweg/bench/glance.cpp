@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "bench/amr.h"
 #include "bench/apps_table.h"
 #include "bench/columns.h"
 #include "bench/exchange_table.h"
@@ -169,6 +170,33 @@ void add_applications(const std::vector<Row>& rows, std::vector<GlancePoint>& po
     };
     add(" that computes meanwhile", true);
     add(", written otherwise", false);
+}
+
+void add_refined_mesh(const std::vector<Row>& rows, std::vector<GlancePoint>& points) {
+    const std::vector<AmrLine> lines = summarize_amr(rows);
+    const auto add = [&](const AmrLine& line, const char* operation, const char* beside,
+                         const AmrVersion& version, const Ratio& ratio) {
+        if (ratio.value > 0)
+            points.push_back({operation,
+                              beside,
+                              line.mpi,
+                              line.shape,
+                              amr_faces_text(line) + " faces, " + version.name,
+                              ratio,
+                              outcome(line, version).of_limit,
+                              verdict(ratio),
+                              "",
+                              {}});
+    };
+    for (const AmrLine& line : lines)
+        if (const AmrVersion* ours = fastest_of_ours(line); ours != nullptr)
+            add(line, "refined mesh, its neighbourhoods", "its fastest MPI_Isend and MPI_Irecv", *ours,
+                outcome(line, *ours).of_sends);
+    for (const AmrLine& line : lines)
+        for (const AmrVersion& version : line.versions)
+            if (!version.ours.empty() && !version.native.empty())
+                add(line, "refined mesh, written in each way", "the same program", version,
+                    ratio_of_medians(version.ours, version.native));
 }
 
 std::string gain_text(const std::vector<const GlancePoint*>& points) {
@@ -339,6 +367,7 @@ std::vector<GlancePoint> glance(const std::vector<Row>& rows) {
     add_exchanges(rows, points);
     add_halos(rows, points);
     add_applications(rows, points);
+    add_refined_mesh(rows, points);
     return points;
 }
 

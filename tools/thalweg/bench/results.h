@@ -14,7 +14,8 @@ struct Row {
     // also transport and waiting (thalweg.h); rows from before 2026-11-23 lack them.
     nlohmann::json context;
     std::string collective, column,
-        phase;  // "screen", "decide", "rings", "small", "overlap", "waiters", "exchange", "halo", "apps"
+        phase;  // "screen", "decide", "rings", "small", "overlap", "waiters", "exchange", "halo", "apps",
+                // "amr"
     std::uint64_t launch = 0;  // rows that share it were interleaved
     std::uint64_t bytes = 0;
     std::vector<double> seconds, back_to_back;
@@ -28,7 +29,7 @@ struct Row {
         exchange;           // phase "exchange" only: what the driver wrote of it (bench/driver/exchange.cpp)
     nlohmann::json halo;    // phase "halo" only: what the driver wrote of it (bench/driver/halo.cpp)
     nlohmann::json waiter;  // phase "waiters" only: a line of bench/waiters
-    nlohmann::json app;     // phase "apps" only: the application's parameters and the seconds of each run
+    nlohmann::json app;     // "apps" and "amr" only: the application's parameters, seconds of each run
     double tx_bytes = -1, tx_packets = -1;  // per call on the busiest host; negative: not counted
     double all_tx_bytes = -1;               // per call, all hosts together
     std::string element;  // of a reduction: what its vector is made of, "int64"; empty in rows from before

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "bench/amr.h"
 #include "bench/apps_table.h"
 #include "bench/document.h"
 #include "bench/exchange_page.h"
@@ -75,6 +76,9 @@ int show_table(const std::vector<std::string>& files, bool markdown, bool column
     const auto apps = summarize_apps(rows);
     if (!apps.empty())
         others += format_app_figures(apps, markdown) + "\n" + format_app_versions(apps, markdown);
+    const auto meshes = summarize_amr(rows);
+    if (!meshes.empty())
+        others += format_amr_figures(meshes, markdown) + "\n" + format_amr_versions(meshes, markdown);
     const auto lines = summarize(rows);
     fmt::print("{}", others);
     if (!others.empty() && lines.empty()) return 0;

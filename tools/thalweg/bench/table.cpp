@@ -211,7 +211,8 @@ double necessary_link_bytes(const Row& row) {
 
 double limit_seconds(const Row& row) {
     const double rate = setting(row, "THALWEG_LAB_RATE_BYTES_PER_S");
-    if (rate <= 0 || row.context.value("hosts", 1) < 2) return 0;
+    // Whole programs have limits of their own.
+    if (rate <= 0 || row.context.value("hosts", 1) < 2 || !row.app.is_null()) return 0;
     const double hops = row.collective == "iallreduce" || row.collective == "allreduce" ? 2 : 1;
     const double rails = row.context.value("rails", 1);  // each of that rate, with a bucket of its own
     return std::max(0.0, necessary_link_bytes(row) / rails - setting(row, "THALWEG_LAB_BURST_BYTES")) / rate +
