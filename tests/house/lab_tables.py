@@ -1,5 +1,6 @@
 """scripts/lab-tables lists exchanges on every shape, dense and sparse, blocking and nonblocking collectives on every shape, and
-several links per host, and measures each as listed, with a stand-in for the command that writes down what it was asked to do.
+several links per host, and the applications, and measures each as listed, with a stand-in for the command that
+writes down what it was asked to do.
 
     lab_tables.py SOURCE_ROOT BUILD
 """
@@ -58,6 +59,22 @@ def check_collectives(tree, listed):
             call[call.index("--bytes") + 1] = "0"
             said = subprocess.run([build / "bin/thalweg", *call], capture_output=True, text=True, cwd=tree)
             expect(said.returncode != 0 and "--bytes 0" in said.stderr, table, call, said.stderr)
+    return len(wanted)
+
+
+def check_applications(tree, listed):
+    """The applications on one shape, the exchange of a refined mesh on two."""
+    wanted = {("apps", mpi, "4x1") for mpi in MPIS}
+    wanted |= {("apps", mpi, shape, "amr") for mpi in MPIS for shape in ("4x1", "4x2")}
+    tables = {tuple(line.split()[1:]) for line in listed.splitlines()}
+    expect(wanted <= tables, "not listed:", sorted(wanted - tables))
+    for table in sorted(wanted):
+        (call,) = commands(tree, table)
+        words = dict(zip(call, call[1:]))
+        expect((words["bench"], words["--mpi"]) == ("apps", table[1]), table, call)
+        expect([words["--hosts"], words["--ppn"]] == table[2].split("x"), table, call)
+        expect(words.get("--app") == (table[3] if len(table) == 4 else None), table, call)
+        expect(words["--out"] == f"bench/results/apps-{table[1]}-{table[2]}.jsonl", table, call)
     return len(wanted)
 
 
@@ -124,4 +141,5 @@ with tempfile.TemporaryDirectory(prefix="tw") as folder:
     expect(named <= patterns and any(pattern.endswith(".mtx") for pattern in patterns), "patterns:", patterns)
     wanted = {(mpi, shape, pattern) for mpi in MPIS for shape in SPARSE for pattern in patterns}
     expect(wanted <= seen, "not listed:", sorted(wanted - seen))
-    print(f"{len(tables)} tables of exchanges, {check_collectives(tree, listed)} of collectives")
+    print(f"{len(tables)} tables of exchanges, {check_collectives(tree, listed)} of collectives, "
+          f"{check_applications(tree, listed)} of applications")
