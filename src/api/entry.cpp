@@ -23,6 +23,7 @@
 #include "plan/requests.h"
 #include "plan/set_up.h"
 #include "plan/statistics.h"
+#include "plan/unasked.h"
 #include "plan/window_plan.h"
 #include "plan/world.h"
 #include "transport/mpi/error_handler.h"
@@ -169,11 +170,19 @@ int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, in
     }
     return answer(comm, *error, [&]() -> int {
         Trial* its = nullptr;
+        UnaskedCalls* unasked = nullptr;
         const bool done = broadcast(*World::get(), buffer, bytes, static_cast<std::uint64_t>(count), datatype,
-                                    root, comm, *error, its);
+                                    root, comm, *error, its, unasked);
         *trial = its;
-        return done;
+        if (unasked == nullptr) return done;
+        *trial = unasked;
+        return 2;
     });
+}
+
+void thalweg_entry_remember_broadcast(ThalwegBroadcastShortcut* shortcut, void* native, void* unasked,
+                                      MPI_Count count, intptr_t datatype) {
+    Unasked::hand_over(*static_cast<UnaskedCalls*>(unasked), *shortcut, native, count, datatype);
 }
 
 namespace {

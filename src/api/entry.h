@@ -40,11 +40,14 @@ int thalweg_entry_comm_freeing(MPI_Comm comm, int* error, void* frame);
 /* After the native call, from the same wrapper. */
 void thalweg_entry_comm_freed(void* frame);
 
-/* 1: the broadcast is done and *error is what MPI_Bcast returns; 0: declined, call the native library; 2: the
- * same, and nobody need ask again while the bypass is open (plan/bypass.h). *trial as for
- * thalweg_entry_exchange. */
+/* 1: the broadcast is done and *error is what MPI_Bcast returns; 0: declined, call the native library, with
+ * *trial as for thalweg_entry_exchange; 2: declined, and nobody need ask again while the bypass is open
+ * (plan/bypass.h), or, where *trial is set, for the next ones that are described alike: if before the native
+ * call the wrapper has what it keeps of them filled, with *trial as `unasked`. `datatype` is a handle. */
 int thalweg_entry_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
                         int* error, void** trial);
+void thalweg_entry_remember_broadcast(ThalwegBroadcastShortcut* shortcut, void* native, void* unasked,
+                                      MPI_Count count, intptr_t datatype);
 
 /* In a blocking collective on comm, before anything of it happened: a place where it may be set up for
  * nonblocking ones. Cheap while no communicator waits for that. Returns as thalweg_entry_comm_freeing. */

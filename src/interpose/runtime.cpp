@@ -234,11 +234,18 @@ int thalweg_take_mpi_bcast(void* buffer, int count, int datatype, int root, int 
         return 0;
     const Host* native = host();
     const MPI_Comm handle = native->comm_of_fortran(comm);
-    const bool done = thalweg_take_MPI_Bcast(is_fortran_bottom(buffer) ? MPI_BOTTOM : buffer, count,
-                                             (ThalwegHandle)native->datatype_of_fortran(datatype), root,
-                                             (ThalwegHandle)handle, error, trial) == 1;
-    if (!done) passed_on = {blocking_broadcast + 1, handle, 0};
-    return done;
+    const int answer = thalweg_take_MPI_Bcast(is_fortran_bottom(buffer) ? MPI_BOTTOM : buffer, count,
+                                              (ThalwegHandle)native->datatype_of_fortran(datatype), root,
+                                              (ThalwegHandle)handle, error, trial);
+    if (answer == 1) return 1;
+    if (answer == 2) *trial = nullptr;  // only wrappers in C have a place for what that stands for
+    passed_on = {blocking_broadcast + 1, handle, 0};
+    return 0;
+}
+
+void thalweg_remember_broadcast(ThalwegBroadcastShortcut* shortcut, void* native, void* unasked,
+                                ThalwegCount count, ThalwegHandle datatype) {
+    thalweg_entry_remember_broadcast(shortcut, native, unasked, count, datatype);
 }
 
 void thalweg_remember(ThalwegShortcut* shortcut, void* native, int kind) {

@@ -45,7 +45,8 @@ int thalweg_before_mpi_comm_free(int comm, int* error);
 void thalweg_after_MPI_Comm_free(void);
 
 /* 1: done, *error is what the wrapper returns; 0: pass the call on; 2: pass it on, and remember the function
- * it was passed on to. *trial as for the blocking alltoalls (exchange_takes.h). */
+ * it was passed on to. *trial as for the blocking alltoalls (exchange_takes.h): where it is set beside a 2,
+ * thalweg_remember_broadcast() remembers, with that as `unasked`, and thalweg_remember() elsewhere. */
 int thalweg_take_MPI_Bcast(void* buffer, ThalwegCount count, ThalwegHandle datatype, int root,
                            ThalwegHandle comm, int* error, void** trial);
 int thalweg_take_MPI_Allgather(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
@@ -70,6 +71,9 @@ int thalweg_take_mpi_allgatherv(void* sendbuf, int sendcount, int sendtype, void
 int thalweg_take_mpi_allreduce(void* sendbuf, void* recvbuf, int count, int datatype, int op, int comm,
                                int* error);
 
+/* For the next ones that are described so, as many as a trial leaves to the native library. */
+void thalweg_remember_broadcast(ThalwegBroadcastShortcut* shortcut, void* native, void* unasked,
+                                ThalwegCount count, ThalwegHandle datatype);
 /* `shortcut` stands for `native`, for the calls that nobody wants to see, until that changes. Of allgathers
  * whose blocks differ no wrapper can tell which are short. */
 enum { thalweg_of_bcast, thalweg_of_allgather, thalweg_of_allreduce, thalweg_of_allgatherv };

@@ -82,15 +82,17 @@ bool is_native(Turn turn) {
 }  // namespace
 
 bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t count, MPI_Datatype type,
-               int root, MPI_Comm comm, int& error, Trial*& trial) {
+               int root, MPI_Comm comm, int& error, Trial*& trial, UnaskedCalls*& unasked) {
     const Host& mpi = *host();
     const auto left_to_native = [bytes](Reason reason) {
         note_declined(reason, bytes);
         return false;
     };
+    unasked = nullptr;
     // Wrong arguments are the native library's to report, and are wrong before anything is counted.
     if (comm == mpi.comm_null || buffer == MPI_IN_PLACE) return left_to_native(Reason::invalid);
-    if (Unasked::has_broadcast(comm, bytes, root)) return left_to_native(Reason::native_best);
+    unasked = Unasked::of_broadcast(comm, bytes, root);
+    if (unasked != nullptr) return left_to_native(Reason::native_best);
     Communicator* const state = Communicator::of(comm, world);
     if (state == nullptr) return left_to_native(being_freed(comm) ? Reason::freeing : Reason::invalid);
     const auto count_declined = [&](Reason reason) -> Tally& {

@@ -30,7 +30,9 @@ struct Counted {
 constinit std::array<Counted, 64> all_counted{};
 constinit std::size_t counted = 0;
 
-static_assert(sizeof(ThalwegShortcut) == 64 && sizeof(ThalwegExchangeShortcut) == 64, "a cache line");
+static_assert(sizeof(ThalwegShortcut) == 64 && sizeof(ThalwegExchangeShortcut) == 64 &&
+                  sizeof(ThalwegBroadcastShortcut) == 64,
+              "a cache line");
 
 // What wrappers are given, but for the function and the limit.
 constinit ThalwegShortcut rule{nullptr, nullptr, 0, 0, 1, nullptr, 0, 0, 0};
@@ -70,6 +72,8 @@ bool Bypass::open_for(Collective collective, std::int64_t count, std::intptr_t d
     const std::uint64_t below = limit_of(collective);
     return below == all || thalweg_is_short(&rule, below, count, datatype) != 0;
 }
+
+bool Bypass::is_predefined(std::intptr_t datatype) { return thalweg_element_bytes(&rule, datatype) != 0; }
 
 void Bypass::remember(ThalwegShortcut& shortcut, void* native, Collective collective, bool short_) {
     // Short calls of types whose handles tell nothing come here each time, on all threads.

@@ -36,6 +36,8 @@ class Bypass {
     static bool open_for_all(Collective collective);
     static bool open_for_some(Collective collective);
     static bool open_for(Collective collective, std::int64_t count, std::intptr_t datatype);
+    // Whether a datatype is a predefined one, for all that its handle tells and set_limits() was told.
+    static bool is_predefined(std::intptr_t datatype);
 
     // From now on until the bypass is closed the wrapper that owns `shortcut` jumps to `native` for messages
     // of that kind below its limit; one that cannot tell what is `short_` only where there is none. Does

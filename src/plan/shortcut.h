@@ -1,6 +1,7 @@
 /* What a wrapper keeps beside itself of the native function that it jumps to without asking: one cache line,
  * which is all that such a call touches of ours, and one more where handles tell no sizes and the type is a
- * rare one. In C, for the wrappers; bypass.h and unasked.h fill it. */
+ * rare one; another one where a trial leaves long broadcasts to the library for a while. In C, for the
+ * wrappers; bypass.h and unasked.h fill it. */
 #ifndef THALWEG_PLAN_SHORTCUT_H
 #define THALWEG_PLAN_SHORTCUT_H
 
@@ -153,26 +154,64 @@ static inline void* thalweg_native_of_request(ThalwegRequestShortcut* shortcut) 
     return native;
 }
 
-/* Of a wrapper of exchanges. Zero at first. */
-typedef struct ThalwegExchangeShortcut {
-    void* native;         /* for every call; null while the wrapper has to look */
-    void* native_unasked; /* for the next `left` calls on `comm`; null while the wrapper has to ask */
-    intptr_t comm, comm_bits;
+/* What a trial leaves to the native library, as far as a wrapper passes it on by itself and counts down. */
+typedef struct ThalwegUnasked {
+    void* native; /* for the next `left` calls on `comm`; null while the wrapper has to ask */
+    intptr_t comm, handle_bits;
     uint64_t left; /* of the thread that makes the calls on `comm` */
     void* holder;  /* whose calls they are; null: nobody's */
+} ThalwegUnasked;
+
+/* Whether a call is one of them: `differing` are the bits in which its handles are others. Counts it. */
+static inline int thalweg_count_down(ThalwegUnasked* unasked, intptr_t differing) {
+    if ((differing & __atomic_load_n(&unasked->handle_bits, __ATOMIC_RELAXED)) != 0 || unasked->left == 0)
+        return 0;
+    --unasked->left;
+    return 1;
+}
+
+/* Of a wrapper of exchanges. Zero at first. */
+typedef struct ThalwegExchangeShortcut {
+    void* native; /* for every call; null while the wrapper has to look */
+    ThalwegUnasked unasked;
 } __attribute__((aligned(64))) ThalwegExchangeShortcut;
 
 /* Null where the wrapper has to ask. Otherwise the call is made by it, and counted. */
 static inline void* thalweg_native_of_exchange(ThalwegExchangeShortcut* shortcut, intptr_t comm) {
     void* native = __atomic_load_n(&shortcut->native, __ATOMIC_RELAXED);
     if (native != NULL) return native;
-    native = __atomic_load_n(&shortcut->native_unasked, __ATOMIC_ACQUIRE);
+    ThalwegUnasked* const unasked = &shortcut->unasked;
+    native = __atomic_load_n(&unasked->native, __ATOMIC_ACQUIRE);
     if (native == NULL) return NULL;
-    const intptr_t differing = comm ^ __atomic_load_n(&shortcut->comm, __ATOMIC_RELAXED);
-    if ((differing & __atomic_load_n(&shortcut->comm_bits, __ATOMIC_RELAXED)) != 0 || shortcut->left == 0)
+    const intptr_t differing = comm ^ __atomic_load_n(&unasked->comm, __ATOMIC_RELAXED);
+    return thalweg_count_down(unasked, differing) ? native : NULL;
+}
+
+/* Of a wrapper of broadcasts, beside what it has for short ones: of those of one size, by how many elements
+ * of which type the wrapper's own calls describe them. Zero at first. */
+typedef struct ThalwegBroadcastShortcut {
+    ThalwegUnasked unasked;
+    intptr_t datatype; /* a predefined one: its handle is never another's */
+    int64_t count;
+    uint32_t ranks; /* of the communicator */
+} __attribute__((aligned(64))) ThalwegBroadcastShortcut;
+
+/* MPI_BOTTOM and MPI_IN_PLACE, which are 0 and 1 or -1, and nothing of a predefined type lies there. */
+static inline int thalweg_is_no_place(const void* buffer) { return (uintptr_t)buffer + 1 <= 2; }
+
+/* As of an exchange. Wrong arguments are the native library's to report, and are not counted: of those the
+ * wrapper asks. */
+static inline void* thalweg_native_of_broadcast(ThalwegBroadcastShortcut* shortcut, const void* buffer,
+                                                int64_t count, intptr_t datatype, int root, intptr_t comm) {
+    ThalwegUnasked* const unasked = &shortcut->unasked;
+    void* const native = __atomic_load_n(&unasked->native, __ATOMIC_ACQUIRE);
+    if (native == NULL) return NULL;
+    const intptr_t differing = (comm ^ __atomic_load_n(&unasked->comm, __ATOMIC_RELAXED)) |
+                               (datatype ^ __atomic_load_n(&shortcut->datatype, __ATOMIC_RELAXED));
+    if (count != __atomic_load_n(&shortcut->count, __ATOMIC_RELAXED) ||
+        (uint32_t)root >= __atomic_load_n(&shortcut->ranks, __ATOMIC_RELAXED) || thalweg_is_no_place(buffer))
         return NULL;
-    --shortcut->left;
-    return native;
+    return thalweg_count_down(unasked, differing) ? native : NULL;
 }
 
 #endif

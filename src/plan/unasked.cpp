@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 
+#include "plan/bypass.h"
 #include "plan/nonblocking.h"
 #include "plan/trials.h"
 #include "plan/world.h"
@@ -21,15 +22,15 @@ struct alignas(64) UnaskedCalls {
     std::atomic<MPI_Comm> comm{};
     std::uint64_t calls = 0, passed = 0;
     std::atomic<Trial*> trial{};
-    std::atomic<ThalwegExchangeShortcut*> shortcut{};  // has the rest of them
-    std::uint64_t bytes = 0;                           // of each; 0: whatever
-    std::uint64_t generation = 0;                      // of the settings that the trial belongs to
+    std::atomic<ThalwegUnasked*> shortcut{};  // has the rest of them
+    std::uint64_t bytes = 0;                  // of each; 0: whatever
+    std::uint64_t generation = 0;             // of the settings that the trial belongs to
 
     void collect() {
-        ThalwegExchangeShortcut* const its = shortcut.load(std::memory_order_relaxed);
+        ThalwegUnasked* const its = shortcut.load(std::memory_order_relaxed);
         if (its == nullptr) return;
         shortcut.store(nullptr, std::memory_order_relaxed);
-        std::atomic_ref(its->native_unasked).store(nullptr, std::memory_order_relaxed);
+        std::atomic_ref(its->native).store(nullptr, std::memory_order_relaxed);
         passed = calls - its->left;
         std::atomic_ref(its->holder).store(nullptr, std::memory_order_release);
     }
@@ -84,7 +85,40 @@ bool one_thread_calls() {
     return one;
 }
 
-bool may_pass() { return World::get()->wanted(Collective::alltoallv) == Wanted::automatic; }
+// Whether nothing else was asked for since the trial left them.
+bool may_pass(const UnaskedCalls& calls) {
+    const World& world = *World::get();
+    return calls.kind == CallKind::bcast ? calls.generation == world.generation()
+                                         : world.wanted(Collective::alltoallv) == Wanted::automatic;
+}
+
+// Whether they have the place of a wrapper for themselves from now on. By the thread that makes them.
+bool claim(UnaskedCalls& calls, ThalwegUnasked& place) {
+    if (calls.passed == calls.calls) return false;
+    void* holder = nullptr;
+    if (std::atomic_ref(place.holder).compare_exchange_strong(holder, &calls)) return true;
+    // Those of a communicator, or of a size, that may be used no more: one that is goes on in their place,
+    // though not at each call of two that take turns. Of another thread's calls nobody else may count what is
+    // left.
+    if (calls.passed % calls_between_holders != 0 || !one_thread_calls()) return false;
+    static_cast<UnaskedCalls*>(holder)->collect();
+    std::atomic_ref(place.holder).store(&calls);
+    return true;
+}
+
+// Pre: the place is theirs.
+void let_pass(UnaskedCalls& calls, ThalwegUnasked& place, void* native) {
+    constexpr auto bits = static_cast<std::intptr_t>(sizeof(MPI_Comm) == sizeof(int) ? 0xffffffff : ~0ull);
+    const auto handle = (std::intptr_t)calls.comm.load(std::memory_order_relaxed);
+    place.left = calls.calls - calls.passed;
+    std::atomic_ref(place.handle_bits).store(bits, std::memory_order_relaxed);
+    std::atomic_ref(place.comm).store(handle, std::memory_order_relaxed);
+    calls.shortcut.store(&place);
+    std::atomic_ref(place.native).store(native);
+    // Who asks for another way looks at `shortcut` after it has done so, and we look at that now.
+    if (meetings_wanted.load() != 0 || !may_pass(calls))
+        std::atomic_ref(place.native).store(nullptr, std::memory_order_relaxed);
+}
 
 }  // namespace
 
@@ -112,7 +146,7 @@ UnaskedCalls* Unasked::of(MPI_Comm comm, CallKind kind) {
     if (found == nullptr) return nullptr;
     UnaskedCalls& its = *found;
     its.collect();
-    if (!may_pass()) return nullptr;
+    if (!may_pass(its)) return nullptr;
     if (its.passed == its.calls) {
         its.settle();
         return nullptr;
@@ -121,46 +155,39 @@ UnaskedCalls* Unasked::of(MPI_Comm comm, CallKind kind) {
     return &its;
 }
 
-bool Unasked::has_broadcast(MPI_Comm comm, std::uint64_t bytes, int root) {
+UnaskedCalls* Unasked::of_broadcast(MPI_Comm comm, std::uint64_t bytes, int root) {
     UnaskedCalls* const found = find(comm, CallKind::bcast, bytes);
-    if (found == nullptr) return false;
+    if (found == nullptr) return nullptr;
     UnaskedCalls& its = *found;
+    its.collect();
     // Wrong arguments are the native library's to report, and are not counted.
-    if (root < 0 || root >= its.ranks) return false;
-    if (its.bytes != bytes || its.passed == its.calls || its.generation != World::get()->generation()) {
+    if (root < 0 || root >= its.ranks) return nullptr;
+    if (its.bytes != bytes || its.passed == its.calls || !may_pass(its)) {
         its.settle();
-        return false;
+        return nullptr;
     }
     ++its.passed;
-    return true;
+    return &its;
 }
 
 void Unasked::hand_over(UnaskedCalls& calls, ThalwegExchangeShortcut& shortcut, void* native) {
-    if (calls.passed == calls.calls) return;
-    void* holder = nullptr;
-    if (!std::atomic_ref(shortcut.holder).compare_exchange_strong(holder, &calls)) {
-        // Of a communicator that may be used no more: one that is goes on in its place, though not at each
-        // call of two that take turns. Of another thread's calls nobody else may count what is left.
-        if (calls.passed % calls_between_holders != 0 || !one_thread_calls()) return;
-        static_cast<UnaskedCalls*>(holder)->collect();
-        std::atomic_ref(shortcut.holder).store(&calls);
-    }
-    constexpr auto bits = static_cast<std::intptr_t>(sizeof(MPI_Comm) == sizeof(int) ? 0xffffffff : ~0ull);
-    const auto handle = (std::intptr_t)calls.comm.load(std::memory_order_relaxed);
-    shortcut.left = calls.calls - calls.passed;
-    std::atomic_ref(shortcut.comm_bits).store(bits, std::memory_order_relaxed);
-    std::atomic_ref(shortcut.comm).store(handle, std::memory_order_relaxed);
-    calls.shortcut.store(&shortcut);
-    std::atomic_ref(shortcut.native_unasked).store(native);
-    // Who asks for another way looks at `shortcut` after it has done so, and we look at that now.
-    if (meetings_wanted.load() != 0 || !may_pass())
-        std::atomic_ref(shortcut.native_unasked).store(nullptr, std::memory_order_relaxed);
+    if (claim(calls, shortcut.unasked)) let_pass(calls, shortcut.unasked, native);
+}
+
+void Unasked::hand_over(UnaskedCalls& calls, ThalwegBroadcastShortcut& shortcut, void* native,
+                        std::int64_t count, std::intptr_t datatype) {
+    static_assert(sizeof(MPI_Datatype) == sizeof(MPI_Comm), "as many bits of a register tell a handle");
+    if (thalweg_is_no_place(MPI_IN_PLACE) == 0 || !Bypass::is_predefined(datatype)) return;
+    if (!claim(calls, shortcut.unasked)) return;
+    std::atomic_ref(shortcut.datatype).store(datatype, std::memory_order_relaxed);
+    std::atomic_ref(shortcut.count).store(count, std::memory_order_relaxed);
+    std::atomic_ref(shortcut.ranks).store(static_cast<std::uint32_t>(calls.ranks), std::memory_order_relaxed);
+    let_pass(calls, shortcut.unasked, native);
 }
 
 void Unasked::ask_again() {
     for (UnaskedCalls& calls : all_calls)
-        if (ThalwegExchangeShortcut* const its = calls.shortcut.load())
-            std::atomic_ref(its->native_unasked).store(nullptr);
+        if (ThalwegUnasked* const its = calls.shortcut.load()) std::atomic_ref(its->native).store(nullptr);
 }
 
 void Unasked::settle_broadcasts(MPI_Comm comm) {

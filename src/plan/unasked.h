@@ -5,7 +5,7 @@
 // same.
 //
 // A wrapper in C may have the exchanges of one communicator to itself, in the cache line that it reads
-// anyhow.
+// anyhow; and that of broadcasts those of one size.
 //
 // The trial and the report are told how many there were when the last one has been, or at settle().
 #pragma once
@@ -38,18 +38,23 @@ class Unasked {
     // Those that this call is one of, valid until it is made; null: it is none, or something was asked for
     // meanwhile. By the thread that makes it.
     static UnaskedCalls* of(MPI_Comm comm, CallKind kind);
-    // Whether a broadcast is one of them, which is counted then. Null where another broadcast of its trial's
-    // comes, or its root is none: that one is asked about. Pre: bytes != 0.
-    static bool has_broadcast(MPI_Comm comm, std::uint64_t bytes, int root);
+    // The same of a broadcast; null, too, where another one of its trial's comes, or its root is none: that
+    // one is asked about. Pre: bytes != 0.
+    static UnaskedCalls* of_broadcast(MPI_Comm comm, std::uint64_t bytes, int root);
     // From the next call on the wrapper that owns `shortcut` makes them itself, by `native`, until there are
     // no more, of() is asked, or ask_again(). Where it makes those of others, they are asked about
     // again, if one thread alone calls MPI, and now and then; else, and where a blocking call may be
     // where somebody is met, this does nothing. By the thread that asked. `shortcut` lives as long as the
     // process.
     static void hand_over(UnaskedCalls& calls, ThalwegExchangeShortcut& shortcut, void* native);
+    // The same of broadcasts, which the wrapper knows by `count` and `datatype`, a handle, of the call that
+    // was asked about. Does nothing where that is not known to be a predefined one's: all others are asked
+    // about.
+    static void hand_over(UnaskedCalls& calls, ThalwegBroadcastShortcut& shortcut, void* native,
+                          std::int64_t count, std::intptr_t datatype);
     // Wrappers do nothing themselves from now on. By any thread.
     static void ask_again();
-    // None is left of one trial, or, where it is null, of any. Not beside has() for the same communicator:
+    // None is left of one trial, or, where it is null, of any. Not beside of() for the same communicator:
     // the program frees it, or has made its last call.
     static void settle(const Trial* trial);
     // The same of the broadcasts on `comm`: another selection decides about them from now on, or they fail.

@@ -5,17 +5,20 @@ typedef int Next_MPI_Bcast(void* buffer, int count, ThalwegHandle datatype, int 
 Next_MPI_Bcast wrap_MPI_Bcast THALWEG_WRAPS(MPI_Bcast);
 static ThalwegNext next_MPI_Bcast = {"MPI_Bcast", (void*)wrap_MPI_Bcast, NULL};
 static ThalwegShortcut shortcut_MPI_Bcast;
+static ThalwegBroadcastShortcut unasked_MPI_Bcast;
 
 static int THALWEG_APART
 ask_MPI_Bcast(void* buffer, int count, ThalwegHandle datatype, int root, ThalwegHandle comm) {
-    Next_MPI_Bcast* direct = (Next_MPI_Bcast*)thalweg_native_of_short(&shortcut_MPI_Bcast, count, datatype);
-    if (direct != NULL) return direct(buffer, count, datatype, root, comm);
     int error;
     void* trial = NULL;
     int answer = thalweg_take_MPI_Bcast(buffer, count, datatype, root, comm, &error, &trial);
     if (answer == 1) return error;
     Next_MPI_Bcast* next = (Next_MPI_Bcast*)thalweg_next(&next_MPI_Bcast);
     if (next == NULL) return thalweg_missing_error();
+    if (answer == 2 && trial != NULL) {
+        thalweg_remember_broadcast(&unasked_MPI_Bcast, (void*)next, trial, count, datatype);
+        return next(buffer, count, datatype, root, comm);
+    }
     if (answer == 2) thalweg_remember(&shortcut_MPI_Bcast, (void*)next, thalweg_of_bcast);
     if (trial == NULL) return next(buffer, count, datatype, root, comm);
     thalweg_native_begins(trial);
@@ -24,12 +27,21 @@ ask_MPI_Bcast(void* buffer, int count, ThalwegHandle datatype, int root, Thalweg
     return error;
 }
 
+static int THALWEG_APART THALWEG_IN_A_LINE
+pass_MPI_Bcast(void* buffer, int count, ThalwegHandle datatype, int root, ThalwegHandle comm) {
+    void* native = thalweg_native_of_short(&shortcut_MPI_Bcast, count, datatype);
+    if (native == NULL) native = thalweg_native_of_broadcast(&unasked_MPI_Bcast, buffer, count, datatype,
+            root, comm);
+    if (native != NULL) return ((Next_MPI_Bcast*)native)(buffer, count, datatype, root, comm);
+    return ask_MPI_Bcast(buffer, count, datatype, root, comm);
+}
+
 int THALWEG_IN_A_LINE wrap_MPI_Bcast(void* buffer, int count, ThalwegHandle datatype, int root,
         ThalwegHandle comm) {
     void* native = thalweg_native_of(&shortcut_MPI_Bcast);
     if (native == NULL) native = thalweg_native_of_plainly_short(&shortcut_MPI_Bcast, count, datatype);
     if (native != NULL) return ((Next_MPI_Bcast*)native)(buffer, count, datatype, root, comm);
-    return ask_MPI_Bcast(buffer, count, datatype, root, comm);
+    return pass_MPI_Bcast(buffer, count, datatype, root, comm);
 }
 
 typedef int Next_MPI_Allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,

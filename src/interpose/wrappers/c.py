@@ -6,24 +6,52 @@ from wrappers.call import AROUND, lines, native_timed, wait_all, wait_some
 COMPLETING = ("wait", "test", "wait_all", "wait_some", "start", "end")
 
 
-def with_shortcut(call, head, kind=None):
-    """The wrapper of `head` as a function apart, where it has a shortcut of its own with one of that kind beside it."""
+def with_shortcut(call, head, kind=None, unasked=None):
+    """The wrapper of `head` as a function apart, where it has a shortcut of its own with one of that kind beside it,
+    and one of the kind `unasked` for what a trial leaves to it."""
     beside = f"static {kind} shortcut_{call.name};\n" if kind else ""
+    beside += f"static {unasked} unasked_{call.name};\n" if unasked else ""
     return head.replace(f"\nint wrap_{call.name}(", f"{beside}\nstatic int THALWEG_APART\nask_{call.name}(")
 
 
-def way_past(call, native, native_of_short=None):
+def way_past(call, natives, apart=()):
     """The end of that function, and the wrapper: the way of a call that nobody wants to see has no frame of its own and
-    is as short as can be."""
+    is as short as can be. It goes by the first of `natives`; where there is none, by the first of those that are looked
+    for in a function between both."""
     name, arguments = call.name, call.c_arguments()
+
+    def go_by(natives, other):
+        first, *more = natives
+        return [
+            f"    void* native = {first};",
+            *(f"    if (native == NULL) native = {one};" for one in more),
+            f"    if (native != NULL) return ((Next_{name}*)native)({arguments});",
+            f"    return {other}_{name}({arguments});",
+        ]
+
+    between = [
+        "}",
+        "",
+        "static int THALWEG_APART THALWEG_IN_A_LINE",
+        f"pass_{name}({call.c_parameters()}) {{",
+        *go_by(apart, "ask"),
+    ] if apart else []
     return [
+        *between,
         "}",
         "",
         f"int THALWEG_IN_A_LINE wrap_{name}({call.c_parameters()}) {{",
-        f"    void* native = {native};",
-        *([f"    if (native == NULL) native = {native_of_short};"] if native_of_short else []),
-        f"    if (native != NULL) return ((Next_{name}*)native)({arguments});",
-        f"    return ask_{name}({arguments});",
+        *go_by(natives, "pass" if apart else "ask"),
+    ]
+
+
+def remember_unasked(call):
+    """Where the answer is that nobody need ask for the next calls that are described as this one is."""
+    return [
+        "    if (answer == 2 && trial != NULL) {",
+        f"        thalweg_remember_broadcast(&unasked_{call.name}, (void*)next, trial, count, datatype);",
+        f"        return next({call.c_arguments()});",
+        "    }",
     ]
 
 
@@ -47,7 +75,7 @@ def c_wrapper(call):
     if passes:
         out = with_shortcut(call, out)
         get_next.append(f"    thalweg_remember_completion(thalweg_completion_{name}, (void*)next);")
-        past = way_past(call, f"thalweg_native_of_completion(thalweg_completion_{name})")
+        past = way_past(call, [f"thalweg_native_of_completion(thalweg_completion_{name})"])
     if call.template == "request" and not call.persistent():
         out = with_shortcut(call, out, "ThalwegRequestShortcut")
         out += lines(
@@ -57,7 +85,7 @@ def c_wrapper(call):
             *get_next,
             f"    if (answer >= thalweg_handed_on) thalweg_remember_request(&shortcut_{name}, (void*)next, answer);",
             f"    return next({arguments});",
-            *way_past(call, f"thalweg_native_of_request(&shortcut_{name})"),
+            *way_past(call, [f"thalweg_native_of_request(&shortcut_{name})"]),
         )
     elif call.template == "end":
         out += lines(
@@ -87,7 +115,7 @@ def c_wrapper(call):
             f"        return next({arguments});",
             "    }",
             *native_timed(call),
-            *way_past(call, f"thalweg_native_of_exchange(&shortcut_{name}, comm)"),
+            *way_past(call, [f"thalweg_native_of_exchange(&shortcut_{name}, comm)"]),
         )
     elif call.template == "collective":
         # Where long ones are looked at, short ones take another way past, if one argument tells them.
@@ -97,22 +125,28 @@ def c_wrapper(call):
         at_once = tells and len(call.parameters) <= 6
         short = f"(&shortcut_{name}, {message})"
         remembered = "thalweg_of_" + call.entry().removesuffix("_c").removeprefix("MPI_").lower()
-        out = with_shortcut(call, out, "ThalwegShortcut")
+        timed = call.timed()  # broadcasts
+        out = with_shortcut(call, out, "ThalwegShortcut", "ThalwegBroadcastShortcut" if timed else None)
+        natives = [f"thalweg_native_of(&shortcut_{name})"]
+        if at_once:
+            natives.append(f"thalweg_native_of_plainly_short{short}")
+        apart = [
+            f"thalweg_native_of_short{short}",
+            f"thalweg_native_of_broadcast(&unasked_{name}, {arguments})",
+        ] if timed else []
+        asks_itself = tells and not apart
         out += lines(
-            f"    Next_{name}* direct = (Next_{name}*)thalweg_native_of_short{short};" if tells else None,
-            f"    if (direct != NULL) return direct({arguments});" if tells else None,
+            f"    Next_{name}* direct = (Next_{name}*)thalweg_native_of_short{short};" if asks_itself else None,
+            f"    if (direct != NULL) return direct({arguments});" if asks_itself else None,
             "    int error;",
-            "    void* trial = NULL;" if call.timed() else None,
-            f"    int answer = thalweg_take_{call.entry()}({arguments}, &error{', &trial' if call.timed() else ''});",
+            "    void* trial = NULL;" if timed else None,
+            f"    int answer = thalweg_take_{call.entry()}({arguments}, &error{', &trial' if timed else ''});",
             "    if (answer == 1) return error;",
             *get_next,
+            *(remember_unasked(call) if timed else []),
             f"    if (answer == 2) thalweg_remember(&shortcut_{name}, (void*)next, {remembered});",
-            *(native_timed(call) if call.timed() else [f"    return next({arguments});"]),
-            *way_past(
-                call,
-                f"thalweg_native_of(&shortcut_{name})",
-                f"thalweg_native_of_plainly_short{short}" if at_once else None,
-            ),
+            *(native_timed(call) if timed else [f"    return next({arguments});"]),
+            *way_past(call, natives, apart),
         )
     elif call.template in ("wait", "test"):
         count, requests = call.requests(False)
@@ -148,7 +182,7 @@ def c_wrapper(call):
             *get_next,
             f"    if (answer == 2) thalweg_remember_meeting(&shortcut_{name}, (void*)next);",
             f"    return next({arguments});",
-            *way_past(call, f"thalweg_native_of_meeting(&shortcut_{name})"),
+            *way_past(call, [f"thalweg_native_of_meeting(&shortcut_{name})"]),
         )
     elif call.template == "creation":
         parent = call.parent()

@@ -80,8 +80,10 @@ static void next(Series* series) {
     memset(data, mark, series->bytes);
     if (rank == root) fill(data, series->bytes, seed);
     const int wide = (rank + (int)seed) % 2;
+    const uint64_t before = looked_at();
     broadcast((int)(series->bytes / (wide ? 8 : 1)), wide ? MPI_DOUBLE : MPI_BYTE, root, series->comm);
-    const int ran = was_accelerated();
+    /* Behind a verdict for native calls the wrapper makes them without a look. */
+    const int ran = looked_at() != before && was_accelerated();
     if (ran && getenv("THALWEG_TEST_OVER") != NULL) {
         thalweg_last_call call = {.bytes = 0};
         look_last_call(&call, sizeof call);
@@ -125,8 +127,9 @@ static void slow(void) {
         const int root = (int)(++seed % (unsigned)check_size);
         memset(data, mark, bytes);
         if (check_rank == root) fill(data, bytes, seed);
+        const uint64_t before = looked_at();
         broadcast((int)bytes, MPI_BYTE, root, MPI_COMM_WORLD);
-        const int ours = was_accelerated();
+        const int ours = looked_at() != before && was_accelerated();
         verify(data, bytes, seed, series.name);
         int ways[2] = {ours, -ours};
         MPI_Allreduce(MPI_IN_PLACE, ways, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
