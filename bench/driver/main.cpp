@@ -103,7 +103,7 @@ void Driver::set_up(const Column& column) {
 }
 
 // Where both ways of a broadcast are tried in turns, as many calls as that takes: a column measures what
-// follows from them. Every rank sees the same of each call.
+// follows from them. What a trial leaves to the library may be seen by some ranks, and by others not.
 void Driver::settle(const Column& column, MPI_Comm comm, std::size_t bytes) {
     if (column.native || session_.hosts > 1) return;
     constexpr int calls = static_cast<int>(TrialTurns::latest_set_up) + 1 + trial_calls + 1;
@@ -112,9 +112,11 @@ void Driver::settle(const Column& column, MPI_Comm comm, std::size_t bytes) {
         measure(column, comm, bytes, 1, nullptr);
         Ran ran;
         session_.ours.tell(ran);
-        if (ran.reason.empty() || ran.reason.find(Ours::unseen) != std::string::npos) return;
         const bool in_turns = ran.reason.find("in turns") != std::string::npos;
-        if (!ran.algorithm.empty() && !in_turns) return;  // it was asked for
+        int settled = ran.reason.empty() || ran.reason.find(Ours::unseen) != std::string::npos ||
+                      (!ran.algorithm.empty() && !in_turns);  // it was asked for
+        PMPI_Allreduce(MPI_IN_PLACE, &settled, 1, MPI_INT, MPI_MAX, session_.control);
+        if (settled != 0) return;
     }
 }
 
