@@ -30,6 +30,18 @@ add_test(NAME plan.${name}.report_of_unasked_broadcasts
                  ${MPI_MPIEXEC} -n 2 env ${slow} $<TARGET_FILE:plan_tried_${name}> slow)
 set_tests_properties(plan.${name}.report_of_unasked_broadcasts PROPERTIES TIMEOUT 300 PROCESSORS 2
                      LABELS $<IF:$<STREQUAL:${name},mpich5>,mpi,full> ENVIRONMENT "${plan_environment}")
+# What the wrappers pass on by themselves behind a verdict, on one rank, and are asked about on another.
+set(left "${with_persistent};${all};THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/unseen_broadcasts.json")
+run(unseen_broadcasts 2 ${inside_current} "${left}" unseen_broadcasts 100000)
+run(unseen_broadcasts 3 full "${left}" unseen_broadcasts 3000)
+run(unseen_broadcasts_meets 2 ${inside_current} "${left};THALWEG_TRANSPORT=shm" unseen_broadcasts 400 meets)
+run(unseen_broadcasts_threads 2 ${inside_current} "${left}" unseen_broadcasts 800 threads)
+add_test(NAME plan.${name}.report_of_unseen_broadcasts
+         COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/report.py ${CMAKE_CURRENT_BINARY_DIR} broadcasts
+                 ${MPI_MPIEXEC} -n 2 env ${left} $<TARGET_FILE:plan_unseen_broadcasts_${name}> 30000)
+set_tests_properties(plan.${name}.report_of_unseen_broadcasts PROPERTIES LABELS ${inside_current} TIMEOUT 300
+                     PROCESSORS 2 ENVIRONMENT "${plan_environment}")
+leave_cores(plan.${name}.unseen_broadcasts.3 plan.${name}.unseen_broadcasts_threads.2)
 if(name STREQUAL mpich5)
   set(broken "${with_persistent}:$<TARGET_FILE:plan_faults_${name}>;THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/broken.json")
   run(tried_broken 2 mpi "${broken};THALWEG_TRANSPORT=mpi" tried broken)

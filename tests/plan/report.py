@@ -11,6 +11,7 @@
     report.py FOLDER one_host COMMAND…  COMMAND runs programs/one_host.c: what was handed on unseen is said, not counted
     report.py FOLDER unasked COMMAND…   COMMAND runs programs/tried_exchanges.c few: what was passed on is counted all the same
     report.py FOLDER slow COMMAND…      COMMAND runs programs/tried.c slow: the same of broadcasts, and of their bytes
+    report.py FOLDER broadcasts COMMAND…  COMMAND runs programs/unseen_broadcasts.c, which says itself how many it makes
     report.py FOLDER puts COMMAND…      COMMAND runs programs/steady.c with notify over a transport that has puts
     report.py FOLDER windows COMMAND…  COMMAND runs programs/windows.c with the way that THALWEG_ALLTOALLV names
 """
@@ -24,8 +25,8 @@ import subprocess
 import sys
 
 folder, command = sys.argv[1], sys.argv[2:]
-CASES = ("spawned", "one_host", "unasked", "slow", "windows", "puts", "mpi", "ucx", "shm", "misspelt", "wait",
-         "postings", "addresses")
+CASES = ("spawned", "one_host", "unasked", "slow", "broadcasts", "windows", "puts", "mpi", "ucx", "shm", "misspelt",
+         "wait", "postings", "addresses")
 case = command[0] if command[0] in CASES else ""
 command = command[case != "":]
 # Of windows.c: how often its first plan is started.
@@ -104,14 +105,29 @@ def check_unasked():
     check(calls[0] == 150 and sum(calls) == 750, f"150 and 600 calls were declined alike, but the report says {calls}")
 
 
+def right_broadcasts(report):
+    """The rows of those whose arguments were right; how many there were, and of how many bytes."""
+    rows = [row for communicator in report["communicators"] for row in communicator["rows"]
+            if row["operation"] == "bcast" and row.get("declined") != "arguments that the MPI library judges"]
+    return rows, *(sum(row[key] for row in rows) for key in ("calls", "bytes"))
+
+
+def check_broadcasts():
+    """Whichever way they came, and on communicators that were freed."""
+    result = run(path)
+    check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
+    said = re.search(r"made (\d+) broadcasts of (\d+) bytes", result.stdout)
+    rows, *counted = right_broadcasts(load(path))
+    check(said and counted == [int(number) for number in said.groups()],
+          f"{result.stdout}, but the report says {counted}: {rows}")
+    print(said[0])
+
+
 def check_slow():
     """tried.c slow makes 560 broadcasts of 64 KiB and more on the world: 80 of 1 MiB, 96 of 8 bytes more than 64 KiB."""
     result = run(path)
     check(result.returncode == 0, f"the program failed: {result.stdout}{result.stderr}")
-    rows = [row for communicator in load(path)["communicators"] for row in communicator["rows"]
-            if row["operation"] == "bcast" and row["bytes"] >= 65536 and
-            row.get("declined") != "arguments that the MPI library judges"]
-    calls, total = (sum(row[key] for row in rows) for key in ("calls", "bytes"))
+    rows, calls, total = right_broadcasts(load(path))
     check(calls == 560, f"560 calls were made, but the report says {calls}: {rows}")
     check(total == 560 * 65536 + 80 * (2**20 - 2**16) + 96 * 8, f"they carried {total} bytes: {rows}")
 
@@ -274,7 +290,7 @@ def check_addresses():
 checks = {"mpi": check_nonblocking, "ucx": check_nonblocking, "shm": check_nonblocking, "addresses": check_addresses,
           "spawned": check_spawned, "misspelt": check_misspelt, "wait": check_wait, "postings": check_postings,
           "puts": check_puts, "windows": check_windows, "one_host": check_one_host, "unasked": check_unasked,
-          "slow": check_slow}
+          "slow": check_slow, "broadcasts": check_broadcasts}
 if case:
     checks[case]()
     sys.exit()
