@@ -122,5 +122,6 @@ if(NOT name STREQUAL openmpi4) # has none
 endif()
 
 run(cold 2 full "" cold 101)
+run(cold_left 2 full "${left}" cold 101)
 run(cold_hosts 2 full "THALWEG_TOPOLOGY=node:2 core:1" cold 101 hosts)
-run_alone(plan.${name}.cold.2 plan.${name}.cold_hosts.2)
+run_alone(plan.${name}.cold.2 plan.${name}.cold_left.2 plan.${name}.cold_hosts.2)

@@ -15,6 +15,7 @@
 
 #if !defined(MPI_ABI_VERSION)
 #include "fortran.h"
+static int with_fortran;
 #endif
 
 /* All of them whole elements of every type. */
@@ -23,7 +24,6 @@ typedef enum { in_bytes, in_doubles, in_own_type, in_large_counts, in_fortran, w
 
 typedef int BroadcastLarge(void*, MPI_Count, MPI_Datatype, int, MPI_Comm);
 static BroadcastLarge* broadcast_large; /* null where the library has none */
-static int with_fortran;
 
 /* Of a thread's calls: a type that was made, of which no wrapper knows the size. */
 static _Thread_local MPI_Datatype own_type;
