@@ -66,6 +66,7 @@ Status DrivenChannel::post(Operation& operation, const Bindings& bindings, std::
     if (operation.pending()) return Status::invalid_argument;
     if (orphaned()) return Status::unsupported;
     operation.bindings_ = bindings;
+    operation.modes_ = bindings.reducer.modes_here();
     operation.number_ = number;
     operation.state_.store(Operation::State::pending, std::memory_order_relaxed);
     pending_.fetch_add(1, std::memory_order_seq_cst);
@@ -172,7 +173,9 @@ void DrivenChannel::begin_runs() {
             for (end = &running_; *end != nullptr;) end = &(*end)->next_;
         *end = operation;
         const Status status =
-            failed(failure) ? failure : operation->execution_.start(operation->bindings_, operation->number_);
+            failed(failure)
+                ? failure
+                : operation->execution_.start(operation->bindings_, operation->number_, operation->modes_);
         if (status != Status::ok)
             complete(end, status);
         else

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/float_modes.h"
 #include "engine/arrivals.h"
 #include "engine/engine.h"
 
@@ -51,6 +52,7 @@ class Operation {
 
     Execution& execution_;
     Bindings bindings_;
+    FloatModes modes_;  // of the thread that started it, where its reducer rounds
     std::uint32_t number_ = 0;
     Operation* next_ = nullptr;  // in the queue of posted ones, then in the list of running ones
     Status result_ = Status::ok;

@@ -80,7 +80,7 @@ void Execution::Impl::sort_messages() {
 }
 
 // Hot path: no allocation, lock or system call; proved by the test engine.allocations.
-Status Execution::Impl::start(const Bindings& bindings, std::uint32_t number) {
+Status Execution::Impl::start(const Bindings& bindings, std::uint32_t number, const FloatModes& modes) {
     const Transport& transport = channel->transport();
     if (failed(channel->failure())) return channel->failure();
     if (schedule->rank() != transport.rank() || schedule->size() != transport.size()) {
@@ -94,6 +94,7 @@ Status Execution::Impl::start(const Bindings& bindings, std::uint32_t number) {
     base_ = {static_cast<std::byte*>(const_cast<void*>(bindings.in)), static_cast<std::byte*>(bindings.out),
              scratch_.get()};
     reducer_ = bindings.reducer;
+    modes_ = modes;
     std::copy(predecessors_.begin(), predecessors_.end(), waiting_for_.begin());
     std::fill(states_.begin(), states_.end(), State::waiting);
     if (!moved_.empty()) std::fill(moved_.begin(), moved_.end(), 0);
@@ -254,6 +255,15 @@ void Execution::Impl::release_held() {
     }
 }
 
+void Execution::Impl::combine(const std::byte* source, Side source_side, std::byte* target,
+                              std::uint64_t bytes) {
+    const std::byte* const left = source_side == Side::left ? source : target;
+    const std::byte* const right = source_side == Side::left ? target : source;
+    if (!reducer_.rounds) return reducer_.combine(left, right, target, bytes, reducer_.context);
+    const InModes of_who_started(modes_);
+    reducer_.combine(left, right, target, bytes, reducer_.context);
+}
+
 // Runs copies and reduces in id order until about `budget_bytes` are done; returns what is left of the
 // budget.
 std::uint64_t Execution::Impl::run_local(std::uint64_t budget_bytes) {
@@ -275,11 +285,7 @@ std::uint64_t Execution::Impl::run_local(std::uint64_t budget_bytes) {
         }
         const std::byte* source = address(step.source) + local_done_;
         std::byte* target = address(step.target) + local_done_;
-        if (piece != 0 && reduces) {
-            const bool source_left = step.source_side == Side::left;
-            reducer_.combine(source_left ? source : target, source_left ? target : source, target, piece,
-                             reducer_.context);
-        }
+        if (piece != 0 && reduces) combine(source, step.source_side, target, piece);
         if (piece != 0 && !reduces && source != target) std::memmove(target, source, piece);
         local_done_ += piece;
         budget_bytes -= std::min(piece + local_step_cost_bytes, budget_bytes);
@@ -359,8 +365,12 @@ Execution::~Execution() {
 }
 
 Status Execution::start(const Bindings& bindings, std::uint32_t operation) {
+    return start(bindings, operation, bindings.reducer.modes_here());
+}
+
+Status Execution::start(const Bindings& bindings, std::uint32_t operation, const FloatModes& modes) {
     if (impl_->running) return Status::invalid_argument;
-    return impl_->start(bindings, operation);
+    return impl_->start(bindings, operation, modes);
 }
 
 Status Execution::advance() { return impl_->advance(); }

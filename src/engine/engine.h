@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "base/float_modes.h"
 #include "base/status.h"
 #include "schedule/schedule.h"
 #include "transport/transport.h"
@@ -32,12 +33,17 @@ inline constexpr std::uint64_t message_overhead_bytes = 256;
 
 // How `reduce` steps combine: target[i] = left[i] op right[i] over `bytes` bytes, a multiple of
 // element_bytes. `target` is `left` or `right`; otherwise the two do not overlap. Elements may be aligned no
-// better than the program's own buffers are. Called from whichever thread advances the execution.
+// better than the program's own buffers are. Called from whichever thread advances the execution, where it
+// `rounds` in the modes of the one that started it (float_modes.h).
 struct Reducer {
     void (*combine)(const void* left, const void* right, void* target, std::size_t bytes,
                     void* context) = nullptr;
     void* context = nullptr;
     std::size_t element_bytes = 1;
+    bool rounds = false;  // of floating-point numbers: its result depends on modes, and on their order
+
+    // What it depends on if this thread starts it.
+    FloatModes modes_here() const { return rounds ? FloatModes::of_this_thread() : FloatModes(); }
 };
 
 // The memory a run works on. `out` and `in` are the caller's and must live until the run is done; `scratch`
@@ -90,6 +96,8 @@ class Execution {
     // started: unsupported (more operations alive than the transport can tell apart; reduce steps without a
     // reducer), invalid_argument (the schedule is for another rank or group).
     Status start(const Bindings& bindings, std::uint32_t operation);
+    // The same for another thread, whose reducer.modes_here() these are.
+    Status start(const Bindings& bindings, std::uint32_t operation, const FloatModes& modes);
     // Issues what is ready, polls the transport once. ok when everything is complete, in_progress otherwise.
     // Errors: those of Transport::progress; the execution is then no longer running and the channel is
     // unusable. truncated: it is over, expect_unequal() says how.

@@ -18,7 +18,7 @@ namespace thalweg {
 struct Execution::Impl {
     Impl(std::shared_ptr<const Schedule> schedule, std::shared_ptr<Channel> channel);
 
-    Status start(const Bindings& bindings, std::uint32_t operation);
+    Status start(const Bindings& bindings, std::uint32_t operation, const FloatModes& modes);
     void expect_unequal();
     Status advance();
     // advance() in two halves, so that several executions share the channel's poll in between: issues what is
@@ -112,6 +112,7 @@ struct Execution::Impl {
         return moved_.empty() ? bytes : std::min<std::uint64_t>(bytes - done, max_message_bytes_);
     }
     std::uint64_t run_local(std::uint64_t budget_bytes);
+    void combine(const std::byte* source, Side source_side, std::byte* target, std::uint64_t bytes);
     void release_held();
     void relieve();
     void finish();
@@ -144,6 +145,7 @@ struct Execution::Impl {
     Window window_;
     std::array<std::byte*, 3> base_{};
     Reducer reducer_;
+    FloatModes modes_;                    // that it computes in, where it rounds
     StepId local_step_ = 0;               // the local step in work, where local_done_ != 0
     std::uint64_t local_done_ = 0;        // bytes of it that are done
     std::uint64_t acknowledgements_ = 0;  // those that held_sends_ has been checked against

@@ -127,7 +127,7 @@ bool run_blocking(World& world, const CollectiveCall& call, int& error) {
     const Settings& settings = world.settings();
     const bool asked_for = wanted == Wanted::algorithm;
     const bool stable = stays_stable(settings, shape, wanted);
-    if (shape.rounds && !asked_for &&
+    if (shape.reducer.rounds && !asked_for &&
         (settings.float_order == FloatOrder::native ||
          (stable && shape.total < worth_bytes && settings.setup != SetupSetting::early)))
         return left_to_native(Reason::order, shape.bytes);

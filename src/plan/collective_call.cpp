@@ -96,8 +96,7 @@ std::optional<Reason> look_at_arguments(const CollectiveCall& call, int rank, in
         case Collective::allreduce:
             if (!multiply(call.receive_count, receive_size, shape.bytes)) return Reason::invalid;
             shape.total = shape.bytes;
-            if (!find_reducer(call.operation, call.receive_type, shape.reducer, shape.rounds))
-                return Reason::reduction;
+            if (!find_reducer(call.operation, call.receive_type, shape.reducer)) return Reason::reduction;
             break;
         case Collective::alltoallv:
             if (!look_at_pairs(call, size, shape)) return Reason::invalid;
@@ -279,7 +278,7 @@ std::optional<Reason> look_at(const CollectiveCall& call, int rank, int size, Ca
 }
 
 bool stays_stable(const Settings& settings, const CallShape& shape, Wanted wanted) {
-    return shape.rounds && settings.float_order == FloatOrder::stable && wanted != Wanted::algorithm;
+    return shape.reducer.rounds && settings.float_order == FloatOrder::stable && wanted != Wanted::algorithm;
 }
 
 std::unique_ptr<Ongoing> assemble(Communicator& communicator, const CollectiveCall& call,

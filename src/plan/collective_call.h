@@ -62,8 +62,7 @@ struct CallShape {
     std::uint64_t element_size = 1;   // bytes of an element of theirs
     Letters letters;                  // of an alltoall whose pairs differ
     std::uint64_t decided_bytes = 0;  // what the algorithm is chosen by: equal on all ranks
-    Reducer reducer;
-    bool rounds = false;  // of an allreduce: the order of its operands shows in its bits
+    Reducer reducer;                  // of an allreduce
     bool in_place = false;
 };
 

@@ -99,7 +99,7 @@ std::optional<Reason> steered_away(const World& world, Collective collective, st
 bool keeps_order(const World& world, const CollectiveCall& call, const CallShape& shape,
                  Communicator::SelfDriven& self_driven) {
     const Settings& settings = world.settings();
-    if (!shape.rounds || world.wanted(call.collective) == Wanted::algorithm) return false;
+    if (!shape.reducer.rounds || world.wanted(call.collective) == Wanted::algorithm) return false;
     if (settings.float_order != FloatOrder::stable) return settings.float_order == FloatOrder::native;
     if (call.persistent) return false;
     if (settings.setup != SetupSetting::early || self_driven.state == nullptr)

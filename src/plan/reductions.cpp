@@ -235,7 +235,7 @@ Truth<T>* truth_of(MPI_Datatype logical) {
 
 bool of_the_program(MPI_Op operation) { return place_of(operation) == operations; }
 
-bool find_reducer(MPI_Op operation, MPI_Datatype type, Reducer& reducer, bool& rounds) {
+bool find_reducer(MPI_Op operation, MPI_Datatype type, Reducer& reducer) {
     const Host& mpi = *host();
     const std::size_t which = place_of(operation);
     if (which == operations) return false;
@@ -331,7 +331,7 @@ bool find_reducer(MPI_Op operation, MPI_Datatype type, Reducer& reducer, bool& r
     reducer.combine = (*row)[which];
     reducer.context = context;
     reducer.element_bytes = element_bytes;
-    rounds = is_float;
+    reducer.rounds = is_float;
     return true;
 }
 
