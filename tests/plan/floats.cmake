@@ -6,6 +6,13 @@ run(floats_early 4 ${inside} "${four_hosts};THALWEG_SETUP=early" blocking floats
 run(floats_native 4 ${inside} "${four_hosts};THALWEG_FLOAT_ORDER=native;THALWEG_SETUP=early" blocking floats native)
 run(floats_free 4 ${inside} "${four_hosts};THALWEG_FLOAT_ORDER=free" blocking floats free)
 
+# In the modes in which the program starts them, whoever adds; natively as a check of the program itself.
+run(floats_rounding 3 ${inside_current} "${forced};THALWEG_ALLREDUCE=ring:chunk_bytes=4K" rounding)
+run(floats_rounding_ucx 3 ${inside} "${forced};${ucx};THALWEG_TEST_LEVEL=single;THALWEG_ALLREDUCE=recursive_doubling" rounding)
+if(name STREQUAL mpich5)
+  run(floats_rounding_native 2 ${inside} "THALWEG=off;THALWEG_TEST_EXPECT=native" rounding)
+endif()
+
 # delayed(case ranks label settings): whoever comes late, in two launches.
 macro(delayed case ranks label settings)
   add_test(NAME plan.${name}.${case}.${ranks}
