@@ -13,7 +13,8 @@ namespace {
 
 using AlltoallvInit = decltype(&PMPI_Alltoallv_init);
 
-// On a communicator that has seen no other exchange: what calls are tried with there decides for a thousand.
+// On a communicator that has seen no other exchange: what calls are tried with there decides for a hundred or
+// more.
 class Repeated final : public ExchangeWay {
   public:
     Repeated(const ExchangeGround& ground, bool native) : ground_(ground), native_(native) {}

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "model/break_even.h"
-#include "model/median.h"
 
 namespace thalweg {
 namespace {
@@ -29,15 +28,23 @@ struct Times {
     std::size_t count = 0;
 
     void add(double value) { seconds[count++] = value; }
-    double median() { return median_of({seconds.data(), count}); }
+    void sort() { std::sort(seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(count)); }
+    // The two in the middle, the same one of an odd number. Pre: sorted, and there are some.
+    double lower() const { return seconds[(count - 1) / 2]; }
+    double upper() const { return seconds[count / 2]; }
+    bool is_torn() const { return upper() > far_apart * lower(); }
+
+    // The upper one was delayed by something that does not belong to the call: networks and cores that change
+    // do so less within a trial.
+    static constexpr double far_apart = 1.5;
 };
 
-// What both ways take for the calls of a phase that have their like in the other way.
+// What both ways take for the calls of a phase that have their like in the other way, `least` in each.
 struct Totals {
     double native = 0, schedule = 0, calls = 0;
 };
 
-Totals compare(std::span<const TrialCall> calls, int period, int phase) {
+Totals compare(std::span<const TrialCall> calls, int period, int phase, std::size_t least) {
     Totals totals;
     std::uint64_t seen[2] = {0, 0};  // classes 0 to 64
     for (int first = phase; first < trial_calls; first += period) {
@@ -49,13 +56,41 @@ Totals compare(std::span<const TrialCall> calls, int period, int phase) {
             const TrialCall& call = calls[static_cast<std::size_t>(i)];
             if (class_of(call) == size_class) ways[tried_as_schedule(i)].add(call.seconds);
         }
-        if (ways[0].count == 0 || ways[1].count == 0) continue;
+        if (std::min(ways[0].count, ways[1].count) < least) continue;
+        for (Times& way : ways) way.sort();
+        // Both ways alike: the mean of two is later than the first of them.
+        const bool torn = ways[0].is_torn() || ways[1].is_torn();
+        const auto middle = [torn](const Times& way) {
+            return torn ? way.lower() : (way.lower() + way.upper()) / 2;
+        };
         const auto weight = static_cast<double>(ways[0].count + ways[1].count);
-        totals.native += weight * ways[0].median();
-        totals.schedule += weight * ways[1].median();
+        totals.native += weight * middle(ways[0]);
+        totals.schedule += weight * middle(ways[1]);
         totals.calls += weight;
     }
     return totals;
+}
+
+bool takes_at(const TrialVerdict& verdict, std::uint64_t call) {
+    return verdict.takes_schedule[call % static_cast<std::uint64_t>(verdict.period)];
+}
+
+// As the phases are counted from `calls` behind the beginning of its trial.
+TrialVerdict behind(const TrialVerdict& verdict, std::uint64_t calls) {
+    TrialVerdict later = verdict;
+    for (int phase = 0; phase < verdict.period; ++phase)
+        later.takes_schedule[static_cast<std::size_t>(phase)] =
+            takes_at(verdict, calls + static_cast<std::uint64_t>(phase));
+    return later;
+}
+
+// Whether a call runs as a schedule by `verdict` that does not by `before`, both counted from the same call.
+bool takes_more(const TrialVerdict& verdict, const TrialVerdict& before) {
+    constexpr std::uint64_t all_periods = 12;  // 1 to 4 divide it
+    static_assert(longest_period == 4);
+    for (std::uint64_t call = 0; call < all_periods; ++call)
+        if (takes_at(verdict, call) && !takes_at(before, call)) return true;
+    return false;
 }
 
 }  // namespace
@@ -70,12 +105,18 @@ TrialVerdict judge(std::span<const TrialCall> calls, double worth) {
     verdict.period = std::max(period_of(calls), 1);
     double compared = 0;
     for (int phase = 0; phase < verdict.period; ++phase) {
-        const Totals totals = compare(calls, verdict.period, phase);
-        const bool takes = totals.schedule < worth * totals.native;
+        Totals totals = compare(calls, verdict.period, phase, 2);
+        if (totals.calls == 0) {
+            verdict.is_known = false;
+            totals = compare(calls, verdict.period, phase, 1);
+        }
+        const bool takes = verdict.is_known && totals.schedule < worth * totals.native;
         verdict.takes_schedule[static_cast<std::size_t>(phase)] = takes;
         const double winner = takes ? totals.schedule : totals.native;
         const double loser = takes ? totals.native : totals.schedule;
         if (winner > 0) verdict.loss = std::max(verdict.loss, loser / winner);
+        if (winner > 0 && verdict.is_known && !takes)
+            verdict.native_loss = std::max(verdict.native_loss, loser / winner);
         compared += totals.calls;
         verdict.native_seconds += totals.native;
         verdict.chosen_seconds += takes ? totals.schedule : totals.native;
@@ -109,8 +150,7 @@ TrialTurns::Turn TrialTurns::next() {
             break;
         case Stage::decided:
             // Phases are counted from the beginning of the trial.
-            if (verdict_.takes_schedule[(call + trial_calls) % static_cast<std::uint64_t>(verdict_.period)])
-                turn_ = Turn::schedule;
+            if (takes_at(verdict_, call + trial_calls)) turn_ = Turn::schedule;
             if (calls_ < until_trial_) break;
             stage_ = Stage::trial;
             calls_ = 0;
@@ -149,10 +189,38 @@ std::uint64_t TrialTurns::unasked() const {
 }
 
 void TrialTurns::decide(const TrialVerdict& verdict) {
+    const TrialVerdict before = behind(verdict_, until_trial_ + trial_calls);
     verdict_ = verdict;
-    until_trial_ = calls_until_next(verdict, calls_between_);
+    if (!verdict.is_known) {
+        verdict_.period = before.period;
+        verdict_.takes_schedule = before.takes_schedule;
+    }
+    const bool is_native = !takes_more(verdict_, {});
+    const bool is_more = takes_more(verdict_, before);
+    until_trial_ = until_next(verdict, before, is_native, is_more);
     stage_ = Stage::decided;
     calls_ = 0;
+}
+
+std::uint64_t TrialTurns::until_next(const TrialVerdict& verdict, const TrialVerdict& before, bool is_native,
+                                     bool is_more) {
+    const bool is_settled = verdict.is_known && is_native;
+    if (is_settled || is_more || (!verdict.is_known && before.is_known)) soon_ = soonest;
+    const std::uint64_t most = verdict.is_known ? calls_between_ : most_between * calls_between_;
+    const std::uint64_t least = is_settled ? calls_between_ : std::min(soon_, most);
+    if (!is_settled) soon_ = std::min(2 * soon_, most);
+
+    // What a native call takes longer than a schedule is believed where two trials say so. It is no loss to a
+    // program that would have made native calls; what schedules take longer is, and counts at once.
+    const bool is_sure = is_native || (verdict.is_known && !is_more);
+    TrialVerdict cost = verdict;
+    if (is_sure && !is_native) cost.loss = std::max(verdict.native_loss, std::min(verdict.loss, before.loss));
+    const std::uint64_t wanted = calls_until_next(cost, least);
+    const bool pays_twice = was_cut_short_ && is_sure && !is_native;
+    was_cut_short_ = !is_sure && (was_cut_short_ || wanted > latest_confirmed);
+    if (is_sure) return pays_twice ? 2 * wanted : wanted;
+    cost.loss = verdict.native_loss;
+    return std::max(std::min(wanted, latest_confirmed), calls_until_next(cost, least));
 }
 
 std::uint64_t calls_until_set_up(const SetUpCosts& costs, std::uint64_t least) {

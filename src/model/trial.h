@@ -32,16 +32,23 @@ double seconds_from_root(const CallTimes& call, std::uint64_t root_began_ns);
 inline constexpr int trial_calls = 16;
 inline constexpr int longest_period = 4;
 
-// Whether call `i` of a trial runs as a schedule: half of them, and of each phase of each period between two
-// and three fifths, in an order that no period fits.
-constexpr bool tried_as_schedule(int i) { return 10965u >> i & 1; }
+// Whether call `i` of a trial runs as a schedule: half of them, and half of each phase of each period, or as
+// nearly as an odd number allows; and never all of one way before the other, so that what changes meanwhile
+// changes both: the middles of the two are no more than four calls apart in any phase, by the mean and by the
+// median, which is the least that is possible (found by looking at all orders).
+constexpr bool tried_as_schedule(int i) { return 7815u >> i & 1; }
 
 struct TrialVerdict {
     int period = 1;
+    // False: no size was tried twice in each way, and nothing follows. All phases are native then, and what
+    // is told of seconds and losses is what single calls say.
+    bool is_known = true;
     std::array<bool, longest_period> takes_schedule{};  // by phase
-    // How much longer the way that lost took, of the phase where that is the most: what the next trial will
-    // cost. At least 1.
+    // How many times as long the way that lost took, of the phase where that is the most: what the next trial
+    // will cost. At least 1.
     double loss = 1;
+    // The same of the phases alone that are left to native calls: what it costs to try schedules there.
+    double native_loss = 1;
     // A call on average, natively and as the verdict says, of those that could be compared; 0: none.
     double native_seconds = 0, chosen_seconds = 0;
     // What the agreements of a trial take, without waiting for anybody, as all ranks know it; 0: they do not.
@@ -49,8 +56,9 @@ struct TrialVerdict {
 };
 
 // Pre: calls.size() == trial_calls. Sizes are alike that have as many significant bits. Without a period,
-// calls of like size are compared, and there is one phase. A schedule must take less than `worth` of the
-// native time; where a phase has no like sizes to compare, it is native.
+// calls of like size are compared, those that both ways had twice, and there is one phase. A schedule must
+// take less than `worth` of the native time. Of few calls it is the mean of the two in the middle that
+// counts, unless these are far apart: one of two, or two of four, that something else delayed decide nothing.
 TrialVerdict judge(std::span<const TrialCall> calls, double worth);
 
 // Which way each call of one kind runs, counted by its number: some natively, then trials, and between two of
@@ -75,6 +83,15 @@ class TrialTurns {
     // And between two trials, at least: sizes and networks change. Where it is the cores that change places,
     // which they do within seconds, sooner: what a trial costs is one in a hundred all the same.
     static constexpr std::uint64_t calls_between = 1000, calls_between_on_one_host = 200;
+    // Behind a verdict that takes schedules where there were none, or knows nothing, at least so many; then
+    // twice as many each time, up to those: what was tried need not be what follows.
+    static constexpr std::uint64_t soonest = 100;
+    // And at most so many, whatever it may have cost, where schedules are taken that were not before: for
+    // that some native calls which something else delayed are enough. The trial that confirms it pays for
+    // both.
+    static constexpr std::uint64_t latest_confirmed = 1000;
+    // How often calls_between, at most, lie between two trials that know nothing.
+    static constexpr std::uint64_t most_between = 8;
 
     explicit TrialTurns(std::uint64_t between = calls_between) : calls_between_(between) {}
 
@@ -86,6 +103,7 @@ class TrialTurns {
     // The place in its trial of the call that next() was asked for last; or among those timed before it.
     std::size_t place() const { return static_cast<std::size_t>(calls_ - 1); }
     std::size_t timed_place() const { return static_cast<std::size_t>(calls_ - 1 - (timed_until_ - timed)); }
+    // Where the verdict knows nothing, calls go on as they did before the trial.
     void decide(const TrialVerdict& verdict);
     // The call whose turn is first_schedule is native, and so are others until `calls` have been. Once.
     void put_off(std::uint64_t calls);
@@ -106,14 +124,19 @@ class TrialTurns {
   private:
     enum class Stage : std::uint8_t { before, trial, decided, given_up };
 
-    std::uint64_t calls_between_;
+    // How many calls follow a verdict before the next trial; `before` is the one before it, counted from the
+    // same call. is_native: all are native from now on; is_more: there are schedules that were not before.
+    std::uint64_t until_next(const TrialVerdict& verdict, const TrialVerdict& before, bool is_native,
+                             bool is_more);
+
+    std::uint64_t calls_between_, soon_ = soonest;
     Stage stage_ = Stage::before;
     Turn turn_ = Turn::native;
     std::uint64_t calls_ = 0;  // of this stage
     std::uint64_t until_trial_ = 0;
     std::uint64_t first_schedule_ = calls_before, timed_until_ = calls_before, seen_ = 0;
-    bool put_off_ = false;
-    TrialVerdict verdict_;
+    bool put_off_ = false, was_cut_short_ = false;
+    TrialVerdict verdict_;  // what is done
 };
 
 // What is known of calls before anything is set up for them, as all ranks agree on it; 0: it is not.

@@ -288,7 +288,11 @@ void Trial::agree(MPI_Comm comm) {
     }
     tell(verdict);
     THALWEG_LOG_AT(debug, "a trial: %d phases, the first %s; the slower way takes %.2f times as long",
-                   verdict.period, verdict.takes_schedule[0] ? "as a schedule" : "natively", verdict.loss);
+                   verdict.period,
+                   !verdict.is_known           ? "as before"
+                   : verdict.takes_schedule[0] ? "as a schedule"
+                                               : "natively",
+                   verdict.loss);
 }
 
 // Where sizes take turns there are no samples of what a call takes on average, and so no interval.

@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
+#include <vector>
+
+#include "model/median.h"
 
 namespace thalweg {
 namespace {
@@ -34,6 +38,25 @@ TEST(model_trial, every_phase_of_every_period_tries_both_ways) {
             for (int i = phase; i < trial_calls; i += period) ++tried[tried_as_schedule(i)];
             EXPECT_GE(tried[0], 2) << "period " << period << ", phase " << phase;
             EXPECT_GE(tried[1], 2) << "period " << period << ", phase " << phase;
+            EXPECT_LE(std::abs(tried[0] - tried[1]), 1) << "period " << period << ", phase " << phase;
+        }
+}
+
+// Where all natives came before all schedules, what changes meanwhile would be taken for what they cost.
+TEST(model_trial, neither_way_comes_before_the_other) {
+    constexpr double most_apart = 4;  // calls
+    for (int period = 1; period <= longest_period; ++period)
+        for (int phase = 0; phase < period; ++phase) {
+            std::vector<double> places[2];
+            for (int i = phase; i < trial_calls; i += period) places[tried_as_schedule(i)].push_back(i);
+            const auto mean = [&](int way) {
+                double sum = 0;
+                for (const double place : places[way]) sum += place;
+                return sum / static_cast<double>(places[way].size());
+            };
+            EXPECT_LE(std::abs(mean(0) - mean(1)), most_apart) << "period " << period << ", phase " << phase;
+            EXPECT_LE(std::abs(median_of(places[0]) - median_of(places[1])), most_apart)
+                << "period " << period << ", phase " << phase;
         }
 }
 
@@ -98,37 +121,9 @@ TEST(model_trial, sizes_in_no_order_are_weighed_together) {
 TEST(model_trial, sizes_that_never_return_are_native) {
     const auto size = [](int i) { return std::uint64_t{1} << 2 * i; };
     const auto nothing = [](std::uint64_t) { return 1e-9; };
-    EXPECT_FALSE(judge(calls_of(size, linear, nothing), worth).takes_schedule[0]);
-}
-
-// Every rank counts so, whatever it knows of the others.
-void follow_turns(std::uint64_t between) {
-    using Turn = TrialTurns::Turn;
-    TrialTurns turns(between);
-    for (std::uint64_t call = 0; call < TrialTurns::calls_before; ++call)
-        EXPECT_EQ(turns.next(), call < TrialTurns::calls_before / 2 ? Turn::native : Turn::native_timed);
-    EXPECT_EQ(turns.next(), Turn::first_schedule);
-    TrialVerdict verdict;
-    verdict.period = 3;
-    verdict.takes_schedule = {false, true, false};
-    for (int trial = 0; trial < 3; ++trial) {
-        for (int i = 0; i < trial_calls; ++i) {
-            EXPECT_EQ(turns.next(), tried_as_schedule(i) ? Turn::tried_schedule : Turn::tried_native);
-            EXPECT_EQ(turns.place(), static_cast<std::size_t>(i));
-        }
-        EXPECT_EQ(turns.next(), Turn::agree);
-        turns.decide(verdict);
-        // The call that agreed is the 17th of the trial, in phase 16 % 3.
-        for (std::uint64_t call = 0; call < between; ++call)
-            EXPECT_EQ(turns.next(), (call + trial_calls) % 3 == 1 ? Turn::schedule : Turn::native);
-    }
-    turns.give_up();
-    for (int call = 0; call < 3000; ++call) EXPECT_EQ(turns.next(), Turn::native);
-}
-
-TEST(model_trial, turns_follow_the_number_of_the_call) {
-    follow_turns(TrialTurns::calls_between);
-    follow_turns(TrialTurns::calls_between_on_one_host);
+    const TrialVerdict verdict = judge(calls_of(size, linear, nothing), worth);
+    EXPECT_FALSE(verdict.takes_schedule[0]);
+    EXPECT_FALSE(verdict.is_known);
 }
 
 // 8 agreements of 1 ms, a quarter of each call to be gained: 40 ms pay in one call, 1 ms in 32.
@@ -148,52 +143,60 @@ TEST(model_trial, a_set_up_waits_until_it_would_have_paid) {
     EXPECT_EQ(calls_until_set_up({0, 1e-3, 0}, 9), 9u) << "no call was timed";
 }
 
-TEST(model_trial, a_set_up_that_is_put_off_comes_at_its_call) {
-    using Turn = TrialTurns::Turn;
-    TrialTurns turns;
-    EXPECT_EQ(turns.native_left(), 0u);
-    for (std::uint64_t call = 0; call < TrialTurns::calls_before; ++call) turns.next();
-    EXPECT_EQ(turns.next(), Turn::first_schedule);
-    EXPECT_EQ(turns.calls_seen(), 9u);
-    EXPECT_FALSE(turns.was_put_off());
-    turns.put_off(20);
-    EXPECT_TRUE(turns.was_put_off());
-    EXPECT_EQ(turns.turn(), Turn::native);
-    for (int call = 9; call < 20; ++call) EXPECT_EQ(turns.next(), Turn::native) << call;
-    EXPECT_EQ(turns.next(), Turn::first_schedule);
-    EXPECT_EQ(turns.calls_seen(), 21u);
-    for (int i = 0; i < trial_calls; ++i)
-        EXPECT_EQ(turns.next(), tried_as_schedule(i) ? Turn::tried_schedule : Turn::tried_native);
-    EXPECT_EQ(turns.next(), Turn::agree);
+// Networks and cores whose speed changes by half a hundredth per call, either way, move no verdict: ours
+// takes as long as the native call, or 0.94 of that.
+TEST(model_trial, what_changes_steadily_decides_nothing) {
+    for (int period = 1; period <= longest_period; ++period)
+        for (const double per_call : {-0.005, 0.005})
+            for (const double ours : {1.0, 0.94}) {
+                Calls calls;
+                for (int i = 0; i < trial_calls; ++i)
+                    calls[static_cast<std::size_t>(i)] = {
+                        1e-4 * (1 + per_call * i) * (tried_as_schedule(i) ? ours : 1),
+                        std::uint64_t{1} << i % period};
+                const TrialVerdict verdict = judge(calls, worth);
+                EXPECT_EQ(verdict.period, period);
+                for (int phase = 0; phase < period; ++phase)
+                    EXPECT_EQ(verdict.takes_schedule[static_cast<std::size_t>(phase)], ours < 1)
+                        << "period " << period << ", phase " << phase << ", " << per_call << " per call";
+            }
 }
 
-// The first schedule comes again as late as a trial would, and it may be put off again.
-TEST(model_trial, calls_are_looked_at_again) {
-    using Turn = TrialTurns::Turn;
-    constexpr std::uint64_t between = TrialTurns::calls_between_on_one_host;
-    TrialTurns turns(between);
-    EXPECT_EQ(turns.unasked(), TrialTurns::calls_before - TrialTurns::timed);
-    for (std::uint64_t call = 0; call <= TrialTurns::calls_before; ++call) turns.next();
-    turns.put_off(12);
-    while (turns.next() != Turn::first_schedule) {
+// Of 100 us natively, 150 us as a schedule, while native calls take 10 ms because something else ran: one of
+// all, or two of four.
+TEST(model_trial, calls_that_were_delayed_decide_nothing) {
+    for (int period = 1; period <= longest_period; ++period)
+        for (int first = 0; first < trial_calls; ++first)
+            for (int second = first; second < trial_calls; ++second) {
+                if (tried_as_schedule(first) || tried_as_schedule(second)) continue;
+                if (second != first && period > 2) continue;  // two of two are all
+                Calls calls;
+                for (int i = 0; i < trial_calls; ++i)
+                    calls[static_cast<std::size_t>(i)] = {tried_as_schedule(i)        ? 150e-6
+                                                          : i == first || i == second ? 10e-3
+                                                                                      : 100e-6,
+                                                          std::uint64_t{1} << i % period};
+                const TrialVerdict verdict = judge(calls, worth);
+                for (int phase = 0; phase < period; ++phase)
+                    EXPECT_FALSE(verdict.takes_schedule[static_cast<std::size_t>(phase)])
+                        << "period " << period << ", calls " << first << " and " << second;
+                EXPECT_LE(verdict.loss, 1.51)
+                    << "period " << period << ", calls " << first << " and " << second;
+            }
+}
+
+// Of eight sizes there is one call of each way.
+TEST(model_trial, one_call_of_each_way_decides_nothing) {
+    Calls calls;
+    for (int i = 0; i < trial_calls; ++i) {
+        int before = 0;  // of its way
+        for (int j = 0; j < i; ++j) before += tried_as_schedule(j) == tried_as_schedule(i);
+        calls[static_cast<std::size_t>(i)] = {tried_as_schedule(i) ? 1e-4 : 1.0, std::uint64_t{1} << before};
     }
-    for (const std::uint64_t passed : {std::uint64_t{0}, std::uint64_t{150}, between - TrialTurns::timed}) {
-        turns.look_again();
-        EXPECT_EQ(turns.turn(), Turn::native);
-        EXPECT_FALSE(turns.was_put_off());
-        EXPECT_EQ(turns.unasked(), between - TrialTurns::timed);
-        turns.passed_on(passed);
-        EXPECT_EQ(turns.unasked(), between - TrialTurns::timed - passed);
-        for (std::uint64_t call = passed; call < between - TrialTurns::timed; ++call)
-            EXPECT_EQ(turns.next(), Turn::native) << call;
-        for (std::size_t place = 0; place < TrialTurns::timed; ++place) {
-            EXPECT_EQ(turns.next(), Turn::native_timed);
-            EXPECT_EQ(turns.timed_place(), place);
-        }
-        EXPECT_EQ(turns.unasked(), 0u);
-        EXPECT_EQ(turns.next(), Turn::first_schedule);
-    }
-    EXPECT_EQ(turns.next(), Turn::tried_schedule);
+    const TrialVerdict verdict = judge(calls, worth);
+    EXPECT_FALSE(verdict.is_known);
+    EXPECT_FALSE(verdict.takes_schedule[0]);
+    EXPECT_EQ(verdict.loss, 1) << "schedules lost nothing";
 }
 
 TEST(model_trial, a_verdict_says_what_a_call_takes) {
@@ -229,32 +232,6 @@ TEST(model_trial, its_agreements_count_too) {
     EXPECT_EQ(calls_until_next(verdict, 200), 200u) << "long calls";
     verdict.chosen_seconds = 1e-300;
     EXPECT_LE(calls_until_next(verdict, 200), 1'000'000'000'000'000u);
-}
-
-// What a verdict leaves to the native library needs no asking, and is followed by the next trial where it
-// would have been otherwise.
-TEST(Trial, NativeCallsBehindAVerdictMayPassUnasked) {
-    using Turn = TrialTurns::Turn;
-    for (const bool taken : {false, true})
-        for (const std::uint64_t asked : {1, 2, 50}) {
-            TrialTurns turns(200);
-            for (int call = 0; call < static_cast<int>(TrialTurns::calls_before) + 1 + trial_calls; ++call)
-                turns.next();
-            EXPECT_EQ(turns.next(), Turn::agree);
-            TrialVerdict verdict;
-            verdict.period = 2;
-            verdict.takes_schedule = {false, taken, true, true};
-            turns.decide(verdict);
-            for (std::uint64_t call = 0; call < asked; ++call) turns.next();
-            const std::uint64_t left = turns.native_left();
-            EXPECT_EQ(left, taken ? 0 : 200 - asked - 1);
-            if (taken) continue;
-            turns.passed_on(left);
-            EXPECT_EQ(turns.native_left(), 0u);
-            EXPECT_EQ(turns.next(), Turn::native);
-            const Turn first = turns.next();
-            EXPECT_TRUE(first == Turn::tried_native || first == Turn::tried_schedule);
-        }
 }
 
 }  // namespace

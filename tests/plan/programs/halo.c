@@ -286,7 +286,7 @@ static void trial(Halo* halo) {
         prepare(halo, call);
         exchange_blocking(halo);
         if (trials && call < 25)
-            CHECK(was_accelerated() == (call == 8 || (call > 8 && (10965u >> (call - 9) & 1))),
+            CHECK(was_accelerated() == (call == 8 || (call > 8 && tried_as_schedule(call - 9))),
                   "call %d of the trial: %s", call, last_reason());
         examine(halo, call, "of the trial");
     }

@@ -63,7 +63,7 @@ static void expect(Series* series, int ran) {
         CHECK(series->call < until_set_up, "%s: none is tried (%s)", series->name, last_reason());
         if (ran) series->first = series->call - 1;
     } else if (since < trial_calls) {
-        CHECK(ran == (int)(10965u >> since & 1), "%s: call %d of the trial: %s", series->name, since,
+        CHECK(ran == tried_as_schedule(since), "%s: call %d of the trial: %s", series->name, since,
               last_reason());
     } else {
         if (series->way < 0) series->way = ran;
