@@ -171,8 +171,8 @@ void TrialTurns::look_again() {
     stage_ = Stage::before;
     turn_ = Turn::native;
     calls_ = 0;
-    first_schedule_ = timed_until_ = calls_between_;
-    put_off_ = false;
+    first_schedule_ = timed_until_ = looks_apart_;
+    looks_apart_ = std::min(2 * looks_apart_, most_between * calls_between_);
 }
 
 std::uint64_t TrialTurns::native_left() const {

@@ -90,10 +90,12 @@ class TrialTurns {
     // that some native calls which something else delayed are enough. The trial that confirms it pays for
     // both.
     static constexpr std::uint64_t latest_confirmed = 1000;
-    // How often calls_between, at most, lie between two trials that know nothing.
+    // How often calls_between, at most, lie between two looks at calls of which nothing is tried yet, or two
+    // trials that know nothing.
     static constexpr std::uint64_t most_between = 8;
 
-    explicit TrialTurns(std::uint64_t between = calls_between) : calls_between_(between) {}
+    explicit TrialTurns(std::uint64_t between = calls_between)
+        : calls_between_(between), looks_apart_(between) {}
 
     // What the next call does. Counts it.
     Turn next();
@@ -107,8 +109,10 @@ class TrialTurns {
     void decide(const TrialVerdict& verdict);
     // The call whose turn is first_schedule is native, and so are others until `calls` have been. Once.
     void put_off(std::uint64_t calls);
-    bool was_put_off() const { return put_off_; }
-    // It is native, and so are as many as between two trials; then the next is the first again.
+    // Whether it was not, and there were not yet as many calls as that might ask for.
+    bool may_be_put_off() const { return !put_off_ && seen_ < latest_set_up; }
+    // It is native, and so are as many as between two trials; then the next is the first again. Each time
+    // twice as many, up to most_between times.
     void look_again();
     // How many of those come before any that is timed.
     std::uint64_t unasked() const;
@@ -129,7 +133,7 @@ class TrialTurns {
     std::uint64_t until_next(const TrialVerdict& verdict, const TrialVerdict& before, bool is_native,
                              bool is_more);
 
-    std::uint64_t calls_between_, soon_ = soonest;
+    std::uint64_t calls_between_, looks_apart_, soon_ = soonest;
     Stage stage_ = Stage::before;
     Turn turn_ = Turn::native;
     std::uint64_t calls_ = 0;  // of this stage

@@ -64,6 +64,7 @@ Traits mean_of(std::span<const TraitWords> calls, std::size_t phase, std::size_t
 }  // namespace
 
 bool Trial::make_room(MPI_Comm comm, int size, SetUp set_up) {
+    if (has_room_) return true;
     if (record_ == nullptr) record_.reset(new (std::nothrow) Record());
     const std::shared_ptr<NativeTimes> times = native();
     NativeTimes::Words noted{};
@@ -78,6 +79,7 @@ bool Trial::make_room(MPI_Comm comm, int size, SetUp set_up) {
     agree_on(comm, host()->max, most);
     agreement_ns_ = now_ns() - began_ns;
     if (most[0] != 0) return false;
+    has_room_ = true;
     size_ = size;
     std::copy(most + 2, std::end(most), noted.begin());
     if (times != nullptr) times->settle(noted);
@@ -92,12 +94,14 @@ bool Trial::make_room(MPI_Comm comm, int size, SetUp set_up) {
 }
 
 bool Trial::puts_off(MPI_Comm comm) {
-    if (turns_.was_put_off()) return false;
-    // The quickest rank's: the others waited for it.
-    std::uint64_t quickest[1] = {~agreement_ns_};
-    const QuietErrors quiet(comm);
-    agree_on(comm, host()->max, quickest);
-    costs_.small_seconds = 1e-9 * static_cast<double>(~quickest[0]);
+    if (!turns_.may_be_put_off()) return false;
+    if (costs_.measured_seconds <= 0) {
+        // The quickest rank's: the others waited for it.
+        std::uint64_t quickest[1] = {~agreement_ns_};
+        const QuietErrors quiet(comm);
+        agree_on(comm, host()->max, quickest);
+        costs_.small_seconds = 1e-9 * static_cast<double>(~quickest[0]);
+    }
     const std::uint64_t calls = calls_until_set_up(costs_, turns_.calls_seen());
     if (calls <= turns_.calls_seen()) return false;
     turns_.put_off(calls);
@@ -234,7 +238,7 @@ void Trial::end() {
     const std::uint64_t ended_ns = now_ns();
     const double took = seconds(ended_ns - began_ns_);
     const Turn turn = turns_.turn();
-    if (turn == Turn::native_timed)
+    if (turn == Turn::native_timed && !has_room_)
         if (const auto times = native()) times->note(took);
     if (turn != Turn::tried_native && turn != Turn::tried_schedule) return;
     record_->tried[turns_.place()].seconds = took;

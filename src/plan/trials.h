@@ -100,7 +100,8 @@ class Trial {
         std::array<TraitWords, trial_calls> words;  // of these; before the first trial, of the calls timed
         std::array<CallTimes, trial_calls> times;   // where it is rooted
     };
-    // Collective. False, on all ranks: one of them has no memory for a trial.
+    // Collective the first time; later there is nothing left to agree on. False, on all ranks: one of them
+    // has no memory for a trial.
     bool make_room(MPI_Comm comm, int size, SetUp set_up);
     // Where the set-up is still to be paid for. Collective. True, on all ranks: native calls have not taken
     // long enough for that, and this one is native too. Once.
@@ -119,6 +120,7 @@ class Trial {
 
     const bool sized_, rooted_;
     bool is_root_ = false, is_unasked_ = false;
+    bool has_room_ = false;  // every rank has, and what native calls took has been agreed on
     TrialTurns turns_;
     int size_ = 1;
     std::uint64_t began_ns_ = 0, agreement_ns_ = 0, agreements_ns_ = 0;

@@ -191,9 +191,9 @@ TEST(model_trial, a_set_up_that_is_put_off_comes_at_its_call) {
     for (std::uint64_t call = 0; call < TrialTurns::calls_before; ++call) turns.next();
     EXPECT_EQ(turns.next(), Turn::first_schedule);
     EXPECT_EQ(turns.calls_seen(), 9u);
-    EXPECT_FALSE(turns.was_put_off());
+    EXPECT_TRUE(turns.may_be_put_off());
     turns.put_off(20);
-    EXPECT_TRUE(turns.was_put_off());
+    EXPECT_FALSE(turns.may_be_put_off());
     EXPECT_EQ(turns.turn(), Turn::native);
     for (int call = 9; call < 20; ++call) EXPECT_EQ(turns.next(), Turn::native) << call;
     EXPECT_EQ(turns.next(), Turn::first_schedule);
@@ -203,30 +203,35 @@ TEST(model_trial, a_set_up_that_is_put_off_comes_at_its_call) {
     EXPECT_EQ(turns.next(), Turn::agree);
 }
 
-// The first schedule comes again as late as a trial would, and it may be put off again.
+// The first schedule comes again as late as a trial would, later each time, and is put off no more: as many
+// calls have been as its set-up could ask for.
 TEST(model_trial, calls_are_looked_at_again) {
-    constexpr std::uint64_t between = TrialTurns::calls_between_on_one_host;
-    TrialTurns turns(between);
+    TrialTurns turns(TrialTurns::calls_between_on_one_host);
     EXPECT_EQ(turns.unasked(), TrialTurns::calls_before - TrialTurns::timed);
     for (std::uint64_t call = 0; call <= TrialTurns::calls_before; ++call) turns.next();
-    turns.put_off(12);
-    while (turns.next() != Turn::first_schedule) {
-    }
-    for (const std::uint64_t passed : {std::uint64_t{0}, std::uint64_t{150}, between - TrialTurns::timed}) {
-        turns.look_again();
-        EXPECT_EQ(turns.turn(), Turn::native);
-        EXPECT_FALSE(turns.was_put_off());
-        EXPECT_EQ(turns.unasked(), between - TrialTurns::timed);
-        turns.passed_on(passed);
-        EXPECT_EQ(turns.unasked(), between - TrialTurns::timed - passed);
-        for (std::uint64_t call = passed; call < between - TrialTurns::timed; ++call)
-            EXPECT_EQ(turns.next(), Turn::native) << call;
-        for (std::size_t place = 0; place < TrialTurns::timed; ++place) {
-            EXPECT_EQ(turns.next(), Turn::native_timed);
-            EXPECT_EQ(turns.timed_place(), place);
+    EXPECT_TRUE(turns.may_be_put_off());
+    for (const std::uint64_t between : {200, 400, 800, 1600, 1600}) {
+        for (const std::uint64_t passed :
+             {std::uint64_t{0}, std::uint64_t{150}, between - TrialTurns::timed}) {
+            TrialTurns looked = turns;
+            looked.look_again();
+            EXPECT_EQ(looked.turn(), Turn::native);
+            EXPECT_EQ(looked.unasked(), between - TrialTurns::timed);
+            looked.passed_on(passed);
+            EXPECT_EQ(looked.unasked(), between - TrialTurns::timed - passed);
+            for (std::uint64_t call = passed; call < between - TrialTurns::timed; ++call)
+                EXPECT_EQ(looked.next(), Turn::native) << call;
+            for (std::size_t place = 0; place < TrialTurns::timed; ++place) {
+                EXPECT_EQ(looked.next(), Turn::native_timed);
+                EXPECT_EQ(looked.timed_place(), place);
+            }
+            EXPECT_EQ(looked.unasked(), 0u);
+            EXPECT_EQ(looked.next(), Turn::first_schedule);
+            EXPECT_FALSE(looked.may_be_put_off());
         }
-        EXPECT_EQ(turns.unasked(), 0u);
-        EXPECT_EQ(turns.next(), Turn::first_schedule);
+        turns.look_again();
+        while (turns.next() != Turn::first_schedule) {
+        }
     }
     EXPECT_EQ(turns.next(), Turn::tried_schedule);
 }
