@@ -109,30 +109,49 @@ std::optional<Reason> look_at_arguments(const CollectiveCall& call, int rank, in
     return std::nullopt;
 }
 
-const std::byte* at(const void* buffer, std::uint64_t offset) {
-    return static_cast<const std::byte*>(buffer) + offset;
+// What is sent lies to the buffer that is received as if the program had named the same memory twice.
+struct Aliasing {
+    bool in_place = false;  // it is what MPI_IN_PLACE means
+    bool refused = false;   // by the libraries that look for it: it is that, or looks so to them
+};
+
+// Of an allgather. An own block begins as many extents behind the first one as elements lie in front of it.
+// The libraries that refuse aliases count in sizes there: where a type has gaps it may be other memory that
+// they find, between the bytes that are received, and legal.
+Aliasing own_block_aliasing(const CollectiveCall& call, int rank) {
+    std::int64_t elements = rank * static_cast<std::int64_t>(call.receive_count);
+    if (call.counts != nullptr) elements = call.displacements[rank];
+    if (call.large_counts != nullptr) elements = call.large_displacements[rank];
+    const auto ahead_bytes = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(call.send) -
+                                                       reinterpret_cast<std::uintptr_t>(call.receive));
+    if (elements == 0) return {ahead_bytes == 0, ahead_bytes == 0};
+    if (ahead_bytes % elements != 0) return {};
+    const std::int64_t distance_bytes = ahead_bytes / elements;
+    TypeShape named;
+    return {distance_bytes == shape_of(call.receive_type, named).extent,
+            distance_bytes == type_size(call.receive_type)};
 }
 
-// The program names the same memory twice where MPI_IN_PLACE was meant, as plainly as the libraries that
-// refuse it look for it.
-bool is_aliased(const CollectiveCall& call, int rank, const CallShape& shape) {
-    if (shape.in_place || call.neighbours || shape.total == 0 || call.send == MPI_BOTTOM) return false;
-    if (call.collective == Collective::allreduce) return call.send == call.receive;
-    if (call.send_type != call.receive_type) return false;
-    const auto own = static_cast<unsigned>(rank);
+// As plainly as the libraries look for it.
+Aliasing aliasing_of(const CollectiveCall& call, int rank, const CallShape& shape) {
+    if (shape.in_place || call.neighbours || shape.total == 0 || call.send == MPI_BOTTOM) return {};
+    const auto where = [](bool same) { return Aliasing{same, same}; };
+    if (call.collective == Collective::allreduce) return where(call.send == call.receive);
+    if (call.send_type != call.receive_type) return {};
+    // Of an alltoallv no library makes sense.
     if (call.has_letters())
-        return call.send == call.receive && call.sent.counts == call.received.counts &&
-               call.sent.large_counts == call.received.large_counts && call.sent.types == nullptr &&
-               call.received.types == nullptr;
+        return {false, call.send == call.receive && call.sent.counts == call.received.counts &&
+                           call.sent.large_counts == call.received.large_counts &&
+                           call.sent.types == nullptr && call.received.types == nullptr};
     if (call.collective == Collective::alltoallv)
-        return call.send == call.receive && call.send_count == call.receive_count;
-    if (call.collective != Collective::allgather) return false;
+        return where(call.send == call.receive && call.send_count == call.receive_count);
+    if (call.collective != Collective::allgather) return {};
     if (!call.is_vector())
-        return call.send_count == call.receive_count && call.send == at(call.receive, own * shape.bytes);
+        return call.send_count == call.receive_count ? own_block_aliasing(call, rank) : Aliasing{};
     // What a rank that gives nothing names is no memory at all, and its library says nothing.
-    const Segment& block = shape.segments[own];
-    return block.count != 0 && static_cast<std::uint64_t>(call.send_count) == block.count &&
-           call.send == at(call.receive, static_cast<std::uint64_t>(block.displacement));
+    const std::uint64_t count = shape.segments[static_cast<std::size_t>(rank)].count;
+    return count != 0 && static_cast<std::uint64_t>(call.send_count) == count ? own_block_aliasing(call, rank)
+                                                                              : Aliasing{};
 }
 
 // Libraries differ, versions of them too, and one that is told not to look for errors refuses nothing: so it
@@ -270,10 +289,10 @@ Pieces CollectiveCall::pieces_of(std::uint64_t bytes) const {
 
 std::optional<Reason> look_at(const CollectiveCall& call, int rank, int size, CallShape& shape) {
     const std::optional<Reason> declined = look_at_arguments(call, rank, size, shape);
-    if (declined || !is_aliased(call, rank, shape)) return declined;
-    if (refuses_aliases(call)) return Reason::invalid;
-    // As in place, which is what was meant; of an alltoallv no library makes sense.
-    shape.in_place = !call.has_letters();
+    if (declined) return declined;
+    const Aliasing aliasing = aliasing_of(call, rank, shape);
+    if (aliasing.refused && refuses_aliases(call)) return Reason::invalid;
+    shape.in_place = shape.in_place || aliasing.in_place;
     return std::nullopt;
 }
 

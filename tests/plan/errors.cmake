@@ -1,0 +1,7 @@
+# What is an error, on which communicator it is raised, and what only looks like one. Included by plan_mpi(), whose run() and
+# settings it uses.
+# Shares that lie between the elements that are received, where a library that counts in sizes would look for aliases.
+set(gathered "${forced};THALWEG_ALLGATHER=ring;THALWEG_ALLREDUCE=recursive_doubling")
+run(aliased 3 mpi "${gathered}" aliased)
+run(aliased_shm 3 ${inside} "${gathered};${shm}" aliased)
+run(aliased_native 3 full "${with_persistent};THALWEG_TEST_EXPECT=native;THALWEG=off" aliased)
