@@ -249,28 +249,31 @@ Status bind(const CollectiveCall& call, const CallShape& shape, int size, Ongoin
     const auto count = static_cast<std::uint64_t>(call.receive_count);
     const std::uint64_t all = count * static_cast<unsigned>(size);
     Status status = Status::ok;
+    const bool lasting = !call.blocking;
     if (call.has_letters())
         return attach(shape.letters, const_cast<void*>(call.send), call.receive, shape.in_place,
                       ongoing.input(), ongoing.buffer(), *key.exchange);
     switch (call.collective) {
         case Collective::bcast:
-            return ongoing.buffer().attach(call.receive, shape.bytes, count, call.receive_type);
+            return ongoing.buffer().attach(call.receive, shape.bytes, count, call.receive_type, lasting);
         case Collective::allgather:
             if (call.is_vector())
                 status = ongoing.buffer().attach(call.receive, shape.segments, key.blocks);
             else
-                status = ongoing.buffer().attach(call.receive, shape.total, all, call.receive_type);
+                status = ongoing.buffer().attach(call.receive, shape.total, all, call.receive_type, lasting);
             break;
         case Collective::alltoallv:
-            status = ongoing.buffer().attach(call.receive, shape.total, all, call.receive_type);
+            status = ongoing.buffer().attach(call.receive, shape.total, all, call.receive_type, lasting);
             if (failed(status)) return status;
             if (shape.in_place)
-                return ongoing.input().attach(call.receive, shape.total, all, call.receive_type, true);
+                return ongoing.input().attach(call.receive, shape.total, all, call.receive_type, lasting,
+                                              true);
             return ongoing.input().attach(
                 const_cast<void*>(call.send), shape.total,
-                static_cast<std::uint64_t>(call.send_count) * static_cast<unsigned>(size), call.send_type);
+                static_cast<std::uint64_t>(call.send_count) * static_cast<unsigned>(size), call.send_type,
+                lasting);
         case Collective::allreduce:
-            status = ongoing.buffer().attach(call.receive, shape.bytes, count, call.receive_type);
+            status = ongoing.buffer().attach(call.receive, shape.bytes, count, call.receive_type, lasting);
             break;
         case Collective::barrier:
             return Status::ok;
@@ -280,7 +283,7 @@ Status bind(const CollectiveCall& call, const CallShape& shape, int size, Ongoin
     const MPI_Datatype type = reduces ? call.receive_type : call.send_type;
     const auto sent = static_cast<std::uint64_t>(reduces ? call.receive_count : call.send_count);
     return ongoing.input().attach(const_cast<void*>(call.send),
-                                  sent * static_cast<std::uint64_t>(type_size(type)), sent, type);
+                                  sent * static_cast<std::uint64_t>(type_size(type)), sent, type, lasting);
 }
 
 Pieces CollectiveCall::pieces_of(std::uint64_t bytes) const {

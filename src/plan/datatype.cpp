@@ -307,11 +307,15 @@ constinit std::mutex making_mutex;
 constinit std::uint64_t latest_identity = TypeShape::predefined;
 
 // Null where it was not made yet.
-const TypeShape* known_shape(MPI_Datatype type) {
+const KeptShape* kept_shape(MPI_Datatype type) {
     void* known = nullptr;
     int found = 0;
     if (host()->Type_get_attr(type, keyvals().type, &known, &found) != MPI_SUCCESS || !found) return nullptr;
-    return static_cast<const TypeShape*>(known);
+    return static_cast<const KeptShape*>(known);
+}
+const TypeShape* known_shape(MPI_Datatype type) {
+    const KeptShape* const kept = kept_shape(type);
+    return kept == nullptr ? nullptr : kept->get();
 }
 
 }  // namespace
@@ -345,31 +349,28 @@ const TypeShape& shape_of(MPI_Datatype type, TypeShape& storage) {
     // MPI itself packs where the map has too many runs, does not hold as many bytes as MPI says, or finds no
     // memory.
     storage.opaque = true;
-    std::unique_ptr<TypeShape> kept;
+    std::unique_ptr<KeptShape> kept;
     try {
         if (std::optional<Layout> layout = layout_of(type)) {
             storage.layout = std::move(*layout);
             storage.opaque = storage.layout.size() != storage.size;
         }
         if (named) return storage;
-        kept.reset(new TypeShape(storage));
-        kept->identity = ++latest_identity;
+        const auto made = std::make_shared<TypeShape>(storage);
+        made->identity = ++latest_identity;
+        kept = std::make_unique<KeptShape>(made);
     } catch (const std::bad_alloc&) {
         return storage;
     }
     if (host()->Type_set_attr(type, keyvals().type, kept.get()) != MPI_SUCCESS) return storage;
-    return *kept.release();
+    return **kept.release();
 }
 
-void share_opacity(MPI_Datatype type, MPI_Datatype twin) try {
-    const TypeShape* const known = known_shape(type);
-    if (known == nullptr || !known->opaque) return;
-    auto copy = std::make_unique<TypeShape>(*known);
-    {
-        std::lock_guard lock(making_mutex);
-        copy->identity = ++latest_identity;
-    }
-    if (host()->Type_set_attr(twin, keyvals().type, copy.get()) == MPI_SUCCESS) copy.release();
+void share_shape(MPI_Datatype type, MPI_Datatype twin) try {
+    const KeptShape* const known = kept_shape(type);
+    if (known == nullptr) return;
+    auto same = std::make_unique<KeptShape>(*known);
+    if (host()->Type_set_attr(twin, keyvals().type, same.get()) == MPI_SUCCESS) same.release();
 } catch (const std::bad_alloc&) {
     // Found out again, then.
 }

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <memory>
 
 #include "layout/layout.h"
 
@@ -32,8 +33,11 @@ std::int64_t type_size(MPI_Datatype type);
 // call. Valid until the type is freed. Where there is no memory to find it, the type is opaque for this call.
 const TypeShape& shape_of(MPI_Datatype type, TypeShape& storage);
 
-// `twin` has the same bytes as `type`, and is nobody else's: where only MPI can tell where they are, it is
-// spared finding that out again.
-void share_opacity(MPI_Datatype type, MPI_Datatype twin);
+// What the attribute of a type points to, which goes with the type.
+using KeptShape = std::shared_ptr<const TypeShape>;
+
+// `twin` has the same bytes as `type`, one element for one, and is nobody's but ours: what is known of `type`
+// goes for it, too, and is not found out again. Without memory, or where nothing is known, it is.
+void share_shape(MPI_Datatype type, MPI_Datatype twin);
 
 }  // namespace thalweg

@@ -25,7 +25,7 @@ int communicator_deleted(MPI_Comm, int, void* state, void*) {
     return MPI_SUCCESS;
 }
 int type_deleted(MPI_Datatype, int, void* shape, void*) {
-    delete static_cast<TypeShape*>(shape);
+    delete static_cast<KeptShape*>(shape);
     return MPI_SUCCESS;
 }
 

@@ -39,8 +39,9 @@ class ProgramBuffer {
 
     // Pre: bytes = count × the type's size. Errors: invalid_argument (no memory where one run of bytes is
     // expected: wrong on this rank, and so for MPI on all of them), out_of_memory, transport_failed.
-    // `copied`: staged in any case.
-    Status attach(void* buffer, std::uint64_t bytes, std::uint64_t count, MPI_Datatype type,
+    // `lasting`: beyond the program's call, so that the type may be freed meanwhile and is held where it is
+    // needed later. `copied`: staged in any case.
+    Status attach(void* buffer, std::uint64_t bytes, std::uint64_t count, MPI_Datatype type, bool lasting,
                   bool copied = false);
     // Of several segments, which do not overlap where they are written: `blocks` says where each is in
     // data(). Throws std::bad_alloc.

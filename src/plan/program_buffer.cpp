@@ -27,7 +27,7 @@ Status ProgramBuffer::hold(MPI_Datatype& type) {
     MPI_Datatype own;
     if (mpi.Type_contiguous(1, type, &own) != MPI_SUCCESS) return Status::transport_failed;
     held_.push_back({type, own});
-    share_opacity(type, own);
+    share_shape(type, own);
     type = own;
     return mpi.Type_commit(&held_.back().own) == MPI_SUCCESS ? Status::ok : Status::transport_failed;
 }
@@ -42,7 +42,7 @@ Status ProgramBuffer::stage() {
 
 // MPI packs by way of a communicator, which only says how: the world will do.
 Status ProgramBuffer::attach(void* buffer, std::uint64_t bytes, std::uint64_t count, MPI_Datatype type,
-                             bool copied) {
+                             bool lasting, bool copied) {
     const MPI_Comm world = host()->comm_world;
     bytes_ = bytes;
     if (bytes == 0) return Status::ok;
@@ -51,6 +51,7 @@ Status ProgramBuffer::attach(void* buffer, std::uint64_t bytes, std::uint64_t co
     if (const Status status = payload_->prepare(no_staging_); failed(status)) return status;
     data_ = payload_->direct();
     if (data_ != nullptr && !copied) return Status::ok;
+    if (!lasting) return stage();
     if (const Status status = hold(type); failed(status)) return status;
     payload_.emplace(buffer, count, type, world);
     if (const Status status = payload_->prepare(no_staging_); failed(status)) return status;

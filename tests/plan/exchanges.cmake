@@ -194,6 +194,8 @@ foreach(faces "" strided rows)
   run(steady_shm${of_faces} 3 ${inside_current} "${steady};${shm};THALWEG_ALLTOALLV=spread" steady ${faces})
   run(steady_two_hosts${of_faces} 4 ${inside_current} "${steady};${two_hosts};THALWEG_ALLTOALLV=spread;THALWEG_TEST_LEVEL=single" steady ${faces})
 endforeach()
+# An irregular type of many runs: whoever asks MPI again what it is made of is caught.
+run(typed_once 3 ${inside_current} "${alltoalls};THALWEG_ALLGATHER=ring;THALWEG_ALLTOALLV=spread" typed_once)
 run(steady_hosts 4 mpi "${steady};${two_by_two};THALWEG_ALLTOALLV=node_leader" steady)
 # Over windows, where that is asked for: for one library, the others in the full run. With one thread the two-sided
 # plans beyond the windows need libucp.
