@@ -174,7 +174,7 @@ namespace thalweg {
 // on MPI_COMM_SELF would give it a handler of its own, which MPICH then calls in the place of the world's.
 bool makers_reach_us() {
     const Host& mpi = *host();
-    const QuietErrors quiet(mpi.comm_world);
+    const QuietErrors quiet(mpi.comm_world, true);
     const MPI_Comm self = mpi.comm_self;
     return Forms<MPI_Comm>::arrive("", "MPI_Ibarrier", "MPI_Barrier_init", self) &&
            makers_arrive<int, int>("") && makers_arrive<MPI_Count, MPI_Aint>("_c");
@@ -197,7 +197,7 @@ bool neighbours_reach_us() {
     const MPI_Datatype byte = mpi.byte, bytes[1] = {byte};
     const int* const counts = none<int>;
     const MPI_Aint* const addresses = none<MPI_Aint>;
-    const QuietErrors quiet(world);
+    const QuietErrors quiet(world, true);
     return arrives<Of::Blocks>("MPI_Neighbor_allgather", &from, 0, byte, &to, 0, byte, world) &&
            arrives<Of::Ragged>("MPI_Neighbor_allgatherv", &from, 0, byte, &to, counts, counts, byte, world) &&
            arrives<Of::Blocks>("MPI_Neighbor_alltoall", &from, 0, byte, &to, 0, byte, world) &&
@@ -214,7 +214,7 @@ bool large_forms_reach_us() {
     const MPI_Datatype byte = mpi.byte, bytes[1] = {byte};
     const MPI_Count* const counts = none<MPI_Count>;
     const MPI_Aint* const places = none<MPI_Aint>;
-    const QuietErrors quiet(world);
+    const QuietErrors quiet(world, true);
     return passes<Of::Broadcast>("MPI_Bcast_c", &to, 0, byte, 0, self) &&
            passes<Of::Blocks>("MPI_Allgather_c", &from, 0, byte, &to, 0, byte, self) &&
            passes<Of::Ragged>("MPI_Allgatherv_c", &from, 0, byte, &to, counts, places, byte, self) &&
@@ -240,7 +240,7 @@ bool large_forms_reach_us() {
 int creations_reach_us() {
     const Host& mpi = *host();
     const MPI_Comm self = mpi.comm_self, world = mpi.comm_world;
-    const QuietErrors quiet(world);
+    const QuietErrors quiet(world, true);
     const MPI_Info no_info = mpi.info_null;
     const int one[1] = {1}, zero[1] = {0};
     int weights[1] = {1};

@@ -77,7 +77,7 @@ void watch_forks() {
 // A library that was built for wide integers of Fortran (-i8). One without Fortran knows no such type.
 bool fortran_integers_differ() {
     const Host& mpi = *host();
-    const QuietErrors quiet(mpi.comm_world);
+    const QuietErrors quiet(mpi.comm_world, true);
     MPI_Count bytes = 0;
     if (mpi.Type_size_x(mpi.fortran_integer, &bytes) != MPI_SUCCESS || bytes <= 0 || bytes == sizeof(int))
         return false;

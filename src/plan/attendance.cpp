@@ -145,7 +145,7 @@ void match_unmatched() {
 // closes its endpoints before the others have what it sent.
 void meet_for_the_last_time() {
     const Host& mpi = *host();
-    const QuietErrors quiet(mpi.comm_world);
+    const QuietErrors quiet(mpi.comm_world, true);
     MPI_Request request;
     int done = 0;
     if (mpi.Ibarrier(mpi.comm_world, &request) != MPI_SUCCESS) return;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "plan/private_comm.h"
+#include "plan/quiet_errors.h"
 #include "plan/set_up.h"
 #include "plan/window_plan.h"
 
@@ -28,7 +29,12 @@ std::vector<std::shared_ptr<WindowGround>> known_grounds() {
 
 std::shared_ptr<WindowGround> WindowGround::make(MPI_Comm comm) {
     MPI_Comm own;
-    const bool made = make_private(comm, own);
+    bool made = false;
+    {
+        // Where there is none to be had the exchange goes another way, which is no error of the program's.
+        const QuietErrors quiet(comm, true);
+        made = make_private(comm, own);
+    }
     std::shared_ptr<WindowGround> ground;
     if (made) try {
             ground.reset(new WindowGround(own));

@@ -5,3 +5,6 @@ set(gathered "${forced};THALWEG_ALLGATHER=ring;THALWEG_ALLREDUCE=recursive_doubl
 run(aliased 3 mpi "${gathered}" aliased)
 run(aliased_shm 3 ${inside} "${gathered};${shm}" aliased)
 run(aliased_native 3 full "${with_persistent};THALWEG_TEST_EXPECT=native;THALWEG=off" aliased)
+# A thread that exchanges error handlers beside one whose calls agree.
+run(handlers_meanwhile 2 mpi "${gathered};THALWEG_ALLTOALLV=spread" handlers_meanwhile)
+run(handlers_meanwhile_ucx 3 ${inside} "${gathered};THALWEG_ALLTOALLV=spread;${ucx}" handlers_meanwhile)
