@@ -299,13 +299,13 @@ int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* 
             return 1;
         }
         if (offered.persistent) {
-            ongoing = make_persistent(std::move(ongoing), request, *error);
+            ongoing = make_persistent(std::move(ongoing), call->comm, request, *error);
             if (ongoing == nullptr) return 1;
             ongoing->release();
             call_error_handler(call->comm, *error);
             return 1;
         }
-        ongoing = make_request(std::move(ongoing), request, *error);
+        ongoing = make_request(std::move(ongoing), call->comm, request, *error);
         if (ongoing != nullptr) *error = without_request(*ongoing, call->comm, *error);
         return 1;
     });

@@ -57,6 +57,7 @@ void Communicator::learn_name(MPI_Comm comm) noexcept try {
 }
 
 Communicator::~Communicator() {
+    record_->freed.store(true, std::memory_order_release);
     trials = {};  // which tell the record of the last calls
     registry().retire(record_);
     const KeptMemory::InUse in_use(memory_);

@@ -342,6 +342,7 @@ std::unique_ptr<Ongoing> make_native_plan(const CollectiveCall& call, int& error
         if ((ground != nullptr ? *ground : none).take(call.comm, ongoing != nullptr, slot)) {
             communicator->self_driven.native_plans = ground;
             transport->found(ground, slot);
+            ongoing->options().record = communicator->shared_record();
             return ongoing;
         }
     }

@@ -61,6 +61,7 @@ void finish(Ticket& ticket, TicketState from = TicketState::active) {
     const MPI_Request request = ticket.request;
     const bool persistent = ticket.persistent;
     const int tag = ticket.tag, error = ticket.error;
+    const MPI_Comm raised_on = persistent && error != MPI_SUCCESS ? ticket.raised_on.where() : mpi.comm_null;
     std::unique_ptr<Ongoing> ongoing;
     if (!persistent) ongoing = std::move(ticket.ongoing);
     ticket.state.store(TicketState::finished, std::memory_order_release);
@@ -70,10 +71,12 @@ void finish(Ticket& ticket, TicketState from = TicketState::active) {
         return;
     }
     // The receive that completes here cannot carry the error's class. It has room for no byte, so one makes
-    // the native call fail too, where the program's handler returns.
+    // the native call fail too, where the program's handler returns: on a communicator of ours, but in the
+    // calls for several requests MPICH and its kin raise that on the world, as they do their own. The handler
+    // comes last, as it may leave by a jump; the request is complete then.
     const char byte = 0;
-    if (error != MPI_SUCCESS) call_error_handler(mpi.comm_world, error);
     mpi.Send(&byte, error != MPI_SUCCESS ? 1 : 0, mpi.byte, 0, tag, Attendance::self());
+    if (error != MPI_SUCCESS) call_error_handler(raised_on, error);
 }
 
 bool is_active(const Ticket& ticket) {
@@ -106,13 +109,15 @@ void destroy(Ticket* ticket) {
 
 }  // namespace
 
-std::unique_ptr<Ongoing> make_request(std::unique_ptr<Ongoing> ongoing, MPI_Request* request, int& error) {
+std::unique_ptr<Ongoing> make_request(std::unique_ptr<Ongoing> ongoing, MPI_Comm comm, MPI_Request* request,
+                                      int& error) {
     finish_done_among_freed();
     std::unique_ptr<Ticket> ticket;
     try {
         ticket = std::make_unique<Ticket>();
         error = host()->Grequest_start(tell_status, forget, ignore_cancel, ticket.get(), &ticket->request);
         if (error != MPI_SUCCESS) return ongoing;
+        ticket->raised_on = RaisedOn(comm, ongoing->options().record, false);
         enter_ticket(ticket.get());
     } catch (const std::bad_alloc&) {
         error = MPI_ERR_NO_MEM;
@@ -123,7 +128,8 @@ std::unique_ptr<Ongoing> make_request(std::unique_ptr<Ongoing> ongoing, MPI_Requ
     return nullptr;
 }
 
-std::unique_ptr<Ongoing> make_persistent(std::unique_ptr<Ongoing> ongoing, MPI_Request* request, int& error) {
+std::unique_ptr<Ongoing> make_persistent(std::unique_ptr<Ongoing> ongoing, MPI_Comm comm,
+                                         MPI_Request* request, int& error) {
     const Host& mpi = *host();
     try {
         auto ticket = std::make_unique<Ticket>();
@@ -135,6 +141,7 @@ std::unique_ptr<Ongoing> make_persistent(std::unique_ptr<Ongoing> ongoing, MPI_R
             give_tag_back(ticket->tag);
             return ongoing;
         }
+        ticket->raised_on = RaisedOn(comm, ongoing->options().record, true);
         enter_ticket(ticket.get());
         ticket->ongoing = std::move(ongoing);
         *request = ticket.release()->request;
@@ -212,21 +219,21 @@ void start(RequestList requests, int count) {
 bool refuse_free(const MPI_Request& request, int& error) {
     Ticket* const ticket = find_ticket(request);
     if (ticket == nullptr) return false;
-    const Host& mpi = *host();
     if (!is_active(*ticket)) {
         if (ticket->persistent) destroy(ticket);
         return false;
     }
 #if defined(OPEN_MPI)
     error = MPI_ERR_REQUEST;
-    call_error_handler(mpi.comm_world, error);
+    call_error_handler(ticket->raised_on.where(), error);
     return true;
 #else
     if (ticket->persistent) {
         error = MPI_ERR_REQUEST;
-        call_error_handler(mpi.comm_world, error);
+        call_error_handler(ticket->raised_on.where(), error);
         return true;
     }
+    const Host& mpi = *host();
     {
         const std::lock_guard lock(tickets_mutex);
         if (ticket->freed) return false;
@@ -248,9 +255,10 @@ bool refuse_free(const MPI_Request& request, int& error) {
 }
 
 bool refuse_cancel(const MPI_Request& request, int& error) {
-    if (find_ticket(request) == nullptr) return false;
-    const Host& mpi = *host();
+    const Ticket* const ticket = find_ticket(request);
+    if (ticket == nullptr) return false;
 #if !defined(OPEN_MPI)
+    const Host& mpi = *host();
     MPI_Request other;
     if (mpi.Ibarrier(Attendance::self(), &other) == MPI_SUCCESS) {
         error = mpi.Cancel(&other);
@@ -260,7 +268,7 @@ bool refuse_cancel(const MPI_Request& request, int& error) {
     }
 #endif
     error = MPI_ERR_REQUEST;
-    call_error_handler(mpi.comm_world, error);
+    call_error_handler(ticket->raised_on.where(), error);
     return true;
 }
 

@@ -39,11 +39,13 @@ inline std::uint64_t requests_alive() {
     return std::atomic_ref(thalweg_completion_calls.requests).load(std::memory_order_relaxed);
 }
 
-// The request of an operation that was started. Null on success; the operation itself where MPI refuses, with
-// its error code.
-std::unique_ptr<Ongoing> make_request(std::unique_ptr<Ongoing> ongoing, MPI_Request* request, int& error);
+// The request of an operation that was started on `comm`, where its errors are raised. Null on success; the
+// operation itself where MPI refuses, with its error code.
+std::unique_ptr<Ongoing> make_request(std::unique_ptr<Ongoing> ongoing, MPI_Comm comm, MPI_Request* request,
+                                      int& error);
 // An inactive request for a persistent operation.
-std::unique_ptr<Ongoing> make_persistent(std::unique_ptr<Ongoing> ongoing, MPI_Request* request, int& error);
+std::unique_ptr<Ongoing> make_persistent(std::unique_ptr<Ongoing> ongoing, MPI_Comm comm,
+                                         MPI_Request* request, int& error);
 
 // In front of the native call of the same effect; others' requests and null handles are left alone.
 // Blocks until those of ours are complete, and completes them. False: only a while, because others are among

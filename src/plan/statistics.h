@@ -156,6 +156,8 @@ struct CommunicatorRecord {
     bool sleeps = false;
     const char* carrier = "";  // of its nonblocking operations, once it was set up for them: "mpi", "ucx"
     bool merged = false;       // stands for several freed communicators
+    // Its handle may be another communicator's by now. Set by the thread that frees it.
+    std::atomic<bool> freed{false};
     std::uint64_t communicators = 1;
     std::list<Tally> tallies;  // addresses stay valid
     // Of its exchanges, where it has a topology, once it was set up for them; null: nothing is counted.

@@ -17,6 +17,7 @@
 #include <unordered_map>
 
 #include "plan/ongoing.h"
+#include "plan/raised_on.h"
 #include "plan/requests.h"
 
 namespace thalweg {
@@ -29,6 +30,7 @@ enum class TicketState : std::uint8_t { idle, active, helping, finishing, finish
 struct Ticket {
     std::unique_ptr<Ongoing> ongoing;
     MPI_Request request;
+    RaisedOn raised_on;
     bool persistent = false;
     bool freed = false;       // by the program, while active; under the lock
     int tag = 0;              // of the receive from oneself

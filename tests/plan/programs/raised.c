@@ -1,0 +1,119 @@
+/* Errors of persistent operations are raised on the communicator that they were made on, by the handler that
+ * it has then, and once, while those of the world and of MPI_COMM_SELF end the job; also where the program
+ * has freed that communicator, and where a request that is active is to be freed. */
+#include "check.h"
+
+typedef int BcastInit(void*, int, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*);
+static BcastInit* bcast_init;
+
+enum { bytes = 60000, sent = 1000 }; /* sent: where less is expected */
+static unsigned char data[bytes];
+
+/* What the handlers heard of. */
+static int heard[2], heard_class;
+static MPI_Comm heard_on;
+static void hear(int which, MPI_Comm* comm, int* code) {
+    ++heard[which];
+    heard_on = *comm;
+    heard_class = class_of(*code);
+}
+static void hear_first(MPI_Comm* comm, int* code, ...) { hear(0, comm, code); }
+static void hear_second(MPI_Comm* comm, int* code, ...) { hear(1, comm, code); }
+static MPI_Errhandler handlers[2];
+
+static void forget(void) { heard[0] = heard[1] = heard_class = 0; }
+
+/* Of ranks 0 and 1. */
+static MPI_Comm make_pair(void) {
+    MPI_Comm pair;
+    MPI_Comm_split(MPI_COMM_WORLD, check_rank < 2 ? 0 : MPI_UNDEFINED, check_rank, &pair);
+    if (pair != MPI_COMM_NULL) MPI_Comm_set_errhandler(pair, handlers[0]);
+    forget();
+    return pair;
+}
+
+static void expect_plan(void) {
+    if (expect_thalweg()) CHECK(was_accelerated(), "a plan was declined: %s", last_reason());
+}
+
+typedef enum { as_it_was, exchanged, freed, fates } Fate;
+static const char* const fate_names[] = {"a communicator", "one whose handler was exchanged",
+                                         "one that was freed"};
+
+/* Rank 1 expects less than comes. */
+static void mismatched(Fate fate, int tests) {
+    MPI_Comm pair = make_pair();
+    if (pair == MPI_COMM_NULL) return;
+    const MPI_Comm made_on = pair;
+    const int wrong = check_rank == 1, which = fate == exchanged;
+    MPI_Request plan;
+    int code = MPI_SUCCESS, flag = 0;
+    bcast_init(data, wrong ? sent / 2 : sent, MPI_BYTE, 0, pair, MPI_INFO_NULL, &plan);
+    expect_plan();
+    if (fate == exchanged) MPI_Comm_set_errhandler(pair, handlers[1]);
+    if (fate == freed) MPI_Comm_free(&pair);
+    MPI_Start(&plan);
+    if (tests)
+        while (!flag && code == MPI_SUCCESS) code = MPI_Test(&plan, &flag, MPI_STATUS_IGNORE);
+    else
+        code = MPI_Wait(&plan, MPI_STATUS_IGNORE);
+    CHECK(heard[which] == wrong && heard[!which] == 0, "%s: its handler ran %d times, another one %d times",
+          fate_names[fate], heard[which], heard[!which]);
+    if (wrong) {
+        CHECK(heard_class == MPI_ERR_TRUNCATE, "%s: its handler heard of class %d", fate_names[fate],
+              heard_class);
+        if (fate != freed)
+            CHECK(heard_on == made_on, "%s: its handler heard of another one", fate_names[fate]);
+    }
+    /* What nobody has told of has not failed. */
+    if (!wrong || tells_of_plans())
+        CHECK(class_of(code) == (wrong ? MPI_ERR_TRUNCATE : MPI_SUCCESS), "%s: class %d", fate_names[fate],
+              class_of(code));
+    CHECK(plan != MPI_REQUEST_NULL, "a plan is gone");
+    MPI_Request_free(&plan);
+    if (fate != freed) MPI_Comm_free(&pair);
+}
+
+/* Rank 0 frees a plan that is active because its root starts later. */
+static void active(void) {
+    MPI_Comm pair = make_pair();
+    if (pair == MPI_COMM_NULL) return;
+    MPI_Request plan;
+    bcast_init(data, bytes, MPI_BYTE, 1, pair, MPI_INFO_NULL, &plan);
+    expect_plan();
+    memset(data, poison_value, bytes);
+    if (check_rank == 1) fill(data, bytes, 3);
+    if (check_rank == 0) {
+        MPI_Start(&plan);
+        MPI_Request same = plan;
+        const int code = MPI_Request_free(&same);
+        CHECK(class_of(code) == MPI_ERR_REQUEST, "an active plan: class %d", class_of(code));
+        CHECK(same == plan, "a call that failed has changed a request");
+        CHECK(heard[0] == 1 && heard[1] == 0, "an active plan: the handler ran %d times", heard[0]);
+        CHECK(heard_on == pair && heard_class == MPI_ERR_REQUEST, "an active plan: class %d", heard_class);
+        MPI_Send(NULL, 0, MPI_BYTE, 1, 3, pair);
+    } else {
+        MPI_Recv(NULL, 0, MPI_BYTE, 0, 3, pair, MPI_STATUS_IGNORE);
+        MPI_Start(&plan);
+    }
+    CHECK(MPI_Wait(&plan, MPI_STATUS_IGNORE) == MPI_SUCCESS, "a plan that was to be freed");
+    verify(data, bytes, 3, "a plan that was to be freed");
+    MPI_Request_free(&plan);
+    MPI_Comm_free(&pair);
+}
+
+int main(int argc, char** argv) {
+    check_start(&argc, &argv, wanted_level());
+    *(void**)&bcast_init = find_or_skip("MPI_Bcast_init");
+    MPI_Comm_create_errhandler(hear_first, &handlers[0]);
+    MPI_Comm_create_errhandler(hear_second, &handlers[1]);
+    /* Plans of the library are not ours to judge. */
+    if (check_size > 1 && expect_thalweg()) {
+        for (Fate fate = as_it_was; fate < fates; ++fate)
+            for (int tests = 0; tests < 2; ++tests) mismatched(fate, tests);
+        active();
+    }
+    MPI_Errhandler_free(&handlers[0]);
+    MPI_Errhandler_free(&handlers[1]);
+    return check_end();
+}
