@@ -48,7 +48,7 @@ if(name STREQUAL mpich5)
 endif()
 run(tried_hosts 4 mpi "${with_persistent};${tried};THALWEG_TOPOLOGY=node:2 core:2" tried)
 # No table speaks of such links: what the cost model chooses takes turns with the library's own.
-run(tried_model 4 mpi "${with_persistent};THALWEG_RATE=10gbit;THALWEG_LATENCY_US=20;THALWEG_TOPOLOGY=node:2 core:2;THALWEG_TEST_OVER=mpi" tried)
+run(tried_model 3 mpi "${with_persistent};THALWEG_RATE=10gbit;THALWEG_LATENCY_US=20;THALWEG_TOPOLOGY=node:3 core:1;THALWEG_TEST_OVER=mpi" tried model)
 set(asleep "THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/spinning.json;THALWEG_TOPOLOGY=node:2 core:2;THALWEG_WAIT=sleep")
 run(tried_asleep 4 mpi "${asleep}" tried asleep)
 if(NOT name MATCHES "_abi$")

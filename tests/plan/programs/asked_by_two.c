@@ -24,6 +24,8 @@ static unsigned char data[in_flight][bytes];
 static MPI_Request requests[in_flight];
 /* Rounds that have been started, and that the other thread is through with. */
 static _Atomic int begun, asked;
+/* Of the requests: plans, which MPICH 5.0.2's MPI_Request_get_status_some does not name though they are complete. */
+static int plans;
 
 static void ask(int way) {
     int indices[in_flight], flag = 0, some = 0;
@@ -35,7 +37,7 @@ static void ask(int way) {
         ask_any(in_flight, requests, &indices[0], &flag, MPI_STATUS_IGNORE);
         sched_yield();
     }
-    while (way == by_some && ask_some != NULL && some < in_flight) {
+    while (way == by_some && ask_some != NULL && some < in_flight - plans) {
         ask_some(in_flight, requests, &some, indices, MPI_STATUSES_IGNORE);
         sched_yield();
     }
@@ -89,6 +91,7 @@ int main(int argc, char** argv) {
     if (planned) {
         init(data[0], bytes, MPI_BYTE, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
         CHECK(was_accelerated(), "a plan: %s", last_reason());
+        plans = 1;
     }
     pthread_t other;
     CHECK(pthread_create(&other, NULL, ask_too, NULL) == 0, "no thread");

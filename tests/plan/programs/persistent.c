@@ -156,11 +156,15 @@ static void mismatched(void) {
     bcast_init(data, check_rank == 0 ? 1000 : 500, MPI_BYTE, 0, pair, MPI_INFO_NULL, &plan);
     expect_plan();
     MPI_Comm_set_errhandler(pair, MPI_ERRORS_RETURN);
+    /* What libraries of the MPICH family find wrong in our messages they tell the world's handler, too. */
+    const int tells_world = strstr(version, "Open MPI") == NULL;
+    if (tells_world) MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Start(&plan);
     MPI_Error_class(MPI_Wait(&plan, MPI_STATUS_IGNORE), &class);
     CHECK(class == (check_rank == 0 ? MPI_SUCCESS : MPI_ERR_TRUNCATE), "a plan that does not match: class %d",
           class);
     MPI_Comm_set_errhandler(pair, MPI_ERRORS_ARE_FATAL);
+    if (tells_world) MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     MPI_Request_free(&plan);
     /* What it left on its way meets no later plan. */
     for (unsigned round = 0; round < 20; ++round) {

@@ -3,6 +3,7 @@
  * right.
  *
  *     tried          calls from C, with and without large counts, of one type here and another one there
+ *     tried model    without a table, of links that none speaks of: two ranks alone are the library's there
  *     tried fortran  the same from Fortran
  *     tried unseen   communicators are freed without our seeing it: what they had is freed all the same
  *     tried slow     the table (slow.json) names what is hardly ever faster: what follows a verdict for
@@ -210,7 +211,8 @@ int main(int argc, char** argv) {
     }
 
     MPI_Comm pair, twin;
-    MPI_Comm_split(MPI_COMM_WORLD, check_rank / 2, 0, &pair);
+    const int of_model = argc > 1 && strcmp(argv[1], "model") == 0;
+    MPI_Comm_split(MPI_COMM_WORLD, of_model ? 0 : check_rank / 2, 0, &pair);
     Series all[] = {begin(MPI_COMM_WORLD, "the world", tried_from),
                     begin(MPI_COMM_WORLD, "larger ones", most_bytes), begin(pair, "pairs", tried_from + 8)};
     /* What is smaller is no one's to try, and counts for nothing. */

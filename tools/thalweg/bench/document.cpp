@@ -75,9 +75,10 @@ constexpr const char* overlap_text = R"(
 ## Nonblocking collectives
 
 What of a nonblocking collective hides behind computation, and what that costs ([measuring](guide/measuring.md)).
-`MPI_Iallreduce` sums 64-bit integers (*int64*), which have no order to keep: **sums of doubles are declined by default**,
-because their bits depend on the order, and are the MPI's own then; `THALWEG_SETUP=early` or `THALWEG_FLOAT_ORDER=free`
-has them taken ([decision 55](decisions/0055-sums-keep-their-bits.md)). With those what is told of *iallreduce* holds for doubles.
+`MPI_Iallreduce` sums 64-bit integers (*int64*), which have no order to keep: **sums of doubles are declined by
+default**, because their bits depend on the order, and are the MPI's own then; `THALWEG_SETUP=early` or
+`THALWEG_FLOAT_ORDER=free` has them taken ([decision 55](decisions/0055-sums-keep-their-bits.md)). With those what is
+told of *iallreduce* holds for doubles.
 Where each rank has a core the ranks compute; elsewhere they sleep outside MPI for as long. All columns of a launch
 take turns. **pure** is start and wait with nothing between; **OSU** and **IMB** are the share of it that hides behind
 a computation that takes as long, by either benchmark's definition; **visible** is what is left, on the rank where most
@@ -121,9 +122,10 @@ is cut up over two links shall be at least 1.8 times as fast. The limit is that 
 constexpr const char* ports_text = R"(
 ### One port against several on the same links
 
-Pure times of one launch: the ring in which every rank sends a block to its neighbour (**one port**, *ring*), and the one
-in which it sends it to as many next ranks at once as it has links (**several ports**, *kport_ring*), both of whole blocks,
-whose messages libucp may cut up over the links by itself; beside them what is chosen. The limit is that of all links.
+Pure times of one launch: the ring in which every rank sends a block to its neighbour (**one port**, *ring*), and the
+one in which it sends it to as many next ranks at once as it has links (**several ports**, *kport_ring*), both of whole
+blocks, whose messages libucp may cut up over the links by itself; beside them what is chosen. The limit is that of all
+links.
 
 )";
 

@@ -47,8 +47,9 @@ call, the data are different in every call, and every byte was checked.
 **N\*** = (making and freeing the plan) / (a call without it - a call with it), not rounded, of medians, with its 95 %
 bootstrap interval; *never*: a call with the plan is not faster. It is given against MPI_Alltoallv; against the **best
 native** call that took turns with it, which may be MPI_Start and MPI_Wait of MPI_Alltoallv_init (said behind it; what
-that plan costs is left out); and against the baseline of arXiv 2604.05099, which makes a window in every call. `-`: that
-call did not take turns with it. Where it is small enough for the first call to pay: [below](#when-a-plan-pays-at-once).
+that plan costs is left out); and against the baseline of arXiv 2604.05099, which makes a window in every call. `-`:
+that call did not take turns with it. Where it is small enough for the first call to pay:
+[below](#when-a-plan-pays-at-once).
 
 **Predicted**: N\* against MPI_Alltoallv before the plan is made, from what a program has seen by then: the native
 call's time (here that of the A/A column, which takes no part in the measured N\*), its time at the smallest size, and
@@ -98,10 +99,10 @@ constexpr const char* payback_text = R"(
 ### When a plan pays at once
 
 Immediate payoff: N\* is at most 1.1, so that the first call has paid for the plan; the tenth is what measurements of
-one call resolve. **pays at once**: where that begins and where it ends, neighbouring sizes as one range; **surely**: the
-same of the end of N\*'s 95 % interval. The plan of arXiv 2604.05099, which reports pay-off at once from 32 KiB on, is
-*rma_fence_barrier* against *window per call*. The pictures show N\* against the bytes of a pair where all pairs are alike,
-by MPI and shape, and the level of 1.1; what never pays stands at the upper edge.
+one call resolve. **pays at once**: where that begins and where it ends, neighbouring sizes as one range; **surely**:
+the same of the end of N\*'s 95 % interval. The plan of arXiv 2604.05099, which reports pay-off at once from 32 KiB on,
+is *rma_fence_barrier* against *window per call*. The pictures show N\* against the bytes of a pair where all pairs are
+alike, by MPI and shape, and the level of 1.1; what never pays stands at the upper edge.
 
 )";
 
