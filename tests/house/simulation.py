@@ -174,7 +174,8 @@ def command_of(table, row):
     if table == "windows":
         return ["alltoallv", "--rma", *common]
     per_host = [] if table not in ("allgather", "eight", "halo") else ["--per-host", str(row["ranks"] // row["hosts"])]
-    flags = {"--in-turn": row["in_turn"], "--overlap": "overlap" in row, "--star": row.get("fabric") == "star"}
+    flags = {"--in-turn": row["in_turn"], "--overlap": "overlap" in row, "--star": row.get("fabric") == "star",
+             "--libucp": table == "puts"}
     return [row["collective"], *common, "--mapping", row["mapping"], "--repeat", str(row["repeat"]), "--algorithm",
             native(row) or row["algorithm"], *per_host, *(flag for flag, given in flags.items() if given)]
 
