@@ -46,7 +46,7 @@ struct SimMachine {
     // Bytes of a message that the hosts' kernels handle after the link did, at most, and at what rate; 0:
     // none. What a shaper let through at once has not queued in them.
     double kernel_bytes = 0, kernel_rate = 0;
-    double socket_bytes = 0;              // of one connection that the kernel takes before they leave
+    double socket_bytes = 0;  // of one connection that the kernel takes before they leave
     // What a link's frames carry at most, and their headers: link_rate is that of such frames. A message of
     // less still fills a frame with its headers, a shaper lets whole frames through, and what came is
     // acknowledged. Where kernels send; 0: bytes are all there is.

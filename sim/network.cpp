@@ -279,9 +279,8 @@ double Network::through_at_once(Link& out, Link& in, double bytes) {
     if (machine_.burst_bytes <= 0) return 0;
     for (Link* link : {&out, &in}) {
         if (link->active != 1) continue;  // was busy until now
-        link->tokens =
-            std::min(machine_.burst_bytes * payload_,
-                     link->tokens + (now() - link->idle_since) * machine_.link_rate);
+        link->tokens = std::min(machine_.burst_bytes * payload_,
+                                link->tokens + (now() - link->idle_since) * machine_.link_rate);
     }
     const double through = std::min({out.tokens, in.tokens, bytes});
     out.tokens -= through;

@@ -24,7 +24,8 @@ static unsigned char data[in_flight][bytes];
 static MPI_Request requests[in_flight];
 /* Rounds that have been started, and that the other thread is through with. */
 static _Atomic int begun, asked;
-/* Of the requests: plans, which MPICH 5.0.2's MPI_Request_get_status_some does not name though they are complete. */
+/* Of the requests: plans, which MPICH 5.0.2's MPI_Request_get_status_some does not name though they are
+ * complete. */
 static int plans;
 
 static void ask(int way) {

@@ -1,12 +1,12 @@
 /* What messages take of a core, by the clock of the process. Ranks of the lower half send to `peers` ranks of
- * the upper one. Argument "plan": a planned alltoallv, as Thalweg runs it under `thalweg run`, and with "puts"
- * behind it one that puts; else what the library does with nonblocking messages. One line of JSON per size and
- * number of peers, in seconds; of every figure the least and the median of the rounds, of which each is a mean
- * of the ranks. send: of an operation that sends. recv: of one that receives what is there already. Where they
- * put, of one that puts to ranks that have said long before that they are ready, and of one that is put to.
- * send_naps, recv_naps: how often it slept in that round. nap: of a wait for messages that come 0.2 ms apart,
- * by how often it slept: with the polling before, and what has come then; 0 where it never does. naps: how
- * often, in one operation. */
+ * the upper one. Argument "plan": a planned alltoallv, as Thalweg runs it under `thalweg run`, and with
+ * "puts" behind it one that puts; else what the library does with nonblocking messages. One line of JSON per
+ * size and number of peers, in seconds; of every figure the least and the median of the rounds, of which each
+ * is a mean of the ranks. send: of an operation that sends. recv: of one that receives what is there already.
+ * Where they put, of one that puts to ranks that have said long before that they are ready, and of one that
+ * is put to. send_naps, recv_naps: how often it slept in that round. nap: of a wait for messages that come
+ * 0.2 ms apart, by how often it slept: with the polling before, and what has come then; 0 where it never
+ * does. naps: how often, in one operation. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <sys/resource.h>
