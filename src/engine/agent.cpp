@@ -123,6 +123,12 @@ Status Agent::create_thread() {
     {
         const SignalsBlocked blocked;  // from the thread's birth on
         error = pthread_create(&thread_, &attributes, enter, this);
+        // Room for the program's own functions is not to be had everywhere (ulimit -v, overcommit).
+        if (constexpr std::size_t own_bytes = AgentOptions{}.stack_bytes;
+            error != 0 && options_.stack_bytes > own_bytes) {
+            pthread_attr_setstacksize(&attributes, least_stack_bytes(&attributes) + own_bytes);
+            error = pthread_create(&thread_, &attributes, enter, this);
+        }
     }
     pthread_attr_destroy(&attributes);
     if (error == 0) return Status::ok;

@@ -265,6 +265,7 @@ DrivenChannel::Found DrivenChannel::drive_beside() {
     const Found found = drive();
     const bool moved = found == Found::progress || found == Found::work ||
                        completions_.load(std::memory_order_relaxed) != before;
+    moved_beside_ += moved;
     if (moved && leaders_bell_ >= 0) LeadersBell::ring(std::exchange(leaders_bell_, -1));
     return found;
 }

@@ -174,8 +174,9 @@ class DrivenChannel {
 
     void lead(Operation& operation, WaitPolicy policy, WaitStatistics& statistics, std::uint64_t until_ns);
     // Sleeps until the transport's descriptor is ready, or about until the next useful arrival. False: did
-    // not sleep, because there is something to do.
-    bool rest(WaitStatistics& statistics, std::uint32_t& useless, LeadersBell& bell);
+    // not sleep, because there is something to do; or others have moved something since `moved_beside`.
+    bool rest(const Operation& operation, std::uint32_t moved_beside, WaitStatistics& statistics,
+              std::uint32_t& useless, LeadersBell& bell);
     void follow(const Operation& operation, WaitStatistics& statistics);
     void wake_followers();
 
@@ -200,6 +201,7 @@ class DrivenChannel {
     BothWays traffic_;
     std::uint64_t sent_ = 0, lingers_since_ns_ = 0;  // where lingers_ is set
     int leaders_bell_ = -1;                          // while one that leads sleeps, and was not rung
+    std::uint32_t moved_beside_ = 0;                 // counts what those who do not lead have moved
 
     // The agent's. listed_: see Agent::want().
     enum Listing : std::uint32_t { unlisted, listed, wanted };

@@ -71,6 +71,7 @@ void DrivenChannel::lead(Operation& operation, WaitPolicy policy, WaitStatistics
     while (operation.pending()) {
         take_helm_soon();
         const Found found = drive();
+        const std::uint32_t moved_beside = moved_beside_;
         leave_helm();
         ++statistics.polls;
         if (is_over(until_ns)) break;
@@ -99,7 +100,7 @@ void DrivenChannel::lead(Operation& operation, WaitPolicy policy, WaitStatistics
             relax();
         } else {
             slack.lower();
-            slept = rest(statistics, useless, bell);
+            slept = rest(operation, moved_beside, statistics, useless, bell);
             unarmed = slept ? 0 : unarmed + 1;
             if (unarmed > most_unarmed) nap(nap_ns);
         }
@@ -111,10 +112,15 @@ void DrivenChannel::lead(Operation& operation, WaitPolicy policy, WaitStatistics
     waiter.end();
 }
 
-bool DrivenChannel::rest(WaitStatistics& statistics, std::uint32_t& useless, LeadersBell& bell) {
+bool DrivenChannel::rest(const Operation& operation, std::uint32_t moved_beside, WaitStatistics& statistics,
+                         std::uint32_t& useless, LeadersBell& bell) {
     const std::uint64_t time_ns = now_ns();
     const int rung_by = bell.descriptor();
     take_helm_soon();
+    if (moved_beside_ != moved_beside || !operation.pending()) {
+        leave_helm();
+        return false;
+    }
     Transport& transport = channel_->transport();
     const std::uint64_t merge_ns = useless < useless_before_merge ? 0 : merged(span_ns(time_ns));
     // Deaf to packets, not to the ranks of this host: what they ask for is done at once.

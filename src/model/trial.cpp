@@ -121,6 +121,11 @@ TrialVerdict judge(std::span<const TrialCall> calls, double worth) {
         verdict.native_seconds += totals.native;
         verdict.chosen_seconds += takes ? totals.schedule : totals.native;
     }
+    if (!verdict.is_known) {
+        verdict.takes_schedule = {};
+        verdict.native_loss = 1;
+        verdict.chosen_seconds = verdict.native_seconds;
+    }
     for (double* seconds : {&verdict.native_seconds, &verdict.chosen_seconds})
         *seconds = compared > 0 ? *seconds / compared : 0;
     return verdict;
@@ -218,6 +223,8 @@ std::uint64_t TrialTurns::until_next(const TrialVerdict& verdict, const TrialVer
     const std::uint64_t wanted = calls_until_next(cost, least);
     const bool pays_twice = was_cut_short_ && is_sure && !is_native;
     was_cut_short_ = !is_sure && (was_cut_short_ || wanted > latest_confirmed);
+    // Single calls decide nothing, for how long they do not either.
+    if (is_sure && !verdict.is_known) return std::min(wanted, std::max(least, most));
     if (is_sure) return pays_twice ? 2 * wanted : wanted;
     cost.loss = verdict.native_loss;
     return std::max(std::min(wanted, latest_confirmed), calls_until_next(cost, least));

@@ -161,7 +161,8 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial, Unasked
     if (alike && set_up != Trial::SetUp::nothing && its.is_first_next() &&
         is_left_native(call, *communicator, its)) {
         count_declined(*communicator, call, Reason::native_best, its.declined);
-        its.give_up(call.comm, call.kind);
+        // What is known of the network by then may let a table speak.
+        its.look_again(call.comm, call.kind);
         return false;
     }
     const Turn turn = its.next(call.comm, communicator->size(), set_up);

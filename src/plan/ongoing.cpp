@@ -25,14 +25,14 @@ constexpr std::uint64_t lasting_bytes = 64 * 1024;
 
 void Ongoing::count_run(std::uint64_t since_ns, bool waits) {
     const std::uint64_t spent_ns = now_ns() - since_ns;
-    run_ns_ += spent_ns;
+    run_ns_.fetch_add(spent_ns, std::memory_order_relaxed);
     const std::lock_guard lock(tally_mutex);
     options_.tally->elapsed_ns += spent_ns;
     if (waits) options_.tally->waiting_ns += spent_ns;
 }
 
 void Ongoing::load() {
-    run_ns_ = 0;
+    run_ns_.store(0, std::memory_order_relaxed);
     status_ = input_.load();
     if (!failed(status_)) status_ = buffer_.load(options_.loads_from, options_.loads_to);
 }
@@ -139,7 +139,7 @@ int Ongoing::finish() {
     if (options_.account != nullptr && error == MPI_SUCCESS) {
         std::uint64_t puts = 0;
         for (const Part& part : parts_) puts += part.run->execution.puts();
-        options_.account->add_run(seconds(run_ns_), puts);
+        options_.account->add_run(seconds(run_ns_.load(std::memory_order_relaxed)), puts);
     }
     if (!options_.persistent && !repeatable()) release();
     return error;

@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -185,7 +186,7 @@ class Ongoing {
     std::vector<Part> parts_;
     Status status_ = Status::ok;
     bool expects_ = false;
-    std::uint64_t run_ns_ = 0;  // of this run, in calls of ours
+    std::atomic<std::uint64_t> run_ns_{0};  // of this run, in calls of ours
 };
 
 }  // namespace thalweg
