@@ -127,6 +127,14 @@ Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, Ca
     return decision;
 }
 
+void at_once_if_uneven(Decision& decision, const Forethought& forethought) {
+    if (!forethought.uneven || !decision.choice || decision.reason == "asked for" ||
+        decision.choice->algorithm->name != "pairwise")
+        return;
+    decision = {standard_choice(*find_algorithm(Collective::alltoallv, straight_name)),
+                "messages of uneven sizes"};
+}
+
 void send_whole(Decision& decision, bool neighbours) {
     if (!decision.choice) return;
     // Whole messages in rounds by distance are not what a table names pieces in pairs for.
@@ -156,8 +164,11 @@ Decision decide_neighbours(NonblockingState& state, const CollectiveCall& call, 
     Decision decision =
         state.neighbours().decide(told ? state.neighbour_bytes() : NeighbourSelector::unknown);
     if (nobody_else_serves(call)) rather_straight(decision);
-    if (decision.choice && call.persistent)
-        exchange->sizes_agree = forethought.traits(state, call, shape).sizes_agree;
+    if (decision.choice && call.persistent) {
+        const Traits traits = forethought.traits(state, call, shape);
+        exchange->sizes_agree = traits.sizes_agree;
+        forethought.uneven = traits.unevenness > even;
+    }
     if (decision.choice && decision.choice->algorithm->name == leader_name) {
         if (!call.persistent) {
             exchange->slot_bytes = state.leaders().slot_bytes();
