@@ -64,8 +64,8 @@ typedef struct thalweg_last_call {
 /* Fills `call`, of `size` bytes: sizeof *call. Returns THALWEG_OK; THALWEG_NOT_FOUND: the calling thread has
  * made no such call; THALWEG_DECLINED: nor has it, but broadcasts go to the native MPI without being looked
  * at, and `reason` says why and up to which size (short ones, where no report is written, and those on one
- * host, unless THALWEG_BCAST asks for an algorithm); everything else is 0. Calls that are not looked at leave
- * the latest as it was;
+ * host, unless THALWEG_BCAST asks for an algorithm); everything else is 0. Calls that are not looked at, as
+ * long ones are not behind a trial that found the native call faster, leave the latest as it was;
  * THALWEG_ERR_ARGUMENT: `call` is null, or smaller than up to `reason`. Otherwise than with THALWEG_OK and
  * THALWEG_DECLINED nothing is written. */
 int thalweg_get_last_call(thalweg_last_call* call, size_t size);

@@ -5,8 +5,7 @@
  *
  *     short_lived ITERATIONS [PAIRS]        of each kind
  */
-#include <dirent.h>
-
+#include "agents.h"
 #include "check.h"
 
 enum { most_ranks = 8, few = 7, alltoalls = 12, middle = 64 << 10, large = 1 << 20, most_pairs = 201 };
@@ -56,22 +55,6 @@ static void loop(Kind kind, int count, int past) {
         use(kind, comm, past);
         MADE(MPI_Comm_free)(&comm);
     }
-}
-
-/* Threads that a set-up starts, and the process keeps. */
-static int agents(void) {
-    DIR* const tasks = opendir("/proc/self/task");
-    int found = 0;
-    for (struct dirent* task; (task = readdir(tasks)) != NULL;) {
-        char path[300], name[64] = "";
-        snprintf(path, sizeof path, "/proc/self/task/%s/comm", task->d_name);
-        FILE* const file = fopen(path, "r");
-        if (file == NULL) continue;
-        found += fgets(name, sizeof name, file) != NULL && strncmp(name, "thalweg-agent", 13) == 0;
-        fclose(file);
-    }
-    closedir(tasks);
-    return found;
 }
 
 /* Either comes first by turns; the slowest rank counts. */

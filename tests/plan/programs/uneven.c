@@ -76,6 +76,42 @@ static void exchange(Bytes* bytes, int taken, const char* what) {
     free(counts);
 }
 
+/* A plan between the neighbours of a ring, who get `ahead` bytes from the rank before them and `back` from
+ * the one behind. */
+static void neighbours(int ahead, int back, const char* algorithm, const char* what) {
+    int (*init)(const void*, const int*, const int*, MPI_Datatype, void*, const int*, const int*,
+                MPI_Datatype, MPI_Comm, MPI_Info, MPI_Request*);
+    *(void**)&init = dlsym(RTLD_DEFAULT, "MPI_Neighbor_alltoallv_init");
+    if (init == NULL) return;
+    const int next = (check_rank + 1) % check_size, before = (check_rank + check_size - 1) % check_size;
+    const int sources[] = {before, next}, destinations[] = {next, before};
+    const int sent[] = {ahead, back}, received[] = {ahead, back}, at[] = {0, ahead};
+    MPI_Comm ring;
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2, sources, MPI_UNWEIGHTED, 2, destinations,
+                                   MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &ring);
+    unsigned char *const from = guarded_new((size_t)(ahead + back)), *const to =
+                                                                         guarded_new((size_t)(ahead + back));
+    MPI_Request plan;
+    init(from, sent, at, MPI_BYTE, to, received, at, MPI_BYTE, ring, MPI_INFO_NULL, &plan);
+    thalweg_last_call call;
+    if (expect_thalweg() && look_last_call(&call, sizeof call) == 0)
+        CHECK(call.accelerated && strcmp(call.algorithm, algorithm) == 0, "%s: by %s, %s", what,
+              call.algorithm, call.reason);
+    for (int start = 0; start < starts; ++start) {
+        memset(to, poison_value, (size_t)(ahead + back));
+        fill(from, (size_t)ahead, (unsigned)(start * 4096 + check_rank));
+        fill(from + ahead, (size_t)back, (unsigned)(start * 4096 + 64 + check_rank));
+        MPI_Start(&plan);
+        MPI_Wait(&plan, MPI_STATUS_IGNORE);
+        verify(to, (size_t)ahead, (unsigned)(start * 4096 + before), what);
+        verify(to + ahead, (size_t)back, (unsigned)(start * 4096 + 64 + next), what);
+    }
+    MPI_Request_free(&plan);
+    guarded_free(from, (size_t)(ahead + back));
+    guarded_free(to, (size_t)(ahead + back));
+    MPI_Comm_free(&ring);
+}
+
 /* Fewer than before any is tried as a schedule; of the last three the time is kept. */
 static void call_natively(void) {
     enum { calls = 7 };
@@ -125,5 +161,7 @@ int main(int argc, char** argv) {
     exchange(to_the_next, 1, "large messages to the next rank alone");
     exchange(little_to_the_next, 0, "small messages to the next rank alone");
     exchange(large_to_itself, 1, "large own blocks");
+    neighbours(2 * unit, 2 * unit, "pairwise:chunk_bytes=32K", "neighbours alike");
+    neighbours(8 * unit, unit, "spread", "neighbours of whom one sends much more");
     return check_end();
 }
