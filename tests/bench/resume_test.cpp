@@ -70,6 +70,31 @@ TEST(Resume, ADecisionEndsWhereALaterScreenFindsAFasterNative) {
     EXPECT_TRUE(decided(65536));
 }
 
+// Few pairs will do where the native against itself is steady.
+TEST(Resume, NoisyPairsAreWantedInFullNumber) {
+    const auto timed = [](const char* column, double spread, std::size_t pairs, std::uint64_t launch) {
+        Row made = row("decide", column, 65536);
+        for (std::size_t i = 0; i < pairs; ++i) made.seconds.push_back(1 + (i % 2 == 0 ? spread : -spread));
+        made.launch = launch;
+        return made;
+    };
+    const auto wanted = [](const std::vector<Row>& rows) {
+        return Done(rows, "bcast", shape(), nothing).wants_more_pairs(65536, 30);
+    };
+    std::vector<Row> rows{timed("native", 0.1, 10, 1)};
+    EXPECT_FALSE(wanted({}));
+    EXPECT_FALSE(wanted(rows));  // nothing to compare it with
+    rows.push_back(timed("native (A/A)", 0.1, 10, 1));
+    EXPECT_TRUE(wanted(rows));
+    EXPECT_FALSE(Done(rows, "bcast", shape(), nothing).wants_more_pairs(65536, 10));
+    std::vector<Row> steady{timed("native", 0.01, 10, 1), timed("native (A/A)", 0.01, 10, 1)};
+    EXPECT_FALSE(wanted(steady));
+    // The newest pairs count, however noisy: they are all there can be.
+    rows.push_back(timed("native", 0.1, 30, 2));
+    rows.push_back(timed("native (A/A)", 0.1, 30, 2));
+    EXPECT_FALSE(wanted(rows));
+}
+
 TEST(Resume, RowsOfAnotherShapeMpiRateOrNumberOfLinksAreNotHere) {
     const Row measured = row("screen", "native", 65536);
     EXPECT_TRUE(measured_here(measured, shape(), nothing));

@@ -337,7 +337,7 @@ How many times as fast a call is with Thalweg as with the MPI alone, both in tur
 mean** over all points, and in brackets the least and the most of any; `-`: not measured. *beside* says what it is
 compared with. *time/limit*: Thalweg's time over what the wire (or memory, or the cores) needs at least, the median
 and the worst. *not slower*, *slower*, *undecided*: as [below](#how-to-read-the-tables). Broadcasts, allgathers and
-allreduces that block are judged by the fastest of all that the MPI can be told to use, everything else by what *beside*
+allreduces that block are judged by the best of all that the MPI can be told to use, everything else by what *beside*
 names. All allreduces are of 64-bit integers: of doubles, nonblocking ones and blocking ones below 1 MiB are declined by
 default ([decision 55](decisions/0055-sums-keep-their-bits.md)).
 

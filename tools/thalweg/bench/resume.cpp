@@ -60,6 +60,13 @@ Done::Done(const std::vector<Row>& rows, const std::string& collective, const Sh
     for (const auto& row : rows) {
         if (row.collective != collective || !measured_here(row, shape, settings)) continue;
         seen_.insert({row.phase, row.column, row.bytes});
+        if (row.phase == "decide" && (row.column == native_default || row.column == native_again)) {
+            Natives& natives = natives_[row.bytes];
+            if (row.launch > natives.compared_at) natives.native.clear(), natives.again.clear();
+            natives.compared_at = std::max(natives.compared_at, row.launch);
+            if (row.launch == natives.compared_at)
+                (row.column == native_default ? natives.native : natives.again) = row.seconds;
+        }
         if (!is_native(row.column) || row.column == native_again || row.seconds.empty()) continue;
         Natives& natives = natives_[row.bytes];
         const double seconds = median(row.seconds);
@@ -83,6 +90,13 @@ bool Done::decided(std::uint64_t bytes) const {
         return each.launch > natives.decided_at && each.seconds < natives.best_decided &&
                !has("decide", each.column, bytes);
     });
+}
+
+bool Done::wants_more_pairs(std::uint64_t bytes, std::size_t enough) const {
+    const auto found = natives_.find(bytes);
+    if (found == natives_.end() || found->second.again.empty() || found->second.native.size() >= enough)
+        return false;
+    return !resolves_three_percent(ratio_of_medians(found->second.again, found->second.native));
 }
 
 std::vector<ColumnPlan> Done::missing(const std::string& phase, const std::vector<ColumnPlan>& columns,

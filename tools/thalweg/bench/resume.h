@@ -1,6 +1,7 @@
 // What an interrupted run need not measure again.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -31,6 +32,9 @@ class Done {
     // Whether the point has its pairs, and nothing that was screened later asks for new ones: a native column
     // without pairs that was faster there than every native that has them.
     bool decided(std::uint64_t bytes) const;
+    // Whether its newest pairs are fewer than `enough` and too noisy for that: of native against itself the
+    // ratio's interval leaves 0.97 to 1.03.
+    bool wants_more_pairs(std::uint64_t bytes, std::size_t enough) const;
     // Of `columns`, those that have no row there, in their order.
     std::vector<ColumnPlan> missing(const std::string& phase, const std::vector<ColumnPlan>& columns,
                                     std::uint64_t bytes) const;
@@ -45,6 +49,9 @@ class Done {
             double seconds = 0;
         };
         std::vector<Screened> screened;
+        // The newest pairs of native and native again.
+        std::uint64_t compared_at = 0;
+        std::vector<double> native, again;  // seconds
     };
     std::map<std::uint64_t, Natives> natives_;  // by bytes
     std::set<std::tuple<std::string, std::string, std::uint64_t>> seen_;

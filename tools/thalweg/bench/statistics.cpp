@@ -117,6 +117,10 @@ Verdict verdict(const Ratio& ratio) {
     return ratio.interval.low > 1.0 ? Verdict::slower : Verdict::undecided;
 }
 
+bool resolves_three_percent(const Ratio& same) {
+    return same.interval.low >= 0.97 && same.interval.high <= 1.03;
+}
+
 std::string_view name_of(Verdict value) {
     switch (value) {
         case Verdict::not_slower:

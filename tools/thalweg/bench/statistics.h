@@ -41,6 +41,10 @@ enum class Verdict : std::uint8_t { not_slower, slower, undecided };
 Verdict verdict(const Ratio& ratio);
 std::string_view name_of(Verdict verdict);
 
+// Whether samples of one thing against samples of the same, whose ratio this is, can tell 3 % from nothing:
+// its interval lies within 0.97 to 1.03.
+bool resolves_three_percent(const Ratio& same);
+
 double geometric_mean(const std::vector<double>& values);
 
 }  // namespace thalweg::bench
