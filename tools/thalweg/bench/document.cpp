@@ -8,6 +8,7 @@
 
 #include "bench/amr.h"
 #include "bench/apps_table.h"
+#include "bench/broadcast_targets.h"
 #include "bench/columns.h"
 #include "bench/exchange_page.h"
 #include "bench/glance.h"
@@ -238,6 +239,7 @@ std::string overlap_section(const std::map<std::string, std::vector<Row>>& by_mp
 // points.
 struct Section {
     std::string summary, tables;
+    std::vector<BroadcastTarget> targets;  // of broadcasts between hosts
 };
 Section section(const std::map<std::string, std::vector<Row>>& by_mpi, std::string_view depth) {
     Section made;
@@ -250,7 +252,7 @@ Section section(const std::map<std::string, std::vector<Row>>& by_mpi, std::stri
         if (const std::string quicker = quicker_elsewhere_text(lines); !quicker.empty())
             made.tables += "\n" + quicker;
     }
-    if (!all.empty()) made.summary = summary(all);
+    if (!all.empty()) made.summary = summary(all), made.targets = judge_broadcasts(all);
     return made;
 }
 
@@ -314,13 +316,16 @@ std::string document(const std::vector<Row>& rows, const std::string& about, con
     }
     std::string text = begin + (about.empty() ? "" : "\n" + about) + glance_section(rows) + legend;
     if (const Section lab = section(in_lab, "##"); !lab.summary.empty())
-        text += fmt::format(
-                    "\n## Broadcast between hosts\n\nGeometric means over the points of all shapes; "
-                    "**algorithm**: its share "
-                    "of the "
-                    "gain at the points that have a twin. Wrong words received: {}.\n\n{}",
-                    wrong, lab.summary) +
-                lab.tables;
+        text +=
+            fmt::format(
+                "\n## Broadcast between hosts\n\nGeometric means over the points of all shapes; "
+                "**algorithm**: its share "
+                "of the "
+                "gain at the points that have a twin. Wrong words received: {}.\n\n{}",
+                wrong, lab.summary) +
+            "\n### Targets\n\nOf the automatic choice. What has no twin may owe all of its gain to waiting: "
+            "*if the others had none*.\n\n" +
+            format_broadcast_targets(lab.targets, true) + lab.tables;
     if (const std::string table = format_rings(rings, true); !table.empty())
         text +=
             "\n## The trimmed ring against the closed ring\n\n"

@@ -153,6 +153,7 @@ Summary summarize_point(const std::vector<const Row*>& rows) {
         line.ours_p99 = percentile(ours.seconds, 0.99);
         line.ours_back_to_back = median(ours.back_to_back);
         line.algorithm = ours.algorithm.empty() ? "native" : ours.algorithm;
+        line.transport = ours.context.value("transport", "");
         line.limit_seconds = limit_seconds(ours);
         line.tx_bytes = ours.tx_bytes;
         line.decision = verdict(line.against_best);

@@ -25,6 +25,7 @@ struct Summary {
     double ours_seconds = 0, ours_p99 = 0, native_p99 = 0;
     double ours_back_to_back = 0, native_back_to_back = 0;  // medians, per call; 0: not measured
     std::string algorithm;                                  // what the automatic choice ran, or "native"
+    std::string transport;                                  // what carried it: "mpi"; empty where no row says
     double limit_seconds = 0;                               // 0: no link is shaped
     double noise = 1;                                       // A/A: ratio of medians of native against native
     std::string twin;  // our schedule of the native default's algorithm, empty where none is it
