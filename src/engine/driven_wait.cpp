@@ -102,7 +102,7 @@ void DrivenChannel::lead(Operation& operation, WaitPolicy policy, WaitStatistics
             slack.lower();
             slept = rest(operation, moved_beside, statistics, useless, bell);
             unarmed = slept ? 0 : unarmed + 1;
-            if (unarmed > most_unarmed) nap(nap_ns);
+            if (unarmed > most_unarmed) nap(nap_ns());
         }
         if (slept || ++idle_polls % polls_per_drive == 0) {
             const Helm helm(*this);  // the transport is used by one thread at a time, for this too

@@ -12,6 +12,7 @@
 
 #include "algorithms/option_check.h"
 #include "base/log.h"
+#include "engine/waiters/between_polls.h"
 #include "plan/bypass.h"
 #include "plan/host_keys.h"
 #include "plan/kept_memory.h"
@@ -223,6 +224,7 @@ bool World::find_places(bool has_pool, bool has_keyvals) {
         const long online = sysconf(_SC_NPROCESSORS_ONLN);
         shares_cores_ = sharers > 1 || online < 1 || claimed > static_cast<std::uint64_t>(online);
     }
+    naps_among(sharers, facts.cores);
     threads_per_rank_ = facts.cores / static_cast<std::uint32_t>(std::max<std::uint64_t>(sharers, 1));
     // All ranks' words, or-ed. One host: no bit of the keys is set on one rank and clear on another.
     std::uint64_t any[7] = {host_key_,  ~host_key_,   sharers > facts.cores, !has_pool,

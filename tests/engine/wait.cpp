@@ -80,6 +80,31 @@ TEST(wait, sleeps_grow_to_a_millisecond_and_no_further) {
     EXPECT_GE(statistics.slept_seconds, 20e-3);
 }
 
+// More ranks of a core poll less often, each of them: 7.5 us of nap per rank, 15 to 60 in all.
+TEST(wait, naps_leave_a_core_to_all_of_its_ranks) {
+    const auto nap_among = [](std::uint64_t ranks, std::uint64_t cores) {
+        naps_among(ranks, cores);
+        return nap_ns();
+    };
+    EXPECT_EQ(nap_among(2, 2), 15'000u);
+    EXPECT_EQ(nap_among(4, 2), 15'000u);
+    EXPECT_EQ(nap_among(5, 2), 18'750u);
+    EXPECT_EQ(nap_among(1000, 2), 60'000u);
+    EXPECT_EQ(nap_among(3, 0), 22'500u);  // of a machine that does not say
+    EXPECT_EQ(nap_among(8, 2), 30'000u);
+    test::Group group(1, {});
+    const auto waiter = make_timed_waiter();
+    WaitStatistics statistics;
+    for (int tries = 0; tries < 100 && system_calls.longest_nap_ns != 30'000u; ++tries) {
+        waiter->begin();
+        system_calls.forget();
+        while (system_calls.naps == 0) waiter->idle(group.channel(0)->transport(), statistics);
+        waiter->end();
+    }
+    EXPECT_EQ(system_calls.longest_nap_ns, 30'000u);
+    EXPECT_EQ(nap_among(1, 1), 15'000u);
+}
+
 // A yield would hand the core for a slice or two to whatever wants it; a nap gives it back.
 TEST(wait, where_cores_are_shared_nobody_yields) {
     test::Group group(1, {});

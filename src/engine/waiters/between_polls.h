@@ -10,7 +10,11 @@ namespace thalweg {
 // What every wait that polls does: it polls for so long, and naps for so long between polls where cores are
 // shared (timed.cpp says why).
 inline constexpr std::uint64_t polling_ns = 5'000;
-inline constexpr std::uint64_t nap_ns = 15'000;
+// 15 us, or 7.5 us for each rank of a core, up to 60 us: a poll takes some 5 to 10 us of a core, and what all
+// ranks of a core poll must leave it to the one for which something has come.
+std::uint64_t nap_ns();
+// So many ranks of this machine share so many cores; 1 of 1 until it is said. From any thread.
+void naps_among(std::uint64_t ranks, std::uint64_t cores);
 
 // Passes the time from a poll that found nothing to the next one: at most 200 us, and a sixteenth of what was
 // waited so far where that is longer than a nap. By WaitPolicy::sleep it naps and never yields, by spin it

@@ -12,7 +12,7 @@ namespace thalweg {
 namespace {
 
 // Where ranks exceed cores, time spent spinning is taken from the rank we wait for. Some polls (polling_ns)
-// cost less than a sleep; then naps (nap_ns).
+// cost less than a sleep; then naps, which are longer where more ranks share a core (nap_ns()).
 // Never a yield: it gives up the rest of the slice, and since Linux 6.18 a whole one more, so that whatever
 // else wants the core, of idle priority too, keeps it for 1 to 3 ms. A sleeper has its core back when it
 // wakes. (A build of idle priority beside 4 hosts of 2 ranks on 2 cores, 64 KiB, Intel MPI: 4.6 ms in
@@ -22,8 +22,6 @@ namespace {
 // that shared 2 cores, at 100 Mbit/s a piece of 12 KiB each ms, waits that slept longer after 30 us took 2 to
 // 5 % longer (64 KiB, Open MPI and Intel MPI), because every rank of the chain added its lateness.
 constexpr std::uint64_t naps_ns = 3'000'000;
-// A sleep costs about 5 us of kernel and wake-up, so a shorter one is not worth making.
-constexpr std::uint64_t shortest_sleep_ns = 20'000;
 // Bounds how long a peer that needs our library's progress waits, and what a wrong prediction costs.
 constexpr std::uint64_t longest_sleep_ns = 1'000'000;
 // A sleep is this fraction of the usual distance of events: so a hidden event (a rendezvous request that only
@@ -59,7 +57,7 @@ class TimedWaiter final : public Waiter {
         const std::uint64_t wanted_ns =
             std::max(std::min(gap_ns_, 4 * waited_ns) / sleeps_per_gap, waited_ns / waited_per_sleep);
         const std::uint64_t sleep_ns =
-            waited_ns < naps_ns ? nap_ns : std::clamp(wanted_ns, shortest_sleep_ns, longest_sleep_ns);
+            waited_ns < naps_ns ? nap_ns() : std::clamp(wanted_ns, nap_ns() + nap_ns() / 3, longest_sleep_ns);
         timespec span{0, static_cast<long>(sleep_ns)};
         clock_nanosleep(CLOCK_MONOTONIC, 0, &span, nullptr);
         ++statistics.sleeps;
