@@ -11,6 +11,7 @@ namespace {
 // MXCSR without its flags in the low half; in the high one the control word of x87, which computes long
 // doubles.
 constexpr std::uint64_t mode_bits = std::uint64_t{0x0f00} << 32 | 0xe040;  // rounding, precision, denormals
+constexpr std::uint64_t standard_bits = std::uint64_t{0x0300} << 32;       // of long doubles all digits
 constexpr std::uint64_t mask_bits = std::uint64_t{0x003f} << 32 | 0x1f80;  // exceptions that do not trap
 constexpr std::uint32_t sse_flags = 0x3f;
 constexpr std::uint16_t x87_flags = 0x80ff;  // with what the unit sums up from them
@@ -60,6 +61,7 @@ void restore_flags(std::uint64_t flags) {
 
 // FPCR; the flags are FPSR.
 constexpr std::uint64_t mode_bits = 0x3c00003;  // rounding, default NaNs, denormals
+constexpr std::uint64_t standard_bits = 0;
 constexpr std::uint64_t trap_bits = 0x9f00;
 
 std::uint64_t read_control() {
@@ -90,6 +92,12 @@ FloatModes FloatModes::of_this_thread() {
     return modes;
 }
 
+FloatModes FloatModes::standard() {
+    FloatModes modes;
+    modes.bits_ = standard_bits;
+    return modes;
+}
+
 InModes::InModes(const FloatModes& modes)
     : own_(pthread_equal(modes.thread_, pthread_self()) != 0), control_(read_control()) {
     std::uint64_t wanted = (control_ & ~mode_bits) | modes.bits_;
@@ -112,6 +120,12 @@ FloatModes FloatModes::of_this_thread() {
     FloatModes modes;
     modes.thread_ = pthread_self();
     modes.bits_ = static_cast<std::uint64_t>(std::fegetround());
+    return modes;
+}
+
+FloatModes FloatModes::standard() {
+    FloatModes modes;
+    modes.bits_ = static_cast<std::uint64_t>(FE_TONEAREST);
     return modes;
 }
 

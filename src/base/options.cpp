@@ -3,6 +3,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/float_modes.h"
+
 namespace thalweg {
 
 static_assert(std::is_trivially_copyable_v<Settings>, "settings travel between ranks as bytes");
@@ -118,8 +120,10 @@ bool store(Settings& settings, const Option& option, std::string_view value, std
                 field = 0;
                 return true;
             }
-            return option.kind == OptionKind::rate ? parse_within(option, value, parse_rate, field)
-                                                   : parse_within(option, value, parse_number, field);
+            return in_standard_modes([&] {
+                return option.kind == OptionKind::rate ? parse_within(option, value, parse_rate, field)
+                                                       : parse_within(option, value, parse_number, field);
+            });
         }
         case OptionKind::algorithm:
             if (check != nullptr && value != "auto" && value != "native" && !check(option, value, why))
@@ -237,13 +241,12 @@ std::string Settings::value_text(std::size_t index) const {
             return bytes_text(field_at<std::uint64_t>(*this, option));
         case OptionKind::count:
             return std::to_string(field_at<std::uint64_t>(*this, option));
-        case OptionKind::duration_us: {
-            const double value = field_at<double>(*this, option);
-            return value == 0 ? "auto" : number_text(value);
-        }
+        case OptionKind::duration_us:
         case OptionKind::rate: {
             const double value = field_at<double>(*this, option);
-            return value == 0 ? "auto" : rate_text(value);
+            if (value == 0) return "auto";
+            return in_standard_modes(
+                [&] { return option.kind == OptionKind::rate ? rate_text(value) : number_text(value); });
         }
         case OptionKind::algorithm:
             return std::string(field_at<option_field::algorithm>(*this, option).view());
@@ -268,8 +271,11 @@ Status Settings::adopt(const SettingsBlob& blob, std::vector<std::string_view>& 
     for (std::size_t i = 0; i < option_count; ++i) {
         const Option& option = rows[i];
         if (option.scope != Scope::agreed) continue;
-        if (value_text(i) == blob.settings.value_text(i)) continue;
-        differing.push_back(option.variable);
+        // Numbers may have the same text, which has few digits, and be others.
+        if (value_text(i) != blob.settings.value_text(i)) {
+            differing.push_back(option.variable);
+            origin[i] = Origin::rank0;
+        }
         auto copy = [&]<typename Field>(Field*) {
             field_at<Field>(*this, option) = field_at<Field>(blob.settings, option);
         };
@@ -295,7 +301,6 @@ Status Settings::adopt(const SettingsBlob& blob, std::vector<std::string_view>& 
                 copy(static_cast<std::uint8_t*>(nullptr));
                 break;
         }
-        origin[i] = Origin::rank0;
     }
     return Status::ok;
 }

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "base/float_modes.h"
 #include "base/log.h"
 #include "base/signals_blocked.h"
 
@@ -227,15 +228,18 @@ AgentStatistics Agent::statistics() const {
     all.useless = counters_.useless.load(std::memory_order_relaxed);
     all.postings = counters_.postings.load(std::memory_order_relaxed);
     all.yielded = counters_.yielded.load(std::memory_order_relaxed);
-    all.cpu_seconds = seconds(counters_.cpu_ns.load(std::memory_order_relaxed));
     timespec used{};
     clockid_t clock;
-    if (all.running && pthread_getcpuclockid(thread_, &clock) == 0 && clock_gettime(clock, &used) == 0)
-        all.cpu_seconds += static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
-    for (std::size_t kind = 0; kind < sleeper_kinds; ++kind) {
-        all.uses[kind].sleeps = counters_.sleeps[kind].load(std::memory_order_relaxed);
-        all.uses[kind].seconds = seconds(counters_.slept_ns[kind].load(std::memory_order_relaxed));
-    }
+    if (!all.running || pthread_getcpuclockid(thread_, &clock) != 0 || clock_gettime(clock, &used) != 0)
+        used = {};
+    in_standard_modes([&] {
+        all.cpu_seconds = seconds(counters_.cpu_ns.load(std::memory_order_relaxed)) +
+                          static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
+        for (std::size_t kind = 0; kind < sleeper_kinds; ++kind) {
+            all.uses[kind].sleeps = counters_.sleeps[kind].load(std::memory_order_relaxed);
+            all.uses[kind].seconds = seconds(counters_.slept_ns[kind].load(std::memory_order_relaxed));
+        }
+    });
     return all;
 }
 

@@ -4,8 +4,9 @@
 // until the network or the prediction of the next useful arrival wakes it), and it never calls the program's
 // MPI: only what a transport with the capability any_thread does by itself. Where that calls an MPI library,
 // the program's functions may run here, too (give_room_to_program). No signal is for it but those of its own
-// faults (SignalsBlocked), which a handler of the program's may mend on the agent's stack. In a forked child
-// it does not exist, and what it drives cannot be started or waited for there.
+// faults (SignalsBlocked), which a handler of the program's may mend on the agent's stack; floating-point
+// exceptions do not trap. In a forked child it does not exist, and what it drives cannot be started or waited
+// for there.
 //
 //   bell ──> look at every channel with something pending, unless a thread of the program leads it
 //              something moved: look again

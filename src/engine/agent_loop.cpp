@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cfenv>
 
 #include "base/clock.h"
 #include "engine/agent.h"
@@ -73,6 +74,10 @@ void* Agent::enter(void* self) {
 
 void Agent::settle_in() {
     pthread_setname_np(pthread_self(), "thalweg-agent");
+    // In the modes of the thread that made it: an MPI library whose progress it drives combines the numbers
+    // of its own operations here. But no trap that the program has set for its threads ends it in ours.
+    std::fenv_t with_traps;
+    std::feholdexcept(&with_traps);
     prctl(PR_SET_TIMERSLACK, TimerSlack::low_ns, 0, 0, 0);
     bool bound = true;
     if (options_.hardware_thread >= 0) {

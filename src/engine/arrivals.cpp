@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/float_modes.h"
+
 namespace thalweg {
 namespace {
 
@@ -21,17 +23,21 @@ void Arrivals::arrived(std::uint64_t time_ns, std::uint64_t bytes) {
     const std::uint64_t span_ns = time_ns - std::min(time_ns, last_ns_);
     last_ns_ = time_ns;
     if (bytes == 0) return;
-    const double rate = static_cast<double>(bytes) / static_cast<double>(std::max<std::uint64_t>(span_ns, 1));
-    if (rate_ == 0)
-        rate_ = rate;
-    else
-        rate_ += (rate - rate_) * (rate > rate_ ? weight_up : weight_down);
+    in_standard_modes([&] {
+        const double rate =
+            static_cast<double>(bytes) / static_cast<double>(std::max<std::uint64_t>(span_ns, 1));
+        if (rate_ == 0)
+            rate_ = rate;
+        else
+            rate_ += (rate - rate_) * (rate > rate_ ? weight_up : weight_down);
+    });
 }
 
 std::uint64_t Arrivals::span_ns(std::uint64_t time_ns, std::uint64_t next_bytes) const {
     const std::uint64_t waited_ns = time_ns - std::min(time_ns, last_ns_);
-    double span_ns = static_cast<double>(waited_ns / waits_per_merge);
-    if (rate_ != 0) {
+    if (rate_ == 0) return std::min(waited_ns / waits_per_merge, longest_merge_ns);
+    return in_standard_modes([&]() -> std::uint64_t {
+        double span_ns = static_cast<double>(waited_ns / waits_per_merge);
         const double gap_ns = static_cast<double>(next_bytes) / rate_;
         const double left_ns = gap_ns - static_cast<double>(waited_ns);
         if (left_ns > 0)
@@ -39,8 +45,8 @@ std::uint64_t Arrivals::span_ns(std::uint64_t time_ns, std::uint64_t next_bytes)
         else if (left_ns > -grace * gap_ns)
             return 0;
         span_ns = std::min(span_ns, buffered_bytes / rate_);
-    }
-    return static_cast<std::uint64_t>(std::min(span_ns, static_cast<double>(longest_merge_ns)));
+        return static_cast<std::uint64_t>(std::min(span_ns, static_cast<double>(longest_merge_ns)));
+    });
 }
 
 }  // namespace thalweg

@@ -144,7 +144,7 @@ bool DrivenChannel::rest(const Operation& operation, std::uint32_t moved_beside,
     leave_helm();
     if (rung) bell.silence();
     ++statistics.sleeps;
-    statistics.slept_seconds += seconds(now_ns() - time_ns);
+    statistics.slept_ns += now_ns() - time_ns;
     return true;
 }
 
@@ -159,7 +159,7 @@ void DrivenChannel::follow(const Operation& operation, WaitStatistics& statistic
         const timespec span{0, longest_rest_ns};
         syscall(SYS_futex, &completions_, FUTEX_WAIT_PRIVATE, seen, &span, nullptr, 0);
         ++statistics.sleeps;
-        statistics.slept_seconds += seconds(now_ns() - time_ns);
+        statistics.slept_ns += now_ns() - time_ns;
     }
     followers_.fetch_sub(1, std::memory_order_seq_cst);
 }

@@ -63,7 +63,7 @@ const char* name_of(WaitPolicy policy);
 struct WaitStatistics {
     std::uint64_t polls = 0;
     std::uint64_t sleeps = 0;
-    double slept_seconds = 0;
+    std::uint64_t slept_ns = 0;
 };
 
 // The transport must outlive the channel, and the channel (shared by its executions) outlives them.

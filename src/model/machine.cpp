@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/float_modes.h"
+
 namespace thalweg {
 
 Picoseconds Level::transfer(std::uint64_t bytes) const {
@@ -15,10 +17,13 @@ Picoseconds Level::transfer(std::uint64_t bytes) const {
 }
 
 Machine Machine::from_options(double latency_us, double bytes_per_second) {
-    Machine machine;
-    if (latency_us > 0) machine.inter.latency = static_cast<Picoseconds>(std::llround(latency_us * 1e6));
-    if (bytes_per_second >= 1) machine.inter.bytes_per_second = static_cast<std::uint64_t>(bytes_per_second);
-    return machine;
+    return in_standard_modes([&] {
+        Machine machine;
+        if (latency_us > 0) machine.inter.latency = static_cast<Picoseconds>(std::llround(latency_us * 1e6));
+        if (bytes_per_second >= 1)
+            machine.inter.bytes_per_second = static_cast<std::uint64_t>(bytes_per_second);
+        return machine;
+    });
 }
 
 }  // namespace thalweg

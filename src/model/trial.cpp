@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "base/float_modes.h"
 #include "model/break_even.h"
 
 namespace thalweg {
@@ -93,14 +94,7 @@ bool takes_more(const TrialVerdict& verdict, const TrialVerdict& before) {
     return false;
 }
 
-}  // namespace
-
-double seconds_from_root(const CallTimes& call, std::uint64_t root_began_ns) {
-    const std::uint64_t both = std::max(call.began_ns, root_began_ns);
-    return both < call.ended_ns ? 1e-9 * static_cast<double>(call.ended_ns - both) : 0;
-}
-
-TrialVerdict judge(std::span<const TrialCall> calls, double worth) {
+TrialVerdict judged(std::span<const TrialCall> calls, double worth) {
     TrialVerdict verdict;
     verdict.period = std::max(period_of(calls), 1);
     double compared = 0;
@@ -129,6 +123,17 @@ TrialVerdict judge(std::span<const TrialCall> calls, double worth) {
     for (double* seconds : {&verdict.native_seconds, &verdict.chosen_seconds})
         *seconds = compared > 0 ? *seconds / compared : 0;
     return verdict;
+}
+
+}  // namespace
+
+std::uint64_t ns_from_root(const CallTimes& call, std::uint64_t root_began_ns) {
+    const std::uint64_t both = std::max(call.began_ns, root_began_ns);
+    return both < call.ended_ns ? call.ended_ns - both : 0;
+}
+
+TrialVerdict judge(std::span<const TrialCall> calls, double worth) {
+    return in_standard_modes([&] { return judged(calls, worth); });
 }
 
 TrialTurns::Turn TrialTurns::next() {
@@ -202,7 +207,7 @@ void TrialTurns::decide(const TrialVerdict& verdict) {
     }
     const bool is_native = !takes_more(verdict_, {});
     const bool is_more = takes_more(verdict_, before);
-    until_trial_ = until_next(verdict, before, is_native, is_more);
+    until_trial_ = in_standard_modes([&] { return until_next(verdict, before, is_native, is_more); });
     stage_ = Stage::decided;
     calls_ = 0;
 }
@@ -231,25 +236,30 @@ std::uint64_t TrialTurns::until_next(const TrialVerdict& verdict, const TrialVer
 }
 
 std::uint64_t calls_until_set_up(const SetUpCosts& costs, std::uint64_t least) {
-    const double set_up = costs.measured_seconds > 0
-                              ? costs.measured_seconds
-                              : std::max(set_up_agreements * costs.small_seconds, costs.least_seconds);
-    const double calls = break_even(set_up, costs.native_seconds, (1 - expected_gain) * costs.native_seconds);
+    if (costs.native_seconds <= 0) return least;  // nothing was timed
     constexpr double unbounded = 1e15;
     const double most = costs.bounded || costs.measured_seconds <= 0
                             ? static_cast<double>(TrialTurns::latest_set_up)
                             : unbounded;
-    if (costs.native_seconds <= 0) return least;  // nothing was timed
-    return std::max(least, static_cast<std::uint64_t>(std::ceil(std::min(calls, most))));
+    return in_standard_modes([&] {
+        const double set_up = costs.measured_seconds > 0
+                                  ? costs.measured_seconds
+                                  : std::max(set_up_agreements * costs.small_seconds, costs.least_seconds);
+        const double calls =
+            break_even(set_up, costs.native_seconds, (1 - expected_gain) * costs.native_seconds);
+        return std::max(least, static_cast<std::uint64_t>(std::ceil(std::min(calls, most))));
+    });
 }
 
 std::uint64_t calls_until_next(const TrialVerdict& verdict, std::uint64_t least) {
     constexpr double share = 0.01;
-    double cost = (verdict.loss - 1) * trial_calls / 2;  // in calls
-    if (verdict.chosen_seconds > 0) cost += verdict.agreements_seconds / verdict.chosen_seconds;
-    const double calls = cost / share;
     constexpr double most = 1e15;
-    return std::max(least, static_cast<std::uint64_t>(std::ceil(std::min(calls, most))));
+    return in_standard_modes([&] {
+        double cost = (verdict.loss - 1) * trial_calls / 2;  // in calls
+        if (verdict.chosen_seconds > 0) cost += verdict.agreements_seconds / verdict.chosen_seconds;
+        const double calls = cost / share;
+        return std::max(least, static_cast<std::uint64_t>(std::ceil(std::min(calls, most))));
+    });
 }
 
 }  // namespace thalweg

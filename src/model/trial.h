@@ -4,6 +4,8 @@
 // loop that exchanges counts and then the data has two. Nobody knows the size of a call beforehand on all
 // ranks, but all ranks know its number. So calls are looked at in phases, number modulo period, and each
 // phase has its own verdict.
+//
+// All ranks compute it, each for itself and alike: in_standard_modes (float_modes.h).
 #pragma once
 
 #include <array>
@@ -27,7 +29,7 @@ struct CallTimes {
 };
 // What the call took this rank from when it and the root were there; 0 where the root's clock says that it
 // came later than the call ended.
-double seconds_from_root(const CallTimes& call, std::uint64_t root_began_ns);
+std::uint64_t ns_from_root(const CallTimes& call, std::uint64_t root_began_ns);
 
 inline constexpr int trial_calls = 16;
 inline constexpr int longest_period = 4;

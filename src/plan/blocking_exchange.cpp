@@ -226,11 +226,11 @@ std::shared_ptr<PlanAccount> open_account(NonblockingState* state, Communicator&
                                           const CollectiveCall& call, const std::string& algorithm,
                                           std::uint64_t bytes, std::uint64_t began_ns) {
     const std::shared_ptr<NativeTimes> native = native_times_of(communicator, call);
-    double predicted_seconds = 0;
-    if (native != nullptr && state != nullptr) predicted_seconds = state->predicted_native_seconds(bytes);
+    Picoseconds predicted = 0;
+    if (native != nullptr && state != nullptr) predicted = state->predicted_native(bytes);
     auto account =
-        std::make_shared<PlanAccount>(call.kind, algorithm, communicator.size(), native, predicted_seconds);
-    account->set_init(seconds(now_ns() - began_ns));
+        std::make_shared<PlanAccount>(call.kind, algorithm, communicator.size(), native, predicted);
+    account->set_init(now_ns() - began_ns);
     keep_account(account);
     return account;
 }

@@ -5,6 +5,7 @@
 #include <new>
 #include <optional>
 
+#include "base/float_modes.h"
 #include "base/log.h"
 #include "model/repeated_timing.h"
 #include "plan/set_up.h"
@@ -114,9 +115,11 @@ void learn_network(MPI_Comm comm, World& world, int rank, const Topology& topolo
         if (!network.known() && !network.declined()) {
             network = measure(comm, world, rank, topology, places);
             if (rank == 0 && network.known())
-                THALWEG_LOG_AT(info, "the network between hosts: %.3g us, %.4g MB/s",
-                               static_cast<double>(network.latency_ns) / 1e3,
-                               static_cast<double>(network.bytes_per_second) / 1e6);
+                with_texts_in_standard_modes([&] {
+                    THALWEG_LOG_AT(info, "the network between hosts: %.3g us, %.4g MB/s",
+                                   static_cast<double>(network.latency_ns) / 1e3,
+                                   static_cast<double>(network.bytes_per_second) / 1e6);
+                });
             if (rank == 0 && network.declined())
                 THALWEG_LOG_AT(warn, "the network between hosts was not measured: %s; a guess stands for it",
                                text_of(network.trouble()));

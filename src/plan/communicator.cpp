@@ -4,6 +4,7 @@
 #include <new>
 
 #include "algorithms/most_steps.h"
+#include "base/float_modes.h"
 #include "base/log.h"
 #include "model/machine.h"
 #include "plan/blocking.h"
@@ -130,9 +131,11 @@ std::shared_ptr<const Selector> Communicator::shared_selector(const SelectorInpu
 Selection Communicator::selection(Collective collective, const Network& network, bool sleeps) const {
     Selection selection;
     const Settings& settings = world_.settings();
-    selection.machine = Machine::from_options(
-        settings.latency_us > 0 ? settings.latency_us : static_cast<double>(network.latency_ns) / 1e3,
-        settings.rate > 0 ? settings.rate : static_cast<double>(network.bytes_per_second));
+    selection.machine = in_standard_modes([&] {
+        return Machine::from_options(
+            settings.latency_us > 0 ? settings.latency_us : static_cast<double>(network.latency_ns) / 1e3,
+            settings.rate > 0 ? settings.rate : static_cast<double>(network.bytes_per_second));
+    });
     // The two that measured slept as well, unless the network answered before they would have.
     if (settings.latency_us <= 0 && sleeps)
         selection.machine.inter.latency = std::max(selection.machine.inter.latency, sleeping_hop);

@@ -4,6 +4,7 @@
 #include <map>
 #include <new>
 
+#include "base/float_modes.h"
 #include "plan/datatype.h"
 #include "plan/quiet_errors.h"
 #include "plan/set_up.h"
@@ -137,9 +138,11 @@ std::uint64_t difference_of(const Letters& letters, int rank) { return words_of(
 
 Traits traits_of(const TraitWords& sums, int size) {
     const auto pairs = static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(size - 1);
-    const auto messages = static_cast<double>(sums[1]), all = static_cast<double>(sums[3]);
-    return {pairs == 0 ? 0 : (sums[0] + pairs - 1) / pairs, sums[1],
-            all == 0 ? 1 : messages * static_cast<double>(sums[4]) / (all * all), sums[2] == 0};
+    const double unevenness = in_standard_modes([&] {
+        const auto messages = static_cast<double>(sums[1]), all = static_cast<double>(sums[3]);
+        return sums[3] == 0 ? 1 : messages * static_cast<double>(sums[4]) / (all * all);
+    });
+    return {pairs == 0 ? 0 : (sums[0] + pairs - 1) / pairs, sums[1], unevenness, sums[2] == 0};
 }
 
 Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size,

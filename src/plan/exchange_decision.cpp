@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/float_modes.h"
 #include "base/log.h"
 #include "plan/declining.h"
 #include "plan/native_plan.h"
@@ -61,9 +62,11 @@ bool is_sparse(const Traits& traits, std::uint64_t pairs) { return traits.messag
 // A rank with few peers is one among neighbours: what rounds and pieces put in order hardly meets, and a
 // library's own messages come close to the wire. By the mean size of those messages that there are.
 Decision decide_sparse(NonblockingState& state, const Traits& traits, std::uint64_t pairs) {
-    const double share = static_cast<double>(pairs) / static_cast<double>(traits.messages);
-    return state.neighbours().decide(
-        static_cast<std::uint64_t>(static_cast<double>(traits.mean_bytes) * share));
+    const std::uint64_t mean_bytes = in_standard_modes([&] {
+        const double share = static_cast<double>(pairs) / static_cast<double>(traits.messages);
+        return static_cast<std::uint64_t>(static_cast<double>(traits.mean_bytes) * share);
+    });
+    return state.neighbours().decide(mean_bytes);
 }
 
 // By what the ranks know of the calls before this one. Of a blocking call that is to run as a schedule the

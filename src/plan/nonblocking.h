@@ -74,7 +74,7 @@ class NonblockingState {
     void drop_idle();
     // What the model expects of the native MPI_Alltoallv with pairs of `bytes`, sent one after another; 0:
     // nothing is known of the network.
-    double predicted_native_seconds(std::uint64_t bytes) const;
+    Picoseconds predicted_native(std::uint64_t bytes) const;
 
     // How messages between neighbours travel; as decide().
     const NeighbourSelector& neighbours();

@@ -81,15 +81,14 @@ void NonblockingState::agree_on_exchange_traits(MPI_Comm comm, const TraitWords&
     exchange_traits_->sizes_agree = false;  // of the next one nobody knows
 }
 
-double NonblockingState::predicted_native_seconds(std::uint64_t bytes) const {
+Picoseconds NonblockingState::predicted_native(std::uint64_t bytes) const {
     if (!network_.known() || bytes == 0) return 0;
     Problem problem;
     problem.size = size_;
     problem.bytes = bytes;
     const Choice pairwise = standard_choice(*find_algorithm(Collective::alltoallv, "pairwise"));
-    return 1e-12 * static_cast<double>(
-                       predict(pairwise, problem, topology_,
-                               communicator_.selection(Collective::alltoallv, network_, true).machine));
+    return predict(pairwise, problem, topology_,
+                   communicator_.selection(Collective::alltoallv, network_, true).machine);
 }
 
 }  // namespace thalweg

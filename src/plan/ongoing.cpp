@@ -60,7 +60,7 @@ void Ongoing::count_wait(const WaitStatistics& waited) {
     const std::lock_guard lock(tally_mutex);
     options_.tally->waited.polls += waited.polls;
     options_.tally->waited.sleeps += waited.sleeps;
-    options_.tally->waited.slept_seconds += waited.slept_seconds;
+    options_.tally->waited.slept_ns += waited.slept_ns;
 }
 
 Status Ongoing::start() {
@@ -139,7 +139,7 @@ int Ongoing::finish() {
     if (options_.account != nullptr && error == MPI_SUCCESS) {
         std::uint64_t puts = 0;
         for (const Part& part : parts_) puts += part.run->execution.puts();
-        options_.account->add_run(seconds(run_ns_.load(std::memory_order_relaxed)), puts);
+        options_.account->add_run(run_ns_.load(std::memory_order_relaxed), puts);
     }
     if (!options_.persistent && !repeatable()) release();
     return error;

@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/float_modes.h"
+
 namespace thalweg {
 
 namespace {
@@ -91,8 +93,10 @@ PlaceFacts find_place() {
         }
         CPU_FREE(mask);
     }
-    if (const double quota = cgroup_quota(); quota > 0 && quota < facts.cores)
-        facts.cores = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(quota));
+    with_texts_in_standard_modes([&] {
+        if (const double quota = cgroup_quota(); quota > 0 && quota < facts.cores)
+            facts.cores = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(quota));
+    });
     return facts;
 }
 

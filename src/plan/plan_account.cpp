@@ -5,6 +5,8 @@
 #include <cinttypes>
 #include <cmath>
 
+#include "base/clock.h"
+#include "base/float_modes.h"
 #include "model/median.h"
 #include "plan/report_text.h"
 
@@ -53,59 +55,66 @@ void each_plan(Row row) {
 
 }  // namespace
 
-void NativeTimes::add(double seconds) {
+void NativeTimes::add(std::uint64_t ns) {
     const std::lock_guard lock(mutex_);
-    if (count_ < most) samples_[count_++] = seconds;
+    if (count_ < most) samples_[count_++] = ns;
 }
 
-void NativeTimes::note(double seconds) {
+void NativeTimes::note(std::uint64_t ns) {
     const std::lock_guard lock(mutex_);
-    if (noted_count_ < places) noted_[noted_count_++] = seconds;
+    if (noted_count_ < places) noted_[noted_count_++] = ns;
 }
 
 NativeTimes::Words NativeTimes::noted() const {
     const std::lock_guard lock(mutex_);
-    Words words{};
-    for (std::size_t i = 0; i < noted_count_; ++i) words[i] = static_cast<std::uint64_t>(noted_[i] * 1e9);
-    return words;
+    return noted_;
 }
 
 void NativeTimes::settle(const Words& slowest) {
     {
         const std::lock_guard lock(mutex_);
+        noted_ = {};
         noted_count_ = 0;
     }
     for (const std::uint64_t ns : slowest)
-        if (ns != 0) add(1e-9 * static_cast<double>(ns));
+        if (ns != 0) add(ns);
 }
 
 std::vector<double> NativeTimes::samples() const {
     const std::lock_guard lock(mutex_);
-    std::vector<double> all(samples_, samples_ + count_);
-    all.insert(all.end(), noted_, noted_ + noted_count_);
+    std::vector<double> all;
+    all.reserve(count_ + noted_count_);
+    in_standard_modes([&] {
+        for (std::size_t i = 0; i < count_; ++i) all.push_back(seconds(samples_[i]));
+        for (std::size_t i = 0; i < noted_count_; ++i) all.push_back(seconds(noted_[i]));
+    });
     return all;
 }
 
 PlanAccount::PlanAccount(CallKind kind, std::string algorithm, int ranks,
-                         std::shared_ptr<const NativeTimes> native, double model_once_seconds)
+                         std::shared_ptr<const NativeTimes> native, Picoseconds model_once)
     : kind_(kind),
       algorithm_(std::move(algorithm)),
       ranks_(ranks),
       native_(std::move(native)),
-      model_once_seconds_(model_once_seconds) {}
+      model_once_(model_once) {}
 
 void PlanAccount::set_tried(Tried tried) {
     const std::lock_guard lock(mutex_);
     tried_ = std::move(tried);
 }
 
-void PlanAccount::add_run(double seconds, std::uint64_t puts) {
+void PlanAccount::add_run(std::uint64_t ns, std::uint64_t puts) {
     const std::lock_guard lock(mutex_);
     puts_ = puts;
-    runs_[starts_++ % most_runs] = seconds;
+    runs_ns_[starts_++ % most_runs] = ns;
 }
 
 PlanAccount::Figures PlanAccount::figures() const {
+    return in_standard_modes([this] { return computed(); });
+}
+
+PlanAccount::Figures PlanAccount::computed() const {
     Figures figures;
     figures.kind = kind_;
     figures.algorithm = algorithm_;
@@ -130,17 +139,17 @@ PlanAccount::Figures PlanAccount::figures() const {
         // The first start does what later ones need not.
         const std::size_t known = std::min<std::uint64_t>(starts_, most_runs);
         const std::size_t first = starts_ > 1 && starts_ <= most_runs ? 1 : 0;
-        runs.assign(runs_ + first, runs_ + known);
+        for (std::size_t i = first; i < known; ++i) runs.push_back(seconds(runs_ns_[i]));
     }
     std::vector<double> once = native_ == nullptr ? std::vector<double>{} : native_->samples();
+    figures.init_seconds = seconds(init_ns_);
     figures.once = once.empty() ? Once::unknown : Once::measured;
-    if (once.empty() && model_once_seconds_ > 0) {
-        once = {model_once_seconds_};
+    if (once.empty() && model_once_ != 0) {
+        once = {1e-12 * static_cast<double>(model_once_)};
         figures.once = Once::model;
     }
     if (figures.once != Once::unknown && !runs.empty())
-        figures.even = break_even({&init_seconds_, 1}, once, runs);
-    figures.init_seconds = init_seconds_;
+        figures.even = break_even({&figures.init_seconds, 1}, once, runs);
     figures.plan_seconds = median_of(runs);
     figures.once_seconds = median_of(once);
     return figures;

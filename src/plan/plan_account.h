@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "model/break_even.h"
+#include "model/machine.h"
 #include "plan/statistics.h"
 
 namespace thalweg {
@@ -26,22 +27,24 @@ namespace thalweg {
 class NativeTimes {
   public:
     // What the ranks have agreed on. Allocates nothing. The first few dozen are kept.
-    void add(double seconds);
+    void add(std::uint64_t ns);
     // This rank's, to be agreed on: as many as there are places for.
-    void note(double seconds);
-    // These, in nanoseconds, for an agreement on the largest; 0: no call, on all ranks alike. Where they have
+    void note(std::uint64_t ns);
+    // These, for an agreement on the largest; 0: no call, on all ranks alike. Where they have
     // been agreed on before they are all 0.
     static constexpr std::size_t places = 4;
     using Words = std::array<std::uint64_t, places>;
     Words noted() const;
     // What came of it stands for what was noted.
     void settle(const Words& slowest);
+    // In seconds. Throws std::bad_alloc.
     std::vector<double> samples() const;
 
   private:
     static constexpr std::size_t most = 32;
     mutable std::mutex mutex_;
-    double samples_[most] = {}, noted_[places] = {};
+    std::uint64_t samples_[most] = {};
+    Words noted_{};
     std::size_t count_ = 0, noted_count_ = 0;
 };
 
@@ -60,11 +63,11 @@ class PlanAccount {
     // Where a native call's time comes from.
     enum class Once : std::uint8_t { unknown, measured, model };
 
-    // `native` may be empty; then model_once_seconds stands for it, where it is not 0.
+    // `native` may be empty; then model_once stands for it, where it is not 0.
     PlanAccount(CallKind kind, std::string algorithm, int ranks, std::shared_ptr<const NativeTimes> native,
-                double model_once_seconds);
+                Picoseconds model_once);
 
-    void set_init(double seconds) { init_seconds_ = seconds; }
+    void set_init(std::uint64_t ns) { init_ns_ = ns; }
     // Of repeated calls: what the ranks have found in a trial, in the place of what was added. The times of a
     // call natively and as it was decided; the samples behind them.
     struct Tried {
@@ -75,7 +78,7 @@ class PlanAccount {
     // What it does not give that the standard demands, as one phrase of static storage; empty: nothing.
     void set_shortcoming(const char* phrase) { shortcoming_ = phrase; }
     // One start and its completion; how many messages all of them have put so far. Allocates nothing.
-    void add_run(double seconds, std::uint64_t puts);
+    void add_run(std::uint64_t ns, std::uint64_t puts);
 
     struct Figures {
         CallKind kind = CallKind::alltoallv_init;
@@ -92,16 +95,18 @@ class PlanAccount {
 
   private:
     static constexpr std::size_t most_runs = 64;  // the latest
+    Figures computed() const;
 
     CallKind kind_;
     std::string algorithm_;
     const char* shortcoming_ = "";
     int ranks_;
     std::shared_ptr<const NativeTimes> native_;
-    double model_once_seconds_, init_seconds_ = 0;
+    Picoseconds model_once_;
+    std::uint64_t init_ns_ = 0;
     mutable std::mutex mutex_;
     std::uint64_t starts_ = 0, puts_ = 0;
-    double runs_[most_runs] = {};
+    std::uint64_t runs_ns_[most_runs] = {};
     std::optional<Tried> tried_;
 };
 

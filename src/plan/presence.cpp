@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -24,7 +23,7 @@ LauncherStore store;
 bool interception_complete = true;
 const char* absent_because = nullptr;
 int circle_width = circle_width_standard;
-double agreement_seconds = agreement_seconds_standard;
+std::uint64_t agreement_ns = agreement_ns_standard;
 char reason[160] = "";
 
 #define WORD_(a, b, c) #a "." #b "." #c
@@ -84,7 +83,7 @@ struct TooLate {};
 
 // Sleeps between its tests: a rank that spins here keeps the launcher, which the others are still reading
 // from, off the core. Throws TooLate.
-bool agreed(MPI_Comm comm, bool own, double patience_s) {
+bool agreed(MPI_Comm comm, bool own, std::uint64_t patience_ns) {
     const Host& mpi = *host();
     static std::uint64_t mine, least;  // of the last operation, which may never end
     mine = own;
@@ -97,7 +96,7 @@ bool agreed(MPI_Comm comm, bool own, double patience_s) {
     for (int tests = 0; !done; ++tests) {
         if (tests > quick_tests) nanosleep(&pause, nullptr);
         mpi.Test(&request, &done, MPI_STATUS_IGNORE);
-        if (!done && seconds(now_ns() - begin) > patience_s) throw TooLate{};
+        if (!done && now_ns() - begin > patience_ns) throw TooLate{};
     }
     return least != 0;
 }
@@ -111,7 +110,7 @@ bool agree_over_tree(Circle& below, Circle& above, int rank) {
     if (leads) {
         if (below.complete) {
             make_communicator(below);
-            all = agreed(below.comm, all, agreement_seconds);
+            all = agreed(below.comm, all, agreement_ns);
         } else {
             all = false;
         }
@@ -119,7 +118,7 @@ bool agree_over_tree(Circle& below, Circle& above, int rank) {
     if (rank != 0) {
         if (above.complete) {
             make_communicator(above);
-            agreed(above.comm, all, agreement_seconds);
+            agreed(above.comm, all, agreement_ns);
             std::uint64_t verdict = 0;
             mpi.Bcast(&verdict, 1, mpi.uint64, 0, above.comm);
             all = verdict != 0;
@@ -176,7 +175,7 @@ void set_interception_complete(bool complete) { interception_complete = complete
 
 void set_circle_width(int width) { circle_width = width; }
 
-void set_agreement_seconds(double limit) { agreement_seconds = limit; }
+void set_agreement_ns(std::uint64_t limit_ns) { agreement_ns = limit_ns; }
 
 const char* presence_reason() { return reason; }
 
@@ -220,7 +219,7 @@ Presence find_presence(WithoutStore without_store) try {
         }
         // The user's word has no limit: nothing says that all ranks have left MPI_Init's barrier, if there
         // was one.
-        if (agreed(mpi.comm_world, interception_complete, INFINITY)) return Presence::all;
+        if (agreed(mpi.comm_world, interception_complete, UINT64_MAX)) return Presence::all;
         std::snprintf(reason, sizeof reason, "%s", somewhere);
         return Presence::some;
     }
@@ -231,7 +230,7 @@ Presence find_presence(WithoutStore without_store) try {
     // One circle: each rank has read every word and found the same, so the world itself can be used.
     const bool all = ranks <= circle_width + 1
                          ? (rank == 0 ? below : above).complete &&
-                               agreed(mpi.comm_world, interception_complete, agreement_seconds)
+                               agreed(mpi.comm_world, interception_complete, agreement_ns)
                          : agree_over_tree(below, above, rank);
     if (all) return Presence::all;
     if (reason[0] == '\0') std::snprintf(reason, sizeof reason, "%s", somewhere);

@@ -8,6 +8,8 @@
 // the world, whose other ranks would have to take part).
 #pragma once
 
+#include <cstdint>
+
 namespace thalweg {
 
 enum class Presence {
@@ -39,7 +41,7 @@ void settle_presence();
 
 // After the native MPI_Init, once, by every rank that has us. `all`, `some` and `unknown` are the same on all
 // of them, and only `all` allows anything collective. A store that worked before and fails now, and a
-// rank that does not answer the others within agreement_seconds_standard, end with an MPI error on the world:
+// rank that does not answer the others within agreement_ns_standard, end with an MPI error on the world:
 // the others may rely on this rank. Without a store it is the user's word that
 // counts, if `without_store` says so; it must be the same on all ranks.
 Presence find_presence(WithoutStore without_store = WithoutStore::pass_through);
@@ -60,7 +62,7 @@ inline constexpr int circle_width_standard = 32;
 void set_circle_width(int width);
 
 // How long ranks wait for one that has left its word; a test has less time.
-inline constexpr double agreement_seconds_standard = 30;
-void set_agreement_seconds(double limit);
+inline constexpr std::uint64_t agreement_ns_standard = 30'000'000'000;
+void set_agreement_ns(std::uint64_t limit_ns);
 
 }  // namespace thalweg

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/float_modes.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "plan/bypass.h"
@@ -29,10 +30,6 @@ namespace thalweg {
 namespace {
 
 bool spawned = false;  // this world was made by MPI_Comm_spawn; set in MPI_Init
-
-std::uint64_t slept_ns_of(const Tally& tally) {
-    return static_cast<std::uint64_t>(tally.waited.slept_seconds * 1e9);
-}
 
 // What one process did in all, in numbers that can be compared between ranks.
 enum Total {
@@ -97,7 +94,7 @@ Totals add_up(const std::vector<std::shared_ptr<CommunicatorRecord>>& records) {
             sum[errors] += tally.errors;
             sum[polls] += tally.waited.polls;
             sum[sleeps] += tally.waited.sleeps;
-            sum[slept_ns] += slept_ns_of(tally);
+            sum[slept_ns] += tally.waited.slept_ns;
         }
     return sum;
 }
@@ -192,7 +189,7 @@ void append_tally(std::string& text, const Tally& tally) {
     append(text, ", \"seconds\": %s, \"staged\": %" PRIu64 ", \"errors\": %" PRIu64,
            seconds_text(tally.elapsed_ns).c_str(), tally.staged_calls, tally.errors);
     append(text, ", \"polls\": %" PRIu64 ", \"sleeps\": %" PRIu64 ", \"slept_seconds\": %s}",
-           tally.waited.polls, tally.waited.sleeps, seconds_text(slept_ns_of(tally)).c_str());
+           tally.waited.polls, tally.waited.sleeps, seconds_text(tally.waited.slept_ns).c_str());
 }
 
 std::string as_json(const World& world, const std::vector<std::shared_ptr<CommunicatorRecord>>& records,
@@ -352,18 +349,22 @@ void write_report(World& world) {
     if (mpi.Allreduce(own.data(), most.data(), totals, mpi.uint64, mpi.max, mpi.comm_world) != MPI_SUCCESS)
         most = own;
     if (world.rank() != 0) return;
+    const auto table = [&] {
+        return with_texts_in_standard_modes([&] { return as_table(world, records, most); });
+    };
     if (target == "-") {
-        const std::string text = as_table(world, records, most);
+        const std::string text = table();
         std::fwrite(text.data(), 1, text.size(), stderr);
         return;
     }
     const std::string path = report_path(own_path(world.settings().report.c_str()));
-    const std::string why = write_report_file(path, as_json(world, records, own, most));
+    const std::string json = with_texts_in_standard_modes([&] { return as_json(world, records, own, most); });
+    const std::string why = write_report_file(path, json);
     if (why.empty()) return;
     THALWEG_LOG_AT(warn, "THALWEG_REPORT: %s could not be written: %s; what it would have said, as a table",
                    path.c_str(), why.c_str());
-    const std::string table = as_table(world, records, most);
-    std::fwrite(table.data(), 1, table.size(), stderr);
+    const std::string text = table();
+    std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
 }  // namespace thalweg

@@ -2,15 +2,10 @@
 
 #include <cinttypes>
 
+#include "base/clock.h"
 #include "plan/report_text.h"
 
 namespace thalweg {
-namespace {
-
-std::uint64_t ns_of(double seconds) { return static_cast<std::uint64_t>(seconds * 1e9); }
-
-}  // namespace
-
 void append_inside_json(std::string& text, const Attendance::Account& account) {
     if (!account.why_not_shm.empty()) text += ", \"no_host_memory\": " + quoted(account.why_not_shm);
     if (account.shm.empty()) return;
@@ -20,8 +15,8 @@ void append_inside_json(std::string& text, const Attendance::Account& account) {
     for (const ShmAccount& peer : account.shm_peers) {
         append(text, "%s{\"process\": %u, \"protocol\": \"%s\", \"because\": \"%s\", \"switches\": %" PRIu64,
                first ? "" : ", ", peer.process, peer.protocol, peer.because, peer.switches);
-        text += ", \"seconds_copying\": " + seconds_text(ns_of(peer.copy_seconds)) +
-                ", \"seconds_under_way\": " + seconds_text(ns_of(peer.transfer_seconds)) + ", \"bytes\": {";
+        text += ", \"seconds_copying\": " + seconds_text(peer.copy_ns) +
+                ", \"seconds_under_way\": " + seconds_text(peer.transfer_ns) + ", \"bytes\": {";
         const char* before = "";
         for (int i = 0; i < ShmAccount::protocols; ++i) {
             if (peer.messages[i] == 0) continue;
@@ -47,11 +42,11 @@ void append_inside_table(std::string& text, const Attendance::Account& account) 
         text += "  not through the host's memory: " + account.why_not_shm + "\n";
     if (account.shm.empty()) return;
     append(text, "  inside the host: %s; %.6f s with something on the wire\n", account.shm.c_str(),
-           static_cast<double>(account.wire_ns) * 1e-9);
+           seconds(account.wire_ns));
     for (const ShmAccount& peer : account.shm_peers)
         append(text, "    rank %u: %s, because %s (%" PRIu64 " changes); copied for %.6f s of %.6f s\n",
-               peer.process, peer.protocol, peer.because, peer.switches, peer.copy_seconds,
-               peer.transfer_seconds);
+               peer.process, peer.protocol, peer.because, peer.switches, seconds(peer.copy_ns),
+               seconds(peer.transfer_ns));
 }
 
 }  // namespace thalweg

@@ -19,7 +19,7 @@ constexpr std::size_t most_told = 64, most_in_table = 8;
 struct Neighbours {
     const CommunicatorRecord* record = nullptr;
     std::uint64_t calls = 0, accelerated = 0, elapsed_ns = 0, waiting_ns = 0;
-    double slept_seconds = 0;
+    std::uint64_t slept_ns = 0;
     std::set<std::string> algorithms;
     std::vector<Row> rows;  // the largest first, but shared accounts last
     std::uint64_t bytes = 0, messages = 0, copying_ns = 0, wire_ns = 0;
@@ -36,7 +36,7 @@ Neighbours read(const CommunicatorRecord& record) {
         found.accelerated += tally.calls;
         found.elapsed_ns += tally.elapsed_ns;
         found.waiting_ns += tally.waiting_ns;
-        found.slept_seconds += tally.waited.slept_seconds;
+        found.slept_ns += tally.waited.slept_ns;
         found.algorithms.insert(tally.algorithm);
     }
     if (record.peers == nullptr) return found;
@@ -119,7 +119,7 @@ void append_json(std::string& text, const Neighbours& found) {
     }
     text += "], \"seconds_in_calls\": " + seconds_text(found.elapsed_ns) +
             ", \"seconds_waiting\": " + seconds_text(found.waiting_ns) +
-            ", \"seconds_asleep\": " + seconds_text(static_cast<std::uint64_t>(found.slept_seconds * 1e9)) +
+            ", \"seconds_asleep\": " + seconds_text(found.slept_ns) +
             ", \"seconds_copying\": " + seconds_text(found.copying_ns);
     if (found.wire_is_measured) text += ", \"seconds_on_wire\": " + seconds_text(found.wire_ns);
     text += ", \"peers\": [";

@@ -163,7 +163,7 @@ void Tally::add(const Tally& other) {
     errors += other.errors;
     waited.polls += other.waited.polls;
     waited.sleeps += other.waited.sleeps;
-    waited.slept_seconds += other.waited.slept_seconds;
+    waited.slept_ns += other.waited.slept_ns;
 }
 
 Tally& CommunicatorRecord::declined(Reason reason, int size_class, CallKind kind) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/float_modes.h"
 #include "base/log.h"
 #include "model/median.h"
 #include "plan/quiet_errors.h"
@@ -83,13 +84,15 @@ bool Trial::make_room(MPI_Comm comm, int size, SetUp set_up) {
     size_ = size;
     std::copy(most + 2, std::end(most), noted.begin());
     if (times != nullptr) times->settle(noted);
-    costs_.measured_seconds = 1e-9 * static_cast<double>(most[1]);
     costs_.bounded = !waits;
-    std::array<double, NativeTimes::places> native_seconds;
-    std::size_t timed_calls = 0;
-    for (const std::uint64_t ns : noted)
-        if (ns != 0) native_seconds[timed_calls++] = 1e-9 * static_cast<double>(ns);
-    costs_.native_seconds = median_of({native_seconds.data(), timed_calls});
+    in_standard_modes([&] {
+        costs_.measured_seconds = seconds(most[1]);
+        std::array<double, NativeTimes::places> native_seconds;
+        std::size_t timed_calls = 0;
+        for (const std::uint64_t ns : noted)
+            if (ns != 0) native_seconds[timed_calls++] = seconds(ns);
+        costs_.native_seconds = median_of({native_seconds.data(), timed_calls});
+    });
     return true;
 }
 
@@ -100,7 +103,7 @@ bool Trial::puts_off(MPI_Comm comm) {
         std::uint64_t quickest[1] = {~agreement_ns_};
         const QuietErrors quiet(comm);
         agree_on(comm, host()->max, quickest);
-        costs_.small_seconds = 1e-9 * static_cast<double>(~quickest[0]);
+        costs_.small_seconds = in_standard_modes([&] { return seconds(~quickest[0]); });
     }
     const std::uint64_t calls = calls_until_set_up(costs_, turns_.calls_seen());
     if (calls <= turns_.calls_seen()) return false;
@@ -159,14 +162,14 @@ TrialTurns::Turn Trial::next(MPI_Comm comm, int size, SetUp set_up) {
 
 void Trial::set_up_ends(bool between_hosts) {
     if (set_up_from_ns_ == 0) return;
-    set_up_seconds_ = seconds(now_ns() - std::exchange(set_up_from_ns_, 0));
+    set_up_ns_ = now_ns() - std::exchange(set_up_from_ns_, 0);
     between_hosts_ = between_hosts;
     if (between_hosts) set_up_between_hosts = true;
 }
 
 void Trial::set_up_was_in_vain(bool between_hosts) {
     set_up_ends(between_hosts);
-    const auto took_ns = static_cast<std::uint64_t>(std::exchange(set_up_seconds_, 0) * 1e9);
+    const std::uint64_t took_ns = std::exchange(set_up_ns_, 0);
     if (took_ns != 0) learn_set_up(took_ns, between_hosts, opens_);
 }
 
@@ -236,22 +239,19 @@ void Trial::begin(std::uint64_t began_ns) { began_ns_ = began_ns; }
 void Trial::end() {
     using Turn = TrialTurns::Turn;
     const std::uint64_t ended_ns = now_ns();
-    const double took = seconds(ended_ns - began_ns_);
     const Turn turn = turns_.turn();
     if (turn == Turn::native_timed && !has_room_)
-        if (const auto times = native()) times->note(took);
+        if (const auto times = native()) times->note(ended_ns - began_ns_);
     if (turn != Turn::tried_native && turn != Turn::tried_schedule) return;
-    record_->tried[turns_.place()].seconds = took;
     record_->times[turns_.place()] = {began_ns_, ended_ns, is_root_};
 }
 
-void Trial::learn_roots(MPI_Comm comm) {
+void Trial::learn_roots(MPI_Comm comm, std::array<std::uint64_t, trial_calls>& took_ns) {
     std::uint64_t roots[trial_calls];
     for (std::size_t i = 0; i < trial_calls; ++i)
         roots[i] = record_->times[i].is_root ? record_->times[i].began_ns : 0;
     agree_on(comm, host()->max, roots);
-    for (std::size_t i = 0; i < trial_calls; ++i)
-        record_->tried[i].seconds = seconds_from_root(record_->times[i], roots[i]);
+    for (std::size_t i = 0; i < trial_calls; ++i) took_ns[i] = ns_from_root(record_->times[i], roots[i]);
 }
 
 std::uint64_t Trial::agreements_ns() const {
@@ -262,34 +262,38 @@ std::uint64_t Trial::agreements_ns() const {
 void Trial::agree(MPI_Comm comm) {
     const QuietErrors quiet(comm);
     const std::uint64_t began_ns = now_ns();
-    if (rooted_) learn_roots(comm);
+    std::array<std::uint64_t, trial_calls> took_ns;
+    for (std::size_t i = 0; i < trial_calls; ++i)
+        took_ns[i] = record_->times[i].ended_ns - record_->times[i].began_ns;
+    if (rooted_) learn_roots(comm, took_ns);
     // [of each call: time, bytes; what a set-up took; what agreements took the quickest rank: the others
     // waited for it; the set-up was a first one]
     std::uint64_t most[2 * trial_calls + 3];
     for (std::size_t i = 0; i < trial_calls; ++i) {
-        most[2 * i] = static_cast<std::uint64_t>(record_->tried[i].seconds * 1e9);
+        most[2 * i] = took_ns[i];
         most[2 * i + 1] = record_->tried[i].bytes;
     }
-    most[2 * trial_calls] = static_cast<std::uint64_t>(std::exchange(set_up_seconds_, 0) * 1e9);
+    most[2 * trial_calls] = std::exchange(set_up_ns_, 0);
     most[2 * trial_calls + 1] = ~agreements_ns();
     most[2 * trial_calls + 2] = opens_;
     agree_on(comm, host()->max, most);
     if (sized_) agree_on_sizes<trial_calls>(comm, call_ - trial_calls);
     agreements_ns_ = now_ns() - began_ns;
-    const double quickest = 1e-9 * static_cast<double>(~most[2 * trial_calls + 1]);
-    agreements_seconds_ = agreements_seconds_ > 0 ? std::min(agreements_seconds_, quickest) : quickest;
-    for (std::size_t i = 0; i < trial_calls; ++i)
-        record_->tried[i] = {1e-9 * static_cast<double>(most[2 * i]), most[2 * i + 1]};
+    const std::uint64_t set_up_ns = most[2 * trial_calls];
+    in_standard_modes([&] {
+        const double quickest = seconds(~most[2 * trial_calls + 1]);
+        agreements_seconds_ = agreements_seconds_ > 0 ? std::min(agreements_seconds_, quickest) : quickest;
+        for (std::size_t i = 0; i < trial_calls; ++i)
+            record_->tried[i] = {seconds(most[2 * i]), most[2 * i + 1]};
+        if (set_up_ns != 0) paid_seconds_ = seconds(set_up_ns);
+    });
     if (const auto times = native())
         for (std::size_t i = 0; i < trial_calls; ++i)
-            if (!tried_as_schedule(static_cast<int>(i))) times->add(record_->tried[i].seconds);
+            if (!tried_as_schedule(static_cast<int>(i))) times->add(most[2 * i]);
     TrialVerdict verdict = judge(record_->tried, worth);
     verdict.agreements_seconds = agreements_seconds_;
     turns_.decide(verdict);
-    if (most[2 * trial_calls] != 0) {
-        learn_set_up(most[2 * trial_calls], between_hosts_, most[2 * trial_calls + 2] != 0);
-        paid_seconds_ = 1e-9 * static_cast<double>(most[2 * trial_calls]);
-    }
+    if (set_up_ns != 0) learn_set_up(set_up_ns, between_hosts_, most[2 * trial_calls + 2] != 0);
     tell(verdict);
     THALWEG_LOG_AT(debug, "a trial: %d phases, the first %s; the slower way takes %.2f times as long",
                    verdict.period,

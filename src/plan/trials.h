@@ -108,7 +108,7 @@ class Trial {
     bool puts_off(MPI_Comm comm);
     void leave_unasked(MPI_Comm comm, CallKind kind, std::uint64_t calls);
     // Collective: what those calls took from when their roots began.
-    void learn_roots(MPI_Comm comm);
+    void learn_roots(MPI_Comm comm, std::array<std::uint64_t, trial_calls>& took_ns);
     // Collective: the slowest rank of every call, and the most bytes, decide.
     void agree(MPI_Comm comm);
     // What the agreements of a trial took this rank: of the latest one, before that as many as it has.
@@ -129,7 +129,7 @@ class Trial {
     bool opens_ = false;                // it is this process's first between hosts
     bool between_hosts_ = false;        // and is, or was, between some
     SetUpCosts costs_;
-    double set_up_seconds_ = 0;               // of this rank, not told yet
+    std::uint64_t set_up_ns_ = 0;             // of this rank, not told yet
     double paid_seconds_ = 0;                 // of the slowest
     std::uint64_t call_ = ~std::uint64_t{0};  // how many calls came before the latest
     std::uint64_t first_noted_ = 0;           // of those timed before the first schedule

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/float_modes.h"
+
 namespace thalweg {
 namespace {
 
@@ -158,7 +160,9 @@ bool fits(const TuningRow& row, const Topology& topology) {
            row.ppn.has(static_cast<std::uint64_t>(topology.max_ranks_per_node()));
 }
 
-Status parse_table(std::string_view text, TuningTable& table, std::string& why) {
+namespace {
+
+Status parsed(std::string_view text, TuningTable& table, std::string& why) {
     const Json json = Json::parse(text, nullptr, false, true);
     if (json.is_discarded() || !json.is_object()) {
         why = "a tuning table is a JSON object with the fields collective and rows";
@@ -197,6 +201,12 @@ Status parse_table(std::string_view text, TuningTable& table, std::string& why) 
     }
     table = std::move(result);
     return Status::ok;
+}
+
+}  // namespace
+
+Status parse_table(std::string_view text, TuningTable& table, std::string& why) {
+    return with_texts_in_standard_modes([&] { return parsed(text, table, why); });
 }
 
 }  // namespace thalweg

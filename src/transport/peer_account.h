@@ -65,8 +65,8 @@ class PeerAccount {
     void received(Way way, std::uint64_t bytes) { count(received_, way, bytes); }
     void packed() { packed_.fetch_add(1, std::memory_order_relaxed); }
     void cut_over_rails() { over_rails_.fetch_add(1, std::memory_order_relaxed); }
-    void copied(double seconds) { add_seconds(copying_ns_, seconds); }
-    void arrived_after(double seconds) { add_seconds(under_way_ns_, seconds); }
+    void copied(std::uint64_t ns) { copying_ns_.fetch_add(ns, std::memory_order_relaxed); }
+    void arrived_after(std::uint64_t ns) { under_way_ns_.fetch_add(ns, std::memory_order_relaxed); }
     // What messages of this size class take now. Inside a host those of shm/choice.h; 0 are those that are
     // too short for a decision. Between hosts 0 are the short ones, 1 all others.
     static constexpr std::size_t classes = 7;
@@ -87,9 +87,6 @@ class PeerAccount {
         Cell& cell = cells[static_cast<std::size_t>(way)];
         cell.messages.fetch_add(1, std::memory_order_relaxed);
         cell.bytes.fetch_add(bytes, std::memory_order_relaxed);
-    }
-    static void add_seconds(Counter& sum_ns, double seconds) {
-        sum_ns.fetch_add(static_cast<std::uint64_t>(seconds * 1e9), std::memory_order_relaxed);
     }
 
     Cells sent_, received_;

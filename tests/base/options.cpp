@@ -7,6 +7,8 @@
 #include <set>
 #include <sstream>
 
+#include "directions.h"
+
 namespace thalweg {
 namespace {
 
@@ -173,6 +175,32 @@ TEST(options, ranks_adopt_what_is_agreed_and_keep_what_is_local) {
         if (options()[i].scope == Scope::agreed) EXPECT_EQ(other.value_text(i), rank0.value_text(i));
     EXPECT_EQ(other.log, LogLevel::error);
     EXPECT_EQ(other.origin[index_of::rate], Origin::rank0);
+}
+
+// Of the text, which the ranks compare, the last digits are missing.
+TEST(options, ranks_adopt_what_differs_in_digits_that_are_not_told) {
+    std::vector<Complaint> complaints;
+    const Settings rank0 = read({"THALWEG_RATE=10gbit"}, complaints);
+    Settings other = read({"THALWEG_RATE=10.0000004gbit"}, complaints);
+    ASSERT_NE(other.rate, rank0.rate);
+    std::vector<std::string_view> differing;
+    ASSERT_EQ(other.adopt(rank0.to_blob(), differing), Status::ok);
+    EXPECT_TRUE(differing.empty());
+    EXPECT_EQ(other.rate, rank0.rate);
+    EXPECT_EQ(other.origin[index_of::rate], Origin::environment);
+}
+
+TEST(options, numbers_are_read_alike_in_every_direction_of_rounding) {
+    Settings settings;
+    std::string why;
+    test::in_each_direction([&](int) {
+        EXPECT_EQ(settings.set("THALWEG_RATE", "0.7gbit", Origin::program, why), Status::ok);
+        EXPECT_EQ(settings.set("THALWEG_LATENCY_US", "12.1", Origin::program, why), Status::ok);
+        EXPECT_EQ(settings.rate, 87.5e6);
+        EXPECT_EQ(settings.latency_us, 12.1);
+        EXPECT_EQ(settings.value_text(index_of::rate), "700mbit");
+        EXPECT_EQ(settings.value_text(index_of::latency_us), "12.1");
+    });
 }
 
 TEST(options, a_blob_of_another_build_changes_nothing) {

@@ -231,6 +231,22 @@ TEST(float_modes, nothing_traps_in_a_thread_that_adds_for_another) {
     if (!adds_without_traps<double>() || !adds_without_traps<long double>())
         GTEST_SKIP() << "this machine cannot trap";
 }
+
+// Not even where it combines without asking for modes, as an MPI library does that it drives.
+TEST(float_modes, traps_of_the_thread_that_made_it_do_not_end_the_agent) {
+    bool can = false;
+    double result = 0;
+    std::thread([&] {
+        can = feenableexcept(FE_OVERFLOW | FE_INVALID | FE_DIVBYZERO) >= 0;
+        if (!can) return;
+        Sum<double> sum(true, false);
+        fedisableexcept(FE_ALL_EXCEPT);
+        sum.start(most<double>, most<double>);
+        result = sum.end();
+    }).join();
+    if (!can) GTEST_SKIP() << "this machine cannot trap";
+    EXPECT_EQ(result, infinity<double>);
+}
 #endif
 
 #if defined(__x86_64__)

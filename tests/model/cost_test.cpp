@@ -2,6 +2,7 @@
 #include "model/cost.h"
 
 #include "algorithms/cases.h"
+#include "directions.h"
 
 namespace thalweg {
 namespace {
@@ -23,6 +24,13 @@ TEST(Machine, TimesAreWholeAndDoNotWrap) {
     EXPECT_EQ(lab.inter.latency, 50'000'000u);
     EXPECT_EQ(lab.inter.transfer(1 << 20), 83'886'080'000u);
     EXPECT_EQ(lab.intra, Machine{}.intra);
+}
+
+// Half a picosecond, which is no number of the thread's own direction.
+TEST(Machine, OptionsMeanTheSameInEveryDirectionOfRounding) {
+    const Machine odd = Machine::from_options(12.3456005, 12.5e6);
+    EXPECT_EQ(odd.inter.latency, 12'345'601u);
+    test::in_each_direction([&](int) { EXPECT_EQ(Machine::from_options(12.3456005, 12.5e6), odd); });
 }
 
 // Played on a machine where every message takes one unit of time, the rounds of a price come out.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "directions.h"
 #include "model/median.h"
 
 namespace thalweg {
@@ -75,12 +76,12 @@ TEST(model_trial, one_size_goes_to_the_faster_way) {
 
 TEST(model_trial, a_call_with_a_root_takes_time_from_when_the_root_is_there) {
     const auto took = [](std::uint64_t began, std::uint64_t ended, std::uint64_t root) {
-        return seconds_from_root({began, ended, false}, root);
+        return ns_from_root({began, ended, false}, root);
     };
-    EXPECT_DOUBLE_EQ(took(1000, 5000, 2000), 3e-6);  // it waited for the root
-    EXPECT_DOUBLE_EQ(took(1000, 5000, 400), 4e-6);   // the root waited for it
-    EXPECT_DOUBLE_EQ(took(1000, 5000, 0), 4e-6);     // of none is anything known
-    EXPECT_EQ(took(1000, 5000, 6000), 0);
+    EXPECT_EQ(took(1000, 5000, 2000), 3000u);  // it waited for the root
+    EXPECT_EQ(took(1000, 5000, 400), 4000u);   // the root waited for it
+    EXPECT_EQ(took(1000, 5000, 0), 4000u);     // of none is anything known
+    EXPECT_EQ(took(1000, 5000, 6000), 0u);
 }
 
 TEST(model_trial, one_outlier_decides_nothing) {
@@ -141,6 +142,30 @@ TEST(model_trial, a_set_up_waits_until_it_would_have_paid) {
     EXPECT_NEAR(static_cast<double>(calls_until_set_up({1e-6, 1e-3, 5e-3, 0, false}, 9)), 20000, 1)
         << "5 ms pay in 20000 calls of 1 us";
     EXPECT_EQ(calls_until_set_up({0, 1e-3, 0}, 9), 9u) << "no call was timed";
+}
+
+// What one rank counts on, the others do too, whatever their threads' modes are.
+TEST(model_trial, what_follows_is_the_same_in_every_direction_of_rounding) {
+    const auto size = [](int i) { return std::uint64_t{i % 2 == 0 ? 1000u : 70'000u}; };
+    const auto schedule = [](std::uint64_t bytes) { return bytes > 1000 ? linear(bytes) * 0.9 : 7e-5; };
+    const Calls calls = calls_of(size, linear, schedule);
+    TrialVerdict nearest = judge(calls, worth);
+    nearest.agreements_seconds = 3e-3;
+    const std::uint64_t next = calls_until_next(nearest, 1);
+    test::in_each_direction([&](int) {
+        EXPECT_EQ(calls_until_set_up({1e-3, 1e-3, 0}, 9), 32u);
+        TrialVerdict verdict = judge(calls, worth);
+        verdict.agreements_seconds = nearest.agreements_seconds;
+        EXPECT_EQ(verdict.takes_schedule, nearest.takes_schedule);
+        EXPECT_EQ(verdict.loss, nearest.loss);
+        EXPECT_EQ(verdict.chosen_seconds, nearest.chosen_seconds);
+        EXPECT_EQ(calls_until_next(verdict, 1), next);
+        TrialTurns turns;
+        turns.decide(verdict);
+        TrialTurns expected;
+        expected.decide(nearest);
+        EXPECT_EQ(turns.native_left(), expected.native_left());
+    });
 }
 
 // Networks and cores whose speed changes by half a hundredth per call, either way, move no verdict: ours

@@ -9,13 +9,15 @@
 namespace thalweg {
 namespace {
 
+constexpr std::uint64_t second = 1'000'000'000;
+
 // An even number of either: the break-even is that of the figures beside it.
 TEST(plan_account, figures_and_break_even_are_of_the_same_medians) {
     const auto native = std::make_shared<NativeTimes>();
-    for (const double seconds : {3.0, 5.0}) native->add(seconds);
+    for (const std::uint64_t seconds : {3, 5}) native->add(seconds * second);
     PlanAccount account(CallKind::alltoallv_init, "spread", 4, native, 0);
-    account.set_init(10);
-    for (const double seconds : {9.0, 1.0, 3.0}) account.add_run(seconds, 0);  // the first does not count
+    account.set_init(10 * second);
+    for (const std::uint64_t seconds : {9, 1, 3}) account.add_run(seconds * second, 0);  // not the first
     const PlanAccount::Figures figures = account.figures();
     EXPECT_EQ(figures.starts, 3u);
     EXPECT_EQ(figures.once, PlanAccount::Once::measured);
@@ -29,11 +31,11 @@ TEST(plan_account, figures_and_break_even_are_of_the_same_medians) {
 // What one rank noted is replaced by what the slowest did, once; in between a reader has this rank's.
 TEST(plan_account, native_calls_are_of_the_slowest_rank_once_agreed_on) {
     NativeTimes times;
-    for (const double seconds : {1.0, 2.0}) times.note(seconds);
+    for (const std::uint64_t seconds : {1, 2}) times.note(seconds * second);
     NativeTimes::Words words = times.noted();
     EXPECT_EQ(words, (NativeTimes::Words{1'000'000'000, 2'000'000'000, 0, 0}));
     EXPECT_EQ(times.samples(), (std::vector<double>{1, 2}));
-    words[0] = 3'000'000'000;
+    words[0] = 3 * second;
     times.settle(words);
     EXPECT_EQ(times.samples(), (std::vector<double>{3, 2}));
     EXPECT_EQ(times.noted(), NativeTimes::Words{});
@@ -44,7 +46,7 @@ TEST(plan_account, native_calls_are_of_the_slowest_rank_once_agreed_on) {
 // Two ranks agree, one of which had no memory for its times: it takes part, and changes nothing.
 TEST(plan_account, a_rank_without_memory_for_its_times_answers_the_others) {
     NativeTimes first;
-    first.note(2);
+    first.note(2 * second);
     NativeTimes::Words slowest{};
     int answers = 0;
     const auto say = [&](NativeTimes::Words& words) {
@@ -63,7 +65,7 @@ TEST(plan_account, a_rank_without_memory_for_its_times_answers_the_others) {
 TEST(plan_account, repeated_calls_have_what_the_ranks_found_together) {
     PlanAccount account(CallKind::alltoallv, "spread", 4, nullptr, 0);
     EXPECT_EQ(account.figures().once, PlanAccount::Once::unknown);
-    account.add_run(0.5, 0);
+    account.add_run(second / 2, 0);
     account.set_tried({6, 4, 1, {4, 4, 4}, {1, 1, 1}});
     const PlanAccount::Figures gains = account.figures();
     EXPECT_EQ(gains.once, PlanAccount::Once::measured);

@@ -13,6 +13,15 @@ if(name STREQUAL mpich5)
   run(floats_rounding_native 2 ${inside} "THALWEG=off;THALWEG_TEST_EXPECT=native" rounding)
 endif()
 
+# Each rank in modes of its own, where a table ends and where calls are tried; natively as a check of the program itself.
+set(at_the_border "THALWEG_TOPOLOGY=node:3 core:1" THALWEG_LATENCY_US=12.345601 THALWEG_RATE=1gbit THALWEG_REPORT=/dev/null
+    THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/bordering.json)
+run(modes 3 ${inside_current} "${with_persistent};${at_the_border}" modes)
+run(modes_ucx 3 ${inside} "${with_persistent};${at_the_border};${ucx};THALWEG_TEST_LEVEL=single" modes)
+if(name STREQUAL mpich5)
+  run(modes_native 3 ${inside} "THALWEG=off;THALWEG_TEST_EXPECT=native" modes)
+endif()
+
 # delayed(case ranks label settings): whoever comes late, in two launches.
 macro(delayed case ranks label settings)
   add_test(NAME plan.${name}.${case}.${ranks}

@@ -1,6 +1,7 @@
 // Tuning tables: made-up ones, whose rows decide or whose faults are named, and what the built-in ones say.
 #include "select/table.h"
 
+#include "directions.h"
 #include "select/broadcast_at.h"
 
 namespace thalweg {
@@ -155,6 +156,17 @@ TEST(Decide, ATableSpeaksOnlyForItsMachines) {
     EXPECT_NE(broadcast_at("node:4 core:1", 1 << 20, selection).reason, "tuning table");
     selection.table = table_of(row, R"("latency_us":[0,10],)");
     EXPECT_NE(broadcast_at("node:4 core:1", 1 << 20, selection).reason, "tuning table");
+}
+
+// One picosecond more or less, where a table ends.
+TEST(Decide, ATableSpeaksForTheSameMachinesInEveryDirectionOfRounding) {
+    Selection selection{Machine::from_options(12.345601, 125e6), "", {}, {}};
+    selection.table = table_of(R"({"choice":"linear"})", R"("latency_us":[0,12.3456005],)");
+    ASSERT_EQ(broadcast_at("node:4 core:1", 1 << 20, selection).reason, "tuning table");
+    const Topology four_hosts = topology_of("node:4 core:1");
+    test::in_each_direction([&](int) {
+        EXPECT_EQ(decide(Collective::bcast, 1 << 20, four_hosts, selection).reason, "tuning table");
+    });
 }
 
 TEST(Table, FaultsAreNamed) {

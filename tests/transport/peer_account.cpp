@@ -75,7 +75,7 @@ TEST(PeerAccount, CommunicatorsThatAreGoneAreAddedUp) {
         PeerAccounts one({true, false, true});
         one.of(1).sent(Way::rendezvous_put, 100);
         one.of(2).received(Way::coop, 10);
-        one.of(2).copied(0.5);
+        one.of(2).copied(500'000'000);
         one.of(2).takes(1, reads);
         one.of(2).takes(1, writes);
         one.measures_wire();

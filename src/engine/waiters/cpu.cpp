@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "base/clock.h"
+#include "base/float_modes.h"
 #include "engine/waiters/monitor.h"
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -70,7 +71,9 @@ double measure_ticks_per_ns() {
     const std::uint64_t begin_ticks = read_ticks();
     std::uint64_t end_ns = begin_ns;
     while (end_ns - begin_ns < calibration_ns) end_ns = now_ns();
-    return static_cast<double>(read_ticks() - begin_ticks) / static_cast<double>(end_ns - begin_ns);
+    const std::uint64_t ticks = read_ticks() - begin_ticks;
+    return in_standard_modes(
+        [&] { return static_cast<double>(ticks) / static_cast<double>(end_ns - begin_ns); });
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ class TimedWaiter final : public Waiter {
         timespec span{0, static_cast<long>(sleep_ns)};
         clock_nanosleep(CLOCK_MONOTONIC, 0, &span, nullptr);
         ++statistics.sleeps;
-        statistics.slept_seconds += seconds(now_ns() - time_ns);
+        statistics.slept_ns += now_ns() - time_ns;
     }
 
     void end() override { slack_.restore(); }

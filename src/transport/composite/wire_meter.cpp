@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/float_modes.h"
+
 namespace thalweg {
 namespace {
 
@@ -31,11 +33,13 @@ void WireMeter::completed(Direction direction, std::size_t bytes, std::uint64_t 
     busy_ns_ += lasted_ns;
     const std::uint64_t moved = std::max(moved_[out], moved_[in]);
     if (moved < least_bytes || lasted_ns == 0 || spoilt_) return;
-    const double seen = 1e9 * static_cast<double>(moved) / static_cast<double>(lasted_ns);
-    if (rate_ == 0)
-        rate_ = seen;
-    else
-        rate_ += (seen > rate_ ? towards_faster : towards_slower) * (seen - rate_);
+    in_standard_modes([&] {
+        const double seen = 1e9 * static_cast<double>(moved) / static_cast<double>(lasted_ns);
+        if (rate_ == 0)
+            rate_ = seen;
+        else
+            rate_ += (seen > rate_ ? towards_faster : towards_slower) * (seen - rate_);
+    });
 }
 
 void WireMeter::dropped(Direction direction, std::size_t bytes, std::uint64_t time_ns) {
@@ -47,9 +51,10 @@ void WireMeter::dropped(Direction direction, std::size_t bytes, std::uint64_t ti
 
 std::uint64_t WireMeter::left_ns() const {
     const std::lock_guard lock(mutex_);
-    if (rate_ == 0) return 0;
-    return static_cast<std::uint64_t>(1e9 * static_cast<double>(std::max(pending_[out], pending_[in])) /
-                                      rate_);
+    const std::uint64_t pending = std::max(pending_[out], pending_[in]);
+    if (rate_ == 0 || pending == 0) return 0;
+    return in_standard_modes(
+        [&] { return static_cast<std::uint64_t>(1e9 * static_cast<double>(pending) / rate_); });
 }
 
 std::uint64_t WireMeter::busy_ns(std::uint64_t time_ns) const {

@@ -2,6 +2,8 @@
 // And whose memory the port holds.
 #include <algorithm>
 
+#include "base/clock.h"
+#include "base/float_modes.h"
 #include "transport/shm/channel.h"
 
 namespace thalweg {
@@ -59,18 +61,23 @@ void ShmPort::Impl::note_decision(const Request& receive) {
         account->takes(1 + size_class, {way_of(*taken.protocol), describe(taken.because)});
 }
 
-void ShmPort::Impl::note_copied(const Request& job, double seconds) {
-    if (PeerAccount* const account = account_of(job)) account->copied(seconds);
+void ShmPort::Impl::note_copied(const Request& job, std::uint64_t taken_ns) {
+    if (PeerAccount* const account = account_of(job)) account->copied(taken_ns);
 }
 
-void ShmPort::Impl::note_received(const Request& request, double taken_s) {
+void ShmPort::Impl::note_out_of_ring(const Request& receive, std::size_t bytes, std::uint64_t taken_ns) {
+    in_standard_modes(
+        [&] { rates_.measured_out_of_ring(shm::size_class_of(receive.bytes), bytes, seconds(taken_ns)); });
+}
+
+void ShmPort::Impl::note_received(const Request& request, std::uint64_t taken_ns) {
     if (request.kind != Request::Kind::receive) return;
     PeerAccount* const account = account_of(request);
     if (account == nullptr) return;
     const bool whole = request.protocol == nullptr;
     account->received(whole ? Way::eager : way_of(*request.protocol), request.bytes);
     if (!whole)
-        account->arrived_after(taken_s);
+        account->arrived_after(taken_ns);
     else if (request.bytes != 0)
         account->takes(0, {Way::eager, "short messages travel at once"});
 }

@@ -121,16 +121,13 @@ void CopyRates::measured(const Protocol& protocol, int size_class, std::size_t b
     const double share = std::max((all ? 1 : 4) * weight_of_chunk, 1.0 / ++chunks_);
     seconds_ = averaged(seconds_, seconds, share);
     core_seconds_ = averaged(core_seconds_, std::min(core_seconds, seconds), share);
+    const double taken_away = 1 - core_seconds_ / seconds_;
+    scarcity_ = taken_away < least_scarcity ? 0 : taken_away;
 }
 
 void CopyRates::measured_out_of_ring(int size_class, std::size_t bytes, double seconds) {
     if (seconds > 0)
         out_of_ring_[static_cast<std::size_t>(size_class)].measured(static_cast<double>(bytes) / seconds);
-}
-
-double CopyRates::scarcity() const {
-    const double share = seconds_ > 0 ? 1 - core_seconds_ / seconds_ : 0;
-    return share < least_scarcity ? 0 : share;
 }
 
 // By the number of the message alone: where two processes exchange alike, both try the same at the same time,

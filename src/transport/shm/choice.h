@@ -1,7 +1,8 @@
 // Which protocol a receiver takes for a message: what the two sides have still to copy, what they have on the
 // wire, how long messages took before, and where processes share cores, how much of a core they took. Decided
 // per peer and size class, again after every few messages, and changed only for what is clearly better. What
-// is not in use is tried now and then, by one message at a time. Pure: reads no clock.
+// is not in use is tried now and then, by one message at a time. Pure: reads no clock. What computes with
+// seconds is called in_standard_modes (float_modes.h).
 #pragma once
 
 #include <array>
@@ -53,7 +54,7 @@ class CopyRates {
     // it was measured it is taken to be as long as into it.
     void measured_out_of_ring(int size_class, std::size_t bytes, double seconds);
     // The share of the time of copying in which somebody else had the core, of late: 0 to 1.
-    double scarcity() const;
+    double scarcity() const { return scarcity_; }
 
   private:
     struct Rate {
@@ -68,6 +69,7 @@ class CopyRates {
     std::array<Rate, size_classes> out_of_ring_;
     bool spins_;
     double seconds_ = 0, core_seconds_ = 0;  // of one chunk, of late
+    double scarcity_ = 0;                    // as these say
     std::uint64_t chunks_ = 0, asked_ = 0;
 };
 

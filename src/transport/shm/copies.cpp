@@ -3,6 +3,7 @@
 #include <new>
 
 #include "base/clock.h"
+#include "base/float_modes.h"
 #include "transport/shm/channel.h"
 
 namespace thalweg {
@@ -53,8 +54,9 @@ void ShmPort::Impl::fetch(Request& receive, const Frame& request, shm::RemotePla
     // What it was sent it will copy itself, more or less: it may not have decided yet.
     const shm::Load others{std::max(theirs.copy_bytes.load(std::memory_order_relaxed), peer.announced_bytes),
                            theirs.wire_ns.load(std::memory_order_relaxed)};
-    const shm::Decision decision =
-        peer.chooser.choose(receive.bytes, reach(peer, receive), mine, others, rates_, forced_);
+    const shm::Decision decision = in_standard_modes([&] {
+        return peer.chooser.choose(receive.bytes, reach(peer, receive), mine, others, rates_, forced_);
+    });
     note_decision(receive);
     receive.protocol = decision.protocol;
     if (decision.protocol == &shm::eager) peer.reader.touch();
@@ -260,7 +262,7 @@ bool ShmPort::Impl::copy_a_chunk() {
             const Status status = waits    ? Status::ok
                                   : stores ? store_through(job, bytes, moved)
                                            : copy(transfer, job.done, bytes, moved);
-            const double taken_s = seconds(now_ns() - began_ns);
+            const std::uint64_t taken_ns = now_ns() - began_ns;
             if (status == Status::unsupported && !job.peer->dead) {
                 take_the_ring(job);
                 return true;
@@ -271,11 +273,15 @@ bool ShmPort::Impl::copy_a_chunk() {
                 fail(job, Status::transport_failed);
                 return true;
             }
-            if (moved != 0 && measures)
-                rates_.measured(*job.protocol, size_class, moved, taken_s,
-                                seconds(core_ns() - began_core_ns));
-            job.peer->account.copy_seconds += taken_s;
-            note_copied(job, taken_s);
+            if (moved != 0 && measures) {
+                const std::uint64_t taken_core_ns = core_ns() - began_core_ns;
+                in_standard_modes([&] {
+                    rates_.measured(*job.protocol, size_class, moved, seconds(taken_ns),
+                                    seconds(taken_core_ns));
+                });
+            }
+            job.peer->account.copy_ns += taken_ns;
+            note_copied(job, taken_ns);
             if (moved != 0 && job.protocol == &shm::eager) written(*job.peer);
             job.done += moved;
             count_copies(-static_cast<std::int64_t>(moved));
@@ -360,17 +366,19 @@ void ShmPort::Impl::settle(Request& send) {
 
 void ShmPort::Impl::finish(Request& request) {
     settle(request);
-    double taken_s = 0;
+    std::uint64_t taken_ns = 0;
     if (request.kind == Request::Kind::receive && request.protocol != nullptr) {
         Peer& peer = *request.peer;
-        taken_s = seconds(now_ns() - request.decided_ns);
-        peer.chooser.measured(request.bytes, *request.protocol, request.expected_s, taken_s);
+        taken_ns = now_ns() - request.decided_ns;
+        in_standard_modes([&] {
+            peer.chooser.measured(request.bytes, *request.protocol, request.expected_s, seconds(taken_ns));
+        });
         const std::uint32_t number = number_of(*request.protocol);
         ++peer.account.messages[number];
         peer.account.bytes[number] += request.bytes;
-        peer.account.transfer_seconds += taken_s;
+        peer.account.transfer_ns += taken_ns;
     }
-    note_received(request, taken_s);
+    note_received(request, taken_ns);
     if (request.channel != nullptr) request.channel->finish(request.slot);
     requests_.free(request);
 }

@@ -181,9 +181,7 @@ bool ShmPort::Impl::take(Peer& peer, const Frame& frame, const std::byte* payloa
             if (receive->channel == nullptr) return true;  // withdrawn, and its memory is somebody else's
             const std::uint64_t began_ns = now_ns();
             receive->store(frame.offset, payload, frame.payload);
-            if (forced_ == nullptr)
-                rates_.measured_out_of_ring(shm::size_class_of(receive->bytes), frame.payload,
-                                            seconds(now_ns() - began_ns));
+            if (forced_ == nullptr) note_out_of_ring(*receive, frame.payload, now_ns() - began_ns);
             return true;
         }
         case FrameKind::pushed:

@@ -305,8 +305,9 @@ class ShmPort::Impl {
     // For reports (accounts.cpp): a receive was decided about; a chunk was copied; a request is complete,
     // which took so long since it was decided about, if it was.
     static void note_decision(const shm::Request& receive);
-    static void note_copied(const shm::Request& job, double seconds);
-    static void note_received(const shm::Request& request, double taken_s);
+    static void note_copied(const shm::Request& job, std::uint64_t taken_ns);
+    void note_out_of_ring(const shm::Request& receive, std::size_t bytes, std::uint64_t taken_ns);
+    static void note_received(const shm::Request& request, std::uint64_t taken_ns);
     // Peers that end (port.cpp).
     void look_for_deaths();
     void mourn(shm::Peer& peer, const char* reason);

@@ -81,10 +81,10 @@ struct ShmAccount {
     std::array<std::uint64_t, protocols> messages{}, bytes{};
     std::array<std::uint64_t, reasons> messages_because{};  // for which reason; none of a trial
     std::uint64_t switches = 0;                             // of the protocol of one size class
-    double copy_seconds = 0;                                // of this process's share
-    double transfer_seconds = 0;  // from the decisions to the last bytes, of what this process received
-    const char* protocol = "";    // of the largest size class that was seen
-    const char* because = "";     // of its latest message
+    std::uint64_t copy_ns = 0;                              // of this process's share
+    std::uint64_t transfer_ns = 0;  // from the decisions to the last bytes, of what this process received
+    const char* protocol = "";      // of the largest size class that was seen
+    const char* because = "";       // of its latest message
 };
 
 class ShmPort {

@@ -78,7 +78,8 @@ void thalweg_entry_initialized(void (*)(void), int (*)(void)) {
     ++initialized;
     read_environment();
     if (const char* width = std::getenv("PROBE_WIDTH")) set_circle_width(std::atoi(width));
-    if (const char* limit = std::getenv("PROBE_SECONDS")) set_agreement_seconds(std::atof(limit));
+    if (const char* limit = std::getenv("PROBE_SECONDS"))
+        set_agreement_ns(static_cast<std::uint64_t>(1e9 * std::atof(limit)));
     timespec before, after;
     clock_gettime(CLOCK_MONOTONIC, &before);
     presence = find_presence(std::getenv("PROBE_ASSUME") != nullptr ? WithoutStore::assume_all

@@ -247,7 +247,8 @@ void soak(std::uint64_t bytes, std::uint64_t operations, double sleep) {
                 world.rank, static_cast<unsigned long long>(growth_kib),
                 static_cast<unsigned long long>(world.statistics.polls),
                 static_cast<unsigned long long>(world.statistics.sleeps),
-                1e6 * world.statistics.slept_seconds / static_cast<double>(world.statistics.sleeps + 1),
+                1e-3 * static_cast<double>(world.statistics.slept_ns) /
+                    static_cast<double>(world.statistics.sleeps + 1),
                 static_cast<unsigned long long>(world.channel->credits().largest_owed()));
     REQUIRE(growth_kib <= allowed_kib, "rank %d grew by %d KiB", world.rank, static_cast<int>(growth_kib));
 }

@@ -76,7 +76,7 @@ UCX_CASE(late) {
         }
         if (job.rank() == 0) continue;
         const ShmAccount account = account_of(node, peer);
-        const double took = account.transfer_seconds - before.transfer_seconds;
+        const double took = 1e-9 * static_cast<double>(account.transfer_ns - before.transfer_ns);
         std::printf("phase %d: %s because %s; %.4f s for %d messages\n", phase, account.protocol,
                     account.because, took, messages);
         REQUIRE(took > 0);
