@@ -21,6 +21,7 @@
 #include "plan/nonblocking.h"
 #include "plan/report.h"
 #include "plan/requests.h"
+#include "plan/session_communicators.h"
 #include "plan/set_up.h"
 #include "plan/statistics.h"
 #include "plan/unasked.h"
@@ -103,10 +104,13 @@ void thalweg_entry_initialized(void (*finalizing)(void), int (*creations_arrive)
         watch_self(self_deleted);
         if (world->settings().setup == SetupSetting::early) set_up_early(host()->comm_world);
     }
+    SessionCommunicators::end_of_init();
 } catch (const AgreementFailed& failure) {
+    SessionCommunicators::end_of_init();  // the error handler need not return
     THALWEG_LOG_AT(error, "MPI failed on this rank alone in MPI_Init while ranks agreed");
     call_error_handler(host()->comm_world, failure.error);
 } catch (const std::bad_alloc&) {
+    SessionCommunicators::end_of_init();
     THALWEG_LOG_AT(error, "no memory in MPI_Init; this rank cannot agree with the others");
 }
 
@@ -131,6 +135,14 @@ void thalweg_entry_finalizing(void (*leave)(void)) try {
 
 void thalweg_entry_session_opened(void) {}
 void thalweg_entry_session_closing(void) {}
+void thalweg_entry_mpi_begins(void) { SessionCommunicators::begin_anew(); }
+int thalweg_entry_session_comm_begins(void) { return SessionCommunicators::begins(); }
+void thalweg_entry_session_comm_made(int begun_late, MPI_Comm comm) {
+    SessionCommunicators::made(begun_late != 0, comm);
+}
+void thalweg_entry_comm_descends(MPI_Comm parent, MPI_Comm comm) {
+    SessionCommunicators::descends(parent, comm);
+}
 
 int thalweg_entry_comm_freeing(MPI_Comm comm, int* error, void* frame) {
     const Host& mpi = *host();
@@ -275,6 +287,8 @@ int thalweg_entry_comm_creating(MPI_Comm parent, int* error) {
 void thalweg_entry_comm_created(MPI_Comm parent, int made, MPI_Comm comm) try {
     const World* const world = World::get();
     if (world == nullptr || world->settings().setup != SetupSetting::early) return;
+    // Of their ranks some may not have come out of MPI_Init.
+    if (parent != host()->comm_null && SessionCommunicators::are_native(parent)) return;
     if (made_everywhere(parent, made != 0)) set_up_early(comm);
 } catch (const NoCommunicator&) {
 } catch (const AgreementFailed& failure) {

@@ -32,6 +32,16 @@ void thalweg_entry_finalizing(void (*leave)(void));
 /* After the native MPI_Session_init / before MPI_Session_finalize: local. */
 void thalweg_entry_session_opened(void);
 void thalweg_entry_session_closing(void);
+/* After the native MPI_Init or MPI_Session_init, in front of all else: neither the world nor a session was
+ * open. */
+void thalweg_entry_mpi_begins(void);
+/* Before the native call that makes a communicator of a session's groups, and after it, with what the former
+ * returned: local, but that the latter may wait for the end of an MPI_Init that is under way. */
+int thalweg_entry_session_comm_begins(void);
+void thalweg_entry_session_comm_made(int begun_late, MPI_Comm comm);
+/* After the native call that has made comm of ranks of parent, in front of thalweg_entry_comm_created where
+ * that is called: local. */
+void thalweg_entry_comm_descends(MPI_Comm parent, MPI_Comm comm);
 
 /* Before the native MPI_Comm_free or MPI_Comm_disconnect of comm: collective over it, frees what we made for
  * it. 1: comm is no communicator, of which the program's error handler knows; *error is what the call

@@ -144,14 +144,26 @@ void thalweg_after_creation(ThalwegHandle parent, int error, const void* comm) {
     // Where `parent` is no communicator, nobody waits for us on it.
     if (!made && mpi.Error_class(error, &error_class) == MPI_SUCCESS && error_class == MPI_ERR_COMM) return;
     const MPI_Comm it = made ? *static_cast<const MPI_Comm*>(comm) : mpi.comm_null;
+    if (made) thalweg_entry_comm_descends((MPI_Comm)parent, it);
     thalweg_entry_comm_created((MPI_Comm)parent, made, it);
     told = {true, (MPI_Comm)parent, made, it};
 }
-void thalweg_after_creation_in_group(const void* comm) {
+void thalweg_after_creation_in_group(ThalwegHandle parent, const void* comm) {
     void* const frame = __builtin_frame_address(0);
     if (__builtin_expect(probing, 0)) probe_arrived = true;
     if (passes_by(frame)) return;
-    thalweg_entry_comm_created(host()->comm_null, 1, *static_cast<const MPI_Comm*>(comm));
+    const MPI_Comm made = *static_cast<const MPI_Comm*>(comm);
+    thalweg_entry_comm_descends((MPI_Comm)parent, made);
+    thalweg_entry_comm_created(host()->comm_null, 1, made);
+}
+void thalweg_after_descent(ThalwegHandle parent, const void* comm) {
+    if (!passes_by(__builtin_frame_address(0)))
+        thalweg_entry_comm_descends((MPI_Comm)parent, *static_cast<const MPI_Comm*>(comm));
+}
+void thalweg_after_descent_fortran(int parent, int comm) {
+    if (!taking.load(std::memory_order_acquire)) return;
+    const MPI_Comm handle = host()->comm_of_fortran(comm);
+    thalweg_after_descent((ThalwegHandle)host()->comm_of_fortran(parent), &handle);
 }
 void thalweg_after_creation_fortran(int parent, int error, int comm) {
     if (!taking.load(std::memory_order_acquire)) return;
@@ -163,10 +175,10 @@ void thalweg_after_creation_fortran(int parent, int error, int comm) {
     if (last.anything && last.parent == from && last.made == made && last.comm == handle) return;
     thalweg_after_creation((ThalwegHandle)from, error, &handle);
 }
-void thalweg_after_creation_in_group_fortran(int comm) {
+void thalweg_after_creation_in_group_fortran(int parent, int comm) {
     if (!taking.load(std::memory_order_acquire)) return;
     const MPI_Comm handle = host()->comm_of_fortran(comm);
-    thalweg_after_creation_in_group(&handle);
+    thalweg_after_creation_in_group((ThalwegHandle)host()->comm_of_fortran(parent), &handle);
 }
 
 }  // extern "C"

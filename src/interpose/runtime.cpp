@@ -168,6 +168,7 @@ void thalweg_after_init(void) {
     settle_presence();
     const Host* host = find_host();
     if (host == nullptr || world_entered.exchange(true)) return;
+    if (sessions.load() == 0) thalweg_entry_mpi_begins();
     watch_forks();
     complete_host();
     integers_differ.store(fortran_integers_differ());
@@ -188,7 +189,8 @@ void thalweg_after_session_init(void) {
     if (find_host() == nullptr) return;
     watch_forks();
     complete_host();
-    sessions.fetch_add(1);
+    const bool is_first = sessions.fetch_add(1) == 0;
+    if (is_first && (!world_entered.load() || world_left.load())) thalweg_entry_mpi_begins();
     thalweg_entry_session_opened();
     update_taking();
 }
@@ -198,6 +200,21 @@ void thalweg_before_session_finalize(void) {
     thalweg_entry_session_closing();
     sessions.fetch_sub(1);
     update_taking();
+}
+
+int thalweg_before_session_comm(void) {
+    return find_host() != nullptr && !child.load() && thalweg_entry_session_comm_begins();
+}
+
+void thalweg_after_session_comm(int begun_late, const void* comm) {
+    if (find_host() != nullptr && !child.load())
+        thalweg_entry_session_comm_made(begun_late, *static_cast<const MPI_Comm*>(comm));
+}
+
+void thalweg_after_session_comm_fortran(int begun_late, int comm) {
+    if (find_host() == nullptr) return;
+    const MPI_Comm handle = host()->comm_of_fortran(comm);
+    thalweg_after_session_comm(begun_late, &handle);
 }
 
 int thalweg_before_MPI_Comm_free(const void* comm, int* error) {

@@ -35,6 +35,11 @@ void thalweg_before_commit(void);
 void thalweg_before_finalize(void);
 void thalweg_after_session_init(void);
 void thalweg_before_session_finalize(void);
+/* Around the native call that makes a communicator of groups; what the first returned the second is told,
+ * which is called where there was no error. */
+int thalweg_before_session_comm(void);
+void thalweg_after_session_comm(int begun_late, const void* comm);
+void thalweg_after_session_comm_fortran(int begun_late, int comm);
 
 /* Before MPI_Comm_free and MPI_Comm_disconnect, from C and from Fortran. A Fortran binding that calls the C
  * function asks twice, which does no harm; the native call is not marked as ours, because the program's own
@@ -245,9 +250,12 @@ int thalweg_meeting_fortran(int comm, int* error);
 int thalweg_before_creation(ThalwegHandle parent, int* error);
 int thalweg_before_creation_fortran(int parent, int* error);
 void thalweg_after_creation(ThalwegHandle parent, int error, const void* comm);
-void thalweg_after_creation_in_group(const void* comm);
+void thalweg_after_creation_in_group(ThalwegHandle parent, const void* comm);
 void thalweg_after_creation_fortran(int parent, int error, int comm);
-void thalweg_after_creation_in_group_fortran(int comm);
+void thalweg_after_creation_in_group_fortran(int parent, int comm);
+/* After a native call that makes one in which nothing may be set up, without an error. */
+void thalweg_after_descent(ThalwegHandle parent, const void* comm);
+void thalweg_after_descent_fortran(int parent, int comm);
 
 /* P`name` (p`name` for Fortran) where the user asks for calls past tools (THALWEG_CALL_THROUGH=pmpi); else,
  * and where no library has that, null. */

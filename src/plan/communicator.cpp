@@ -12,6 +12,7 @@
 #include "plan/nonblocking.h"
 #include "plan/quiet_errors.h"
 #include "plan/reserve.h"
+#include "plan/session_communicators.h"
 #include "plan/set_up.h"
 #include "plan/unasked.h"
 #include "transport/mpi/host.h"
@@ -45,6 +46,8 @@ Communicator::Communicator(MPI_Comm comm, World& world, bool is_inter, int rank,
         go_native(Reason::intercommunicator);
     else if (size_ == 1)
         go_native(Reason::single);
+    else if (SessionCommunicators::are_native(comm))
+        go_native(Reason::session);
     registry().add(record_);
 }
 

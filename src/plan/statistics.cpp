@@ -122,6 +122,8 @@ const char* text_of(Reason reason) {
             return "arguments that the MPI library judges";
         case Reason::foreign:
             return "ranks outside the agreed world";
+        case Reason::session:
+            return "communicators of sessions came before MPI_Init";
         case Reason::too_many:
             return "all channels are in use (THALWEG_MAX_COMMUNICATORS)";
         case Reason::not_worth_yet:

@@ -75,6 +75,7 @@ enum class Reason : std::uint8_t {
     freeing,         // the communicator is being freed
     invalid,         // arguments whose error the native library reports
     foreign,         // has ranks outside the world that agreed
+    session,         // a session's, or made of one, where some rank had such in front of MPI_Init
     too_many,        // no channel is left: THALWEG_MAX_COMMUNICATORS, or what tags have room for
     not_worth_yet,   // set-up has not paid yet
     setup_failed,    // a private communicator could not be made on all ranks
@@ -91,7 +92,7 @@ enum class Reason : std::uint8_t {
     blocks,       // of a grid, where the native library has places of its own for them
     unalike,      // some ranks have not loaded what wraps persistent ones
 };
-inline constexpr int reason_count = 21;
+inline constexpr int reason_count = 22;
 const char* text_of(Reason reason);
 
 // 0, 1, 2-3, 4-7, …: class k > 0 holds sizes with k significant bits.

@@ -20,6 +20,7 @@
 #include "plan/place.h"
 #include "plan/presence.h"
 #include "plan/reserve.h"
+#include "plan/session_communicators.h"
 #include "plan/set_up.h"
 #include "thalweg/thalweg.h"
 #include "transport/mpi/host.h"
@@ -227,12 +228,13 @@ bool World::find_places(bool has_pool, bool has_keyvals) {
     naps_among(sharers, facts.cores);
     threads_per_rank_ = facts.cores / static_cast<std::uint32_t>(std::max<std::uint64_t>(sharers, 1));
     // All ranks' words, or-ed. One host: no bit of the keys is set on one rank and clear on another.
-    std::uint64_t any[7] = {host_key_,  ~host_key_,   sharers > facts.cores, !has_pool,
-                            differing_, !has_keyvals, keys == nullptr};
+    std::uint64_t any[8] = {host_key_,  ~host_key_,   sharers > facts.cores, !has_pool,
+                            differing_, !has_keyvals, keys == nullptr,       SessionCommunicators::close()};
     agree_on(mpi.comm_world, mpi.bor, any);
     single_host_ = (any[0] & any[1]) == 0;
     crowded_ = any[2] != 0;
     if (any[3] != 0) pool_.abandon();
+    SessionCommunicators::settle(any[7] != 0);
     if (any[6] == 0) kept_host_keys = {keys.release(), static_cast<std::size_t>(size_)};
     warn_of_differing(any[4]);
     return any[5] == 0;

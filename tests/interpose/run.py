@@ -162,6 +162,7 @@ def case_sessions(context):
     epochs = plain.out.split()[0]
     expect(run.count("opened", "closing") == [epochs], run)
     expect(run.count("closing", "closing") == [epochs], run)
+    expect(run.count("of_sessions", "closing") == [epochs], run)
     expect(run.count("initialized", "closing") == ["0"], "the world was touched:", run)
 
 

@@ -50,6 +50,13 @@ endforeach()
 # Sessions and nothing else; MPICH 5.0.2 fails in MPI_Comm_create_from_group where others start beside it.
 run(session_only 2 ${current} "${with_sessions};${chain};THALWEG_ALLGATHER=ring;${ucx}" session_only)
 run_alone(plan.${name}.session_only.2)
+# And beside MPI_Init, which Intel MPI 2021.18 refuses then.
+if(NOT name MATCHES "^impi|^openmpi4$")
+  foreach(way nonblocking threads)
+    run(session_meanwhile_${way} 2 ${current} "${with_sessions};${chain}" sessions_meanwhile ${way})
+    run_alone(plan.${name}.session_meanwhile_${way}.2)
+  endforeach()
+endif()
 
 # MPI begun and ended more than once, as far as the library bears it: two sessions and then the world; sessions, and a world,
 # beside one that stays open; and sessions in the world.

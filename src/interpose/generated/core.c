@@ -184,3 +184,18 @@ int THALWEG_IN_A_LINE wrap_MPI_Alltoallw(const void* sendbuf, const void* sendco
     return ask_MPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
             comm);
 }
+
+typedef int Next_MPI_Intercomm_create(ThalwegHandle local_comm, int local_leader, ThalwegHandle peer_comm,
+        int remote_leader, int tag, void* newintercomm);
+Next_MPI_Intercomm_create wrap_MPI_Intercomm_create THALWEG_WRAPS(MPI_Intercomm_create);
+static ThalwegNext next_MPI_Intercomm_create = {"MPI_Intercomm_create", (void*)wrap_MPI_Intercomm_create,
+        NULL};
+
+int wrap_MPI_Intercomm_create(ThalwegHandle local_comm, int local_leader, ThalwegHandle peer_comm,
+        int remote_leader, int tag, void* newintercomm) {
+    Next_MPI_Intercomm_create* next = (Next_MPI_Intercomm_create*)thalweg_next(&next_MPI_Intercomm_create);
+    if (next == NULL) return thalweg_missing_error();
+    int error = next(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
+    if (error == 0) thalweg_after_descent(local_comm, newintercomm);
+    return error;
+}

@@ -83,7 +83,7 @@ int wrap_MPI_Comm_create_group(ThalwegHandle comm, ThalwegHandle group, int tag,
     Next_MPI_Comm_create_group* next = (Next_MPI_Comm_create_group*)thalweg_next(&next_MPI_Comm_create_group);
     if (next == NULL) return thalweg_missing_error();
     int error = next(comm, group, tag, newcomm);
-    if (error == 0) thalweg_after_creation_in_group(newcomm);
+    if (error == 0) thalweg_after_creation_in_group(comm, newcomm);
     return error;
 }
 

@@ -166,7 +166,7 @@ static void body_mpi_comm_create_group(ThalwegNext* record, PARAMETERS_mpi_comm_
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
     next(comm, group, tag, newcomm, ierror);
-    if (*ierror == 0) thalweg_after_creation_in_group_fortran(*newcomm);
+    if (*ierror == 0) thalweg_after_creation_in_group_fortran(*comm, *newcomm);
 }
 
 THALWEG_FORTRAN_NAME(mpi_comm_create_group, mpi_comm_create_group)

@@ -246,3 +246,30 @@ THALWEG_FORTRAN_ASKED(MPI_ALLTOALLW, mpi_alltoallw, THALWEG_BINDING_CALLS_C)
 THALWEG_FORTRAN_ASKED(mpi_alltoallw_f08, mpi_alltoallw, 0)
 THALWEG_FORTRAN_ASKED(mpi_alltoallw_f08_, mpi_alltoallw, 0)
 #endif
+
+#define PARAMETERS_mpi_intercomm_create int* local_comm, int* local_leader, int* peer_comm, \
+        int* remote_leader, int* tag, int* newintercomm, int* ierror
+#define ARGUMENTS_mpi_intercomm_create local_comm, local_leader, peer_comm, remote_leader, tag, \
+        newintercomm, ierror
+typedef void Next_mpi_intercomm_create(PARAMETERS_mpi_intercomm_create);
+
+static void body_mpi_intercomm_create(ThalwegNext* record, PARAMETERS_mpi_intercomm_create) {
+    Next_mpi_intercomm_create* next = (Next_mpi_intercomm_create*)thalweg_next(record);
+    if (next == NULL) {
+        if (ierror != NULL) *ierror = thalweg_missing_error();
+        return;
+    }
+    int own_error = 0; /* mpi_f08 may leave ierror out */
+    if (ierror == NULL) ierror = &own_error;
+    next(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm, ierror);
+    if (*ierror == 0) thalweg_after_descent_fortran(*local_comm, *newintercomm);
+}
+
+THALWEG_FORTRAN_NAME(mpi_intercomm_create, mpi_intercomm_create)
+THALWEG_FORTRAN_NAME(mpi_intercomm_create_, mpi_intercomm_create)
+THALWEG_FORTRAN_NAME(mpi_intercomm_create__, mpi_intercomm_create)
+THALWEG_FORTRAN_NAME(MPI_INTERCOMM_CREATE, mpi_intercomm_create)
+#if !defined(MPI_ABI_VERSION)
+THALWEG_FORTRAN_NAME(mpi_intercomm_create_f08, mpi_intercomm_create)
+THALWEG_FORTRAN_NAME(mpi_intercomm_create_f08_, mpi_intercomm_create)
+#endif

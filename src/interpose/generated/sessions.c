@@ -30,3 +30,41 @@ int wrap_MPI_Session_finalize(void* session) {
     thalweg_leave();
     return error;
 }
+
+typedef int Next_MPI_Comm_create_from_group(ThalwegHandle group, const char* stringtag, ThalwegHandle info,
+        ThalwegHandle errhandler, void* newcomm);
+Next_MPI_Comm_create_from_group wrap_MPI_Comm_create_from_group THALWEG_WRAPS(MPI_Comm_create_from_group);
+static ThalwegNext next_MPI_Comm_create_from_group = {"MPI_Comm_create_from_group",
+        (void*)wrap_MPI_Comm_create_from_group, NULL};
+
+int wrap_MPI_Comm_create_from_group(ThalwegHandle group, const char* stringtag, ThalwegHandle info,
+        ThalwegHandle errhandler, void* newcomm) {
+    Next_MPI_Comm_create_from_group* next =
+            (Next_MPI_Comm_create_from_group*)thalweg_next(&next_MPI_Comm_create_from_group);
+    if (next == NULL) return thalweg_missing_error();
+    int begun_late = thalweg_before_session_comm();
+    int error = next(group, stringtag, info, errhandler, newcomm);
+    if (error == 0) thalweg_after_session_comm(begun_late, newcomm);
+    return error;
+}
+
+typedef int Next_MPI_Intercomm_create_from_groups(ThalwegHandle local_group, int local_leader,
+        ThalwegHandle remote_group, int remote_leader, const char* stringtag, ThalwegHandle info,
+        ThalwegHandle errhandler, void* newintercomm);
+Next_MPI_Intercomm_create_from_groups wrap_MPI_Intercomm_create_from_groups
+        THALWEG_WRAPS(MPI_Intercomm_create_from_groups);
+static ThalwegNext next_MPI_Intercomm_create_from_groups = {"MPI_Intercomm_create_from_groups",
+        (void*)wrap_MPI_Intercomm_create_from_groups, NULL};
+
+int wrap_MPI_Intercomm_create_from_groups(ThalwegHandle local_group, int local_leader,
+        ThalwegHandle remote_group, int remote_leader, const char* stringtag, ThalwegHandle info,
+        ThalwegHandle errhandler, void* newintercomm) {
+    Next_MPI_Intercomm_create_from_groups* next =
+            (Next_MPI_Intercomm_create_from_groups*)thalweg_next(&next_MPI_Intercomm_create_from_groups);
+    if (next == NULL) return thalweg_missing_error();
+    int begun_late = thalweg_before_session_comm();
+    int error = next(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler,
+            newintercomm);
+    if (error == 0) thalweg_after_session_comm(begun_late, newintercomm);
+    return error;
+}

@@ -62,3 +62,63 @@ THALWEG_FORTRAN_NAME(MPI_SESSION_FINALIZE, mpi_session_finalize)
 THALWEG_FORTRAN_NAME(mpi_session_finalize_f08, mpi_session_finalize)
 THALWEG_FORTRAN_NAME(mpi_session_finalize_f08_, mpi_session_finalize)
 #endif
+
+#define PARAMETERS_mpi_comm_create_from_group int* group, int* stringtag, int* info, int* errhandler, \
+        int* newcomm, int* ierror, size_t stringtag_length
+#define ARGUMENTS_mpi_comm_create_from_group group, stringtag, info, errhandler, newcomm, ierror, \
+        stringtag_length
+typedef void Next_mpi_comm_create_from_group(PARAMETERS_mpi_comm_create_from_group);
+
+static void body_mpi_comm_create_from_group(ThalwegNext* record, PARAMETERS_mpi_comm_create_from_group) {
+    Next_mpi_comm_create_from_group* next = (Next_mpi_comm_create_from_group*)thalweg_next(record);
+    if (next == NULL) {
+        if (ierror != NULL) *ierror = thalweg_missing_error();
+        return;
+    }
+    int own_error = 0; /* mpi_f08 may leave ierror out */
+    if (ierror == NULL) ierror = &own_error;
+    int begun_late = thalweg_before_session_comm();
+    next(group, stringtag, info, errhandler, newcomm, ierror, stringtag_length);
+    if (*ierror == 0) thalweg_after_session_comm_fortran(begun_late, *newcomm);
+}
+
+THALWEG_FORTRAN_NAME(mpi_comm_create_from_group, mpi_comm_create_from_group)
+THALWEG_FORTRAN_NAME(mpi_comm_create_from_group_, mpi_comm_create_from_group)
+THALWEG_FORTRAN_NAME(mpi_comm_create_from_group__, mpi_comm_create_from_group)
+THALWEG_FORTRAN_NAME(MPI_COMM_CREATE_FROM_GROUP, mpi_comm_create_from_group)
+#if !defined(MPI_ABI_VERSION)
+THALWEG_FORTRAN_NAME(mpi_comm_create_from_group_f08, mpi_comm_create_from_group)
+THALWEG_FORTRAN_NAME(mpi_comm_create_from_group_f08_, mpi_comm_create_from_group)
+#endif
+
+#define PARAMETERS_mpi_intercomm_create_from_groups int* local_group, int* local_leader, int* remote_group, \
+        int* remote_leader, int* stringtag, int* info, int* errhandler, int* newintercomm, int* ierror, \
+        size_t stringtag_length
+#define ARGUMENTS_mpi_intercomm_create_from_groups local_group, local_leader, remote_group, remote_leader, \
+        stringtag, info, errhandler, newintercomm, ierror, stringtag_length
+typedef void Next_mpi_intercomm_create_from_groups(PARAMETERS_mpi_intercomm_create_from_groups);
+
+static void body_mpi_intercomm_create_from_groups(ThalwegNext* record,
+        PARAMETERS_mpi_intercomm_create_from_groups) {
+    Next_mpi_intercomm_create_from_groups* next =
+            (Next_mpi_intercomm_create_from_groups*)thalweg_next(record);
+    if (next == NULL) {
+        if (ierror != NULL) *ierror = thalweg_missing_error();
+        return;
+    }
+    int own_error = 0; /* mpi_f08 may leave ierror out */
+    if (ierror == NULL) ierror = &own_error;
+    int begun_late = thalweg_before_session_comm();
+    next(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm,
+            ierror, stringtag_length);
+    if (*ierror == 0) thalweg_after_session_comm_fortran(begun_late, *newintercomm);
+}
+
+THALWEG_FORTRAN_NAME(mpi_intercomm_create_from_groups, mpi_intercomm_create_from_groups)
+THALWEG_FORTRAN_NAME(mpi_intercomm_create_from_groups_, mpi_intercomm_create_from_groups)
+THALWEG_FORTRAN_NAME(mpi_intercomm_create_from_groups__, mpi_intercomm_create_from_groups)
+THALWEG_FORTRAN_NAME(MPI_INTERCOMM_CREATE_FROM_GROUPS, mpi_intercomm_create_from_groups)
+#if !defined(MPI_ABI_VERSION)
+THALWEG_FORTRAN_NAME(mpi_intercomm_create_from_groups_f08, mpi_intercomm_create_from_groups)
+THALWEG_FORTRAN_NAME(mpi_intercomm_create_from_groups_f08_, mpi_intercomm_create_from_groups)
+#endif

@@ -193,7 +193,22 @@ def c_wrapper(call):
             f"    {'' if parent else 'int '}error = next({arguments});",
             f"    thalweg_after_creation({parent}, error, {call.new_communicator()});"
             if parent
-            else f"    if (error == 0) thalweg_after_creation_in_group({call.new_communicator()});",
+            else f"    if (error == 0) thalweg_after_creation_in_group(comm, {call.new_communicator()});",
+            "    return error;",
+        )
+    elif call.template == "descent":
+        out += lines(
+            *get_next,
+            f"    int error = next({arguments});",
+            f"    if (error == 0) thalweg_after_descent({call.parent()}, {call.new_communicator()});",
+            "    return error;",
+        )
+    elif call.template == "session_comm":
+        out += lines(
+            *get_next,
+            "    int begun_late = thalweg_before_session_comm();",
+            f"    int error = next({arguments});",
+            f"    if (error == 0) thalweg_after_session_comm(begun_late, {call.new_communicator()});",
             "    return error;",
         )
     elif call.template == "finalize":

@@ -23,6 +23,7 @@ class Call:
         # Where mpi_f08 passes a descriptor of a buffer, the MPICH family's procedure (mpi_bcast_f08ts_) reaches the C
         # function, which is where the call is taken; Open MPI's passes the address to a symbol of its own.
         self.arrays = [p for p in text.split(", ") if p.endswith("[]")]
+        self.texts = {p.split()[-1] for p in text.split(", ") if p.startswith("const char* ")}
         self.buffers = {p.split()[-1] for p in text.split(", ") if p.split()[:-1][-1:] == ["void*"]}
 
     @staticmethod

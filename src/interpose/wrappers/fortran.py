@@ -11,8 +11,10 @@ def fortran_wrapper(call):
     """One static body per call; the exported names only say which definition comes next."""
     low = call.name.lower()
     names, last = call.fortran, call.fortran[-1]
-    parameters = ", ".join(("void* " if n in call.buffers else "int* ") + n for n in names)
-    arguments = ", ".join(names)
+    # Compilers pass the lengths of texts by value, behind everything else.
+    lengths = [f"{n}_length" for n in names if n in call.texts]
+    parameters = ", ".join([("void* " if n in call.buffers else "int* ") + n for n in names] + [f"size_t {n}" for n in lengths])
+    arguments = ", ".join(names + lengths)
     becomes_test = call.template in ("wait_all", "wait_some")
     asked = call.template in ASKED
     more = "ThalwegNext* test_record, " if becomes_test else "int calls_c, " if asked else ""
@@ -92,9 +94,24 @@ def fortran_wrapper(call):
             *([] if call.parent() is None else answered(f"thalweg_before_creation_fortran(*{names[0]}, &error)")),
             *own_error,
             f"    next({arguments});",
-            f"    if (*{last} == 0) thalweg_after_creation_in_group_fortran(*{call.new_communicator()});"
+            f"    if (*{last} == 0) thalweg_after_creation_in_group_fortran(*comm, *{call.new_communicator()});"
             if call.parent() is None
             else f"    thalweg_after_creation_fortran(*{names[0]}, *{last}, *{call.new_communicator()});",
+        )
+    elif call.template == "descent":
+        out += lines(
+            *get_next,
+            *own_error,
+            f"    next({arguments});",
+            f"    if (*{last} == 0) thalweg_after_descent_fortran(*{call.parent()}, *{call.new_communicator()});",
+        )
+    elif call.template == "session_comm":
+        out += lines(
+            *get_next,
+            *own_error,
+            "    int begun_late = thalweg_before_session_comm();",
+            f"    next({arguments});",
+            f"    if (*{last} == 0) thalweg_after_session_comm_fortran(begun_late, *{call.new_communicator()});",
         )
     elif call.template == "finalize":
         out += lines(*get_next, "    thalweg_before_finalize();", f"    next({arguments});")

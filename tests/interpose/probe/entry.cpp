@@ -26,7 +26,7 @@ namespace {
 
 std::atomic<int> initialized, finalizing, opened, closing, seen, taken, freeing;
 std::atomic<int> exchanged, met, blocking, nonblocking, persistent, completed, started, released, created,
-    completions;
+    completions, of_sessions;
 bool take_all = false, direct = false, limited = false;
 Presence presence = Presence::unknown;
 double presence_us = 0;
@@ -42,12 +42,12 @@ void tell(const char* event) {
         std::fprintf(file,
                      "%s initialized=%d finalizing=%d opened=%d closing=%d seen=%d taken=%d freed=%d "
                      "exchanged=%d met=%d blocking=%d nonblocking=%d persistent=%d completed=%d started=%d "
-                     "released=%d created=%d "
+                     "released=%d created=%d of_sessions=%d "
                      "completions=%d presence=%s us=%.0f\n",
                      event, initialized.load(), finalizing.load(), opened.load(), closing.load(), seen.load(),
                      taken.load(), freeing.load(), exchanged.load(), met.load(), blocking.load(),
                      nonblocking.load(), persistent.load(), completed.load(), started.load(), released.load(),
-                     created.load(), completions.load(),
+                     created.load(), of_sessions.load(), completions.load(),
                      presence == Presence::all    ? "all"
                      : presence == Presence::some ? "some"
                                                   : "unknown",
@@ -113,6 +113,11 @@ void thalweg_entry_session_closing(void) {
     ++closing;
     tell("closing");
 }
+
+void thalweg_entry_mpi_begins(void) {}
+int thalweg_entry_session_comm_begins(void) { return 0; }
+void thalweg_entry_session_comm_made(int, MPI_Comm) { ++of_sessions; }
+void thalweg_entry_comm_descends(MPI_Comm, MPI_Comm) {}
 
 int thalweg_entry_comm_freeing(MPI_Comm, int*, void*) {
     ++freeing;

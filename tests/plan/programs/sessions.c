@@ -39,6 +39,8 @@ int main(int argc, char** argv) {
         if (check_rank == root) fill(data, bytes, 100 + (unsigned)root);
         MPI_Bcast(data, bytes, MPI_BYTE, root, comm);
         verify(data, bytes, 100 + (unsigned)root, "the session's communicator");
+        if (expect_thalweg() && check_size > 1)
+            CHECK(!was_accelerated(), "a communicator that was there before MPI_Init is ours");
     }
     guarded_free(data, bytes);
     MPI_Comm_free(&comm);
