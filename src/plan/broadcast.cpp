@@ -91,6 +91,8 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
     unasked = nullptr;
     // Wrong arguments are the native library's to report, and are wrong before anything is counted.
     if (comm == mpi.comm_null || buffer == MPI_IN_PLACE) return left_to_native(Reason::invalid);
+    Payload payload(buffer, count, type, comm);
+    if (payload.refused_by_native()) return left_to_native(Reason::invalid);
     unasked = Unasked::of_broadcast(comm, bytes, root);
     if (unasked != nullptr) return left_to_native(Reason::native_best);
     Communicator* const state = Communicator::of(comm, world);
@@ -165,9 +167,6 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
         return decline(plan->native_reason);
     }
     if (its != nullptr) its->set_up_ends();
-    Payload payload(buffer, count, type, comm);
-    // Wrong on this rank, and so for MPI on all of them.
-    if (payload.refused_by_native()) return decline(Reason::invalid);
     if (!failed(status)) status = payload.prepare(state->memory().staging);
     if (!failed(status)) {
         note_accelerated(plan->algorithm, plan->reason, bytes, state->mpi_transport()->capabilities(),

@@ -109,6 +109,21 @@ std::optional<Reason> look_at_arguments(const CollectiveCall& call, int rank, in
     return std::nullopt;
 }
 
+// Whether the library refuses one of the buffers before it hears of other ranks. Those of messages that
+// differ are looked at as they are bound.
+bool refused_on_sight(const CollectiveCall& call, const CallShape& shape) {
+    if (call.is_vector() || call.collective == Collective::barrier) return false;
+    const auto refuses = [](const void* buffer, MPI_Count count, MPI_Datatype type) {
+        const Payload data(const_cast<void*>(buffer), static_cast<std::uint64_t>(count), type, {});
+        return data.refused_by_native();
+    };
+    const bool all = call.collective == Collective::allreduce;
+    return refuses(call.receive, call.receive_count, call.receive_type) ||
+           (!shape.in_place && call.collective != Collective::bcast &&
+            refuses(call.send, all ? call.receive_count : call.send_count,
+                    all ? call.receive_type : call.send_type));
+}
+
 // What is sent lies to the buffer that is received as if the program had named the same memory twice.
 struct Aliasing {
     bool in_place = false;  // it is what MPI_IN_PLACE means
@@ -293,6 +308,8 @@ Pieces CollectiveCall::pieces_of(std::uint64_t bytes) const {
 std::optional<Reason> look_at(const CollectiveCall& call, int rank, int size, CallShape& shape) {
     const std::optional<Reason> declined = look_at_arguments(call, rank, size, shape);
     if (declined) return declined;
+    // All ranks take part in making a persistent one, and agree on it, whatever their memory is.
+    if (!call.persistent && refused_on_sight(call, shape)) return Reason::invalid;
     const Aliasing aliasing = aliasing_of(call, rank, shape);
     if (aliasing.refused && refuses_aliases(call)) return Reason::invalid;
     shape.in_place = shape.in_place || aliasing.in_place;

@@ -109,6 +109,24 @@ static void collectives(MPI_Comm comm) {
               PMPI_Allgatherv(sent, block, MPI_INT, NULL, counts, places, twos, comm),
               MPI_Allgatherv(sent, block, MPI_INT, NULL, counts, places, twos, comm));
 #endif
+#if !defined(OPEN_MPI)
+        /* By one rank alone, which is where it was before. */
+        if (check_rank == round % check_size) {
+            CHECK(MPI_Bcast(NULL, block, twos, 0, comm) != MPI_SUCCESS, "a broadcast from nowhere");
+            CHECK(MPI_Allgather(NULL, block, MPI_INT, received, block, MPI_INT, comm) != MPI_SUCCESS,
+                  "an allgather from nowhere");
+            CHECK(MPI_Allgather(sent, block, MPI_INT, NULL, block, MPI_INT, comm) != MPI_SUCCESS,
+                  "an allgather to nowhere");
+            CHECK(MPI_Allreduce(NULL, received, block, MPI_INT, MPI_SUM, comm) != MPI_SUCCESS,
+                  "a sum from nowhere");
+        }
+        for (int i = 0; i < block; ++i) sent[i] = check_rank * 7 + i;
+        CHECK(MPI_Allgather(sent, block, MPI_INT, received, block, MPI_INT, comm) == MPI_SUCCESS,
+              "an allgather behind wrong calls");
+        for (int i = 0; i < check_size * block; ++i)
+            CHECK(received[i] == i / block * 7 + i % block, "behind wrong calls: element %d is %d", i,
+                  received[i]);
+#endif
         for (int i = 0; i < check_size; ++i) counts[i] = block, places[i] = i * block;
         MPI_Type_free(&twos);
         MPI_Type_free(&pairs);
