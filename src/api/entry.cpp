@@ -225,7 +225,7 @@ std::uint64_t mean_block(const ThalwegCall& call, std::uint64_t least) {
 }  // namespace
 
 // Below the threshold as a broadcast.
-int thalweg_entry_collective(const ThalwegCall* call, int* error) {
+int thalweg_entry_collective(const ThalwegCall* call, int* error, void** trial) {
     const Collective collective = collective_of(*call);
     const Gate gate = gate_of(collective);
     if (gate.bytes == gate_closed) return Bypass::open() ? 2 : 0;
@@ -252,7 +252,10 @@ int thalweg_entry_collective(const ThalwegCall* call, int* error) {
                 return 0;
             }
         }
-        return run_blocking(*World::get(), as_call(*call), *error);
+        Trial* its = nullptr;
+        const bool done = run_blocking(*World::get(), as_call(*call), *error, its);
+        *trial = its;
+        return done;
     });
 }
 

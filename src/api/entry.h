@@ -141,8 +141,8 @@ typedef struct ThalwegCall {
     MPI_Comm comm;
 } ThalwegCall;
 
-/* One of the blocking operations: as thalweg_entry_bcast, but that none is timed. */
-int thalweg_entry_collective(const ThalwegCall* call, int* error);
+/* One of the blocking operations: as thalweg_entry_bcast, but that *trial is not set beside a 2. */
+int thalweg_entry_collective(const ThalwegCall* call, int* error, void** trial);
 
 /* One of the others. 1: taken, or failed, and *error is what the call returns; *request is set where it is
  * MPI_SUCCESS. 0: declined, call the native library. 2: the same, and nobody need ask again while the bypass

@@ -13,12 +13,12 @@ using namespace thalweg::arguments;
 namespace {
 
 // `frame` is the wrapper's. Declined, it costs what a broadcast does, and writing the arguments down.
-int take(const ThalwegCall& call, int* error, void* frame) {
+int take(const ThalwegCall& call, int* error, void** trial, void* frame) {
     if (!asked()) return answer_probe(error);
     if (was_asked(call.operation, call.comm, frame) || inside(frame)) return 0;
     const Inside mark(frame);
     if (thalweg_entry_meeting(call.comm, error)) return 1;
-    return thalweg_entry_collective(&call, error);
+    return thalweg_entry_collective(&call, error, trial);
 }
 
 // Before Fortran's handles are translated, which may be those of C.
@@ -26,8 +26,8 @@ bool passes_by(Collective collective, int count, int datatype) {
     return !fortran_asks() || Bypass::open_for(collective, count, datatype);
 }
 
-int take_fortran(const ThalwegCall& call, int* error, void* frame) {
-    const bool done = take(call, error, frame) == 1;
+int take_fortran(const ThalwegCall& call, int* error, void** trial, void* frame) {
+    const bool done = take(call, error, trial, frame) == 1;
     if (!done) passed_on = {call.operation + 1, call.comm, 0};
     return done;
 }
@@ -38,53 +38,53 @@ extern "C" {
 
 int thalweg_take_MPI_Allgather(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
                                void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
-                               ThalwegHandle comm, int* error) {
+                               ThalwegHandle comm, int* error, void** trial) {
     return take(blocks(thalweg_allgather, sendbuf, sendcount, TYPE(sendtype), recvbuf, recvcount,
                        TYPE(recvtype), COMM(comm)),
-                error, FRAME);
+                error, trial, FRAME);
 }
 int thalweg_take_MPI_Allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
                                 const void* recvcounts, const void* displs, ThalwegHandle recvtype,
-                                ThalwegHandle comm, int* error) {
+                                ThalwegHandle comm, int* error, void** trial) {
     return take(allgatherv(thalweg_allgatherv, sendbuf, sendcount, TYPE(sendtype), recvbuf, recvcounts,
                            displs, TYPE(recvtype), COMM(comm), false),
-                error, FRAME);
+                error, trial, FRAME);
 }
 int thalweg_take_MPI_Allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
                                   void* recvbuf, const void* recvcounts, const void* displs,
-                                  ThalwegHandle recvtype, ThalwegHandle comm, int* error) {
+                                  ThalwegHandle recvtype, ThalwegHandle comm, int* error, void** trial) {
     return take(allgatherv(thalweg_allgatherv, sendbuf, sendcount, TYPE(sendtype), recvbuf, recvcounts,
                            displs, TYPE(recvtype), COMM(comm), true),
-                error, FRAME);
+                error, trial, FRAME);
 }
 int thalweg_take_MPI_Allreduce(const void* sendbuf, void* recvbuf, ThalwegCount count, ThalwegHandle datatype,
-                               ThalwegHandle op, ThalwegHandle comm, int* error) {
+                               ThalwegHandle op, ThalwegHandle comm, int* error, void** trial) {
     return take(allreduce(thalweg_allreduce, sendbuf, recvbuf, count, TYPE(datatype), OP(op), COMM(comm)),
-                error, FRAME);
+                error, trial, FRAME);
 }
 
 int thalweg_take_mpi_allgather(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
-                               int recvtype, int comm, int* error) {
+                               int recvtype, int comm, int* error, void** trial) {
     if (passes_by(Collective::allgather, recvcount, recvtype)) return 0;
     return take_fortran(blocks(thalweg_allgather, buffer_of(sendbuf), sendcount, type_of(sendtype),
                                buffer_of(recvbuf), recvcount, type_of(recvtype), comm_of(comm)),
-                        error, FRAME);
+                        error, trial, FRAME);
 }
 int thalweg_take_mpi_allgatherv(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
-                                const int* recvcounts, const int* displs, int recvtype, int comm,
-                                int* error) {
+                                const int* recvcounts, const int* displs, int recvtype, int comm, int* error,
+                                void** trial) {
     if (!fortran_asks() || Bypass::open_for_all(Collective::allgather)) return 0;
     return take_fortran(
         allgatherv(thalweg_allgatherv, buffer_of(sendbuf), sendcount, type_of(sendtype), buffer_of(recvbuf),
                    recvcounts, displs, type_of(recvtype), comm_of(comm), false),
-        error, FRAME);
+        error, trial, FRAME);
 }
 int thalweg_take_mpi_allreduce(void* sendbuf, void* recvbuf, int count, int datatype, int op, int comm,
-                               int* error) {
+                               int* error, void** trial) {
     if (passes_by(Collective::allreduce, count, datatype)) return 0;
     return take_fortran(allreduce(thalweg_allreduce, buffer_of(sendbuf), buffer_of(recvbuf), count,
                                   type_of(datatype), op_of(op), comm_of(comm)),
-                        error, FRAME);
+                        error, trial, FRAME);
 }
 
 }  // extern "C"

@@ -56,25 +56,26 @@ int thalweg_take_MPI_Bcast(void* buffer, ThalwegCount count, ThalwegHandle datat
                            ThalwegHandle comm, int* error, void** trial);
 int thalweg_take_MPI_Allgather(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
                                void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
-                               ThalwegHandle comm, int* error);
+                               ThalwegHandle comm, int* error, void** trial);
 int thalweg_take_MPI_Allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
                                 const void* recvcounts, const void* displs, ThalwegHandle recvtype,
-                                ThalwegHandle comm, int* error);
+                                ThalwegHandle comm, int* error, void** trial);
 int thalweg_take_MPI_Allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
                                   void* recvbuf, const void* recvcounts, const void* displs,
-                                  ThalwegHandle recvtype, ThalwegHandle comm, int* error);
+                                  ThalwegHandle recvtype, ThalwegHandle comm, int* error, void** trial);
 int thalweg_take_MPI_Allreduce(const void* sendbuf, void* recvbuf, ThalwegCount count, ThalwegHandle datatype,
-                               ThalwegHandle op, ThalwegHandle comm, int* error);
+                               ThalwegHandle op, ThalwegHandle comm, int* error, void** trial);
 /* The same from Fortran: handles are Fortran integers, and buffers may be Fortran's MPI_BOTTOM and
  * MPI_IN_PLACE. 1: done; 0: pass the call on. */
 int thalweg_take_mpi_bcast(void* buffer, int count, int datatype, int root, int comm, int* error,
                            void** trial);
 int thalweg_take_mpi_allgather(void* sendbuf, int sendcount, int sendtype, void* recvbuf, int recvcount,
-                               int recvtype, int comm, int* error);
+                               int recvtype, int comm, int* error, void** trial);
 int thalweg_take_mpi_allgatherv(void* sendbuf, int sendcount, int sendtype, void* recvbuf,
-                                const int* recvcounts, const int* displs, int recvtype, int comm, int* error);
+                                const int* recvcounts, const int* displs, int recvtype, int comm, int* error,
+                                void** trial);
 int thalweg_take_mpi_allreduce(void* sendbuf, void* recvbuf, int count, int datatype, int op, int comm,
-                               int* error);
+                               int* error, void** trial);
 
 /* For the next ones that are described so, as many as a trial leaves to the native library. */
 void thalweg_remember_broadcast(ThalwegBroadcastShortcut* shortcut, void* native, void* unasked,

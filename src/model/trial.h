@@ -145,6 +145,11 @@ class TrialTurns {
     TrialVerdict verdict_;  // what is done
 };
 
+constexpr bool runs_natively(TrialTurns::Turn turn) {
+    using enum TrialTurns::Turn;
+    return turn == native || turn == native_timed || turn == tried_native;
+}
+
 // What is known of calls before anything is set up for them, as all ranks agree on it; 0: it is not.
 struct SetUpCosts {
     double native_seconds = 0;    // one native call

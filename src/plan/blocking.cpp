@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "algorithms/most_steps.h"
+#include "base/clock.h"
 #include "engine/channel.h"
 #include "plan/datatype.h"
 #include "plan/declining.h"
@@ -60,6 +61,26 @@ bool cannot(const Communicator& communicator, const CallShape& shape, const Choi
            most_steps(choice, problem, topology) > most_plan_steps;
 }
 
+using TrialTurn = TrialTurns::Turn;
+
+// Of calls like this one, where only the cost model speaks for their schedule; null: the decision stands.
+// Whoever carries out an operation whose bits depend on the order of operands does so in every call.
+Trial* trial_of(Communicator& communicator, const CollectiveCall& call, const CallShape& shape,
+                const Decision& decision) {
+    if (!decision.tried || shape.reducer.rounds) return nullptr;
+    return &communicator.trials.of_collectives(call.kind, shape.bytes);
+}
+
+// What the next call of it does. Collective.
+TrialTurn turn_of(Trial& trial, const Communicator& communicator, MPI_Comm comm, std::uint64_t bytes) {
+    const bool is_set_up =
+        attended(communicator) != nullptr || communicator.phase() == Communicator::Phase::ready;
+    const TrialTurn turn =
+        trial.next(comm, communicator.size(), is_set_up ? Trial::SetUp::nothing : Trial::SetUp::when_paid);
+    if (turn == TrialTurn::tried_native || turn == TrialTurn::tried_schedule) trial.set_sent(bytes, {});
+    return turn;
+}
+
 }  // namespace
 
 BlockingState::Inputs BlockingState::inputs(std::uint32_t generation) const {
@@ -102,7 +123,7 @@ void BlockingState::drop_idle() {
     if (own_lane_ != nullptr) own_lane_->drop_idle();
 }
 
-bool run_blocking(World& world, const CollectiveCall& call, int& error) {
+bool run_blocking(World& world, const CollectiveCall& call, int& error, Trial*& trial) {
     const Declining decline(call.kind);
     if (call.comm == host()->comm_null) return decline.anywhere(Reason::invalid), false;
     Communicator* const found = Communicator::of(call.comm, world);
@@ -114,6 +135,7 @@ bool run_blocking(World& world, const CollectiveCall& call, int& error) {
         return false;
     };
     if (communicator.phase() == Communicator::Phase::native) return left_to_native(communicator.reason(), 0);
+    const std::uint64_t asked_ns = now_ns();
     CallShape shape;
     if (const auto why = look_at(call, communicator.rank(), communicator.size(), shape))
         return left_to_native(*why, shape.bytes);
@@ -146,11 +168,25 @@ bool run_blocking(World& world, const CollectiveCall& call, int& error) {
         return std::nullopt;
     };
     if (const auto reason = declines()) return left_to_native(*reason, shape.bytes);
+    Trial* const its = trial_of(communicator, call, shape, *decision);
+    TrialTurn turn = TrialTurn::schedule;
+    if (its != nullptr) {
+        turn = turn_of(*its, communicator, call.comm, shape.bytes);
+        if (runs_natively(turn)) {
+            if (turn != TrialTurn::native) trial = its;
+            return left_to_native(Reason::native_best, shape.bytes);
+        }
+        its->begin(asked_ns);
+    }
     // Making the channel touches what broadcasts keep, which another thread may be trimming.
     std::optional<KeptMemory::InUse> in_use(std::in_place, communicator.memory());
     std::shared_ptr<Lane> lane = state.lane(call.comm);
     in_use.reset();
-    if (lane == nullptr) return left_to_native(communicator.reason(), shape.bytes);
+    if (its != nullptr) its->set_up_ends();
+    if (lane == nullptr) {
+        if (its != nullptr) its->give_up();
+        return left_to_native(communicator.reason(), shape.bytes);
+    }
     // Again, because making the channel may have taught what the network is.
     decision = &state.decide(call.collective, shape.bytes, generation, stable);
     if (const auto reason = declines()) return left_to_native(*reason, shape.bytes);
@@ -161,8 +197,11 @@ bool run_blocking(World& world, const CollectiveCall& call, int& error) {
 
     Carriage carriage{lane, communicator.topology(), *decision, state.policy(), generation};
     if (state.shares_numbers()) carriage.numbers.push_back(communicator.next_operation());
-    if (run_on_lane(communicator, call, shape, std::move(carriage), error)) return true;
-    return left_to_native(Reason::invalid, shape.bytes);
+    if (!run_on_lane(communicator, call, shape, std::move(carriage), error))
+        return left_to_native(Reason::invalid, shape.bytes);
+    // Where it failed, the error handler may have freed the communicator, and the trial with it.
+    if (turn == TrialTurn::tried_schedule && error == MPI_SUCCESS) its->end();
+    return true;
 }
 
 bool run_on_lane(Communicator& communicator, const CollectiveCall& call, const CallShape& shape,

@@ -2,8 +2,9 @@
 // and of broadcasts that go through the memory of their host.
 //
 // Taken by the rules of a broadcast (decision 10): counted until a set-up pays, then run where the selection
-// prefers a schedule of ours. They run on the lane of the communicator's nonblocking operations where it has
-// one, else on the channel of its broadcasts; the calling thread alone drives them.
+// prefers a schedule of ours; between hosts of which no table speaks, in turns with the native call. They run
+// on the lane of the communicator's nonblocking operations where it has one, else on the channel of its
+// broadcasts; the calling thread alone drives them.
 #pragma once
 
 #include <mpi.h>
@@ -71,8 +72,9 @@ class BlockingState {
 
 // True: done, and `error` is what the call returns. False: the native library has the call. Collective over
 // call.comm; every rank takes the same way. Pre: call.comm is a communicator, or none. Throws std::bad_alloc
-// where this rank alone cannot run what the others do.
-bool run_blocking(World& world, const CollectiveCall& call, int& error);
+// where this rank alone cannot run what the others do. `trial` is set as by exchange_now
+// (blocking_exchange.h), null before.
+bool run_blocking(World& world, const CollectiveCall& call, int& error, Trial*& trial);
 
 // The same for a call that all ranks run, as the carriage says. False: its arguments are wrong on this rank,
 // and so for MPI on all of them.

@@ -169,7 +169,7 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial, Unasked
     if (turn == Turn::tried_native || turn == Turn::tried_schedule ||
         (turn == Turn::native_timed && its.wants_words()))
         note_sent(call, *communicator, its);
-    if (turn == Turn::native || turn == Turn::native_timed || turn == Turn::tried_native) {
+    if (runs_natively(turn)) {
         count_declined(*communicator, call, Reason::native_best, its.declined);
         if (turn != Turn::native)
             trial = &its;

@@ -75,10 +75,6 @@ bool run_in_memory(Communicator& state, const CollectiveCall& call, std::uint64_
         {lane, state.topology(), state.tried_decision(decided_bytes), state.policy(), generation}, error);
 }
 
-bool is_native(Turn turn) {
-    return turn == Turn::native || turn == Turn::native_timed || turn == Turn::tried_native;
-}
-
 }  // namespace
 
 bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t count, MPI_Datatype type,
@@ -126,7 +122,7 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
         const bool in_memory = !state->tried_decision(pieces.bytes).over_library;
         turn = turn_of(*its, *state, comm, bytes, in_memory);
         its->set_root(root == state->rank());
-        if (is_native(turn)) {
+        if (runs_natively(turn)) {
             its->declined = &count_declined(Reason::native_best);
             if (turn != Turn::native)
                 trial = its;

@@ -159,7 +159,7 @@ class Communicator {
         bool native_order = false;
     };
     SelfDriven self_driven;
-    // Of its blocking alltoalls and broadcasts.
+    // Of its blocking alltoalls, broadcasts, allgathers and allreduces.
     Trials trials;
 
     // For blocking collectives that run on lanes. Made at the first of them that is eligible.

@@ -355,4 +355,12 @@ Trial& Trials::of_broadcasts(std::uint64_t bytes, bool on_one_host) {
                 on_one_host);
 }
 
+Trial& Trials::of_collectives(CallKind kind, std::uint64_t bytes) {
+    static_assert(static_cast<int>(CallKind::allreduce) - static_cast<int>(CallKind::allgather) == 2);
+    std::unique_ptr<ByClass>& its =
+        collectives_[static_cast<std::size_t>(kind) - static_cast<std::size_t>(CallKind::allgather)];
+    if (its == nullptr) its = std::make_unique<ByClass>();
+    return made((*its)[class_of(bytes)], Trial::Of::calls, false);
+}
+
 }  // namespace thalweg

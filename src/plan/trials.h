@@ -1,6 +1,6 @@
-// Which blocking alltoalls and large broadcasts of one communicator, and blocking collectives of its
-// neighbourhoods, run natively and which as schedules: some calls run in both ways, in turns, and what they
-// took decides for those that follow, until the next trial (model/trial.h).
+// Which blocking alltoalls, large broadcasts, allgathers and allreduces of one communicator, and blocking
+// collectives of its neighbourhoods, run natively and which as schedules: some calls run in both ways, in
+// turns, and what they took decides for those that follow, until the next trial (model/trial.h).
 //
 // What a call does follows from its number, which all ranks count alike, and from verdicts that they agreed
 // on. Counting takes no memory but for a trial at the first call of its kind, which the reserve has room for
@@ -148,13 +148,18 @@ class Trials {
     Trial& of(CallKind kind, std::uint64_t bytes, bool on_one_host);
     // Of broadcasts alike; on_one_host: the communicator is. Throws std::bad_alloc.
     Trial& of_broadcasts(std::uint64_t bytes, bool on_one_host);
-    // Whether those share their trial with none of another size_class().
+    // Of allgathers, allgathervs and allreduces, whose `bytes` are those of a block, of blocks on average and
+    // of the vector: equal on all ranks. Between hosts. Throws std::bad_alloc.
+    Trial& of_collectives(CallKind kind, std::uint64_t bytes);
+    // Whether broadcasts share their trial with none of another size_class().
     static bool are_alone(std::uint64_t bytes) { return class_of(bytes) < classes - 1; }
 
   private:
     static constexpr std::size_t classes = 40;  // larger ones share the last
     static std::size_t class_of(std::uint64_t bytes);
-    std::array<std::unique_ptr<Trial>, classes> alike_, broadcasts_;
+    using ByClass = std::array<std::unique_ptr<Trial>, classes>;
+    ByClass alike_, broadcasts_;
+    std::array<std::unique_ptr<ByClass>, 3> collectives_;  // by kind
     std::unique_ptr<Trial> alltoallv_, alltoallw_;
     std::array<std::unique_ptr<Trial>, 5> neighbours_;  // by kind
 };

@@ -58,13 +58,18 @@ ask_MPI_Allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle s
             recvcount, recvtype);
     if (direct != NULL) return direct(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     int error;
+    void* trial = NULL;
     int answer = thalweg_take_MPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-            &error);
+            &error, &trial);
     if (answer == 1) return error;
     Next_MPI_Allgather_c* next = (Next_MPI_Allgather_c*)thalweg_next(&next_MPI_Allgather_c);
     if (next == NULL) return thalweg_missing_error();
     if (answer == 2) thalweg_remember(&shortcut_MPI_Allgather_c, (void*)next, thalweg_of_allgather);
-    return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    thalweg_native_begins(trial);
+    error = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    thalweg_native_ended(trial);
+    return error;
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Allgather_c(const void* sendbuf, ThalwegCount sendcount,
@@ -87,13 +92,18 @@ static int THALWEG_APART
 ask_MPI_Allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
         const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm) {
     int error;
+    void* trial = NULL;
     int answer = thalweg_take_MPI_Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-            recvtype, comm, &error);
+            recvtype, comm, &error, &trial);
     if (answer == 1) return error;
     Next_MPI_Allgatherv_c* next = (Next_MPI_Allgatherv_c*)thalweg_next(&next_MPI_Allgatherv_c);
     if (next == NULL) return thalweg_missing_error();
     if (answer == 2) thalweg_remember(&shortcut_MPI_Allgatherv_c, (void*)next, thalweg_of_allgatherv);
-    return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+    if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+    thalweg_native_begins(trial);
+    error = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+    thalweg_native_ended(trial);
+    return error;
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Allgatherv_c(const void* sendbuf, ThalwegCount sendcount,
@@ -118,12 +128,17 @@ ask_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count, Thal
             count, datatype);
     if (direct != NULL) return direct(sendbuf, recvbuf, count, datatype, op, comm);
     int error;
-    int answer = thalweg_take_MPI_Allreduce(sendbuf, recvbuf, count, datatype, op, comm, &error);
+    void* trial = NULL;
+    int answer = thalweg_take_MPI_Allreduce(sendbuf, recvbuf, count, datatype, op, comm, &error, &trial);
     if (answer == 1) return error;
     Next_MPI_Allreduce_c* next = (Next_MPI_Allreduce_c*)thalweg_next(&next_MPI_Allreduce_c);
     if (next == NULL) return thalweg_missing_error();
     if (answer == 2) thalweg_remember(&shortcut_MPI_Allreduce_c, (void*)next, thalweg_of_allreduce);
-    return next(sendbuf, recvbuf, count, datatype, op, comm);
+    if (trial == NULL) return next(sendbuf, recvbuf, count, datatype, op, comm);
+    thalweg_native_begins(trial);
+    error = next(sendbuf, recvbuf, count, datatype, op, comm);
+    thalweg_native_ended(trial);
+    return error;
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, ThalwegCount count,

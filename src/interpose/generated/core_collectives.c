@@ -57,13 +57,18 @@ ask_MPI_Allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, vo
             recvcount, recvtype);
     if (direct != NULL) return direct(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     int error;
+    void* trial = NULL;
     int answer = thalweg_take_MPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-            &error);
+            &error, &trial);
     if (answer == 1) return error;
     Next_MPI_Allgather* next = (Next_MPI_Allgather*)thalweg_next(&next_MPI_Allgather);
     if (next == NULL) return thalweg_missing_error();
     if (answer == 2) thalweg_remember(&shortcut_MPI_Allgather, (void*)next, thalweg_of_allgather);
-    return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    thalweg_native_begins(trial);
+    error = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    thalweg_native_ended(trial);
+    return error;
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
@@ -84,13 +89,18 @@ static int THALWEG_APART
 ask_MPI_Allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
         const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm) {
     int error;
+    void* trial = NULL;
     int answer = thalweg_take_MPI_Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-            recvtype, comm, &error);
+            recvtype, comm, &error, &trial);
     if (answer == 1) return error;
     Next_MPI_Allgatherv* next = (Next_MPI_Allgatherv*)thalweg_next(&next_MPI_Allgatherv);
     if (next == NULL) return thalweg_missing_error();
     if (answer == 2) thalweg_remember(&shortcut_MPI_Allgatherv, (void*)next, thalweg_of_allgatherv);
-    return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+    if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+    thalweg_native_begins(trial);
+    error = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+    thalweg_native_ended(trial);
+    return error;
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
@@ -115,12 +125,17 @@ ask_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle d
             datatype);
     if (direct != NULL) return direct(sendbuf, recvbuf, count, datatype, op, comm);
     int error;
-    int answer = thalweg_take_MPI_Allreduce(sendbuf, recvbuf, count, datatype, op, comm, &error);
+    void* trial = NULL;
+    int answer = thalweg_take_MPI_Allreduce(sendbuf, recvbuf, count, datatype, op, comm, &error, &trial);
     if (answer == 1) return error;
     Next_MPI_Allreduce* next = (Next_MPI_Allreduce*)thalweg_next(&next_MPI_Allreduce);
     if (next == NULL) return thalweg_missing_error();
     if (answer == 2) thalweg_remember(&shortcut_MPI_Allreduce, (void*)next, thalweg_of_allreduce);
-    return next(sendbuf, recvbuf, count, datatype, op, comm);
+    if (trial == NULL) return next(sendbuf, recvbuf, count, datatype, op, comm);
+    thalweg_native_begins(trial);
+    error = next(sendbuf, recvbuf, count, datatype, op, comm);
+    thalweg_native_ended(trial);
+    return error;
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count,

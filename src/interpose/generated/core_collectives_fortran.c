@@ -40,9 +40,10 @@ THALWEG_FORTRAN_ASKED(mpi_bcast_f08_, mpi_bcast, 0)
 typedef void Next_mpi_allgather(PARAMETERS_mpi_allgather);
 
 static void body_mpi_allgather(ThalwegNext* record, int calls_c, PARAMETERS_mpi_allgather) {
+    void* trial = NULL;
     int error;
     if (thalweg_take_mpi_allgather(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype, *comm,
-            &error)) {
+            &error, &trial)) {
         if (ierror != NULL) *ierror = error;
         return;
     }
@@ -52,7 +53,9 @@ static void body_mpi_allgather(ThalwegNext* record, int calls_c, PARAMETERS_mpi_
         return;
     }
     if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
+    if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
+    if (trial != NULL) thalweg_native_ended(trial);
     if (calls_c) thalweg_passed_on();
 }
 
@@ -72,9 +75,10 @@ THALWEG_FORTRAN_ASKED(mpi_allgather_f08_, mpi_allgather, 0)
 typedef void Next_mpi_allgatherv(PARAMETERS_mpi_allgatherv);
 
 static void body_mpi_allgatherv(ThalwegNext* record, int calls_c, PARAMETERS_mpi_allgatherv) {
+    void* trial = NULL;
     int error;
     if (thalweg_take_mpi_allgatherv(sendbuf, *sendcount, *sendtype, recvbuf, recvcounts, displs, *recvtype,
-            *comm, &error)) {
+            *comm, &error, &trial)) {
         if (ierror != NULL) *ierror = error;
         return;
     }
@@ -84,7 +88,9 @@ static void body_mpi_allgatherv(ThalwegNext* record, int calls_c, PARAMETERS_mpi
         return;
     }
     if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
+    if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, ierror);
+    if (trial != NULL) thalweg_native_ended(trial);
     if (calls_c) thalweg_passed_on();
 }
 
@@ -103,8 +109,9 @@ THALWEG_FORTRAN_ASKED(mpi_allgatherv_f08_, mpi_allgatherv, 0)
 typedef void Next_mpi_allreduce(PARAMETERS_mpi_allreduce);
 
 static void body_mpi_allreduce(ThalwegNext* record, int calls_c, PARAMETERS_mpi_allreduce) {
+    void* trial = NULL;
     int error;
-    if (thalweg_take_mpi_allreduce(sendbuf, recvbuf, *count, *datatype, *op, *comm, &error)) {
+    if (thalweg_take_mpi_allreduce(sendbuf, recvbuf, *count, *datatype, *op, *comm, &error, &trial)) {
         if (ierror != NULL) *ierror = error;
         return;
     }
@@ -114,7 +121,9 @@ static void body_mpi_allreduce(ThalwegNext* record, int calls_c, PARAMETERS_mpi_
         return;
     }
     if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
+    if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, recvbuf, count, datatype, op, comm, ierror);
+    if (trial != NULL) thalweg_native_ended(trial);
     if (calls_c) thalweg_passed_on();
 }
 

@@ -125,27 +125,27 @@ def c_wrapper(call):
         at_once = tells and len(call.parameters) <= 6
         short = f"(&shortcut_{name}, {message})"
         remembered = "thalweg_of_" + call.entry().removesuffix("_c").removeprefix("MPI_").lower()
-        timed = call.timed()  # broadcasts
-        out = with_shortcut(call, out, "ThalwegShortcut", "ThalwegBroadcastShortcut" if timed else None)
+        left = call.entry() == "MPI_Bcast"  # those that a trial leaves to the wrapper
+        out = with_shortcut(call, out, "ThalwegShortcut", "ThalwegBroadcastShortcut" if left else None)
         natives = [f"thalweg_native_of(&shortcut_{name})"]
         if at_once:
             natives.append(f"thalweg_native_of_plainly_short{short}")
         apart = [
             f"thalweg_native_of_short{short}",
             f"thalweg_native_of_broadcast(&unasked_{name}, {arguments})",
-        ] if timed else []
+        ] if left else []
         asks_itself = tells and not apart
         out += lines(
             f"    Next_{name}* direct = (Next_{name}*)thalweg_native_of_short{short};" if asks_itself else None,
             f"    if (direct != NULL) return direct({arguments});" if asks_itself else None,
             "    int error;",
-            "    void* trial = NULL;" if timed else None,
-            f"    int answer = thalweg_take_{call.entry()}({arguments}, &error{', &trial' if timed else ''});",
+            "    void* trial = NULL;",
+            f"    int answer = thalweg_take_{call.entry()}({arguments}, &error, &trial);",
             "    if (answer == 1) return error;",
             *get_next,
-            *(remember_unasked(call) if timed else []),
+            *(remember_unasked(call) if left else []),
             f"    if (answer == 2) thalweg_remember(&shortcut_{name}, (void*)next, {remembered});",
-            *(native_timed(call) if timed else [f"    return next({arguments});"]),
+            *native_timed(call),
             *way_past(call, natives, apart),
         )
     elif call.template in ("wait", "test"):

@@ -63,7 +63,7 @@ class Call:
 
     def timed(self):
         """Whether native calls may be timed against ours, in turns."""
-        return self.template == "blocking" or self.entry() == "MPI_Bcast"
+        return self.template in ("blocking", "collective")
 
     def entry(self):
         """The name of the function of runtime.h that may take the call. Arrays of large counts have one of their own."""

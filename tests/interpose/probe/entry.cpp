@@ -151,7 +151,7 @@ int thalweg_entry_comm_creating(MPI_Comm, int*) { return 0; }
 void thalweg_entry_comm_created(MPI_Comm, int made, MPI_Comm) { created += made; }
 
 // Taken, it is the native operation.
-int thalweg_entry_collective(const ThalwegCall* call, int* error) {
+int thalweg_entry_collective(const ThalwegCall* call, int* error, void**) {
     ++blocking;
     if (!take_all || call->operation != thalweg_allreduce || call->receive_count > 1 << 30)
         return direct ? 2 : 0;
