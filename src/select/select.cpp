@@ -119,7 +119,9 @@ struct Selector::Impl {
     }
 
     bool tries_model() const {
-        return selection.tries_model && !selection.overlapped && collective == Collective::bcast;
+        // Alltoalls are tried whatever speaks for them, and no barrier that blocks is taken.
+        return selection.tries_model && !selection.overlapped && collective != Collective::alltoallv &&
+               collective != Collective::barrier;
     }
 
     bool tries(std::uint64_t bytes) const {

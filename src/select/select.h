@@ -30,8 +30,9 @@ struct Selection {
     // Ranks that wait for a blocking one sleep: cores are fewer than ranks, or it was asked for.
     bool sleeps = false;
     std::string library = {};  // what MPI_Get_library_version says of the native MPI; empty: not known
-    // The calls themselves can tell: a broadcast for which no table speaks takes turns with the native call
-    // before the model has its way, which knows the links but not what the native library does on them.
+    // The calls themselves can tell: a blocking broadcast, allgather or allreduce between hosts for which no
+    // table speaks takes turns with the native call before the model has its way, which knows the links but
+    // not what the native library does on them.
     bool tries_model = false;
 };
 

@@ -2,6 +2,7 @@
 # What a run learns and sets up changes no sum.
 set(four_hosts "THALWEG_TOPOLOGY=node:4 core:1;THALWEG_TRANSPORT=mpi")
 run(floats_stable 4 ${inside} "${four_hosts}" blocking floats stable)
+run(floats_told 4 ${inside} "${four_hosts};THALWEG_RATE=10gbit;THALWEG_LATENCY_US=20" blocking floats stable)
 run(floats_early 4 ${inside} "${four_hosts};THALWEG_SETUP=early" blocking floats early)
 run(floats_native 4 ${inside} "${four_hosts};THALWEG_FLOAT_ORDER=native;THALWEG_SETUP=early" blocking floats native)
 run(floats_free 4 ${inside} "${four_hosts};THALWEG_FLOAT_ORDER=free" blocking floats free)

@@ -186,23 +186,29 @@ TEST(Tried, WhereOnlyTheModelSpeaksTheCallsThemselvesTell) {
         EXPECT_TRUE(!decision.tried || (decision.choice && decision.over_library)) << hosts << " " << bytes;
         return decision.tried;
     };
-    EXPECT_FALSE(looked_at(Collective::bcast, "node:4 core:2", mega));  // the network is not known yet
-    selection.tries_model = true;
-    EXPECT_TRUE(looked_at(Collective::bcast, "node:4 core:2", mega));
-    EXPECT_TRUE(looked_at(Collective::bcast, "node:3 core:1", mega));
-    for (const char* hosts : {"node:2 core:1", "node:1 core:1"})
-        EXPECT_FALSE(looked_at(Collective::bcast, hosts, mega)) << hosts;
-    EXPECT_FALSE(looked_at(Collective::bcast, "node:4 core:2", 1000));
-    EXPECT_FALSE(looked_at(Collective::allgather, "node:4 core:2", mega));
-    selection.overlapped = true;
-    EXPECT_FALSE(looked_at(Collective::bcast, "node:4 core:2", mega));
-    selection.overlapped = false;
-    // What was measured is not asked again, nor what was asked for.
-    selection.machine = Machine::from_options(60, 11.95e6);
-    EXPECT_FALSE(looked_at(Collective::bcast, "node:4 core:2", mega));
-    selection.machine = Machine::from_options(2, 12e9);
+    for (const Collective collective : {Collective::bcast, Collective::allgather, Collective::allreduce}) {
+        selection.tries_model = false;  // the network is not known yet
+        EXPECT_FALSE(looked_at(collective, "node:4 core:1", mega));
+        selection.tries_model = true;
+        for (const char* hosts : {"node:4 core:1", "node:4 core:2", "node:3 core:1"})
+            EXPECT_TRUE(looked_at(collective, hosts, mega)) << hosts;
+        for (const char* hosts : {"node:2 core:1", "node:1 core:1", "node:1 core:4"})
+            EXPECT_FALSE(looked_at(collective, hosts, mega)) << hosts;
+        EXPECT_FALSE(looked_at(collective, "node:4 core:1", 1000));
+        selection.overlapped = true;
+        EXPECT_FALSE(looked_at(collective, "node:4 core:1", mega));
+        selection.overlapped = false;
+        // What was measured is not asked again.
+        selection.machine = Machine::from_options(60, 11.95e6);
+        EXPECT_FALSE(looked_at(collective, "node:4 core:1", mega));
+        selection.machine = Machine::from_options(2, 12e9);
+    }
+    // They have trials of their own, which no table and no model turns off; or nothing to try.
+    for (const Collective collective : {Collective::alltoallv, Collective::barrier})
+        EXPECT_FALSE(looked_at(collective, "node:4 core:1", mega));
+    // Nor what was asked for.
     selection.forced = choice_of("chain:chunk_bytes=16K");
-    EXPECT_FALSE(looked_at(Collective::bcast, "node:4 core:2", mega));
+    EXPECT_FALSE(looked_at(Collective::bcast, "node:4 core:1", mega));
 }
 
 }  // namespace

@@ -13,26 +13,13 @@
  *     tried asleep   ranks sleep, and the table (spinning.json) speaks of those that spin; or it speaks of
  *                    the host's memory (tried_shm.json), which cannot be had: all are native
  */
-#include "check.h"
+#include "tried.h"
 
 #if !defined(MPI_ABI_VERSION)
 #include "fortran.h"
 #endif
 
-enum { tried_from = 65536, most_bytes = 1 << 20, calls_before = 8, trial_calls = 16, until_set_up = 80 };
-
-/* Calls alike on one communicator, and where the first of ours was; -1: none yet. */
-typedef struct {
-    MPI_Comm comm;
-    const char* name;
-    size_t bytes;
-    int call, first, way;
-} Series;
-
-static Series begin(MPI_Comm comm, const char* name, size_t bytes) {
-    const Series series = {comm, name, bytes, 0, -1, -1};
-    return series;
-}
+enum { tried_from = 65536, most_bytes = 1 << 20 };
 
 static unsigned char* data;
 static unsigned seed;
@@ -56,22 +43,6 @@ static void broadcast(int count, MPI_Datatype type, int root, MPI_Comm comm) {
         MPI_Bcast(data, count, type, root, comm);
 }
 
-/* What the next call has to do, where that does not follow from times. */
-static void expect(Series* series, int ran) {
-    const int since = series->call++ - series->first - 1;
-    if (series->first < 0) {
-        CHECK(!ran || series->call > calls_before, "%s: call %d is one of ours", series->name, series->call);
-        CHECK(series->call < until_set_up, "%s: none is tried (%s)", series->name, last_reason());
-        if (ran) series->first = series->call - 1;
-    } else if (since < trial_calls) {
-        CHECK(ran == tried_as_schedule(since), "%s: call %d of the trial: %s", series->name, since,
-              last_reason());
-    } else {
-        if (series->way < 0) series->way = ran;
-        CHECK(ran == series->way, "%s: call %d changes its way: %s", series->name, since, last_reason());
-    }
-}
-
 static void next(Series* series) {
     int size, rank;
     MPI_Comm_size(series->comm, &size);
@@ -92,13 +63,8 @@ static void next(Series* series) {
               series->name, series->call, call.transport);
     }
     verify(data, series->bytes, seed, series->name);
-    int ways[2] = {ran, -ran};
-    MPI_Allreduce(MPI_IN_PLACE, ways, 2, MPI_INT, MPI_MAX, series->comm);
-    CHECK(ways[0] == -ways[1], "%s: some ranks ran call %d, others did not", series->name, series->call);
-    if (expect_thalweg() && size > 1) expect(series, ran);
+    look_at_turn(series, ran);
 }
-
-static int is_judged(const Series* series) { return series->way >= 0 || !expect_thalweg(); }
 
 /* Of pairs of one host each, in a world of several. */
 static void asleep(void) {
