@@ -126,7 +126,7 @@ void learn_network(MPI_Comm comm, World& world, int rank, const Topology& topolo
         }
         if (network.known() || network.declined()) world.learn(network);
     }
-    if (!network.known()) network = {};
+    if (!network.known()) network = {0, 0, topology.nodes() > 1 && !told};
 }
 
 }  // namespace thalweg

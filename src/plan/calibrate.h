@@ -17,6 +17,8 @@ class World;
 struct Network {
     std::uint64_t latency_ns = 0;        // one way, of an empty message
     std::uint64_t bytes_per_second = 0;  // one direction of one link, payload; or a LinkTrouble
+    // Of a communicator: nothing was to be found out, and nothing more will be; a guess stands for it.
+    bool in_vain = false;
     bool known() const { return bytes_per_second > static_cast<std::uint64_t>(LinkTrouble::failed); }
     // It was tried in vain, because of trouble(), and is not tried again. Of several that ranks bring, the
     // largest counts: one that is known.
@@ -40,8 +42,8 @@ const char* text_of(LinkTrouble trouble);
 //
 // `network` stays unknown where no number of the pool was left or nothing could be timed, which the next
 // communicator tries again; and where an end gave up (MeasuredLink), which no communicator of these ranks
-// does: the log says so, and what chooses without the measurement serves. Takes about the time of the
-// streams; 20 s and the wait for the other ranks at most. Throws AgreementFailed.
+// does: the log says so, and what chooses without the measurement serves. It is in_vain then. Takes about the
+// time of the streams; 20 s and the wait for the other ranks at most. Throws AgreementFailed.
 void learn_network(MPI_Comm comm, World& world, int rank, const Topology& topology, const RankMap& places,
                    Network& network);
 

@@ -147,8 +147,9 @@ Selection Communicator::selection(Collective collective, const Network& network,
     selection.sleeps = sleeps;
     selection.forced = world_.steering().wishes[static_cast<std::size_t>(collective)].forced;
     selection.table = world_.table();
-    // Before anything is known of the network, a table may still turn out to speak of it.
-    selection.tries_model = network.bytes_per_second != 0 || settings.rate > 0;
+    // Before anything is known of the network, a table may still turn out to speak of it. Where nothing will
+    // be, the model speaks of a network that it guessed.
+    selection.tries_model = network.known() || network.in_vain || settings.rate > 0;
     return selection;
 }
 
@@ -238,7 +239,7 @@ void Communicator::open_channel(MPI_Comm comm) {
     // Decisions made before are of a network that was guessed; those after follow what was measured, by this
     // communicator or by one that some of its ranks share.
     learn_network(comm, world_, rank_, topology_, places, network_);
-    if (!network_.known()) return;
+    if (!network_.known() && !network_.in_vain) return;
     make_selector();
     Unasked::settle_broadcasts(comm);
     plans_.clear();

@@ -49,12 +49,18 @@ endif()
 run(tried_hosts 4 mpi "${with_persistent};${tried};THALWEG_TOPOLOGY=node:2 core:2" tried)
 # No table speaks of such links: what the cost model chooses takes turns with the library's own.
 run(tried_model 3 mpi "${with_persistent};THALWEG_RATE=10gbit;THALWEG_LATENCY_US=20;THALWEG_TOPOLOGY=node:3 core:1;THALWEG_TEST_OVER=mpi" tried model)
-# The same of gathers and reductions; where the network is measured; and on the lane of nonblocking ones.
+# The same of gathers and reductions; where the network is measured, or was to be in vain; and on the lane of nonblocking ones.
 set(apart "THALWEG_TOPOLOGY=node:3 core:1")
 run(tried_told 3 ${inside_current} "${with_persistent};THALWEG_RATE=10gbit;THALWEG_LATENCY_US=20;${apart}" tried_model told)
 run(tried_found 3 ${inside_current} "${with_persistent};${apart};THALWEG_TRANSPORT=mpi" tried_model found)
 run(tried_early 3 ${inside} "${with_persistent};${apart};${ucx};THALWEG_SETUP=early" tried_model early)
-leave_cores(plan.${name}.tried_model.3 plan.${name}.tried_told.3 plan.${name}.tried_found.3 plan.${name}.tried_early.3)
+add_test(NAME plan.${name}.tried_in_vain.3
+         COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/said.py "the network between hosts was not measured"
+                 ${MPI_MPIEXEC} -n 3 env ${faults} ${apart} THALWEG_TRANSPORT=mpi THALWEG_TEST_FAULT=Isend:1:0
+                 $<TARGET_FILE:plan_tried_model_${name}> vain)
+set_tests_properties(plan.${name}.tried_in_vain.3 PROPERTIES LABELS ${inside_current} TIMEOUT 300 PROCESSORS 2
+                     ENVIRONMENT "${plan_environment}")
+leave_cores(plan.${name}.tried_model.3 plan.${name}.tried_told.3 plan.${name}.tried_found.3 plan.${name}.tried_early.3 plan.${name}.tried_in_vain.3)
 set(asleep "THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/spinning.json;THALWEG_TOPOLOGY=node:2 core:2;THALWEG_WAIT=sleep")
 run(tried_asleep 4 mpi "${asleep}" tried asleep)
 if(NOT name MATCHES "_abi$")
