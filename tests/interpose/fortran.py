@@ -67,6 +67,19 @@ def case_fortran_neighbours(context):
         raise Skipped("this library cannot run them")
 
 
+def case_fortran_sessions(context):
+    """What makes a communicator of a session arrives, and the library makes it of the text that the program gave."""
+    if not context.fortran_sessions:
+        raise Skipped("no Fortran with sessions for this library, or no compiler")
+    for program in context.fortran_sessions:
+        plain = context.launch((2, [program], None, {}))
+        expect(plain.code == 0 and "of 2 ranks" in plain.out, program, plain)
+        run = context.launch((2, [program], context.objects(), {"PROBE_TAKE": "none"}))
+        expect(run.code == 0 and run.out == plain.out, program, run)
+        # By both where the binding calls the C function. Ranks have no number before their communicator exists.
+        expect(run.count("of_sessions", "closing") in (["1"], ["2"]), program, run)
+
+
 def case_fortran_plans(context):
     """The product itself: alltoalls and plans from Fortran, all of them ours."""
     if not context.fortran_plans:

@@ -13,7 +13,7 @@ import sys
 
 import presence
 from fortran import (case_f08_procedures, case_fortran, case_fortran_neighbours, case_fortran_plans,  # noqa: F401
-                     case_fortran_requests)  # noqa: F401
+                     case_fortran_requests, case_fortran_sessions)  # noqa: F401
 from inside import case_binding, case_files  # noqa: F401
 from launches import SKIP, Context, Failure, Skipped, expect, reported, same
 
