@@ -1,4 +1,4 @@
-/* Broadcasts that a trial (unseen_broadcasts.json, of what is hardly ever faster) leaves to the library, and
+/* Broadcasts that a trial (unseen_broadcasts.json, of what is far from faster) leaves to the library, and
  * that their wrapper passes on by itself. Each rank describes a message in its own way, and another one in
  * each run of calls: what one rank's wrapper passes on, another one's asks about each time. Sizes of one
  * class and of two take turns, communicators are freed and made anew, what is asked for changes, and wrong
