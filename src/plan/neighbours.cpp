@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "plan/set_up.h"
+#include "schedule/step.h"
 #include "transport/mpi/host.h"
 
 namespace thalweg {
@@ -131,6 +132,16 @@ std::optional<Neighbourhood> find_neighbourhood(MPI_Comm comm) {
     else
         found.reset();
     return found;
+}
+
+// To one rank go, at most, what it is sent, word for each message from it that its memory is ready, and a
+// bundle.
+bool numbers_suffice(const Neighbourhood& neighbourhood) {
+    std::unordered_map<int, std::uint32_t> edges;
+    for (const auto* side : {&neighbourhood.destinations, &neighbourhood.sources})
+        for (const int peer : *side)
+            if (peer != MPI_PROC_NULL && ++edges[peer] >= max_messages_per_pair) return false;
+    return true;
 }
 
 bool native_blocks_in_order(MPI_Comm comm, bool blocking) {

@@ -31,6 +31,10 @@ const char* topology_of(MPI_Comm comm);
 // Local; some microseconds. Null: `comm` has no topology, or MPI does not tell. Throws std::bad_alloc.
 std::optional<Neighbourhood> find_neighbourhood(MPI_Comm comm);
 
+// Whether a schedule has numbers for all messages between this rank and each other one (schedule/step.h),
+// whatever its algorithm adds to those of the edges that join the two. Both ends of an edge find the same.
+bool numbers_suffice(const Neighbourhood& neighbourhood);
+
 // Whether the native library, too, gives blocks of a grid the places that the standard does. Some do not
 // where both neighbours of a rank are the same rank, in periodic dimensions of one or two: they exchange the
 // two blocks; and of one library the blocking calls may be right and the others wrong. Collective: where

@@ -263,6 +263,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     if (call.blocking && notes_letters && self_driven.tells_edges && state.neighbours().bundles())
         state.agree_on_edges(call.comm);
     if (keeps_blocks(world, call, state)) return not_planned(Reason::blocks);
+    if (call.neighbours && !state.numbers_suffice()) return not_planned(Reason::cannot);
     std::shared_ptr<Lane> lane = call.has_letters() ? state.exchange_lane() : state.lane();
     // A plan is made by all ranks or by none: in there they agree on whether the lane is broken.
     if (!call.persistent && lane->broken()) {

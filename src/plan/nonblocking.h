@@ -67,6 +67,8 @@ class NonblockingState {
     const Network& network() const { return network_; }
     // As the ranks found together (neighbours.h).
     bool natively_in_order(bool blocking) const { return natively_in_order_[blocking]; }
+    // Edges join no two ranks more often than schedules have numbers for: as they found together.
+    bool numbers_suffice() const { return numbers_suffice_; }
     // Links of a host to others that carry messages at the same time.
     std::uint64_t ports() const;
     std::uint32_t generation() const { return generation_; }
@@ -134,6 +136,7 @@ class NonblockingState {
     std::array<std::optional<Decisions>, collective_count> decided_;
     std::optional<Decisions> stable_;           // of allreduces
     bool natively_in_order_[2] = {true, true};  // of nonblocking calls, of blocking ones
+    bool numbers_suffice_ = true;
     std::optional<NeighbourSelector> neighbours_;
     std::uint32_t neighbours_generation_ = 0;
     std::uint64_t neighbour_bytes_ = NeighbourSelector::unknown;

@@ -26,6 +26,15 @@ constexpr int picks = 4;
 
 constinit std::mutex alive_mutex;
 
+// Of a rank that cannot tell they do not: others ask it for nothing then.
+bool edges_have_numbers(MPI_Comm comm, const Communicator::SelfDriven& self_driven) try {
+    if (self_driven.neighbourhood != nullptr) return numbers_suffice(*self_driven.neighbourhood);
+    const std::optional<Neighbourhood> found = find_neighbourhood(comm);
+    return !found || numbers_suffice(*found);
+} catch (const std::bad_alloc&) {
+    return false;
+}
+
 // What ranks tell one another while they make a plan's lane, as words.
 constexpr std::size_t told_words = 1 + NativeTimes::places;
 void write(const NonblockingState::Told& told, std::uint64_t* words) {
@@ -158,7 +167,8 @@ std::shared_ptr<NonblockingState> NonblockingState::set_up(MPI_Comm comm, Commun
     Attendance::Told told = {{},
                              false,
                              {known.latency_ns, known.bytes_per_second, !native_blocks_in_order(comm, false),
-                              !native_blocks_in_order(comm, true), communicator.self_driven.sizes.take()}};
+                              !native_blocks_in_order(comm, true), communicator.self_driven.sizes.take(),
+                              !edges_have_numbers(comm, communicator.self_driven)}};
     const Carrier carrier = Attendance::agree_on_carrier(comm, communicator.rank() == 0, world,
                                                          able == nullptr ? nullptr : &able->places_,
                                                          communicator.topology(), purpose.in_memory, told);
@@ -172,6 +182,7 @@ std::shared_ptr<NonblockingState> NonblockingState::set_up(MPI_Comm comm, Commun
     state->natively_in_order_[false] = told.most[2] == 0;
     state->natively_in_order_[true] = told.most[3] == 0;
     if (told.most[4] != 0) state->neighbour_bytes_ = told.most[4];
+    state->numbers_suffice_ = told.most[5] == 0;
     state->opened_ = make_lanes(comm, carrier, told, world, communicator, able, why);
     state->confirmed_ = false;
     if ((!purpose.for_plan || carrier == Carrier::mpi) && !state->confirm(comm)) return nullptr;

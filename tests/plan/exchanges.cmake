@@ -79,6 +79,9 @@ run(turns_shm 3 full "${neighbours};${shm}" turns 0 4)
 # Persistent ones with puts between hosts.
 run(neighbours_notify 4 ${inside} "${neighbours};${two_hosts};THALWEG_ALLTOALLV=notify;THALWEG_TEST_LEVEL=single" neighbours 12 8)
 run(neighbours_many 6 full "${neighbours};${shm}" neighbours 300 9)
+# So many edges between two ranks that their messages have no numbers.
+run(many_edges 2 ${inside_current} "${neighbours}" many_edges)
+run(many_edges_ucx 2 full "${neighbours};${ucx};THALWEG_TEST_LEVEL=single" many_edges)
 # Every form of them, also with counts of MPI_Count, whose arrays die at once.
 run(neighbour_forms 3 ${inside_current} "${neighbours}" neighbour_forms 8 31)
 run(neighbour_forms_two_hosts 4 full "${neighbours};${two_hosts};THALWEG_TEST_LEVEL=single" neighbour_forms 8 32)
