@@ -23,6 +23,9 @@ constexpr std::string_view leader_name = "node_leader";
 // Where sizes differ by more (Traits), rounds wait for their largest message. Of messages of which one in ten
 // is three times as large as the others it is 1.25.
 constexpr double even = 1.25;
+// Of neighbours, who are few: rounds gain where all messages are alike, and wait where they are not. A refined
+// mesh, whose messages differ by a fifth and more, takes 2 % less without them.
+constexpr double even_neighbours = 1.05;
 
 }  // namespace
 
@@ -170,7 +173,7 @@ Decision decide_neighbours(NonblockingState& state, const CollectiveCall& call, 
     if (decision.choice && call.persistent) {
         const Traits traits = forethought.traits(state, call, shape);
         exchange->sizes_agree = traits.sizes_agree;
-        forethought.uneven = traits.unevenness > even;
+        forethought.uneven = traits.unevenness > even_neighbours;
     }
     if (decision.choice && decision.choice->algorithm->name == leader_name) {
         if (!call.persistent) {
