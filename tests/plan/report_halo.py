@@ -11,6 +11,7 @@ import sys
 folder, command = sys.argv[1], sys.argv[2:]
 path = os.path.join(folder, f"report-halo-{os.getpid()}.json")
 WIRE = "the wire takes longest"
+RUNS = 3  # of what measured times decide
 
 
 def check(condition, what):
@@ -41,23 +42,33 @@ def followed(phases):
     return peers[0]
 
 
+def by_wire(peer):
+    """How many messages were copied as they were because the wire took longest."""
+    return peer["messages_because"].get(WIRE, 0)
+
+
+def shows(phases, seen):
+    """A run of which that is seen: by measured times, which others on this machine may spoil in one run, and not in all."""
+    for _ in range(RUNS):
+        peer = followed(phases)
+        if seen(peer):
+            return peer
+    return check(False, f"{phases}: {peer}")
+
+
 def finds_wire(phases):
     """At some time the wire takes longest."""
-    peer = followed(phases)
-    check(peer["messages_because"].get(WIRE, 0) > 0, f"{phases}: {peer}")
-    return peer
+    shows(phases, lambda peer: by_wire(peer) > 0)
 
 
 def comes_to_wire(phases):
     """The wire takes longest later on, and not from the beginning."""
-    peer = finds_wire(phases)
-    check(sum(peer["messages_because"].values()) > peer["messages_because"][WIRE], f"{phases}: {peer}")
+    shows(phases, lambda peer: 0 < by_wire(peer) < sum(peer["messages_because"].values()))
 
 
 def leaves_wire(phases, size):
     """The wire takes longest, and no longer does in the end; so many bytes or more lay between."""
-    peer = finds_wire(phases)
-    check(peer["because"] != WIRE, f"{phases}: {peer}")
+    peer = shows(phases, lambda peer: by_wire(peer) > 0 and peer["because"] != WIRE)
     check(sum(peer["bytes"].values()) >= size, f"{phases}: {peer}")
 
 
