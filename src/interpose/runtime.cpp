@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 #include <vector>
 
 #include "api/entry.h"
@@ -51,6 +52,9 @@ std::atomic<bool> world_entered{false}, finalizing{false}, world_left{false}, ch
 // Fortran's integers are not as wide as the wrappers read them.
 std::atomic<bool> integers_differ{false};
 std::atomic<int> sessions{0};
+// What opens the world or a session counts it, and forgets what was of a library that has ended: both before
+// another thread, which has opened one beside it, goes on.
+constinit std::mutex opening;
 
 void update_taking() {
     const bool world = world_entered.load() && !world_left.load();
@@ -167,8 +171,12 @@ void thalweg_before_commit(void) { announce_while_committing(); }
 void thalweg_after_init(void) {
     settle_presence();
     const Host* host = find_host();
-    if (host == nullptr || world_entered.exchange(true)) return;
-    if (sessions.load() == 0) thalweg_entry_mpi_begins();
+    if (host == nullptr) return;
+    {
+        const std::lock_guard lock(opening);
+        if (world_entered.exchange(true)) return;
+        if (sessions.load() == 0) thalweg_entry_mpi_begins();
+    }
     watch_forks();
     complete_host();
     integers_differ.store(fortran_integers_differ());
@@ -189,8 +197,11 @@ void thalweg_after_session_init(void) {
     if (find_host() == nullptr) return;
     watch_forks();
     complete_host();
-    const bool is_first = sessions.fetch_add(1) == 0;
-    if (is_first && (!world_entered.load() || world_left.load())) thalweg_entry_mpi_begins();
+    {
+        const std::lock_guard lock(opening);
+        const bool is_first = sessions.fetch_add(1) == 0;
+        if (is_first && (!world_entered.load() || world_left.load())) thalweg_entry_mpi_begins();
+    }
     thalweg_entry_session_opened();
     update_taking();
 }
