@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "plan/attendance.h"
 #include "plan/blocking.h"
+#include "plan/bypass.h"
 #include "plan/datatype.h"
 #include "plan/exchange_decision.h"
 #include "plan/last_call.h"
@@ -40,6 +41,20 @@ void note_sent(const CollectiveCall& call, Communicator& communicator, Trial& tr
     } catch (const std::bad_alloc&) {
     }
     trial.set_sent(bytes, words);
+}
+
+// Whether the library refuses an alltoall, whose bytes are equal on all ranks, on this one alone before it
+// hears of others: such a call counts nowhere, and this rank may make it anew. Of predefined types their
+// handles say enough. Throws std::bad_alloc.
+bool is_refused(const CollectiveCall& call, const Communicator& communicator) {
+    const auto plain = [](const void* buffer, MPI_Datatype type) {
+        return thalweg_is_no_place(buffer) == 0 && Bypass::is_predefined((std::intptr_t)type);
+    };
+    if (plain(call.receive, call.receive_type) &&
+        (call.send == MPI_IN_PLACE || plain(call.send, call.send_type)))
+        return false;
+    CallShape shape;
+    return look_at(call, communicator.rank(), communicator.size(), shape) == Reason::invalid;
 }
 
 // Without memory a call is not counted.
@@ -149,6 +164,10 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial, Unasked
     if (communicator->self_driven.refused) {
         Tally* tally = nullptr;
         count_declined(*communicator, call, *communicator->self_driven.refused, tally);
+        return false;
+    }
+    if (alike && is_refused(call, *communicator)) {
+        note_declined(Reason::invalid, 0);
         return false;
     }
     Trial& its = communicator->trials.of(call.kind, pair_bytes(call), world.single_host());
