@@ -109,19 +109,34 @@ std::optional<Reason> look_at_arguments(const CollectiveCall& call, int rank, in
     return std::nullopt;
 }
 
-// Whether the library refuses one of the buffers before it hears of other ranks. Those of messages that
-// differ are looked at as they are bound.
+bool refuses(const void* buffer, MPI_Count count, MPI_Datatype type) {
+    const Payload data(const_cast<void*>(buffer), static_cast<std::uint64_t>(count), type, {});
+    return data.refused_by_native();
+}
+
+// The same of blocks that differ.
+bool refuses_blocks(const void* buffer, const std::vector<Segment>& blocks, MPI_Datatype type) {
+    TypeShape named;
+    const TypeShape& shape = shape_of(type, named);
+    if (shape.uncommitted || shape.opaque || shape.size == 0) return shape.uncommitted;
+    const auto lowest =
+        reinterpret_cast<std::uintptr_t>(buffer) + static_cast<std::uintptr_t>(shape.layout.true_lb());
+    return std::any_of(blocks.begin(), blocks.end(), [lowest](const Segment& block) {
+        return block.count != 0 && lowest + static_cast<std::uintptr_t>(block.displacement) == 0;
+    });
+}
+
+// Whether the library refuses one of the buffers before it hears of other ranks. Those of alltoalls whose
+// messages differ are looked at as they are bound.
 bool refused_on_sight(const CollectiveCall& call, const CallShape& shape) {
-    if (call.is_vector() || call.collective == Collective::barrier) return false;
-    const auto refuses = [](const void* buffer, MPI_Count count, MPI_Datatype type) {
-        const Payload data(const_cast<void*>(buffer), static_cast<std::uint64_t>(count), type, {});
-        return data.refused_by_native();
-    };
+    if (call.has_letters() || call.collective == Collective::barrier) return false;
+    if (call.is_vector() ? refuses_blocks(call.receive, shape.segments, call.receive_type)
+                         : refuses(call.receive, call.receive_count, call.receive_type))
+        return true;
+    if (shape.in_place || call.collective == Collective::bcast) return false;
     const bool all = call.collective == Collective::allreduce;
-    return refuses(call.receive, call.receive_count, call.receive_type) ||
-           (!shape.in_place && call.collective != Collective::bcast &&
-            refuses(call.send, all ? call.receive_count : call.send_count,
-                    all ? call.receive_type : call.send_type));
+    const MPI_Count sent = all ? call.receive_count : call.send_count;
+    return sent != 0 && refuses(call.send, sent, all ? call.receive_type : call.send_type);
 }
 
 // What is sent lies to the buffer that is received as if the program had named the same memory twice.

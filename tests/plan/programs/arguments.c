@@ -117,6 +117,8 @@ static void collectives(MPI_Comm comm) {
                   "an allgather from nowhere");
             CHECK(MPI_Allgather(sent, block, MPI_INT, NULL, block, MPI_INT, comm) != MPI_SUCCESS,
                   "an allgather to nowhere");
+            CHECK(MPI_Allgatherv(sent, block, MPI_INT, NULL, counts, places, twos, comm) != MPI_SUCCESS,
+                  "an allgatherv to nowhere");
             CHECK(MPI_Allreduce(NULL, received, block, MPI_INT, MPI_SUM, comm) != MPI_SUCCESS,
                   "a sum from nowhere");
         }
