@@ -129,6 +129,17 @@ def missed(far):
 measured there is what they take of cores ([below](#who-has-a-core)), on days on which a core did more or less. A put (`notify`) takes
 more than the four messages that it is simulated as ([what is left](decisions/0113-what-a-core-does-for-a-short-message-is-measured-by-itself.md)).
 """
+    def of_leaders(shape):
+        found = {row["mpi"]: row for row in rows("lab") if (row["algorithm"], row["shape"], row["bytes"]) == ("node_leader", shape, 1 << 15)}
+        return ", ".join(f"{time(row['measured_seconds'])} on {mpi}" for mpi, row in sorted(found.items())) + \
+            f", where the simulation says {time(next(iter(found.values()))['simulated_seconds'])}" if found else "nothing"
+    text += f"""
+**Tried, and left**: all costs of cores in proportion to the latency that the lab had when it came up for a row, and in proportion to
+the kernel's seconds per byte then (nearer for exchanges, farther off for halos: [107](decisions/0107-shared-cores-are-taken-in-turn.md)); the least of all
+rounds of the costs' measurement in the place of the middle launch's, whose differences are noise
+([113](decisions/0113-what-a-core-does-for-a-short-message-is-measured-by-itself.md)). **Not understood**: exchanges by leaders
+of 32 KiB per pair, which libraries should carry alike, on 3x3 {of_leaders("3x3")}, and on 4x2 {of_leaders("4x2")}.
+"""
     if beyond:
         text += f"""
 Such days are the natives' as well: against what the library itself took of the same exchange there and takes in the simulation,
@@ -207,6 +218,7 @@ def lab():
     points = rows("lab")
     large, small = targets(points)
     few = [row for row in points if 3 <= row["samples"] < 15]
+    fewest = [row for row in points if row["samples"] < 3]
     def allowed(row):
         return max(0.2, row["native_spread"] or 0)
     far = [row for row in small if abs(error(row)) > allowed(row)]
@@ -215,7 +227,10 @@ def lab():
     text = f"""## Against the lab
 
 Every column of `bench/results` that is a schedule of ours, on several hosts with one link each, is simulated on the
-machine `lab-100` or `lab-50` at the link rate that was measured when that lab came up (`sim/validate.py`). Hosts of two
+machine `lab-100` or `lab-50` at the link rate that was measured when that lab came up (`sim/validate.py`): broadcasts,
+allgathers, allreduces, and alltoallvs between all ranks; of nonblocking ones, what they take when they are waited for at once.
+Halo exchanges follow [below](#halo-exchanges-against-the-lab). **Not compared** are alltoallvs of sparse patterns, halos in
+runs whose mix changes, computing beside communication, and the applications. Hosts of two
 links have lines of their own ([below](#two-links-per-host)) and are not among the points that the targets count. The error
 is that of the simulation against the minimum of the samples. Of the machine's numbers one is fitted to such
 measurements, the rate at which the kernel passes a message on (`kernel_GBps`, from chains of one 64 KiB message); what a
@@ -233,6 +248,7 @@ of two columns): {verdict(not far)}: {len(far)} of {len(small)} points are farth
                          ["15 samples or more, below 1 MiB", *summary(small)],
                          ["3 to 14 samples, from 1 MiB", *summary([r for r in few if r["bytes"] >= MIB])],
                          ["3 to 14 samples, below 1 MiB", *summary([r for r in few if r["bytes"] < MIB])],
+                         *([["1 or 2 samples, in no target and no table below", *summary(fewest)]] if fewest else []),
                          *([["two links per host, 3 samples or more", *summary(two_links(False))]] if two_links(False) else [])])
     text += """
 By operation, shape and size, points of at least 3 samples; the last columns name the point that is farthest off. What

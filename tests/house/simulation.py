@@ -156,11 +156,14 @@ def work(row):
 
 
 def drawn(found):
-    """A few small points of a table, and the largest one that takes seconds."""
+    """A few small points of a table, the least of each machine, and the largest one that takes seconds."""
     found = [row for row in found if row["simulated"]]
     small = [row for row in found if row["ranks"] <= 64]
     some = small[:: max(1, len(small) // 4)]
     quick = [row for row in found if work(row) <= LONGEST and row not in some]
+    for machine in sorted({row["machine"] for row in quick} - {row["machine"] for row in some}):
+        some.append(min((row for row in quick if row["machine"] == machine), key=work))
+    quick = [row for row in quick if row not in some]
     return [*some, *([max(quick, key=work)] if quick else [])]
 
 
