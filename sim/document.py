@@ -9,6 +9,7 @@ import sys
 import error_tables
 import face_tables
 import lab_tables
+import machine_tables
 import paper_tables
 import pictures
 from tables import MIB, ROOT, rows, size, span, table, time
@@ -186,8 +187,8 @@ its place where the credits want it ([receipts](decisions/0088-receipts-ask-in-t
 {summary()}
 Each has a section below with the arithmetic.
 """, error_tables.claim(), lab_tables.lab(), error_tables.two_links(), lab_tables.natives(), error_tables.natives_by_size(), face_tables.lab(),
-             lab_tables.onehost(), error_tables.onehost_by_size(), lab_tables.published(), lab_tables.smpi(), lab_tables.machines(),
-             lab_tables.routes(),
+             lab_tables.onehost(), error_tables.onehost_by_size(), lab_tables.published(), lab_tables.smpi(), machine_tables.machines(),
+             machine_tables.routes(),
              paper_tables.rings(), paper_tables.allgather(), paper_tables.eight(),
              paper_tables.gains("defaults", "Thalweg's choice and the natives' defaults", """Simulated time of what Thalweg would choose by its tables and its cost model, and how much longer the natives'
 defaults take. **limit** is the line-rate limit plus one latency. Below 1.00 the choice loses; below it by more than a
