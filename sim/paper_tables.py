@@ -147,7 +147,10 @@ def eight_words():
     (gbe, gbe_saved), (ib, ib_saved) = of("gbe8"), of("ib2304")
     return f"""On `ib2304` {ib} of a blocking iteration is communication, as the paper's third, and the agent saves {ib_saved}. On
 `gbe8` {gbe} is: there is next to no computation to hide it behind, and {gbe_saved} are saved, for the ring that Thalweg
-chooses there takes longer than MPICH's exchange. The paper's 32 % need a program of which a third is communication.
+chooses there takes longer than MPICH's exchange: where no table speaks it goes by the model only if something else is cheaper
+by a quarter, because a ring stands late ranks better, and no rank is late here. A program's blocking allgathers take turns with
+the library's there, and are left to it where that is faster ([123](decisions/0123-the-calls-tell-where-no-table-does.md)). The paper's 32 % need a
+program of which a third is communication.
 
 """
 
