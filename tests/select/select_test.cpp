@@ -197,6 +197,9 @@ TEST(Decide, PortsOfTheMachineAreUsed) {
     rails.machine.inter.ports = 1;
     const Decision one = decide(Collective::allgather, 1 << 20, topology, rails);
     EXPECT_EQ(to_text(*one.choice), "ring:chunk_bytes=32K");  // of the table, which is of one link
+    rails.overlapped = true;
+    const Decision beside_work = decide(Collective::allgather, 1 << 20, topology, rails);
+    EXPECT_EQ(to_text(*beside_work.choice), "ring:chunk_bytes=256K");  // fewer wake-ups of the agent
 }
 
 TEST(Explain, ListsEveryAlgorithmOnceAndMarksTheChoice) {
