@@ -69,6 +69,21 @@ Exchange exchange_of(const Faces& faces, int rank) {
     return exchange;
 }
 
+std::uint64_t moved_bytes(const Faces& faces, int from, int to, std::uint64_t bytes) {
+    if (faces.grid.cells.empty()) return bytes;
+    constexpr std::uint64_t line_bytes = 64;
+    std::uint64_t most = bytes;
+    for (const HaloMessage& message : halo_part(faces.grid, from).outgoing) {
+        if (message.peer != to || message.bytes != bytes || !message.strided) continue;
+        // Of a run that begins anywhere, a cell at a time: on average.
+        const std::uint64_t cell = faces.grid.cell_bytes;
+        const std::uint64_t run =
+            cell * static_cast<std::uint64_t>(message.box.count[faces.grid.cells.size() - 1]);
+        most = std::max(most, bytes / run * (run + line_bytes - std::min(cell, line_bytes)));
+    }
+    return most;
+}
+
 void as_planned(Exchange& faces) {
     faces.sizes_agree = true;
     as_neighbours(faces);

@@ -17,7 +17,7 @@ std::array<int, 3> grid_of(int ranks);
 // What `rank` exchanges, every face of `bytes`. Ranks are in row-major order, z fastest; no wrap-around.
 Exchange faces_of(int rank, const std::array<int, 3>& grid, std::uint64_t bytes);
 
-// One exchange of all ranks. Messages are whole wherever they lie: nothing of it is packed.
+// One exchange of all ranks.
 struct Faces {
     HaloGrid grid;            // its ranks; where it has cells, messages are their outermost ones
     std::uint64_t bytes = 0;  // of every face; of cells: of the largest message
@@ -27,6 +27,10 @@ struct Faces {
     static Faces of_cells(HaloGrid grid);
 };
 Exchange exchange_of(const Faces& faces, int rank);
+// Bytes that a copy of a message moves through memory, at most of those of `bytes` bytes between these two:
+// the cache lines that its cells lie in, which are its bytes where they lie in long runs and eight times as
+// many where each lies by itself. `bytes` where the faces have no cells.
+std::uint64_t moved_bytes(const Faces& faces, int from, int to, std::uint64_t bytes);
 // As Thalweg's schedules have them, of a plan: both ends know the bytes of every message.
 void as_planned(Exchange& faces);
 

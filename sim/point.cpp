@@ -67,7 +67,12 @@ PointResult run_here(const Point& point, const Topology& topology, const SimMach
     }
     const double built = processor_seconds();
     result.build_seconds = built - begin;
-    result.outcome = replay(schedules, topology, machine, point.options);
+    ReplayOptions options = point.options;
+    if (point.faces && !point.faces->grid.cells.empty())
+        options.moved = [&point](int from, int to, std::uint64_t bytes) {
+            return moved_bytes(*point.faces, from, to, bytes);
+        };
+    result.outcome = replay(schedules, topology, machine, options);
     for (double* seconds :
          {&result.outcome.seconds, &result.outcome.root_seconds, &result.outcome.mean_seconds})
         *seconds /= point.repeat;

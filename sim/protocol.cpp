@@ -8,12 +8,17 @@ namespace {
 // Of the same kind, that had gone over the same channel: enough for its credits to swing as they go on doing.
 constexpr unsigned operations_before = 3;
 
+// Of three lines that a copy of a cell by itself moves, one is read where it lies, and two, read and written
+// back, are where it goes to; a message of cells that are gathered, sent and scattered has both.
+constexpr double gathered = 1.0 / 3, scattered = 2.0 / 3;
+
 }  // namespace
 
 Protocol::Protocol(const SimMachine& machine, const Matching& matching, const Topology& topology,
-                   bool segments, bool credits, std::uint64_t history)
-    : machine_(machine), matching_(matching), topology_(topology), segments_(segments) {
-    if (credits && segments) credits_.emplace(matching, machine.puts, operations_before, history);
+                   bool segments, const ReplayOptions& options)
+    : machine_(machine), matching_(matching), topology_(topology), segments_(segments), options_(options) {
+    if (options.credits && segments)
+        credits_.emplace(matching, machine.puts, operations_before, options.history);
 }
 
 bool Protocol::eager(MessageId index) const {
@@ -39,21 +44,22 @@ double Protocol::seconds_for(Task task) const {
         case Work::post_send:
             if (!inside(m))
                 return machine_.post_seconds + (put(task.index) ? machine_.put_seconds : 0) +
-                       (eager(task.index) || put(task.index) ? handed(m) : 0);
+                       (eager(task.index) || put(task.index) ? handed(m) + apart(m, gathered) : 0);
             return machine_.post_inside_seconds.value_or(machine_.post_seconds) +
                    (eager(task.index) ? copied : 0);
         case Work::post_recv:
             return machine_.post_recv_seconds.value_or(machine_.post_seconds);
         case Work::start_large:
-            return machine_.post_seconds + handed(m);
+            return machine_.post_seconds + handed(m) + apart(m, gathered);
         case Work::take_eager:
-            return machine_.complete_seconds + copied;
+            return machine_.complete_seconds + copied + (inside(m) ? 0 : apart(m, scattered));
         case Work::take_put:
             return machine_.complete_seconds + machine_.post_seconds + machine_.take_put_seconds;
         case Work::tell_put:
             return machine_.complete_seconds + machine_.post_seconds;
-        case Work::answer:
         case Work::finish_recv:
+            return machine_.complete_seconds + (inside(m) ? 0 : apart(m, scattered));
+        case Work::answer:
             return machine_.complete_seconds;
         default:
             return 0;
@@ -61,8 +67,11 @@ double Protocol::seconds_for(Task task) const {
 }
 
 std::uint64_t Protocol::came_last(const Matched& m) const {
-    if (inside(m) || !segments_) return m.bytes;
-    return std::min(m.bytes, static_cast<std::uint64_t>(machine_.kernel_bytes));
+    if (inside(m)) return m.bytes;
+    const std::uint64_t lines = moved(m) - m.bytes;
+    const auto apart = static_cast<std::uint64_t>(static_cast<double>(lines) * scattered);
+    return apart +
+           (segments_ ? std::min(m.bytes, static_cast<std::uint64_t>(machine_.kernel_bytes)) : m.bytes);
 }
 
 }  // namespace thalweg::sim

@@ -10,6 +10,7 @@
 #include "sim/machine.h"
 #include "sim/matching.h"
 #include "sim/rank.h"
+#include "sim/replay.h"
 #include "topology/topology.h"
 
 namespace thalweg::sim {
@@ -18,11 +19,11 @@ class Protocol {
   public:
     using MessageId = std::uint32_t;
 
-    // `segments`: kernels send, in segments. `credits`: some messages between hosts are synchronous then, by
-    // the engine's credits and what went over their channel before, drawn from `history`. The references must
+    // `segments`: kernels send, in segments; where options.credits says so, some messages between hosts are
+    // synchronous then, by the engine's credits and what went over their channel before. The references must
     // outlive this.
     Protocol(const SimMachine& machine, const Matching& matching, const Topology& topology, bool segments,
-             bool credits, std::uint64_t history);
+             const ReplayOptions& options);
 
     bool inside(const Matched& m) const { return topology_.node_of(m.from) == topology_.node_of(m.to); }
     // Not preceded by a question.
@@ -47,12 +48,21 @@ class Protocol {
     // What goes now that message `index` has been sent, in this order.
     std::vector<MessageId> sent(MessageId index);
 
+    // Through memory, by a copy of it.
+    std::uint64_t moved(const Matched& m) const {
+        return options_.moved ? options_.moved(m.from, m.to, m.bytes) : m.bytes;
+    }
     // Of its core, for a task that concerns a message and copies none as a whole.
     double seconds_for(Task task) const;
-    // Bytes of an eager message that its receiver did not copy while the rest was on its way.
+    // Bytes of an eager message that its receiver did not copy while the rest was on its way, and what its
+    // cells take where they lie apart.
     std::uint64_t came_last(const Matched& m) const;
 
   private:
+    // For cells that lie apart: `part` of the lines that they lie in beyond their bytes.
+    double apart(const Matched& m, double part) const {
+        return static_cast<double>(moved(m) - m.bytes) * part / machine_.copy_rate;
+    }
     // Until a socket has of a message what it takes at once.
     double handed(const Matched& m) const;
     bool synchronous(MessageId index) const { return counted(index) && credits_->synchronous(index); }
@@ -61,6 +71,7 @@ class Protocol {
     const Matching& matching_;
     const Topology& topology_;
     bool segments_;
+    const ReplayOptions& options_;
     std::optional<Credits> credits_;  // where synchronous messages matter
 };
 

@@ -31,7 +31,7 @@ class Replay {
           network_(machine, matching_, topology, options.shares,
                    {[this](std::uint32_t m, double shaped, double before) { return left(m, shaped, before); },
                     [this](std::uint32_t m) { taken(m); }}),
-          protocol_(machine, matching_, topology, network_.in_segments(), options.credits, options.history),
+          protocol_(machine, matching_, topology, network_.in_segments(), options),
           ranks_(schedules.size()),
           cores_(machine, topology, ranks_, [this](std::size_t r) { work(r); }),
           posted_(matching_.messages.size(), 0),
@@ -151,7 +151,7 @@ class Replay {
         }
         const Matched& m = message(task.index);
         if (task.work == Work::copy_large)
-            return cores_.copy(r, m.bytes, machine_.copy_rate, [this, task] { fetched(task.index); });
+            return cores_.copy(r, protocol_.moved(m), machine_.copy_rate, [this, task] { fetched(task); });
         if (task.work == Work::take_eager && m.bytes > small_copy_bytes) {
             // Out of a buffer that is still in some cache, into memory that the host's ranks share.
             return cores_.occupy(r, machine_.complete_seconds, [this, r, task] {
@@ -215,8 +215,8 @@ class Replay {
     void put(std::uint32_t index) {
         const Matched& m = message(index);
         if (!inside(m)) return network_.queue(index);
-        const auto r = static_cast<std::size_t>(m.from);
-        cores_.copy(r, m.bytes, machine_.copy_rate_of(m.bytes), [this, index] { written(index); });
+        cores_.copy(static_cast<std::size_t>(m.from), protocol_.moved(m), machine_.copy_rate_of(m.bytes),
+                    [this, index] { written(index); });
     }
     void written(std::uint32_t index) { give(message(index).from, Work::tell_put, index); }
 
@@ -282,9 +282,9 @@ class Replay {
     }
     void sent(std::uint32_t index) { give(message(index).from, Work::finish_send, index); }
 
-    void fetched(std::uint32_t index) {
-        const Matched& m = message(index);
-        at(now() + latency(m), [this, index] { give(message(index).from, Work::finish_send, index); });
+    void fetched(Task task) {
+        const Matched m = message(task.index);
+        at(now() + latency(m), [this, task, m] { give(m.from, Work::finish_send, task.index); });
         complete(static_cast<std::size_t>(m.to), m.recv);
     }
 

@@ -6,14 +6,17 @@
 // links shared by max-min fairness, one transfer at a time per pair of ranks and rail; the link's message
 // rate and the number of messages it works on at once; memory shared by the host's copies; several rails;
 // progress by the caller or by an agent; cores that hosts share, where the cluster is an emulated one. Of an
-// eager message inside a host only the second copy shares the memory: the first ends in a cache. Where
-// kernels send (SimMachine::kernel_sends): connections that take turns on a host's link, frames and what
-// acknowledges them, sockets that are full, announcements and answers behind other bytes of their connection,
-// the engine's credits; over libucp, puts: written, answered by the receiver's library, and told of by a
-// message. Not modelled: noise, the engine's window, congestion control, adaptive routing, caches otherwise.
+// eager message inside a host only the second copy shares the memory: the first ends in a cache. Cells that
+// lie apart (ReplayOptions::moved) take whole cache lines, in a copy inside a host, or gathered and scattered
+// at the ends of a message between hosts. Where kernels send (SimMachine::kernel_sends): connections that
+// take turns on a host's link, frames and what acknowledges them, sockets that are full, announcements and
+// answers behind other bytes of their connection, the engine's credits; over libucp, puts: written, answered
+// by the receiver's library, and told of by a message. Not modelled: noise, the engine's window, congestion
+// control, adaptive routing, caches otherwise.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -52,6 +55,9 @@ struct ReplayOptions {
     std::uint64_t history = 0;
     // Every rank starts the operation, computes for so long, then waits. 0: a blocking call.
     double compute_seconds = 0;
+    // What a copy of a message from one rank to another of so many bytes moves through memory, where that is
+    // not its bytes: see moved_bytes().
+    std::function<std::uint64_t(int from, int to, std::uint64_t bytes)> moved;
     std::string trace_path;  // Chrome/Perfetto JSON of every step; empty: none
 };
 

@@ -6,29 +6,15 @@
 #include <set>
 #include <utility>
 
+#include "built_in.h"
 #include "model/cost.h"
 #include "select/neighbours.h"
 #include "select/select.h"
 #include "sim/halo.h"
-#include "sim/mapping.h"
 #include "sim/rows.h"
 
 namespace thalweg::sim {
 namespace {
-
-SimMachine machine_of(const std::string& name) {
-    SimMachine machine;
-    std::string why;
-    EXPECT_EQ(find_machine(name, machine, why), Status::ok) << why;
-    return machine;
-}
-
-Topology mapped(const SimMachine& machine, std::string_view mapping, int ranks, int per_host) {
-    Topology topology;
-    std::string why;
-    EXPECT_EQ(map_ranks(mapping, ranks, per_host, machine.hosts, 1, topology, why), Status::ok) << why;
-    return topology;
-}
 
 Outcome run(Collective collective, const std::string& text, std::uint64_t bytes, const Topology& topology,
             const SimMachine& machine) {
@@ -188,77 +174,6 @@ TEST(Collectives, APointThatIsTooDearIsGivenUp) {
     point.most_memory = std::uint64_t{8} << 30;
     point.most_seconds = 1;
     EXPECT_EQ(simulate(point, topology, machine).outcome.why, "takes more than 1 s of a processor");
-}
-
-TEST(Halo, FacesGoBothWaysAndTheLimitIsTheBusiestHosts) {
-    EXPECT_EQ(grid_of(2304), (std::array<int, 3>{16, 12, 12}));
-    EXPECT_EQ(grid_of(65536), (std::array<int, 3>{64, 32, 32}));
-    EXPECT_EQ(grid_of(7), (std::array<int, 3>{7, 1, 1}));
-    const std::array<int, 3> grid = grid_of(36);
-    std::size_t faces = 0;
-    for (int rank = 0; rank < 36; ++rank)
-        for (const Parcel& face : faces_of(rank, grid, 10).outgoing) {
-            ++faces;
-            const auto back = faces_of(face.peer, grid, 10).outgoing;
-            EXPECT_TRUE(
-                std::any_of(back.begin(), back.end(), [&](const Parcel& it) { return it.peer == rank; }));
-        }
-    EXPECT_EQ(faces, 2u * (3 * 3 * 3 + 4 * 2 * 3 + 4 * 3 * 2));
-    const SimMachine machine = machine_of("ib2304");
-    const Topology topology = mapped(machine, "block", 36, 9);
-    Point point;
-    std::string why;
-    ASSERT_EQ(parse_choice(Collective::alltoallv, "spread", point.choice, why), Status::ok);
-    point.faces = Faces::alike(grid, 1 << 20);
-    const Outcome outcome = simulate(point, topology, machine).outcome;
-    EXPECT_EQ(outcome.why, "");
-    EXPECT_EQ(outcome.messages, faces);
-    EXPECT_EQ(outcome.inter_bytes, std::uint64_t{2 * 27} << 20);  // hosts are slices of the longest side
-    // An inner host sends nine faces either way.
-    EXPECT_NEAR(halo_limit(topology, *point.faces, machine), 18.0 * (1 << 20) / machine.link_rate, 2e-6);
-    EXPECT_GE(outcome.seconds, halo_limit(topology, *point.faces, machine));
-}
-
-// The bytes of `thalweg bench halo` at the same grid; going round, two ranks are neighbours on both sides.
-TEST(Halo, CellsSayHowLargeEachFaceIs) {
-    const SimMachine machine = machine_of("lab-100");
-    for (const bool periodic : {false, true}) {
-        HaloGrid grid;
-        ASSERT_EQ(read_grid({"4x2x1", "16x32x8", 3, 27, periodic, false}, 8, grid), "");
-        const Topology topology = mapped(machine, "block", 8, 2);
-        std::vector<int> host_of;
-        for (int rank = 0; rank < 8; ++rank) host_of.push_back(topology.node_of(rank));
-        const HaloBytes bytes = halo_bytes(grid, host_of);
-        Point point;
-        std::string why;
-        ASSERT_EQ(parse_choice(Collective::alltoallv, "spread", point.choice, why), Status::ok);
-        point.faces = Faces::of_cells(grid);
-        EXPECT_EQ(point.faces->bytes, bytes.largest);
-        EXPECT_NEAR(halo_limit(topology, *point.faces, machine),
-                    static_cast<double>(bytes.link) / machine.link_rate + machine.inter_latency, 1e-9);
-        const Outcome outcome = simulate(point, topology, machine).outcome;
-        EXPECT_EQ(outcome.why, "");
-        EXPECT_EQ(outcome.inter_bytes, bytes.wire);
-    }
-}
-
-// A square of hosts: in pairs every link carries something all the time, in the order of the neighbours'
-// ranks it does not (docs/decisions/0095-neighbours-meet-in-pairs.md; measured there: 1.1 and 1.5 times the
-// limit).
-TEST(Halo, OurNeighboursMeetInPairsAndALibrarysDoNot) {
-    const SimMachine machine = machine_of("lab-100");
-    const Topology topology = mapped(machine, "block", 4, 1);
-    Point point;
-    std::string why;
-    ASSERT_EQ(parse_choice(Collective::alltoallv, "spread", point.choice, why), Status::ok);
-    point.faces = Faces::alike({2, 2, 1}, 64 << 10);
-    const double limit = halo_limit(topology, *point.faces, machine);
-    EXPECT_LT(simulate(point, topology, machine).outcome.seconds, 1.15 * limit);
-    point.native = true;
-    EXPECT_GT(simulate(point, topology, machine).outcome.seconds, 1.25 * limit);
-    Exchange ours = exchange_of(*point.faces, 0);
-    as_planned(ours);
-    EXPECT_TRUE(ours.in_pairs && ours.sizes_agree && !ours.empty_travel);
 }
 
 // Broadcasts among four hosts of four ranks.
