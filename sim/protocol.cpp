@@ -44,13 +44,13 @@ double Protocol::seconds_for(Task task) const {
         case Work::post_send:
             if (!inside(m))
                 return machine_.post_seconds + (put(task.index) ? machine_.put_seconds : 0) +
-                       (eager(task.index) || put(task.index) ? handed(m) + apart(m, gathered) : 0);
+                       (eager(task.index) || put(task.index) ? handed(m) : 0) + apart(m, gathered);
             return machine_.post_inside_seconds.value_or(machine_.post_seconds) +
                    (eager(task.index) ? copied : 0);
         case Work::post_recv:
             return machine_.post_recv_seconds.value_or(machine_.post_seconds);
         case Work::start_large:
-            return machine_.post_seconds + handed(m) + apart(m, gathered);
+            return machine_.post_seconds + handed(m);
         case Work::take_eager:
             return machine_.complete_seconds + copied + (inside(m) ? 0 : apart(m, scattered));
         case Work::take_put:
