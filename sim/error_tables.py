@@ -75,9 +75,8 @@ def claim():
 
 Every simulated point of the lab and of one host that was measured with at least 15 samples, and beside them those that the
 [targets](#against-the-lab) are held to. **The claim leaves out**: halo exchanges of ours whose messages inside hosts go through
-libucp (production takes the host's memory there) or whose faces are single cells far apart (they are gathered first; the
-simulation's lie in one piece); what the libraries do by themselves, because that is rules read in their sources, not schedules
-of ours; hosts of two links, which a few points speak for; and hosts by themselves, whose caches are not modelled.
+libucp (production takes the host's memory there); what the libraries do by themselves, because that is rules read in their
+sources, not schedules of ours; hosts of two links, which a few points speak for; and hosts by themselves, whose caches are not modelled.
 
 """ + table(names, lines) + f"""
 From 1 MiB on the target (10 % in the median, 95 % within 20 %) is {lab_tables.verdict(lab_tables.met(claimed))} by the points of the claim and

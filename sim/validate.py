@@ -2,7 +2,7 @@
 
     lab.jsonl      every column of bench/results that is a schedule of ours, on several hosts of the lab, at the link
                    rate that was measured when that lab came up
-    faces.jsonl    halo exchanges there: cells of a grid, as messages that lie in one piece
+    faces.jsonl    halo exchanges there, of cells of a grid
     natives.jsonl  what MPICH and Open MPI do by default there, by their models
     rails.jsonl    both of these between hosts of two links each
     plain.jsonl    plain programs there whose ranks sleep until they begin (sim/results/exchange.jsonl, sim/wire.py)
