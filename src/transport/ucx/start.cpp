@@ -28,8 +28,10 @@ using ucx::Rail;
 // libucp reads its settings for us from THALWEG_UCX_… (and, below those, the user's UCX_…).
 constexpr const char* prefix = "THALWEG";
 
-// Twice what one rail gets at least of a message that is cut up over two.
-constexpr std::size_t eager_tcp_bytes = 128 * 1024;
+// Over TCP messages are announced from here on. Rings go round in pieces of 128 KiB, which is also twice what
+// one rail gets at least of a message that is cut up over two: those go at once, whether a release of libucp
+// takes the threshold as the last size that does (1.20) or as the first that does not (1.13).
+constexpr std::size_t tcp_rendezvous_bytes = 128 * 1024 + 1;
 // From here on messages are announced first where that was asked for: what shm calls large.
 constexpr std::size_t handshake_bytes = 16 * 1024;
 
@@ -89,7 +91,7 @@ Status UcxPort::Impl::configure(const Rail& rail, ucp_config_t* config, std::str
          : ucp_.needs_registration ? std::to_string(ucx::rendezvous_bytes)
          : handshake               ? std::to_string(handshake_bytes)
          : has_infiniband()        ? ""
-                                   : std::to_string(eager_tcp_bytes),
+                                   : std::to_string(tcp_rendezvous_bytes),
          !asked.empty()},
         // Over TCP, too, the sender writes as soon as it may. As libucp chooses there, plans with two
         // messages of 128 KiB per link now and then left the link idle for the time of one.
@@ -122,7 +124,7 @@ Status UcxPort::Impl::configure(const Rail& rail, ucp_config_t* config, std::str
                                         : ucp_.needs_registration ? ucx::rendezvous_bytes
                                         : handshake               ? handshake_bytes
                                         : has_infiniband()        ? 0
-                                                                  : eager_tcp_bytes;
+                                                                  : tcp_rendezvous_bytes;
     const Way longer = asked == "get"                        ? Way::rendezvous_get
                        : asked == "put" || !has_infiniband() ? Way::rendezvous_put
                                                              : Way::libucp;
