@@ -20,8 +20,7 @@ namespace thalweg::ucx {
 class Channel;
 struct Storage;
 
-// Where libucp needs_registration, messages from here on go by rendezvous and are registered, others do
-// neither.
+// Where libucp needs_registration, messages from here on are registered, and none below goes by rendezvous.
 inline constexpr std::size_t rendezvous_bytes = 64 * 1024;
 
 // One context and one worker of libucp, over one network device.

@@ -79,6 +79,13 @@ Status UcxPort::Impl::configure(const Rail& rail, ucp_config_t* config, std::str
         why = "there is no protocol " + asked;
         return Status::invalid_argument;
     }
+    // 0: as libucp thinks best.
+    const std::uint64_t rendezvous_from = asked == "eager" ? UINT64_MAX
+                                          : ucp_.needs_registration && (handshake || has_infiniband())
+                                              ? ucx::rendezvous_bytes
+                                          : handshake        ? handshake_bytes
+                                          : has_infiniband() ? 0
+                                                             : tcp_rendezvous_bytes;
     const Setting settings[] = {
         {"TLS", options_.transports.empty() ? usual_transports() : options_.transports, true},
         {"NET_DEVICES", rail.device, !rail.device.empty()},
@@ -87,11 +94,9 @@ Status UcxPort::Impl::configure(const Rail& rail, ucp_config_t* config, std::str
         // Over TCP, pieces of a pipeline must not be announced first: what announces one waits behind the
         // data of another, and what 1.13 chooses by itself is less than a piece.
         {"RNDV_THRESH",
-         asked == "eager"          ? "inf"
-         : ucp_.needs_registration ? std::to_string(ucx::rendezvous_bytes)
-         : handshake               ? std::to_string(handshake_bytes)
-         : has_infiniband()        ? ""
-                                   : std::to_string(tcp_rendezvous_bytes),
+         rendezvous_from == UINT64_MAX ? "inf"
+         : rendezvous_from == 0        ? ""
+                                       : std::to_string(rendezvous_from),
          !asked.empty()},
         // Over TCP, too, the sender writes as soon as it may. As libucp chooses there, plans with two
         // messages of 128 KiB per link now and then left the link idle for the time of one.
@@ -120,21 +125,16 @@ Status UcxPort::Impl::configure(const Rail& rail, ucp_config_t* config, std::str
             return Status::unsupported;
         }
     }
-    const std::uint64_t longest_short = asked == "eager"          ? UINT64_MAX
-                                        : ucp_.needs_registration ? ucx::rendezvous_bytes
-                                        : handshake               ? handshake_bytes
-                                        : has_infiniband()        ? 0
-                                                                  : tcp_rendezvous_bytes;
     const Way longer = asked == "get"                        ? Way::rendezvous_get
                        : asked == "put" || !has_infiniband() ? Way::rendezvous_put
                                                              : Way::libucp;
     manner_ = by_environment ? ucx::Manner{0, {}, {Way::libucp, "libucp's settings in the environment say"}}
               : by_libucp    ? ucx::Manner{0, {}, {Way::libucp, "libucp refuses what it was told"}}
               : !asked.empty()
-                  ? ucx::Manner{longest_short,
+                  ? ucx::Manner{rendezvous_from,
                                 {Way::eager, asked == "eager" ? by_request : too_short},
                                 {longer, by_request}}
-                  : ucx::Manner{longest_short,
+                  : ucx::Manner{rendezvous_from,
                                 {Way::eager, too_short},
                                 {longer, longer == Way::libucp ? "libucp chooses by size" : long_enough}};
     return Status::ok;

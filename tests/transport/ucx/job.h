@@ -107,6 +107,7 @@ using Case = void (*)(Job& job, const Arguments& arguments);
 #define UCX_CASE(name) void name(Job& job, [[maybe_unused]] const Arguments& arguments)
 #define UCX_CASES(CASE) \
     CASE(messages)      \
+    CASE(at_once)       \
     CASE(order)         \
     CASE(operations)    \
     CASE(channels)      \
