@@ -217,13 +217,13 @@ bool run_on_lane(Communicator& communicator, const CollectiveCall& call, const C
         communicator.broken = true;
         Unasked::settle_broadcasts(call.comm);
     };
-    Status status = Status::ok;
-    std::unique_ptr<Ongoing> ongoing = assemble(communicator, call, shape, std::move(carriage), status);
+    Bound bound;
+    std::unique_ptr<Ongoing> ongoing = assemble(communicator, call, shape, std::move(carriage), bound);
     // Wrong on this rank, and so for MPI on all of them.
-    if (status == Status::invalid_argument) return false;
+    if (bound.status == Status::invalid_argument) return false;
     if (ongoing == nullptr) {
         fail();
-        error = raise(call.comm, what(call.kind), status, MPI_SUCCESS);
+        error = raise(call.comm, what(call.kind), bound.status, MPI_SUCCESS);
         return true;
     }
     note_accelerated(to_text(*decision.choice), decision.reason, shape.bytes,

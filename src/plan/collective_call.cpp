@@ -335,29 +335,39 @@ bool stays_stable(const Settings& settings, const CallShape& shape, Wanted wante
     return shape.reducer.rounds && settings.float_order == FloatOrder::stable && wanted != Wanted::algorithm;
 }
 
-std::unique_ptr<Ongoing> assemble(Communicator& communicator, const CollectiveCall& call,
-                                  const CallShape& shape, Carriage carriage, Status& status) try {
+Bound::~Bound() {
+    if (ongoing != nullptr) ongoing->release();
+}
+
+void bind(Communicator& communicator, const CollectiveCall& call, const CallShape& shape, Bound& bound) try {
     Ongoing::Options options;
-    options.lane = carriage.lane;
     options.record = communicator.shared_record();
+    options.bytes = shape.total;
+    options.persistent = call.persistent;
+    options.reducer = shape.reducer;
+    auto ongoing = std::make_unique<Ongoing>(std::move(options));
+    bound.status = bind(call, shape, communicator.size(), *ongoing, bound.key);
+    if (failed(bound.status)) return ongoing->release();
+    choose_loads(call, shape, communicator.rank(), bound.key.blocks, ongoing->options());
+    bound.ongoing = std::move(ongoing);
+} catch (const std::bad_alloc&) {
+    bound.status = Status::out_of_memory;
+}
+
+std::unique_ptr<Ongoing> assemble(Communicator& communicator, const CollectiveCall& call,
+                                  const CallShape& shape, Carriage carriage, Bound& bound) try {
+    if (bound.ongoing == nullptr && !failed(bound.status)) bind(communicator, call, shape, bound);
+    if (bound.ongoing == nullptr) return nullptr;
+    Ongoing* const ongoing = bound.ongoing.get();
+    Ongoing::Options& options = ongoing->options();
+    options.lane = carriage.lane;
     options.tally = &communicator.record().accelerated(to_text(*carriage.decision.choice),
                                                        size_class(shape.bytes), call.kind);
     options.policy = carriage.policy;
-    options.bytes = shape.total;
-    options.persistent = call.persistent;
     options.numbered = !carriage.numbers.empty();
-    options.reducer = shape.reducer;
-    RunKey key;
-    key.exchange = std::move(carriage.exchange);
-    auto ongoing = std::make_unique<Ongoing>(std::move(options));
-    status = bind(call, shape, communicator.size(), *ongoing, key);
-    if (failed(status)) {
-        ongoing->release();
-        return nullptr;
-    }
-    choose_loads(call, shape, communicator.rank(), key.blocks, ongoing->options());
     if (call.has_letters() && sends_parcels_as_they_are(carriage.decision.choice->algorithm->name))
         send_in_place(shape.letters, communicator.rank(), shape.in_place, *ongoing);
+    RunKey& key = bound.key;
     key.collective = call.collective;
     key.choice = *carriage.decision.choice;
     key.root = call.root;
@@ -373,9 +383,9 @@ std::unique_ptr<Ongoing> assemble(Communicator& communicator, const CollectiveCa
         const std::uint32_t number = ongoing->options().numbered ? carriage.numbers[part] : 0;
         ongoing->parts().push_back({borrow(communicator, carriage, key), begin, number});
     }
-    return ongoing;
+    return std::move(bound.ongoing);
 } catch (const std::bad_alloc&) {
-    status = Status::out_of_memory;
+    bound.status = Status::out_of_memory;
     return nullptr;
 }
 

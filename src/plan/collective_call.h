@@ -88,12 +88,26 @@ struct Carriage {
     std::uint32_t generation = 0;  // of the settings that chose
     // Of the operation's parts, where they have numbers of their own; else the lane counts.
     std::vector<std::uint32_t> numbers = {};
-    std::optional<Exchange> exchange = {};  // of an alltoall whose pairs differ
 };
 
-// The operation with its parts. Null where this rank cannot run it, `status` says why: invalid_argument (what
-// MPI judges), else the others run it.
+// An operation with the program's memory, before anything carries it. Of what it takes this is what may be as
+// large as the messages are, and one rank alone be refused.
+struct Bound {
+    Bound() = default;
+    ~Bound();  // gives back what was not assembled; makes MPI calls
+    Bound(const Bound&) = delete;
+    Bound& operator=(const Bound&) = delete;
+
+    RunKey key;                        // whose exchange, where the call has letters, is there before bind()
+    std::unique_ptr<Ongoing> ongoing;  // null before bind(), and where that failed
+    Status status = Status::ok;
+};
+// Local, once. Errors: as above, and out_of_memory, in bound.status.
+void bind(Communicator& communicator, const CollectiveCall& call, const CallShape& shape, Bound& bound);
+
+// The operation with its parts, bound here where it has not been. Null where this rank cannot run it,
+// bound.status says why: invalid_argument (what MPI judges), else the others run it.
 std::unique_ptr<Ongoing> assemble(Communicator& communicator, const CollectiveCall& call,
-                                  const CallShape& shape, Carriage carriage, Status& status);
+                                  const CallShape& shape, Carriage carriage, Bound& bound);
 
 }  // namespace thalweg

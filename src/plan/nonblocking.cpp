@@ -19,6 +19,7 @@
 #include "plan/neighbours.h"
 #include "plan/planned_in_memory.h"
 #include "plan/quiet_errors.h"
+#include "plan/reserve.h"
 #include "plan/set_up.h"
 #include "plan/unasked.h"
 #include "plan/window_plan.h"
@@ -272,7 +273,8 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     }
     const Pieces pieces = call.pieces_of(shape.decided_bytes);
     const bool stable = stays_stable(world.settings(), shape, world.wanted(call.collective));
-    std::optional<Exchange> exchange;
+    Bound bound;
+    std::optional<Exchange>& exchange = bound.key.exchange;
     if (windows && call.has_letters()) exchange.emplace();
     Decision decision = windows ? Decision{standard_choice(*find_algorithm(Collective::alltoallv, "spread")),
                                            "in the place of windows"}
@@ -289,8 +291,11 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         const std::shared_ptr<NativeTimes> native = native_times_of(communicator, call);
         NonblockingState::Told told{largest_of(shape.letters), {}};
         if (native != nullptr) told.native = native->noted();
+        // Afterwards the others have a plan: what this rank may be refused it asks for now.
+        bind(communicator, call, shape, bound);
+        const bool ready = bound.ongoing != nullptr && reserve_has_room();
         plan_or_lane = state.make_plan_lane(call.comm, call.has_letters(), forethought.take_name(),
-                                            pieces.count, numbers, told, why);
+                                            pieces.count, ready, numbers, told, why);
         if (native != nullptr && plan_or_lane != nullptr) native->settle(told.native);
         if (plan_or_lane == nullptr) return not_planned(why);
         // What all of them exchange was agreed on with the lane.
@@ -320,16 +325,14 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     }
     if (slot_bytes != 0) state.leaders().tell(*exchange);
     Carriage carriage{plan_or_lane, state.topology(), decision, state.policy(), state.generation()};
-    carriage.exchange = std::move(exchange);
     carriage.numbers = std::move(numbers);
-    Status status = Status::ok;
-    std::unique_ptr<Ongoing> ongoing = assemble(communicator, call, shape, std::move(carriage), status);
+    std::unique_ptr<Ongoing> ongoing = assemble(communicator, call, shape, std::move(carriage), bound);
     if (call.persistent && decision.choice->algorithm->name == "notify")
         open_direct(call.comm, *plan_or_lane, ongoing.get(), state.rank(), state.size());
-    if (status == Status::invalid_argument) return declined_on(Reason::invalid, shape.bytes);
+    if (bound.status == Status::invalid_argument) return declined_on(Reason::invalid, shape.bytes);
     if (ongoing == nullptr) {
         plan_or_lane->fail();
-        error = raise(call.comm, "a nonblocking collective", status, MPI_SUCCESS);
+        error = raise(call.comm, "a nonblocking collective", bound.status, MPI_SUCCESS);
         return nullptr;
     }
     if (call.persistent) {

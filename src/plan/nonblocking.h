@@ -105,15 +105,15 @@ class NonblockingState {
         NativeTimes::Words native{};
     };
     // A lane of its own for a persistent operation of `parts` schedules, which keep `numbers`; for an
-    // exchange, as exchange_lane(). Collective. Null, on all ranks, with `why`. `name`: what name_plan() gave
-    // on rank 0, known to all ranks, or nothing.
+    // exchange, as exchange_lane(). Collective. Null, on all ranks, with `why`; where one is not `ready` to
+    // run it, too. `name`: what name_plan() gave on rank 0, known to all ranks, or nothing.
     std::shared_ptr<Lane> make_plan_lane(MPI_Comm comm, bool exchange, std::optional<ChannelName> name,
-                                         std::size_t parts, std::vector<std::uint32_t>& numbers, Told& told,
-                                         Reason& why);
+                                         std::size_t parts, bool ready, std::vector<std::uint32_t>& numbers,
+                                         Told& told, Reason& why);
 
   private:
     NonblockingState(Communicator& communicator, World& world);
-    void take_over(RankMap places);
+    bool take_over(RankMap places);  // false: no memory
     void keep_peers() noexcept;
     // Those of `state`, which is null where this rank lacks memory. Collective, with an answer of each rank's
     // own. Where nobody asked for the memory inside hosts it carries exchanges only, so there
@@ -121,8 +121,8 @@ class NonblockingState {
     static bool make_lanes(MPI_Comm comm, Carrier carrier, Attendance::Told told, World& world,
                            Communicator& communicator, NonblockingState* state, Reason& why);
     std::shared_ptr<Lane> make_named_plan_lane(MPI_Comm comm, bool exchange, std::optional<ChannelName> known,
-                                               std::size_t parts, std::vector<std::uint32_t>& numbers,
-                                               Told& told, Reason& why);
+                                               std::size_t parts, bool ready,
+                                               std::vector<std::uint32_t>& numbers, Told& told, Reason& why);
 
     World& world_;
     Communicator& communicator_;

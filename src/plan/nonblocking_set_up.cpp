@@ -160,8 +160,8 @@ std::shared_ptr<NonblockingState> NonblockingState::set_up(MPI_Comm comm, Commun
     std::shared_ptr<NonblockingState> state(new (std::nothrow) NonblockingState(communicator, world));
     RankMap places;
     bool all = false;
-    const bool ready = placed && state != nullptr && !failed(world.locate(comm, all, &places)) && all;
-    if (ready) state->take_over(std::move(places));
+    const bool ready = placed && state != nullptr && !failed(world.locate(comm, all, &places)) && all &&
+                       state->take_over(std::move(places));
     NonblockingState* const able = ready ? state.get() : nullptr;
     const Network known = world.network();
     Attendance::Told told = {{},
@@ -199,7 +199,7 @@ bool NonblockingState::confirm(MPI_Comm comm) {
     return trouble[0] == 0;
 }
 
-void NonblockingState::take_over(RankMap places) {
+bool NonblockingState::take_over(RankMap places) try {
     rank_ = communicator_.rank();
     size_ = communicator_.size();
     topology_ = communicator_.topology();
@@ -208,6 +208,9 @@ void NonblockingState::take_over(RankMap places) {
     communicator_.record().sleeps = world_.sleeps();
     keep_peers();
     plans_ = std::make_shared<PlanNumbers>();
+    return true;
+} catch (const std::bad_alloc&) {
+    return false;
 }
 
 // For the report. Without memory nothing is counted.
@@ -230,12 +233,12 @@ std::optional<ChannelName> NonblockingState::name_plan() const {
 
 std::shared_ptr<Lane> NonblockingState::make_plan_lane(MPI_Comm comm, bool exchange,
                                                        std::optional<ChannelName> name, std::size_t parts,
-                                                       std::vector<std::uint32_t>& numbers, Told& told,
-                                                       Reason& why) {
+                                                       bool ready, std::vector<std::uint32_t>& numbers,
+                                                       Told& told, Reason& why) {
     QuietErrors quiet(comm);
     const Host& mpi = *host();
     if (carrier_ != Carrier::mpi)
-        return make_named_plan_lane(comm, exchange, name, parts, numbers, told, why);
+        return make_named_plan_lane(comm, exchange, name, parts, ready, numbers, told, why);
     if (plans_->lane == nullptr) {
         plans_->lane = claim_number(comm, world_, rank_ == 0, true, why);
         if (plans_->lane == nullptr) return nullptr;
@@ -254,7 +257,6 @@ std::shared_ptr<Lane> NonblockingState::make_plan_lane(MPI_Comm comm, bool excha
         lane_->fail();
         return nullptr;
     }
-    bool ready = true;
     try {
         numbers.reserve(parts);
     } catch (const std::bad_alloc&) {
@@ -309,7 +311,7 @@ std::shared_ptr<Lane> NonblockingState::make_plan_lane(MPI_Comm comm, bool excha
 // A channel of its own for each, so that its numbers are nobody else's.
 std::shared_ptr<Lane> NonblockingState::make_named_plan_lane(MPI_Comm comm, bool exchange,
                                                              std::optional<ChannelName> known,
-                                                             std::size_t parts,
+                                                             std::size_t parts, bool ready,
                                                              std::vector<std::uint32_t>& numbers, Told& told,
                                                              Reason& why) {
     const Carrier carrier = exchange ? exchange_carrier_ : carrier_;
@@ -326,8 +328,8 @@ std::shared_ptr<Lane> NonblockingState::make_named_plan_lane(MPI_Comm comm, bool
         lane.reset();
     }
     // [trouble, the communicator's lanes are broken, what they tell]
-    std::uint64_t most[3 + told_words] = {lane == nullptr || lane->live_operations() <= parts || !opened_,
-                                          lane_ != nullptr && lane_->broken(),
+    const bool lacks = !ready || !opened_ || lane == nullptr || lane->live_operations() <= parts;
+    std::uint64_t most[3 + told_words] = {lacks, lane_ != nullptr && lane_->broken(),
                                           exchange_lane_ != nullptr && exchange_lane_->broken()};
     write(told, most + 3);
     agree_on(comm, host()->max, most);

@@ -106,6 +106,8 @@ bool open_reserve() {
 
 std::size_t reserve_in_use() { return taken.load(std::memory_order_relaxed); }
 
+bool reserve_has_room() { return reserve_in_use() <= reserve_bytes / 2; }
+
 bool reserve_is_kept() {
     const std::size_t now = reserve_in_use(), for_long = held_for_long.load(std::memory_order_relaxed);
     if (now < for_long) held_for_long.store(now, std::memory_order_relaxed);

@@ -21,6 +21,9 @@ inline constexpr std::uint64_t most_plan_steps = reserve_bytes / 512;
 bool open_reserve();
 // Bytes of it that are taken, their book-keeping included. Lock-free.
 std::size_t reserve_in_use();
+// Whether half of it, or more, is left. Plans of the program keep what they have of it as long as they live:
+// a rank that says so before the others rely on it makes none that it might not be able to finish.
+bool reserve_has_room();
 
 // Whether more of it is taken than was left when everything that is kept between calls was given up last.
 // Queues that have grown and the like hold some for long: to give up more would not bring it back, and every

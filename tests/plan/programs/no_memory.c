@@ -3,7 +3,9 @@
  * on, or only the n-th, for n = 0, 1, 2 … until a round needs no more than n.
  *
  * "init N" instead: they fail from the N-th on while rank 1 is in MPI_Init.
- * "large": the root makes the largest plan there is with no memory at all, and nobody makes a larger one. */
+ * "large": the root makes the largest plan there is with no memory at all, and nobody makes a larger one.
+ * "plans": they fail in MPI_Alltoallv_init, where what is packed needs memory of its own. A plan is
+ * everybody's or the library's. */
 #define _GNU_SOURCE
 #include <link.h>
 #include <sys/mman.h>
@@ -154,8 +156,80 @@ static void large(int chains, int ours) {
     guarded_free(data, bytes);
 }
 
+typedef int AlltoallvInit(const void*, const int*, const int*, MPI_Datatype, void*, const int*, const int*,
+                          MPI_Datatype, MPI_Comm, MPI_Info, MPI_Request*);
+enum { most_ranks = 8, spaced = 3000, apart = 2 * spaced - 1 }; /* ints for a rank, and between two ranks' */
+static AlltoallvInit* alltoallv_init;
+static int given[most_ranks * apart], got[most_ranks * apart];
+
+static int number(int from, int to, int i, int turn) {
+    return ((from * most_ranks + to) * spaced + i) * 2 + turn;
+}
+
+/* Rank `victim` loses allocations while the plan is made. Returns how many. */
+static long round_of_plans(int victim, long n, int only, MPI_Datatype type, int* is_ours) {
+    int ones[most_ranks], places[most_ranks];
+    MPI_Request plan;
+    for (int peer = 0; peer < check_size; ++peer) ones[peer] = 1, places[peer] = peer;
+    injected = 0;
+    if (check_rank == victim) one_only = only, countdown = n;
+    const int code = alltoallv_init(given, ones, places, type, got, ones, places, type, MPI_COMM_WORLD,
+                                    MPI_INFO_NULL, &plan);
+    countdown = -1;
+    CHECK(code == MPI_SUCCESS, "with %ld allocations lost: MPI_Alltoallv_init returned %d", injected, code);
+    *is_ours = was_accelerated();
+    int ways[2] = {*is_ours, -*is_ours};
+    MPI_Allreduce(MPI_IN_PLACE, ways, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    CHECK(ways[0] == -ways[1], "with %ld allocations lost: the plan is ours on some ranks", injected);
+    for (int turn = 0; turn < 2; ++turn) {
+        memset(got, poison_value, sizeof got);
+        for (int peer = 0; peer < check_size; ++peer)
+            for (int i = 0; i < spaced; ++i) given[peer * apart + 2 * i] = number(check_rank, peer, i, turn);
+        MPI_Start(&plan);
+        MPI_Wait(&plan, MPI_STATUS_IGNORE);
+        for (int peer = 0; peer < check_size; ++peer)
+            for (int i = 0; i < spaced; ++i)
+                if (got[peer * apart + 2 * i] != number(peer, check_rank, i, turn))
+                    FAIL("with %ld allocations lost: number %d from %d is wrong", injected, i, peer);
+    }
+    MPI_Request_free(&plan);
+    long most_lost;
+    MPI_Allreduce(&injected, &most_lost, 1, MPI_LONG, MPI_MAX, MPI_COMM_WORLD);
+    return most_lost;
+}
+
+static void plans(void) {
+    MPI_Datatype type;
+    int is_ours, ours = 0, natives = 0;
+    *(void**)&alltoallv_init = find_or_skip("MPI_Alltoallv_init");
+    CHECK(check_size <= most_ranks, "too many ranks");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Type_vector(spaced, 1, 2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    round_of_plans(-1, 0, 0, type, &is_ours); /* sets up */
+    if (expect_thalweg()) CHECK(is_ours, "a plan with all memory is not ours: %s", last_reason());
+    for (int only = 0; only < 2; ++only)
+        for (int victim = 0; victim < check_size && victim < 2; ++victim) {
+            long lost = 1;
+            for (long n = 0; lost != 0; n += n < 40 ? 1 : n / 8) {
+                CHECK(n < 5000, "a plan takes more than %ld allocations", n);
+                lost = round_of_plans(victim, n, only, type, &is_ours);
+                *(is_ours ? &ours : &natives) += 1;
+            }
+        }
+    if (expect_thalweg()) CHECK(ours > 3 && natives > 3, "%d plans are ours, %d not", ours, natives);
+    if (check_rank == 0) printf("%d plans ours, %d native\n", ours, natives);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Type_free(&type);
+}
+
 int main(int argc, char** argv) {
     dl_iterate_phdr(find_ours, NULL);
+    if (argc == 2 && strcmp(argv[1], "plans") == 0) {
+        check_start(&argc, &argv, MPI_THREAD_SINGLE);
+        plans();
+        return check_end();
+    }
     if (argc == 2) {
         check_start(&argc, &argv, MPI_THREAD_SINGLE);
         large(2, 1);
