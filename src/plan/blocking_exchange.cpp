@@ -45,13 +45,14 @@ void note_sent(const CollectiveCall& call, Communicator& communicator, Trial& tr
 
 // Whether the library refuses an alltoall, whose bytes are equal on all ranks, on this one alone before it
 // hears of others: such a call counts nowhere, and this rank may make it anew. Of predefined types their
-// handles say enough. Throws std::bad_alloc.
+// handles say enough, where the counts are some and the buffers two. Throws std::bad_alloc.
 bool is_refused(const CollectiveCall& call, const Communicator& communicator) {
-    const auto plain = [](const void* buffer, MPI_Datatype type) {
-        return thalweg_is_no_place(buffer) == 0 && Bypass::is_predefined((std::intptr_t)type);
+    const auto plain = [](const void* buffer, MPI_Count count, MPI_Datatype type) {
+        return count >= 0 && thalweg_is_no_place(buffer) == 0 && Bypass::is_predefined((std::intptr_t)type);
     };
-    if (plain(call.receive, call.receive_type) &&
-        (call.send == MPI_IN_PLACE || plain(call.send, call.send_type)))
+    if (plain(call.receive, call.receive_count, call.receive_type) &&
+        (call.send == MPI_IN_PLACE ||
+         (call.send != call.receive && plain(call.send, call.send_count, call.send_type))))
         return false;
     CallShape shape;
     return look_at(call, communicator.rank(), communicator.size(), shape) == Reason::invalid;

@@ -35,6 +35,12 @@ static void call_wrongly(MPI_Comm comm, size_t bytes) {
     CHECK(MPI_Alltoall(from, 1, uncommitted, to, (int)bytes, MPI_BYTE, comm) != MPI_SUCCESS,
           "the type was not committed");
     MPI_Type_free(&uncommitted);
+    CHECK(MPI_Alltoall(from, -1, MPI_BYTE, to, (int)bytes, MPI_BYTE, comm) != MPI_SUCCESS,
+          "a negative count of what is sent");
+#if !defined(OPEN_MPI) /* which lets that pass, and would wait */
+    CHECK(MPI_Alltoall(to, (int)bytes, MPI_BYTE, to, (int)bytes, MPI_BYTE, comm) != MPI_SUCCESS,
+          "what is sent is what is received");
+#endif
 }
 
 /* Of `bytes` per pair. Whether it was one of ours, on all ranks alike. */
