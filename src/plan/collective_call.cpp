@@ -1,13 +1,12 @@
 #include "plan/collective_call.h"
 
 #include <algorithm>
-#include <mutex>
 #include <new>
 #include <string_view>
 
-#include "plan/attendance.h"
 #include "plan/datatype.h"
 #include "plan/reductions.h"
+#include "plan/refusals.h"
 #include "transport/mpi/host.h"
 
 namespace thalweg {
@@ -107,106 +106,6 @@ std::optional<Reason> look_at_arguments(const CollectiveCall& call, int rank, in
     shape.decided_bytes = shape.bytes;
     if (shape.total == 0) return Reason::empty;
     return std::nullopt;
-}
-
-bool refuses(const void* buffer, MPI_Count count, MPI_Datatype type) {
-    const Payload data(const_cast<void*>(buffer), static_cast<std::uint64_t>(count), type, {});
-    return data.refused_by_native();
-}
-
-// The same of blocks that differ.
-bool refuses_blocks(const void* buffer, const std::vector<Segment>& blocks, MPI_Datatype type) {
-    TypeShape named;
-    const TypeShape& shape = shape_of(type, named);
-    if (shape.uncommitted || shape.opaque || shape.size == 0) return shape.uncommitted;
-    const auto lowest =
-        reinterpret_cast<std::uintptr_t>(buffer) + static_cast<std::uintptr_t>(shape.layout.true_lb());
-    return std::any_of(blocks.begin(), blocks.end(), [lowest](const Segment& block) {
-        return block.count != 0 && lowest + static_cast<std::uintptr_t>(block.displacement) == 0;
-    });
-}
-
-// Whether the library refuses one of the buffers before it hears of other ranks. Those of alltoalls whose
-// messages differ are looked at as they are bound.
-bool refused_on_sight(const CollectiveCall& call, const CallShape& shape) {
-    if (call.has_letters() || call.collective == Collective::barrier) return false;
-    if (call.is_vector() ? refuses_blocks(call.receive, shape.segments, call.receive_type)
-                         : refuses(call.receive, call.receive_count, call.receive_type))
-        return true;
-    if (shape.in_place || call.collective == Collective::bcast) return false;
-    const bool all = call.collective == Collective::allreduce;
-    const MPI_Count sent = all ? call.receive_count : call.send_count;
-    return sent != 0 && refuses(call.send, sent, all ? call.receive_type : call.send_type);
-}
-
-// What is sent lies to the buffer that is received as if the program had named the same memory twice.
-struct Aliasing {
-    bool in_place = false;  // it is what MPI_IN_PLACE means
-    bool refused = false;   // by the libraries that look for it: it is that, or looks so to them
-};
-
-// Of an allgather. An own block begins as many extents behind the first one as elements lie in front of it.
-// The libraries that refuse aliases count in sizes there: where a type has gaps it may be other memory that
-// they find, between the bytes that are received, and legal.
-Aliasing own_block_aliasing(const CollectiveCall& call, int rank) {
-    std::int64_t elements = rank * static_cast<std::int64_t>(call.receive_count);
-    if (call.counts != nullptr) elements = call.displacements[rank];
-    if (call.large_counts != nullptr) elements = call.large_displacements[rank];
-    const auto ahead_bytes = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(call.send) -
-                                                       reinterpret_cast<std::uintptr_t>(call.receive));
-    if (elements == 0) return {ahead_bytes == 0, ahead_bytes == 0};
-    if (ahead_bytes % elements != 0) return {};
-    const std::int64_t distance_bytes = ahead_bytes / elements;
-    TypeShape named;
-    return {distance_bytes == shape_of(call.receive_type, named).extent,
-            distance_bytes == type_size(call.receive_type)};
-}
-
-// As plainly as the libraries look for it.
-Aliasing aliasing_of(const CollectiveCall& call, int rank, const CallShape& shape) {
-    if (shape.in_place || call.neighbours || shape.total == 0 || call.send == MPI_BOTTOM) return {};
-    const auto where = [](bool same) { return Aliasing{same, same}; };
-    if (call.collective == Collective::allreduce) return where(call.send == call.receive);
-    if (call.send_type != call.receive_type) return {};
-    // Of an alltoallv no library makes sense.
-    if (call.has_letters())
-        return {false, call.send == call.receive && call.sent.counts == call.received.counts &&
-                           call.sent.large_counts == call.received.large_counts &&
-                           call.sent.types == nullptr && call.received.types == nullptr};
-    if (call.collective == Collective::alltoallv)
-        return where(call.send == call.receive && call.send_count == call.receive_count);
-    if (call.collective != Collective::allgather) return {};
-    if (!call.is_vector())
-        return call.send_count == call.receive_count ? own_block_aliasing(call, rank) : Aliasing{};
-    // What a rank that gives nothing names is no memory at all, and its library says nothing.
-    const std::uint64_t count = shape.segments[static_cast<std::size_t>(rank)].count;
-    return count != 0 && static_cast<std::uint64_t>(call.send_count) == count ? own_block_aliasing(call, rank)
-                                                                              : Aliasing{};
-}
-
-// Libraries differ, versions of them too, and one that is told not to look for errors refuses nothing: so it
-// is asked, with a call like that by this process alone. Local.
-bool refuses_aliases(const CollectiveCall& call) {
-    static constinit std::mutex one_at_a_time;
-    const std::lock_guard lock(one_at_a_time);
-    const Host& mpi = *host();
-    const MPI_Comm self = Attendance::self();
-    if (self == mpi.comm_null) return false;
-    const MPI_Datatype ints = mpi.int_;
-    int data[2] = {0, 0};
-    const int one[1] = {1}, none[1] = {0};
-    int error = MPI_SUCCESS;
-    if (call.collective == Collective::allreduce)  // Open MPI lets one element pass
-        error = mpi.Allreduce(data, data, call.receive_count > 1 ? 2 : 1, ints, mpi.bor, self);
-    else if (call.collective == Collective::allgather && call.is_vector())
-        error = mpi.Allgatherv(data, 1, ints, data, one, none, ints, self);
-    else if (call.collective == Collective::allgather)
-        error = mpi.Allgather(data, 1, ints, data, 1, ints, self);
-    else if (call.has_letters())
-        error = mpi.Alltoallv(data, one, none, ints, data, one, none, ints, self);
-    else
-        error = mpi.Alltoall(data, 1, ints, data, 1, ints, self);
-    return error != MPI_SUCCESS;
 }
 
 // What of the buffer that is also written has to be there at the start.
@@ -323,11 +222,7 @@ Pieces CollectiveCall::pieces_of(std::uint64_t bytes) const {
 std::optional<Reason> look_at(const CollectiveCall& call, int rank, int size, CallShape& shape) {
     const std::optional<Reason> declined = look_at_arguments(call, rank, size, shape);
     if (declined) return declined;
-    // All ranks take part in making a persistent one, and agree on it, whatever their memory is.
-    if (!call.persistent && refused_on_sight(call, shape)) return Reason::invalid;
-    const Aliasing aliasing = aliasing_of(call, rank, shape);
-    if (aliasing.refused && refuses_aliases(call)) return Reason::invalid;
-    shape.in_place = shape.in_place || aliasing.in_place;
+    if (refused_on_sight(call, rank, shape)) return Reason::invalid;
     return std::nullopt;
 }
 

@@ -53,6 +53,7 @@ bool read_letter(const LetterArrays& side, int index, int peer, std::vector<Lett
         if (type_size(type) < 0) return false;
         TypeShape named;
         const TypeShape& shape = shape_of(type, named);
+        if (shape.uncommitted) return false;
         last = {true, type, shape.size, shape.extent, shape.identity};
     }
     const std::int64_t place =
