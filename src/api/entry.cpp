@@ -263,8 +263,8 @@ void thalweg_entry_completions_intercepted(int all, unsigned planners) {
     Attendance::set_completions_intercepted(all != 0, planners);
 }
 
-int thalweg_entry_meeting(MPI_Comm comm, int* error) try {
-    if (__builtin_expect(meetings_wanted.load(std::memory_order_relaxed) != 0, 0)) meet(comm);
+static int meet_in(MPI_Comm comm, const CollectiveCall* call, int* error) try {
+    meet(comm, call);
     return 0;
 } catch (const NoCommunicator& none) {
     *error = none.error;
@@ -275,6 +275,32 @@ int thalweg_entry_meeting(MPI_Comm comm, int* error) try {
 } catch (const std::bad_alloc&) {
     THALWEG_LOG_AT(error, "no memory to set a communicator up; this rank cannot agree with the others");
     return 0;
+}
+
+static bool nobody_is_met() {
+    return __builtin_expect(meetings_wanted.load(std::memory_order_relaxed) == 0, 1);
+}
+
+int thalweg_entry_meeting(MPI_Comm comm, int* error) {
+    return nobody_is_met() ? 0 : meet_in(comm, nullptr, error);
+}
+
+int thalweg_entry_meeting_of(const ThalwegCall* call, int* error) {
+    if (nobody_is_met()) return 0;
+    const CollectiveCall same = as_call(*call);
+    return meet_in(call->comm, &same, error);
+}
+
+int thalweg_entry_meeting_of_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
+                                   MPI_Comm comm, int* error) {
+    if (nobody_is_met()) return 0;
+    CollectiveCall same;
+    same.receive = buffer;
+    same.receive_count = count;
+    same.receive_type = datatype;
+    same.root = root;
+    same.comm = comm;
+    return meet_in(comm, &same, error);
 }
 
 int thalweg_entry_comm_creating(MPI_Comm parent, int* error) {

@@ -141,6 +141,12 @@ typedef struct ThalwegCall {
     MPI_Comm comm;
 } ThalwegCall;
 
+/* As thalweg_entry_meeting, in a collective whose arguments are known: wrong ones are the MPI library's to
+ * report, and no place of that kind. */
+int thalweg_entry_meeting_of(const ThalwegCall* call, int* error);
+int thalweg_entry_meeting_of_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
+                                   MPI_Comm comm, int* error);
+
 /* One of the blocking operations: as thalweg_entry_bcast, but that *trial is not set beside a 2. */
 int thalweg_entry_collective(const ThalwegCall* call, int* error, void** trial);
 

@@ -30,7 +30,7 @@ int thalweg_entry_may_take(int blocking, MPI_Comm comm, int* error) {
     }
 }
 int thalweg_entry_exchange(const ThalwegCall* call, int* error, void** trial) {
-    if (thalweg_entry_meeting(call->comm, error)) return 1;
+    if (thalweg_entry_meeting_of(call, error)) return 1;
     return answer(call->comm, *error, [&]() -> int {
         if (!may_exchange()) return Bypass::open(Bypass::exchanges) ? 2 : 0;
         Trial* its = nullptr;

@@ -17,7 +17,7 @@ int take(const ThalwegCall& call, int* error, void** trial, void* frame) {
     if (!asked()) return answer_probe(error);
     if (was_asked(call.operation, call.comm, frame) || inside(frame)) return 0;
     const Inside mark(frame);
-    if (thalweg_entry_meeting(call.comm, error)) return 1;
+    if (thalweg_entry_meeting_of(&call, error)) return 1;
     return thalweg_entry_collective(&call, error, trial);
 }
 

@@ -251,8 +251,10 @@ int thalweg_take_MPI_Bcast(void* buffer, ThalwegCount count, ThalwegHandle datat
     void* const frame = __builtin_frame_address(0);
     if (was_asked(blocking_broadcast, (MPI_Comm)comm, frame) || inside(frame)) return 0;
     const Inside mark(frame);
-    if (thalweg_entry_meeting((MPI_Comm)comm, error)) return 1;
-    return thalweg_entry_bcast(buffer, count, (MPI_Datatype)datatype, root, (MPI_Comm)comm, error, trial);
+    const auto type = (MPI_Datatype)datatype;
+    const auto of = (MPI_Comm)comm;
+    if (thalweg_entry_meeting_of_bcast(buffer, count, type, root, of, error)) return 1;
+    return thalweg_entry_bcast(buffer, count, type, root, of, error, trial);
 }
 
 int thalweg_take_mpi_bcast(void* buffer, int count, int datatype, int root, int comm, int* error,

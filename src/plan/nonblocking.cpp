@@ -7,7 +7,6 @@
 #include "engine/channel.h"
 #include "plan/attendance.h"
 #include "plan/blocking_exchange.h"
-#include "plan/bypass.h"
 #include "plan/declining.h"
 #include "plan/direct.h"
 #include "plan/exchange_decision.h"
@@ -21,35 +20,12 @@
 #include "plan/quiet_errors.h"
 #include "plan/reserve.h"
 #include "plan/set_up.h"
-#include "plan/unasked.h"
 #include "plan/window_plan.h"
 #include "transport/mpi/host.h"
 
 namespace thalweg {
 
 namespace {
-
-// Any blocking call may be where somebody is met.
-constexpr Bypass::Side met_in[] = {Bypass::collectives, Bypass::exchanges, Bypass::meetings};
-
-void want_meeting(Communicator::SelfDriven& self_driven) {
-    if (self_driven.wanted) return;
-    self_driven.wanted = true;
-    meetings_wanted.fetch_add(1);
-    for (const Bypass::Side side : met_in) Bypass::hold(side);
-    Unasked::ask_again();
-}
-
-// Collective over `comm`.
-void set_up(MPI_Comm comm, Communicator& communicator, NonblockingState::Purpose purpose = {}) {
-    Communicator::SelfDriven& self_driven = communicator.self_driven;
-    if (self_driven.state != nullptr || self_driven.refused) return;
-    want_no_meeting(self_driven);
-    release_detached();
-    Reason why = Reason::setup_failed;
-    self_driven.state = NonblockingState::set_up(comm, communicator, *World::get(), purpose, why);
-    if (self_driven.state == nullptr) self_driven.refused = why;
-}
 
 std::uint64_t largest_of(const Letters& letters) {
     std::uint64_t largest = 0;
@@ -147,15 +123,6 @@ bool look_at_neighbours(const CollectiveCall& call, Communicator& communicator, 
     shape.total = shape.letters.sent_bytes();
     shape.bytes = (shape.total + messages - 1) / messages;
     return true;
-}
-
-constinit std::atomic<int> meetings_wanted{0};
-
-void want_no_meeting(Communicator::SelfDriven& self_driven) noexcept {
-    if (!self_driven.wanted) return;
-    self_driven.wanted = false;
-    meetings_wanted.fetch_sub(1, std::memory_order_relaxed);
-    for (const Bypass::Side side : met_in) Bypass::let_go(side);
 }
 
 std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
@@ -345,46 +312,6 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
                      state.policy());
     if (!call.persistent && !call.blocking) ongoing->start();
     return ongoing;
-}
-
-void meet(MPI_Comm comm) {
-    if (!Attendance::present() || comm == host()->comm_null) return;
-    Communicator* const communicator = Communicator::known(comm);
-    if (communicator == nullptr || !communicator->self_driven.wanted) return;
-    Communicator::SelfDriven& self_driven = communicator->self_driven;
-    want_no_meeting(self_driven);
-    if (self_driven.state == nullptr)
-        set_up(comm, *communicator);
-    else if (std::exchange(self_driven.tells_largest, false))
-        self_driven.state->agree_on_neighbour_bytes(comm, self_driven.sizes.take());
-    if (self_driven.state != nullptr && std::exchange(self_driven.tells_traits, false))
-        self_driven.state->agree_on_exchange_traits(comm, self_driven.exchange_sizes.take());
-    if (self_driven.state != nullptr && self_driven.tells_edges && self_driven.state->neighbours().bundles())
-        self_driven.state->agree_on_edges(comm);
-}
-
-// Ranks that have the communicator would wait for one that has not. Nobody can be asked where only the
-// members of a group make it, and not all by one reduction where `parent` has two groups.
-bool made_everywhere(MPI_Comm parent, bool made) {
-    const World* const world = World::get();
-    const Host& mpi = *host();
-    int inter = 0;
-    bool all = false;
-    if (world == nullptr || parent == mpi.comm_null) return made;
-    const QuietErrors quiet(parent);
-    if (mpi.Comm_test_inter(parent, &inter) != MPI_SUCCESS || inter != 0) return made;
-    if (failed(world->locate(parent, all)) || !all) return made;
-    std::uint64_t missing[1] = {!made};
-    agree_on(parent, mpi.max, missing);
-    return missing[0] == 0;
-}
-
-void set_up_early(MPI_Comm comm) {
-    World* const world = World::get();
-    if (world == nullptr || !Attendance::present() || comm == host()->comm_null) return;
-    Communicator* const communicator = Communicator::of(comm, *world);
-    if (communicator == nullptr || communicator->phase() == Communicator::Phase::native) return;
-    set_up(comm, *communicator);
 }
 
 }  // namespace thalweg

@@ -167,12 +167,17 @@ bool look_at_neighbours(const CollectiveCall& call, Communicator& communicator, 
 std::optional<Reason> why_not_set_up(const World& world, const CollectiveCall& call, const CallShape& shape,
                                      Communicator::SelfDriven& self_driven);
 
+// Sets `comm` up where that has not been done, nor refused. Collective over it.
+void set_up(MPI_Comm comm, Communicator& communicator, NonblockingState::Purpose purpose = {});
+
 // How many communicators of this process wait for a collective in which their ranks may agree.
 extern constinit std::atomic<int> meetings_wanted;
+void want_meeting(Communicator::SelfDriven& self_driven);
 void want_no_meeting(Communicator::SelfDriven& self_driven) noexcept;
 // In a blocking collective on `comm`, before anything of it happens: sets it up, or lets its ranks agree on
-// what their neighbours exchange, where it waits for that.
-void meet(MPI_Comm comm);
+// what their neighbours exchange, where it waits for that. `call`: the collective; null: its arguments are
+// not known. One whose arguments are wrong is none for the other ranks: then nothing happens.
+void meet(MPI_Comm comm, const CollectiveCall* call);
 // After `comm` was created, in the collective call that did: THALWEG_SETUP=early. Throws AgreementFailed.
 void set_up_early(MPI_Comm comm);
 // Before that, in the same call on `parent`: whether all its ranks have made it. Throws AgreementFailed.
