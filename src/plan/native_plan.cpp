@@ -288,6 +288,17 @@ std::unique_ptr<Ongoing> build(const CollectiveCall& call, const World& world, N
     }
 }
 
+// A library that has plans refuses this rank such arguments at once: the others wait for the right ones.
+bool is_wrong(const CollectiveCall& call, const Communicator& communicator) {
+    CallShape shape;
+    return look_at(call, communicator.rank(), communicator.size(), shape) == Reason::invalid;
+}
+
+// Ranks of another world may be without us.
+bool all_answer(MPI_Comm comm, Communicator& communicator) {
+    return communicator.is_of_world(comm) || communicator.reason() != Reason::foreign;
+}
+
 // "Alltoall_init".
 std::string name_of(CallKind kind) {
     std::string name = text_of(kind);
@@ -324,6 +335,7 @@ std::unique_ptr<Ongoing> make_native_plan(const CollectiveCall& call, int& error
     const Host& mpi = *host();
     World* const world = World::get();
     std::unique_ptr<Ongoing> ongoing;
+    bool wrong = false;
     int inter = 1;
     if (world != nullptr && !call.neighbours && call.comm != mpi.comm_null &&
         mpi.Comm_test_inter(call.comm, &inter) == MPI_SUCCESS && inter == 0) {
@@ -331,15 +343,18 @@ std::unique_ptr<Ongoing> make_native_plan(const CollectiveCall& call, int& error
         Communicator* const communicator = Communicator::of(call.comm, *world);
         std::shared_ptr<NativeGround> ground;
         NativeTransport* transport = nullptr;
-        if (communicator != nullptr && Attendance::serves_plans()) try {
+        const bool asked = communicator == nullptr || all_answer(call.comm, *communicator);
+        if (communicator != nullptr) try {
+                wrong = is_wrong(call, *communicator);
                 ground = communicator->self_driven.native_plans;
                 if (ground == nullptr) ground = std::make_shared<NativeGround>();
-                ongoing = build(call, *world, transport);
+                if (asked && !wrong && Attendance::serves_plans()) ongoing = build(call, *world, transport);
             } catch (const std::bad_alloc&) {
             }
         NativeGround none;  // a rank that cannot still answers the others
         std::size_t slot = 0;
-        if ((ground != nullptr ? *ground : none).take(call.comm, ongoing != nullptr, slot)) {
+        if (asked && !wrong &&
+            (ground != nullptr ? *ground : none).take(call.comm, ongoing != nullptr, slot)) {
             communicator->self_driven.native_plans = ground;
             transport->found(ground, slot);
             ongoing->options().record = communicator->shared_record();
@@ -347,9 +362,13 @@ std::unique_ptr<Ongoing> make_native_plan(const CollectiveCall& call, int& error
         }
     }
     if (ongoing != nullptr) ongoing->release();
-    THALWEG_LOG_AT(error, "the MPI library lacks MPI_%s, and Thalweg cannot stand in for it here",
-                   name_of(call.kind).c_str());
-    error = MPI_ERR_UNSUPPORTED_OPERATION;
+    const std::string name = name_of(call.kind);
+    if (wrong)
+        THALWEG_LOG_AT(error, "wrong arguments of MPI_%s", name.c_str());
+    else
+        THALWEG_LOG_AT(error, "the MPI library lacks MPI_%s, and Thalweg cannot stand in for it here",
+                       name.c_str());
+    error = wrong ? MPI_ERR_ARG : MPI_ERR_UNSUPPORTED_OPERATION;
     call_error_handler(call.comm != mpi.comm_null ? call.comm : mpi.comm_world, error);
     return nullptr;
 }

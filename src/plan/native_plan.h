@@ -55,9 +55,10 @@ bool lacks_natively(CallKind kind);
 // costs.
 bool nobody_else_serves(const CollectiveCall& call);
 
-// The operation, not started. Collective over call.comm. Null with `error`: it cannot be served, which has
-// been said, and told the communicator's error handler; the same on all ranks. Pre: persistent, declined and
-// lacking. Throws AgreementFailed, std::bad_alloc.
+// The operation, not started. Collective over call.comm. Null with `error`, which has been said, and told the
+// communicator's error handler: it cannot be served, the same on all ranks; or its arguments are wrong on
+// this one (MPI_ERR_ARG), which is where it was before. Pre: persistent, declined and lacking. Throws
+// AgreementFailed, std::bad_alloc.
 std::unique_ptr<Ongoing> make_native_plan(const CollectiveCall& call, int& error);
 
 }  // namespace thalweg

@@ -45,7 +45,9 @@ function(older_library older family include library_built_with library_folder)
   endif()
   older(agent_off 3 mpi THALWEG_AGENT=off ${run} ${program} ${with})
   older(single 2 mpi THALWEG_TEST_LEVEL=single ${run} ${program})
+  older(wrong 3 mpi ${run} ${program} wrong)
   # By plans of ours.
+  older(wrong_ours 3 mpi THALWEG_ALLTOALLV=spread THALWEG_BCAST_MIN_BYTES=1 THALWEG_BCAST=chain ${run} ${program} wrong)
   older(ours 3 mpi THALWEG_BCAST_MIN_BYTES=1 THALWEG_BCAST=chain THALWEG_ALLGATHER=ring
         THALWEG_ALLREDUCE=recursive_doubling THALWEG_BARRIER=dissemination THALWEG_ALLTOALLV=spread THALWEG_TEST_TAKEN=1
         ${run} ${program} neighbours)

@@ -1,8 +1,8 @@
 /* A program that was built with persistent collectives, under an MPI library that has none: linked to their
  * names, it would not start without Thalweg. Every byte of every start is checked, the data differ each time.
  * "neighbours": those of a topology are there as well, "no_neighbours": an error says that they are not.
- * "fails": the plans themselves are an error. "freed", behind faults.c: ranks cannot agree while the program
- * frees the communicator of its plans. */
+ * "fails": the plans themselves are an error. "wrong": calls of one rank are. "freed", behind faults.c: ranks
+ * cannot agree while the program frees the communicator of its plans. */
 #include "check.h"
 
 enum { starts = 20, most = 300 };
@@ -309,6 +309,36 @@ static void fails(void) {
     CHECK(class == MPI_ERR_UNSUPPORTED_OPERATION, "plans that nobody serves: error class %d", class);
 }
 
+/* Rank 1 alone calls wrongly, and comes back while the others wait for its word. */
+static void wrong(void) {
+    int given[64] = {0}, got[64] = {0}, fewer[64], ones[64], places[64];
+    MPI_Request plan;
+    MPI_Datatype uncommitted;
+    for (int i = 0; i < 64; ++i) fewer[i] = -1, ones[i] = 1, places[i] = i;
+    MPI_Type_contiguous(1, MPI_INT, &uncommitted);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (int round = 0; round < 3; ++round) {
+        if (check_rank == 1) {
+            CHECK(MPI_Alltoallv_init(given, fewer, places, MPI_INT, got, ones, places, MPI_INT,
+                                     MPI_COMM_WORLD, MPI_INFO_NULL, &plan) != MPI_SUCCESS,
+                  "an alltoallv of fewer than none");
+            CHECK(MPI_Alltoall_init(given, 1, uncommitted, got, 1, MPI_INT, MPI_COMM_WORLD, MPI_INFO_NULL,
+                                    &plan) != MPI_SUCCESS,
+                  "a type that was not committed");
+            CHECK(MPI_Bcast_init(given, 1, MPI_INT, check_size, MPI_COMM_WORLD, MPI_INFO_NULL, &plan) !=
+                      MPI_SUCCESS,
+                  "a root that is none");
+        }
+        for (int rank = 0; rank < check_size; ++rank) {
+            if (check_rank == 1 && rank != 1) MPI_Send(NULL, 0, MPI_BYTE, rank, 5, MPI_COMM_WORLD);
+            if (check_rank == rank && rank != 1)
+                MPI_Recv(NULL, 0, MPI_BYTE, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+        exchanges(MPI_COMM_WORLD);
+    }
+    MPI_Type_free(&uncommitted);
+}
+
 /* One rank learns of an error where the ranks agree on which communicators of plans nobody uses any more, and
  * must come back from MPI_Comm_free as from any other. */
 static void freed(void) {
@@ -343,6 +373,10 @@ int main(int argc, char** argv) {
     check_start(&argc, &argv, wanted_level());
     if (argc > 1 && strcmp(argv[1], "freed") == 0) {
         freed();
+        return check_end();
+    }
+    if (argc > 1 && strcmp(argv[1], "wrong") == 0) {
+        wrong();
         return check_end();
     }
     if (argc > 1 && strcmp(argv[1], "fails") == 0) {
