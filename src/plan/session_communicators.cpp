@@ -56,8 +56,15 @@ void SessionCommunicators::made(bool begun_late, MPI_Comm comm) {
     if (marks_all.load()) mark(comm);
 }
 
+// Two groups may have met by MPI_Comm_accept, of which we are not told: a session's may be among them, and
+// the ranks of the other one do not know.
+static bool joins_unseen(MPI_Comm parent) {
+    int inter = 0;
+    return marks_all.load() && host()->Comm_test_inter(parent, &inter) == MPI_SUCCESS && inter != 0;
+}
+
 void SessionCommunicators::descends(MPI_Comm parent, MPI_Comm comm) {
-    if (parent != host()->comm_null && are_native(parent)) mark(comm);
+    if (parent != host()->comm_null && (are_native(parent) || joins_unseen(parent))) mark(comm);
 }
 
 bool SessionCommunicators::are_native(MPI_Comm comm) {

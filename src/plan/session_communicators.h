@@ -6,7 +6,8 @@
 // So the ranks agree in MPI_Init whether any of them had begun to make such a communicator. If so, they and
 // whatever is made of them are the native library's on all ranks, for good: they have a mark, which their
 // descendants inherit. Else all of them are begun behind MPI_Init, on every rank, and are as any other.
-// Any thread.
+// Where they are the library's, so is what is merged of two groups, whoever they are: ranks that met by
+// MPI_Comm_accept do not know what the others are. Any thread.
 #pragma once
 
 #include <mpi.h>
