@@ -169,13 +169,15 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     }
     Communicator::SelfDriven& self_driven = communicator.self_driven;
     if (self_driven.refused && !windows) return declined_on(*self_driven.refused, 0);
-    // Before anything is counted: what the library refuses this rank alone is no call for the others.
+    // Before anything is counted: what the library refuses this rank alone is no call for the others. What
+    // this rank alone has to decline is one.
     CallShape shape;
-    if (call.neighbours) {
-        if (!look_at_neighbours(call, communicator, shape)) return declined_on(Reason::invalid, 0);
-    } else if (const auto why = look_at(call, communicator.rank(), communicator.size(), shape)) {
-        return declined_on(*why, shape.bytes);
-    }
+    std::optional<Reason> unfit;
+    if (!call.neighbours)
+        unfit = look_at(call, communicator.rank(), communicator.size(), shape);
+    else if (!look_at_neighbours(call, communicator, shape))
+        unfit = Reason::invalid;
+    if (unfit == Reason::invalid) return declined_on(Reason::invalid, shape.bytes);
     const bool notes_sizes = call.neighbours && !call.persistent && !call.blocking;
     if (notes_sizes && self_driven.sizes.count() && self_driven.state != nullptr &&
         self_driven.state->neighbours().by_size()) {
@@ -188,6 +190,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         self_driven.tells_traits = true;
     }
     const bool notes_letters = notes_edges(world, call, self_driven);
+    if (unfit) return declined_on(*unfit, shape.bytes);
     if (notes_sizes) self_driven.sizes.note(largest_of(shape.letters));
     if (notes_letters) self_driven.edges.note(shape.letters, communicator.rank());
     if (notes_traits && self_driven.exchange_sizes.notes())
