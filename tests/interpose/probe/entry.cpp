@@ -147,6 +147,13 @@ int thalweg_entry_meeting(MPI_Comm, int*) {
     ++met;
     return 0;
 }
+
+int thalweg_entry_meeting_of(const ThalwegCall* call, int* error) {
+    return thalweg_entry_meeting(call->comm, error);
+}
+int thalweg_entry_meeting_of_bcast(void*, MPI_Count, MPI_Datatype, int, MPI_Comm comm, int* error) {
+    return thalweg_entry_meeting(comm, error);
+}
 int thalweg_entry_comm_creating(MPI_Comm, int*) { return 0; }
 void thalweg_entry_comm_created(MPI_Comm, int made, MPI_Comm) { created += made; }
 
