@@ -48,13 +48,13 @@ UCX_CASE(messages) {
 }
 
 // Over TCP a message of 128 KiB leaves before its receive exists, under every release of libucp; a larger one
-// is announced, and waits for it.
+// is announced, and waits for it. What is a byte longer is either, by the release.
 UCX_CASE(at_once) {
     Node node(job, {.devices = {}, .transports = "tcp,self"});
     const auto channel = node.channel({0, 0});
     connect(*channel);
     std::uint32_t operation = 0;
-    for (const std::size_t bytes : {std::size_t{128} << 10, (std::size_t{128} << 10) + 1}) {
+    for (const std::size_t bytes : {std::size_t{128} << 10, (std::size_t{128} << 10) + 2}) {
         const bool announced = bytes > std::size_t{128} << 10;
         const MessageId id{operation++, 0}, go{operation++, 0};
         Bytes data = pattern(bytes, operation);
