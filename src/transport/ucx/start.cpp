@@ -28,9 +28,9 @@ using ucx::Rail;
 // libucp reads its settings for us from THALWEG_UCX_… (and, below those, the user's UCX_…).
 constexpr const char* prefix = "THALWEG";
 
-// Over TCP messages are announced from here on. Rings go round in pieces of 128 KiB, which is also twice what
-// one rail gets at least of a message that is cut up over two: those go at once, whether a release of libucp
-// takes the threshold as the last size that does (1.20) or as the first that does not (1.13).
+// Over TCP libucp may announce messages from here on: 1.13 does, 1.20 was not seen to. Rings go round in
+// pieces of 128 KiB, which is also twice what one rail gets at least of a message that is cut up over two:
+// those go at once.
 constexpr std::size_t tcp_rendezvous_bytes = 128 * 1024 + 1;
 // From here on messages are announced first where that was asked for: what shm calls large.
 constexpr std::size_t handshake_bytes = 16 * 1024;

@@ -47,33 +47,29 @@ UCX_CASE(messages) {
     }
 }
 
-// Over TCP a message of 128 KiB leaves before its receive exists, under every release of libucp; a larger one
-// is announced, and waits for it. What is a byte longer is either, by the release.
+// Over TCP a message of 128 KiB leaves before its receive exists, under every release of libucp: what
+// announces one would wait behind the data of others. (Larger ones 1.13 announces; 1.20 does not.)
 UCX_CASE(at_once) {
     Node node(job, {.devices = {}, .transports = "tcp,self"});
     const auto channel = node.channel({0, 0});
     connect(*channel);
-    std::uint32_t operation = 0;
-    for (const std::size_t bytes : {std::size_t{128} << 10, (std::size_t{128} << 10) + 2}) {
-        const bool announced = bytes > std::size_t{128} << 10;
-        const MessageId id{operation++, 0}, go{operation++, 0};
-        Bytes data = pattern(bytes, operation);
-        if (job.rank() == 0) {
-            REQUIRE(channel->post_send(0, 1, id, data.data(), bytes, SendMode::buffered) == Status::ok);
-            const Status left = finish_or_fail(*channel, 1, announced ? 0.2 : 30, false);
-            REQUIRE(left == (announced ? Status::in_progress : Status::ok));
-            REQUIRE(channel->post_send(1, 1, go, nullptr, 0, SendMode::buffered) == Status::ok);
-            finish(*channel, announced ? 2 : 1);
-        } else {
-            Bytes received(bytes);
-            REQUIRE(channel->post_recv(1, 0, go, nullptr, 0) == Status::ok);
-            finish(*channel, 1);  // takes what comes meanwhile
-            REQUIRE(channel->post_recv(0, 0, id, received.data(), bytes) == Status::ok);
-            finish(*channel, 1);
-            REQUIRE(is_pattern(received, operation));
-        }
-        job.barrier();
+    constexpr std::size_t bytes = 128 << 10;
+    const MessageId id{0, 0}, go{1, 0};
+    if (job.rank() == 0) {
+        const Bytes sent = pattern(bytes, 1);
+        REQUIRE(channel->post_send(0, 1, id, sent.data(), bytes, SendMode::buffered) == Status::ok);
+        REQUIRE(finish_or_fail(*channel, 1, 30, false) == Status::ok);
+        REQUIRE(channel->post_send(1, 1, go, nullptr, 0, SendMode::buffered) == Status::ok);
+        finish(*channel, 1);
+    } else {
+        Bytes received(bytes);
+        REQUIRE(channel->post_recv(1, 0, go, nullptr, 0) == Status::ok);
+        finish(*channel, 1);  // takes what comes meanwhile
+        REQUIRE(channel->post_recv(0, 0, id, received.data(), bytes) == Status::ok);
+        finish(*channel, 1);
+        REQUIRE(is_pattern(received, 1));
     }
+    job.barrier();
 }
 
 // Messages of equal identity meet receives in the order of posting; other identities in any.
