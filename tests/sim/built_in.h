@@ -1,4 +1,4 @@
-// The built-in machines, and ranks on their hosts.
+// The built-in machines, ranks on their hosts, and operations of these.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 
 #include "sim/machine.h"
 #include "sim/mapping.h"
+#include "sim/point.h"
 
 namespace thalweg::sim {
 
@@ -23,6 +24,14 @@ inline Topology mapped(const SimMachine& machine, std::string_view mapping, int 
     std::string why;
     EXPECT_EQ(map_ranks(mapping, ranks, per_host, machine.hosts, 1, topology, why), Status::ok) << why;
     return topology;
+}
+
+// Of no bytes yet.
+inline Point point_of(Collective collective, const std::string& algorithm) {
+    Point point;
+    std::string why;
+    EXPECT_EQ(parse_choice(collective, algorithm, point.choice, why), Status::ok) << why;
+    return point;
 }
 
 }  // namespace thalweg::sim

@@ -18,9 +18,7 @@ namespace {
 
 Outcome run(Collective collective, const std::string& text, std::uint64_t bytes, const Topology& topology,
             const SimMachine& machine) {
-    Point point;
-    std::string why;
-    EXPECT_EQ(parse_choice(collective, text, point.choice, why), Status::ok) << why;
+    Point point = point_of(collective, text);
     point.bytes = bytes;
     point.most_seconds = 30;
     return simulate(point, topology, machine).outcome;
@@ -83,9 +81,7 @@ TEST(Collectives, EveryMappingRunsOnEveryMachine) {
                 ASSERT_EQ(outcome.why, "") << what << ", " << text;
                 EXPECT_GE(outcome.seconds, wire_seconds(collective, bytes, topology, machine)) << what;
             }
-            Point halo;
-            std::string why;
-            ASSERT_EQ(parse_choice(Collective::alltoallv, "spread", halo.choice, why), Status::ok) << why;
+            Point halo = point_of(Collective::alltoallv, "spread");
             halo.faces = Faces::alike(grid_of(there), bytes);
             const Outcome outcome = simulate(halo, topology, machine).outcome;
             ASSERT_EQ(outcome.why, "") << what;
@@ -163,9 +159,7 @@ TEST(Collectives, RanksOfAFullHostShareItsMemoryAndItsLink) {
 TEST(Collectives, APointThatIsTooDearIsGivenUp) {
     const SimMachine machine = machine_of("ib2304");
     const Topology topology = mapped(machine, "block", 2304, 48);
-    Point point;
-    std::string why;
-    ASSERT_EQ(parse_choice(Collective::allgather, "ring", point.choice, why), Status::ok);
+    Point point = point_of(Collective::allgather, "ring");
     point.bytes = 8;
     point.most_memory = std::uint64_t{256} << 20;
     const PointResult result = simulate(point, topology, machine);

@@ -32,9 +32,7 @@ TEST(Halo, FacesGoBothWaysAndTheLimitIsTheBusiestHosts) {
     EXPECT_EQ(faces, 2u * (3 * 3 * 3 + 4 * 2 * 3 + 4 * 3 * 2));
     const SimMachine machine = machine_of("ib2304");
     const Topology topology = mapped(machine, "block", 36, 9);
-    Point point;
-    std::string why;
-    ASSERT_EQ(parse_choice(Collective::alltoallv, "spread", point.choice, why), Status::ok);
+    Point point = point_of(Collective::alltoallv, "spread");
     point.faces = Faces::alike(grid, 1 << 20);
     const Outcome outcome = simulate(point, topology, machine).outcome;
     EXPECT_EQ(outcome.why, "");
@@ -55,9 +53,7 @@ TEST(Halo, CellsSayHowLargeEachFaceIs) {
         std::vector<int> host_of;
         for (int rank = 0; rank < 8; ++rank) host_of.push_back(topology.node_of(rank));
         const HaloBytes bytes = halo_bytes(grid, host_of);
-        Point point;
-        std::string why;
-        ASSERT_EQ(parse_choice(Collective::alltoallv, "spread", point.choice, why), Status::ok);
+        Point point = point_of(Collective::alltoallv, "spread");
         point.faces = Faces::of_cells(grid);
         EXPECT_EQ(point.faces->bytes, bytes.largest);
         EXPECT_NEAR(halo_limit(topology, *point.faces, machine),
@@ -75,9 +71,7 @@ TEST(Halo, CellsThatLieApartTakeTheirCacheLines) {
     const auto seconds_of = [&machine](const char* ranks, const char* cells, int per_host) {
         HaloGrid grid;
         EXPECT_EQ(read_grid({ranks, cells, 3, 7, false, false}, 2, grid), "");
-        Point point;
-        std::string why;
-        EXPECT_EQ(parse_choice(Collective::alltoallv, "spread", point.choice, why), Status::ok);
+        Point point = point_of(Collective::alltoallv, "spread");
         point.faces = Faces::of_cells(grid);
         EXPECT_EQ(point.faces->bytes, 512u * 1024 * 8);
         return simulate(point, mapped(machine, "block", 2, per_host), machine).outcome.seconds;
@@ -97,9 +91,7 @@ TEST(Halo, CellsThatLieApartTakeTheirCacheLines) {
 TEST(Halo, OurNeighboursMeetInPairsAndALibrarysDoNot) {
     const SimMachine machine = machine_of("lab-100");
     const Topology topology = mapped(machine, "block", 4, 1);
-    Point point;
-    std::string why;
-    ASSERT_EQ(parse_choice(Collective::alltoallv, "spread", point.choice, why), Status::ok);
+    Point point = point_of(Collective::alltoallv, "spread");
     point.faces = Faces::alike({2, 2, 1}, 64 << 10);
     const double limit = halo_limit(topology, *point.faces, machine);
     EXPECT_LT(simulate(point, topology, machine).outcome.seconds, 1.15 * limit);
