@@ -121,6 +121,8 @@ class Ongoing {
         bool stores = false;
         bool persistent = false;
         bool numbered = false;  // its parts have numbers of their own; else the lane counts
+        // Nobody advances it but calls that complete requests, or ask after them; a poll waits for nobody.
+        bool unattended = false;
         Reducer reducer = {};
         std::shared_ptr<PlanAccount> account = {};  // of a persistent one; may be null
         // What it may be used for again; null: it is not.

@@ -21,6 +21,9 @@ std::vector<Ticket*>& freed() {
     return *gone;
 }
 constinit std::atomic<std::uint32_t> freed_count{0};
+// Of those that are unattended, how many are active; and looks at them, under the lock.
+constinit std::atomic<std::uint32_t> unattended_count{0};
+constinit std::uint64_t looks = 0;
 
 // What the native library calls, inside its own completion calls: no call of ours that waits.
 int tell_status(void* state, MPI_Status* status) {
@@ -56,6 +59,7 @@ void finish(Ticket& ticket, TicketState from = TicketState::active) {
         began_ns = pause_between(began_ns);
         found = from;
     }
+    if (ticket.unattended) unattended_count.fetch_sub(1, std::memory_order_relaxed);
     const Host& mpi = *host();
     ticket.error = ticket.ongoing->finish();
     const MPI_Request request = ticket.request;
@@ -99,6 +103,42 @@ void finish_done_among_freed() {
     for (Ticket* ticket : done) finish(*ticket);
 }
 
+// A poll for each that is unattended. One that is taken stays meanwhile: its owner, who alone may free it,
+// has to finish it before.
+void help_unattended() {
+    std::uint64_t look = 0;
+    for (;;) {
+        Ticket* taken = nullptr;
+        {
+            const std::lock_guard lock(tickets_mutex);
+            if (look == 0) look = ++looks;
+            for (const auto& [key, ticket] : tickets()) {
+                if (!ticket->unattended || ticket->look >= look || !take(*ticket)) continue;
+                taken = ticket;
+                taken->look = look;
+                break;
+            }
+        }
+        if (taken == nullptr) return;
+        taken->ongoing->help();
+        taken->state.store(TicketState::active, std::memory_order_release);
+    }
+}
+
+// As Ongoing::wait(). What is unattended goes on meanwhile: another rank may wait for it first.
+bool wait_for_one(Ticket& ticket, std::uint64_t until_ns) {
+    constexpr std::uint64_t own_slice_ns = 50'000, slice_ns = 1'000'000;
+    const std::uint32_t own = ticket.unattended ? 1 : 0;
+    while (unattended_count.load(std::memory_order_relaxed) > own) {
+        help_unattended();
+        const std::uint64_t time_ns = now_ns();
+        if (ticket.ongoing->wait(std::min(until_ns, time_ns + (own != 0 ? own_slice_ns : slice_ns))))
+            return true;
+        if (time_ns >= until_ns) return false;
+    }
+    return ticket.ongoing->wait(until_ns);
+}
+
 // Pre: nobody uses it any more. Not inside MPI.
 void destroy(Ticket* ticket) {
     forget_ticket(*ticket);
@@ -134,6 +174,7 @@ std::unique_ptr<Ongoing> make_persistent(std::unique_ptr<Ongoing> ongoing, MPI_C
     try {
         auto ticket = std::make_unique<Ticket>();
         ticket->persistent = true;
+        ticket->unattended = ongoing->options().unattended;
         ticket->state.store(TicketState::idle, std::memory_order_relaxed);
         ticket->tag = take_tag();
         error = mpi.Recv_init(nullptr, 0, mpi.byte, 0, ticket->tag, Attendance::self(), &ticket->request);
@@ -162,7 +203,7 @@ bool wait_for(RequestList requests, int count, bool again) {
         all = true;
         for_each_ticket(requests, count, [&](Ticket& ticket) {
             if (!is_active(ticket)) return;
-            if (ticket.ongoing->wait(until_ns))
+            if (wait_for_one(ticket, until_ns))
                 finish(ticket);
             else
                 all = false;
@@ -178,6 +219,7 @@ bool wait_for(RequestList requests, int count, bool again) {
 bool help(RequestList requests, int count) {
     finish_done_among_freed();
     bool pending = false, done = false;
+    std::uint32_t helped = 0;  // of those that are unattended
     for_each_ticket(requests, count, [&](Ticket& ticket) {
         if (!take(ticket)) {
             pending |= is_active(ticket);  // another thread sees to it
@@ -186,12 +228,14 @@ bool help(RequestList requests, int count) {
         if (ticket.ongoing->pending()) ticket.ongoing->help();
         if (ticket.ongoing->pending()) {
             pending = true;
+            helped += ticket.unattended;
             ticket.state.store(TicketState::active, std::memory_order_release);
             return;
         }
         finish(ticket, TicketState::helping);
         done = true;
     });
+    if (unattended_count.load(std::memory_order_relaxed) > helped) help_unattended();
     return pending && !done;
 }
 
@@ -209,6 +253,7 @@ void start(RequestList requests, int count) {
         const TicketState state = ticket.state.load(std::memory_order_acquire);
         if (!ticket.persistent || (state != TicketState::idle && state != TicketState::finished)) return;
         ticket.ongoing->start();
+        if (ticket.unattended) unattended_count.fetch_add(1, std::memory_order_relaxed);
         ticket.state.store(TicketState::active, std::memory_order_release);
     });
 }

@@ -47,7 +47,9 @@ std::unique_ptr<Ongoing> make_request(std::unique_ptr<Ongoing> ongoing, MPI_Comm
 std::unique_ptr<Ongoing> make_persistent(std::unique_ptr<Ongoing> ongoing, MPI_Comm comm,
                                          MPI_Request* request, int& error);
 
-// In front of the native call of the same effect; others' requests and null handles are left alone.
+// In front of the native call of the same effect; others' requests and null handles are left alone. Both give
+// whatever of ours nobody else advances a poll now and then, whoever's it is (Ongoing::Options::unattended).
+//
 // Blocks until those of ours are complete, and completes them. False: only a while, because others are among
 // them, which may be of a kind that nothing advances but a test of their own (MPICH's nonblocking collective
 // file operations are): the caller tests all and calls `again`.

@@ -32,7 +32,9 @@ struct Ticket {
     MPI_Request request;
     RaisedOn raised_on;
     bool persistent = false;
+    bool unattended = false;  // as its Ongoing's
     bool freed = false;       // by the program, while active; under the lock
+    std::uint64_t look = 0;   // of those at what is unattended, the latest that came by; under the lock
     int tag = 0;              // of the receive from oneself
     int error = MPI_SUCCESS;  // what the native call shall report
     std::atomic<TicketState> state{TicketState::active};

@@ -333,6 +333,7 @@ std::unique_ptr<Ongoing> make_window_plan(const CollectiveCall& call, const Call
             new (std::nothrow) WindowTransport(ground, std::move(plan), options.way, communicator.rank(),
                                                communicator.size(), agent != nullptr));
         ready = transport != nullptr && add_part(*ongoing, world, std::move(transport), agent, key);
+        ongoing->options().unattended = agent == nullptr && !start_blocks(options.way);
     }
     if (!anywhere(call.comm, !ready)) return ongoing;
     THALWEG_LOG_AT(info, "%.*s: windows cannot be used (MPI error %d); messages instead",

@@ -1,7 +1,7 @@
 /* Persistent alltoalls over windows, which THALWEG_ALLTOALLV names: restarts with other data each time into
  * poisoned memory, zero counts, gaps, types of other shapes on the two sides, a communicator that is gone,
- * several plans completed and freed in an order of its rank's own, and more plans than there are windows.
- * report.py counts what must have happened.
+ * several plans completed and freed in an order of its rank's own, two that are completed crosswise, and more
+ * plans than there are windows. report.py counts what must have happened.
  *
  *     windows [conforms] [crowd] [STARTS]
  *
@@ -187,6 +187,54 @@ static void orders(int conforms) {
     for (int i = 0; i < several; ++i) plan_free(&plans[(i + check_rank) % several]);
 }
 
+/* Two plans in which everybody sends to everybody, started in one order. Every second rank completes the
+ * other one first, by calls of each kind. Where starts do not block, it has started the first one before the
+ * rank in front of it starts any, and starts the second one behind that: so of each plan one of the two does
+ * not find at its start that it can go on, and waits for the other plan then. */
+static void crossed(void) {
+    enum { count = 5, calls = 3 };
+    const char* const way = getenv("THALWEG_ALLTOALLV");
+    const int staged = way != NULL && (strcmp(way, "rma_pscw") == 0 || strcmp(way, "rma_get") == 0);
+    const int odd = check_rank % 2, partner = odd ? check_rank - 1 : check_rank + 1;
+    const int all = count * check_size;
+    int* const from = malloc(2 * (size_t)all * sizeof(int));
+    int* const to = malloc(2 * (size_t)all * sizeof(int));
+    MPI_Request requests[2];
+    for (int i = 0; i < 2; ++i)
+        alltoall_init(from + i * all, count, MPI_INT, to + i * all, count, MPI_INT, MPI_COMM_WORLD,
+                      MPI_INFO_NULL, &requests[i]);
+    CHECK(was_accelerated(), "two plans: %s", last_reason());
+    for (int round = 0; round < 2 * calls; ++round) {
+        for (int i = 0; i < 2 * all; ++i) {
+            from[i] = value_of(check_rank, i % all / count, round, i);
+            to[i] = gone;
+        }
+        if (staged && !odd && partner < check_size)
+            MPI_Recv(NULL, 0, MPI_BYTE, partner, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Start(&requests[0]);
+        if (staged && odd) {
+            MPI_Send(NULL, 0, MPI_BYTE, partner, 4, MPI_COMM_WORLD);
+            MPI_Recv(NULL, 0, MPI_BYTE, partner, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+        MPI_Start(&requests[1]);
+        if (staged && !odd && partner < check_size)
+            MPI_Send(NULL, 0, MPI_BYTE, partner, 4, MPI_COMM_WORLD);
+        MPI_Request turns[2] = {requests[odd], requests[1 - odd]};
+        if (round % calls == 0) MPI_Waitall(2, turns, MPI_STATUSES_IGNORE);
+        for (int i = 0; i < 2 && round % calls == 1; ++i) MPI_Wait(&turns[i], MPI_STATUS_IGNORE);
+        for (int i = 0, flag; i < 2 && round % calls == 2; i += flag != 0)
+            MPI_Test(&turns[i], &flag, MPI_STATUS_IGNORE);
+        for (int i = 0; i < 2 * all; ++i) {
+            const int peer = i % all / count, sent = i - i % all + check_rank * count + i % count;
+            CHECK(to[i] == value_of(peer, check_rank, round, sent),
+                  "two plans, round %d: int %d from %d is wrong", round, i, peer);
+        }
+    }
+    for (int i = 0; i < 2; ++i) MPI_Request_free(&requests[i]);
+    free(from);
+    free(to);
+}
+
 /* The pool has 64 windows: later plans exchange messages, and everything goes on as before. */
 static void crowd(void) {
     static Plan plans[many];
@@ -228,6 +276,7 @@ int main(int argc, char** argv) {
     alike(5, 1);
     typed();
     orders(conforms);
+    crossed();
     if (crowded) crowd();
     /* What is not persistent goes its own way. */
     int* const zeros = calloc(most_ranks, sizeof(int));
