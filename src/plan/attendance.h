@@ -72,7 +72,7 @@ class Attendance {
     struct Told {
         ChannelName names[2];
         bool named = false;  // by that carrier; equal on all ranks
-        std::uint64_t most[6] = {};
+        std::uint64_t most[7] = {};
     };
     // What carries the operations of `comm`, whose ranks are `places` of the world (null: this rank lacks
     // memory) and live as `topology` says. Starts what it takes where that has not been done, and tells the

@@ -231,6 +231,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         }
         return declined_on(reason, shape.bytes);
     };
+    if (!call.blocking && state.may_outlive_world()) return not_planned(Reason::session);
     if (call.blocking && notes_letters && self_driven.tells_edges && state.neighbours().bundles())
         state.agree_on_edges(call.comm);
     if (keeps_blocks(world, call, state)) return not_planned(Reason::blocks);

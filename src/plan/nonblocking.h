@@ -69,6 +69,8 @@ class NonblockingState {
     bool natively_in_order(bool blocking) const { return natively_in_order_[blocking]; }
     // Edges join no two ranks more often than schedules have numbers for: as they found together.
     bool numbers_suffice() const { return numbers_suffice_; }
+    // The communicator is a session's, or made of one, for all that any of its ranks knows.
+    bool may_outlive_world() const { return may_outlive_world_; }
     // Links of a host to others that carry messages at the same time.
     std::uint64_t ports() const;
     std::uint32_t generation() const { return generation_; }
@@ -137,6 +139,7 @@ class NonblockingState {
     std::optional<Decisions> stable_;           // of allreduces
     bool natively_in_order_[2] = {true, true};  // of nonblocking calls, of blocking ones
     bool numbers_suffice_ = true;
+    bool may_outlive_world_ = false;
     std::optional<NeighbourSelector> neighbours_;
     std::uint32_t neighbours_generation_ = 0;
     std::uint64_t neighbour_bytes_ = NeighbourSelector::unknown;

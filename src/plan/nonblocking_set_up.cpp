@@ -10,6 +10,7 @@
 #include "plan/nonblocking.h"
 #include "plan/quiet_errors.h"
 #include "plan/requests.h"
+#include "plan/session_communicators.h"
 #include "plan/set_up.h"
 #include "plan/window_plan.h"
 #include "transport/mpi/host.h"
@@ -168,7 +169,8 @@ std::shared_ptr<NonblockingState> NonblockingState::set_up(MPI_Comm comm, Commun
                              false,
                              {known.latency_ns, known.bytes_per_second, !native_blocks_in_order(comm, false),
                               !native_blocks_in_order(comm, true), communicator.self_driven.sizes.take(),
-                              !edges_have_numbers(comm, communicator.self_driven)}};
+                              !edges_have_numbers(comm, communicator.self_driven),
+                              SessionCommunicators::may_outlive_world(comm)}};
     const Carrier carrier = Attendance::agree_on_carrier(comm, communicator.rank() == 0, world,
                                                          able == nullptr ? nullptr : &able->places_,
                                                          communicator.topology(), purpose.in_memory, told);
@@ -183,6 +185,7 @@ std::shared_ptr<NonblockingState> NonblockingState::set_up(MPI_Comm comm, Commun
     state->natively_in_order_[true] = told.most[3] == 0;
     if (told.most[4] != 0) state->neighbour_bytes_ = told.most[4];
     state->numbers_suffice_ = told.most[5] == 0;
+    state->may_outlive_world_ = told.most[6] != 0;
     state->opened_ = make_lanes(comm, carrier, told, world, communicator, able, why);
     state->confirmed_ = false;
     if ((!purpose.for_plan || carrier == Carrier::mpi) && !state->confirm(comm)) return nullptr;

@@ -16,7 +16,7 @@ namespace {
 // Begun, and whether the ranks have been told how many that were.
 constexpr std::uint64_t closed = std::uint64_t{1} << 63;
 constinit std::atomic<std::uint64_t> begun{0};
-constinit std::atomic<bool> marks_all{true}, over{false};
+constinit std::atomic<bool> all_native{true}, over{false};
 
 // The key of the mark, which has no value: made at the first one, and no key of the library after that has
 // ended.
@@ -46,28 +46,7 @@ void mark(MPI_Comm comm) {
         THALWEG_LOG_AT(error, "a communicator of a session has no mark; this rank may decide otherwise");
 }
 
-}  // namespace
-
-bool SessionCommunicators::begins() { return (begun.fetch_add(1) & closed) != 0; }
-
-void SessionCommunicators::made(bool begun_late, MPI_Comm comm) {
-    constexpr timespec pause{0, 50'000};
-    while (begun_late && !over.load()) nanosleep(&pause, nullptr);
-    if (marks_all.load()) mark(comm);
-}
-
-// Two groups may have met by MPI_Comm_accept, of which we are not told: a session's may be among them, and
-// the ranks of the other one do not know.
-static bool joins_unseen(MPI_Comm parent) {
-    int inter = 0;
-    return marks_all.load() && host()->Comm_test_inter(parent, &inter) == MPI_SUCCESS && inter != 0;
-}
-
-void SessionCommunicators::descends(MPI_Comm parent, MPI_Comm comm) {
-    if (parent != host()->comm_null && (are_native(parent) || joins_unseen(parent))) mark(comm);
-}
-
-bool SessionCommunicators::are_native(MPI_Comm comm) {
+bool is_marked(MPI_Comm comm) {
     const int own = key.load(std::memory_order_acquire);
     if (__builtin_expect(own == no_key, 1)) return false;
     void* value = nullptr;
@@ -75,9 +54,33 @@ bool SessionCommunicators::are_native(MPI_Comm comm) {
     return host()->Comm_get_attr(comm, own, &value, &found) == MPI_SUCCESS && found != 0;
 }
 
+}  // namespace
+
+bool SessionCommunicators::begins() { return (begun.fetch_add(1) & closed) != 0; }
+
+void SessionCommunicators::made(bool begun_late, MPI_Comm comm) {
+    constexpr timespec pause{0, 50'000};
+    while (begun_late && !over.load()) nanosleep(&pause, nullptr);
+    mark(comm);
+}
+
+// Two groups may have met by MPI_Comm_accept, of which we are not told: a session's may be among them, and
+// the ranks of the other one do not know.
+static bool joins_unseen(MPI_Comm parent) {
+    int inter = 0;
+    return all_native.load() && host()->Comm_test_inter(parent, &inter) == MPI_SUCCESS && inter != 0;
+}
+
+void SessionCommunicators::descends(MPI_Comm parent, MPI_Comm comm) {
+    if (parent != host()->comm_null && (is_marked(parent) || joins_unseen(parent))) mark(comm);
+}
+
+bool SessionCommunicators::are_native(MPI_Comm comm) { return is_marked(comm) && all_native.load(); }
+bool SessionCommunicators::may_outlive_world(MPI_Comm comm) { return is_marked(comm); }
+
 bool SessionCommunicators::close() { return begun.fetch_or(closed) != 0; }
 
-void SessionCommunicators::settle(bool any_rank) { marks_all.store(any_rank); }
+void SessionCommunicators::settle(bool any_rank) { all_native.store(any_rank); }
 
 void SessionCommunicators::end_of_init() { over.store(true); }
 

@@ -123,7 +123,7 @@ const char* text_of(Reason reason) {
         case Reason::foreign:
             return "ranks outside the agreed world";
         case Reason::session:
-            return "communicators of sessions came before MPI_Init";
+            return "a session's communicator may be older or outlive the world";
         case Reason::too_many:
             return "all channels are in use (THALWEG_MAX_COMMUNICATORS)";
         case Reason::not_worth_yet:

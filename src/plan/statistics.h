@@ -75,7 +75,8 @@ enum class Reason : std::uint8_t {
     freeing,         // the communicator is being freed
     invalid,         // arguments whose error the native library reports
     foreign,         // has ranks outside the world that agreed
-    session,         // a session's, or made of one, where some rank had such in front of MPI_Init
+    session,         // a session's, or made of one: where some rank had such in front of MPI_Init all calls,
+                     // else those that do not block
     too_many,        // no channel is left: THALWEG_MAX_COMMUNICATORS, or what tags have room for
     not_worth_yet,   // set-up has not paid yet
     setup_failed,    // a private communicator could not be made on all ranks

@@ -12,6 +12,7 @@
 #include "plan/attendance.h"
 #include "plan/quiet_errors.h"
 #include "plan/requests.h"
+#include "plan/session_communicators.h"
 #include "plan/set_up.h"
 #include "schedule/builder.h"
 
@@ -293,7 +294,8 @@ std::unique_ptr<Ongoing> make_window_plan(const CollectiveCall& call, const Call
     const Host& mpi = *host();
     if (!communicator.survey_now(call.comm) || communicator.size() < 2) return nullptr;
     std::shared_ptr<WindowGround>& ground = communicator.self_driven.windows;
-    if (anywhere(call.comm, !has_rma_alltoallv(mpi))) return nullptr;
+    if (anywhere(call.comm, !has_rma_alltoallv(mpi) || SessionCommunicators::may_outlive_world(call.comm)))
+        return nullptr;
     if (ground == nullptr) ground = WindowGround::make(call.comm);
     if (ground == nullptr) return nullptr;
 

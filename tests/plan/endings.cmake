@@ -59,17 +59,18 @@ if(NOT name MATCHES "^impi|^openmpi4$")
 endif()
 
 # MPI begun and ended more than once, as far as the library bears it: two sessions and then the world; sessions, and a world,
-# beside one that stays open; and sessions in the world.
+# beside one that stays open; and sessions in the world, whose plans and nonblocking calls outlive it.
 if(NOT name STREQUAL openmpi4)
   set(in_epochs "${chain};THALWEG_ALLGATHER=ring")
   set(tried_in_epochs "${in_epochs};THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/tried_exchanges.json;THALWEG_TRANSPORT=shm")
-  foreach(letters ssWf Hssh HsWsfsh Wssf WHfh)
+  set(planned_in_epochs "${with_persistent}:$<TARGET_FILE:thalweg-${family}-sessions>")
+  foreach(letters ssWf Hssh HsWsfsh Wssf WHfh WHFh WHpfph)
     set(settings ${in_epochs} ${ucx})
     if(letters STREQUAL WHfh) # exchanges are tried there, and the session outlives the world
       set(settings ${tried_in_epochs})
     endif()
     add_test(NAME plan.${name}.epochs_${letters}.2
-             COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/epochs.py ${MPI_MPIEXEC} -n 2 env ${with_sessions}
+             COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/epochs.py ${MPI_MPIEXEC} -n 2 env ${planned_in_epochs}
                      ${settings} $<TARGET_FILE:plan_epochs_${name}> ${letters})
     set_tests_properties(plan.${name}.epochs_${letters}.2 PROPERTIES LABELS mpi TIMEOUT 600 SKIP_RETURN_CODE 77 PROCESSORS 2
                          ENVIRONMENT "${plan_environment}")

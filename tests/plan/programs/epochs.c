@@ -3,13 +3,18 @@
  *   s  a session that is opened, used and finalized
  *   H  a session that stays open       h  its end
  *   W  MPI_Init                        f  MPI_Finalize
+ *   F  MPI_Finalize with a broadcast on the communicator of the session that stays open, which rank 0 starts
+ *      in front of it and the others behind it
+ *   p  a plan there, started; where it was made before, started again and freed
  *
  * Collectives are right in each, on the communicator of the session that stays open too, and ours from
- * MPI_Init to MPI_Finalize. In sessions they are, too, unless one had a communicator before MPI_Init.
- * Repeated exchanges are not, behind MPI_Finalize. Rank 0 says the letters that were reached. */
+ * MPI_Init to MPI_Finalize. In sessions those that block are, too, unless one had a communicator before
+ * MPI_Init. Repeated exchanges are not, behind MPI_Finalize. Rank 0 says the letters that were reached. */
 #include "check.h"
 
 #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+typedef int BcastInit(void*, int, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*);
+
 enum { bytes = 50000 };
 static unsigned seed = 1;
 static int world = 0; /* between MPI_Init and MPI_Finalize */
@@ -27,9 +32,9 @@ static void look(void) {
     if (expect_thalweg()) CHECK(look_last_call != NULL, "the preload object is not here");
 }
 
-static void ours(const char* what, char letter, MPI_Comm comm) {
+static void ours(const char* what, int blocks, char letter, MPI_Comm comm) {
     if (!world || !expect_thalweg() || check_size == 1) return;
-    if (early && comm != MPI_COMM_WORLD)
+    if ((early || !blocks) && comm != MPI_COMM_WORLD)
         CHECK(!was_accelerated(), "%s of %c was ours", what, letter);
     else
         CHECK(was_accelerated(), "%s of %c was native: %s", what, letter, last_reason());
@@ -69,12 +74,13 @@ static void collectives(MPI_Comm comm, char letter) {
         memset(data, poison_value, bytes);
         if (check_rank == root) fill(data, bytes, seed);
         MPI_Bcast(data, bytes, MPI_BYTE, root, comm);
-        ours("a broadcast", letter, comm);
+        ours("a broadcast", 1, letter, comm);
         verify(data, bytes, seed, "a broadcast");
         memset(all, poison_value, (size_t)bytes * (size_t)check_size);
         fill(data, bytes, seed + 1 + (unsigned)check_rank);
         MPI_Iallgather(data, bytes, MPI_BYTE, all, bytes, MPI_BYTE, comm, &request);
-        if (round > 0) ours("a nonblocking allgather", letter, comm); /* the first asks for the set-up */
+        /* The first asks for the set-up. */
+        if (round > 0) ours("a nonblocking allgather", 0, letter, comm);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         for (int rank = 0; rank < check_size; ++rank)
             verify(all + (size_t)rank * bytes, bytes, seed + 1 + (unsigned)rank, "an allgather");
@@ -96,6 +102,43 @@ static int opened(MPI_Session* session, MPI_Comm* comm) {
     MPI_Comm_rank(*comm, &check_rank);
     MPI_Comm_size(*comm, &check_size);
     look();
+    return 0;
+}
+
+/* MPI_Finalize is the world's, and what does not block on the session's communicator may be on either side. */
+static int finalize_meanwhile(void) {
+    unsigned char* const data = guarded_new(bytes);
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (check_rank == 0) {
+        fill(data, bytes, seed);
+        MUST(MPI_Ibcast(data, bytes, MPI_BYTE, 0, held_comm, &request));
+    }
+    world = 0;
+    MUST(MPI_Finalize());
+    if (check_rank != 0) MUST(MPI_Ibcast(data, bytes, MPI_BYTE, 0, held_comm, &request));
+    MUST(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    verify(data, bytes, seed, "a broadcast around MPI_Finalize");
+    guarded_free(data, bytes);
+    seed += 50;
+    return 0;
+}
+
+static int planned(void) {
+    static unsigned char data[bytes];
+    static MPI_Request plan = MPI_REQUEST_NULL;
+    const int made = plan != MPI_REQUEST_NULL;
+    BcastInit* init = NULL; /* not in every library */
+    *(void**)&init = dlsym(RTLD_DEFAULT, "MPI_Bcast_init");
+    if (init == NULL) return 0;
+    if (!made) MUST(init(data, bytes, MPI_BYTE, 0, held_comm, MPI_INFO_NULL, &plan));
+    for (int round = 0; round < 2; ++round, seed += 50) {
+        memset(data, poison_value, bytes);
+        if (check_rank == 0) fill(data, bytes, seed);
+        MUST(MPI_Start(&plan));
+        MUST(MPI_Wait(&plan, MPI_STATUS_IGNORE));
+        verify(data, bytes, seed, "a planned broadcast");
+    }
+    if (made) MUST(MPI_Request_free(&plan));
     return 0;
 }
 
@@ -133,6 +176,10 @@ static int epoch(char letter) {
             collectives(MPI_COMM_WORLD, letter);
             if (is_held) collectives(held_comm, letter);
             return 0;
+        case 'F':
+            return finalize_meanwhile();
+        case 'p':
+            return planned();
         default:
             collectives(MPI_COMM_WORLD, letter);
             if (is_held) collectives(held_comm, letter);
