@@ -109,6 +109,37 @@ TEST(ByHosts, LinksCarryTheLeast) {
     }
 }
 
+// The pieces that are handed out on a host share the numbers of a pair with what its ranks exchange beside
+// them: many hosts, several ports, and pieces that are cut again.
+TEST(ByHosts, LongMessagesStayWithinTheMessagesOfAPair) {
+    const struct {
+        const char* text;
+        const char* hosts;
+    } cases[] = {
+        {"node_leader(intra=linear,inter=ring:chunk_bytes=1)", "node:2 core:2"},
+        {"node_leader(intra=linear,inter=ring:chunk_bytes=1)", "node:3 core:2"},
+        {"node_leader(intra=binomial,inter=ring:chunk_bytes=1)", "node:9 core:2"},
+        {"node_leader(intra=linear,inter=kport_ring:ports=2:chunk_bytes=1)", "node:3 core:2"},
+        {"node_leader(intra=linear,inter=kport_ring:ports=1024:chunk_bytes=1)", "node:4 core:1,2,3,2"},
+        {"node_leader(intra=chain:chunk_bytes=1,inter=ring:chunk_bytes=16)", "node:3 core:3"},
+        {"node_leader(intra=scatter_ring,inter=ring:chunk_bytes=16)", "node:3 core:4"},
+    };
+    for (const auto& [text, hosts] : cases) {
+        SCOPED_TRACE(std::string(text) + " on " + hosts);
+        const Topology topology = topology_of(hosts);
+        const Choice choice = choice_of(text, Collective::allgather);
+        Problem problem{0, topology.size(), 0, 1024};
+        problem.messages_per_pair = 64;
+        ASSERT_EQ(refuse(choice, problem, topology), "");
+        const std::vector<Schedule> schedules = build_all(choice, problem, topology);
+        for (const Schedule& schedule : schedules)
+            for (const Step& step : schedule.steps()) ASSERT_LT(step.message, problem.messages_per_pair);
+        const Verdict verdict = validate(schedules, oracle::contracts_for(Collective::allgather, problem));
+        EXPECT_EQ(verdict.status, Status::ok) << verdict.why;
+        EXPECT_EQ(verdict.messages, claim(choice, problem, topology).messages);
+    }
+}
+
 TEST(ByHosts, RefuseThemselvesAsPartsAndAForeignTopology) {
     const Topology topology = topology_of("node:2 core:2");
     for (Collective collective : {Collective::allgather, Collective::allreduce}) {

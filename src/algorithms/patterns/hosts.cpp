@@ -5,20 +5,39 @@
 #include "algorithms/patterns/arrivals.h"
 #include "algorithms/patterns/group.h"
 #include "algorithms/patterns/interleaved.h"
+#include "algorithms/patterns/levels.h"
 
 namespace thalweg::patterns {
 namespace {
 
 enum : std::size_t { intra, inter };
 
+// Messages that a rank sends, and receives, at a time; where there is no such parameter, one.
+std::uint64_t ports_of(const Choice& choice) {
+    for (std::size_t i = 0; i < choice.algorithm->parameters.size(); ++i)
+        if (choice.algorithm->parameters[i].name == "ports") return choice.values[i];
+    return 1;
+}
+
+// Into how many messages what a leader sends to another may be cut. What comes by all its ports a leader
+// hands out, and a pair of its host's ranks exchanges one message beside that. Whole blocks always may go.
+std::uint64_t most_between(const Problem& problem, const Topology& topology, const Choice& choice) {
+    const auto others = static_cast<std::uint64_t>(std::max(topology.nodes() - 1, 1));
+    const std::uint64_t ports = std::clamp<std::uint64_t>(ports_of(choice.parts[inter]), 1, others);
+    const std::uint64_t handed_out =
+        most_pieces(choice.parts[intra], topology.max_ranks_per_node(), problem.messages_per_pair - 1);
+    return std::max(handed_out / ports, ceil_div(others, ports));
+}
+
 // All blocks, host by host. The order is that of ranks where every host's ranks are consecutive.
 class HostBlocks {
   public:
-    HostBlocks(const Problem& problem, const Topology& topology)
+    HostBlocks(const Problem& problem, const Topology& topology, const Choice& choice)
         : problem_(problem),
           topology_(topology),
           blocks_(problem),
-          offset_of_(static_cast<std::size_t>(problem.size)) {
+          offset_of_(static_cast<std::size_t>(problem.size)),
+          most_between_(most_between(problem, topology, choice)) {
         std::uint64_t at = 0;
         int next = 0;
         for (int node = 0; node < topology.nodes(); ++node) {
@@ -51,19 +70,19 @@ class HostBlocks {
         part.in_place = true;
         part.bytes = alike_ ? hosts_.front().bytes : ceil_div(blocks_.total(), hosts_.size());
         if (!alike_) part.blocks = hosts_;
-        part.messages_per_pair = problem_.messages_per_pair;
+        part.messages_per_pair = most_between_;
         return part;
     }
 
-    // The hand-out of one piece on `node`. A pair of its ranks exchanges one message beside the pieces;
-    // leaders receive no more than two messages of any host.
-    Problem inside(int local_rank, int ranks, const Slice& piece) const {
+    // The hand-out of one of `pieces` pieces. A pair of ranks exchanges one message beside them; of whole
+    // blocks leaders receive no more than two messages of any host.
+    Problem inside(int local_rank, int ranks, std::size_t pieces, const Slice& piece) const {
         Problem part;
         part.rank = local_rank;
         part.size = ranks;
         part.offset = piece.offset;
         part.bytes = piece.bytes;
-        part.messages_per_pair = (problem_.messages_per_pair - 1) / (2 * hosts_.size());
+        part.messages_per_pair = (problem_.messages_per_pair - 1) / std::max(2 * hosts_.size(), pieces);
         return part;
     }
 
@@ -73,6 +92,7 @@ class HostBlocks {
     Contributions blocks_;
     std::vector<Block> hosts_;
     std::vector<std::uint64_t> offset_of_;
+    std::uint64_t most_between_;
     bool consecutive_ = true, alike_ = true;
 };
 
@@ -97,7 +117,7 @@ std::string_view refuse_by_hosts(const Problem& problem, const Topology& topolog
     if (!choice.parts[intra].algorithm->parts.empty() || !choice.parts[inter].algorithm->parts.empty())
         return "a combinator cannot be a part of this one: there are two levels";
     if (topology.size() != problem.size) return "the topology describes another number of ranks";
-    const HostBlocks hosts(problem, topology);
+    const HostBlocks hosts(problem, topology, choice);
     if (2 * static_cast<std::uint64_t>(topology.nodes()) >= problem.messages_per_pair)
         return "so many hosts exceed the messages that two ranks may exchange";
     const std::string_view between = thalweg::refuse(choice.parts[inter], hosts.between(0), Topology{});
@@ -106,7 +126,7 @@ std::string_view refuse_by_hosts(const Problem& problem, const Topology& topolog
     for (int node = 0; node < topology.nodes(); ++node) sizes.insert(topology.ranks_on(node).size());
     for (std::size_t ranks : sizes) {
         const Problem part =
-            hosts.inside(0, static_cast<int>(ranks), {Buffer::out, 0, hosts.blocks().total()});
+            hosts.inside(0, static_cast<int>(ranks), 1, {Buffer::out, 0, hosts.blocks().total()});
         const std::string_view inside = thalweg::refuse(choice.parts[intra], part, Topology{});
         if (ranks > 1 && !inside.empty()) return inside;
     }
@@ -115,7 +135,7 @@ std::string_view refuse_by_hosts(const Problem& problem, const Topology& topolog
 
 Schedule build_by_hosts(const Problem& problem, const Topology& topology, const Choice& choice, HandOut how) {
     Builder builder(problem.rank, problem.size);
-    const HostBlocks hosts(problem, topology);
+    const HostBlocks hosts(problem, topology, choice);
     const Contributions& blocks = hosts.blocks();
     const int node = topology.node_of(problem.rank), me = topology.local_rank(problem.rank);
     const std::span<const int> local = topology.ranks_on(node);
@@ -143,8 +163,8 @@ Schedule build_by_hosts(const Problem& problem, const Topology& topology, const 
     for (const Arrival& piece : leader.pieces) {
         if (me == 0) between.until(piece.steps);
         if (ranks == 1) continue;
-        const Schedule part =
-            thalweg::build(choice.parts[intra], hosts.inside(me, ranks, piece.slice), Topology{});
+        const Problem one = hosts.inside(me, ranks, leader.pieces.size(), piece.slice);
+        const Schedule part = thalweg::build(choice.parts[intra], one, Topology{});
         Interleaved(builder, part, local, {Buffer::in}, memory).rest();
     }
     if (me == 0) between.rest();
@@ -156,7 +176,7 @@ Schedule build_by_hosts(const Problem& problem, const Topology& topology, const 
 }
 
 Claim claim_by_hosts(const Problem& problem, const Topology& topology, const Choice& choice, HandOut how) {
-    const HostBlocks hosts(problem, topology);
+    const HostBlocks hosts(problem, topology, choice);
     const Contributions& blocks = hosts.blocks();
     Claim total = thalweg::claim(choice.parts[inter], hosts.between(0), Topology{});
     std::uint64_t deepest = 0, gather = 0;
@@ -176,7 +196,8 @@ Claim claim_by_hosts(const Problem& problem, const Topology& topology, const Cho
         }
         const Leader leader(hosts, choice, node, how);
         for (const Arrival& piece : leader.pieces) {
-            const Problem part = hosts.inside(0, static_cast<int>(local.size()), piece.slice);
+            const Problem part =
+                hosts.inside(0, static_cast<int>(local.size()), leader.pieces.size(), piece.slice);
             const Claim inside = thalweg::claim(choice.parts[intra], part, Topology{});
             total.messages += inside.messages;
             total.bytes += inside.bytes;
