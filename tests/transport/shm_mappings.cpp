@@ -7,9 +7,11 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <optional>
+#include <thread>
 
 #include "transport/shm/mappings.h"
 
@@ -116,6 +118,41 @@ TEST(Mappings, WhatIsMappedInTheSamePlaceIsSeen) {
     }
     munmap(memory, bytes);
     EXPECT_FALSE(still_maps(memory, bytes, place, 0)) << "nothing is mapped there";
+}
+
+// A thread of the program takes a window away and maps another one in its place, again and again.
+TEST(Mappings, AViewIsOfItsPlaceWhateverAnotherThreadMaps) {
+    constexpr std::size_t bytes = 8 * 4096;
+    int files[2];
+    for (int i = 0; i < 2; ++i) {
+        files[i] = memfd_create("window", MFD_CLOEXEC);
+        ASSERT_GE(files[i], 0);
+        ASSERT_EQ(ftruncate(files[i], bytes), 0);
+        const char content = i == 0 ? 'a' : 'b';
+        ASSERT_EQ(pwrite(files[i], &content, 1, 0), 1);
+    }
+    void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, files[0], 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    const SharedPlace place = mapping_of(memory).place.value();
+    const auto first_byte = [&] {
+        Views views;
+        const std::byte* const view = views.view(place, bytes);
+        return view == nullptr ? '\0' : static_cast<char>(*view);
+    };
+    ASSERT_EQ(first_byte(), 'a');
+    std::atomic<bool> over{false};
+    std::thread program([&] {
+        for (int i = 1; !over; i = 1 - i)
+            if (mmap(memory, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, files[i], 0) != memory)
+                return;
+    });
+    int others = 0;
+    for (int i = 0; i < 500; ++i) others += first_byte() == 'b';
+    over = true;
+    program.join();
+    EXPECT_EQ(others, 0) << "of 500 views are of the other file";
+    munmap(memory, bytes);
+    for (const int file : files) close(file);
 }
 
 }  // namespace

@@ -144,6 +144,26 @@ Mapped mapping_of(const void* memory) {
     return found;
 }
 
+namespace {
+
+// Of memory that the program knows nothing of, and so maps nothing else over.
+bool is_of(const void* memory, std::size_t bytes, const SharedPlace& place) {
+    const auto address = reinterpret_cast<std::uintptr_t>(memory);
+    bool same = false;
+    each_mapping([&](const Mapped& mapped, std::string_view) {
+        if (address < mapped.begin || address >= mapped.end) return false;
+        if (mapped.place && bytes <= mapped.end - address) {
+            SharedPlace found = *mapped.place;
+            found.offset += address - mapped.begin;
+            same = found == place;
+        }
+        return true;
+    });
+    return same;
+}
+
+}  // namespace
+
 const std::byte* Views::view(const SharedPlace& place, std::size_t bytes) {
     const auto holds = [&](const SharedPlace& from, std::size_t length) {
         return from.device == place.device && from.inode == place.inode && from.offset <= place.offset &&
@@ -160,7 +180,11 @@ const std::byte* Views::view(const SharedPlace& place, std::size_t bytes) {
         // Of no bytes: what is there stays, and the same pages are mapped once more.
         void* const again = mremap(reinterpret_cast<void*>(mapped.begin), 0, length, MREMAP_MAYMOVE);
         if (again == MAP_FAILED) return true;
-        made = {*mapped.place, length, static_cast<std::byte*>(again)};
+        // Another thread may have mapped something else there since that was read.
+        if (is_of(again, length, *mapped.place))
+            made = {*mapped.place, length, static_cast<std::byte*>(again)};
+        else
+            munmap(again, length);
         return true;
     });
     try {
