@@ -118,10 +118,12 @@ Status cma_copy(ssize_t (*call)(pid_t, const iovec*, unsigned long, const iovec*
     }
     // Of two lists the shorter one says how much is copied.
     const ssize_t got = call(transfer.pid, here.data(), here_count, there.data(), there_count, 0);
+    const int error = got < 0 ? errno : 0;
     // Memory that it cannot read, or not now: the kernel pins pages, and needs memory for that.
-    if (got < 0 &&
-        (errno == EFAULT || errno == EPERM || errno == EACCES || errno == ENOSYS || errno == ENOMEM))
+    if (error == EFAULT || error == EPERM || error == EACCES || error == ENOSYS || error == ENOMEM)
         return Status::unsupported;
+    // It looks for memory at a process's first thread, which may end before the others.
+    if (error == ESRCH && poll(&life, 1, 0) == 0) return Status::unsupported;
     if (got <= 0) return Status::transport_failed;
     done = static_cast<std::size_t>(got);
     return Status::ok;

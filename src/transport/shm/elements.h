@@ -50,7 +50,8 @@ std::size_t stretches(const Layout& layout, std::uint64_t address, std::uint64_t
 
 struct Transfer;
 // As Protocol::pull and push, by one of the two system calls. unsupported: it does not get at the other
-// side's memory, such as a device's or a secret one, or is refused altogether by now; nothing was copied.
+// side's memory, such as a device's or a secret one, or is refused altogether by now, or the process goes on
+// without its first thread; nothing was copied.
 Status cma_copy(ssize_t (*call)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long,
                                 unsigned long),
                 const Transfer& transfer, std::uint64_t offset, std::size_t bytes, std::size_t& done);
