@@ -72,6 +72,7 @@ void Execution::Impl::sort_messages() {
             recvs_.ids.push_back(id);
             in_parts |= step.target.bytes > max_message_bytes_;
         }
+        beyond_numbers_ |= step.message >= max_messages_per_pair;
         reduces_ |= step.kind == StepKind::reduce;
     }
     for (const StepId id : sends_.ids)
@@ -83,7 +84,7 @@ void Execution::Impl::sort_messages() {
 Status Execution::Impl::start(const Bindings& bindings, std::uint32_t number, const FloatModes& modes) {
     const Transport& transport = channel->transport();
     if (failed(channel->failure())) return channel->failure();
-    if (schedule->rank() != transport.rank() || schedule->size() != transport.size()) {
+    if (schedule->rank() != transport.rank() || schedule->size() != transport.size() || beyond_numbers_) {
         return Status::invalid_argument;
     }
     if (reduces_ && (!bindings.reducer.combine || bindings.reducer.element_bytes == 0))

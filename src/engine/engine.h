@@ -94,7 +94,8 @@ class Execution {
     // Pre: not running. `operation` is this operation's number on the channel, equal on all ranks; operations
     // are started in the order of their numbers, which wrap. Communicates nothing yet. Errors, with nothing
     // started: unsupported (more operations alive than the transport can tell apart; reduce steps without a
-    // reducer), invalid_argument (the schedule is for another rank or group).
+    // reducer), invalid_argument (the schedule is for another rank or group, or numbers a message beyond
+    // max_messages_per_pair, as none of a valid group does).
     Status start(const Bindings& bindings, std::uint32_t operation);
     // The same for another thread, whose reducer.modes_here() these are.
     Status start(const Bindings& bindings, std::uint32_t operation, const FloatModes& modes);

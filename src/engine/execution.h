@@ -130,6 +130,7 @@ struct Execution::Impl {
     std::unique_ptr<std::byte[]> scratch_;
     std::size_t max_message_bytes_;
     bool reduces_ = false;
+    bool beyond_numbers_ = false;  // a transport would take some message for one of the next operation
     struct PieceState {
         StepId next = ReadySet::none;  // the receive of the piece behind this one; made once
         std::uint32_t excess = 0;      // pieces behind the last receive that have come or are waited for

@@ -210,6 +210,16 @@ TEST(execute, start_refuses_what_it_cannot_run) {
     Execution sum(std::make_shared<const Schedule>(std::move(reduces).finish()), group.channel(1));
     EXPECT_EQ(sum.start({out.data(), out.data(), {}}, 0), Status::unsupported);
     EXPECT_FALSE(sum.running());
+
+    // One message more than there are numbers: its tag would be that of the next operation's first.
+    for (const std::uint32_t messages : {max_messages_per_pair + 1, max_messages_per_pair}) {
+        Builder many(1, 2);
+        for (std::uint32_t i = 0; i < messages; ++i) many.recv(0, {Buffer::out, 0, 1});
+        Execution all(std::make_shared<const Schedule>(std::move(many).finish()), group.channel(1));
+        EXPECT_EQ(all.start({nullptr, out.data(), {}}, 0),
+                  messages == max_messages_per_pair ? Status::ok : Status::invalid_argument);
+        EXPECT_EQ(all.running(), messages == max_messages_per_pair);
+    }
 }
 
 TEST(execute, a_message_of_the_wrong_size_is_a_mismatch_and_ends_the_channel) {
