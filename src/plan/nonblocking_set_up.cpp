@@ -165,12 +165,12 @@ std::shared_ptr<NonblockingState> NonblockingState::set_up(MPI_Comm comm, Commun
                        state->take_over(std::move(places));
     NonblockingState* const able = ready ? state.get() : nullptr;
     const Network known = world.network();
-    Attendance::Told told = {{},
-                             false,
-                             {known.latency_ns, known.bytes_per_second, !native_blocks_in_order(comm, false),
-                              !native_blocks_in_order(comm, true), communicator.self_driven.sizes.take(),
-                              !edges_have_numbers(comm, communicator.self_driven),
-                              SessionCommunicators::may_outlive_world(comm)}};
+    Attendance::Told told = {
+        {},
+        false,
+        {known.latency_ns, known.bytes_per_second, !native_blocks_in_order(comm, false),
+         !native_blocks_in_order(comm, true), communicator.self_driven.sizes.take(),
+         !edges_have_numbers(comm, communicator.self_driven), SessionCommunicators::may_outlive_world(comm)}};
     const Carrier carrier = Attendance::agree_on_carrier(comm, communicator.rank() == 0, world,
                                                          able == nullptr ? nullptr : &able->places_,
                                                          communicator.topology(), purpose.in_memory, told);

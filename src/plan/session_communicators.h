@@ -11,8 +11,8 @@
 // Else all of them are begun behind MPI_Init, on every rank, and are as any other but for one thing: they may
 // live longer than the world. What does not block may be started in front of MPI_Finalize on one rank and
 // behind it on another, and be completed behind it, and a plan may be started there, when nothing of ours
-// advances it any more. So that is the native library's, where any rank of the communicator knows of the mark:
-// they ask one another as they set it up. Any thread.
+// advances it any more. So that is the native library's, where any rank of the communicator knows of the
+// mark: they ask one another as they set it up. Any thread.
 #pragma once
 
 #include <mpi.h>

@@ -105,7 +105,8 @@ static int opened(MPI_Session* session, MPI_Comm* comm) {
     return 0;
 }
 
-/* MPI_Finalize is the world's, and what does not block on the session's communicator may be on either side. */
+/* MPI_Finalize is the world's, and what does not block on the session's communicator may be on either side.
+ */
 static int finalize_meanwhile(void) {
     unsigned char* const data = guarded_new(bytes);
     MPI_Request request = MPI_REQUEST_NULL;

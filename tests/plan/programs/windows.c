@@ -217,8 +217,7 @@ static void crossed(void) {
             MPI_Recv(NULL, 0, MPI_BYTE, partner, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         }
         MPI_Start(&requests[1]);
-        if (staged && !odd && partner < check_size)
-            MPI_Send(NULL, 0, MPI_BYTE, partner, 4, MPI_COMM_WORLD);
+        if (staged && !odd && partner < check_size) MPI_Send(NULL, 0, MPI_BYTE, partner, 4, MPI_COMM_WORLD);
         MPI_Request turns[2] = {requests[odd], requests[1 - odd]};
         if (round % calls == 0) MPI_Waitall(2, turns, MPI_STATUSES_IGNORE);
         for (int i = 0; i < 2 && round % calls == 1; ++i) MPI_Wait(&turns[i], MPI_STATUS_IGNORE);
