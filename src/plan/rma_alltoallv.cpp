@@ -24,7 +24,7 @@ constexpr int tags_per_plan = 2;
 
 // Windows begin at multiples of this. MPICH 4.0.2 over libucp registers memory from such an address on, and
 // then takes that one for the window's begin: what is put into a window that begins elsewhere lands up to 15
-// bytes too early.
+// bytes too early. Not covered: pages that were registered before, from an earlier address on.
 constexpr std::uintptr_t window_alignment = 16;
 
 struct Extent {
