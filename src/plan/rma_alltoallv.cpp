@@ -22,11 +22,6 @@ static_assert(named_alike());
 // window, which no other living plan has.
 constexpr int tags_per_plan = 2;
 
-// Windows begin at multiples of this. MPICH 4.0.2 over libucp registers memory from such an address on, and
-// then takes that one for the window's begin: what is put into a window that begins elsewhere lands up to 15
-// bytes too early. Not covered: pages that were registered before, from an earlier address on.
-constexpr std::uintptr_t window_alignment = 16;
-
 struct Extent {
     MPI_Aint begin = 0, end = 0;
 };
@@ -113,12 +108,9 @@ bool expose(const ByteBlocks& blocks, bool gets, Exposed& exposed) try {
     if (extent.end == extent.begin) return true;
     auto* const first =
         static_cast<unsigned char*>(gets ? const_cast<void*>(blocks.in) : blocks.out) + extent.begin;
-    // What lies before is in the same page, and nobody reaches for it.
-    const auto before = static_cast<MPI_Aint>(reinterpret_cast<std::uintptr_t>(first) % window_alignment);
-    for (std::size_t peer = 0; peer < at.size(); ++peer)
-        exposed.here[peer] = at[peer] - extent.begin + before;
-    exposed.base = first - before;
-    exposed.bytes = extent.end - extent.begin + before;
+    for (std::size_t peer = 0; peer < at.size(); ++peer) exposed.here[peer] = at[peer] - extent.begin;
+    exposed.base = first;
+    exposed.bytes = extent.end - extent.begin;
     return true;
 } catch (const std::bad_alloc&) {
     return false;

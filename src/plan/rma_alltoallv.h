@@ -39,7 +39,7 @@ std::optional<RmaOptions> rma_options(std::string_view name);
 // The name in algorithms/over_windows.h.
 std::string_view name_of(EpochWay way);
 
-// Whether this MPI has every function that these need.
+// Whether this MPI has every function that these need (has_windows()).
 inline bool has_rma_alltoallv(const Host& mpi) { return mpi.Alltoall != nullptr && has_windows(mpi); }
 
 class RmaAlltoallv {

@@ -294,12 +294,15 @@ std::unique_ptr<Ongoing> make_window_plan(const CollectiveCall& call, const Call
     const Host& mpi = *host();
     if (!communicator.survey_now(call.comm) || communicator.size() < 2) return nullptr;
     std::shared_ptr<WindowGround>& ground = communicator.self_driven.windows;
+    const std::string_view name = name_of(options.way);
+    if (misplaces_windows(mpi))
+        THALWEG_LOG_AT(info, "%.*s: %s may put beside a window; messages instead",
+                       static_cast<int>(name.size()), name.data(), mpi.library_version);
     if (anywhere(call.comm, !has_rma_alltoallv(mpi) || SessionCommunicators::may_outlive_world(call.comm)))
         return nullptr;
     if (ground == nullptr) ground = WindowGround::make(call.comm);
     if (ground == nullptr) return nullptr;
 
-    const std::string_view name = name_of(options.way);
     RunKey key;
     key.collective = call.collective;
     std::unique_ptr<Ongoing> ongoing = bind_memory(call, shape, communicator, world, name, key);

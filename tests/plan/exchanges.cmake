@@ -1,4 +1,4 @@
-# Exchanges: alltoalls, neighbourhoods and halos, blocking, nonblocking and persistent, by messages, puts and windows.
+# Exchanges: alltoalls, neighbourhoods and halos, blocking, nonblocking and persistent, by messages and puts.
 # Included by plan_mpi(), whose run() and settings it uses.
 # Alltoalls: every form, over both transports, with every algorithm.
 set(alltoalls "${with_persistent};${chain};THALWEG_TEST_TAKEN=1")
@@ -200,42 +200,7 @@ endforeach()
 # An irregular type of many runs: whoever asks MPI again what it is made of is caught.
 run(typed_once 3 ${inside_current} "${alltoalls};THALWEG_ALLGATHER=ring;THALWEG_ALLTOALLV=spread" typed_once)
 run(steady_hosts 4 mpi "${steady};${two_by_two};THALWEG_ALLTOALLV=node_leader" steady)
-# Over windows, where that is asked for: for one library, the others in the full run. With one thread the two-sided
-# plans beyond the windows need libucp.
-macro(run_windows way case ranks label settings)
-  set(test plan.${name}.windows_${case}.${ranks})
-  add_test(NAME ${test} COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/report.py
-                                ${CMAKE_CURRENT_BINARY_DIR} windows ${MPI_MPIEXEC} -n ${ranks} env
-                                ${with_persistent} THALWEG_ALLTOALLV=${way} ${settings}
-                                $<TARGET_FILE:plan_windows_${name}> ${ARGN})
-  set(limit 300)
-  if("${label}" STREQUAL "full")
-    set(limit 3600)
-  endif()
-  set_tests_properties(${test} PROPERTIES LABELS ${label} TIMEOUT ${limit} SKIP_RETURN_CODE 77 PROCESSORS 2
-                       ENVIRONMENT "${plan_environment}")
-endmacro()
-# Under the library whose fences are the shortest where ranks share cores.
-set(windows full)
-if(name STREQUAL impi)
-  set(windows mpi)
-endif()
-# And under the one that wants their begin where memory is registered.
-set(begins ${windows})
-if(name STREQUAL mpich4)
-  set(begins mpi)
-endif()
-run_windows(rma_fence fence 2 ${begins} "")
-run_windows(rma_lock lock 2 ${windows} "")
-run_windows(rma_pscw pscw 3 ${windows} "" conforms)
-run_windows(rma_get get 2 ${windows} "" conforms)
-run_windows(rma_get get_single 2 ${inside} "${ucx};THALWEG_TEST_LEVEL=single")
-# Nothing is set up, and no memory is taken, between a start and its completion.
-foreach(way fence pscw get)
-  run(steady_${way} 3 ${windows} "${steady};THALWEG_ALLTOALLV=rma_${way}" steady)
-endforeach()
-run(steady_lock 3 ${windows} "${steady};THALWEG_ALLTOALLV=rma_lock" steady barriers)
-# A rank is killed in the middle of a plan, or of an epoch.
+# A rank is killed in the middle of a plan.
 macro(run_killed way case label settings)
   set(test plan.${name}.killed_${case})
   add_test(NAME ${test} COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/ended.py ${MPI_MPIEXEC} -n 3 env
@@ -247,34 +212,6 @@ endmacro()
 run_killed(spread plan_shm ${inside_current} "${shm}")
 run_killed(notify plan_ucx ${inside} "${ucx};THALWEG_TEST_LEVEL=single")
 run_killed(spread plan_mpi full "THALWEG_TRANSPORT=mpi")
-foreach(way fence lock pscw get)
-  run_killed(rma_${way} in_${way} ${windows} "")
-endforeach()
-# Where the progress thread's gets or puts come to nothing, or its epochs never end, plans send messages.
-if(name STREQUAL mpich5)
-  set(unadvanced "${with_persistent}:$<TARGET_FILE:plan_faults_${name}>")
-  run_windows(rma_get get_unadvanced 2 full "${unadvanced};THALWEG_TEST_FAULT=Rget" conforms)
-  run_windows(rma_pscw pscw_unadvanced 2 full "${unadvanced};THALWEG_TEST_FAULT=Put" conforms)
-  run_windows(rma_pscw pscw_unending 2 full "${unadvanced};THALWEG_TEST_FAULT=Win_test" conforms)
-endif()
-# Nor are there any where the library makes none.
-foreach(way fence get)
-  run_windows(rma_${way} ${way}_refused 2 ${inside}
-              "${with_persistent}:$<TARGET_FILE:plan_faults_${name}>;THALWEG_TEST_FAULT=Win_create" conforms)
-endforeach()
-foreach(ranks 3 5)
-  run_windows(rma_fence fence ${ranks} full "" crowd)
-  run_windows(rma_lock lock ${ranks} full "" crowd)
-  run_windows(rma_get get ${ranks} full "" conforms crowd)
-  run_windows(rma_pscw pscw_single ${ranks} full "${ucx};THALWEG_TEST_LEVEL=single")
-endforeach()
-# A thousand starts of one plan.
-foreach(way fence lock)
-  run_windows(rma_${way} ${way}_starts 3 full "" 1000)
-endforeach()
-foreach(way pscw get)
-  run_windows(rma_${way} ${way}_starts 3 full "" conforms 1000)
-endforeach()
 # Receives that are larger than what is sent, and one that is smaller: by every algorithm under one library, in shared
 # memory, over libucp and by both; in the trial; and over the MPI library, which is told of truncation by some only.
 set(unequal "${with_persistent};THALWEG_TEST_TAKEN=1")

@@ -1,6 +1,7 @@
 #include "transport/rma/epoch.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "transport/rma/ways.h"
 
@@ -23,12 +24,18 @@ std::vector<int> peers_of(const std::vector<Transfer>& transfers) {
     return peers;
 }
 
+bool misplaces_windows(const Host& mpi) {
+    int major = 0, minor = 0;
+    return std::sscanf(mpi.library_version, "MPICH Version: %d.%d", &major, &minor) == 2 &&
+           (major < 4 || (major == 4 && minor == 0));
+}
+
 bool has_windows(const Host& mpi) {
-    return mpi.Barrier && mpi.Put && mpi.Rget && mpi.Send_init && mpi.Start && mpi.Startall && mpi.Testall &&
-           mpi.Waitall && mpi.Waitsome && mpi.Win_complete && mpi.Win_create && mpi.Win_fence &&
-           mpi.Win_free && mpi.Win_lock && mpi.Win_lock_all && mpi.Win_post && mpi.Win_set_errhandler &&
-           mpi.Win_start && mpi.Win_sync && mpi.Win_test && mpi.Win_unlock && mpi.Win_unlock_all &&
-           mpi.Win_wait;
+    return !misplaces_windows(mpi) && mpi.Barrier && mpi.Put && mpi.Rget && mpi.Send_init && mpi.Start &&
+           mpi.Startall && mpi.Testall && mpi.Waitall && mpi.Waitsome && mpi.Win_complete && mpi.Win_create &&
+           mpi.Win_fence && mpi.Win_free && mpi.Win_lock && mpi.Win_lock_all && mpi.Win_post &&
+           mpi.Win_set_errhandler && mpi.Win_start && mpi.Win_sync && mpi.Win_test && mpi.Win_unlock &&
+           mpi.Win_unlock_all && mpi.Win_wait;
 }
 
 std::unique_ptr<Epoch> make_epoch(const Host& mpi, EpochWay way, EpochPlan plan, int& error) {

@@ -80,7 +80,12 @@ class Epoch {
     const EpochPlan plan_;
 };
 
-// Whether this MPI has every function that the ways need.
+// Whether this MPI may put beside a window: MPICH before 4.1 over libucp from 1.13 on takes the begin of
+// whatever memory was registered together with a window's for the window's own (pmodels/mpich#6140). Its
+// version says nothing of what it runs over.
+bool misplaces_windows(const Host& mpi);
+
+// Whether this MPI has every function that the ways need, and windows that can be relied on.
 bool has_windows(const Host& mpi);
 
 // Local. Null, with an MPI error code: a request or a group could not be made. Allocates here, and never
