@@ -190,6 +190,8 @@ unsigned planners_wrapped() {
     return wrapped;
 }
 
+bool wraps_large_forms() { return is_wrapped("MPI_Bcast_c"); }
+
 bool neighbours_reach_us() {
     using Of = Shapes<int, int, Blocking>;
     const Host& mpi = *host();

@@ -94,8 +94,9 @@ bool neighbours_reach_us();
 bool makers_reach_us();
 // Which makers of persistent alltoalls have a wrapper here, a bit each: their objects may not be here.
 unsigned planners_wrapped();
-// And of the blocking forms with large counts.
+// And of the blocking forms with large counts; whether those have a wrapper here.
 bool large_forms_reach_us();
+bool wraps_large_forms();
 // Whether every call that makes a communicator arrives at our wrappers. Those that a tool in front hands to
 // the library make one of this process alone, which is freed.
 int creations_reach_us();

@@ -20,7 +20,7 @@ namespace thalweg {
 namespace {
 
 LauncherStore store;
-bool interception_complete = true;
+bool interception_complete = true, wraps_large_forms = false;
 const char* absent_because = nullptr;
 int circle_width = circle_width_standard;
 std::uint64_t agreement_ns = agreement_ns_standard;
@@ -172,6 +172,9 @@ void settle_presence() { store.settle(); }
 void announce_while_committing() { store.write_while_committing(own_word); }
 
 void set_interception_complete(bool complete) { interception_complete = complete; }
+
+void set_large_forms_wrapped(bool wrapped) { wraps_large_forms = wrapped; }
+bool large_forms_wrapped() { return wraps_large_forms; }
 
 void set_circle_width(int width) { circle_width = width; }
 

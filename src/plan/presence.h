@@ -57,6 +57,11 @@ const char* presence_reason();
 // as absent. Call it before find_presence.
 void set_interception_complete(bool complete);
 
+// Whether the calls with large counts have wrappers here: those are in an object of their own. Call it before
+// World::agree(), which leaves every call to the MPI library where only some ranks have them.
+void set_large_forms_wrapped(bool wrapped);
+bool large_forms_wrapped();
+
 // Children per node of the tree; small numbers let a test see a tree with few ranks.
 inline constexpr int circle_width_standard = 32;
 void set_circle_width(int width);

@@ -187,7 +187,7 @@ void World::warn_of_differing(std::uint64_t options_differing) const {
 
 // Who shares a host with whom, whether cores are short, and what else is known once all ranks have spoken.
 // Ends with the same single_host_, crowded_ and pool everywhere. False, on all ranks: one has no keys for
-// attributes.
+// attributes, or some have no wrappers of calls with large counts, which others would wait in.
 bool World::find_places(bool has_pool, bool has_keyvals) {
     const Host& mpi = *host();
     const PlaceFacts facts = find_place();
@@ -228,8 +228,9 @@ bool World::find_places(bool has_pool, bool has_keyvals) {
     naps_among(sharers, facts.cores);
     threads_per_rank_ = facts.cores / static_cast<std::uint32_t>(std::max<std::uint64_t>(sharers, 1));
     // All ranks' words, or-ed. One host: no bit of the keys is set on one rank and clear on another.
-    std::uint64_t any[8] = {host_key_,  ~host_key_,   sharers > facts.cores, !has_pool,
-                            differing_, !has_keyvals, keys == nullptr,       SessionCommunicators::close()};
+    std::uint64_t any[10] = {host_key_,  ~host_key_,   sharers > facts.cores, !has_pool,
+                             differing_, !has_keyvals, keys == nullptr,       SessionCommunicators::close(),
+                             large_forms_wrapped(),    !large_forms_wrapped()};
     agree_on(mpi.comm_world, mpi.bor, any);
     single_host_ = (any[0] & any[1]) == 0;
     crowded_ = any[2] != 0;
@@ -237,7 +238,12 @@ bool World::find_places(bool has_pool, bool has_keyvals) {
     SessionCommunicators::settle(any[7] != 0);
     if (any[6] == 0) kept_host_keys = {keys.release(), static_cast<std::size_t>(size_)};
     warn_of_differing(any[4]);
-    return any[5] == 0;
+    const bool unalike = any[8] != 0 && any[9] != 0;
+    if (unalike && rank_ == 0)
+        THALWEG_LOG_AT(warn,
+                       "some ranks have not loaded what wraps calls with large counts; every call goes to "
+                       "the MPI library");
+    return any[5] == 0 && !unalike;
 }
 
 // The tuning table that the user named, as rank 0 reads it. Not larger than what the reserve of every rank

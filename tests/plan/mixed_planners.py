@@ -1,18 +1,19 @@
-"""Runs a program whose first rank has not loaded the object for persistent collectives, which the second has.
+"""Runs a program whose first rank has not loaded one of our objects, which the second has.
 
-    mixed_planners.py COMMAND…     COMMAND starts two ranks; it contains "-n 2" and one LD_PRELOAD
+    mixed_planners.py OBJECT COMMAND…     OBJECT: "persistent" or "bigcount"; COMMAND starts two ranks; it contains
+                                          "-n 2" and one LD_PRELOAD
 """
 
 import subprocess
 import sys
 
-command = sys.argv[1:]
+lacking, command = sys.argv[1], sys.argv[2:]
 at = command.index("-n")
 program = command[at + 2:]
 without = []
 for word in program:
     if word.startswith("LD_PRELOAD="):
-        word = ":".join(part for part in word.split(":") if not part.endswith("-persistent.so"))
+        word = ":".join(part for part in word.split(":") if not part.endswith(f"-{lacking}.so"))
     without.append(word)
 if without == program:
     sys.exit("mixed_planners.py: the command loads no such object")

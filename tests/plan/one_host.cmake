@@ -126,11 +126,20 @@ if(NOT name STREQUAL openmpi4) # has none
   set(mixed_hosts "${with_persistent};THALWEG_ALLTOALLV=spread;THALWEG_TOPOLOGY=node:2 core:1;${ucx}")
   foreach(way tuned asked hosts)
     add_test(NAME plan.${name}.mixed_planners_${way}
-             COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/mixed_planners.py ${MPI_MPIEXEC} -n 2 env
-                     ${mixed_${way}} $<TARGET_FILE:plan_lone_planner_${name}>)
+             COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/mixed_planners.py persistent ${MPI_MPIEXEC} -n 2
+                     env ${mixed_${way}} $<TARGET_FILE:plan_lone_planner_${name}>)
     set_tests_properties(plan.${name}.mixed_planners_${way} PROPERTIES LABELS mpi TIMEOUT 100 PROCESSORS 2
                          SKIP_RETURN_CODE 77 ENVIRONMENT "${plan_environment}")
   endforeach()
+  if(NOT name MATCHES "^openmpi") # which has no large counts
+    add_test(NAME plan.${name}.mixed_planners_large
+             COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/said.py "what wraps calls with large counts"
+                     $<TARGET_FILE:Python3::Interpreter> -B ${CMAKE_CURRENT_SOURCE_DIR}/mixed_planners.py bigcount
+                     ${MPI_MPIEXEC} -n 2 env ${with_persistent} ${all} THALWEG_BCAST=linear
+                     $<TARGET_FILE:plan_lone_planner_${name}> large)
+    set_tests_properties(plan.${name}.mixed_planners_large PROPERTIES LABELS mpi TIMEOUT 100 PROCESSORS 2
+                         ENVIRONMENT "${plan_environment}")
+  endif()
   run(alltoalls_in_memory 3 mpi "${planned}" alltoalls)
   run(alltoall_forms_in_memory 2 mpi "${planned}" alltoall_forms)
 endif()

@@ -1,5 +1,9 @@
 /* A job of which only some ranks have loaded the object that takes persistent exchanges (mixed_planners.py):
- * they are the library's on all ranks, with a table that would take them. */
+ * they are the library's on all ranks, with a table that would take them. Or that for large counts: then all
+ * calls are.
+ *
+ *     lone_planner [large]
+ */
 #include "check.h"
 
 enum { bytes = 20000, most_ranks = 8 };
@@ -7,8 +11,25 @@ enum { bytes = 20000, most_ranks = 8 };
 typedef int Init(const void*, const int*, const int*, MPI_Datatype, void*, const int*, const int*,
                  MPI_Datatype, MPI_Comm, MPI_Info, MPI_Request*);
 
+typedef int BcastC(void*, MPI_Count, MPI_Datatype, int, MPI_Comm);
+
+static int broadcast(void) {
+    BcastC* const bcast_c = (BcastC*)find_or_skip("MPI_Bcast_c");
+    unsigned char* const data = guarded_new(bytes);
+    for (unsigned round = 0; round < 20; ++round) {
+        const int root = (int)round % check_size;
+        if (check_rank == root) fill(data, bytes, round);
+        bcast_c(data, bytes, MPI_BYTE, root, MPI_COMM_WORLD);
+        CHECK(!was_accelerated(), "a broadcast that another rank does not know of was taken");
+        verify(data, bytes, round, "a broadcast of the library's");
+    }
+    guarded_free(data, bytes);
+    return check_end();
+}
+
 int main(int argc, char** argv) {
     check_start(&argc, &argv, MPI_THREAD_SINGLE);
+    if (argc > 1 && strcmp(argv[1], "large") == 0) return broadcast();
     Init* const init = (Init*)find_or_skip("MPI_Alltoallv_init");
     CHECK(check_size <= most_ranks, "%d ranks", check_size);
     unsigned char* const from = guarded_new(most_ranks * bytes);
