@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "interpose/inside.h"
+#include "interpose/unseen_session.h"
 #include "plan/quiet_errors.h"
 #include "transport/mpi/host.h"
 
@@ -178,6 +179,22 @@ bool makers_reach_us() {
     const MPI_Comm self = mpi.comm_self;
     return Forms<MPI_Comm>::arrive("", "MPI_Ibarrier", "MPI_Barrier_init", self) &&
            makers_arrive<int, int>("") && makers_arrive<MPI_Count, MPI_Aint>("_c");
+}
+
+bool questions_reach_us() {
+    using All = int(int, const MPI_Request*, int*, MPI_Status*);
+    using Some = int(int, const MPI_Request*, int*, int*, MPI_Status*);
+    const MPI_Request none = host()->request_null;
+    int first = 0, second = 0;
+    if (find_native("PMPI_Request_get_status_any") != nullptr && may_ask_unseen()) {
+        THALWEG_LOG_AT(info,
+                       "MPI_Request_get_status_any and its like are called past Thalweg, whose -status.so "
+                       "is not loaded; what needs them is left to MPI");
+        return false;
+    }
+    return passes<All>("MPI_Request_get_status_all", 0, &none, &first, MPI_STATUSES_IGNORE) &&
+           passes<Some>("MPI_Request_get_status_any", 0, &none, &first, &second, MPI_STATUS_IGNORE) &&
+           passes<Some>("MPI_Request_get_status_some", 0, &none, &first, &second, MPI_STATUSES_IGNORE);
 }
 
 unsigned planners_wrapped() {

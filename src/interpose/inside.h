@@ -102,5 +102,7 @@ bool wraps_large_forms();
 int creations_reach_us();
 // Whether every call that completes, starts or frees a request arrives at our wrappers. Communicates nothing.
 bool completions_reach_us();
+// The same of those that ask after several, which not every library has.
+bool questions_reach_us();
 
 }  // namespace thalweg

@@ -2,6 +2,7 @@
 
 #include <elf.h>
 #include <link.h>
+#include <strings.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -21,8 +22,22 @@ bool opens(const char* name) {
                        [&](const char* opening) { return std::strcmp(name, opening) == 0; });
 }
 
+// By every spelling of all of them.
+bool asks(const char* name) {
+    constexpr char stem[] = "mpi_request_get_status_a";
+    constexpr char some[] = "mpi_request_get_status_some";
+    return strncasecmp(name, stem, sizeof stem - 1) == 0 || strncasecmp(name, some, sizeof some - 1) == 0;
+}
+
+// What is looked for, and what ends the name of the object of ours that has it.
+struct Names {
+    bool (*have)(const char* name);
+    const char* object;
+};
+
 struct Found {
-    bool ours = false;   // the object with the sessions' names
+    const Names& names;
+    bool ours = false;   // the object with these names
     bool calls = false;  // somebody who relies on them
 };
 
@@ -40,17 +55,17 @@ struct Relocations {
     const char* table = nullptr;
     std::size_t bytes = 0;
 
-    bool name_one_that_opens(const ElfW(Sym) * symbols, const char* names) const {
+    bool name_one_of(const Names& wanted, const ElfW(Sym) * symbols, const char* names) const {
         for (std::size_t at = 0; at + sizeof(ElfW(Rela)) <= bytes; at += sizeof(ElfW(Rela))) {
             const auto& relocation = *reinterpret_cast<const ElfW(Rela)*>(table + at);
             const auto symbol = ELF64_R_SYM(relocation.r_info);
-            if (symbol != 0 && opens(names + symbols[symbol].st_name)) return true;
+            if (symbol != 0 && wanted.have(names + symbols[symbol].st_name)) return true;
         }
         return false;
     }
 };
 
-bool calls_one(const dl_phdr_info& object) {
+bool calls_one(const dl_phdr_info& object, const Names& wanted) {
     static_assert(sizeof(void*) == 8, "ELF64 only, with addends");
     const ElfW(Dyn)* dynamic = nullptr;
     for (int i = 0; i < object.dlpi_phnum; ++i)
@@ -87,30 +102,33 @@ bool calls_one(const dl_phdr_info& object) {
         }
     }
     if (symbols == nullptr || names == nullptr || !has_addends) return false;
-    return (functions.table != nullptr && functions.name_one_that_opens(symbols, names)) ||
-           (others.table != nullptr && others.name_one_that_opens(symbols, names));
+    return (functions.table != nullptr && functions.name_one_of(wanted, symbols, names)) ||
+           (others.table != nullptr && others.name_one_of(wanted, symbols, names));
 }
 
 int look_at(dl_phdr_info* object, std::size_t, void* data) {
     auto& found = *static_cast<Found*>(data);
     const char* const file = file_of(object->dlpi_name == nullptr ? "" : object->dlpi_name);
     if (std::strncmp(file, "libthalweg", 10) == 0) {
-        found.ours = found.ours || std::strstr(file, "-sessions") != nullptr;
+        found.ours = found.ours || std::strstr(file, found.names.object) != nullptr;
         return 0;
     }
     // The MPI's own libraries: its Fortran names call the C ones, whether or not the program does. The
     // kernel's object has no relocations, and its addresses are not as the others'.
     if (std::strncmp(file, "libmpi", 6) == 0 || std::strncmp(file, "linux-vdso", 10) == 0) return 0;
-    found.calls = found.calls || calls_one(*object);
+    found.calls = found.calls || calls_one(*object, found.names);
     return 0;
+}
+
+bool are_called_unseen(const Names& names) {
+    Found found{names};
+    dl_iterate_phdr(look_at, &found);
+    return found.calls && !found.ours;
 }
 
 }  // namespace
 
-bool may_open_sessions_unseen() {
-    Found found;
-    dl_iterate_phdr(look_at, &found);
-    return found.calls && !found.ours;
-}
+bool may_open_sessions_unseen() { return are_called_unseen({opens, "-sessions"}); }
+bool may_ask_unseen() { return are_called_unseen({asks, "-status"}); }
 
 }  // namespace thalweg

@@ -1,4 +1,4 @@
-/* A session that opens without us. */
+/* Calls that our optional objects would see, had they been loaded. */
 #ifndef THALWEG_INTERPOSE_UNSEEN_SESSION_H
 #define THALWEG_INTERPOSE_UNSEEN_SESSION_H
 
@@ -8,6 +8,9 @@ namespace thalweg {
 // library calls MPI_Session_init, and the preload object with that name is not loaded. Programs that look the
 // name up at run time are not recognised. Milliseconds at most.
 bool may_open_sessions_unseen();
+// The same of the younger forms of MPI_Request_get_status: a program that asks by these alone, until its
+// operation is complete, asks for ever where nobody completes ours for it.
+bool may_ask_unseen();
 
 }  // namespace thalweg
 

@@ -43,3 +43,13 @@ foreach(level single multiple)
                    : -n 1 env ${with} ${taken} THALWEG_UCX_TLS=tcp,self ${program})
   set_tests_properties(${test} PROPERTIES LABELS ${current} TIMEOUT 300 PROCESSORS 2 ENVIRONMENT "${plan_environment}")
 endforeach()
+
+# MPI_Request_get_status_any past us: by a tool in front on one rank, or because the object that has it is not loaded.
+if(NOT name MATCHES "^openmpi|^mpich4$") # which lack it
+  set(asks env ${with_forms} THALWEG_ALLTOALLV=spread $<TARGET_FILE:plan_answering_${name}>)
+  add_test(NAME plan.${name}.answering_asker COMMAND ${MPI_MPIEXEC} -n 1 ${asks} asker : -n 2 ${asks})
+  set_tests_properties(plan.${name}.answering_asker PROPERTIES LABELS ${one} TIMEOUT 300 PROCESSORS 2
+                       ENVIRONMENT "${plan_environment}")
+  run(questions 2 ${one} "${with_forms};${chain}" questions)
+  run(questions_unseen 2 ${one} "${chain}" questions unseen)
+endif()

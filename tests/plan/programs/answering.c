@@ -2,13 +2,14 @@
  * the first must not be counted on: every call is the MPI library's. So it is, without a tool, where the
  * library's integers of Fortran are wide.
  *
- *     answering [tool|maker|large|creator|creation]
- *         maker, large, creator: the one rank's tool answers only MPI_Ialltoall, MPI_Bcast_c or MPI_Comm_dup
- * so; creation: there is such a creator on another rank
+ *     answering [tool|maker|asker|large|creator|creation]
+ *         maker, asker, large, creator: the one rank's tool answers only MPI_Ialltoall,
+ * MPI_Request_get_status_any, MPI_Bcast_c or MPI_Comm_dup so; creation: there is such a creator on another
+ * rank
  */
 #include "check.h"
 
-static int is_tool, is_maker, is_large, is_creator;
+static int is_tool, is_maker, is_asker, is_large, is_creator;
 
 int MPI_Alltoall(const void* send, int count, MPI_Datatype type, void* receive, int receive_count,
                  MPI_Datatype receive_type, MPI_Comm comm) {
@@ -37,6 +38,21 @@ int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
     return next(comm, made);
 }
 
+/* Not all libraries have it, nor all headers by one type. */
+typedef int Ask(int, const MPI_Request*, int*, int*, MPI_Status*);
+Ask ask_any __asm__("MPI_Request_get_status_any");
+int ask_any(int count, const MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
+    const char* const name = is_asker ? "PMPI_Request_get_status_any" : "MPI_Request_get_status_any";
+    Ask* next;
+    *(void**)&next = dlsym(RTLD_NEXT, name);
+    return next(count, requests, index, flag, status);
+}
+/* Until it is complete. */
+static void ask(MPI_Request request) {
+    int index, flag = dlsym(RTLD_NEXT, "MPI_Request_get_status_any") == NULL;
+    while (!flag) ask_any(1, &request, &index, &flag, MPI_STATUS_IGNORE);
+}
+
 /* Open MPI has none. */
 #if MPI_VERSION >= 4 && !defined(OPEN_MPI)
 int MPI_Bcast_c(void* data, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm) {
@@ -52,6 +68,7 @@ static int broadcast(int* data, MPI_Comm comm) { return MPI_Bcast(data, 1, MPI_I
 int main(int argc, char** argv) {
     is_tool = argc > 1 && strcmp(argv[1], "tool") == 0;
     is_maker = argc > 1 && strcmp(argv[1], "maker") == 0;
+    is_asker = argc > 1 && strcmp(argv[1], "asker") == 0;
     is_large = argc > 1 && strcmp(argv[1], "large") == 0;
     is_creator = argc > 1 && strcmp(argv[1], "creator") == 0;
     const int only_creation = is_creator || (argc > 1 && strcmp(argv[1], "creation") == 0);
@@ -63,6 +80,7 @@ int main(int argc, char** argv) {
         MPI_Request request;
         for (int i = 0; i < check_size; ++i) out[i] = 100 * check_rank + i + round;
         MPI_Ialltoall(out, 1, MPI_INT, in, 1, MPI_INT, MPI_COMM_WORLD, &request);
+        ask(request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         MPI_Barrier(MPI_COMM_WORLD);
         int word = check_rank == 0 ? round : -1;
