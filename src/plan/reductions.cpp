@@ -171,8 +171,9 @@ constexpr void mask(Row& row) {
     row[bxor] = combine<T, BitXor>;
 }
 
-// What the groups of types allow (MPI 4.1, section 6.9.2).
-enum class Group { c_integer, floating, logical, fortran_logical, address, complex, bytes, pair };
+// What the groups of types allow (MPI 4.1, section 6.9.2). `integer`: Fortran's, and addresses, which are no
+// truth values, as C's are.
+enum class Group { c_integer, floating, logical, fortran_logical, integer, complex, bytes, pair };
 template <typename T, Group group>
 constexpr Row row_of() {
     Row row{};
@@ -185,10 +186,10 @@ constexpr Row row_of() {
         row[lxor] = combine_logical<T, LogicalXor>;
     } else {
         if constexpr (group != Group::logical && group != Group::bytes) compute<T>(row);
-        if constexpr (group == Group::c_integer || group == Group::floating || group == Group::address)
+        if constexpr (group == Group::c_integer || group == Group::floating || group == Group::integer)
             compare<T>(row);
         if constexpr (group == Group::c_integer || group == Group::logical) decide<T>(row);
-        if constexpr (group == Group::c_integer || group == Group::address || group == Group::bytes)
+        if constexpr (group == Group::c_integer || group == Group::integer || group == Group::bytes)
             mask<T>(row);
     }
     return row;
@@ -287,10 +288,10 @@ bool find_reducer(MPI_Op operation, MPI_Datatype type, Reducer& reducer) {
     offer_as.template operator()<Pair<long, int>, Group::pair>(mpi.long_int);
     offer_as.template operator()<Pair<short, int>, Group::pair>(mpi.short_int);
     offer_as.template operator()<Pair<long double, int>, Group::pair>(mpi.long_double_int);
-    offer(mpi.fortran_integer1, std::int8_t{0});
-    offer(mpi.fortran_integer2, std::int16_t{0});
-    offer(mpi.fortran_integer4, std::int32_t{0});
-    offer(mpi.fortran_integer8, std::int64_t{0});
+    offer_as.template operator()<std::int8_t, Group::integer>(mpi.fortran_integer1);
+    offer_as.template operator()<std::int16_t, Group::integer>(mpi.fortran_integer2);
+    offer_as.template operator()<std::int32_t, Group::integer>(mpi.fortran_integer4);
+    offer_as.template operator()<std::int64_t, Group::integer>(mpi.fortran_integer8);
     offer(mpi.fortran_real4, 0.0f);
     offer(mpi.fortran_real8, 0.0);
     offer_as.template operator()<std::complex<float>, Group::complex>(mpi.fortran_complex8);
@@ -298,7 +299,7 @@ bool find_reducer(MPI_Op operation, MPI_Datatype type, Reducer& reducer) {
     offer_as.template operator()<unsigned char, Group::bytes>(mpi.byte);
     static_assert(sizeof(MPI_Aint) == 8 && sizeof(MPI_Offset) == 8 && sizeof(MPI_Count) == 8);
     for (const MPI_Datatype address : {mpi.aint, mpi.offset, mpi.count})
-        offer_as.template operator()<std::int64_t, Group::address>(address);
+        offer_as.template operator()<std::int64_t, Group::integer>(address);
     // Compilers are told how large Fortran's default types are, and the library was built for one answer.
     const auto offer_fortran = [&]<typename Small, typename Large, Group group>(MPI_Datatype candidate) {
         if (row != nullptr || candidate != type) return;
@@ -306,7 +307,7 @@ bool find_reducer(MPI_Op operation, MPI_Datatype type, Reducer& reducer) {
         if (size == sizeof(Small)) offer_as.template operator()<Small, group>(candidate);
         if (size == sizeof(Large)) offer_as.template operator()<Large, group>(candidate);
     };
-    offer_fortran.template operator()<std::int32_t, std::int64_t, Group::c_integer>(mpi.fortran_integer);
+    offer_fortran.template operator()<std::int32_t, std::int64_t, Group::integer>(mpi.fortran_integer);
     offer_fortran.template operator()<float, double, Group::floating>(mpi.fortran_real);
     offer_fortran.template operator()<float, double, Group::floating>(mpi.fortran_double);
     using Complex = std::complex<float>;
