@@ -324,7 +324,7 @@ std::int64_t type_size(MPI_Datatype type) {
     const auto handle = static_cast<std::uint32_t>((std::intptr_t)type);
     if ((handle & sizes_in_handles.mask) == sizes_in_handles.predefined) return handle >> 8 & 255;
     const Host& mpi = *host();
-    if (type == mpi.datatype_null) return -1;
+    if (type == mpi.datatype_null || !may_be_datatype(type)) return -1;
     MPI_Count size = -1;
     if (mpi.Type_size_x(type, &size) != MPI_SUCCESS) return -1;
     return static_cast<std::int64_t>(size);

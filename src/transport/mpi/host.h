@@ -49,6 +49,19 @@ inline constexpr SizesInHandles sizes_in_handles{0, 1};
 inline constexpr SizesInHandles sizes_in_handles{0xff000000, 0x4c000000};
 #endif
 
+// Whether it can be a datatype's handle at all. Asked about what cannot, the library tells MPI_COMM_SELF's
+// error handler, or the world's, which may end the process; in the program's call it tells that of the call's
+// communicator.
+inline bool may_be_datatype(MPI_Datatype type) {
+#if defined(OPEN_MPI) || defined(MPI_ABI_VERSION)
+    return type != nullptr;
+#else
+    // Bits 26 to 29 say what it is the handle of, the two above them where that lies.
+    const auto handle = static_cast<std::uint32_t>(type);
+    return (handle >> 26 & 15) == 3 && handle >> 30 != 0;
+#endif
+}
+
 // Looks for the native library if that has not succeeded yet. Null where the process has no MPI, or one whose
 // ABI is not the one this object was built for, or one that lacks a required function; the reason is then
 // written to standard error, once. Thread-safe; allocates; called from the wrappers of MPI_Init and

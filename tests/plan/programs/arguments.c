@@ -357,6 +357,9 @@ int main(int argc, char** argv) {
         {"root = size", MPI_Bcast(data, sizeof data, MPI_BYTE, check_size, comm), MPI_ERR_ROOT},
         {"a negative count", MPI_Bcast(data, -1, MPI_BYTE, 0, comm), MPI_ERR_COUNT},
         {"no datatype", MPI_Bcast(data, sizeof data, MPI_DATATYPE_NULL, 0, comm), MPI_ERR_TYPE},
+#if !defined(MPI_ABI_VERSION)
+        {"no handle of a datatype", MPI_Bcast(data, sizeof data, (MPI_Datatype)0, 0, comm), MPI_ERR_TYPE},
+#endif
         {"no communicator", MPI_Bcast(data, sizeof data, MPI_BYTE, 0, MPI_COMM_NULL), MPI_ERR_COMM},
     };
     for (size_t i = 0; i < sizeof tried / sizeof *tried; ++i) {
