@@ -205,7 +205,7 @@ std::uint64_t mean_block(const ThalwegCall& call, std::uint64_t least) {
     constexpr int unset = -1;
     int size = 0, inter = unset;
     const std::int64_t type = type_size(call.receive_type);
-    if (type < 0 || call.comm == mpi.comm_null) return least;
+    if (type < 0 || call.receive_count < 0 || call.comm == mpi.comm_null) return least;
     {
         const Outside outside;
         const int error = mpi.Comm_test_inter(call.comm, &inter);

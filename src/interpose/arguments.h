@@ -35,6 +35,11 @@ inline ThalwegCall allgatherv(ThalwegOperation operation, const void* send, MPI_
                               const void* displacements, MPI_Datatype receive_type, MPI_Comm comm,
                               bool large) {
     ThalwegCall call = blocks(operation, send, send_count, send_type, receive, 0, receive_type, comm);
+    // For the library to judge, as a negative count is.
+    if (counts == nullptr || displacements == nullptr) {
+        call.receive_count = -1;
+        return call;
+    }
     if (large) {
         call.large_counts = static_cast<const MPI_Count*>(counts);
         call.large_displacements = static_cast<const MPI_Aint*>(displacements);

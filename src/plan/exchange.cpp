@@ -41,6 +41,7 @@ std::uint64_t Letters::sent_bytes() const { return sum_of(outgoing); }
 
 bool read_letter(const LetterArrays& side, int index, int peer, std::vector<Letter>& letters,
                  LetterType& last) {
+    if (!side.given()) return false;
     const MPI_Count count = side.counts != nullptr ? side.counts[index] : side.large_counts[index];
     const MPI_Datatype type = side.types != nullptr ? side.types[index] : side.type;
     if (count < 0) return false;
@@ -49,6 +50,7 @@ bool read_letter(const LetterArrays& side, int index, int peer, std::vector<Lett
         letters.push_back({peer, 0, {}, 0});
         return true;
     }
+    if (side.displacements == nullptr && side.large_displacements == nullptr) return false;
     if (!last.known || last.type != type) {
         if (type_size(type) < 0) return false;
         TypeShape named;

@@ -114,6 +114,10 @@ static void collectives(MPI_Comm comm) {
         agree("an allgatherv to nowhere",
               PMPI_Allgatherv(sent, block, MPI_INT, NULL, counts, places, twos, comm),
               MPI_Allgatherv(sent, block, MPI_INT, NULL, counts, places, twos, comm));
+#else /* which has a word for this */
+        agree("an allgatherv without places",
+              PMPI_Allgatherv(sent, block, MPI_INT, received, counts, NULL, twos, comm),
+              MPI_Allgatherv(sent, block, MPI_INT, received, counts, NULL, twos, comm));
 #endif
 #if !defined(OPEN_MPI)
         /* By one rank alone, which is where it was before. */
