@@ -140,6 +140,39 @@ TEST(ByHosts, LongMessagesStayWithinTheMessagesOfAPair) {
     }
 }
 
+// The same of reductions, where the leaders of a host hand out their pieces side by side.
+TEST(ByHosts, LongVectorsStayWithinTheMessagesOfAPair) {
+    const struct {
+        const char* text;
+        const char* hosts;
+        bool serves = true;
+    } cases[] = {
+        {"node_leader(intra=linear,inter=ring:chunk_bytes=1):chunk_bytes=1", "node:2 core:4"},
+        {"node_leader(intra=chain:chunk_bytes=1,inter=ring:chunk_bytes=1):chunk_bytes=1", "node:2 core:4"},
+        {"node_leader(intra=chain:chunk_bytes=1,inter=ring:chunk_bytes=1)", "node:3 core:3,5,4"},
+        {"node_leader(intra=chain:chunk_bytes=1,inter=ring:chunk_bytes=1):leaders=1", "node:2 core:4"},
+        {"node_leader(intra=chain:chunk_bytes=1,inter=rabenseifner)", "node:4 core:3"},
+        {"node_leader(intra=scatter_ring,inter=ring:chunk_bytes=0)", "node:2 core:3"},
+        {"node_leader(intra=scatter_ring,inter=ring:chunk_bytes=1)", "node:2 core:4", false},
+        {"node_leader(intra=scatter_recursive_doubling,inter=ring:chunk_bytes=1)", "node:2 core:4", false},
+    };
+    for (const auto& [text, hosts, serves] : cases) {
+        SCOPED_TRACE(std::string(text) + " on " + hosts);
+        const Topology topology = topology_of(hosts);
+        const Choice choice = choice_of(text, Collective::allreduce);
+        Problem problem{0, topology.size(), 0, 1024};
+        problem.messages_per_pair = 64;
+        ASSERT_EQ(refuse(choice, problem, topology).empty(), serves);
+        if (!serves) continue;
+        const std::vector<Schedule> schedules = build_all(choice, problem, topology);
+        for (const Schedule& schedule : schedules)
+            for (const Step& step : schedule.steps()) ASSERT_LT(step.message, problem.messages_per_pair);
+        const Verdict verdict = validate(schedules, oracle::contracts_for(Collective::allreduce, problem));
+        EXPECT_EQ(verdict.status, Status::ok) << verdict.why;
+        EXPECT_EQ(verdict.messages, claim(choice, problem, topology).messages);
+    }
+}
+
 TEST(ByHosts, RefuseThemselvesAsPartsAndAForeignTopology) {
     const Topology topology = topology_of("node:2 core:2");
     for (Collective collective : {Collective::allgather, Collective::allreduce}) {

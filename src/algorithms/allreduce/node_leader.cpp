@@ -78,15 +78,35 @@ Problem inter_problem(const Problem& problem, const Topology& topology, int node
     return part;
 }
 
-Problem intra_problem(const Problem& problem, const Topology& topology, int ranks, int local_rank, int leader,
-                      const Slice& piece) {
+// How many messages of a pair one piece of the result may take inside a host, where the pieces of all leaders
+// share a half of what a pair may exchange. No leader has more of them than rounds with its peers.
+std::uint64_t messages_of_a_piece(const Problem& problem, const Topology& topology, const Choice& choice,
+                                  const Shares& shares) {
+    const Problem between = inter_problem(problem, topology, 0, shares.share(0));
+    const Price price = choice.parts[inter].algorithm->price(between, Topology{}, choice.parts[inter]);
+    const std::uint64_t pieces =
+        std::max<std::uint64_t>(price.rounds, 1) * static_cast<std::uint64_t>(shares.count);
+    const auto widest = static_cast<std::uint64_t>(std::max(topology.max_ranks_per_node(), 1));
+    return std::clamp<std::uint64_t>(problem.messages_per_pair / 2 / pieces, 1, widest);
+}
+
+// Whether it cuts a piece, into as many as a host has ranks, even where a pair may exchange one message only.
+bool scatters(const Choice& inside, int widest) {
+    Problem piece;
+    piece.size = widest;
+    piece.bytes = std::uint64_t{1} << 40;
+    piece.messages_per_pair = 1;
+    return inside.algorithm->price(piece, Topology{}, inside).piece_bytes < piece.bytes;
+}
+
+Problem intra_problem(std::uint64_t messages, int ranks, int local_rank, int leader, const Slice& piece) {
     Problem part;
     part.rank = local_rank;
     part.size = ranks;
     part.root = leader;
     part.bytes = piece.bytes;
     part.offset = piece.offset;
-    part.messages_per_pair = problem.messages_per_pair / 2 / most_pieces(problem, topology);
+    part.messages_per_pair = messages;
     return part;
 }
 
@@ -168,11 +188,15 @@ std::string_view refuse(const Problem& problem, const Topology& topology, const 
     const std::string_view between =
         thalweg::refuse(choice.parts[inter], inter_problem(problem, topology, 0, share), Topology{});
     if (!between.empty()) return between;
+    const std::uint64_t messages = messages_of_a_piece(problem, topology, choice, shares);
+    const int widest = topology.max_ranks_per_node();
+    if (static_cast<std::uint64_t>(widest) > messages && scatters(choice.parts[intra], widest))
+        return "so many pieces exceed the messages that two ranks may exchange";
     std::set<std::size_t> sizes;
     for (int node = 0; node < topology.nodes(); ++node) sizes.insert(topology.ranks_on(node).size());
     for (std::size_t ranks : sizes) {
         const Problem part =
-            intra_problem(problem, topology, static_cast<int>(ranks), 0, 0, {Buffer::out, 0, share.bytes});
+            intra_problem(messages, static_cast<int>(ranks), 0, 0, {Buffer::out, 0, share.bytes});
         const std::string_view inside = thalweg::refuse(choice.parts[intra], part, Topology{});
         if (ranks > 1 && !inside.empty()) return inside;
     }
@@ -186,6 +210,7 @@ Schedule build(const Problem& problem, const Topology& topology, const Choice& c
     const int node = topology.node_of(problem.rank), me = topology.local_rank(problem.rank);
     const std::span<const int> local = topology.ranks_on(node);
     const int ranks = static_cast<int>(local.size());
+    const std::uint64_t messages = messages_of_a_piece(problem, topology, choice, shares);
     HostReduction(builder, shares, local, me).build();
 
     std::vector<Leader> led;
@@ -209,9 +234,9 @@ Schedule build(const Problem& problem, const Topology& topology, const Choice& c
         for (int leader = 0; ranks > 1 && leader < shares.count; ++leader) {
             const Leader& of = led[static_cast<std::size_t>(leader)];
             if (i >= of.pieces.size()) continue;
-            const Schedule part = thalweg::build(
-                choice.parts[intra], intra_problem(problem, topology, ranks, me, leader, of.pieces[i].slice),
-                Topology{});
+            const Schedule part =
+                thalweg::build(choice.parts[intra],
+                               intra_problem(messages, ranks, me, leader, of.pieces[i].slice), Topology{});
             const Slice begin = shares.vector.result(shares.share(leader));
             patterns::Interleaved(builder, part, local, {Buffer::in}, {Buffer::out, begin.offset}).rest();
         }
@@ -224,6 +249,7 @@ Claim claim(const Problem& problem, const Topology& topology, const Choice& choi
     Claim total;
     if (problem.bytes == 0) return total;
     const Shares shares(problem, topology, choice);
+    const std::uint64_t per_piece = messages_of_a_piece(problem, topology, choice, shares);
     std::uint64_t between = 0, before = 0, after = 0;
     for (int leader = 0; leader < shares.count; ++leader) {
         const Range share = shares.share(leader);
@@ -241,7 +267,7 @@ Claim claim(const Problem& problem, const Topology& topology, const Choice& choi
             if (others == 0) continue;
             const Leader of(problem, topology, choice, node, share);
             for (const patterns::Arrival& piece : of.pieces) {
-                const Problem part = intra_problem(problem, topology, ranks, leader, leader, piece.slice);
+                const Problem part = intra_problem(per_piece, ranks, leader, leader, piece.slice);
                 const Claim handed = thalweg::claim(choice.parts[intra], part, Topology{});
                 total.messages += handed.messages;
                 total.bytes += handed.bytes;
@@ -262,7 +288,8 @@ Price price(const Problem& problem, const Topology& topology, const Choice& choi
     const auto others = static_cast<std::uint64_t>(topology.max_ranks_per_node() - 1);
     const Problem between = inter_problem(problem, topology, 0, share);
     Price total = choice.parts[inter].algorithm->price(between, Topology{}, choice.parts[inter]);
-    const Problem inside = intra_problem(problem, topology, topology.max_ranks_per_node(), 0, 0,
+    const Problem inside = intra_problem(messages_of_a_piece(problem, topology, choice, shares),
+                                         topology.max_ranks_per_node(), 0, 0,
                                          {Buffer::out, 0, std::min(total.piece_bytes, share.bytes)});
     const Price handed = choice.parts[intra].algorithm->price(inside, Topology{}, choice.parts[intra]);
     total.rounds += others * shares.pieces(0).count() + handed.rounds;
