@@ -173,6 +173,15 @@ TEST(ByHosts, LongVectorsStayWithinTheMessagesOfAPair) {
     }
 }
 
+// Of pieces that are larger than what there is.
+TEST(ByHosts, TakeScratchByTheVectorAndNotByTheChunk) {
+    const Topology topology = topology_of("node:2 core:4");
+    for (const char* text : {"node_leader:chunk_bytes=1G", "node_leader:leaders=1:chunk_bytes=1G"})
+        for (const Schedule& schedule :
+             build_all(choice_of(text, Collective::allreduce), {0, topology.size(), 0, 64}, topology))
+            EXPECT_LE(schedule.scratch_bytes(), 1024u) << text;
+}
+
 TEST(ByHosts, RefuseThemselvesAsPartsAndAForeignTopology) {
     const Topology topology = topology_of("node:2 core:2");
     for (Collective collective : {Collective::allgather, Collective::allreduce}) {

@@ -136,7 +136,7 @@ class HostReduction {
                 const Vector::Pieces pieces = shares_.pieces(leader);
                 if (i >= pieces.count()) continue;
                 if (leader == me_)
-                    combine(pieces.piece(i), pieces.chunk);
+                    combine(pieces.piece(i), pieces.piece(0).bytes);
                 else
                     builder_.send(local_[static_cast<std::size_t>(leader)], vector_.own(pieces.piece(i)));
             }
