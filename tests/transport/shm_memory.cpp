@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <fstream>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -68,6 +69,28 @@ TEST(shm_memory, is_there_when_processes_have_met) {
             EXPECT_LT(memory_of(*port), shm::ring_bytes);
         }
     }
+}
+
+// Else the kernel reads all of it for that, and gives memory to rings that nobody has touched.
+TEST(shm_memory, is_in_no_core_file) {
+    std::unique_ptr<ShmPort> port, other;
+    std::string why;
+    ASSERT_EQ(ShmPort::open(options_of(0, false), port, why), Status::ok) << why;
+    ASSERT_EQ(ShmPort::open(options_of(1, false), other, why), Status::ok) << why;
+    ASSERT_EQ(other->meet(0, port->address(), why), Status::ok) << why;
+    int mappings = 0, dumped = 0;
+    bool of_ours = false;
+    std::ifstream maps("/proc/self/smaps");
+    for (std::string line; std::getline(maps, line);) {  // that of flags is a mapping's last
+        of_ours |= line.find("/memfd:thalweg") != std::string::npos;
+        if (!of_ours || !line.starts_with("VmFlags:")) continue;
+        of_ours = false;
+        ++mappings;
+        dumped += (line + ' ').find(" dd ") == std::string::npos;
+    }
+    if (mappings == 0) GTEST_SKIP() << "this kernel does not tell the flags of mappings";
+    EXPECT_EQ(mappings, 3) << "two segments, and one of them as the other process has it";
+    EXPECT_EQ(dumped, 0);
 }
 
 TEST(shm_memory, a_process_without_it_says_so) {

@@ -36,6 +36,9 @@ bool give_common_memory(int file, std::uint32_t rings, std::size_t arena_bytes) 
     return given && give_memory(file, segment_bytes(rings, 0), arena_bytes);
 }
 
+// A core file has no use for them, and reading rings that nobody has touched would give these their memory.
+void keep_out_of_core_files(void* base, std::size_t bytes) { madvise(base, bytes, MADV_DONTDUMP); }
+
 std::string refused(const char* what) { return std::string(what) + ": " + std::strerror(errno); }
 
 void ring(int descriptor) {
@@ -68,6 +71,7 @@ Status OwnSegment::create(std::uint32_t process, std::uint32_t rings, std::size_
     void* const base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.get(), 0);
     if (base == MAP_FAILED) return refuse("mmap");
     mapping_ = Mapping(base, bytes);
+    keep_out_of_core_files(base, bytes);
     rings_ = rings;
     int ends[2];
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return refuse("pipe2");
@@ -142,6 +146,7 @@ Status PeerSegment::attach(const Address& address, const Address& own, bool may_
         return errno == ENOMEM ? Status::out_of_memory : Status::unsupported;
     }
     mapping_ = Mapping(base, bytes);
+    keep_out_of_core_files(base, bytes);
     const std::uint64_t rings = header().rings, arena = header().arena_bytes;
     if (header().magic != magic || header().nonce != address.nonce || rings > most_rings || arena > bytes ||
         segment_bytes(static_cast<std::uint32_t>(rings), arena) != bytes) {
