@@ -56,15 +56,15 @@ Channel::~Channel() {
         port_.awake(*this);
     storage_->channel = nullptr;
     withdraw_receives();
-    for (const Attached& attached : attached_) {
-        for (ucp_rkey_h key : attached.keys) ucp_.rkey_destroy(key);
-    }
     for (const Exposed& exposed : exposed_) {
         for (std::size_t rail = 0; rail < exposed.handles.size(); ++rail) {
             ucp_.mem_unmap(port_.rails()[rail].context, exposed.handles[rail]);
         }
     }
-    if (storage_->in_flight != 0) port_.adopt(std::move(storage_));
+    if (storage_->in_flight != 0)
+        port_.adopt(std::move(storage_));
+    else
+        storage_.reset();  // while the lock is held
 }
 
 // Calls back at once, unless the data is on its way already. Sends libucp does not give back.

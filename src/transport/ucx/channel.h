@@ -39,9 +39,21 @@ struct SlotState {
     std::uint64_t bytes = 0;         // that it is for
 };
 
+// Memory of a peer that this process puts into.
+struct Attached {
+    int rank = 0;
+    std::uint32_t process = 0;
+    std::uint64_t address = 0, bytes = 0;
+    std::vector<ucp_rkey_h> keys;  // by rail; empty: the number is free
+};
+
 // What requests in flight point to. Outlives its channel where some are left; addresses never change.
 struct Storage {
     explicit Storage(UcxPort::Impl& the_port) : port(the_port) {}
+    // With the port's lock held, where keys are left.
+    ~Storage();
+    Storage(const Storage&) = delete;
+    Storage& operator=(const Storage&) = delete;
     // Any of these bytes are those of a request in flight, or registered for one.
     bool holds(std::uintptr_t begin, std::uintptr_t end) const;
 
@@ -57,6 +69,7 @@ struct Storage {
     std::optional<Outcome> outcome;
     std::deque<SlotState> slots;
     std::deque<Part> parts;
+    std::vector<Attached> attached;  // libucp looks at a put's key until that is over
 };
 
 // Where piece i of n begins: pieces begin at whole pages of the message.
@@ -115,12 +128,6 @@ class Channel final : public Transport {
         std::vector<ucp_mem_h> handles;  // by rail; empty: the number is free
         std::uintptr_t begin = 0, end = 0;
     };
-    struct Attached {
-        int rank = 0;
-        std::uint32_t process = 0;
-        std::uint64_t address = 0, bytes = 0;
-        std::vector<ucp_rkey_h> keys;  // by rail; empty: the number is free
-    };
 
     std::uint32_t process_of(int rank) const {
         return group_.processes ? group_.processes[rank] : static_cast<std::uint32_t>(rank);
@@ -164,7 +171,6 @@ class Channel final : public Transport {
     Status failure_ = Status::ok;
     bool opened_ = false;
     std::vector<Exposed> exposed_;
-    std::vector<Attached> attached_;
 };
 
 }  // namespace thalweg::ucx

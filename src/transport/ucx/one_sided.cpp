@@ -28,6 +28,11 @@ std::uint32_t free_number(std::vector<Entry>& all, List list) {
 
 }  // namespace
 
+Storage::~Storage() {
+    for (const Attached& each : attached)
+        for (ucp_rkey_h key : each.keys) port.ucp().rkey_destroy(key);
+}
+
 Status Channel::expose(void* memory, std::size_t bytes, Region& region, std::vector<std::byte>& key) try {
     if (port_.in_child()) return Status::transport_failed;
     if (bytes == 0) return Status::invalid_argument;
@@ -105,8 +110,8 @@ Status Channel::attach(int peer, std::span<const std::byte> key, Target& target)
         }
         attached.keys.push_back(unpacked);
     }
-    target = free_number(attached_, &Attached::keys);
-    attached_[target] = std::move(attached);
+    target = free_number(storage_->attached, &Attached::keys);
+    storage_->attached[target] = std::move(attached);
     return Status::ok;
 } catch (const std::bad_alloc&) {
     return Status::out_of_memory;
@@ -115,8 +120,9 @@ Status Channel::attach(int peer, std::span<const std::byte> key, Target& target)
 void Channel::detach(Target target) {
     if (port_.in_child()) return;
     const Poster lock(port_);
-    for (ucp_rkey_h key : attached_[target].keys) ucp_.rkey_destroy(key);
-    attached_[target].keys.clear();
+    std::vector<ucp_rkey_h>& keys = storage_->attached[target].keys;
+    for (ucp_rkey_h key : keys) ucp_.rkey_destroy(key);
+    keys.clear();
 }
 
 Status Channel::post_put(Slot slot, Target target, std::uint64_t offset, const void* data, std::size_t bytes,
@@ -124,7 +130,7 @@ Status Channel::post_put(Slot slot, Target target, std::uint64_t offset, const v
     if (port_.in_child()) return Status::transport_failed;
     const Poster lock(port_);
     if (failed(failure_)) return failure_;
-    const Attached& attached = attached_[target];
+    const Attached& attached = storage_->attached[target];
     if (offset > attached.bytes || bytes > attached.bytes - offset) return Status::invalid_argument;
     const std::size_t pieces = pieces_of(bytes, attached.process);
     const std::uint64_t tag = port_.layout().tag(name_, port_.process(), signal);

@@ -376,6 +376,7 @@ UcxPort::Impl::~Impl() {
     if (!in_child()) {
         const Poster lock(*this);
         closed = close_endpoints();
+        if (closed) orphans_.clear();  // with keys of their workers
         for (const Rail& rail : rails_) {
             if (closed && rail.worker) ucp_.worker_destroy(rail.worker);
             if (closed && rail.context) ucp_.cleanup(rail.context);

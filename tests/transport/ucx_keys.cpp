@@ -1,0 +1,73 @@
+// Keys of memory that peers put into, over the ucx transport.
+#if __has_include(<ucp/api/ucp.h>)
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "transport/ucx/library.h"
+#include "transport/ucx/ucx.h"
+
+namespace thalweg {
+namespace {
+
+int keys_gone = 0;
+decltype(ucx::Library::rkey_destroy) destroy_key = nullptr;
+
+// A channel that has failed may end with puts under way, which cannot be taken back: libucp looks at the key
+// for each piece of one.
+TEST(ucx_keys, live_as_long_as_what_is_put_by_them) {
+    constexpr std::size_t bytes = std::size_t{64} << 20;
+    std::vector<std::byte> addresses;
+    std::vector<std::uint64_t> offsets{0};
+    std::unique_ptr<UcxPort> ports[2];
+    std::string why;
+    UcxOptions options;
+    options.processes = 2;
+    options.transports = "self,tcp";
+    for (; options.process < 2; ++options.process) {
+        auto& port = ports[options.process];
+        ASSERT_EQ(UcxPort::open(options, port, why), Status::ok) << why;
+        addresses.insert(addresses.end(), port->address().begin(), port->address().end());
+        offsets.push_back(addresses.size());
+    }
+    for (const auto& port : ports) ASSERT_EQ(port->learn({addresses, offsets}, why), Status::ok) << why;
+
+    auto& library = const_cast<ucx::Library&>(*ucx::library(why));
+    destroy_key = std::exchange(library.rkey_destroy, [](ucp_rkey_h key) {
+        ++keys_gone;
+        destroy_key(key);
+    });
+    std::string memory(bytes, ' ');
+    const std::string sent(bytes, 'x');
+    std::unique_ptr<Transport> to, from;
+    UcxGroup group;
+    group.size = 2;
+    ASSERT_EQ(ports[0]->make_channel(group, to), Status::ok);
+    group.rank = 1;
+    ASSERT_EQ(ports[1]->make_channel(group, from), Status::ok);
+    std::vector<std::byte> key;
+    Region region = 0;
+    Target target = 0;
+    ASSERT_EQ(to->expose(memory.data(), bytes, region, key), Status::ok);
+    ASSERT_EQ(from->attach(0, key, target), Status::ok);
+    ASSERT_EQ(from->post_put(0, target, 0, sent.data(), bytes, {}), Status::ok);
+    from.reset();
+    EXPECT_EQ(keys_gone, 0) << "nobody has answered yet";
+    const std::uint64_t until_ns = now_ns() + 100'000'000'000;
+    while (keys_gone == 0 && now_ns() < until_ns)
+        for (const auto& port : ports) port->poll();
+    EXPECT_EQ(keys_gone, 1);
+    EXPECT_TRUE(memory == sent);
+    to.reset();
+    library.rkey_destroy = destroy_key;
+}
+
+}  // namespace
+}  // namespace thalweg
+#endif
