@@ -37,6 +37,12 @@ TEST(run, arguments_reach_the_program_untouched) {
     EXPECT_EQ(shell(run + "-- printf '[%s]' -- --dry-run 2>/dev/null").text, "[--][--dry-run]");
 }
 
+TEST(run, a_script_that_can_be_read_only_once_is_left_to_the_shell) {
+    const std::string piped = "printf 'echo one\\necho two\\n' | timeout 10 ";
+    EXPECT_EQ(shell(piped + run + "sh /dev/stdin 2>/dev/null").text, "one\ntwo\n");
+    EXPECT_EQ(shell("bash -c \"" + run + "bash <(echo echo one) 2>/dev/null\"").text, "one\n");
+}
+
 TEST(run, flags_become_the_variables_of_the_same_rows) {
     const Result result = shell(
         run +

@@ -164,7 +164,9 @@ Finding find_behind_shell(const std::vector<std::string>& command, const Environ
             return i + 1 < command.size() ? find_in_shell_text(command[i + 1], environment, depth)
                                           : Finding{};
         if (is_option) continue;
-        const std::string text = first_bytes(argument, script_bytes);
+        // A pipe gives its text once, and it is the shell's.
+        const std::string text =
+            is_regular_file(argument) ? first_bytes(argument, script_bytes) : std::string();
         Finding finding =
             is_text(text) ? find_in_shell_text(text, environment, depth, folder_of(argument)) : Finding{};
         // exec "$@" at the end of a script: the program is among the arguments.
