@@ -124,6 +124,22 @@ TEST_P(Detection, behind_scripts_that_change_their_folder) {
         expect_found(decide(command), path);
 }
 
+// Each program and script is looked at once, and not once more behind each of those before it.
+TEST_P(Detection, behind_usages_and_lists_of_tools) {
+    compile((programs / "bcast.c").string() + " -o app");
+    const std::string path = loaded_by_ld_so("./app");
+    const std::string tools =
+        "sed grep cut sort uniq head tail tr wc cat ls mkdir rm cp mv ln chmod chown date touch";
+    std::string usage = "#!/bin/sh\n";
+    for (int line = 0; line < 100; ++line) usage += "echo 'usage.sh --option: see also env usage.sh'\n";
+    write("usage.sh", usage + "sh usage.sh --help | cat\nfor tool in " + tools + "; do :; done\n./app\n");
+    const std::string before = "PATH=.:$PATH timeout 60";
+    expect_found(decide("usage.sh", before), path);
+    expect_found(decide("nice " + tools + " ./app", before), path);
+    const std::string nothing = decide("nice " + tools, before);
+    EXPECT_NE(nothing.find("no MPI library found in what"), std::string::npos) << nothing;
+}
+
 TEST_P(Detection, env_that_drops_what_is_preloaded_is_told) {
     compile((programs / "bcast.c").string() + " -o app");
     for (const char* words :

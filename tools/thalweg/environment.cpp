@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 
 namespace thalweg::tool {
 
@@ -51,6 +52,13 @@ void Environment::enter(std::string_view folder) {
     if (relative && !folders_.empty()) path = folders_.back() + "/" + path;
     struct stat status {};
     if (stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) folders_.push_back(std::move(path));
+}
+
+std::size_t Environment::digest() const {
+    std::size_t digest = 0;
+    for (const auto* texts : {&entries_, &folders_})
+        for (const std::string& text : *texts) digest = digest * 31 + std::hash<std::string>()(text);
+    return digest;
 }
 
 std::vector<char*> Environment::pointers() {

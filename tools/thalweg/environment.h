@@ -1,6 +1,7 @@
 // A copy of the environment that can be changed before a program is started with it.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +24,8 @@ class Environment {
     void enter(std::string_view folder);
     // Those entered, the latest last.
     const std::vector<std::string>& folders() const { return folders_; }
+    // The same for equal environments, folders included, and by all chances another for others.
+    std::size_t digest() const;
     // For execve; valid until the next change.
     std::vector<char*> pointers();
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 #include "loader.h"
@@ -68,13 +69,42 @@ std::string first_bytes(const std::string& path, std::size_t most) {
 
 bool is_text(std::string_view bytes) { return !bytes.empty() && bytes.find('\0') == std::string_view::npos; }
 
-Finding find_in_program(const std::vector<std::string>& command, const Environment& environment, int depth);
+// What was looked at, under which environment, and the least depth at which it was.
+using Seen = std::map<std::pair<std::string, std::size_t>, int>;
+
+// Where a search is. It looks at a script or a program once in each environment: usages name their own script
+// line after line, and lists of tools are long.
+struct Place {
+    Seen* seen = nullptr;
+    int depth = 0;
+    bool goes_on = false;  // whoever asks looks at the words behind this one as well
+
+    Place deeper() const { return {seen, depth + 1, goes_on}; }
+    Place one_of_several() const { return {seen, depth + 1, true}; }
+    bool has_seen(const std::string& what, const Environment& environment) const {
+        const auto [at, fresh] = seen->try_emplace({what, environment.digest()}, depth);
+        if (!fresh && at->second <= depth) return true;
+        at->second = depth;
+        return false;
+    }
+};
+
+bool is_shell(std::string_view path) {
+    static constexpr std::array<std::string_view, 6> shells = {"sh", "bash", "dash", "zsh", "ksh", "ash"};
+    return std::find(shells.begin(), shells.end(), base_of(path)) != shells.end();
+}
+
+// Whether what is found in it depends on the words behind it.
+bool starts_others(std::string_view path) { return is_shell(path) || base_of(path) == "env"; }
+
+Finding find_in_program(const std::vector<std::string>& command, const Environment& environment,
+                        const Place& place);
 
 bool conclusive(const Finding& finding) { return finding.outcome != Outcome::none; }
 
 // A wrapper names the real program among its arguments: the first one with an MPI counts. NAME=VALUE before
 // it is what env would set.
-Finding find_in_words(const std::vector<std::string>& words, Environment environment, int depth,
+Finding find_in_words(const std::vector<std::string>& words, Environment environment, const Place& place,
                       bool assignments) {
     for (std::size_t i = 0; i < words.size(); ++i) {
         const std::string& word = words[i];
@@ -84,9 +114,15 @@ Finding find_in_words(const std::vector<std::string>& words, Environment environ
             environment.set(word.substr(0, equals), word.substr(equals + 1));
             continue;
         }
-        if (find_in_path(word, environment).empty()) continue;
-        Finding finding = find_in_program({words.begin() + static_cast<std::ptrdiff_t>(i), words.end()},
-                                          environment, depth + 1);
+        const std::string path = find_in_path(word, environment);
+        if (path.empty()) continue;
+        const Place next = place.one_of_several();
+        Finding finding;
+        if (starts_others(path))
+            finding = find_in_program({words.begin() + static_cast<std::ptrdiff_t>(i), words.end()},
+                                      environment, next);
+        else if (!next.has_seen(path, environment))
+            finding = find_in_program({word}, environment, next);
         if (conclusive(finding)) return finding;
     }
     return {};
@@ -95,7 +131,7 @@ Finding find_in_words(const std::vector<std::string>& words, Environment environ
 // The programs a shell text may start: every word that is one. What is set on the way, and where it goes by
 // `cd`, holds from there on. `beside`: where the text is a script's, whose folder is where one goes most of
 // all that only the running script knows; else empty.
-Finding find_in_shell_text(std::string text, Environment environment, int depth,
+Finding find_in_shell_text(std::string text, Environment environment, const Place& place,
                            const std::string& beside = {}) {
     for (std::size_t at; (at = text.find("\\\n")) != std::string::npos;) text.replace(at, 2, " ");
     for (std::string_view line : split(text, "\n")) {
@@ -104,7 +140,7 @@ Finding find_in_shell_text(std::string text, Environment environment, int depth,
         for (const ShellWord& word : shell_words(line, environment)) {
             if (std::exchange(goes, word.text == "cd" || (goes && word.text.substr(0, 1) == "-")) &&
                 word.text.substr(0, 1) != "-") {
-                const Finding before = find_in_words(words, environment, depth, true);
+                const Finding before = find_in_words(words, environment, place, true);
                 if (conclusive(before)) return before;
                 words.clear();
                 environment.enter(word.known ? word.text : beside);
@@ -122,14 +158,15 @@ Finding find_in_shell_text(std::string text, Environment environment, int depth,
                  split(word.text, " \t;&|()<>`\"'"))  // of what a shell would read again
                 if (!part.empty()) words.emplace_back(part);
         }
-        Finding finding = find_in_words(words, environment, depth, true);
+        Finding finding = find_in_words(words, environment, place, true);
         if (conclusive(finding)) return finding;
     }
     return {};
 }
 
 Finding find_in_script(const std::string& path, std::string_view text,
-                       const std::vector<std::string>& command, const Environment& environment, int depth) {
+                       const std::vector<std::string>& command, const Environment& environment,
+                       const Place& place) {
     std::string line = "/bin/sh";  // what execvp does with a text that does not begin with #!
     if (text.substr(0, 2) == "#!") line = std::string(text.substr(2, text.find('\n') - 2));
     const std::size_t start = line.find_first_not_of(" \t\r");
@@ -147,32 +184,27 @@ Finding find_in_script(const std::string& path, std::string_view text,
     }
     next.push_back(path);
     next.insert(next.end(), command.begin() + 1, command.end());
-    return find_in_program(next, environment, depth + 1);
-}
-
-bool is_shell(std::string_view path) {
-    static constexpr std::array<std::string_view, 6> shells = {"sh", "bash", "dash", "zsh", "ksh", "ash"};
-    return std::find(shells.begin(), shells.end(), base_of(path)) != shells.end();
+    return find_in_program(next, environment, place.deeper());
 }
 
 Finding find_behind_shell(const std::vector<std::string>& command, const Environment& environment,
-                          int depth) {
+                          const Place& place) {
     for (std::size_t i = 1; i < command.size(); ++i) {
         const std::string& argument = command[i];
         const bool is_option = !argument.empty() && (argument[0] == '-' || argument[0] == '+');
         if (is_option && argument.size() > 1 && argument[1] != '-' && argument.back() == 'c')
-            return i + 1 < command.size() ? find_in_shell_text(command[i + 1], environment, depth)
+            return i + 1 < command.size() ? find_in_shell_text(command[i + 1], environment, place)
                                           : Finding{};
         if (is_option) continue;
         // A pipe gives its text once, and it is the shell's.
-        const std::string text =
-            is_regular_file(argument) ? first_bytes(argument, script_bytes) : std::string();
+        const bool is_new = is_regular_file(argument) && !place.has_seen("text of " + argument, environment);
+        const std::string text = is_new ? first_bytes(argument, script_bytes) : std::string();
         Finding finding =
-            is_text(text) ? find_in_shell_text(text, environment, depth, folder_of(argument)) : Finding{};
+            is_text(text) ? find_in_shell_text(text, environment, place, folder_of(argument)) : Finding{};
         // exec "$@" at the end of a script: the program is among the arguments.
-        if (!conclusive(finding))
+        if (!conclusive(finding) && !place.goes_on)
             finding = find_in_words({command.begin() + static_cast<std::ptrdiff_t>(i) + 1, command.end()},
-                                    environment, depth, false);
+                                    environment, place, false);
         return finding;
     }
     return {};
@@ -205,9 +237,10 @@ bool drops_preload(const std::vector<std::string>& command) {
     return false;
 }
 
-Finding find_in_program(const std::vector<std::string>& command, const Environment& environment, int depth) {
+Finding find_in_program(const std::vector<std::string>& command, const Environment& environment,
+                        const Place& place) {
     Finding none;
-    const std::string path = depth > deepest ? std::string() : find_in_path(command[0], environment);
+    const std::string path = place.depth > deepest ? std::string() : find_in_path(command[0], environment);
     if (path.empty()) return none;
     if (is_launcher(path)) {
         none.outcome = Outcome::launcher;
@@ -218,7 +251,7 @@ Finding find_in_program(const std::vector<std::string>& command, const Environme
     if (file == nullptr) {
         const std::string text = first_bytes(path, 256);
         return is_text(text) || text.substr(0, 2) == "#!"
-                   ? find_in_script(path, text, command, environment, depth)
+                   ? find_in_script(path, text, command, environment, place)
                    : none;
     }
     if (!file->native() || (!file->interpreter().empty() && !own_interpreter().empty() &&
@@ -245,8 +278,9 @@ Finding find_in_program(const std::vector<std::string>& command, const Environme
         finding.outcome = Outcome::static_mpi;
         return finding;
     }
-    Finding behind = is_shell(path) ? find_behind_shell(command, environment, depth)
-                                    : find_in_words({command.begin() + 1, command.end()}, environment, depth,
+    if (place.goes_on && !starts_others(path)) return finding;
+    Finding behind = is_shell(path) ? find_behind_shell(command, environment, place)
+                                    : find_in_words({command.begin() + 1, command.end()}, environment, place,
                                                     base_of(path) == "env");
     if (base_of(path) == "env" && behind.outcome == Outcome::found && drops_preload(command)) {
         behind.outcome = Outcome::dropped;
@@ -303,7 +337,8 @@ std::optional<MpiLibrary> recognise(const ElfFile& file, const std::string& path
 
 Finding find_mpi(const std::vector<std::string>& command, const Environment& environment) {
     if (command.empty()) return {};
-    Finding finding = find_in_program(command, environment, 0);
+    Seen seen;
+    Finding finding = find_in_program(command, environment, {&seen});
     finding.library.path = absolute(finding.library.path);
     for (std::string& path : finding.preload) path = absolute(path);
     if (finding.outcome != Outcome::none) return finding;
