@@ -95,7 +95,7 @@ ShmPort* Ports::open_shm(const World& world) try {
         host_memory().tried = true;
         ShmOptions options;
         options.process = static_cast<std::uint32_t>(world.rank());
-        options.peers = static_cast<std::uint32_t>(world.size());
+        options.peers = world.ranks_of_host();
         options.spins = !world.sleeps();
         options.takes_memory = memory_is_counted();
         ShmPort::open(options, host_memory().owner, host_memory().why_not);

@@ -207,6 +207,7 @@ bool World::find_places(bool has_pool, bool has_keyvals) {
     }
 
     std::uint64_t sharers = static_cast<std::uint64_t>(launched_ranks());
+    ranks_of_host_ = static_cast<std::uint32_t>(size_);
     std::unique_ptr<std::uint64_t[]> keys;  // where one rank has no memory for them, nobody keeps them
     if (size_ <= largest_gathered_world) {
         // The reserve of a rank that lacks memory has room for the table.
@@ -215,10 +216,12 @@ bool World::find_places(bool has_pool, bool has_keyvals) {
         demand(mpi.Allgather(mine, sizeof mine, mpi.byte, all.data(), sizeof mine, mpi.byte, mpi.comm_world));
         keys.reset(new (std::nothrow) std::uint64_t[size_]);
         sharers = 0;
+        ranks_of_host_ = 0;
         std::uint64_t claimed = 0;  // hardware threads of this host, those of every rank counted
         for (int rank = 0; rank < size_; ++rank) {
             const std::uint64_t* const other = &all[3 * static_cast<std::size_t>(rank)];
             sharers += other[1] == facts.cores_key;
+            ranks_of_host_ += other[0] == host_key_;
             if (other[0] == host_key_) claimed += other[2];
             if (keys != nullptr) keys[rank] = other[0];
         }

@@ -81,6 +81,8 @@ class World {
     // Equal on two ranks exactly when they share a host (or pretend to: THALWEG_TOPOLOGY).
     std::uint64_t host_key() const { return host_key_; }
     bool single_host() const { return single_host_; }
+    // Ranks of this one's host, itself among them; of all hosts, where nobody gathered who is where.
+    std::uint32_t ranks_of_host() const { return ranks_of_host_; }
     // Some machine has more ranks than cores for them. Equal on all ranks.
     bool crowded() const { return crowded_; }
     // A rank that waits sleeps. Equal on all ranks.
@@ -187,6 +189,7 @@ class World {
     std::uint64_t differing_ = 0;  // one bit per option whose value was another here than on rank 0
     std::uint64_t host_key_ = 0;
     bool single_host_ = true, crowded_ = false, shares_cores_ = true;
+    std::uint32_t ranks_of_host_ = 1;
     std::uint32_t threads_per_rank_ = 1;
     std::string table_;
     std::atomic<bool> left_{false};

@@ -93,6 +93,18 @@ static unsigned long file_of(const void* memory, unsigned long wanted, int* has)
     fclose(maps);
     return found;
 }
+/* What a process shares with its host has a ring of 128 KiB for each rank there, and none for others. */
+static void check_rings(unsigned long ranks_of_host) {
+    char line[512];
+    FILE* const maps = fopen("/proc/self/maps", "r");
+    while (fgets(line, sizeof line, maps) != NULL) {
+        unsigned long begin, end;
+        if (strstr(line, "/memfd:thalweg") == NULL || sscanf(line, "%lx-%lx", &begin, &end) != 2) continue;
+        CHECK(end - begin < (ranks_of_host + 1) * 128 * 1024, "%lu bytes are shared with %lu ranks",
+              end - begin, ranks_of_host);
+    }
+    fclose(maps);
+}
 /* Whether the memory of each rank lies in a file that all of them have mapped. */
 static int is_mapped_by_all(const void* memory) {
     unsigned long files[64];
@@ -327,5 +339,7 @@ int main(int argc, char** argv) {
     }
     for (Grid grid = square; grid < grids; ++grid)
         if (comms[grid] != MPI_COMM_NULL) MPI_Comm_free(&comms[grid]);
+    const char* const hosts = getenv("THALWEG_TOPOLOGY");
+    if (hosts != NULL && strcmp(hosts, "node:2 core:2") == 0) check_rings(2);
     return check_end();
 }
