@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -60,6 +61,16 @@ bool memory_is_counted() {
     char mode = '0';
     const Descriptor file(open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC));
     return file && read(file.get(), &mode, 1) == 1 && mode == '2';
+}
+
+std::uint64_t address_space_left() {
+    rlimit limit = {};
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+    char pages[32] = {};  // the first number
+    const Descriptor file(open("/proc/self/statm", O_RDONLY | O_CLOEXEC));
+    if (!file || read(file.get(), pages, sizeof pages - 1) <= 0) return UINT64_MAX;
+    const auto used = std::strtoull(pages, nullptr, 10) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    return limit.rlim_cur - std::min<std::uint64_t>(used, limit.rlim_cur);
 }
 
 // Piece by piece, because a signal undoes what one call has done.

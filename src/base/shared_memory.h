@@ -22,6 +22,8 @@ bool files_may_have(std::size_t bytes);
 // Whether this system gives out no more memory than it has (vm.overcommit_memory is 2). Memory of a file that
 // was not given yet it may then refuse to whoever touches it, and ends that process by a signal.
 bool memory_is_counted();
+// Addresses that this process may still map (RLIMIT_AS), in bytes; UINT64_MAX where nobody tells.
+std::uint64_t address_space_left();
 // Gives a file memory for `bytes` bytes from `begin` on; one that ends before grows. False: there is none, or
 // the system refuses; `errno` says why.
 bool give_memory(int file, std::size_t begin, std::size_t bytes);

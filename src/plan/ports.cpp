@@ -46,7 +46,8 @@ HostMemory& host_memory() {
     return *instance;
 }
 
-// What the program itself may want to open, and its MPI library, and libucp for other hosts.
+// What the program itself may want to open, and its MPI library, and libucp for other hosts. Of the addresses
+// that are left they have half.
 constexpr std::uint64_t descriptors_of_program = 128;
 
 // The word of an option that is a protocol, or empty.
@@ -124,6 +125,8 @@ bool Ports::has_room_for_neighbours(MPI_Comm comm, const ShmPort& port, const Ra
         unmet > ShmPort::most_peers ? "more ranks share this host than its memory serves"
         : descriptors_left() < ShmPort::descriptors_per_peer * unmet + descriptors_of_program
             ? "the limit on open files (ulimit -n) leaves too few for the ranks of this host"
+        : address_space_left() / 2 < unmet * port.mapped_bytes()
+            ? "the limit on address space (ulimit -v) leaves too little for the ranks of this host"
             : nullptr;
     if (why == nullptr) return true;
     THALWEG_LOG_AT(info, "%s", why);

@@ -41,8 +41,8 @@ class Ports {
                                    const Topology& topology);
     static bool meet_neighbours(MPI_Comm comm, ShmPort& port, const RankMap& places,
                                 const Topology& topology);
-    // Whether the memory of this host serves so many, and this process may still open what that takes. Local;
-    // why_not_shm of account() says why not.
+    // Whether the memory of this host serves so many, and this process may still open and map what that
+    // takes. Local; why_not_shm of account() says why not.
     static bool has_room_for_neighbours(MPI_Comm comm, const ShmPort& port, const RankMap& places,
                                         const Topology& topology);
     // Whether libucp finds a way to the next rank on another host and, where messages `inside` are its as

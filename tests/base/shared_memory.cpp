@@ -44,6 +44,23 @@ Own own_bytes_at(const void* address) {
     return own;
 }
 
+TEST(address_space, what_a_limit_leaves_is_told) {
+    EXPECT_TRUE(in_child([] {
+        constexpr std::uint64_t room = 1u << 30, mapped = room / 2;
+        rlimit limit = {};
+        if (getrlimit(RLIMIT_AS, &limit) != 0) return false;
+        if (limit.rlim_cur == RLIM_INFINITY && address_space_left() != UINT64_MAX) return false;
+        unsigned long pages = 0;
+        std::ifstream("/proc/self/statm") >> pages;
+        limit.rlim_cur = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) + room;
+        if (setrlimit(RLIMIT_AS, &limit) != 0) return false;
+        const std::uint64_t before = address_space_left();
+        const Mapping more = anonymous_memory(mapped);
+        const std::uint64_t after = address_space_left();
+        return more.base() != nullptr && before < 2 * room && before > mapped && after < before - mapped / 2;
+    }));
+}
+
 TEST(host_page, others_read_what_one_wrote_and_have_no_memory_of_their_own) {
     constexpr std::size_t bytes = 20u << 20;  // the addresses of 65,536 processes
     HostPage page;

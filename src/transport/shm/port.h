@@ -186,6 +186,7 @@ class ShmPort::Impl {
         return {reinterpret_cast<const std::byte*>(&address_), sizeof address_};
     }
     const ShmOptions& options() const { return options_; }
+    std::size_t mapped_bytes() const { return segment_.mapped_bytes(); }
     int descriptor() const { return descriptor_.get(); }
     // Without the lock, which may be held by a thread that does not exist here.
     bool in_child() const;

@@ -40,6 +40,7 @@ class OwnSegment {
     std::uint32_t rings() const { return rings_; }
     std::byte* arena() const { return mapping_.base() + mapping_.bytes() - arena_bytes_; }
     std::size_t arena_bytes() const { return arena_bytes_; }
+    std::size_t mapped_bytes() const { return mapping_.bytes(); }
     // Readable when somebody rang.
     int bell() const { return bell_out_.get(); }
     // By this process, for itself.

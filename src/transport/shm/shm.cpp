@@ -25,6 +25,7 @@ Status ShmPort::meet(std::uint32_t process, std::span<const std::byte> address, 
     return impl_->meet(process, address, why);
 }
 bool ShmPort::knows(std::uint32_t process) const { return impl_->knows(process); }
+std::size_t ShmPort::mapped_bytes() const { return impl_->mapped_bytes(); }
 
 void ShmPort::poll() {
     if (impl_->in_child()) return;

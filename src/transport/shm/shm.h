@@ -108,6 +108,9 @@ class ShmPort {
     // (it has ended). Whom it knows it does not look at again.
     Status meet(std::uint32_t process, std::span<const std::byte> address, std::string& why);
     bool knows(std::uint32_t process) const;
+    // What this process has mapped for the others, in bytes; each that it meets takes as much of its
+    // addresses, if that was opened with the same options.
+    std::size_t mapped_bytes() const;
 
     // Drives everything for one poll. Completions stay with their channels.
     void poll();
