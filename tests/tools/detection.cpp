@@ -88,7 +88,10 @@ TEST_P(Detection, behind_scripts_and_wrappers) {
     write("name.sh", "exec ./'my app' \"$@\"\n");
     for (const char* command :
          {"./direct.sh", "./by_env.sh", "./exec.sh ./app 1 2", "./bare.sh", "sh bare.sh", "./name.sh",
-          "bash -c 'A=1 ./app; true'", "env -u B A=1 ./app", "nice -n 1 ./app", "./exec.sh env ./direct.sh"})
+          "bash -c 'A=1 ./app; true'", "env -u B A=1 ./app", "nice -n 1 ./app", "./exec.sh env ./direct.sh",
+          "bash -euo pipefail -c './app 1 2'", "bash -c -e -- ./app", "sh -ce './app 1; true'",
+          "sh +e - bare.sh", "bash -O extglob --rcfile /dev/null bare.sh",
+          "bash -c 'exec \"$@\"' name ./app 1"})
         expect_found(decide(command), path);
 }
 

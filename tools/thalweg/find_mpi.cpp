@@ -189,25 +189,23 @@ Finding find_in_script(const std::string& path, std::string_view text,
 
 Finding find_behind_shell(const std::vector<std::string>& command, const Environment& environment,
                           const Place& place) {
-    for (std::size_t i = 1; i < command.size(); ++i) {
-        const std::string& argument = command[i];
-        const bool is_option = !argument.empty() && (argument[0] == '-' || argument[0] == '+');
-        if (is_option && argument.size() > 1 && argument[1] != '-' && argument.back() == 'c')
-            return i + 1 < command.size() ? find_in_shell_text(command[i + 1], environment, place)
-                                          : Finding{};
-        if (is_option) continue;
-        // A pipe gives its text once, and it is the shell's.
-        const bool is_new = is_regular_file(argument) && !place.has_seen("text of " + argument, environment);
-        const std::string text = is_new ? first_bytes(argument, script_bytes) : std::string();
-        Finding finding =
-            is_text(text) ? find_in_shell_text(text, environment, place, folder_of(argument)) : Finding{};
-        // exec "$@" at the end of a script: the program is among the arguments.
-        if (!conclusive(finding) && !place.goes_on)
-            finding = find_in_words({command.begin() + static_cast<std::ptrdiff_t>(i) + 1, command.end()},
-                                    environment, place, false);
-        return finding;
+    bool is_command = false;
+    const std::size_t at = end_of_options(command, is_command);
+    if (at >= command.size()) return {};
+    const std::string& argument = command[at];
+    Finding finding;
+    // A pipe gives its text once, and it is the shell's.
+    if (is_command) {
+        finding = find_in_shell_text(argument, environment, place);
+    } else if (is_regular_file(argument) && !place.has_seen("text of " + argument, environment)) {
+        const std::string text = first_bytes(argument, script_bytes);
+        if (is_text(text)) finding = find_in_shell_text(text, environment, place, folder_of(argument));
     }
-    return {};
+    // exec "$@" at the end of a script: the program is among the arguments.
+    if (!conclusive(finding) && !place.goes_on)
+        finding = find_in_words({command.begin() + static_cast<std::ptrdiff_t>(at) + 1, command.end()},
+                                environment, place, false);
+    return finding;
 }
 
 // Whether an env of these arguments starts its program without what is preloaded.

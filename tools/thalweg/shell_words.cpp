@@ -69,4 +69,19 @@ bool is_assignment(std::string_view word) {
     return end > 0 && end < word.size() && word[end] == '=';
 }
 
+std::size_t end_of_options(const std::vector<std::string>& command, bool& is_command) {
+    std::size_t at = 1;
+    for (; at < command.size(); ++at) {
+        const std::string& word = command[at];
+        if (word == "-" || word == "--") return at + 1;
+        if (word.size() < 2 || (word[0] != '-' && word[0] != '+')) return at;
+        const bool is_long = word[1] == '-';
+        is_command = is_command || (word[0] == '-' && !is_long && word.find('c') != std::string::npos);
+        // These take the next word: -euo pipefail.
+        at +=
+            is_long ? word == "--rcfile" || word == "--init-file" : word.back() == 'o' || word.back() == 'O';
+    }
+    return at;
+}
+
 }  // namespace thalweg::tool

@@ -22,4 +22,8 @@ std::vector<ShellWord> shell_words(std::string_view line, const Environment& env
 // NAME=value, as a word before a command or behind `export`.
 bool is_assignment(std::string_view word);
 
+// How many words of the command of a shell are itself and its options. Sets `is_command` where the one behind
+// them is to be run as it stands (-c), and is no script's name.
+std::size_t end_of_options(const std::vector<std::string>& command, bool& is_command);
+
 }  // namespace thalweg::tool
