@@ -127,6 +127,15 @@ TEST_F(Starting, a_matrix_whose_messages_the_model_cannot_count_is_refused) {
     }
 }
 
+TEST_F(Starting, a_matrix_whose_name_is_no_utf_8_is_explained_in_json) {
+    const std::string matrix =
+        write("caf\351.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 2\n2 1\n");
+    const Result said =
+        shell(tool("explain alltoallv --topology node:2 --bytes 1K --json --pattern '" + matrix + "' 2>&1"));
+    EXPECT_EQ(said.status, 0) << said.text;
+    EXPECT_TRUE(nlohmann::json::accept(said.text)) << said.text;
+}
+
 TEST_F(Starting, a_dry_run_of_what_cannot_be_started_fails_as_the_run_would) {
     write("program", "true\n");
     fs::permissions(folder / "program", fs::perms::owner_read);

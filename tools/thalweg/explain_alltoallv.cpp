@@ -14,6 +14,7 @@
 #include "bench/table.h"
 #include "common/number_within.h"
 #include "explain_range.h"
+#include "json_text.h"
 #include "model/break_even.h"
 #include "model/exchange.h"
 #include "topology/topology.h"
@@ -51,13 +52,13 @@ void print_json(const std::string& pattern, std::uint64_t bytes, const Topology&
         }
         ways.push_back(std::move(way));
     }
-    fmt::print("{}\n", nlohmann::json{{"collective", "alltoallv"},
-                                      {"pattern", pattern},
-                                      {"bytes", bytes},
-                                      {"topology", topology.to_text()},
-                                      {"limit_seconds", seconds(limit)},
-                                      {"ways", ways}}
-                           .dump(1));
+    const nlohmann::json answer{{"collective", "alltoallv"},
+                                {"pattern", pattern},
+                                {"bytes", bytes},
+                                {"topology", topology.to_text()},
+                                {"limit_seconds", seconds(limit)},
+                                {"ways", ways}};
+    fmt::print("{}\n", json_text(answer, 1));
 }
 
 void print_table(Picoseconds limit, const std::vector<ExchangePrediction>& all, const ExchangeSeen& seen) {
