@@ -240,6 +240,14 @@ TEST(explain, text_and_json_tell_the_same_choice) {
         << text;
 }
 
+TEST(explain, native_may_be_asked_for) {
+    const std::string arguments = "explain bcast --bytes 1M --topology node:4 --bcast native";
+    const auto explanation = nlohmann::json::parse(shell(tool(arguments + " --json")).text);
+    EXPECT_EQ(explanation["choice"], "native");
+    for (const auto& candidate : explanation["candidates"]) EXPECT_FALSE(candidate["chosen"]) << candidate;
+    EXPECT_NE(shell(tool(arguments)).text.find("\nchoice: native (asked for)\n"), std::string::npos);
+}
+
 TEST(explain, mistakes_are_told_in_one_line_with_the_accepted_form) {
     const std::string good = "explain bcast --bytes 4M --topology 'node:4 core:2' ";
     const std::pair<std::string, std::string> cases[] = {

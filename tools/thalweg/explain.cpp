@@ -200,7 +200,11 @@ int explain_main(int argc, char** argv) {
         if (failed(check_table(selection.table, why))) return usage_error("explain", tuning + ": " + why);
     }
 
-    const Explanation explanation = explain(*collective, *size, topology, selection);
+    Explanation explanation = explain(*collective, *size, topology, selection);
+    if (forced == "native") {
+        explanation.decision = {std::nullopt, "asked for"};
+        for (Candidate& candidate : explanation.candidates) candidate.chosen = false;
+    }
     const std::string chosen = explanation.decision.choice ? to_text(*explanation.decision.choice) : "native";
     if (json) {
         nlohmann::json all = {
