@@ -162,10 +162,25 @@ bool fits(const TuningRow& row, const Topology& topology) {
 
 namespace {
 
+// As the parser says it, "parse error at line 3, column 7: ...", without the name of its exception.
+std::string what_is_broken(const Json::exception& error) {
+    std::string text = error.what();
+    text.erase(0, std::min(text.find("] "), text.size() - 2) + 2);
+    for (char& letter : text)  // it quotes what it read
+        if (letter < ' ' || letter > '~') letter = '?';
+    return text;
+}
+
 Status parsed(std::string_view text, TuningTable& table, std::string& why) {
-    const Json json = Json::parse(text, nullptr, false, true);
-    if (json.is_discarded() || !json.is_object()) {
-        why = "a tuning table is a JSON object with the fields collective and rows";
+    Json json;
+    std::string broken;
+    try {
+        json = Json::parse(text, nullptr, true, true);
+    } catch (const Json::exception& error) {
+        broken = "; " + what_is_broken(error);
+    }
+    if (!json.is_object()) {
+        why = "a tuning table is a JSON object with the fields collective and rows" + broken;
         return Status::invalid_argument;
     }
     TuningTable result;

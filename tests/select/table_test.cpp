@@ -178,6 +178,9 @@ TEST(Table, FaultsAreNamed) {
     EXPECT_NE(fault("").find("JSON object"), std::string::npos);
     EXPECT_NE(fault("[]").find("JSON object"), std::string::npos);
     EXPECT_NE(fault("{").find("JSON object"), std::string::npos);
+    EXPECT_NE(fault("{\n\"rows\": [\n{},\n]}").find("; parse error at line 4, column 1: "),
+              std::string::npos);
+    EXPECT_NE(fault(table_of(R"({"bytes":[1e999,null]})")).find("1e999"), std::string::npos);
     EXPECT_NE(fault(R"({"rows":[]})").find("\"collective\""), std::string::npos);
     EXPECT_NE(fault(R"({"collective":"bcast"})").find("\"rows\""), std::string::npos);
     EXPECT_NE(fault(table_of(R"({"choice":"linear"},{"choice":"chian"})")).find("row 2"), std::string::npos);
