@@ -106,6 +106,9 @@ TEST(mistakes, an_option_that_takes_no_value_is_given_none) {
     refused(shell(tool("run --dry-run= /bin/true 2>&1")), 2, "thalweg run: --dry-run takes no value; see");
     refused(shell(tool("info --json= 2>&1")), 2, "--json takes no value");
     refused(shell(tool("bench bcast --screen-only= --hosts 0 2>&1")), 2, "--screen-only takes no value");
+    for (const char* flag : {"--force", "--quiet", "--calibrate"})
+        refused(shell(tool(fmt::format("lab run {}=no 2>&1", flag))), 2,
+                fmt::format("{} takes no value", flag));
     refused(shell(tool("run --dry-rnu= /bin/true 2>&1")), 2, "--dry-rnu= is not an option; maybe --dry-run?");
     EXPECT_EQ(shell(tool("run /bin/echo --dry-run= 2>/dev/null")).text, "--dry-run=\n");
 }

@@ -132,7 +132,9 @@ Options parse_run_options(const Args& args) {
             option.resize(equals);
             has_inline = true;
         }
+        bool took_value = false;
         const auto value = [&]() -> std::string {
+            took_value = true;
             if (has_inline) return inline_value;
             if (at + 1 >= args.size()) fail(option + " needs a value");
             return args[++at];
@@ -174,6 +176,7 @@ Options parse_run_options(const Args& args) {
         } else {
             fail("unknown option " + option + "; `thalweg lab run --help` lists them");
         }
+        if (has_inline && !took_value) fail(option + " takes no value");
     }
     if (static_cast<int>(options.ppn.size()) > options.network.hosts)
         fail("--ppn names more hosts than --hosts");
