@@ -8,6 +8,8 @@ TEST(Options, RatesAreBitsPerSecondWithDecimalUnits) {
     EXPECT_EQ(parse_rate("100mbit"), 100'000'000u);
     EXPECT_EQ(parse_rate("1.5gbit"), 1'500'000'000u);
     EXPECT_EQ(parse_rate("800kbit"), 800'000u);
+    EXPECT_EQ(parse_rate("100Mbit/s"), 100'000'000u) << "as everywhere else";
+    EXPECT_EQ(parse_rate("12GB/s"), 96'000'000'000u);
     for (const char* wrong :
          {"", "100", "mbit", "-1mbit", "0mbit", "100 mbit", "100mbyte", "1e30gbit", "nanmbit"})
         EXPECT_THROW(parse_rate(wrong), std::runtime_error) << wrong;
@@ -18,6 +20,7 @@ TEST(Options, SizesAreBytesWithBinaryUnits) {
     EXPECT_EQ(parse_bytes("16k"), 16384u);
     EXPECT_EQ(parse_bytes("4096"), 4096u);
     EXPECT_EQ(parse_bytes("1mb"), 1048576u);
+    EXPECT_EQ(parse_bytes("64K"), 65536u) << "as everywhere else";
     for (const char* wrong : {"", "kb", "16q", "-1k", "0"})
         EXPECT_THROW(parse_bytes(wrong), std::runtime_error) << wrong;
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "base/text.h"
 #include "lab.h"
 
 namespace thalweg::lab {
@@ -85,13 +86,17 @@ const char* name_of(Mpi mpi) {
 
 std::uint64_t parse_rate(const std::string& text) {
     static constexpr Unit units[] = {{"bit", 1}, {"kbit", 1e3}, {"mbit", 1e6}, {"gbit", 1e9}};
-    return parse_with_unit(text, units, "a rate such as 100mbit (bit, kbit, mbit, gbit per second)");
+    constexpr double bits_per_byte = 8, most = 1e18;
+    const double bits = thalweg::parse_rate(text).value_or(0) * bits_per_byte;
+    if (bits >= 1 && bits < most) return static_cast<std::uint64_t>(std::llround(bits));
+    return parse_with_unit(text, units, std::string(rate_form));
 }
 
 std::uint64_t parse_bytes(const std::string& text) {
     static constexpr Unit units[] = {{"", 1},      {"b", 1},       {"k", 1024},
                                      {"kb", 1024}, {"m", 1048576}, {"mb", 1048576}};
-    return parse_with_unit(text, units, "a size such as 16kb (b, kb, mb)");
+    if (const auto bytes = thalweg::parse_bytes(text); bytes && *bytes > 0) return *bytes;
+    return parse_with_unit(text, units, "a size such as 16K or 16kb (b, kb, mb)");
 }
 
 std::string run_usage() {
