@@ -227,6 +227,10 @@ TEST(mistakes, a_lab_knows_its_verbs) {
             "there is no verb rnu; `thalweg lab --help` lists them");
     for (const char* verb : {"list", "clean"})
         refused(shell(tool(fmt::format("lab {} --all 2>&1", verb))), 2, "takes no --all");
+    for (const char* lab : {"''", "none", "12x", "-1", "0", "4294967297"})
+        refused(shell(tool(fmt::format("lab exec --lab {} 0 -- true 2>&1", lab))), 2,
+                "--lab takes the PID of a running lab, not ");
+    refused(shell(tool("lab exec 4294967296 -- true 2>&1")), 2, "there is no host 4294967296");
 }
 
 }  // namespace

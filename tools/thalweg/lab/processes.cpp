@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 
 #include "lab.h"
 
@@ -91,7 +92,11 @@ int exec_verb(const Args& args) {
     std::size_t at = 0;
     pid_t wanted = 0;
     if (at + 1 < args.size() && args[at] == "--lab") {
-        wanted = std::atoi(args[at + 1].c_str());
+        char* end = nullptr;
+        const long pid = std::strtol(args[at + 1].c_str(), &end, 10);
+        if (*end != '\0' || pid < 1 || pid > std::numeric_limits<pid_t>::max())
+            fail("--lab takes the PID of a running lab, not \"" + args[at + 1] + "\"");
+        wanted = static_cast<pid_t>(pid);
         at += 2;
     }
     if (at >= args.size()) fail(usage);
@@ -100,6 +105,7 @@ int exec_verb(const Args& args) {
     char* end = nullptr;
     const long host = std::strtol(name.c_str(), &end, 10);
     if (name.empty() || *end) fail(usage);
+    if (host < 0 || host >= max_hosts) fail("there is no host " + name);
     if (at < args.size() && args[at] == "--") ++at;
     if (at >= args.size()) fail(usage);
     auto labs = running_labs();
