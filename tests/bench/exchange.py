@@ -83,7 +83,8 @@ with tempfile.TemporaryDirectory(prefix="tw") as folder:
     for row in rows(damaged):
         expect((row["wrong_words"] > 0) == (row["column"] == "native"), row, ended.about)
 
-    for words in (["--pattern", "dence"], ["--sizes", "x"], ["--columns", "nothing"]):
+    for words in (["--pattern", "dence"], ["--sizes", "x"], ["--columns", "nothing"],
+                  ["--columns", "native,rma_fense"]):
         refused = bench(out, *words)
         said = [line for line in refused.stderr.splitlines() if not line.startswith("bench: without the column")]
         expect(refused.returncode == 2 and len(said) == 1, refused.about)

@@ -67,7 +67,15 @@ bool ExchangeSweep::read_request(std::string& why) {
     if (request_.ours.empty())
         for (const Algorithm& algorithm : algorithms())
             if (algorithm.collective == Collective::alltoallv) request_.ours.emplace_back(algorithm.name);
-    for (auto& column : exchange_columns(request_.ours)) {
+    std::vector<ColumnPlan> all = exchange_columns(request_.ours);
+    for (const auto& name : request_.columns)
+        if (std::none_of(all.begin(), all.end(), [&](const auto& each) { return each.name == name; })) {
+            why = "--columns: there is no " + name + "; there are";
+            for (const auto& column : all)
+                if (column.name.find(',') == std::string::npos) why += " '" + column.name + "'";
+            return false;
+        }
+    for (auto& column : all) {
         if (request_.columns.empty()) {
             const auto found =
                 std::find_if(std::begin(left_out), std::end(left_out), [&](const LeftOut& each) {
@@ -81,10 +89,6 @@ bool ExchangeSweep::read_request(std::string& why) {
         } else if (std::count(request_.columns.begin(), request_.columns.end(), column.name)) {
             columns_.push_back(std::move(column));
         }
-    }
-    if (columns_.empty()) {
-        why = "--columns names no column";
-        return false;
     }
     return request_.out.empty() || read_rows({request_.out}, rows_, why);
 }
