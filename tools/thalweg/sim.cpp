@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "environment.h"
 #include "script.h"
 #include "sim/request.h"
 #include "verb.h"
@@ -36,6 +37,9 @@ int sim_main(int argc, char** argv) {
     if (argc > 1 && std::string_view(argv[1]) == "plot") return plot(argc - 1, argv + 1);
     thalweg::sim::Request request;
     if (const auto status = thalweg::sim::parse_request(argc, argv, request)) return *status;
+    // It is written when all is simulated, which may take long.
+    if (const std::string why = why_not_writable(request.trace_path); !why.empty())
+        return usage_error("sim", "--trace: " + why);
     char self[4096];
     const ssize_t length = readlink("/proc/self/exe", self, sizeof self);
     if (length <= 0 || length == sizeof self) {
