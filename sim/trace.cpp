@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <system_error>
 
 namespace thalweg::sim {
 namespace {
@@ -30,7 +31,7 @@ std::string title_of(const Step& step) {
 }  // namespace
 
 Status write_trace(const std::string& path, std::span<const Schedule> schedules, const Topology& topology,
-                   const Matching& matching, std::span<const Span> spans, std::string& why) {
+                   const Matching& matching, std::span<const Span> spans, std::string& why) try {
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "w"), std::fclose);
     if (!file) {
         why = "cannot write " + path + ": " + std::strerror(errno);
@@ -77,10 +78,13 @@ Status write_trace(const std::string& path, std::span<const Schedule> schedules,
     }
     fmt::print(to, "\n]}}\n");
     if (std::fflush(to) != 0 || std::ferror(to)) {
-        why = "cannot write " + path;
+        why = "cannot write " + path + ": " + std::strerror(errno);
         return Status::io_failed;
     }
     return Status::ok;
+} catch (const std::system_error& error) {  // of fmt::print
+    why = "cannot write " + path + ": " + error.code().message();
+    return Status::io_failed;
 }
 
 }  // namespace thalweg::sim

@@ -96,6 +96,10 @@ TEST(Trace, HoldsEveryStepAndEveryMessage) {
     options.trace_path = "/nowhere/trace.json";
     EXPECT_EQ(replayed(stream(1, 8), "node:2", round_machine(), options).why,
               "cannot write /nowhere/trace.json: No such file or directory");
+    options.trace_path = "/dev/full";
+    for (const int messages : {1, 100})  // found out at the end, and on the way
+        EXPECT_EQ(replayed(stream(messages, 8), "node:2", round_machine(), options).why,
+                  "cannot write /dev/full: No space left on device");
 }
 
 }  // namespace
