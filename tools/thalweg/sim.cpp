@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -35,6 +36,10 @@ int plot(int argc, char** argv) {
 int sim_main(int argc, char** argv) {
     using namespace thalweg::tool;
     if (argc > 1 && std::string_view(argv[1]) == "plot") return plot(argc - 1, argv + 1);
+    // CLI11 would take the next option for the value, and write a trace of that name.
+    for (const char* const each : std::span(argv, static_cast<std::size_t>(argc)))
+        if (const std::string_view word(each); word.starts_with("--") && word.find('=') == word.size() - 1)
+            return usage_error("sim", std::string(word) + " has no value: give it one, or leave it out");
     thalweg::sim::Request request;
     if (const auto status = thalweg::sim::parse_request(argc, argv, request)) return *status;
     // It is written when all is simulated, which may take long.
