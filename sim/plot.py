@@ -19,6 +19,7 @@ except ImportError:
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402  (the backend must be chosen first)
 
+ROW, STEP = {"column", "seconds", "simulated", "ranks", "bytes", "machine"}, {"id", "ts", "tid", "name"}
 COLOURS = {"send": "tab:blue", "recv": "tab:orange", "copy": "tab:green", "reduce": "tab:red"}
 
 
@@ -29,8 +30,13 @@ def save(figure, out):
         sys.exit(f"sim/plot.py: {out} cannot be written: {error.strerror}")
 
 
+def has(each, members):
+    return isinstance(each, dict) and members <= each.keys()
+
+
 def curves(rows, out):
-    by_ranks = len({row["ranks"] for row in rows}) > 1
+    # Barriers have no bytes.
+    by_ranks = len({row["ranks"] for row in rows}) > 1 or not any(row["bytes"] for row in rows)
     axis_name, other = ("ranks", "bytes") if by_ranks else ("bytes", "ranks")
     panels = collections.defaultdict(lambda: collections.defaultdict(list))
     for row in rows:
@@ -111,20 +117,23 @@ def main():
         sys.exit(f"sim/plot.py: --out {out} is no picture: its name ends in .png, .svg or .pdf")
     if not out.parent.is_dir():
         sys.exit(f"sim/plot.py: there is no folder {out.parent} to draw into; make it first")
+    neither = f"sim/plot.py: {arguments.file} is neither what `thalweg sim --json` prints nor a file of `--trace`"
     try:
         text = pathlib.Path(arguments.file).read_text(encoding="utf-8")
         found = json.loads(text)["traceEvents"] if text.startswith('{"displayTimeUnit"') else [
             json.loads(line) for line in text.splitlines()]
-    except (OSError, ValueError) as error:
-        sys.exit(f"sim/plot.py: {arguments.file} is neither what `thalweg sim --json` prints nor a file of `--trace`: {error}")
+    except (OSError, ValueError, KeyError) as error:
+        sys.exit(f"{neither}: {error}")
     if not found:
         sys.exit("sim/plot.py: the file holds nothing to draw")
-    if isinstance(found[0], dict) and "ph" in found[0]:
+    if all(has(each, {"ph"}) and (each["ph"] not in "be" or has(each, STEP)) for each in found):
         timeline(found, out)
-    elif all("column" in row and "seconds" in row for row in found):
+    elif all(has(each, ROW) and ("collective" in each or "app" in each) for each in found):
         curves(found, out)
-    else:
+    elif all(has(each, {"ranks"}) and "column" not in each for each in found):
         sys.exit("sim/plot.py: these lines have no column and no seconds; --rma is a table without a picture")
+    else:
+        sys.exit(neither)
     print(f"plot: {arguments.out}")
 
 

@@ -51,6 +51,16 @@ with tempfile.TemporaryDirectory() as name:
     refused = plot(folder / "none.png", empty)
     if refused.returncode == 0 or "holds nothing to draw" not in refused.stderr or (folder / "none.png").exists():
         sys.exit(f"FAILED: {refused}")
+    # What others write, and what is damaged: one sentence too.
+    rows = (root / "bench/results/bcast-mpich-4x2.jsonl").read_text(encoding="utf-8")
+    for other in (rows, "5\n", '{"column": "auto", "seconds": 1}\n', '{"displayTimeUnit":"ns"}\n',
+                  '{"displayTimeUnit":"ns","traceEvents":[{"ph":"e","id":1}]}\n'):
+        empty.write_text(other, encoding="utf-8")
+        refused = plot(folder / "none.png", empty)
+        if refused.returncode != 1 or refused.stderr.count("\n") != 1 or "sim/plot.py: " not in refused.stderr:
+            sys.exit(f"FAILED: {other[:100]}: {refused}")
+    curve.write_text(simulated("barrier", "--machine", "dane", "--ranks", "112", "--json"), encoding="utf-8")
+    drawn(folder / "barrier.svg", curve, "ranks", "auto")
     for out, why in ((folder / "curve.jpeg", "its name ends in .png, .svg or .pdf"), (folder / "curve", "its name ends in .png"),
                      ("/dev/full/curve.png", "there is no folder /dev/full"), (folder / "taken.png", "cannot be written")):
         (folder / "taken.png").mkdir(exist_ok=True)
