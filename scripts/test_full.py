@@ -24,6 +24,7 @@ import os
 import pathlib
 import re
 import signal
+import subprocess
 import sys
 import textwrap
 import threading
@@ -190,8 +191,14 @@ def main():
             parser.error(f"no job {name}; see test-full --list")
     if options.parallel < 1:
         parser.error("--parallel wants a number of processors, 1 or more")
-    if options.since:
-        options.since = test_full_log.git("rev-parse", "--verify", options.since + "^{commit}").strip()
+    try:
+        re.compile(options.only or "")
+        if options.since:
+            options.since = test_full_log.git("rev-parse", "--verify", options.since + "^{commit}").strip()
+    except re.error as error:
+        parser.error(f"--only {options.only} is no regular expression: {error}")
+    except subprocess.CalledProcessError:
+        parser.error(f"--since {options.since} is no commit of this checkout")
     signal.signal(signal.SIGTERM, cut_off)
     OUTPUTS.mkdir(parents=True, exist_ok=True)
     runner = Runner(options)

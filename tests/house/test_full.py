@@ -149,7 +149,9 @@ def one_piece(checkout):
            "a failure is shown with its output", checkout.log())
     expect(checkout.line("scripts/test")[1].startswith(checkout.head() + "+"), "so are changes that are not committed",
            checkout.log())
-    expect(checkout.full("tset").returncode == 2, "an unknown job is refused", "")
+    for wrong in (["tset"], ["--only", "[", "full"], ["--since", "nothing", "full"], ["--parallel", "0"]):
+        refused = checkout.full(*wrong)
+        expect(refused.returncode == 2 and "Traceback" not in refused.stderr, f"{wrong} is refused", refused)
 
     # A job that ends in the middle does not pass because its last command would.
     checkout.script("build", "exit 3")
