@@ -215,11 +215,14 @@ def main():
     if (options.rounds is not None and options.rounds < 1) or options.reps < 1:
         parser.error("--rounds and --reps are numbers of at least 1")
     out, mpi = options.out, options.mpi
-    out.mkdir(exist_ok=True)
-    for name in ("bcast.png", "bcast.json", "report.json", "lab.json"):
-        (out / name).unlink(missing_ok=True)
     if not venv(mpi).is_dir():
         sys.exit(f"demo: {mpi} is not installed on this machine; choose another --mpi")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.error(f"--out {out} cannot be made a folder: {error.strerror}")
+    for name in ("bcast.png", "bcast.json", "report.json", "lab.json"):
+        (out / name).unlink(missing_ok=True)
 
     program = compile_program(mpi, out)
     say(f"demo: examples/bcast.c, compiled with mpicc of {mpi}; the same binary runs both ways")

@@ -31,6 +31,15 @@ def run_demo(root, folder, mpi, *options):
             json.loads((folder / "report.json").read_text(encoding="utf-8")))
 
 
+def refuses_files(root, folder, mpi):
+    """What cannot hold the results is told in a sentence."""
+    (folder / "file").write_text("here before\n", encoding="utf-8")
+    command = [root / ".venv/bin/python", "-B", root / "scripts/demo.py", "--mpi", mpi, "--out", folder / "file/below"]
+    done = subprocess.run(command, text=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=280)
+    expect(done.returncode == 2 and "--out " in done.stderr and "Traceback" not in done.stderr,
+           "a file is no folder", done)
+
+
 def rows_of(said, data):
     """The table's rows, their figures read and compared with the data."""
     lines = said.splitlines()
@@ -86,6 +95,7 @@ def main(root, place):
             print("skipped:", check.stderr.strip())
             sys.exit(77)
     with tempfile.TemporaryDirectory(prefix="thalweg-demo-") as name:
+        refuses_files(root, pathlib.Path(name), mpi)
         said, data, plot, report = run_demo(root, pathlib.Path(name), mpi, *([] if place == "lab" else ["--one-host"]))
     for way in ("without", "with"):
         expect(re.search(rf"^  round 1 of 1, {way} Thalweg \.\.\. \d+ s, every byte correct$", said, re.MULTILINE),
