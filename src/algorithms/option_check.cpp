@@ -11,9 +11,14 @@ bool check_option(const Option& option, std::string_view value, std::string& why
         for (int i = 0; i < collective_count; ++i) {
             const auto collective = static_cast<Collective>(i);
             Choice ignored;
-            if (name_of(collective) == option.field)
-                return is_over_windows(collective, value) ||
-                       !failed(parse_choice(collective, value, ignored, why));
+            if (name_of(collective) != option.field) continue;
+            if (is_over_windows(collective, value) || !failed(parse_choice(collective, value, ignored, why)))
+                return true;
+            // Whoever wants none of them finds no name in the list.
+            const bool lists_all =
+                why.starts_with("there is no algorithm") && why.find("; expected ") != std::string::npos;
+            if (lists_all && value.find('(') == std::string_view::npos) why += ", or auto or native";
+            return false;
         }
     }
     if (option.field == "topology") {

@@ -76,7 +76,11 @@ TEST(run, malformed_values_are_refused_with_the_accepted_form) {
     const Result place = shell(run + "--topology 'nodes 4' /bin/true 2>&1");
     EXPECT_EQ(place.status, 2);
     EXPECT_NE(place.text.find("node:"), std::string::npos) << place.text;
-    for (const Result& result : {size, algorithm, place})
+    const Result native = shell(run + "--bcast NATIVE /bin/true 2>&1");
+    EXPECT_EQ(native.status, 2);
+    EXPECT_NE(native.text.find("expected one of linear, "), std::string::npos) << native.text;
+    EXPECT_NE(native.text.find(", or auto or native\n"), std::string::npos) << native.text;
+    for (const Result& result : {size, algorithm, place, native})
         EXPECT_EQ(std::count(result.text.begin(), result.text.end(), '\n'), 1) << result.text;
 }
 
