@@ -60,6 +60,9 @@ TEST(verbs, what_is_unknown_is_said_at_once_and_as_a_sentence) {
         const Result missing = shell(tool(std::string("bench ") + shows + " /no/such/rows 2>&1"));
         EXPECT_EQ(missing.status, 2) << shows;
         EXPECT_EQ(missing.text, "thalweg bench: /no/such/rows does not exist\n");
+        const Result folder = shell(tool(std::string("bench ") + shows + " / 2>&1"));
+        EXPECT_EQ(folder.status, 2) << shows;
+        EXPECT_EQ(folder.text, "thalweg bench: / cannot be read\n");
     }
     const Result run = shell(tool("run --bcast=chian /bin/true 2>&1"));
     EXPECT_EQ(run.status, 2);

@@ -115,6 +115,12 @@ Row row_of(const nlohmann::json& line) {
 bool read_rows(const std::vector<std::string>& paths, std::vector<Row>& rows, std::string& why) {
     for (const auto& path : paths) {
         std::ifstream file(path);
+        std::error_code none;
+        const auto kind = std::filesystem::status(path, none);
+        if (std::filesystem::is_directory(kind) || (std::filesystem::exists(kind) && !file.is_open())) {
+            why = path + " cannot be read";
+            return false;
+        }
         std::string text;
         for (int number = 1; std::getline(file, text); ++number) {
             if (text.empty()) continue;
