@@ -224,6 +224,15 @@ TEST_F(Preload, relative_names_become_absolute) {
     EXPECT_EQ(field(result.text, "LD_PRELOAD").substr(0, 1), "/") << result.text;
 }
 
+TEST_F(Preload, a_folder_that_is_gone_keeps_no_program_from_running) {
+    const std::string gone = "mkdir '" + (folder / "gone").string() + "' && cd '" +
+                             (folder / "gone").string() + "' && rmdir \"$PWD\" && " + run +
+                             "--home objects --dry-run '";
+    const Result result = shell(gone + (folder / "app").string() + "' 2>&1");
+    EXPECT_EQ(result.status, 0) << result.text;
+    EXPECT_NE(result.text.find(".so is not in objects; install it"), std::string::npos) << result.text;
+}
+
 TEST_F(Preload, only_one_rank_speaks) {
     const std::string nothing = " " + run + "--dry-run /bin/true >/dev/null 2>&1; ";
     EXPECT_EQ(shell("OMPI_COMM_WORLD_RANK=3 THALWEG=on PATH=/nowhere " + run + "/bin/true 2>&1").text, "");

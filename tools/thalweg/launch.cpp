@@ -10,6 +10,7 @@
 #include <array>
 #include <filesystem>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include "elf_file.h"
@@ -153,7 +154,11 @@ Launch pass_through(Launch launch, LogLevel level, std::string sentence) {
 
 std::string object_folder(std::string_view home) {
     // What is preloaded outlives a change of folder. Links stay: one may be there for the sake of LD_PRELOAD.
-    if (!home.empty()) return std::filesystem::absolute(home).lexically_normal().string();
+    if (!home.empty()) {
+        std::error_code gone;  // the current folder may be: then nothing is found, and the program runs
+        const std::filesystem::path path = std::filesystem::absolute(home, gone);
+        return gone ? std::string(home) : path.lexically_normal().string();
+    }
     return folder_of(folder_of(canonical("/proc/self/exe"))) + "/lib";
 }
 
