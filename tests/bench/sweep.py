@@ -1,6 +1,6 @@
 """A sweep of `thalweg bench bcast` that was cut off goes on where it stopped when it is given the same file again, and
-measures nothing twice; with other settings it measures anew. Where the environment sets the native algorithms, as Intel
-MPI's, each has a launch of its own: that is what is checked there.
+measures nothing twice; with other settings it measures anew. One that is interrupted keeps what it measured. Where the
+environment sets the native algorithms, as Intel MPI's, each has a launch of its own: that is what is checked there.
 
     sweep.py THALWEG MPI
 """
@@ -8,9 +8,11 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 thalweg, mpi = sys.argv[1:]
 SIZES = (3000, 20000)
@@ -22,11 +24,13 @@ def expect(condition, *what):
         sys.exit("FAILED: " + " ".join(str(each) for each in what))
 
 
+def command(out, sizes, samples=1):
+    return [thalweg, "bench", "bcast", "--mpi", mpi, "--hosts", "0", "--ppn", "2", "--bytes", ",".join(map(str, sizes)),
+            "--screen-samples", str(samples), "--decide-samples", "2", "--ours", "binomial", "--out", str(out)]
+
+
 def bench(out, sizes=SIZES, **more):
-    ended = subprocess.run([thalweg, "bench", "bcast", "--mpi", mpi, "--hosts", "0", "--ppn", "2", "--bytes",
-                            ",".join(map(str, sizes)), "--screen-samples", "1", "--decide-samples", "2", "--ours",
-                            "binomial", "--out", str(out)], capture_output=True, text=True, timeout=250,
-                           env={**os.environ, **more})
+    ended = subprocess.run(command(out, sizes), capture_output=True, text=True, timeout=250, env={**os.environ, **more})
     expect(ended.returncode == 0, ended.stdout, ended.stderr)
     return ended
 
@@ -80,6 +84,28 @@ def goes_on(out):
     for line in map(json.loads, others):
         expect(line["context"]["settings"]["THALWEG_WAIT"] == "sleep", line)
     print(f"{len(lost)} of {len(everything)} points were cut off and measured")
+
+
+def keeps_what_was_measured(folder):
+    """Interrupted behind the first of two points of one launch."""
+    out, place = folder / "interrupted.jsonl", folder / "place"
+    place.mkdir()
+    running = subprocess.Popen(command(out, (3000, 1 << 20), 30), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               text=True, env={**os.environ, "TMPDIR": str(place)})
+    begun = time.monotonic()
+    while running.poll() is None and time.monotonic() - begun < 200:
+        time.sleep(0.3)
+        if any(path.read_text().count("\n") > 2 for path in place.glob("thalweg-bench-*/rows.jsonl")):
+            break
+    time.sleep(0.3)
+    running.send_signal(signal.SIGINT)
+    said = running.communicate(timeout=60)[1]
+    expect(running.returncode == -signal.SIGINT and "thalweg bench: interrupted; " in said,
+           running.returncode, said)
+    kept = points(out.read_text().splitlines())
+    expect(("screen", "thalweg", 3000) in kept, "what was measured is lost:", kept)
+    expect(("screen", "thalweg", 1 << 20) not in kept, "it was not interrupted:", kept)
+    expect(not list(place.glob("thalweg-bench-*")), "something was left behind:", list(place.iterdir()))
 
 
 def native_settings():
@@ -148,3 +174,4 @@ with tempfile.TemporaryDirectory(prefix="tw") as folder:
         has_launches_of_their_own(rows)
     else:
         goes_on(rows)
+        keeps_what_was_measured(pathlib.Path(folder))

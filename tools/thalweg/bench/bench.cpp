@@ -99,7 +99,10 @@ void add_out_option(CLI::App& verb, std::string& out, const char* text) {
 template <typename Run>
 int measured(const Shape& shape, Run run) {
     const std::string why = why_not_measurable(shape);
-    return why.empty() ? run() : tool::usage_error("bench", why);
+    if (!why.empty()) return tool::usage_error("bench", why);
+    const int status = run();
+    end_if_interrupted();
+    return status;
 }
 
 // One blocking collective: its options are read into `request`.

@@ -8,10 +8,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <sstream>
 #include <thread>
 
@@ -134,21 +138,43 @@ void set_local_environment(const Shape& shape) {
     }
 }
 
+// The signal that interrupted this program while it launched; 0: none did.
+volatile std::sig_atomic_t interrupting_signal = 0;
+
+// From now on such a signal ends the launch, and this program when what was measured is kept.
+void note_interrupts() {
+    struct sigaction note {};
+    note.sa_handler = [](int signal) { interrupting_signal = signal; };
+    note.sa_flags = SA_RESTART;
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+        struct sigaction before {};
+        if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_DFL)
+            sigaction(signal, &note, nullptr);
+    }
+}
+
 struct Ended {
     int status = 0;  // as a shell would say it
     bool timed_out = false;
 };
 
-// The child is asked to end after `seconds` (0: never), and killed when it does not.
+// The child is asked to end after `seconds` (0: never) or where this program is, and killed when it does not.
 Ended await_child(pid_t child, double seconds) {
     using std::chrono::steady_clock;
     const auto begin = steady_clock::now();
     const auto passed = [&] { return std::chrono::duration<double>(steady_clock::now() - begin).count(); };
     int status = 0;
     Ended ended;
-    while (waitpid(child, &status, seconds > 0 ? WNOHANG : 0) == 0) {
-        if (!ended.timed_out && passed() > seconds) kill(child, SIGTERM), ended.timed_out = true;
-        if (passed() > seconds + grace_seconds) kill(child, SIGKILL);
+    bool asked = false;
+    double end = seconds > 0 ? seconds : std::numeric_limits<double>::infinity();
+    while (waitpid(child, &status, WNOHANG) == 0) {
+        if (interrupted()) end = std::min(end, passed());
+        if (!asked && passed() >= end) {
+            asked = true;
+            ended.timed_out = !interrupted();
+            kill(child, SIGTERM);
+        }
+        if (passed() > end + grace_seconds) kill(child, SIGKILL);
         usleep(50'000);
     }
     ended.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -271,7 +297,18 @@ std::string why_not_measurable(const Shape& shape) {
     return why;
 }
 
+bool interrupted() { return interrupting_signal != 0; }
+
+void end_if_interrupted() {
+    if (!interrupted()) return;
+    std::fflush(stdout);
+    signal(interrupting_signal, SIG_DFL);
+    raise(interrupting_signal);
+}
+
 bool run_launch(const Launch& launch, std::vector<Row>& rows, std::string& why) {
+    end_if_interrupted();
+    note_interrupts();
     const fs::path folder = fs::temp_directory_path() / fmt::format("thalweg-bench-{}", getpid());
     fs::create_directories(folder);
     const std::string config = (folder / "config.json").string(), out = (folder / "rows.jsonl").string();
@@ -304,7 +341,9 @@ bool run_launch(const Launch& launch, std::vector<Row>& rows, std::string& why) 
         rows.push_back(row_of(line));
     }
     fs::remove_all(folder);
-    if (ended.timed_out)
+    if (interrupted())
+        why = fmt::format("interrupted; {} rows of this launch were complete", rows.size());
+    else if (ended.timed_out)
         why = fmt::format("the launch of {} on {} did not end in {:.0f} s", launch.shape.mpi,
                           launch.shape.text(), launch.timeout_seconds);
     else if (ended.status != 0)

@@ -62,7 +62,12 @@ void end_with(pid_t parent);
 // `thalweg lab run` on this shape, up to where further options, "--" and the program follow.
 std::vector<std::string> lab_run(const Shape& shape);
 
-// False with one sentence in `why`; rows that were complete before a failure are kept.
+// Whether a signal has ended the latest launch before its time.
+bool interrupted();
+// If so, ends this program by that signal. To be called where all rows are recorded; the next launch does.
+void end_if_interrupted();
+
+// False with one sentence in `why`; rows that were complete before a failure or an interrupt are kept.
 bool run_launch(const Launch& launch, std::vector<Row>& rows, std::string& why);
 
 }  // namespace thalweg::bench

@@ -145,11 +145,11 @@ bool OverlapSweep::launch(const std::vector<ColumnPlan>& columns, const std::vec
     std::string why;
     const bool good = run_launch(plan, fresh, why);
     if (!good) fmt::print(stderr, "thalweg bench: {}\n", why);
-    // A column that hangs or fails is a result too.
+    // A column that hangs or fails is a result too; one that was interrupted is to be measured.
     const nlohmann::json context = session_context(request_.shape);
     for (const auto& column : columns)
         for (const auto& point : points) {
-            if (good || column.environment.empty() ||
+            if (good || interrupted() || column.environment.empty() ||
                 std::any_of(fresh.begin(), fresh.end(), [&](const Row& row) {
                     return row.column == column.name && row.bytes == point.bytes;
                 }))
