@@ -107,6 +107,10 @@ with tempfile.TemporaryDirectory(prefix="tw") as folder:
     stand_in.chmod(0o755)
 
     listed = subprocess.run([tree / "scripts/lab-tables", "--list"], check=True, capture_output=True, text=True).stdout
+    refused = subprocess.run([tree / "scripts/lab-tables", "touch", "anything"], capture_output=True, text=True,
+                             cwd=tree)
+    expect(refused.returncode == 2 and refused.stderr.startswith("lab-tables: there is no table touch; "), refused)
+    expect(not (tree / "asked").exists() and not (tree / "anything").exists(), "a command was run for a table")
     tables = [line.split()[1:] for line in listed.splitlines() if line.startswith("table alltoallv ")]
     expect(len(tables) == len({tuple(table) for table in tables}), "listed twice:", tables)
     seen, patterns = set(), set()
