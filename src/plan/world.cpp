@@ -231,9 +231,16 @@ bool World::find_places(bool has_pool, bool has_keyvals) {
     naps_among(sharers, facts.cores);
     threads_per_rank_ = facts.cores / static_cast<std::uint32_t>(std::max<std::uint64_t>(sharers, 1));
     // All ranks' words, or-ed. One host: no bit of the keys is set on one rank and clear on another.
-    std::uint64_t any[10] = {host_key_,  ~host_key_,   sharers > facts.cores, !has_pool,
-                             differing_, !has_keyvals, keys == nullptr,       SessionCommunicators::close(),
-                             large_forms_wrapped(),    !large_forms_wrapped()};
+    std::uint64_t any[10] = {host_key_,
+                             ~host_key_,
+                             sharers > facts.cores,
+                             !has_pool,
+                             differing_,
+                             !has_keyvals,
+                             keys == nullptr,
+                             SessionCommunicators::close(),
+                             large_forms_wrapped(),
+                             !large_forms_wrapped()};
     agree_on(mpi.comm_world, mpi.bor, any);
     single_host_ = (any[0] & any[1]) == 0;
     crowded_ = any[2] != 0;

@@ -90,15 +90,6 @@ std::uint64_t messages_of_a_piece(const Problem& problem, const Topology& topolo
     return std::clamp<std::uint64_t>(problem.messages_per_pair / 2 / pieces, 1, widest);
 }
 
-// Whether it cuts a piece, into as many as a host has ranks, even where a pair may exchange one message only.
-bool scatters(const Choice& inside, int widest) {
-    Problem piece;
-    piece.size = widest;
-    piece.bytes = std::uint64_t{1} << 40;
-    piece.messages_per_pair = 1;
-    return inside.algorithm->price(piece, Topology{}, inside).piece_bytes < piece.bytes;
-}
-
 Problem intra_problem(std::uint64_t messages, int ranks, int local_rank, int leader, const Slice& piece) {
     Problem part;
     part.rank = local_rank;
@@ -108,6 +99,18 @@ Problem intra_problem(std::uint64_t messages, int ranks, int local_rank, int lea
     part.offset = piece.offset;
     part.messages_per_pair = messages;
     return part;
+}
+
+// How many messages of a pair a piece takes inside a host at most: scatters cut it whatever they are told.
+std::uint64_t messages_taken(const Choice& inside, std::uint64_t messages, int ranks, std::uint64_t bytes) {
+    std::uint64_t most = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+        const Schedule schedule = thalweg::build(
+            inside, intra_problem(messages, ranks, rank, 0, {Buffer::out, 0, bytes}), Topology{});
+        for (const Step& step : schedule.steps())
+            if (step.peer >= 0) most = std::max<std::uint64_t>(most, std::uint64_t{step.message} + 1);
+    }
+    return most;
 }
 
 // A leader's schedule among its peers, and the pieces of its share in the order in which they are final.
@@ -189,9 +192,6 @@ std::string_view refuse(const Problem& problem, const Topology& topology, const 
         thalweg::refuse(choice.parts[inter], inter_problem(problem, topology, 0, share), Topology{});
     if (!between.empty()) return between;
     const std::uint64_t messages = messages_of_a_piece(problem, topology, choice, shares);
-    const int widest = topology.max_ranks_per_node();
-    if (static_cast<std::uint64_t>(widest) > messages && scatters(choice.parts[intra], widest))
-        return "so many pieces exceed the messages that two ranks may exchange";
     std::set<std::size_t> sizes;
     for (int node = 0; node < topology.nodes(); ++node) sizes.insert(topology.ranks_on(node).size());
     for (std::size_t ranks : sizes) {
@@ -200,6 +200,10 @@ std::string_view refuse(const Problem& problem, const Topology& topology, const 
         const std::string_view inside = thalweg::refuse(choice.parts[intra], part, Topology{});
         if (ranks > 1 && !inside.empty()) return inside;
     }
+    const int widest = topology.max_ranks_per_node();
+    if (static_cast<std::uint64_t>(widest) > messages &&
+        messages_taken(choice.parts[intra], messages, widest, share.bytes) > messages)
+        return "so many pieces exceed the messages that two ranks may exchange";
     return {};
 }
 
@@ -288,9 +292,9 @@ Price price(const Problem& problem, const Topology& topology, const Choice& choi
     const auto others = static_cast<std::uint64_t>(topology.max_ranks_per_node() - 1);
     const Problem between = inter_problem(problem, topology, 0, share);
     Price total = choice.parts[inter].algorithm->price(between, Topology{}, choice.parts[inter]);
-    const Problem inside = intra_problem(messages_of_a_piece(problem, topology, choice, shares),
-                                         topology.max_ranks_per_node(), 0, 0,
-                                         {Buffer::out, 0, std::min(total.piece_bytes, share.bytes)});
+    const Problem inside =
+        intra_problem(messages_of_a_piece(problem, topology, choice, shares), topology.max_ranks_per_node(),
+                      0, 0, {Buffer::out, 0, std::min(total.piece_bytes, share.bytes)});
     const Price handed = choice.parts[intra].algorithm->price(inside, Topology{}, choice.parts[intra]);
     total.rounds += others * shares.pieces(0).count() + handed.rounds;
     total.bytes += others * share.bytes + handed.bytes;
