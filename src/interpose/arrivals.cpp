@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "interpose/inside.h"
-#include "interpose/unseen_session.h"
+#include "interpose/unseen_calls.h"
 #include "plan/quiet_errors.h"
 #include "transport/mpi/host.h"
 

@@ -17,7 +17,7 @@
 #include "base/options.h"
 #include "interpose/inherited.h"
 #include "interpose/inside.h"
-#include "interpose/unseen_session.h"
+#include "interpose/unseen_calls.h"
 #include "plan/bypass.h"
 #include "plan/presence.h"
 #include "plan/quiet_errors.h"

@@ -109,6 +109,24 @@ TEST(ByHosts, LinksCarryTheLeast) {
     }
 }
 
+// Of a kibibyte per rank, where a pair may exchange 64 messages: all are numbered below that, and right; or
+// it does not serve.
+void check_numbers(Collective collective, const char* text, const char* hosts, bool serves) {
+    SCOPED_TRACE(std::string(text) + " on " + hosts);
+    const Topology topology = topology_of(hosts);
+    const Choice choice = choice_of(text, collective);
+    Problem problem{0, topology.size(), 0, 1024};
+    problem.messages_per_pair = 64;
+    ASSERT_EQ(refuse(choice, problem, topology).empty(), serves) << refuse(choice, problem, topology);
+    if (!serves) return;
+    const std::vector<Schedule> schedules = build_all(choice, problem, topology);
+    for (const Schedule& schedule : schedules)
+        for (const Step& step : schedule.steps()) ASSERT_LT(step.message, problem.messages_per_pair);
+    const Verdict verdict = validate(schedules, oracle::contracts_for(collective, problem));
+    EXPECT_EQ(verdict.status, Status::ok) << verdict.why;
+    EXPECT_EQ(verdict.messages, claim(choice, problem, topology).messages);
+}
+
 // The pieces that are handed out on a host share the numbers of a pair with what its ranks exchange beside
 // them: many hosts, several ports, and pieces that are cut again.
 TEST(ByHosts, LongMessagesStayWithinTheMessagesOfAPair) {
@@ -124,20 +142,7 @@ TEST(ByHosts, LongMessagesStayWithinTheMessagesOfAPair) {
         {"node_leader(intra=chain:chunk_bytes=1,inter=ring:chunk_bytes=16)", "node:3 core:3"},
         {"node_leader(intra=scatter_ring,inter=ring:chunk_bytes=16)", "node:3 core:4"},
     };
-    for (const auto& [text, hosts] : cases) {
-        SCOPED_TRACE(std::string(text) + " on " + hosts);
-        const Topology topology = topology_of(hosts);
-        const Choice choice = choice_of(text, Collective::allgather);
-        Problem problem{0, topology.size(), 0, 1024};
-        problem.messages_per_pair = 64;
-        ASSERT_EQ(refuse(choice, problem, topology), "");
-        const std::vector<Schedule> schedules = build_all(choice, problem, topology);
-        for (const Schedule& schedule : schedules)
-            for (const Step& step : schedule.steps()) ASSERT_LT(step.message, problem.messages_per_pair);
-        const Verdict verdict = validate(schedules, oracle::contracts_for(Collective::allgather, problem));
-        EXPECT_EQ(verdict.status, Status::ok) << verdict.why;
-        EXPECT_EQ(verdict.messages, claim(choice, problem, topology).messages);
-    }
+    for (const auto& [text, hosts] : cases) check_numbers(Collective::allgather, text, hosts, true);
 }
 
 // The same of reductions, where the leaders of a host hand out their pieces side by side.
@@ -156,21 +161,7 @@ TEST(ByHosts, LongVectorsStayWithinTheMessagesOfAPair) {
         {"node_leader(intra=scatter_ring,inter=ring:chunk_bytes=1)", "node:2 core:4", false},
         {"node_leader(intra=scatter_recursive_doubling,inter=ring:chunk_bytes=1)", "node:2 core:4", false},
     };
-    for (const auto& [text, hosts, serves] : cases) {
-        SCOPED_TRACE(std::string(text) + " on " + hosts);
-        const Topology topology = topology_of(hosts);
-        const Choice choice = choice_of(text, Collective::allreduce);
-        Problem problem{0, topology.size(), 0, 1024};
-        problem.messages_per_pair = 64;
-        ASSERT_EQ(refuse(choice, problem, topology).empty(), serves);
-        if (!serves) continue;
-        const std::vector<Schedule> schedules = build_all(choice, problem, topology);
-        for (const Schedule& schedule : schedules)
-            for (const Step& step : schedule.steps()) ASSERT_LT(step.message, problem.messages_per_pair);
-        const Verdict verdict = validate(schedules, oracle::contracts_for(Collective::allreduce, problem));
-        EXPECT_EQ(verdict.status, Status::ok) << verdict.why;
-        EXPECT_EQ(verdict.messages, claim(choice, problem, topology).messages);
-    }
+    for (const auto& [text, hosts, serves] : cases) check_numbers(Collective::allreduce, text, hosts, serves);
 }
 
 // Of pieces that are larger than what there is.

@@ -1,6 +1,6 @@
 /* Calls that our optional objects would see, had they been loaded. */
-#ifndef THALWEG_INTERPOSE_UNSEEN_SESSION_H
-#define THALWEG_INTERPOSE_UNSEEN_SESSION_H
+#ifndef THALWEG_INTERPOSE_UNSEEN_CALLS_H
+#define THALWEG_INTERPOSE_UNSEEN_CALLS_H
 
 namespace thalweg {
 

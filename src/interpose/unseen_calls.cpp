@@ -1,4 +1,4 @@
-#include "interpose/unseen_session.h"
+#include "interpose/unseen_calls.h"
 
 #include <elf.h>
 #include <link.h>
