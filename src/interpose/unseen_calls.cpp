@@ -35,12 +35,6 @@ struct Names {
     const char* object;
 };
 
-struct Found {
-    const Names& names;
-    bool ours = false;   // the object with these names
-    bool calls = false;  // somebody who relies on them
-};
-
 const char* file_of(const char* path) {
     const char* const slash = std::strrchr(path, '/');
     return slash == nullptr ? path : slash + 1;
@@ -106,24 +100,25 @@ bool calls_one(const dl_phdr_info& object, const Names& wanted) {
            (others.table != nullptr && others.name_one_of(wanted, symbols, names));
 }
 
-int look_at(dl_phdr_info* object, std::size_t, void* data) {
-    auto& found = *static_cast<Found*>(data);
+const Names& wanted(const void* data) { return *static_cast<const Names*>(data); }
+
+int is_ours(dl_phdr_info* object, std::size_t, void* data) {
     const char* const file = file_of(object->dlpi_name == nullptr ? "" : object->dlpi_name);
-    if (std::strncmp(file, "libthalweg", 10) == 0) {
-        found.ours = found.ours || std::strstr(file, found.names.object) != nullptr;
-        return 0;
-    }
-    // The MPI's own libraries: its Fortran names call the C ones, whether or not the program does. The
-    // kernel's object has no relocations, and its addresses are not as the others'.
-    if (std::strncmp(file, "libmpi", 6) == 0 || std::strncmp(file, "linux-vdso", 10) == 0) return 0;
-    found.calls = found.calls || calls_one(*object, found.names);
-    return 0;
+    return std::strncmp(file, "libthalweg", 10) == 0 && std::strstr(file, wanted(data).object) != nullptr;
 }
 
-bool are_called_unseen(const Names& names) {
-    Found found{names};
-    dl_iterate_phdr(look_at, &found);
-    return found.calls && !found.ours;
+int relies_on_them(dl_phdr_info* object, std::size_t, void* data) {
+    const char* const file = file_of(object->dlpi_name == nullptr ? "" : object->dlpi_name);
+    // The MPI's own libraries: its Fortran names call the C ones, whether or not the program does. The
+    // kernel's object has no relocations, and its addresses are not as the others'.
+    for (const char* const other : {"libthalweg", "libmpi", "linux-vdso"})
+        if (std::strncmp(file, other, std::strlen(other)) == 0) return 0;
+    return calls_one(*object, wanted(data));
+}
+
+// Names of objects first: where ours is loaded, as by `thalweg run`, nobody's relocations are read.
+bool are_called_unseen(Names names) {
+    return dl_iterate_phdr(is_ours, &names) == 0 && dl_iterate_phdr(relies_on_them, &names) != 0;
 }
 
 }  // namespace
