@@ -18,6 +18,7 @@
 #include "plan/neighbours.h"
 #include "plan/planned_in_memory.h"
 #include "plan/quiet_errors.h"
+#include "plan/refusals.h"
 #include "plan/reserve.h"
 #include "plan/set_up.h"
 #include "plan/window_plan.h"
@@ -122,7 +123,7 @@ bool look_at_neighbours(const CollectiveCall& call, Communicator& communicator, 
     const std::size_t messages = std::max<std::size_t>(shape.letters.outgoing.size(), 1);
     shape.total = shape.letters.sent_bytes();
     shape.bytes = (shape.total + messages - 1) / messages;
-    return true;
+    return !lead_nowhere(call, shape);
 }
 
 std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {

@@ -37,9 +37,28 @@ bool refuses_blocks(const void* buffer, const std::vector<Segment>& blocks, MPI_
     });
 }
 
-// Those of alltoalls whose messages differ are looked at as their messages are read, and as they are bound.
+// Of messages that differ. Behind MPI_BOTTOM, which is no memory either, they lie where they say.
+bool begin_nowhere(const void* buffer, const std::vector<Letter>& letters) {
+    if (buffer != nullptr) return false;
+    TypeShape named;
+    const TypeShape* shape = nullptr;  // of the letter before
+    MPI_Datatype type{};
+    for (const Letter& letter : letters) {
+        if (letter.bytes == 0) continue;
+        if (shape == nullptr || letter.where.type != type) {
+            named = {};
+            type = letter.where.type;
+            shape = &shape_of(type, named);
+        }
+        if (!shape->opaque && letter.where.displacement + shape->layout.true_lb() == 0) return true;
+    }
+    return false;
+}
+
+// The types of alltoalls whose messages differ are looked at as their messages are read.
 bool refuses_buffers(const CollectiveCall& call, const CallShape& shape) {
-    if (call.has_letters() || call.collective == Collective::barrier) return false;
+    if (call.collective == Collective::barrier) return false;
+    if (call.has_letters()) return lead_nowhere(call, shape);
     const Look look = call.persistent ? Look::types : Look::memory_too;
     if (call.is_vector() ? refuses_blocks(call.receive, shape.segments, call.receive_type, look)
                          : refuses(call.receive, call.receive_count, call.receive_type, look))
@@ -121,6 +140,12 @@ bool refuses_aliases(const CollectiveCall& call) {
 }
 
 }  // namespace
+
+bool lead_nowhere(const CollectiveCall& call, const CallShape& shape) {
+    if (call.persistent) return false;
+    return begin_nowhere(call.receive, shape.letters.incoming) ||
+           (!shape.in_place && begin_nowhere(call.send, shape.letters.outgoing));
+}
 
 bool refused_on_sight(const CollectiveCall& call, int rank, CallShape& shape) {
     if (refuses_buffers(call, shape)) return true;

@@ -11,4 +11,8 @@ namespace thalweg {
 // Throws std::bad_alloc.
 bool refused_on_sight(const CollectiveCall& call, int rank, CallShape& shape);
 
+// The same of the memory of messages that differ, those between neighbours included, where the call makes no
+// plan: whether one begins at no address. Local. Pre: their letters are in `shape`. Throws std::bad_alloc.
+bool lead_nowhere(const CollectiveCall& call, const CallShape& shape);
+
 }  // namespace thalweg
