@@ -119,7 +119,8 @@ bool look_at_neighbours(const CollectiveCall& call, Communicator& communicator, 
     }
     const NeighbourSide sent{call.sent, call.send_count, call.send_type, call.gathers};
     const NeighbourSide received{call.received, call.receive_count, call.receive_type, false};
-    if (call.send == MPI_IN_PLACE || !read_neighbours(*known, sent, received, shape.letters)) return false;
+    if (call.send == MPI_IN_PLACE || call.receive == MPI_IN_PLACE) return false;
+    if (!read_neighbours(*known, sent, received, shape.letters)) return false;
     const std::size_t messages = std::max<std::size_t>(shape.letters.outgoing.size(), 1);
     shape.total = shape.letters.sent_bytes();
     shape.bytes = (shape.total + messages - 1) / messages;

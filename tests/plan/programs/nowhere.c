@@ -1,6 +1,10 @@
 /* Memory that is none, in calls whose messages differ. One rank alone names it, in the blocking call in which
  * the ranks are to meet and without blocking: the library refuses it on sight, and the rank, which is where
- * it was before, calls anew while the others wait for its word. */
+ * it was before, calls anew while the others wait for its word.
+ *
+ *     nowhere             what MPICH refuses
+ *     nowhere in_place    what Open MPI does: all ranks receive in place, which neighbours cannot
+ */
 #include "check.h"
 
 enum { most_ranks = 8, rounds = 40 };
@@ -97,10 +101,40 @@ static void neighbours(void) {
     MPI_Comm_free(&ring);
 }
 
+/* The library's own word comes first, by the name that nothing stands in front of. */
+static void agree(const char* what, int own, int taken) {
+    CHECK(own != MPI_SUCCESS, "the library takes %s", what);
+    CHECK(class_of(own) == class_of(taken), "%s give class %d, and class %d without Thalweg", what,
+          class_of(taken), class_of(own));
+}
+
+static void in_place(void) {
+    MPI_Comm ring = make_ring();
+    MPI_Request request;
+    void* const wrong = MPI_IN_PLACE;
+    for (int round = 0; round < 3; ++round) {
+        agree("neighbours in place", PMPI_Neighbor_alltoall(given, 1, MPI_INT, wrong, 1, MPI_INT, ring),
+              MPI_Neighbor_alltoall(given, 1, MPI_INT, wrong, 1, MPI_INT, ring));
+        agree("neighbours with counts in place",
+              PMPI_Neighbor_alltoallv(given, ones, places, MPI_INT, wrong, ones, places, MPI_INT, ring),
+              MPI_Neighbor_alltoallv(given, ones, places, MPI_INT, wrong, ones, places, MPI_INT, ring));
+        agree("nonblocking neighbours in place",
+              PMPI_Ineighbor_alltoall(given, 1, MPI_INT, wrong, 1, MPI_INT, ring, &request),
+              MPI_Ineighbor_alltoall(given, 1, MPI_INT, wrong, 1, MPI_INT, ring, &request));
+        go_round(ring, round);
+        MPI_Barrier(ring);
+    }
+    MPI_Comm_free(&ring);
+}
+
 int main(int argc, char** argv) {
     check_start(&argc, &argv, MPI_THREAD_SINGLE);
     CHECK(check_size > 2 && check_size <= most_ranks, "3 to 8 ranks");
     for (int i = 0; i < most_ranks; ++i) ones[i] = 1, places[i] = i;
+    if (argc > 1 && strcmp(argv[1], "in_place") == 0) {
+        in_place();
+        return check_end();
+    }
     alltoalls();
     neighbours();
     return check_end();
