@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "plan/attendance.h"
 #include "plan/communicator.h"
+#include "plan/nonblocking.h"
 #include "plan/quiet_errors.h"
 #include "plan/reductions.h"
 #include "plan/set_up.h"
@@ -289,8 +290,9 @@ std::unique_ptr<Ongoing> build(const CollectiveCall& call, const World& world, N
 }
 
 // A library that has plans refuses this rank such arguments at once: the others wait for the right ones.
-bool is_wrong(const CollectiveCall& call, const Communicator& communicator) {
+bool is_wrong(const CollectiveCall& call, Communicator& communicator) {
     CallShape shape;
+    if (call.neighbours) return !look_at_neighbours(call, communicator, shape);
     return look_at(call, communicator.rank(), communicator.size(), shape) == Reason::invalid;
 }
 
@@ -361,6 +363,12 @@ std::unique_ptr<Ongoing> make_native_plan(const CollectiveCall& call, int& error
             return ongoing;
         }
     }
+    // Right ones have been offered to our schedules, and these cannot serve them.
+    if (world != nullptr && call.neighbours && call.comm != mpi.comm_null) try {
+            Communicator* const communicator = Communicator::of(call.comm, *world);
+            wrong = communicator != nullptr && is_wrong(call, *communicator);
+        } catch (const std::bad_alloc&) {
+        }
     if (ongoing != nullptr) ongoing->release();
     const std::string name = name_of(call.kind);
     if (wrong)
