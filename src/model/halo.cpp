@@ -225,8 +225,8 @@ HaloLimits halo_limits(std::uint64_t link, std::uint64_t wire, std::uint64_t cop
 
 std::string_view mix_of(const HaloLimits& limits) {
     const double copies = std::max(limits.copies_s, limits.cpu_s);
-    if (limits.wire_s >= balanced_within * copies) return "wire";
-    return copies >= balanced_within * limits.wire_s ? "copies" : "balanced";
+    if (limits.wire_s > 0 && limits.wire_s >= balanced_within * copies) return "wire";
+    return copies > 0 && copies >= balanced_within * limits.wire_s ? "copies" : "balanced";
 }
 
 std::vector<int> even_grid(int ranks, int dimensions) {

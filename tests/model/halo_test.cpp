@@ -190,6 +190,8 @@ TEST(Halo, LimitsAreTheLargestOfWireCopiesAndCores) {
     rates.copiers = 1;  // one core copies, the other one is free
     EXPECT_DOUBLE_EQ(halo_limits(0, 0, 10'000'000, rates).cpu_s, 5.0);
     EXPECT_DOUBLE_EQ(halo_limits(0, 0, 10'000'000, rates).wire_s, 0.0);
+    // A rank that has no neighbour.
+    EXPECT_EQ(mix_of(halo_limits(0, 0, 0, rates)), "balanced");
 }
 
 TEST(Halo, GridsAsEvenAsMpiMakesThem) {
