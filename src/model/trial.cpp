@@ -181,6 +181,7 @@ void TrialTurns::look_again() {
     stage_ = Stage::before;
     turn_ = Turn::native;
     calls_ = 0;
+    verdict_ = {};
     first_schedule_ = timed_until_ = looks_apart_;
     looks_apart_ = std::min(2 * looks_apart_, most_between * calls_between_);
 }

@@ -113,8 +113,8 @@ class TrialTurns {
     void put_off(std::uint64_t calls);
     // Whether it was not, and there were not yet as many calls as that might ask for.
     bool may_be_put_off() const { return !put_off_ && seen_ < latest_set_up; }
-    // It is native, and so are as many as between two trials; then the next is the first again. Each time
-    // twice as many, up to most_between times.
+    // It is native, and so are as many as between two trials, whatever was decided before; then the next is
+    // the first again. Each time twice as many, up to most_between times.
     void look_again();
     // How many of those come before any that is timed.
     std::uint64_t unasked() const;

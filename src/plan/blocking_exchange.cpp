@@ -214,18 +214,27 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial, Unasked
     CollectiveCall expected = call;
     const Traits traits = its.expected() != nullptr ? *its.expected() : Traits{};
     if (its.expected() != nullptr) expected.expected = &traits;
-    if (!call.neighbours && lane_in_memory(*communicator) != nullptr)
-        if (const Decision& decision = decision_on_one_host(call, *communicator, its); decision.choice)
+    bool is_left = false;  // to the library, by what tables say of what the calls have become like
+    if (!call.neighbours && lane_in_memory(*communicator) != nullptr) {
+        const Decision& decision = decision_on_one_host(call, *communicator, its);
+        if (decision.choice)
             expected.tried = &decision;
+        else
+            is_left = may_serve_one_host(*communicator, its);
+    }
     const bool between_hosts = communicator->topology().nodes() > 1;
     if (!run_now(expected, error, &its, between_hosts)) {
+        if (is_left) {
+            its.look_again(call.comm, call.kind);
+            return false;
+        }
         // Not where there was nothing to do but to decline.
         if (communicator->self_driven.state != nullptr || communicator->self_driven.refused)
             its.set_up_was_in_vain(between_hosts);
         its.give_up(call.comm, call.kind);
         return false;
     }
-    if (turn == Turn::first_schedule && error == MPI_SUCCESS)
+    if (turn == Turn::first_schedule && error == MPI_SUCCESS && its.account == nullptr)
         its.account = open_repeated(call, *communicator);
     // Where it failed, the error handler may have freed the communicator, and the trial with it.
     if (error == MPI_SUCCESS && turn == Turn::tried_schedule) its.end();

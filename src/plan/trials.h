@@ -48,8 +48,8 @@ class Trial {
     void give_up() { turns_.give_up(); }
     // Of exchanges, which need not be asked about from then on (unasked.h).
     void give_up(MPI_Comm comm, CallKind kind);
-    // As long as nothing is known of their sizes, calls are native; those that come before any is looked at
-    // need not be asked about either.
+    // As long as nothing is known of their sizes, or no table speaks for these, calls are native; those that
+    // come before any is looked at need not be asked about either.
     void look_again(MPI_Comm comm, CallKind kind);
     // After a call whose turn is native, and which was counted in `declined`: nor need those that follow it
     // up to the next trial, where it has found the native library to be faster.

@@ -236,6 +236,32 @@ TEST(model_trial, calls_are_looked_at_again) {
     EXPECT_EQ(turns.next(), Turn::tried_schedule);
 }
 
+// Where no table speaks any more for what was decided, nothing is a schedule up to the next look; behind that
+// a verdict for schedules takes them where there were none.
+TEST(model_trial, a_verdict_is_forgotten_where_calls_are_looked_at_again) {
+    TrialTurns turns(TrialTurns::calls_between_on_one_host);
+    TrialVerdict verdict;
+    verdict.takes_schedule[0] = true;
+    const auto until_verdict = [&] {
+        while (turns.next() != Turn::agree) {
+        }
+        turns.decide(verdict);
+    };
+    until_verdict();
+    EXPECT_EQ(turns.next(), Turn::schedule);
+    turns.look_again();
+    EXPECT_EQ(turns.turn(), Turn::native);
+    for (std::uint64_t call = TrialTurns::timed; call < TrialTurns::calls_between_on_one_host; ++call)
+        EXPECT_EQ(turns.next(), Turn::native) << call;
+    for (std::uint64_t call = 0; call < TrialTurns::timed; ++call)
+        EXPECT_EQ(turns.next(), Turn::native_timed) << call;
+    EXPECT_EQ(turns.next(), Turn::first_schedule);
+    until_verdict();
+    for (std::uint64_t call = 0; call < TrialTurns::soonest; ++call)
+        EXPECT_EQ(turns.next(), Turn::schedule) << call;
+    EXPECT_EQ(turns.next(), Turn::tried_schedule);
+}
+
 // What a verdict leaves to the native library needs no asking, and is followed by the next trial where it
 // would have been otherwise.
 TEST(Trial, NativeCallsBehindAVerdictMayPassUnasked) {

@@ -4,6 +4,7 @@
  *
  *     tried_exchanges        sizes that grow, kinds and communicators beside one another, what is asked for
  * meanwhile tried_exchanges few    as many calls as report.py wants to read of
+ *     tried_exchanges shrunk         calls that are small for a trial, and then large again
  */
 #include "check.h"
 
@@ -14,6 +15,7 @@ enum {
     until_tried = 80,
     between = 200,
     few_calls = 150,
+    trial_calls = 16,
     freed_comms = 40,
     freed_calls = 15
 };
@@ -99,6 +101,26 @@ static void grows(Kind kind, MPI_Comm comm) {
     CHECK(calls > (kind == alltoall ? 8 : 100), "%s: call %d was tried", names[kind], calls);
 }
 
+/* Calls of a size that is tried become small, so that a whole trial finds none, and then what they were: they
+ * are looked at again, and tried. When trials come depends on what calls take. */
+static void shrinks(MPI_Comm comm) {
+    enum { most_calls = 100000, longer_than_a_trial = 64 };
+    int ours = 0, since = 0;
+    CHECK(until_ours(alltoallv, comm, tried_bytes, until_tried) > 0 || !is_expected(comm),
+          "a large one is not tried (%s)", last_reason());
+    if (!is_expected(comm)) return;
+    for (int call = 0; call < trial_calls; ++call) exchange(alltoallv, comm, tried_bytes);
+    for (int call = 0; call < most_calls && (ours == 0 || since < longer_than_a_trial); ++call) {
+        const int is_ours = exchange(alltoallv, comm, small_bytes);
+        ours += is_ours;
+        since = is_ours ? 0 : since + 1;
+    }
+    CHECK(ours > 0 && since >= longer_than_a_trial, "small ones: %d were ours, %d since were not", ours,
+          since);
+    CHECK(until_ours(alltoallv, comm, tried_bytes, most_calls) > 0,
+          "large ones are tried no more behind small ones (%s)", last_reason());
+}
+
 int main(int argc, char** argv) {
     check_start(&argc, &argv, MPI_THREAD_SINGLE);
     from = guarded_new(most_ranks * tried_bytes);
@@ -114,6 +136,8 @@ int main(int argc, char** argv) {
             for (int call = 0; call < freed_calls; ++call) exchange(alltoallv, freed, small_bytes);
             MPI_Comm_free(&freed);
         }
+    } else if (strcmp(what, "shrunk") == 0) {
+        shrinks(MPI_COMM_WORLD);
     } else {
         const int in_pairs = strcmp(what, "pairs") == 0;
         MPI_Comm ours, twin;
