@@ -297,6 +297,24 @@ TEST(explain, says_after_how_many_exchanges_a_plan_has_paid) {
         std::string::npos);
 }
 
+// Two links of a host carry what one of twice the rate does.
+TEST(explain, what_was_seen_of_an_exchange_is_predicted_for_all_links_of_a_host) {
+    const auto seen_calls = [](const std::string& links) {
+        const auto explanation = nlohmann::json::parse(
+            shell(
+                tool("explain alltoallv --bytes 64K --pattern dense --topology node:4 --json --once-us 20000 "
+                     "--small-us 100 " +
+                     links))
+                .text);
+        for (const auto& way : explanation["ways"])
+            if (way["way"] == "spread") return way["calls_to_pay_seen"].get<double>();
+        return 0.0;
+    };
+    EXPECT_GT(seen_calls("--rate 100mbit"), 2 * seen_calls("--rate 100mbit --ports 2"));
+    EXPECT_GT(seen_calls("--rate 100mbit --ports 2"), 0);
+    EXPECT_DOUBLE_EQ(seen_calls("--rate 100mbit --ports 2"), seen_calls("--rate 200mbit"));
+}
+
 TEST(explain, refuses_exchanges_it_cannot_explain) {
     for (const char* words :
          {"--bytes 64K --topology 'node:4' --pattern dence", "--pattern dense --bytes x --topology 'node:4'",

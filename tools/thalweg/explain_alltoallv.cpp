@@ -153,7 +153,8 @@ int explain_alltoallv(int argc, char** argv) {
     seen.once_seconds = once_us * 1e-6;
     seen.small_seconds = small_us * 1e-6;
     seen.message_bytes = *size;
-    seen.link_bytes = static_cast<double>(exchange_link_bytes(matrix, topology));
+    // What leaves a host goes over all its links.
+    seen.link_bytes = static_cast<double>(exchange_link_bytes(matrix, topology)) / static_cast<double>(ports);
     seen.bytes_per_second = static_cast<double>(machine.inter.bytes_per_second);
     if (json) {
         print_json(pattern, *size, topology, limit, all, seen);
