@@ -49,6 +49,14 @@ TEST(mistakes, sizes_that_the_model_cannot_count_are_refused) {
             2, "--once-us: nan is no number from");
 }
 
+// Nothing follows from one of the two.
+TEST(mistakes, what_an_exchange_was_seen_to_take_is_told_by_two_options) {
+    const std::string exchange = "explain alltoallv --pattern dense --bytes 1K --topology node:4 ";
+    refused(shell(tool(exchange + "--once-us 900 2>&1")), 2, "--small-us");
+    refused(shell(tool(exchange + "--small-us 90 2>&1")), 2, "--once-us");
+    EXPECT_EQ(shell(tool(exchange + "--once-us 900 --small-us 90 2>&1")).status, 0);
+}
+
 // No prediction is shorter than what the wire needs, at any size and place that is taken.
 TEST(mistakes, predictions_stay_plausible_at_the_edges) {
     int explained = 0;

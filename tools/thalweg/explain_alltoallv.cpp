@@ -106,11 +106,16 @@ int explain_alltoallv(int argc, char** argv) {
     app.add_option("--latency-us", latency, "one way between two hosts, microseconds (default 2)");
     app.add_option("--ports", ports, "links that a host has to the others, each of that rate (default 1)")
         ->check(CLI::Range(1, 1024));
-    app.add_option("--once-us", once_us,
-                   "what the native call of this exchange was seen to take, microseconds; with --small-us")
-        ->check(apps::number_within(1e-6, 1e12));
-    app.add_option("--small-us", small_us, "the same of an exchange of a few bytes: then N* by both")
-        ->check(apps::number_within(1e-6, 1e12));
+    CLI::Option* const once =
+        app.add_option(
+               "--once-us", once_us,
+               "what the native call of this exchange was seen to take, microseconds; with --small-us")
+            ->check(apps::number_within(1e-6, 1e12));
+    CLI::Option* const small =
+        app.add_option("--small-us", small_us, "the same of an exchange of a few bytes: then N* by both")
+            ->check(apps::number_within(1e-6, 1e12));
+    once->needs(small);
+    small->needs(once);
     app.add_flag("--json", json, "print JSON");
     if (const auto status = parse(app, argc, argv)) return *status;
 
