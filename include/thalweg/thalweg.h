@@ -84,7 +84,9 @@ typedef struct thalweg_plan_stats {
     double plan_seconds, once_seconds;
     int once_measured; /* 1: measured on this communicator (blocking calls that ran natively); 0: a model */
     double break_even; /* N*, not rounded; infinity: the plan never pays; NaN: not known */
-    double break_even_low, break_even_high; /* its 95 % interval, as far as the samples tell */
+    /* Its 95 % interval, as far as the samples tell; NaN: they do not, as of repeated calls whose sizes take
+     * turns. */
+    double break_even_low, break_even_high;
 } thalweg_plan_stats;
 
 /* Fills `stats`, of `size` bytes (sizeof *stats), for the plan with this number: plans count from 0 in the

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cinttypes>
 #include <cmath>
+#include <limits>
 
 #include "base/clock.h"
 #include "base/float_modes.h"
@@ -34,8 +35,9 @@ const char* text_of(PlanAccount::Once once) {
     return "unknown";
 }
 
-// JSON has no infinity.
+// JSON has no infinity, nor what is no number.
 std::string calls_json(double calls) {
+    if (std::isnan(calls)) return "null";
     if (std::isinf(calls)) return "\"never\"";
     char text[32];
     const auto end = std::to_chars(text, text + sizeof text, calls, std::chars_format::general, 6);
@@ -132,6 +134,8 @@ PlanAccount::Figures PlanAccount::computed() const {
             if (tried_->once_seconds > 0) figures.once = Once::measured;
             figures.even = break_even({&tried_->init_seconds, 1}, tried_->once, tried_->plan);
             figures.even.calls = break_even(figures.init_seconds, figures.once_seconds, figures.plan_seconds);
+            if (tried_->once.empty())
+                figures.even.low = figures.even.high = std::numeric_limits<double>::quiet_NaN();
             return figures;
         }
         figures.starts = starts_;

@@ -88,7 +88,8 @@ class PlanAccount {
         std::uint64_t starts = 0, puts = 0;
         double init_seconds = 0, plan_seconds = 0, once_seconds = 0;
         Once once = Once::unknown;
-        BreakEven even;  // where `once` is known and it was started
+        // Where `once` is known and it was started; without samples its interval is NaN.
+        BreakEven even;
     };
     // Milliseconds: not for the path of a call.
     Figures figures() const;

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
+#include <string>
 
 #include "plan/plan_account.h"
 
@@ -75,6 +77,22 @@ TEST(plan_account, repeated_calls_have_what_the_ranks_found_together) {
     EXPECT_DOUBLE_EQ(gains.even.high, 2);
     account.set_tried({6, 4, 4, {}, {}});
     EXPECT_EQ(account.figures().even.calls, never);
+}
+
+// Where sizes take turns nothing is known of a single call's time.
+TEST(plan_account, calls_whose_sizes_take_turns_have_no_interval) {
+    const auto account = std::make_shared<PlanAccount>(CallKind::alltoallv, "spread", 4, nullptr, 0);
+    account->add_run(second, 0);
+    account->set_tried({6, 4, 1, {}, {}});
+    const PlanAccount::Figures figures = account->figures();
+    EXPECT_DOUBLE_EQ(figures.even.calls, 2);
+    EXPECT_TRUE(std::isnan(figures.even.low)) << figures.even.low;
+    EXPECT_TRUE(std::isnan(figures.even.high)) << figures.even.high;
+    keep_account(account);
+    const std::string json = plans_json();
+    EXPECT_NE(json.find("\"break_even\": 2, \"break_even_low\": null, \"break_even_high\": null"),
+              std::string::npos)
+        << json;
 }
 
 }  // namespace
