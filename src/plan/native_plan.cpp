@@ -1,5 +1,6 @@
 #include "plan/native_plan.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <climits>
@@ -61,13 +62,20 @@ struct Side {
     std::vector<MPI_Datatype> types;
     bool good = true;  // all of it fits ints
 
+    // Of one that has none neither its type nor its places need be any.
+    bool has_elements() const {
+        return std::any_of(counts.begin(), counts.end(), [](int count) { return count != 0; });
+    }
+
     void take(std::size_t size, const int* small_counts, const int* small_displacements,
               const MPI_Count* large_counts, const MPI_Aint* large_displacements,
               const MPI_Datatype* own_types) {
         counts.resize(size);
         displacements.resize(size);
+        const bool placed = small_displacements != nullptr || large_displacements != nullptr;
         for (std::size_t i = 0; i < size; ++i) {
             good &= as_int(small_counts != nullptr ? small_counts[i] : MPI_Aint(large_counts[i]), counts[i]);
+            if (!placed) continue;
             good &= as_int(small_displacements != nullptr ? small_displacements[i] : large_displacements[i],
                            displacements[i]);
         }
@@ -120,8 +128,8 @@ class NativeCall {
                 if (!in_place) sent_.take(ranks, call.sent);
                 received_.take(ranks, call.received);
                 if (kind_ == CallKind::alltoallw_init) break;
-                if (!in_place) hold(send_type_, call.send_type);
-                hold(receive_type_, call.receive_type);
+                if (sent_.has_elements()) hold(send_type_, call.send_type);
+                if (received_.has_elements()) hold(receive_type_, call.receive_type);
                 break;
             case CallKind::bcast_init:
                 hold(receive_type_, call.receive_type);
