@@ -1,6 +1,7 @@
 #include "sim/halo.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -67,6 +68,22 @@ Exchange exchange_of(const Faces& faces, int rank) {
     lay(part.outgoing, exchange.outgoing);
     lay(part.incoming, exchange.incoming);
     return exchange;
+}
+
+void inform_leader(const Faces& faces, int rank, const Topology& topology, Exchange& exchange) {
+    exchange.hosts_informed = true;
+    const int host = topology.node_of(rank);
+    if (topology.ranks_on(host).front() != rank) return;
+    std::map<std::pair<int, int>, std::uint64_t> crossing;  // by sender and receiver
+    for (const int own : topology.ranks_on(host)) {
+        const Exchange all = exchange_of(faces, own);
+        for (const Parcel& face : all.outgoing)
+            if (topology.node_of(face.peer) != host) crossing[{own, face.peer}] += face.bytes;
+        for (const Parcel& face : all.incoming)
+            if (topology.node_of(face.peer) != host) crossing[{face.peer, own}] += face.bytes;
+    }
+    for (const auto& [pair, bytes] : crossing)
+        if (bytes != 0) exchange.crossing.push_back({pair.first, pair.second, bytes});
 }
 
 std::uint64_t moved_bytes(const Faces& faces, int from, int to, std::uint64_t bytes) {

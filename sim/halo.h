@@ -27,6 +27,10 @@ struct Faces {
     static Faces of_cells(HaloGrid grid);
 };
 Exchange exchange_of(const Faces& faces, int rank);
+// What messages that travel together need of `rank`'s exchange (node_leader): whoever leads its host knows
+// all that this exchanges with others. Packing cells that lie apart into such messages takes no lines beyond
+// their bytes here.
+void inform_leader(const Faces& faces, int rank, const Topology& topology, Exchange& exchange);
 // Bytes that a copy of a message moves through memory, at most of those of `bytes` bytes between these two:
 // the cache lines that its cells lie in, which are its bytes where they lie in long runs and eight times as
 // many where each lies by itself. `bytes` where the faces have no cells.

@@ -52,6 +52,8 @@ PointResult run_here(const Point& point, const Topology& topology, const SimMach
         if (point.faces) {
             faces = exchange_of(*point.faces, problem.rank);
             if (!point.native) as_planned(faces);
+            if (point.choice.algorithm->name == "node_leader")
+                inform_leader(*point.faces, problem.rank, topology, faces);
             problem.exchange = &faces;
         }
         schedules.push_back(build(point.choice, problem, topology));

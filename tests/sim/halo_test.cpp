@@ -102,5 +102,31 @@ TEST(Halo, OurNeighboursMeetInPairsAndALibrarysDoNot) {
     EXPECT_TRUE(ours.in_pairs && ours.sizes_agree && !ours.empty_travel);
 }
 
+// What leaves a host is what leaves it rank by rank, in a message for each other host that it has faces with.
+TEST(Halo, LeadersKnowWhatTheirHostsExchange) {
+    const SimMachine machine = machine_of("ib2304");
+    const Topology slices = mapped(machine, "block", 36, 9);
+    Point point = point_of(Collective::alltoallv, "node_leader");
+    point.faces = Faces::alike(grid_of(36), 1 << 10);
+    const Outcome outcome = simulate(point, slices, machine).outcome;
+    EXPECT_EQ(outcome.why, "");
+    EXPECT_EQ(outcome.inter_bytes, std::uint64_t{2 * 27} << 10);
+    // Four hosts in a row; in each 12 pairs of neighbours, and eight ranks with a message to and from its
+    // leader.
+    EXPECT_EQ(outcome.messages, 2u * 3 + 4 * (2 * 12 + 2 * 8));
+    // Going round, ranks are neighbours several times, and their own.
+    HaloGrid grid;
+    ASSERT_EQ(read_grid({"2x2x1", "16x8x4", 3, 27, true, false}, 4, grid), "");
+    point.faces = Faces::of_cells(grid);
+    for (const int per_host : {1, 2, 3}) {
+        const Topology topology = mapped(machine, "block", 4, per_host);
+        Point direct = point_of(Collective::alltoallv, "spread");
+        direct.faces = point.faces;
+        const Outcome found = simulate(point, topology, machine).outcome;
+        EXPECT_EQ(found.why, "") << per_host;
+        EXPECT_EQ(found.inter_bytes, simulate(direct, topology, machine).outcome.inter_bytes) << per_host;
+    }
+}
+
 }  // namespace
 }  // namespace thalweg::sim
