@@ -272,7 +272,8 @@ Machine SimMachine::model() const {
     // What a message costs besides its bytes: the wire, and both ends' work.
     const double posts = post_seconds + post_recv_seconds.value_or(post_seconds);
     machine.inter.latency = picoseconds(inter_latency + posts + complete_seconds);
-    machine.inter.bytes_per_second = static_cast<std::uint64_t>(flow_rate > 0 ? flow_rate : link_rate);
+    machine.inter.bytes_per_second =
+        static_cast<std::uint64_t>(flow_rate > 0 ? std::min(flow_rate, link_rate) : link_rate);
     machine.inter.ports = rails;
     machine.intra.latency = picoseconds(intra_latency + posts + complete_seconds);
     machine.intra.bytes_per_second = static_cast<std::uint64_t>(copy_rate);

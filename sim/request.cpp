@@ -344,6 +344,8 @@ std::optional<int> parse_request(int argc, char** argv, Request& request) {
         const auto rate = parse_rate(text.rate);
         if (!rate || *rate <= 0)
             return mistake("--rate " + text.rate + " is not valid: expected " + std::string(rate_form));
+        // One message alone reaches the same part of a link as before.
+        request.machine.flow_rate *= *rate / request.machine.link_rate;
         request.machine.link_rate = *rate;
     }
     if (!text.sweep.empty()) {

@@ -39,6 +39,15 @@ TEST(Machines, AreReadAndGiveTheModelWhatProductionWouldMeasure) {
     }
     for (const char* name : {"dane", "xc40", "ib2304", "slingshot", "gbe8", "lab-100", "lab-50"})
         EXPECT_TRUE(names.contains(name)) << name;
+    // No message is quicker than its link.
+    SimMachine machine;
+    std::string why;
+    ASSERT_EQ(
+        parse_machine(replaced(text_of("dane"), R"("flow_GBps": {"is": 12.3)", R"("flow_GBps": {"is": 50)"),
+                      machine, why),
+        Status::ok)
+        << why;
+    EXPECT_EQ(machine.model().inter.bytes_per_second, 12'300'000'000u);
 }
 
 TEST(Machines, WhatALibraryAsksIsItsOwn) {
