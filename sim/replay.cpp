@@ -1,7 +1,7 @@
 #include "sim/replay.h"
 
 #include <algorithm>
-#include <exception>
+#include <new>
 
 #include "sim/clock.h"
 #include "sim/cores.h"
@@ -95,8 +95,7 @@ class Replay {
         work(static_cast<std::size_t>(rank));
     }
 
-    // Does what the rank has to do until its core is busy or it has nothing left. A rank that computes does
-    // nothing, unless an agent does it.
+    // Until its core is busy or it has nothing left to do. A rank that computes does nothing but by an agent.
     void work(std::size_t r) {
         Rank& rank = ranks_[r];
         if (rank.busy || rank.looping) return;
@@ -299,8 +298,7 @@ class Replay {
 
     // --- the program -----------------------------------------------------------------------------------
 
-    // A rank whose core has nothing to do goes on with its program. False: it cannot, or computes from now
-    // on.
+    // The program of a rank whose core has nothing to do. False: it cannot go on, or computes from now on.
     bool go_on(std::size_t r) {
         Rank& rank = ranks_[r];
         if (rank.act == programs_[r].size()) return false;
@@ -391,6 +389,8 @@ Outcome replay(std::span<const Schedule> schedules, std::span<const Program> pro
     if (!match(schedules, matching, outcome.why)) return outcome;
     try {
         return Replay(schedules, programs, topology, machine, options, std::move(matching)).run();
+    } catch (const std::bad_alloc&) {  // a point that is too dear (sim/point.h)
+        throw;
     } catch (const std::exception& error) {
         outcome.why = std::string("SimGrid: ") + error.what();
         return outcome;

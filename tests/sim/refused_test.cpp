@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fstream>
 #include <functional>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -71,6 +72,24 @@ TEST(Refused, RanksThatWaitForEachOther) {
         replayed(schedules, "node:2").why,
         "rank 0 step 0 (recv from 1, message 0) never completes: its peer waits for something that this rank "
         "sends later");
+}
+
+// What runs out of memory while it is replayed is too dear, as what does while it is built.
+TEST(Refused, MemoryThatIsMissingOnTheWay) {
+    const std::vector<Schedule> schedules = stream(1, 100);
+    const SimMachine machine = round_machine();
+    Topology topology;
+    std::string why;
+    ASSERT_EQ(Topology::from_text("node:2", topology, why), Status::ok) << why;
+    ReplayOptions options;
+    options.moved = [](int, int, std::uint64_t) -> std::uint64_t { throw std::bad_alloc(); };
+    const PointResult result = in_child(60, std::uint64_t{4} << 30, [&] {
+        PointResult made;
+        made.outcome = replay(schedules, topology, machine, options);
+        return made;
+    });
+    EXPECT_TRUE(result.given_up);
+    EXPECT_EQ(result.outcome.why, "takes more than 4096 MiB");
 }
 
 TEST(Trace, HoldsEveryStepAndEveryMessage) {
