@@ -46,19 +46,20 @@ void choose(const Request& request, const Decision& decision, const Topology& to
     }
 }
 
-Hidden hide(Point point, const Topology& topology, const SimMachine& machine, double pure_mean) {
-    Hidden hidden;
+// Of a row that has been simulated by itself.
+void hide(Point point, const Topology& topology, const SimMachine& machine, Row& row) {
+    const double alone = row.result.outcome.mean_seconds;
     point.repeat = 1;
     point.options.trace_path.clear();
-    point.options.compute_seconds = pure_mean;
-    const auto percent = [&](Progress progress, double& total) {
+    point.options.compute_seconds = alone;
+    const auto beside = [&](Progress progress) {
         point.options.progress = progress;
-        total = simulate(point, topology, machine).outcome.mean_seconds;
-        return std::max(0.0, 100 - 100 * (total - pure_mean) / pure_mean);
+        return simulate(point, topology, machine).outcome;
     };
-    hidden.by_caller = percent(Progress::caller, hidden.total_by_caller);
-    hidden.by_agent = percent(Progress::agent, hidden.total_by_agent);
-    return hidden;
+    const Outcome by_caller = beside(Progress::caller), by_agent = beside(Progress::agent);
+    row.hidden = hidden_behind(alone, by_caller, by_agent);
+    if (!row.hidden)
+        row.reason += "; beside computation it " + (by_caller.why.empty() ? by_agent.why : by_caller.why);
 }
 
 // The least of as many operations as were asked for, or the first that cannot be simulated.
@@ -121,11 +122,18 @@ void run_row(const Request& request, const Topology& topology, const std::option
         row.reason = row.result.outcome.why;
         if (!row.result.given_up) row.seconds = 0;
     } else if (request.overlap) {
-        row.hidden = hide(point, topology, machine, row.result.outcome.mean_seconds);
+        hide(point, topology, machine, row);
     }
 }
 
 }  // namespace
+
+std::optional<Hidden> hidden_behind(double alone, const Outcome& by_caller, const Outcome& by_agent) {
+    if (!by_caller.why.empty() || !by_agent.why.empty()) return std::nullopt;
+    const auto percent = [alone](double total) { return std::max(0.0, 100 - 100 * (total - alone) / alone); };
+    return Hidden{percent(by_caller.mean_seconds), percent(by_agent.mean_seconds), by_caller.mean_seconds,
+                  by_agent.mean_seconds};
+}
 
 std::string duration_text(double seconds) {
     if (seconds <= 0) return "-";

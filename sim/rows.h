@@ -17,6 +17,9 @@ struct Hidden {
     double total_by_caller = 0, total_by_agent = 0;  // seconds of operation and computation together
 };
 
+// `alone`: seconds of the operation by itself, a rank's mean. None where one of both was not simulated.
+std::optional<Hidden> hidden_behind(double alone, const Outcome& by_caller, const Outcome& by_agent);
+
 struct Row {
     std::string column;     // as asked for
     std::string algorithm;  // what ran; empty: nothing could

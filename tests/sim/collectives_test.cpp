@@ -245,6 +245,22 @@ TEST(Rows, AMediumMessageThatIsLeftWhenBlockingIsTakenWhenOverlapped) {
     EXPECT_TRUE(blocking.simulated && overlapped.simulated);
 }
 
+// What was given up took no time, and hides nothing.
+TEST(Rows, WhatHidesIsOfOperationsThatWereSimulated) {
+    Outcome by_caller, by_agent;
+    by_caller.mean_seconds = 3.5;
+    by_agent.mean_seconds = 2.5;
+    const std::optional<Hidden> hidden = hidden_behind(2, by_caller, by_agent);
+    ASSERT_TRUE(hidden);
+    EXPECT_DOUBLE_EQ(hidden->by_caller, 25);
+    EXPECT_DOUBLE_EQ(hidden->by_agent, 75);
+    EXPECT_DOUBLE_EQ(hidden->total_by_caller + hidden->total_by_agent, 6);
+    by_agent = {};
+    by_agent.why = "takes more than 1 s of a processor";
+    EXPECT_FALSE(hidden_behind(2, by_caller, by_agent));
+    EXPECT_FALSE(hidden_behind(2, by_agent, by_caller));
+}
+
 // Small faces between a few hosts are left to the library, by the table that production reads.
 TEST(Rows, AutoOfFacesIsTheNeighbourSelectorsChoice) {
     Request request;
