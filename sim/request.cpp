@@ -202,8 +202,9 @@ std::string read_limits(const Request& request) {
 
 // Options that the question has no place for.
 std::string read_kind(const CLI::App& app, const Request& request) {
-    constexpr const char* of_schedules[] = {"--algorithm", "--overlap", "--in-turn",
-                                            "--trace",     "--cost",    "--samples"};
+    constexpr const char *of_schedules[] = {"--algorithm", "--overlap", "--in-turn", "--trace",
+                                            "--cost",      "--samples", "--libucp"},
+                         *of_choices[] = {"--repeat", "--tuning"};
     for (const char* option : of_schedules)
         if (app.count(option) > 0 && (!request.app.empty() || request.rma))
             return std::string(option) + " is not of " + (request.rma ? "--rma" : "app");
@@ -213,7 +214,10 @@ std::string read_kind(const CLI::App& app, const Request& request) {
     for (const char* option : of_cells)
         if (app.count(option) > 0 && app.count("--cells") == 0) return std::string(option) + " is of --cells";
     if (app.count("--sweep") > 0 && request.app.empty()) return "--sweep is of app";
-    if (app.count("--repeat") > 0 && request.rma) return "--repeat is not of --rma";
+    for (const char* option : of_choices)
+        if (app.count(option) > 0 && request.rma) return std::string(option) + " is not of --rma";
+    if (app.count("--trace") > 0 && request.samples > 1)
+        return "--trace shows one operation, --samples takes the least of several: give one of them";
     return {};
 }
 

@@ -82,6 +82,11 @@ assert "(needs Python's matplotlib)" in run("plot", "--help").stdout
 refused("--trace is not of app", "app", "cg", "--ranks", "8", "--bytes", "8K", "--trace", "t.json")
 refused("--samples is not of app", "app", "cg", "--ranks", "8", "--bytes", "8K", "--samples", "3")
 refused("--overlap is not of --rma", "alltoallv", "--rma", "--ranks", "8", "--bytes", "8K", "--overlap")
+refused("--libucp is not of app", "app", "stencil", "--ranks", "8", "--bytes", "8K", "--libucp")
+refused("--libucp is not of --rma", "alltoallv", "--rma", "--ranks", "8", "--bytes", "8K", "--libucp")
+refused("--tuning is not of --rma", "alltoallv", "--rma", "--ranks", "8", "--bytes", "8K", "--tuning", "/nowhere.json")
+refused("--trace shows one operation, --samples takes the least of several", "bcast", "--machine", "lab-100", "--ranks", "4", "--bytes",
+        "8K", "--algorithm", "chain", "--samples", "3", "--trace", "t.json")
 refused("--sweep is of app", "bcast", "--ranks", "8", "--bytes", "8K", "--sweep", "1GB/s")
 refused("--mpi lam is not valid: expected mpich", "bcast", "--ranks", "8", "--bytes", "8", "--mpi", "lam")
 refused("no model of its bcast", "bcast", "--ranks", "8", "--bytes", "8", "--mpi", "mvapich")
