@@ -179,8 +179,9 @@ std::string read_limits(const Request& request) {
                " has " + std::to_string(request.machine.cores_per_host) +
                " cores, and ranks that share one are not modelled";
     constexpr std::uint64_t most = std::uint64_t{1} << 40;
-    const bool by_rank =
-        request.collective == Collective::allgather || request.collective == Collective::alltoallv;
+    // The keys of a program that sorts are of one rank.
+    const bool by_rank = request.collective == Collective::allgather ||
+                         (request.collective == Collective::alltoallv && request.app != "sort");
     for (const std::uint64_t bytes : request.bytes)
         for (const int ranks : request.ranks)
             if (bytes > most / (by_rank && !request.halo ? static_cast<std::uint64_t>(ranks) : 1))

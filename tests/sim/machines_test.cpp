@@ -1,12 +1,15 @@
-// Machines as data, where ranks live on them, and what the natives would run.
+// Machines as data, where ranks live on them, what the natives would run, and what command lines ask for.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "sim/machine.h"
 #include "sim/mapping.h"
 #include "sim/natives.h"
+#include "sim/request.h"
 
 namespace thalweg::sim {
 namespace {
@@ -180,6 +183,24 @@ TEST(Mapping, SaysWhatDoesNotFit) {
     EXPECT_EQ(map_ranks("random", 9, 2, 8, 1, topology, why), Status::invalid_argument);
     EXPECT_NE(why.find("ragged"), std::string::npos);
     EXPECT_EQ(map_ranks("block", 9, 0, 8, 1, topology, why), Status::invalid_argument);
+}
+
+// None: it can be answered.
+std::optional<int> asked(std::vector<std::string> words, Request& request) {
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    return parse_request(static_cast<int>(arguments.size()), arguments.data(), request);
+}
+
+TEST(Requests, KeysThatAreSortedAreOfOneRank) {
+    const auto status = [](const char* app, const char* bytes) {
+        Request request;
+        return asked({"sim", "app", app, "--machine", "slingshot", "--ranks", "2048", "--bytes", bytes},
+                     request);
+    };
+    EXPECT_FALSE(status("sort", "1G"));
+    EXPECT_EQ(status("sort", "2048G"), 2);
+    EXPECT_EQ(status("cg", "1G"), 2);  // everybody has all of it
 }
 
 TEST(Natives, FollowTheLibrariesRules) {
