@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 #include "base/text.h"
@@ -125,7 +126,8 @@ void describe(CLI::App& app, Text& text, Request& request) {
     app.add_option("--most-seconds", request.most_seconds,
                    "of a processor, after which a point is given up and the cost model printed; 0: no limit")
         ->default_val(600);
-    app.add_option("--most-memory", text.memory, "the same for bytes of memory")->capture_default_str();
+    app.add_option("--most-memory", text.memory, "the same for bytes of memory; 0: no limit")
+        ->capture_default_str();
 }
 
 std::optional<Collective> collective_named(const std::string& name) {
@@ -371,7 +373,7 @@ std::optional<int> parse_request(int argc, char** argv, Request& request) {
     const auto memory = parse_bytes(text.memory);
     if (!memory)
         return mistake("--most-memory " + text.memory + " is not valid: expected " + std::string(bytes_form));
-    request.most_memory = *memory;
+    request.most_memory = *memory > 0 ? *memory : std::numeric_limits<std::uint64_t>::max();
     return std::nullopt;
 }
 

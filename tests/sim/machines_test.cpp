@@ -1,6 +1,8 @@
 // Machines as data, where ranks live on them, what the natives would run, and what command lines ask for.
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -201,6 +203,14 @@ TEST(Requests, KeysThatAreSortedAreOfOneRank) {
     EXPECT_FALSE(status("sort", "1G"));
     EXPECT_EQ(status("sort", "2048G"), 2);
     EXPECT_EQ(status("cg", "1G"), 2);  // everybody has all of it
+}
+
+TEST(Requests, NoBytesOfMemoryAreNoLimitAsNoSecondsAreNone) {
+    Request request;
+    EXPECT_FALSE(
+        asked({"sim", "barrier", "--ranks", "4", "--most-memory", "0", "--most-seconds", "0"}, request));
+    EXPECT_EQ(request.most_seconds, 0u);
+    EXPECT_EQ(request.most_memory, std::numeric_limits<std::uint64_t>::max());
 }
 
 TEST(Natives, FollowTheLibrariesRules) {
