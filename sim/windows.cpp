@@ -16,14 +16,15 @@ namespace {
 
 // Simulates one part; 0 where it cannot be, and `why` says what is missing.
 double seconds_of(const Request& request, const Topology& topology, Collective collective,
-                  const std::string& text, std::uint64_t bytes, bool native, std::string& why) {
+                  const std::string& text, std::uint64_t bytes, Posting posting, std::string& why) {
     Point point;
     if (!why.empty() || failed(parse_choice(collective, text, point.choice, why))) return 0;
     point.bytes = bytes;
-    if (native) point.options.copies = native_model(request.family)->copies;
+    point.options.copies = native_model(request.family)->copies;
+    point.posting = posting;
     point.most_seconds = request.most_seconds;
     point.most_memory = request.most_memory;
-    const PointResult result = simulate(point, topology, request.machine);
+    const PointResult result = simulate(point, topology, request.machine.under(request.family));
     why = result.outcome.why;
     return result.outcome.seconds;
 }
@@ -34,11 +35,12 @@ void run_row(const Request& request, const Topology& topology, WindowsRow& row) 
     const auto ranks = static_cast<std::uint64_t>(row.ranks);
     const SimMachine& machine = request.machine;
     const auto part = [&](Collective collective, const std::string& text, std::uint64_t bytes) {
-        return seconds_of(request, topology, collective, text, bytes, true, row.why);
+        return seconds_of(request, topology, collective, text, bytes, Posting::as_built, row.why);
     };
-    row.alltoallv =
-        part(Collective::alltoallv, native_choice(request.family, Collective::alltoallv, row.bytes, topology),
-             row.bytes);
+    // As a column of that name.
+    const std::string native = native_choice(request.family, Collective::alltoallv, row.bytes, topology);
+    row.alltoallv = seconds_of(request, topology, Collective::alltoallv, native, row.bytes,
+                               native_posting(request.family, native, false), row.why);
     row.messages = part(Collective::alltoallv, "spread:in_flight=0", row.bytes);
     row.synchronised = barriers * part(Collective::barrier, "dissemination", 0);
     // A Bruck alltoall of four bytes sends 2 p bytes in each of its rounds: as many as this reduction does.
