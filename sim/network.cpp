@@ -118,6 +118,7 @@ void Network::notify(std::int32_t from, std::int32_t to, std::function<void(doub
         channels_.emplace_back();
         channels_.back().from = from;
         channels_.back().to = to;
+        if (!channels_of_.empty()) list(found.first->second);
     }
     const auto m = static_cast<MessageId>(next_.size());
     notices_.push_back(std::move(sent));
@@ -288,16 +289,16 @@ double Network::through_at_once(Link& out, Link& in, double bytes) {
     return through;
 }
 
+// Of both ends' channels.
+void Network::list(std::uint32_t id) {
+    for (const std::int32_t end : {channels_[id].from, channels_[id].to})
+        channels_of_[static_cast<std::size_t>(end)].push_back(id);
+}
+
 void Network::freeze(int rank) {
     if (channels_of_.empty()) {
         channels_of_.resize(frozen_.size());
-        for (const Matched& message : matching_.messages)
-            for (const std::int32_t end : {message.from, message.to})
-                for (unsigned rail = 0; rail < machine_.rails; ++rail) {
-                    auto& list = channels_of_[static_cast<std::size_t>(end)];
-                    const std::uint32_t id = message.pair * machine_.rails + rail;
-                    if (std::find(list.begin(), list.end(), id) == list.end()) list.push_back(id);
-                }
+        for (std::uint32_t id = 0; id < channels_.size(); ++id) list(id);
     }
     frozen_[static_cast<std::size_t>(rank)] = 1;
     for (const std::uint32_t id : channels_of_[static_cast<std::size_t>(rank)])
@@ -307,7 +308,9 @@ void Network::freeze(int rank) {
 void Network::thaw(int rank) {
     frozen_[static_cast<std::size_t>(rank)] = 0;
     if (channels_of_.empty()) return;
-    for (const std::uint32_t id : channels_of_[static_cast<std::size_t>(rank)]) {
+    const std::vector<std::uint32_t>& ids = channels_of_[static_cast<std::size_t>(rank)];
+    for (std::size_t i = 0; i < ids.size(); ++i) {  // what goes on may add to them
+        const std::uint32_t id = ids[i];
         const Channel& channel = channels_[id];
         if (channel.head == none) continue;
         if (frozen_[static_cast<std::size_t>(channel.from)] || frozen_[static_cast<std::size_t>(channel.to)])

@@ -94,6 +94,7 @@ class Network {
     void begin_flow(std::uint32_t channel, unsigned rail, double bytes, std::function<void()> done);
     void end(std::uint32_t channel, MessageId m, double shaped);
     double through_at_once(Link& out, Link& in, double bytes);
+    void list(std::uint32_t channel);
 
     const SimMachine& machine_;
     const Matching& matching_;
@@ -111,7 +112,8 @@ class Network {
     std::unordered_map<std::uint64_t, std::uint32_t> channel_of_;  // by sender and receiver; of notices
     std::vector<Link> out_, in_;                                   // [host * rails + rail]
     std::vector<std::uint8_t> frozen_;                             // per rank
-    std::vector<std::vector<std::uint32_t>> channels_of_;  // per rank, only while something can freeze
+    // Per rank, notices' own too; from when something has frozen.
+    std::vector<std::vector<std::uint32_t>> channels_of_;
 };
 
 }  // namespace thalweg::sim

@@ -106,6 +106,31 @@ TEST(Kernel, AnAnswerStandsBehindOtherBytesOfItsConnection) {
     EXPECT_NEAR(replayed(there_and_back(mega), "node:2", machine).seconds, 2e-3 + way, questions);
 }
 
+// Where nothing else goes that way, too.
+TEST(Kernel, AnAnswerToARankThatComputesGoesWhenItIsBack) {
+    const auto schedules = group(3, [](int rank, Builder& builder) {
+        if (rank == 0) {
+            builder.send(1, out(0, piece));
+            for (int i = 0; i < 3; ++i) builder.send(2, out(0, 8));
+        } else if (rank == 1) {
+            builder.recv(0, out(0, piece));
+            builder.recv(2, out(piece, 8));
+        } else {
+            for (std::uint64_t i = 0; i < 3; ++i) builder.recv(0, out(8 * i, 8));
+            builder.send(1, {Buffer::in, 0, 8});
+        }
+    });
+    SimMachine machine = kernel_machine();
+    machine.inter_eager = piece / 2;
+    machine.post_seconds = 5e-6;
+    ReplayOptions options;
+    options.compute_seconds = 1e-3;
+    // Rank 1 has posted two, computed, and answers before rank 0 is back, which has posted four.
+    const Outcome outcome = replayed(schedules, "node:3", machine, options);
+    EXPECT_EQ(outcome.why, "");
+    EXPECT_NEAR(outcome.seconds, 1e-3 + 20e-6 + way + 5e-6 + 0.1e-3 + way, near);
+}
+
 TEST(Kernel, WhatCameFirstIsAnsweredFirst) {
     // Rank 0 posts for so long that rank 1 has announced its message and has asked for the other one before
     // that receive is posted: the answer, which came second, must not keep the question behind a megabyte.
