@@ -26,14 +26,22 @@
 
 // Of what this program's own code asks for; shm_ready.cpp sets it too.
 thread_local bool memory_lacks = false;
+namespace {
+thread_local int memory_for = -1;  // so many requests more, before it lacks; -1: for all
+
+bool is_there() {
+    if (memory_for > 0) --memory_for;
+    return !memory_lacks && memory_for != 0;
+}
+}  // namespace
 
 void* operator new(std::size_t bytes) {
-    void* const memory = memory_lacks ? nullptr : std::malloc(bytes != 0 ? bytes : 1);
+    void* const memory = is_there() ? std::malloc(bytes != 0 ? bytes : 1) : nullptr;
     if (memory == nullptr) throw std::bad_alloc();
     return memory;
 }
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-    return memory_lacks ? nullptr : std::malloc(bytes);
+    return is_there() ? std::malloc(bytes) : nullptr;
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
@@ -149,6 +157,26 @@ TEST(shm_meeting, two_threads_that_meet_a_process_take_one_ring) {
         ASSERT_EQ(met[0], Status::ok) << reasons[0];
         ASSERT_EQ(met[1], Status::ok) << reasons[1];
     }
+}
+
+// Else it would have no other writer.
+TEST(shm_meeting, a_ring_is_not_lost_where_memory_lacks) {
+    std::unique_ptr<ShmPort> port, with_one_ring;
+    std::string why;
+    ShmOptions options;
+    ASSERT_EQ(ShmPort::open(options, port, why), Status::ok) << why;
+    options.process = options.peers = 1;
+    ASSERT_EQ(ShmPort::open(options, with_one_ring, why), Status::ok) << why;
+    // The first request is not met, the second, and so on, until there is none that is not.
+    Status met = Status::out_of_memory;
+    int requests = 1;
+    for (; requests < 100 && met == Status::out_of_memory; ++requests) {
+        memory_for = requests;
+        met = port->meet(1, with_one_ring->address(), why);
+        memory_for = -1;
+    }
+    EXPECT_EQ(met, Status::ok) << "all rings are taken: " << why;
+    EXPECT_GT(requests, 3) << "nothing was lacking";
 }
 
 // The kernel needs memory for a copy between processes. Where it has none, the bytes come through the ring.

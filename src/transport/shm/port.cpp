@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -99,22 +100,29 @@ Status ShmPort::Impl::meet(std::uint32_t process, std::span<const std::byte> byt
     }
     const std::lock_guard meeting(meeting_);
     if (knows(process)) return Status::ok;
-    auto peer = std::make_unique<Peer>();
-    peer->process = peer->account.process = process;
-    const Status attached = peer->segment.attach(address, address_, options_.cma, why, options_.takes_memory);
+    // All memory is taken before a ring is: one that nobody gives back has no other writer.
+    decltype(peers_) met;
+    Peer& peer = *met.emplace(process, std::make_unique<Peer>()).first->second;
+    {
+        const Poster lock(*this);
+        peers_.reserve(peers_.size() + 1);
+    }
+    peer.process = peer.account.process = process;
+    const Status attached = peer.segment.attach(address, address_, options_.cma, why, options_.takes_memory);
     if (failed(attached)) return attached;
-    peer->writer = shm::RingWriter(peer->segment.ring());
+    peer.writer = shm::RingWriter(peer.segment.ring());
     epoll_event event = {};
     event.events = EPOLLIN;
-    event.data.ptr = peer.get();
+    event.data.ptr = &peer;
     if (process != options_.process &&
-        epoll_ctl(descriptor_.get(), EPOLL_CTL_ADD, peer->segment.life(), &event) != 0) {
-        why = std::string("nobody would tell when it ends: ") + std::strerror(errno);
-        peer->segment.give_ring_back();
+        epoll_ctl(descriptor_.get(), EPOLL_CTL_ADD, peer.segment.life(), &event) != 0) {
+        const int error = errno;
+        peer.segment.give_ring_back();
+        why = std::string("nobody would tell when it ends: ") + std::strerror(error);
         return Status::unsupported;
     }
     const Poster lock(*this);
-    peers_.emplace(process, std::move(peer));
+    peers_.insert(met.extract(process));
     return Status::ok;
 } catch (const std::bad_alloc&) {
     why = "no memory";

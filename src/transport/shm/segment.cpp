@@ -162,8 +162,8 @@ Status PeerSegment::attach(const Address& address, const Address& own, bool may_
     if (failed(claimed)) {
         why = "all rings of its shared memory are taken";
     } else if (takes_memory && !give_memory(memory.get(), ring_begin(ring_), sizeof(Ring))) {
-        why = refused("fallocate");
         give_ring_back();
+        why = refused("fallocate");
         return Status::out_of_memory;
     }
     return claimed;
