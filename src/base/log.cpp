@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "base/clock.h"
+#include "base/signals_blocked.h"
 
 namespace thalweg {
 
@@ -73,6 +74,7 @@ void log_at(LogSite& site, LogLevel level, const char* format, ...) {
     line[used++] = '\n';
     const int target = descriptor.load(std::memory_order_relaxed);
     // Nowhere to report that standard error is gone.
+    const WriteSignalsBlocked blocked;
     [[maybe_unused]] const ssize_t ignored = write(target < 0 ? STDERR_FILENO : target, line, used);
 }
 

@@ -3,6 +3,8 @@
 
 #include <signal.h>
 
+#include <cerrno>
+#include <ctime>
 #include <initializer_list>
 
 namespace thalweg {
@@ -25,6 +27,35 @@ class SignalsBlocked {
 
   private:
     sigset_t before_;
+};
+
+// As long as it lives, what the calling thread writes to a pipe that nobody reads any more, or beyond the
+// limit on the size of files, fails with an error and no signal: for words of ours no program ends. `errno`
+// stays what it is when this ends.
+class WriteSignalsBlocked {
+  public:
+    WriteSignalsBlocked() {
+        sigset_t pending;
+        sigpending(&pending);
+        sigemptyset(&raised_);
+        // What waits already is the program's.
+        for (const int each : {SIGPIPE, SIGXFSZ})
+            if (sigismember(&pending, each) == 0) sigaddset(&raised_, each);
+        pthread_sigmask(SIG_BLOCK, &raised_, &before_);
+    }
+    ~WriteSignalsBlocked() {
+        const int error = errno;
+        const timespec now = {};
+        while (sigtimedwait(&raised_, nullptr, &now) > 0 || errno == EINTR) {
+        }
+        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+        errno = error;
+    }
+    WriteSignalsBlocked(const WriteSignalsBlocked&) = delete;
+    WriteSignalsBlocked& operator=(const WriteSignalsBlocked&) = delete;
+
+  private:
+    sigset_t raised_, before_;
 };
 
 }  // namespace thalweg

@@ -12,6 +12,7 @@
 
 #include "base/float_modes.h"
 #include "base/log.h"
+#include "base/signals_blocked.h"
 #include "base/text.h"
 #include "plan/bypass.h"
 #include "plan/plan_account.h"
@@ -328,6 +329,11 @@ std::string own_path(std::string path) {
     return path;
 }
 
+void say(const std::string& text) {
+    const WriteSignalsBlocked blocked;
+    std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
 }  // namespace
 
 void note_origin() {
@@ -353,8 +359,7 @@ void write_report(World& world) {
         return with_texts_in_standard_modes([&] { return as_table(world, records, most); });
     };
     if (target == "-") {
-        const std::string text = table();
-        std::fwrite(text.data(), 1, text.size(), stderr);
+        say(table());
         return;
     }
     const std::string path = report_path(own_path(world.settings().report.c_str()));
@@ -363,8 +368,7 @@ void write_report(World& world) {
     if (why.empty()) return;
     THALWEG_LOG_AT(warn, "THALWEG_REPORT: %s could not be written: %s; what it would have said, as a table",
                    path.c_str(), why.c_str());
-    const std::string text = table();
-    std::fwrite(text.data(), 1, text.size(), stderr);
+    say(table());
 }
 
 }  // namespace thalweg

@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/signals_blocked.h"
+
 namespace thalweg {
 
 namespace {
@@ -24,6 +26,7 @@ std::string said(int error) {
 
 // All of `text` into `file`, which is closed. 0, or errno.
 int write_and_close(int file, std::string_view text) {
+    const WriteSignalsBlocked blocked;
     int error = 0;
     while (!text.empty() && error == 0) {
         const ssize_t written = write(file, text.data(), text.size());

@@ -1,6 +1,7 @@
 #include "base/log.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -73,6 +74,20 @@ TEST(log, a_line_longer_than_its_room_still_ends) {
     EXPECT_LE(text.size(), 1024u);
     EXPECT_EQ(text.back(), '\n');
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
+}
+
+TEST(log, a_line_that_nobody_reads_does_not_end_the_program) {
+    const auto write_line = [] {
+        signal(SIGPIPE, SIG_DFL);
+        int ends[2];
+        if (pipe(ends) != 0 || close(ends[0]) != 0) _exit(1);
+        set_log_descriptor(ends[1]);
+        THALWEG_LOG_AT(warn, "lost");
+        sigset_t pending;
+        sigpending(&pending);
+        _exit(sigismember(&pending, SIGPIPE));
+    };
+    EXPECT_EXIT(write_line(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -87,11 +87,11 @@ TEST_F(ReportFile, jobs_that_end_together_leave_one_whole_report) {
 TEST_F(ReportFile, a_disk_without_room_leaves_the_old_report_and_says_why) {
     const std::string path = folder / "report.json";
     ASSERT_EQ(write_report_file(path, "old\n"), "");
-    // The limit on the size of files stands for the disk's; SIGXFSZ would end the program.
+    // The limit on the size of files stands for the disk's; its signal ends no program.
     const pid_t job = fork();
     if (job == 0) {
         const rlimit few{1000, 1000};
-        signal(SIGXFSZ, SIG_IGN);
+        signal(SIGXFSZ, SIG_DFL);
         setrlimit(RLIMIT_FSIZE, &few);
         _exit(write_report_file(path, std::string(5000, 'x')) == "File too large" ? 0 : 1);
     }
@@ -169,6 +169,22 @@ TEST_F(ReportFile, anothers_file_in_a_sticky_folder_is_written_where_it_is) {
     EXPECT_EQ(status, 0);
     EXPECT_EQ(read(path), "new");
     EXPECT_EQ(files(), 1u);
+}
+
+// As in `mpirun ... | head -1`.
+TEST_F(ReportFile, a_pipe_that_nobody_reads_is_an_error_and_not_the_end_of_the_program) {
+    const int status = in_child([] {
+        signal(SIGPIPE, SIG_DFL);
+        int ends[2];
+        if (pipe(ends) != 0 || dup2(ends[1], 1) != 1 || close(ends[0]) != 0) return 1;
+        if (write_report_file("/dev/stdout", "{}\n") != "Broken pipe") return 1;
+        // What the program writes there itself still ends it.
+        sigset_t pending, blocked;
+        sigpending(&pending);
+        pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+        return sigismember(&pending, SIGPIPE) + sigismember(&blocked, SIGPIPE);
+    });
+    EXPECT_EQ(status, 0);
 }
 
 // The program's output went to a file: the report stands behind what it wrote before, and before what it
