@@ -199,6 +199,18 @@ TEST_F(Starting, a_bench_that_cannot_start_its_programs_says_so_at_once) {
             "--hosts 0: there is no .venv-mpich/bin/mpiexec here or above");
 }
 
+TEST_F(Starting, a_bench_from_a_folder_with_a_quote_in_its_name_starts_its_program) {
+    const fs::path bin = folder / "Bob's $(builds)/bin";
+    fs::create_directories(bin);
+    fs::copy(thalweg, bin / "thalweg");
+    std::ofstream(bin / "thalweg-bench-waiters")
+        << "#!/bin/sh\necho '{\"waiter\": \"bell\", \"exercised\": false, \"why\": \"it was started\"}'\n";
+    fs::permissions(bin / "thalweg-bench-waiters", fs::perms::owner_all);
+    const Result said = shell("\"" + folder.string() + "/Bob's \\$(builds)/bin/thalweg\" bench waiters 2>&1");
+    EXPECT_EQ(said.status, 0) << said.text;
+    EXPECT_NE(said.text.find("it was started"), std::string::npos) << said.text;
+}
+
 TEST(mistakes, a_bench_of_no_ranks_is_refused) {
     for (const char* wrong : {"bcast --hosts -1", "bcast --ppn 0", "halo --rails 0", "alltoallv --ppn -2",
                               "iallgather --overlap --hosts 201", "apps --rate fast", "bcast --rate 0"})

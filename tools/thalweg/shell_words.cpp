@@ -64,6 +64,17 @@ std::vector<ShellWord> shell_words(std::string_view line, const Environment& env
     return words;
 }
 
+std::string shell_quoted(std::string_view text) {
+    std::string word = "'";
+    for (const char c : text) {
+        if (c == '\'')
+            word += "'\\''";
+        else
+            word += c;
+    }
+    return word + "'";
+}
+
 bool is_assignment(std::string_view word) {
     const std::size_t end = end_of_name(word, 0);
     return end > 0 && end < word.size() && word[end] == '=';

@@ -1,4 +1,4 @@
-// The words of a shell script, as far as it can be read without running it.
+// The words of a shell script, as far as it can be read without running it; and one for a shell to read.
 #pragma once
 
 #include <string>
@@ -18,6 +18,9 @@ struct ShellWord {
 // `environment`, the empty text where it has none. What separates commands separates words; a comment ends
 // the line.
 std::vector<ShellWord> shell_words(std::string_view line, const Environment& environment);
+
+// One word that a shell reads as `text`, whatever is in it.
+std::string shell_quoted(std::string_view text);
 
 // NAME=value, as a word before a command or behind `export`.
 bool is_assignment(std::string_view word);

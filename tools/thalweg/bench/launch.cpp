@@ -21,6 +21,7 @@
 
 #include "bench/resume.h"
 #include "lab/lab.h"
+#include "shell_words.h"
 
 namespace thalweg::bench {
 namespace {
@@ -45,13 +46,14 @@ std::string first_line(const std::string& command) {
 
 std::string source_commit() {
     const std::string folder = fs::path(own_path()).parent_path().string();
-    std::string commit = first_line("git -C '" + folder + "' rev-parse --short HEAD 2>/dev/null");
+    const std::string git = "git -C " + tool::shell_quoted(folder);
+    std::string commit = first_line(git + " rev-parse --short HEAD 2>/dev/null");
     if (commit.empty()) return "released";
     // Results are not what was measured with.
     const std::string changes =
-        "' status --porcelain --untracked-files=no -- ':/' ':(top,exclude)bench/results' "
+        " status --porcelain --untracked-files=no -- ':/' ':(top,exclude)bench/results' "
         "':(top,exclude)docs/measurements.md' 2>/dev/null";
-    if (!first_line("git -C '" + folder + changes).empty()) commit += "+";
+    if (!first_line(git + changes).empty()) commit += "+";
     return commit;
 }
 

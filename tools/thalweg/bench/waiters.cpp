@@ -10,6 +10,7 @@
 
 #include "bench/launch.h"
 #include "bench/table.h"
+#include "shell_words.h"
 #include "verb.h"
 
 namespace thalweg::bench {
@@ -39,8 +40,8 @@ int run_waiters(const WaitersRequest& request) {
     std::string why;
     const std::string program = program_of_build("thalweg-bench-waiters", why);
     if (!why.empty()) return tool::usage_error("bench", why);
-    const std::string command =
-        fmt::format("'{}' --json --samples {} --pause-us {}", program, request.samples, request.pause_us);
+    const std::string command = fmt::format("{} --json --samples {} --pause-us {}",
+                                            tool::shell_quoted(program), request.samples, request.pause_us);
     Shape nowhere;
     nowhere.mpi = "";
     nowhere.hosts = 0;
