@@ -157,9 +157,9 @@ int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* 
 
 /* How many neighbours comm's topology gives this rank, as entries of the arrays of a call. 0: it has none. */
 int thalweg_entry_neighbours(MPI_Comm comm, int* sources, int* destinations);
-/* Whether thalweg_entry_exchange, for a blocking call, or thalweg_entry_operation could take any call on
- * comm: asked before its arguments are made ready. -1: comm is no communicator, and *error is what the call
- * returns, as for thalweg_entry_comm_freeing. 0: call the native library. */
+/* Whether thalweg_entry_exchange, for a blocking call, or thalweg_entry_operation has anything to do with
+ * calls on comm: asked before their arguments are made ready. -1: comm is no communicator, and *error is what
+ * the call returns, as for thalweg_entry_comm_freeing. 0: call the native library. */
 int thalweg_entry_may_take(int blocking, MPI_Comm comm, int* error);
 /* A blocking alltoall. 1: done, or failed, and *error is what the call returns. 0: declined, call the native
  * library; where *trial is set, between the two functions that follow, which take the time. 2: declined, and

@@ -1,12 +1,15 @@
 // What the wrappers of exchanges ask.
 #include <mpi.h>
 
+#include <atomic>
+
 #include "api/answer.h"
 #include "api/as_call.h"
 #include "api/entry.h"
 #include "plan/blocking_exchange.h"
 #include "plan/bypass.h"
 #include "plan/communicator.h"
+#include "plan/nonblocking.h"
 #include "plan/unasked.h"
 #include "plan/world.h"
 #include "transport/mpi/host.h"
@@ -17,10 +20,9 @@ extern "C" {
 
 int thalweg_entry_may_take(int blocking, MPI_Comm comm, int* error) {
     if (World::get() == nullptr || comm == host()->comm_null) return 0;
-    if (blocking) {
-        if (thalweg_entry_meeting(comm, error)) return -1;
-        if (!may_exchange()) return 0;
-    }
+    // Where somebody is to be met that is done in the call itself, when its arguments can be looked at.
+    const bool meets = meetings_wanted.load(std::memory_order_relaxed) != 0;
+    if (blocking && !meets && !may_exchange()) return 0;
     try {
         Communicator::known(comm);
         return 1;

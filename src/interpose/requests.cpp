@@ -10,6 +10,7 @@
 
 #include "api/entry.h"
 #include "interpose/inside.h"
+#include "interpose/offer.h"
 #include "interpose/runtime.h"
 #include "plan/bypass.h"
 #include "transport/mpi/host.h"
@@ -122,6 +123,29 @@ void thalweg_remember_meeting(ThalwegMeetingShortcut* shortcut, void* native) {
 int thalweg_meeting_fortran(int comm, int* error) {
     return taking.load(std::memory_order_acquire) &&
            thalweg_meeting((ThalwegHandle)host()->comm_of_fortran(comm), error) == 1;
+}
+
+int thalweg_meeting_of_reduce(const void* sendbuf, const void* recvbuf, ThalwegCount count,
+                              ThalwegHandle datatype, int root, ThalwegHandle comm, int* error) {
+    void* const frame = __builtin_frame_address(0);
+    if (__builtin_expect(probing, 0)) probe_arrived = true;
+    if (passes_by(frame)) return 0;
+    {
+        const Inside mark(frame);
+        // What each rank gives is looked at as a broadcast's buffer is; only the root need have another.
+        const void* const given = sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf;
+        if (thalweg_entry_meeting_of_bcast(const_cast<void*>(given), count, TYPE(datatype), root, COMM(comm),
+                                           error))
+            return 1;
+    }
+    return Bypass::open(Bypass::meetings) ? 2 : 0;
+}
+int thalweg_meeting_of_reduce_fortran(void* sendbuf, void* recvbuf, int count, int datatype, int root,
+                                      int comm, int* error) {
+    return taking.load(std::memory_order_acquire) &&
+           thalweg_meeting_of_reduce(buffer_of(sendbuf), buffer_of(recvbuf), count,
+                                     (ThalwegHandle)type_of(datatype), root, (ThalwegHandle)comm_of(comm),
+                                     error) == 1;
 }
 
 int thalweg_before_creation(ThalwegHandle parent, int* error) {

@@ -248,6 +248,11 @@ int thalweg_take_mpi_cancel(const int* request, int* error);
 int thalweg_meeting(ThalwegHandle comm, int* error);
 void thalweg_remember_meeting(ThalwegMeetingShortcut* shortcut, void* native);
 int thalweg_meeting_fortran(int comm, int* error);
+/* The same of MPI_Reduce: whose arguments are wrong meets nobody. */
+int thalweg_meeting_of_reduce(const void* sendbuf, const void* recvbuf, ThalwegCount count,
+                              ThalwegHandle datatype, int root, ThalwegHandle comm, int* error);
+int thalweg_meeting_of_reduce_fortran(void* sendbuf, void* recvbuf, int count, int datatype, int root,
+                                      int comm, int* error);
 int thalweg_before_creation(ThalwegHandle parent, int* error);
 int thalweg_before_creation_fortran(int parent, int* error);
 void thalweg_after_creation(ThalwegHandle parent, int error, const void* comm);

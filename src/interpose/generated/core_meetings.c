@@ -33,7 +33,7 @@ static int THALWEG_APART
 ask_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, ThalwegHandle datatype, ThalwegHandle op,
         int root, ThalwegHandle comm) {
     int error;
-    int answer = thalweg_meeting(comm, &error);
+    int answer = thalweg_meeting_of_reduce(sendbuf, recvbuf, count, datatype, root, comm, &error);
     if (answer == 1) return error;
     Next_MPI_Reduce* next = (Next_MPI_Reduce*)thalweg_next(&next_MPI_Reduce);
     if (next == NULL) return thalweg_missing_error();

@@ -36,7 +36,7 @@ typedef void Next_mpi_reduce(PARAMETERS_mpi_reduce);
 
 static void body_mpi_reduce(ThalwegNext* record, PARAMETERS_mpi_reduce) {
     int error;
-    if (thalweg_meeting_fortran(*comm, &error)) {
+    if (thalweg_meeting_of_reduce_fortran(sendbuf, recvbuf, *count, *datatype, *root, *comm, &error)) {
         if (ierror != NULL) *ierror = error;
         return;
     }

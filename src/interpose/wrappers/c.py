@@ -175,9 +175,11 @@ def c_wrapper(call):
         )
     elif call.template == "meeting":
         out = with_shortcut(call, out, "ThalwegMeetingShortcut")
+        reduces = call.entry() == "MPI_Reduce"
+        met = "meeting_of_reduce(sendbuf, recvbuf, count, datatype, root, comm" if reduces else "meeting(comm"
         out += lines(
             "    int error;",
-            "    int answer = thalweg_meeting(comm, &error);",
+            f"    int answer = thalweg_{met}, &error);",
             "    if (answer == 1) return error;",
             *get_next,
             f"    if (answer == 2) thalweg_remember_meeting(&shortcut_{name}, (void*)next);",

@@ -87,7 +87,9 @@ def fortran_wrapper(call):
             f"    if (*{last} == 0) thalweg_after_start_fortran({count}, {requests});",
         )
     elif call.template == "meeting":
-        out += lines(*answered("thalweg_meeting_fortran(*comm, &error)"), *get_next, f"    next({arguments});")
+        reduces = call.entry() == "MPI_Reduce"
+        met = "of_reduce_fortran(sendbuf, recvbuf, *count, *datatype, *root, *comm" if reduces else "fortran(*comm"
+        out += lines(*answered(f"thalweg_meeting_{met}, &error)"), *get_next, f"    next({arguments});")
     elif call.template == "creation":
         out += lines(
             *get_next,

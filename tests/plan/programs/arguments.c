@@ -2,7 +2,6 @@
  *
  *     arguments                of broadcasts
  *     arguments collectives    the same memory twice or none, types that were not committed
- *     arguments alone          of one rank, which calls anew while the others wait for its word
  *     arguments handler        an error handler frees the communicator of an alltoall that is being timed
  *     arguments meanwhile      an error handler is set while Thalweg sets its communicator up
  */
@@ -161,83 +160,6 @@ static void collectives(MPI_Comm comm) {
     MPI_Type_free(&nested);
 }
 
-typedef int AlltoallvInit(const void*, const int*, const int*, MPI_Datatype, void*, const int*, const int*,
-                          MPI_Datatype, MPI_Comm, MPI_Info, MPI_Request*);
-typedef int BcastInit(void*, int, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*);
-static int one_each[most_ranks], fewer_each[most_ranks], place_of[most_ranks];
-
-/* A number for each rank, without blocking, or by a plan where there is `init`. */
-static void exchange(MPI_Comm comm, AlltoallvInit* init, int turn) {
-    MPI_Request request;
-    for (int peer = 0; peer < check_size; ++peer) {
-        sent[peer] = 100 * turn + 10 * check_rank + peer;
-        received[peer] = -1;
-    }
-    if (init == NULL) {
-        MPI_Ialltoallv(sent, one_each, place_of, MPI_INT, received, one_each, place_of, MPI_INT, comm,
-                       &request);
-    } else {
-        init(sent, one_each, place_of, MPI_INT, received, one_each, place_of, MPI_INT, comm, MPI_INFO_NULL,
-             &request);
-        MPI_Start(&request);
-    }
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-    for (int peer = 0; peer < check_size; ++peer)
-        CHECK(received[peer] == 100 * turn + 10 * peer + check_rank, "turn %d: %d from %d", turn,
-              received[peer], peer);
-    if (init != NULL) MPI_Request_free(&request);
-}
-
-static void hear_of_rank_1(void) {
-    for (int rank = 0; rank < check_size; ++rank) {
-        if (rank == 1) continue;
-        if (check_rank == 1) MPI_Send(NULL, 0, MPI_BYTE, rank, 5, MPI_COMM_WORLD);
-        if (check_rank == rank) MPI_Recv(NULL, 0, MPI_BYTE, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    }
-}
-
-static void alone(MPI_Comm comm) {
-    enum { rounds = 40 };
-    AlltoallvInit* init;
-    BcastInit* bcast_init;
-    MPI_Datatype uncommitted;
-    MPI_Request request;
-    *(void**)&init = dlsym(RTLD_DEFAULT, "MPI_Alltoallv_init");
-    *(void**)&bcast_init = dlsym(RTLD_DEFAULT, "MPI_Bcast_init");
-    for (int i = 0; i < most_ranks; ++i) one_each[i] = 1, fewer_each[i] = -1, place_of[i] = i;
-    MPI_Type_contiguous(1, MPI_INT, &uncommitted);
-    /* From here on the ranks are to meet in the next collective that blocks. */
-    exchange(comm, NULL, 0);
-    if (check_rank == 1) {
-        CHECK(MPI_Bcast(sent, -1, MPI_INT, 0, comm) != MPI_SUCCESS, "a broadcast of fewer than none");
-        CHECK(MPI_Allgather(sent, -1, MPI_INT, received, 1, MPI_INT, comm) != MPI_SUCCESS,
-              "an allgather of fewer than none");
-        CHECK(MPI_Alltoallv(sent, fewer_each, place_of, MPI_INT, received, one_each, place_of, MPI_INT,
-                            comm) != MPI_SUCCESS,
-              "an alltoallv of fewer than none");
-        if (bcast_init != NULL)
-            CHECK(bcast_init(sent, 1, uncommitted, 0, comm, MPI_INFO_NULL, &request) != MPI_SUCCESS,
-                  "a plan of a type that was not committed");
-        if (init != NULL)
-            CHECK(init(sent, one_each, place_of, uncommitted, received, one_each, place_of, MPI_INT, comm,
-                       MPI_INFO_NULL, &request) != MPI_SUCCESS,
-                  "a planned alltoallv of such a type");
-    }
-    hear_of_rank_1();
-    /* As many as the ranks count before they tell one another what their exchanges are like, twice. */
-    for (int round = 0; round < rounds; ++round) {
-        if (check_rank == 1 && round == 1)
-            CHECK(MPI_Ialltoallv(sent, fewer_each, place_of, MPI_INT, received, one_each, place_of, MPI_INT,
-                                 comm, &request) != MPI_SUCCESS,
-                  "a nonblocking alltoallv of fewer than none");
-        exchange(comm, NULL, round);
-        MPI_Barrier(comm);
-    }
-    if (init != NULL) exchange(comm, init, rounds);
-    MPI_Type_free(&uncommitted);
-    works(comm, "wrong calls of rank 1");
-}
-
 static int handled = 0;
 static void free_it(MPI_Comm* comm, int* code, ...) {
     (void)code;
@@ -345,11 +267,6 @@ int main(int argc, char** argv) {
     works(comm, "nothing");
     if (argc > 1 && strcmp(argv[1], "collectives") == 0) {
         collectives(comm);
-        MPI_Comm_free(&comm);
-        return check_end();
-    }
-    if (argc > 1 && strcmp(argv[1], "alone") == 0) {
-        alone(comm);
         MPI_Comm_free(&comm);
         return check_end();
     }
