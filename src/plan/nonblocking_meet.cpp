@@ -77,11 +77,13 @@ bool made_everywhere(MPI_Comm parent, bool made) {
     const World* const world = World::get();
     const Host& mpi = *host();
     int inter = 0;
-    bool all = false;
+    bool all = true;
     if (world == nullptr || parent == mpi.comm_null) return made;
     const QuietErrors quiet(parent);
     if (mpi.Comm_test_inter(parent, &inter) != MPI_SUCCESS || inter != 0) return made;
-    if (failed(world->locate(parent, all)) || !all) return made;
+    // Where that fails it is on this rank alone, and the others wait for its word.
+    (void)world->locate(parent, all);
+    if (!all) return made;
     std::uint64_t missing[1] = {!made};
     agree_on(parent, mpi.max, missing);
     return missing[0] == 0;

@@ -14,8 +14,10 @@ add_test(NAME plan.${name}.agreement
 add_test(NAME plan.${name}.agreement_split
          COMMAND ${MPI_MPIEXEC} -n 3 env ${faults} ${setting_up} THALWEG_SETUP=early THALWEG_TEST_FAULT=Comm_split:1:1
                  $<TARGET_FILE:plan_agreement_${name}> split)
-set_tests_properties(plan.${name}.agreement plan.${name}.agreement_split PROPERTIES LABELS ${label} TIMEOUT 300
-                     PROCESSORS 2 ENVIRONMENT "${plan_environment}")
+add_test(NAME plan.${name}.agreement_group
+         COMMAND ${MPI_MPIEXEC} -n 3 env ${faults} ${setting_up} THALWEG_SETUP=early $<TARGET_FILE:plan_agreement_${name}> group)
+set_tests_properties(plan.${name}.agreement plan.${name}.agreement_split plan.${name}.agreement_group
+                     PROPERTIES LABELS ${label} TIMEOUT 300 PROCESSORS 2 ENVIRONMENT "${plan_environment}")
 if(name STREQUAL mpich5)
   add_test(NAME plan.${name}.agreement_all
            COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/agreement.py all ${MPI_MPIEXEC} -n 3 env

@@ -1,7 +1,8 @@
 /* What sets a communicator up, while one call of the MPI library fails on one rank (faults.c): all ranks go
  * on natively, or the job ends with MPI's error. It never hangs, and no byte is wrong.
  *
- * "split" instead: the program's own MPI_Comm_split fails on one rank, and the error is returned. */
+ * "split" instead: the program's own MPI_Comm_split fails on one rank, and the error is returned. "group":
+ * one rank cannot tell whose the ranks are among which a communicator was made. */
 #include "check.h"
 
 static void gather(MPI_Comm comm, unsigned seed, int nonblocking) {
@@ -78,8 +79,23 @@ static int split(void) {
     return check_end();
 }
 
+static int group(void) {
+    MPI_Comm twin;
+    int (*faults)(void);
+    *(void**)&faults = dlsym(RTLD_DEFAULT, "thalweg_test_faults");
+    setenv("THALWEG_TEST_FAULT", "Comm_group:1:1", 1);
+    MPI_Comm_dup(MPI_COMM_WORLD, &twin);
+    unsetenv("THALWEG_TEST_FAULT");
+    CHECK(faults != NULL && faults() == (check_rank == 1), "it was not to fail here, or has not");
+    gather(twin, 5, 1);
+    CHECK(was_accelerated(), "a communicator made meanwhile: %s", last_reason());
+    MPI_Comm_free(&twin);
+    return check_end();
+}
+
 int main(int argc, char** argv) {
     check_start(&argc, &argv, MPI_THREAD_SINGLE);
+    if (argc > 1 && strcmp(argv[1], "group") == 0) return group();
     if (argc > 1 && strcmp(argv[1], "split") == 0) return split();
     for (unsigned i = 0; i < 3; ++i) {
         broadcast(MPI_COMM_WORLD, i);

@@ -1,7 +1,8 @@
 /* Between Thalweg and the MPI library: one call fails on one rank, which has taken part in it.
  *
  *   THALWEG_TEST_FAULT=Allreduce:3:1    the third MPI_Allreduce that Thalweg itself makes on rank 1; or
- * (with or without a request), Allgather, Allgatherv, Bcast, Comm_create; or Comm_split: the program's own
+ * (with or without a request), Allgather, Allgatherv, Bcast, Comm_create, Comm_group; or Comm_split: the
+ * program's own
  * THALWEG_TEST_FAULT=Isend:9:0         or Irecv, which begins nothing then, or Testsome; also
  * THALWEG_TEST_FAULT=Isend:9:0:lost    it succeeds, and nothing arrives
  * THALWEG_TEST_FAULT=Isend:9:0:12      it is made, 12 s late
@@ -17,10 +18,21 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { Allreduce, Allgather, Allgatherv, Bcast, Comm_create, Comm_split, Isend, Irecv, Testsome, functions };
-static const char* const names[functions] = {"Allreduce", "Allgather",   "Allgatherv",
-                                             "Bcast",     "Comm_create", "Comm_split",
-                                             "Isend",     "Irecv",       "Testsome"};
+enum {
+    Allreduce,
+    Allgather,
+    Allgatherv,
+    Bcast,
+    Comm_create,
+    Comm_group,
+    Comm_split,
+    Isend,
+    Irecv,
+    Testsome,
+    functions
+};
+static const char* const names[functions] = {"Allreduce",  "Allgather",  "Allgatherv", "Bcast", "Comm_create",
+                                             "Comm_group", "Comm_split", "Isend",      "Irecv", "Testsome"};
 static int calls[functions], made;
 
 /* How many calls have failed here: for a program that sets the variable itself. */
@@ -165,6 +177,7 @@ FAULTY_REQUEST(PMPI_Ibcast, Bcast,
                (void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request),
                (buffer, count, type, root, comm, request))
 FAULTY(PMPI_Comm_create, Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm* made), (comm, group, made))
+FAULTY(PMPI_Comm_group, Comm_group, (MPI_Comm comm, MPI_Group* group), (comm, group))
 
 /* Messages. One that is lost goes to its own rank, where nobody expects it. */
 static const char* kind_of_fault(void) {
