@@ -358,11 +358,14 @@ Status Channel::arm() {
 
 void Channel::give_up() {
     if (port_.in_child()) return;
-    const Poster lock(port_);
-    fail(Status::transport_failed);
-    withdraw_receives();
-    // Who gives up will not ask for its news any more, as whoever sleeps otherwise does.
-    if (asleep && pthread_equal(sleeper, pthread_self())) port_.awake(*this);
+    {
+        const Poster lock(port_);
+        fail(Status::transport_failed);
+        withdraw_receives();
+        // Who gives up will not ask for its news any more, as whoever sleeps otherwise does.
+        if (asleep && pthread_equal(sleeper, pthread_self())) port_.awake(*this);
+    }
+    await_requests();
 }
 
 void Channel::peer_died(const Peer& peer) {

@@ -140,6 +140,8 @@ class Channel final : public Transport {
     ucp_request_param_t request_for(Part& part, const void* data, std::size_t bytes);
     static void unregister(Part& part);
     void withdraw_receives();
+    // What cannot be withdrawn, until it is over or has taken too long. Without the lock.
+    void await_requests();
     // What libucp answered to a post: done, in flight, or an error.
     Status started(Part& part, ucs_status_ptr_t answer);
     void part_done(Part& part, ucs_status_t status, std::size_t received);

@@ -1,6 +1,9 @@
-// Whose memory the port holds.
+// Whose memory the port holds, and how it lets go of it.
+#include <unistd.h>
+
 #include <algorithm>
 
+#include "base/clock.h"
 #include "transport/ucx/channel.h"
 
 namespace thalweg {
@@ -19,6 +22,22 @@ bool Channel::holds(std::uintptr_t begin, std::uintptr_t end) const {
            std::any_of(exposed_.begin(), exposed_.end(), [&](const Exposed& exposed) {
                return !exposed.handles.empty() && exposed.begin < end && begin < exposed.end;
            });
+}
+
+// Sends and puts libucp does not give back, nor what it has begun to receive: until they are over their
+// memory is read and written, which is the program's again when its call returns. A peer that has gone ends
+// them at once; one that does not poll may keep them for ever.
+void Channel::await_requests() {
+    constexpr std::uint64_t longest_wait_ns = 1'000'000'000, spin_ns = 1'000'000;
+    const std::uint64_t begin_ns = now_ns();
+    for (std::uint64_t waited_ns = 0; waited_ns < longest_wait_ns; waited_ns = now_ns() - begin_ns) {
+        {
+            const UcxPort::Impl::Driver lock(port_);
+            if (storage_->in_flight != 0) port_.poll();
+            if (storage_->in_flight == 0) return;
+        }
+        if (waited_ns > spin_ns) usleep(100);
+    }
 }
 
 }  // namespace ucx

@@ -2,6 +2,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "job.h"
 
 namespace thalweg::test {
@@ -96,9 +98,41 @@ UCX_CASE(held_no_more) {
     // Rank 0 asks for its message back; whoever polls answers.
     const double until = seconds_now() + (job.rank() == 1 && node.shm ? 0.8 : 0);
     while (seconds_now() < until) node.shm->poll();
-    // Of libucp's only receives are withdrawn.
+    // Of libucp's only receives are withdrawn; a send is waited for, which nobody takes here.
     REQUIRE((job.rank() == 0 && job_carrier == "ucx") || !holds(node, given, large));
     REQUIRE(!holds(node, awaited.data(), large));
+    job.barrier();
+}
+
+// Rank 0 gives up while its peer, who has not, receives from it: libucp does not give the message back, and
+// so it has gone before its memory is somebody else's.
+UCX_CASE(given_up) {
+    Node node(job, {.devices = {}, .transports = arguments.contains("tls") ? arguments.at("tls") : ""});
+    const auto channel = node.channel({0, 0});
+    connect(*channel);
+    constexpr std::size_t large = std::size_t{8} << 20;
+    constexpr std::uint32_t seed = 7;
+    const int peer = 1 - job.rank();
+    if (job.rank() == 0) {
+        Bytes sent = pattern(large, seed);
+        job.barrier();
+        REQUIRE(channel->post_send(0, peer, {0, 0}, sent.data(), large, SendMode::buffered) == Status::ok);
+        REQUIRE(holds(node, sent.data(), large));
+        channel->give_up();
+        REQUIRE(!holds(node, sent.data(), large));
+        std::fill(sent.begin(), sent.end(), std::byte{0});
+        // The last words of it go out while somebody polls.
+        const double until = seconds_now() + 0.2;
+        Slot done[1];
+        for (std::size_t count = 0; seconds_now() < until;)
+            REQUIRE(channel->progress(done, count) == Status::transport_failed);
+    } else {
+        Bytes received(large);
+        REQUIRE(channel->post_recv(0, peer, {0, 0}, received.data(), large) == Status::ok);
+        job.barrier();
+        finish(*channel, 1);
+        REQUIRE(is_pattern(received, seed));
+    }
     job.barrier();
 }
 

@@ -142,6 +142,7 @@ using Case = void (*)(Job& job, const Arguments& arguments);
     CASE(faces)         \
     CASE(held)          \
     CASE(held_no_more)  \
+    CASE(given_up)      \
     CASE(recalled)      \
     CASE(secret)        \
     CASE(steered)       \
