@@ -1,9 +1,12 @@
 """A round of `thalweg bench apps` writes right rows of every version on each side, and goes on where its file ends.
+One that is interrupted shows the rounds that are whole, and leaves nothing behind.
 
     apps.py THALWEG MPI         in labs of 2 hosts
 """
 import json
+import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -38,9 +41,9 @@ def is_gone(pid):
         return True
 
 
-def words(out):
+def words(out, rounds=1):
     return [thalweg, "bench", "apps", "--mpi", mpi, "--hosts", "2", "--ppn", "1", "--rate", "100mbit", "--app", "radix_sort",
-            "--rounds", "1", "--out", str(out)]
+            "--rounds", str(rounds)] + ([] if out is None else ["--out", str(out)])
 
 
 def bench(out):
@@ -72,6 +75,21 @@ with tempfile.TemporaryDirectory(prefix="tw") as folder:
     bench(out)
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     expect(len(rows) == len(WANTED), "rows after going on:", len(rows))
+
+    # Interrupted in the second round, where nothing is written down.
+    place = pathlib.Path(folder) / "place"
+    place.mkdir()
+    running = subprocess.Popen(words(None, 2), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env={**os.environ, "TMPDIR": str(place)})
+    for line in running.stderr:
+        if "round 2 of 2" in line:
+            break
+    time.sleep(1)
+    running.send_signal(signal.SIGINT)
+    shown, said = running.communicate(timeout=60)
+    expect(running.returncode == -signal.SIGINT and "thalweg bench: interrupted; " in said, running.returncode, said)
+    expect("radix sort" in shown and "nonblocking" in shown, "what was measured is lost:", shown)
+    expect(not list(place.glob("thalweg-apps-*")), "something was left behind:", list(place.iterdir()))
 
     # Killed while a lab runs: the lab goes, too.
     killed = subprocess.Popen(words(pathlib.Path(folder) / "none.jsonl"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -42,9 +41,7 @@ int run_quietly(std::vector<std::string> words) {
         execv(arguments[0], arguments.data());
         _exit(127);
     }
-    int status = 0;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return await_launched(child);
 }
 
 // Whether a row is of this very problem.
@@ -98,6 +95,7 @@ class AppsBench {
   private:
     bool launch(const AppCase& app, const std::string& side, int round, std::string& why);
     bool has(const AppCase& app, const std::string& side, int round) const;
+    void print_tables() const;
 
     const AppsRequest& request_;
     fs::path folder_;
@@ -128,6 +126,10 @@ bool AppsBench::launch(const AppCase& app, const std::string& side, int round, s
     words.insert(words.end(), {"--repeat", std::to_string(app.repeat), "--json", lines.string()});
     if (side == again_side) words.insert(words.end(), {"--version", app.again});
     const int status = run_quietly(words);
+    if (interrupted()) {
+        why = "interrupted; the rounds that are whole are kept";
+        return false;
+    }
 
     std::vector<Row> fresh;
     const std::string text = read_file(lines);
@@ -161,6 +163,19 @@ bool AppsBench::launch(const AppCase& app, const std::string& side, int round, s
     return status == 0;
 }
 
+void AppsBench::print_tables() const {
+    std::vector<Row> here;
+    for (const auto& row : rows_)
+        if (measured_here(row, request_.shape)) here.push_back(row);
+    const auto lines = summarize_apps(here);
+    if (!lines.empty())
+        fmt::print("{}\n{}", format_app_figures(lines, false), format_app_versions(lines, false));
+    const auto meshes = summarize_amr(here);
+    if (!meshes.empty())
+        fmt::print("{}{}\n{}", lines.empty() ? "" : "\n", format_amr_figures(meshes, false),
+                   format_amr_versions(meshes, false));
+}
+
 int AppsBench::run() {
     std::string why;
     const auto refuse = [&why](int status) {
@@ -186,23 +201,20 @@ int AppsBench::run() {
         }
     }
     for (const AppCase& app : cases)
-        for (int round = 0; round < request_.rounds; ++round)
+        for (int round = 0; round < request_.rounds; ++round) {
+            const auto whole = static_cast<std::ptrdiff_t>(rows_.size());
             for (const char* side : {native_side, thalweg_side, again_side}) {
                 if (has(app, side, round)) continue;
                 fmt::print(stderr, "bench: {}, round {} of {}, {}\n", app.app, round + 1, request_.rounds,
                            side);
-                if (!launch(app, side, round, why)) return refuse(1);
+                if (launch(app, side, round, why)) continue;
+                if (!interrupted()) return refuse(1);
+                rows_.erase(rows_.begin() + whole, rows_.end());
+                print_tables();
+                return refuse(1);
             }
-    std::vector<Row> here;
-    for (const auto& row : rows_)
-        if (measured_here(row, request_.shape)) here.push_back(row);
-    const auto lines = summarize_apps(here);
-    if (!lines.empty())
-        fmt::print("{}\n{}", format_app_figures(lines, false), format_app_versions(lines, false));
-    const auto meshes = summarize_amr(here);
-    if (!meshes.empty())
-        fmt::print("{}{}\n{}", lines.empty() ? "" : "\n", format_amr_figures(meshes, false),
-                   format_amr_versions(meshes, false));
+        }
+    print_tables();
     return 0;
 }
 

@@ -299,6 +299,11 @@ std::string why_not_measurable(const Shape& shape) {
     return why;
 }
 
+int await_launched(pid_t child) {
+    note_interrupts();
+    return await_child(child, 0).status;
+}
+
 bool interrupted() { return interrupting_signal != 0; }
 
 void end_if_interrupted() {

@@ -62,6 +62,9 @@ void end_with(pid_t parent);
 // `thalweg lab run` on this shape, up to where further options, "--" and the program follow.
 std::vector<std::string> lab_run(const Shape& shape);
 
+// Waits for a child of this process that launches something; its exit status as a shell would say it. From
+// now on a signal that would end this program ends such a child instead.
+int await_launched(pid_t child);
 // Whether a signal has ended the latest launch before its time.
 bool interrupted();
 // If so, ends this program by that signal. To be called where all rows are recorded; the next launch does.
