@@ -13,6 +13,7 @@
 #include "plan/attendance.h"
 #include "plan/communicator.h"
 #include "plan/nonblocking.h"
+#include "plan/plan_request.h"
 #include "plan/quiet_errors.h"
 #include "plan/reductions.h"
 #include "plan/set_up.h"
@@ -282,6 +283,7 @@ std::unique_ptr<Ongoing> build(const CollectiveCall& call, const World& world, N
         options.policy = world.policy();
         options.persistent = options.numbered = true;
         auto ongoing = std::make_unique<Ongoing>(std::move(options));
+        if (!claim_request(*ongoing)) return nullptr;
         auto lane = std::make_shared<Lane>(world, std::move(own), nullptr);
         ongoing->options().lane = lane;
         ongoing->parts().push_back({lane->borrow(RunKey(),

@@ -16,6 +16,7 @@
 #include "plan/last_call.h"
 #include "plan/native_plan.h"
 #include "plan/neighbours.h"
+#include "plan/plan_request.h"
 #include "plan/planned_in_memory.h"
 #include "plan/quiet_errors.h"
 #include "plan/refusals.h"
@@ -266,7 +267,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
         if (native != nullptr) told.native = native->noted();
         // Afterwards the others have a plan: what this rank may be refused it asks for now.
         bind(communicator, call, shape, bound);
-        const bool ready = bound.ongoing != nullptr && reserve_has_room();
+        const bool ready = bound.ongoing != nullptr && claim_request(*bound.ongoing) && reserve_has_room();
         plan_or_lane = state.make_plan_lane(call.comm, call.has_letters(), forethought.take_name(),
                                             pieces.count, ready, numbers, told, why);
         if (native != nullptr && plan_or_lane != nullptr) native->settle(told.native);

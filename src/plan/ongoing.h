@@ -101,6 +101,7 @@ class ProgramBuffer {
 };
 
 struct ExchangeKey;
+class PlanRequest;
 
 class Ongoing {
   public:
@@ -125,6 +126,7 @@ class Ongoing {
         bool unattended = false;
         Reducer reducer = {};
         std::shared_ptr<PlanAccount> account = {};  // of a persistent one; may be null
+        std::shared_ptr<PlanRequest> request = {};  // of a persistent one that has been promised its own
         // What it may be used for again; null: it is not.
         std::shared_ptr<const ExchangeKey> kept_as = {};
     };

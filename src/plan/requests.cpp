@@ -1,13 +1,16 @@
 #include "plan/requests.h"
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "engine/waiters/between_polls.h"
 #include "plan/attendance.h"
+#include "plan/plan_request.h"
 #include "plan/tickets.h"
 #include "transport/mpi/error_handler.h"
 #include "transport/mpi/host.h"
@@ -170,20 +173,20 @@ std::unique_ptr<Ongoing> make_request(std::unique_ptr<Ongoing> ongoing, MPI_Comm
 
 std::unique_ptr<Ongoing> make_persistent(std::unique_ptr<Ongoing> ongoing, MPI_Comm comm,
                                          MPI_Request* request, int& error) {
-    const Host& mpi = *host();
+    error = MPI_SUCCESS;
     try {
         auto ticket = std::make_unique<Ticket>();
+        std::shared_ptr<PlanRequest> native = std::move(ongoing->options().request);
+        if (native == nullptr) native = PlanRequest::make(error);
+        if (native == nullptr) return ongoing;
         ticket->persistent = true;
         ticket->unattended = ongoing->options().unattended;
         ticket->state.store(TicketState::idle, std::memory_order_relaxed);
-        ticket->tag = take_tag();
-        error = mpi.Recv_init(nullptr, 0, mpi.byte, 0, ticket->tag, Attendance::self(), &ticket->request);
-        if (error != MPI_SUCCESS) {
-            give_tag_back(ticket->tag);
-            return ongoing;
-        }
+        ticket->tag = native->tag();
+        ticket->request = native->request();
         ticket->raised_on = RaisedOn(comm, ongoing->options().record, true);
         enter_ticket(ticket.get());
+        native->hand_over();
         ticket->ongoing = std::move(ongoing);
         *request = ticket.release()->request;
         return nullptr;

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "plan/attendance.h"
+#include "plan/plan_request.h"
 #include "plan/quiet_errors.h"
 #include "plan/requests.h"
 #include "plan/session_communicators.h"
@@ -171,7 +172,8 @@ std::unique_ptr<Ongoing> bind_memory(const CollectiveCall& call, const CallShape
     options.persistent = options.numbered = options.stores = true;
     auto ongoing = std::make_unique<Ongoing>(std::move(options));
     if (call.has_letters()) key.exchange.emplace();
-    if (!failed(bind(call, shape, communicator.size(), *ongoing, key))) return ongoing;
+    if (claim_request(*ongoing) && !failed(bind(call, shape, communicator.size(), *ongoing, key)))
+        return ongoing;
     ongoing->release();
     return nullptr;
 } catch (const std::bad_alloc&) {

@@ -2,7 +2,8 @@
  * on natively, or the job ends with MPI's error. It never hangs, and no byte is wrong.
  *
  * "split" instead: the program's own MPI_Comm_split fails on one rank, and the error is returned. "group":
- * one rank cannot tell whose the ranks are among which a communicator was made. */
+ * one rank cannot tell whose the ranks are among which a communicator was made. "request": one rank has no
+ * request for a plan. */
 #include "check.h"
 
 static void gather(MPI_Comm comm, unsigned seed, int nonblocking) {
@@ -79,14 +80,47 @@ static int split(void) {
     return check_end();
 }
 
-static int group(void) {
-    MPI_Comm twin;
+static int have_failed(void) {
     int (*faults)(void);
     *(void**)&faults = dlsym(RTLD_DEFAULT, "thalweg_test_faults");
+    return faults == NULL ? -1 : faults();
+}
+
+/* All ranks have a plan of ours, or none has: the others would wait for one that has not when they start. */
+static int request(void) {
+    enum { bytes = 3000 };
+    int (*init)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm, MPI_Info, MPI_Request*);
+    *(void**)&init = dlsym(RTLD_DEFAULT, "MPI_Allgather_init");
+    CHECK(init != NULL, "no plans");
+    unsigned char* const own = guarded_new(bytes);
+    unsigned char* const all = guarded_new((size_t)check_size * bytes);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (unsigned plan = 0; plan < 2; ++plan) {
+        MPI_Request made;
+        if (plan == 0) setenv("THALWEG_TEST_FAULT", "Recv_init:1:1", 1);
+        const int code =
+            init(own, bytes, MPI_BYTE, all, bytes, MPI_BYTE, MPI_COMM_WORLD, MPI_INFO_NULL, &made);
+        unsetenv("THALWEG_TEST_FAULT");
+        CHECK(code == MPI_SUCCESS, "plan %u fails on this rank", plan);
+        CHECK(have_failed() == (check_rank == 1), "it was not to fail here, or has not");
+        CHECK(was_accelerated() == (plan == 1), "plan %u: %s", plan, last_reason());
+        fill(own, bytes, plan + (unsigned)check_rank);
+        MPI_Start(&made);
+        MPI_Wait(&made, MPI_STATUS_IGNORE);
+        for (int i = 0; i < check_size; ++i) verify(all + i * bytes, bytes, plan + (unsigned)i, "a plan");
+        MPI_Request_free(&made);
+    }
+    guarded_free(own, bytes);
+    guarded_free(all, (size_t)check_size * bytes);
+    return check_end();
+}
+
+static int group(void) {
+    MPI_Comm twin;
     setenv("THALWEG_TEST_FAULT", "Comm_group:1:1", 1);
     MPI_Comm_dup(MPI_COMM_WORLD, &twin);
     unsetenv("THALWEG_TEST_FAULT");
-    CHECK(faults != NULL && faults() == (check_rank == 1), "it was not to fail here, or has not");
+    CHECK(have_failed() == (check_rank == 1), "it was not to fail here, or has not");
     gather(twin, 5, 1);
     CHECK(was_accelerated(), "a communicator made meanwhile: %s", last_reason());
     MPI_Comm_free(&twin);
@@ -96,6 +130,7 @@ static int group(void) {
 int main(int argc, char** argv) {
     check_start(&argc, &argv, MPI_THREAD_SINGLE);
     if (argc > 1 && strcmp(argv[1], "group") == 0) return group();
+    if (argc > 1 && strcmp(argv[1], "request") == 0) return request();
     if (argc > 1 && strcmp(argv[1], "split") == 0) return split();
     for (unsigned i = 0; i < 3; ++i) {
         broadcast(MPI_COMM_WORLD, i);

@@ -3,7 +3,7 @@
  *   THALWEG_TEST_FAULT=Allreduce:3:1    the third MPI_Allreduce that Thalweg itself makes on rank 1; or
  * (with or without a request), Allgather, Allgatherv, Bcast, Comm_create, Comm_group; or Comm_split: the
  * program's own
- * THALWEG_TEST_FAULT=Isend:9:0         or Irecv, which begins nothing then, or Testsome; also
+ * THALWEG_TEST_FAULT=Isend:9:0         or Irecv or Recv_init, which begin nothing then, or Testsome; also
  * THALWEG_TEST_FAULT=Isend:9:0:lost    it succeeds, and nothing arrives
  * THALWEG_TEST_FAULT=Isend:9:0:12      it is made, 12 s late
  * THALWEG_TEST_FAULT=count:1 none: rank 1 says at its end how often each was called
@@ -28,11 +28,13 @@ enum {
     Comm_split,
     Isend,
     Irecv,
+    Recv_init,
     Testsome,
     functions
 };
-static const char* const names[functions] = {"Allreduce",  "Allgather",  "Allgatherv", "Bcast", "Comm_create",
-                                             "Comm_group", "Comm_split", "Isend",      "Irecv", "Testsome"};
+static const char* const names[functions] = {"Allreduce",   "Allgather",  "Allgatherv", "Bcast",
+                                             "Comm_create", "Comm_group", "Comm_split", "Isend",
+                                             "Irecv",       "Recv_init",  "Testsome"};
 static int calls[functions], made;
 
 /* How many calls have failed here: for a program that sets the variable itself. */
@@ -199,6 +201,14 @@ int PMPI_Isend(const void* data, int count, MPI_Datatype type, int to, int tag, 
         sleep((unsigned)atoi(kind));
     }
     return next(data, count, type, to, tag, comm, request);
+}
+int PMPI_Recv_init(void* data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+                   MPI_Request* request) {
+    int (*next)(void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+    *(void**)&next = next_of("PMPI_Recv_init");
+    if (!fails(Recv_init, CALLER)) return next(data, count, type, from, tag, comm, request);
+    *request = MPI_REQUEST_NULL;
+    return MPI_ERR_OTHER;
 }
 int PMPI_Irecv(void* data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
                MPI_Request* request) {
