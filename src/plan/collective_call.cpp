@@ -241,6 +241,11 @@ void bind(Communicator& communicator, const CollectiveCall& call, const CallShap
     options.persistent = call.persistent;
     options.reducer = shape.reducer;
     auto ongoing = std::make_unique<Ongoing>(std::move(options));
+    // On plans the ranks agree when each has what it needs.
+    if (!call.persistent) {
+        ongoing->input().may_borrow();
+        ongoing->buffer().may_borrow();
+    }
     bound.status = bind(call, shape, communicator.size(), *ongoing, bound.key);
     if (failed(bound.status)) return ongoing->release();
     choose_loads(call, shape, communicator.rank(), bound.key.blocks, ongoing->options());

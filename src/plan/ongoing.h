@@ -38,6 +38,9 @@ class ProgramBuffer {
     ProgramBuffer(const ProgramBuffer&) = delete;
     ProgramBuffer& operator=(const ProgramBuffer&) = delete;
 
+    // To be called first, where the other ranks are in the operation whether this one has memory or not: what
+    // the system has no memory to stage goes to that of last resort (plan/reserve.h), if it is not too much.
+    void may_borrow() { may_borrow_ = true; }
     // Pre: bytes = count × the type's size. Errors: invalid_argument (no memory where one run of bytes is
     // expected: wrong on this rank, and so for MPI on all of them), out_of_memory, transport_failed.
     // `lasting`: beyond the program's call, so that the type may be freed meanwhile and is held where it is
@@ -67,7 +70,7 @@ class ProgramBuffer {
     void release();
 
     // Of several segments: another run from and to the same memory needs nothing of MPI.
-    bool repeatable() const { return !payload_ && held_.empty(); }
+    bool repeatable() const { return !payload_ && held_.empty() && borrowed_ == nullptr; }
     // No driver has the memory now; a later one may have been given the same addresses.
     bool on_host() const;
     // Of staging memory that its runs may touch, in bytes: pages that stay while it does.
@@ -76,6 +79,7 @@ class ProgramBuffer {
   private:
     Status hold(MPI_Datatype& type);
     Status stage();
+    void give_stage_back();
     std::byte* elements_of(const Segment& segment) const;
     template <typename Move>
     Status each_segment(std::uint64_t from, std::uint64_t to, Move move);
@@ -95,7 +99,9 @@ class ProgramBuffer {
     std::vector<Held> held_;
     std::byte* data_ = nullptr;
     std::byte* staged_ = nullptr;
-    const void* asked_at_ = nullptr;  // whose memory it is was asked of this address
+    bool may_borrow_ = false;
+    std::unique_ptr<std::byte[]> borrowed_;  // what is staged then
+    const void* asked_at_ = nullptr;         // whose memory it is was asked of this address
     std::uint64_t bytes_ = 0;
     std::uint64_t untouched_bytes_ = 0;  // of what is staged: what is not packed on its way between hosts
 };

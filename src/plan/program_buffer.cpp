@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <new>
 
 #include "plan/datatype.h"
 #include "plan/device.h"
@@ -10,8 +12,12 @@
 
 namespace thalweg {
 
-ProgramBuffer::~ProgramBuffer() {
-    if (staged_ != nullptr) munmap(staged_, bytes_);
+ProgramBuffer::~ProgramBuffer() { give_stage_back(); }
+
+void ProgramBuffer::give_stage_back() {
+    if (staged_ != nullptr && borrowed_ == nullptr) munmap(staged_, bytes_);
+    borrowed_.reset();
+    staged_ = data_ = nullptr;
 }
 
 // A type of one element of the program's type keeps that one alive; a duplicate would run the program's
@@ -35,8 +41,17 @@ Status ProgramBuffer::hold(MPI_Datatype& type) {
 Status ProgramBuffer::stage() {
     void* const memory =
         mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) return Status::out_of_memory;
-    staged_ = data_ = static_cast<std::byte*>(memory);
+    if (memory != MAP_FAILED) {
+        staged_ = data_ = static_cast<std::byte*>(memory);
+        return Status::ok;
+    }
+    if (!may_borrow_) return Status::out_of_memory;
+    try {
+        borrowed_ = std::make_unique<std::byte[]>(bytes_);
+    } catch (const std::bad_alloc&) {
+        return Status::out_of_memory;
+    }
+    staged_ = data_ = borrowed_.get();
     return Status::ok;
 }
 
@@ -234,8 +249,7 @@ void ProgramBuffer::release() {
     payload_.reset();
     for (Held& held : held_) host()->Type_free(&held.own);
     held_.clear();
-    if (staged_ != nullptr) munmap(staged_, bytes_);
-    staged_ = data_ = nullptr;
+    give_stage_back();
 }
 
 }  // namespace thalweg

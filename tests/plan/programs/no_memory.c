@@ -4,6 +4,7 @@
  *
  * "init N" instead: they fail from the N-th on while rank 1 is in MPI_Init.
  * "large": the root makes the largest plan there is with no memory at all, and nobody makes a larger one.
+ * "staged": one rank has no mapping for what it packs in MPI_Allgather.
  * "plans": they fail in MPI_Alltoallv_init, where what is packed needs memory of its own. A plan is
  * everybody's or the library's. */
 #define _GNU_SOURCE
@@ -19,11 +20,15 @@ extern void* __libc_malloc(size_t);
 static uintptr_t ours_begin, ours_end;
 static long countdown = -1; /* allocations of ours that still succeed; below 0: all */
 static int one_only;
+static int mappings_fail; /* all of ours */
 static long injected;
 
+static int from_ours(const void* caller) {
+    return (uintptr_t)caller >= ours_begin && (uintptr_t)caller < ours_end;
+}
+
 static int fails(const void* caller) {
-    const uintptr_t at = (uintptr_t)caller;
-    if (countdown < 0 || at < ours_begin || at >= ours_end) return 0;
+    if (countdown < 0 || !from_ours(caller)) return 0;
     if (countdown-- > 0) return 0;
     countdown = one_only ? -1 : 0;
     ++injected;
@@ -34,6 +39,10 @@ void* malloc(size_t bytes) { return fails(__builtin_return_address(0)) ? NULL : 
 
 void* mmap(void* at, size_t bytes, int protection, int flags, int file, off_t offset) {
     if (fails(__builtin_return_address(0))) return MAP_FAILED;
+    if (mappings_fail && from_ours(__builtin_return_address(0))) {
+        ++injected;
+        return MAP_FAILED;
+    }
     return (void*)syscall(SYS_mmap, at, bytes, protection, flags, file, offset);
 }
 
@@ -166,6 +175,35 @@ static int number(int from, int to, int i, int turn) {
     return ((from * most_ranks + to) * spaced + i) * 2 + turn;
 }
 
+static void gather(MPI_Datatype type, int victim, int turn) {
+    for (int i = 0; i < spaced; ++i) given[2 * i] = number(check_rank, 0, i, turn);
+    memset(got, poison_value, sizeof got);
+    injected = 0;
+    mappings_fail = check_rank == victim;
+    const int code = MPI_Allgather(given, 1, type, got, 1, type, MPI_COMM_WORLD);
+    mappings_fail = 0;
+    CHECK(code == MPI_SUCCESS, "with %ld mappings lost: MPI_Allgather returned %d", injected, code);
+    if (expect_thalweg()) CHECK(was_accelerated(), "with %ld lost: %s", injected, last_reason());
+    if (expect_thalweg() && check_rank == victim) CHECK(injected > 0, "nothing was lost");
+    for (int rank = 0; rank < check_size; ++rank)
+        for (int i = 0; i < spaced; ++i)
+            if (got[rank * apart + 2 * i] != number(rank, 0, i, turn))
+                FAIL("with %ld mappings lost: number %d of rank %d is wrong", injected, i, rank);
+}
+
+static void staged(void) {
+    MPI_Datatype type;
+    CHECK(check_size <= most_ranks, "too many ranks");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Type_vector(spaced, 1, 2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    gather(type, -1, 0); /* sets up */
+    for (int victim = 0; victim < check_size; ++victim)
+        for (int turn = 0; turn < 2; ++turn) gather(type, victim, turn);
+    gather(type, -1, 1);
+    MPI_Type_free(&type);
+}
+
 /* Rank `victim` loses allocations while the plan is made. Returns how many. */
 static long round_of_plans(int victim, long n, int only, MPI_Datatype type, int* is_ours) {
     int ones[most_ranks], places[most_ranks];
@@ -225,9 +263,12 @@ static void plans(void) {
 
 int main(int argc, char** argv) {
     dl_iterate_phdr(find_ours, NULL);
-    if (argc == 2 && strcmp(argv[1], "plans") == 0) {
+    if (argc == 2 && strcmp(argv[1], "large") != 0) {
         check_start(&argc, &argv, MPI_THREAD_SINGLE);
-        plans();
+        if (strcmp(argv[1], "plans") == 0)
+            plans();
+        else
+            staged();
         return check_end();
     }
     if (argc == 2) {
