@@ -150,6 +150,9 @@ std::vector<Row> answer(const Request& request, const std::function<void(const s
     selection.family = request.family;
     selection.table = request.table;
     selection.overlapped = request.overlap;
+    // The limit: several messages fill a link, whatever one alone reaches.
+    Machine wire = selection.machine;
+    wire.inter.bytes_per_second = static_cast<std::uint64_t>(request.machine.link_rate);
     for (const int ranks : request.ranks) {
         Topology topology;
         if (failed(map_ranks(request.mapping, ranks, request.per_host, request.machine.hosts, request.seed,
@@ -172,7 +175,7 @@ std::vector<Row> answer(const Request& request, const std::function<void(const s
                 row.bytes = bytes;
                 if (faces && !request.cells.empty()) row.grid = faces->grid;
                 row.limit_seconds =
-                    static_cast<double>(wire_limit(request.collective, bytes, topology, selection.machine)) /
+                    static_cast<double>(wire_limit(request.collective, bytes, topology, wire)) /
                     picoseconds_per_second;
                 if (faces) row.limit_seconds = halo_limit(topology, *faces, request.machine);
                 if (ranks < 2) {

@@ -215,9 +215,13 @@ assert 3 < wide[0] / wide[1] < 4.1, wide
 rated = {rate: json.loads(run("bcast", "--machine", "dane", "--ranks", "2", "--per-host", "1", "--bytes", "16M", "--algorithm",
                               "binomial", "--rate", rate, "--json").stdout) for rate in ("123MB/s", "12.3GB/s", "24.6GB/s")}
 for row in rated.values():
-    assert 0.999 < row["seconds"] / row["limit_seconds"] < 1.02, rated
+    assert 0.999 < row["seconds"] / row["limit_seconds"] < 1.04, rated
 assert 99 < rated["123MB/s"]["seconds"] / rated["12.3GB/s"]["seconds"] < 101, rated
 assert 1.95 < rated["12.3GB/s"]["seconds"] / rated["24.6GB/s"]["seconds"] < 2.01, rated
+# The limit is the link's, of which one message alone reaches 85 % here.
+alone = json.loads(run("bcast", "--machine", "xc40", "--ranks", "2", "--per-host", "1", "--bytes", "16M", "--algorithm",
+                         "binomial", "--json").stdout)
+assert 1.16 < alone["seconds"] / alone["limit_seconds"] < 1.19, alone
 # Programs: the same twice, no iteration shorter than its computation, and an agent hides no less than the caller.
 for app in ("stencil", "amr", "sort", "cg", "fourier"):
     ask = ("app", app, "--machine", "xc40", "--ranks", "48", "--bytes", "256K", "--json", "--repeat", "2")
