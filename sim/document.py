@@ -176,7 +176,12 @@ the algorithms that their sources would choose, as schedules of ours. Times are 
 
 ![Simulated time against ranks, to 65,536](pictures/simulation-curves.svg)
 
-A timeline, as `--trace` writes it for Perfetto: a broadcast of 1 MiB down a chain of four hosts of the lab, in pieces of
+What `--trace` writes opens in [Perfetto](https://ui.perfetto.dev) and in `chrome://tracing`: a process per rank; in it, as threads,
+lanes of its sends, receives, copies and reductions, as many as there are at once; an arrow from each send to its receive. A slice
+lasts from when the step was ready, whatever it waits for, until it was complete. Times are whole nanoseconds; what takes less than
+two is drawn as two.
+
+A timeline, drawn from such a file: a broadcast of 1 MiB down a chain of four hosts of the lab, in pieces of
 128 KiB. The root's socket takes what its credit allows at once. Behind every second piece stands a message of no bytes, which asks in
 its place where the credits want it ([receipts](decisions/0088-receipts-ask-in-the-place-of-large-messages.md)).
 

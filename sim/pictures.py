@@ -66,12 +66,8 @@ def curves(series, axis):
 def timeline(events):
     """Chrome's trace events as `thalweg sim --trace` writes them: a row per rank, a bar per step until it is
     complete, from when it was ready and the one before it was done."""
-    begun, spans = {}, []
-    for event in events:
-        if event["ph"] == "b":
-            begun[event["id"]] = event["ts"]
-        elif event["ph"] == "e":
-            spans.append((event["tid"], begun[event["id"]], event["ts"], event["name"].split()[0]))
+    spans = [(event["pid"], event["ts"], event["ts"] + event["dur"], event["name"].split()[0]) for event in events
+             if event["ph"] == "X"]
     ranks, last = sorted({rank for rank, *_ in spans}), max(end for _, _, end, _ in spans)
     lane, left, right = 46, 70, 20
     height = TOP + lane * len(ranks) + BOTTOM

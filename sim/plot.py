@@ -19,7 +19,7 @@ except ImportError:
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402  (the backend must be chosen first)
 
-ROW, STEP = {"column", "seconds", "simulated", "ranks", "bytes", "machine"}, {"id", "ts", "tid", "name"}
+ROW, STEP = {"column", "seconds", "simulated", "ranks", "bytes", "machine"}, {"ts", "dur", "pid", "name"}
 COLOURS = {"send": "tab:blue", "recv": "tab:orange", "copy": "tab:green", "reduce": "tab:red"}
 
 
@@ -77,12 +77,8 @@ def curves(rows, out):
 
 
 def timeline(events, out):
-    begun, spans = {}, []
-    for event in events:
-        if event["ph"] == "b":
-            begun[event["id"]] = event
-        elif event["ph"] == "e":
-            spans.append((event["tid"], begun[event["id"]]["ts"], event["ts"], event["name"].split()[0]))
+    spans = [(event["pid"], event["ts"], event["ts"] + event["dur"], event["name"].split()[0]) for event in events
+             if event["ph"] == "X"]
     ranks = sorted({rank for rank, *_ in spans})
     # Steps of a kind overlap, because they wait for one another: a bar begins where the one before it ended.
     drawn, before = [], collections.defaultdict(float)
@@ -126,7 +122,8 @@ def main():
         sys.exit(f"{neither}: {error}")
     if not found:
         sys.exit("sim/plot.py: the file holds nothing to draw")
-    if all(has(each, {"ph"}) and (each["ph"] not in "be" or has(each, STEP)) for each in found):
+    steps = [each for each in found if has(each, {"ph"}) and each["ph"] == "X"]
+    if steps and all(has(each, {"ph"}) for each in found) and all(has(each, STEP) for each in steps):
         timeline(found, out)
     elif all(has(each, ROW) and ("collective" in each or "app" in each) for each in found):
         curves(found, out)

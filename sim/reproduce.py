@@ -105,7 +105,7 @@ def timeline(program):
     """The steps of one operation; arrows of messages are left out."""
     path = ROOT / "sim/results/timeline.json"
     subprocess.run([program, *TIMELINE, "--trace", str(path)], check=True, capture_output=True)
-    events = [event for event in json.loads(path.read_text(encoding="utf-8"))["traceEvents"] if event["ph"] in "be"]
+    events = [event for event in json.loads(path.read_text(encoding="utf-8"))["traceEvents"] if event["ph"] in "XM"]
     lines = ",\n".join(json.dumps(event) for event in events)
     path.write_text(f'{{"displayTimeUnit": "ns", "traceEvents": [\n{lines}\n]}}\n', encoding="utf-8")
     print(f"timeline: {len(events)} events")

@@ -1,6 +1,6 @@
 // A timeline of one operation as Chrome's trace events, which Perfetto and chrome://tracing open: a process
-// per host, a row per rank, a slice per step from the time it was ready until it was complete, an arrow per
-// message.
+// per rank, in it lanes (threads) of each kind of step, a slice per step from the time it was ready until it
+// was complete, an arrow per message.
 #pragma once
 
 #include <cstdint>

@@ -155,14 +155,51 @@ assert json.loads(again.stdout) == sampled and "samples" not in json.loads(once.
 assert len(sampled["samples"]) == 9 and sampled["samples"] == sorted(sampled["samples"]), sampled
 assert sampled["seconds"] == sampled["samples"][0] < sampled["samples"][-1], sampled
 assert json.loads(run(*ask, "--samples", "9", "--seed", "2").stdout)["samples"] != sampled["samples"]
-# A timeline: a slice for every step, opened and closed.
+
+
+def slices_and_arrows(events, hosts):
+    """Says how many there are. A process per rank, in rank order, slices of a thread that follow one another, and both ends
+    of an arrow inside the slices of its message: what viewers need to draw them."""
+    names = [(event["pid"], event["args"]["name"]) for event in events if event["name"] == "process_name"]
+    assert names == [(rank, f"rank {rank} (host {host})") for rank, host in enumerate(hosts)], names
+    sorts = [(event["pid"], event["args"]["sort_index"]) for event in events if event["name"] == "process_sort_index"]
+    assert sorts == [(rank, rank) for rank in range(len(hosts))], sorts
+    titles = {(event["pid"], event["tid"]): event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    threads, arrows = {}, {}
+    for event in events:
+        if event["ph"] == "X":
+            span = (round(event["ts"] * 1e3), round(event["ts"] * 1e3) + round(event["dur"] * 1e3), event["name"])
+            threads.setdefault((event["pid"], event["tid"]), []).append(span)
+        elif event["ph"] in "sf":
+            arrows.setdefault(event["id"], {})[event["ph"]] = event
+    assert titles.keys() == threads.keys(), (titles, threads)
+    for thread, spans in threads.items():
+        spans.sort()
+        assert all(one[1] <= other[0] for one, other in zip(spans, spans[1:])), (thread, spans)
+        assert {name.split()[0] for *_, name in spans} == {titles[thread].split()[0]}, (titles[thread], spans)
+    for ends in arrows.values():
+        around = [name for end in (ends["s"], ends["f"]) for begin, until, name in threads[end["pid"], end["tid"]]
+                  if begin < round(end["ts"] * 1e3) < until]
+        assert around == [f"send to {ends['f']['pid']}", f"recv from {ends['s']['pid']}"], (ends, around)
+    return sum(map(len, threads.values())), len(arrows)
+
+
+# A timeline: a slice for every step and an arrow for every message, the same again.
 with tempfile.TemporaryDirectory() as folder:
     path = pathlib.Path(folder, "t.json")
-    traced = run("bcast", "--machine", "lab-100", "--ranks", "4", "--per-host", "1", "--bytes", "64K", "--algorithm",
-                 "chain:chunk_bytes=16K", "--trace", str(path))
-    events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
-    phases = [event["ph"] for event in events]
-    assert traced.returncode == 0 and phases.count("b") == phases.count("e") == 2 * 4 * 3 == 2 * phases.count("s"), phases
+    chain = ("bcast", "--per-host", "1", "--bytes", "64K", "--algorithm", "chain:chunk_bytes=16K")
+    pairs = ("alltoallv", "--per-host", "2", "--bytes", "4K", "--algorithm", "spread")
+    for hosts, ask, found in (((0, 1, 2, 3), chain, (2 * 4 * 3, 4 * 3)), ((0, 0, 1, 1, 2, 2, 3, 3), pairs, None)):
+        texts = set()
+        for _ in range(2):
+            traced = run(*ask, "--machine", "lab-100", "--ranks", str(len(hosts)), "--trace", str(path))
+            assert traced.returncode == 0, traced
+            texts.add(path.read_text(encoding="utf-8"))
+        (text,) = texts
+        steps, messages = slices_and_arrows(json.loads(text)["traceEvents"], hosts)
+        assert messages >= 8 * 7 if found is None else (steps, messages) == found, (steps, messages)
+    kept = (pathlib.Path(__file__).parents[2] / "sim/results/timeline.json").read_text(encoding="utf-8")
+    assert slices_and_arrows(json.loads(kept)["traceEvents"], (0, 1, 2, 3)) == (72, 0)
 # On a terminal there is a progress bar, on standard error; elsewhere there is none.
 master, slave = pty.openpty()
 shown = subprocess.Popen([thalweg, "sim", "bcast", "--ranks", "8", "--bytes", "8"], stdout=subprocess.DEVNULL, stderr=slave)

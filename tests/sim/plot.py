@@ -54,7 +54,8 @@ with tempfile.TemporaryDirectory() as name:
     # What others write, and what is damaged: one sentence too.
     rows = (root / "bench/results/bcast-mpich-4x2.jsonl").read_text(encoding="utf-8")
     for other in (rows, "5\n", '{"column": "auto", "seconds": 1}\n', '{"displayTimeUnit":"ns"}\n',
-                  '{"displayTimeUnit":"ns","traceEvents":[{"ph":"e","id":1}]}\n'):
+                  '{"displayTimeUnit":"ns","traceEvents":[{"ph":"e","id":1}]}\n',
+                  '{"displayTimeUnit":"ns","traceEvents":[{"ph":"X","ts":1,"pid":0,"name":"copy"}]}\n'):
         empty.write_text(other, encoding="utf-8")
         refused = plot(folder / "none.png", empty)
         if refused.returncode != 1 or refused.stderr.count("\n") != 1 or "sim/plot.py: " not in refused.stderr:

@@ -2,13 +2,21 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <fstream>
 #include <functional>
+#include <iterator>
+#include <map>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "replayed.h"
+#include "sim/matching.h"
+#include "sim/trace.h"
 
 namespace thalweg::sim {
 namespace {
@@ -92,6 +100,92 @@ TEST(Refused, MemoryThatIsMissingOnTheWay) {
     EXPECT_EQ(result.outcome.why, "takes more than 4096 MiB");
 }
 
+std::int64_t nanoseconds(const nlohmann::json& microseconds) {
+    return std::llround(microseconds.get<double>() * 1000);
+}
+
+// What viewers ask of a trace: each of the ranks is a process, slices of a thread follow one another, and
+// both ends of an arrow are inside the slices of its message.
+void expect_drawn(const std::string& path, const std::vector<std::string>& names, std::size_t messages) {
+    std::ifstream file(path);
+    const nlohmann::json trace = nlohmann::json::parse(file);
+    std::map<int, std::string> processes;
+    std::map<std::pair<int, int>, std::map<std::int64_t, std::pair<std::int64_t, std::string>>> threads;
+    std::map<int, std::map<std::string, nlohmann::json>> arrows;
+    for (const auto& event : trace["traceEvents"]) {
+        const std::string phase = event["ph"], name = event["name"];
+        const int process = event["pid"];
+        if (name == "process_name") {
+            EXPECT_TRUE(processes.emplace(process, event["args"]["name"].get<std::string>()).second);
+        } else if (phase == "X") {
+            const std::int64_t begin = nanoseconds(event["ts"]), end = begin + nanoseconds(event["dur"]);
+            auto& slices = threads[{process, event["tid"].get<int>()}];
+            EXPECT_TRUE(slices.emplace(begin, std::pair(end, name)).second);
+        } else if (phase == "s" || phase == "f") {
+            EXPECT_TRUE(arrows[event["id"].get<int>()].emplace(phase, event).second);
+        }
+    }
+    EXPECT_EQ(processes.size(), names.size());
+    for (std::size_t rank = 0; rank < names.size(); ++rank)
+        EXPECT_EQ(processes[static_cast<int>(rank)], names[rank]);
+    for (const auto& [thread, slices] : threads) {
+        std::int64_t before = 0;
+        for (const auto& [begin, slice] : slices) {
+            EXPECT_GE(begin, before) << slice.second << " of rank " << thread.first;
+            before = slice.first;
+        }
+    }
+    const auto around = [&](const nlohmann::json& event) -> std::string {
+        const auto& slices = threads[{event["pid"].get<int>(), event["tid"].get<int>()}];
+        const auto behind = slices.lower_bound(nanoseconds(event["ts"]));
+        if (behind == slices.begin() || std::prev(behind)->second.first <= nanoseconds(event["ts"]))
+            return "nothing";
+        return std::prev(behind)->second.second;
+    };
+    EXPECT_EQ(arrows.size(), messages);
+    for (auto& [id, ends] : arrows) {
+        ASSERT_EQ(ends.size(), 2U) << id;
+        const nlohmann::json &from = ends["s"], &to = ends["f"];
+        EXPECT_EQ(around(from), "send to " + std::to_string(to["pid"].get<int>())) << id;
+        EXPECT_EQ(around(to), "recv from " + std::to_string(from["pid"].get<int>())) << id;
+        EXPECT_LE(nanoseconds(from["ts"]), nanoseconds(to["ts"])) << id;
+    }
+}
+
+TEST(Trace, HasAProcessPerRankAndSlicesThatArrowsFind) {
+    const std::string path = testing::TempDir() + "thalweg-sim-trace-processes.json";
+    ReplayOptions options;
+    options.trace_path = path;
+    SimMachine machine = round_machine();
+    machine.post_seconds = 1e-6;
+    // Everybody to everybody at once, two messages each.
+    const auto schedules = group(4, [](int rank, Builder& builder) {
+        for (int i = 0; i < 8; ++i)
+            if (const int peer = i % 4; peer != rank)
+                builder.recv(peer, out(1000 + 1000 * static_cast<std::uint64_t>(i), 1000));
+        for (int i = 0; i < 8; ++i)
+            if (const int peer = i % 4; peer != rank) builder.send(peer, out(0, 1000));
+        builder.copy(builder.scratch(1000), out(0, 1000));
+    });
+    ASSERT_EQ(replayed(schedules, "node:2 core:2", machine, options).why, "");
+    expect_drawn(path, {"rank 0 (host 0)", "rank 1 (host 0)", "rank 2 (host 1)", "rank 3 (host 1)"}, 24);
+}
+
+TEST(Trace, ArrowsFindSlicesThatTakeNoTime) {
+    const std::string path = testing::TempDir() + "thalweg-sim-trace-no-time.json";
+    const std::vector<Schedule> schedules = stream(3, 8);
+    Matching matching;
+    Topology topology;
+    std::string why;
+    ASSERT_TRUE(match(schedules, matching, why)) << why;
+    ASSERT_EQ(Topology::from_text("node:2", topology, why), Status::ok) << why;
+    // The receives were ready first.
+    std::vector<Span> spans(6, Span{1e-6, 1e-6});
+    for (std::size_t recv = 3; recv < 6; ++recv) spans[recv].ready = 0;
+    ASSERT_EQ(write_trace(path, schedules, topology, matching, spans, why), Status::ok) << why;
+    expect_drawn(path, {"rank 0 (host 0)", "rank 1 (host 1)"}, 3);
+}
+
 TEST(Trace, HoldsEveryStepAndEveryMessage) {
     const std::string path = testing::TempDir() + "thalweg-sim-trace.json";
     ReplayOptions options;
@@ -99,17 +193,15 @@ TEST(Trace, HoldsEveryStepAndEveryMessage) {
     ASSERT_EQ(replayed(stream(3, 1000), "node:2", round_machine(), options).why, "");
     std::ifstream file(path);
     const nlohmann::json trace = nlohmann::json::parse(file);
-    int begun = 0, ended = 0, arrows = 0;
+    int steps = 0, arrows = 0;
     double last = 0;
     for (const auto& event : trace["traceEvents"]) {
         const std::string phase = event["ph"];
-        begun += phase == "b";
-        ended += phase == "e";
+        steps += phase == "X";
         arrows += phase == "s";
-        if (phase == "e") last = std::max(last, event["ts"].get<double>());
+        if (phase == "X") last = std::max(last, event["ts"].get<double>() + event["dur"].get<double>());
     }
-    EXPECT_EQ(begun, 6);
-    EXPECT_EQ(ended, 6);
+    EXPECT_EQ(steps, 6);
     EXPECT_EQ(arrows, 3);
     EXPECT_NEAR(last, 13.001, 0.01);  // microseconds: three of 1 us each, and the way
     options.trace_path = "/nowhere/trace.json";
