@@ -196,8 +196,13 @@ Each has a section below with the arithmetic.
              machine_tables.routes(),
              paper_tables.rings(), paper_tables.allgather(), paper_tables.eight(),
              paper_tables.gains("defaults", "Thalweg's choice and the natives' defaults", """Simulated time of what Thalweg would choose by its tables and its cost model, and how much longer the natives'
-defaults take. **limit** is the line-rate limit plus one latency. Below 1.00 the choice loses; below it by more than a
+defaults take. Below 1.00 the choice loses; below it by more than a
 few percent only sizes that are left to MPICH, whose blocking calls Thalweg does not take (small messages).
+
+**limit** (`/ limit` and `limit_seconds` of `thalweg sim`): the bytes that must cross the busiest host's links, whatever the
+algorithm, at the rate of a link (`link_GBps`), on all rails, whatever one message alone reaches of it; and one latency, with posting
+and completing one message. On one host a core's copies (`copy_GBps`) stand for the link. Of a halo exchange the latency is the wire's
+alone, and on one host it has no limit.
 """),
              paper_tables.gains("alltoallv", "Alltoallv (arXiv 2604.05099)", """What the messages of the paper's exchange take, all pairs alike, 112 ranks per host, without any window. 512 KiB per pair
 among 448 ranks need 1.6 s at the line rate, which is where the paper's 1.54 s stand.
