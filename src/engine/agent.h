@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,7 @@ enum class AgentManner : std::uint8_t { sleep, watch, spin };
 
 struct AgentOptions {
     AgentManner manner = AgentManner::sleep;
-    int hardware_thread = -1;  // the one it is bound to, as in taskset; -1: wherever the process may run
+    int hardware_thread = -1;  // the one it is bound to, as in taskset; -1: none
     // It has a core to spare: it posts what lasts, in the place of the thread that starts it. Then the
     // kernel's work for these messages is done where the agent runs too, and the program's thread loses
     // nothing to it.
@@ -44,6 +45,9 @@ struct AgentOptions {
     // Its stack beyond what the C library and thread-local variables take: address space, of which UCX's
     // deepest call touches about 16 KiB. Half of it is for a signal handler of the program's.
     std::size_t stack_bytes = 512 * 1024;
+    // Where it may run while it is bound to none (base/cpu_mask.h); lives as long as the agent. Empty: where
+    // the thread that makes it may, which the program may have bound to one that it computes on.
+    std::span<const unsigned long> mask = {};
 };
 
 struct AgentStatistics {

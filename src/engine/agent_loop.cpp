@@ -9,6 +9,7 @@
 #include <cfenv>
 
 #include "base/clock.h"
+#include "base/cpu_mask.h"
 #include "engine/agent.h"
 #include "engine/channel.h"
 #include "engine/waiters/timer_slack.h"
@@ -86,6 +87,7 @@ void Agent::settle_in() {
         CPU_SET(static_cast<std::size_t>(options_.hardware_thread), &mask);
         bound = sched_setaffinity(0, sizeof mask, &mask) == 0;
     }
+    if ((options_.hardware_thread < 0 || !bound) && !options_.mask.empty()) run_on(options_.mask);
     spins_ = false;
     if (!bound || options_.manner == AgentManner::sleep) return;
     for (SleeperKind kind : waking_ways) {

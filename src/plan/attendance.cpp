@@ -16,6 +16,7 @@
 #include "plan/keyvals.h"
 #include "plan/neighbours.h"
 #include "plan/nonblocking.h"
+#include "plan/place.h"
 #include "plan/ports.h"
 #include "plan/private_comm.h"
 #include "plan/quiet_errors.h"
@@ -65,7 +66,8 @@ AgentOptions place_of(AgentSetting wanted, const World& world) {
     std::vector<HardwareThread> threads;
     AgentOptions options;
     Surroundings surroundings;
-    if (own_hardware_threads(threads) == Status::ok) surroundings.threads = threads;
+    if (own_hardware_threads(threads, kernels_cpus, mask_in_init()) == Status::ok)
+        surroundings.threads = threads;
     surroundings.computing_threads = computing_threads(environ);
     surroundings.shared = world.shares_cores();
     placement = place_agent(wanted, surroundings);
@@ -74,6 +76,7 @@ AgentOptions place_of(AgentSetting wanted, const World& world) {
             THALWEG_LOG_AT(info, "the agent sleeps where the rank runs: %s", placement.why);
     }
     options.hardware_thread = placement.hardware_thread;
+    options.mask = mask_in_init();
     options.manner = placement.place == AgentPlace::core      ? AgentManner::spin
                      : placement.place == AgentPlace::sibling ? AgentManner::watch
                                                               : AgentManner::sleep;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string>
 #include <string_view>
 
@@ -65,11 +66,22 @@ double cgroup_quota() {
     return tightest;
 }
 
+CpuMask& first_mask() {
+    static auto* const mask = new CpuMask;
+    return *mask;
+}
+
 }  // namespace
+
+const CpuMask& mask_in_init() { return first_mask(); }
 
 PlaceFacts find_place() {
     constexpr std::uint64_t start = 14695981039346656037u;
     PlaceFacts facts;
+    try {
+        if (first_mask().empty()) first_mask() = mask_of_this_thread();
+    } catch (const std::bad_alloc&) {
+    }
     const std::string boot_id = read_file("/proc/sys/kernel/random/boot_id");
     char name[256] = "";
     gethostname(name, sizeof name - 1);

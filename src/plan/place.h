@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "base/cpu_mask.h"
+
 namespace thalweg {
 
 struct PlaceFacts {
@@ -17,5 +19,10 @@ struct PlaceFacts {
 
 // Reads /proc and the CPU mask; facts that cannot be read are left out of the hashes. Takes about 0.1 ms.
 PlaceFacts find_place();
+
+// What the thread that called find_place() first, in MPI_Init, might run on: all of the process, mostly.
+// Later the program may bind the threads that it computes in, as OpenMP does, the first one among them.
+// Empty: it was not to be had. Lives as long as the process.
+const CpuMask& mask_in_init();
 
 }  // namespace thalweg

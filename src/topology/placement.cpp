@@ -1,7 +1,6 @@
 #include "topology/placement.h"
 
 #include <dirent.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <charconv>
@@ -70,22 +69,6 @@ bool read_line(const std::string& path, std::string& line) {
     return static_cast<bool>(std::getline(file, line));
 }
 
-// Hosts may have more threads than a cpu_set_t has bits.
-bool own_mask(std::vector<int>& cpus) {
-    for (int count = CPU_SETSIZE; count <= 1 << 20; count *= 2) {
-        cpu_set_t* const mask = CPU_ALLOC(static_cast<std::size_t>(count));
-        if (mask == nullptr) return false;
-        const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(count));
-        const bool fits = sched_getaffinity(0, bytes, mask) == 0;
-        for (int cpu = 0; fits && cpu < count; ++cpu) {
-            if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, mask)) cpus.push_back(cpu);
-        }
-        CPU_FREE(mask);
-        if (fits) return true;
-    }
-    return false;
-}
-
 }  // namespace
 
 const char* name_of(AgentPlace place) {
@@ -138,14 +121,15 @@ bool parse_cpu_list(std::string_view text, std::vector<int>& cpus) {
     return true;
 }
 
-Status own_hardware_threads(std::vector<HardwareThread>& threads, const std::string& root) {
-    std::vector<int> mask;
-    if (!own_mask(mask)) return Status::unsupported;
-    const std::set<int> usable(mask.begin(), mask.end());
+Status own_hardware_threads(std::vector<HardwareThread>& threads, const std::string& root,
+                            const CpuMask& mask) {
+    if (mask.empty()) return Status::unsupported;
+    const std::vector<int> cpus = numbers_in(mask);
+    const std::set<int> usable(cpus.begin(), cpus.end());
     std::vector<HardwareThread> found;
     std::set<int> seen;
     int cores = 0;
-    for (int cpu : mask) {
+    for (int cpu : cpus) {
         if (seen.count(cpu) != 0) continue;
         std::string line;
         std::vector<int> core;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cpu_mask.h"
 #include "base/options.h"
 #include "base/status.h"
 #include "topology/hardware_thread.h"
@@ -37,12 +38,13 @@ struct AgentPlacement {
 // Pure.
 AgentPlacement place_agent(AgentSetting wanted, const Surroundings& surroundings);
 
-// This process's hardware threads and the others of their cores, ascending, with core and usable set, as the
-// kernel says (`root`: where its description is; another in tests). About 10 us a core. Not by hwloc: this
-// runs inside the program, which may carry an hwloc of its own. unsupported: the kernel does not say;
-// `threads` is unchanged.
-Status own_hardware_threads(std::vector<HardwareThread>& threads,
-                            const std::string& root = "/sys/devices/system/cpu");
+// Where the kernel describes them.
+inline constexpr const char* kernels_cpus = "/sys/devices/system/cpu";
+// The hardware threads of `mask` and the others of their cores, ascending, with core and usable set, as the
+// kernel says (`root`: where; another in tests). About 10 us a core. Not by hwloc: this runs inside the
+// program, which may carry an hwloc of its own. unsupported: the kernel does not say; `threads` is unchanged.
+Status own_hardware_threads(std::vector<HardwareThread>& threads, const std::string& root = kernels_cpus,
+                            const CpuMask& mask = mask_of_this_thread());
 
 // How many threads of this process compute: those that have had at least a quarter of the CPU time of the one
 // that had most, and at least as many as OMP_NUM_THREADS says (`environment` as environ). At least 1.

@@ -133,6 +133,28 @@ TEST(placement, siblings_are_read_from_the_kernels_description) {
     std::filesystem::remove_all(folder);
 }
 
+// Of a mask that is not the caller's: that of the process, whose calling thread is bound by then.
+TEST(placement, hardware_threads_are_those_of_the_mask) {
+    char folder[] = "/tmp/thalweg-placement-XXXXXX";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    for (int cpu = 0; cpu < 4; ++cpu) {
+        const auto topology = std::filesystem::path(folder) / ("cpu" + std::to_string(cpu)) / "topology";
+        std::filesystem::create_directories(topology);
+        std::ofstream(topology / "thread_siblings_list") << cpu % 2 << "," << cpu % 2 + 2 << "\n";
+    }
+    std::vector<HardwareThread> threads;
+    EXPECT_EQ(own_hardware_threads(threads, folder, CpuMask{}), Status::unsupported);
+    ASSERT_EQ(own_hardware_threads(threads, folder, CpuMask{0b0111}), Status::ok);
+    ASSERT_EQ(threads.size(), 4u);
+    for (int cpu = 0; cpu < 4; ++cpu) {
+        const HardwareThread& thread = threads[static_cast<std::size_t>(cpu)];
+        EXPECT_EQ(thread.os_index, cpu);
+        EXPECT_EQ(thread.core, cpu % 2);
+        EXPECT_EQ(thread.usable, cpu != 3);
+    }
+    std::filesystem::remove_all(folder);
+}
+
 TEST(placement, threads_that_compute_are_counted) {
     const char* const two[] = {"A=b", "OMP_NUM_THREADS=2", nullptr};
     EXPECT_EQ(computing_threads(nullptr), 1);
