@@ -145,6 +145,8 @@ bool Agent::stop_within(std::uint64_t most_ns) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return false;  // perhaps the call that was interrupted has it
     if (!running()) return true;
+    // It ends the process itself, as an MPI library does that finds an error while it is driven.
+    if (pthread_equal(thread_, pthread_self()) != 0) return false;
     stopping_.store(true, std::memory_order_seq_cst);
     bell_.ring();
     for (const std::uint64_t begin_ns = now_ns(); !ended_.load(std::memory_order_acquire);) {

@@ -81,8 +81,8 @@ class Agent {
     // before the process's exit handlers run. It may be started again.
     void stop();
     // stop() for the end of a process, which a signal handler may bring about in the midst of a call of ours:
-    // then the thread may wait for a lock that is never given back, and is left alone after `most_ns`. False:
-    // it is still there.
+    // then the thread may wait for a lock that is never given back, and is left alone after `most_ns`. Its
+    // own call, in the midst of its work, does nothing. False: it is still there.
     bool stop_within(std::uint64_t most_ns);
     bool running() const { return running_.load(std::memory_order_acquire); }
 

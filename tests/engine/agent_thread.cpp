@@ -1,12 +1,18 @@
-// The agent's thread: where it runs.
+// The agent's thread: where it runs, and when it is the one that ends the process.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/cpu_mask.h"
 #include "engine/agent.h"
 #include "engine/agent_group.h"
+#include "schedule/builder.h"
 
 namespace thalweg {
 namespace {
@@ -39,6 +45,46 @@ TEST(agent, runs_where_the_process_may_and_not_where_its_maker_is_bound) {
     ASSERT_TRUE(in_time([] { return agent_threads().size() == 1; }));
     const std::string thread = agent_threads()[0];
     EXPECT_TRUE(in_time([&] { return allowed(thread) == everywhere; })) << allowed(thread);
+}
+
+// What runs at exit stops the agent, and an MPI library that the agent drives may call exit(): here rank 0's
+// reduction stands for that.
+TEST(agent, does_not_wait_for_itself_at_the_end_of_a_process) {
+    static constexpr std::uint64_t longest_ns = 5'000'000'000;
+    AgentGroup group({});
+    struct End {
+        Agent* agent = nullptr;
+        std::atomic<bool> stopped{true};
+        std::atomic<std::uint64_t> took_ns{0};
+    } end;
+    end.agent = &group.agent(0);
+    Builder sends(1, 2), reduces(0, 2);
+    sends.send(0, {Buffer::in, 0, 8});
+    const Slice arrived = reduces.scratch(8);
+    reduces.recv(1, arrived);
+    reduces.reduce({Buffer::out, 0, 8}, arrived, Side::right);
+    const auto made = [](Builder& builder) {
+        return std::make_shared<const Schedule>(std::move(builder).finish());
+    };
+    const auto first = group.channel(0).make(made(reduces)), second = group.channel(1).make(made(sends));
+    Operation first_run(*first), second_run(*second);
+    std::uint64_t in = 7, out = 0;
+    Bindings bindings{nullptr, &out, {}};
+    bindings.reducer.combine = [](const void*, const void*, void*, std::size_t, void* context) {
+        End& end = *static_cast<End*>(context);
+        const std::uint64_t begin_ns = now_ns();
+        end.stopped = end.agent->stop_within(longest_ns);
+        end.took_ns = now_ns() - begin_ns;
+    };
+    bindings.reducer.context = &end;
+    bindings.reducer.element_bytes = 8;
+    ASSERT_EQ(group.channel(0).start(first_run, bindings, 0), Status::ok);
+    ASSERT_EQ(group.channel(1).start(second_run, {&in, nullptr, {}}, 0), Status::ok);
+    ASSERT_TRUE(in_time([&] { return !first_run.pending() && !second_run.pending(); }));
+    EXPECT_FALSE(end.stopped.load());
+    EXPECT_LT(end.took_ns.load(), longest_ns);
+    EXPECT_TRUE(group.agent(0).running());
+    EXPECT_TRUE(group.agent(0).stop_within(100'000'000'000));
 }
 
 }  // namespace
