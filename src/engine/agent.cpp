@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/float_modes.h"
@@ -82,11 +83,14 @@ Status Agent::start() {
     if (!sleepers_[0]) {
         cpu_ = detect_cpu();
         std::string why;
+        // All of them or, without memory for one, none.
+        std::array<std::unique_ptr<Sleeper>, sleeper_kinds> made;
         for (std::size_t kind = 0; kind < sleeper_kinds; ++kind) {
             if (has_sleeper(SleeperKind{static_cast<std::uint8_t>(kind)}, cpu_, why))
-                sleepers_[kind] = make_sleeper(SleeperKind{static_cast<std::uint8_t>(kind)}, cpu_,
-                                               options_.manner == AgentManner::spin);
+                made[kind] = make_sleeper(SleeperKind{static_cast<std::uint8_t>(kind)}, cpu_,
+                                          options_.manner == AgentManner::spin);
         }
+        sleepers_ = std::move(made);
     }
     // Before it runs, because no memory is taken while operations do.
     if (!inside_) inside_ = make_sleeper(SleeperKind::epoll, cpu_, false);

@@ -71,7 +71,8 @@ class Agent {
 
     // Starts the thread if it does not run; it also starts by itself at the first operation that it is wanted
     // for. Errors: unsupported (a forked child), out_of_memory (the system refuses a thread; logged once, and
-    // operations then progress in the calls of their owners only).
+    // operations then progress in the calls of their owners only). Its first call throws std::bad_alloc, too,
+    // and may be made again.
     Status start();
     // From its next start on its stack has the size that the program's threads have theirs: where a transport
     // may call an MPI library, whose progress runs reductions and callbacks of the program's, in operations

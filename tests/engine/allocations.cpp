@@ -1,8 +1,13 @@
-// start(), advance() and wait() allocate nothing: counted below operator new, at malloc itself.
+// start(), advance() and wait() allocate nothing: counted below operator new, at malloc itself. And what
+// there was no memory for may be had later.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstdlib>
+#include <new>
 
+#include "engine/agent.h"
+#include "engine/agent_group.h"
 #include "engine/random_schedules.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
@@ -10,15 +15,16 @@
 #else
 #define CANNOT_COUNT 0
 namespace {
-thread_local std::uint64_t allocations = 0;
-}
+thread_local std::uint64_t allocations = 0, refused = UINT64_MAX;  // the one that fails
+bool fails() { return ++allocations == refused; }
+}  // namespace
 extern "C" {
 void* __libc_malloc(std::size_t);
 void* __libc_calloc(std::size_t, std::size_t);
 void* __libc_realloc(void*, std::size_t);
-void* malloc(std::size_t bytes) { return ++allocations, __libc_malloc(bytes); }
-void* calloc(std::size_t count, std::size_t bytes) { return ++allocations, __libc_calloc(count, bytes); }
-void* realloc(void* old, std::size_t bytes) { return ++allocations, __libc_realloc(old, bytes); }
+void* malloc(std::size_t bytes) { return fails() ? nullptr : __libc_malloc(bytes); }
+void* calloc(std::size_t count, std::size_t bytes) { return fails() ? nullptr : __libc_calloc(count, bytes); }
+void* realloc(void* old, std::size_t bytes) { return fails() ? nullptr : __libc_realloc(old, bytes); }
 }
 #endif
 
@@ -72,6 +78,30 @@ TEST(allocations, a_run_of_a_ready_execution_makes_none) {
         if (wait(execution, policy, statistics) != Status::ok) abort();
         EXPECT_EQ(allocations, before_wait);
     }
+#endif
+}
+
+// Each allocation of its first start fails once.
+TEST(allocations, an_agent_that_had_no_memory_starts_later) {
+#if CANNOT_COUNT
+    GTEST_SKIP() << "a sanitizer owns malloc";
+#else
+    std::uint64_t failures = 0;
+    for (bool failed_once = true; failed_once; ++failures) {
+        Agent agent({});
+        refused = allocations + failures + 1;
+        try {
+            (void)agent.start();
+        } catch (const std::bad_alloc&) {
+        }
+        failed_once = allocations >= refused;
+        refused = UINT64_MAX;
+        ASSERT_EQ(agent.start(), Status::ok) << failures;
+        // What comes next is its rest.
+        ASSERT_TRUE(test::in_time([&] { return agent.statistics().passes > 0; })) << failures;
+        agent.stop();
+    }
+    EXPECT_GT(failures, sleeper_kinds / 2) << "the count sees nothing";
 #endif
 }
 
