@@ -1,6 +1,8 @@
 #include "algorithms/most_steps.h"
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 
 #include "algorithms/patterns/levels.h"
 
@@ -15,12 +17,18 @@ std::uint64_t pieces_of(const Price& price, const Problem& problem) {
                                    problem.messages_per_pair);
 }
 
-// In a tree a rank receives every piece once and sends it `degree` times. What scatters has few large pieces
-// and many rounds: at most a send and a receive in each. The quarter is for the rounds in which a pipeline
-// fills.
-std::uint64_t of_one_level(const Price& price, const Problem& problem) {
+// Broadcasts down a tree (algorithms/patterns/tree.h).
+bool is_tree(const Choice& choice) {
+    constexpr std::string_view trees[] = {"linear", "binomial", "knomial", "kary", "chain"};
+    return std::find(std::begin(trees), std::end(trees), choice.algorithm->name) != std::end(trees);
+}
+
+// In a tree a rank receives every piece once and sends it `degree` times, however deep the tree is. What
+// scatters has few large pieces and many rounds: at most a send and a receive in each. The quarter is for the
+// rounds in which a pipeline fills.
+std::uint64_t of_one_level(const Choice& choice, const Price& price, const Problem& problem) {
     const std::uint64_t of_pieces = pieces_of(price, problem) * (price.degree + 1);
-    const std::uint64_t most = of_pieces > price.rounds ? of_pieces : 2 * price.rounds;
+    const std::uint64_t most = is_tree(choice) || of_pieces > price.rounds ? of_pieces : 2 * price.rounds;
     return most + most / 4 + 64;
 }
 
@@ -30,7 +38,7 @@ Price price_of(const Choice& choice, const Problem& problem) {
 
 // What a rank may do of one piece of a broadcast inside hosts.
 std::uint64_t of_a_hand_out(const Choice& choice, const Problem& piece) {
-    return of_one_level(price_of(choice, piece), piece) - 64;
+    return of_one_level(choice, price_of(choice, piece), piece) - 64;
 }
 
 // Messages that a rank sends in an allgather or an allreduce of one level, and as many that it receives. The
@@ -123,7 +131,7 @@ std::uint64_t most_steps(const Choice& choice, const Problem& problem, const Top
         return collective == Collective::allgather ? of_allgather_by_hosts(choice, problem, topology)
                                                    : of_allreduce_by_hosts(choice, problem, topology);
     }
-    if (choice.parts.empty()) return of_one_level(price_of(choice, problem), problem);
+    if (choice.parts.empty()) return of_one_level(choice, price_of(choice, problem), problem);
     // A combinator of one algorithm inside hosts, first, and one between them. The leader hands every piece
     // on that arrives: as many as the rounds, or as the pieces, and never more than leave enough messages for
     // each rank inside.
@@ -136,7 +144,7 @@ std::uint64_t most_steps(const Choice& choice, const Problem& problem, const Top
     leaders.messages_per_pair =
         patterns::most_pieces(inside, topology.max_ranks_per_node(), problem.messages_per_pair);
     const Price outer = price_of(between, leaders);
-    const std::uint64_t steps = of_one_level(outer, leaders);
+    const std::uint64_t steps = of_one_level(between, outer, leaders);
     if (widest == 1) return steps;
     const std::uint64_t pieces = pieces_of(outer, leaders);
     const std::uint64_t arrivals =
@@ -145,7 +153,7 @@ std::uint64_t most_steps(const Choice& choice, const Problem& problem, const Top
     local.size = topology.max_ranks_per_node();
     local.bytes = pieces == 1 ? problem.bytes : std::max(outer.piece_bytes, problem.bytes / pieces + 1);
     local.messages_per_pair = problem.messages_per_pair / leaders.messages_per_pair;
-    return steps + arrivals * (of_one_level(price_of(inside, local), local) - 64);
+    return steps + arrivals * (of_one_level(inside, price_of(inside, local), local) - 64);
 }
 
 }  // namespace thalweg
