@@ -13,10 +13,10 @@
 #include "plan/last_call.h"
 #include "plan/nonblocking.h"
 #include "plan/payload.h"
-#include "plan/pieces.h"
 #include "plan/planned_in_memory.h"
 #include "plan/reserve.h"
 #include "plan/unasked.h"
+#include "select/pieces.h"
 #include "transport/mpi/host.h"
 #include "transport/mpi/mpi_transport.h"
 

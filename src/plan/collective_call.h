@@ -12,9 +12,9 @@
 #include "plan/exchange.h"
 #include "plan/lane.h"
 #include "plan/ongoing.h"
-#include "plan/pieces.h"
 #include "plan/statistics.h"
 #include "plan/world.h"
+#include "select/pieces.h"
 #include "select/select.h"
 
 namespace thalweg {

@@ -15,6 +15,7 @@
 #include "plan/session_communicators.h"
 #include "plan/set_up.h"
 #include "plan/unasked.h"
+#include "select/pieces.h"
 #include "transport/mpi/host.h"
 #include "transport/mpi/mpi_transport.h"
 #if defined(THALWEG_SABOTEUR)

@@ -221,8 +221,4 @@ class Communicator {
 inline constexpr std::uint64_t worth_calls = 8;
 inline constexpr std::uint64_t worth_bytes = 1u << 20;
 
-// Messages above this many bytes run as several operations of at most as many: it bounds schedules, plans and
-// the memory for staging. Equal on all ranks.
-inline constexpr std::uint64_t piece_bytes = 32u << 20;
-
 }  // namespace thalweg

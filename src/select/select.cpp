@@ -4,8 +4,10 @@
 #include <bit>
 #include <limits>
 
+#include "base/text.h"
 #include "model/cost.h"
 #include "select/candidates.h"
+#include "select/pieces.h"
 #include "select/table.h"
 
 namespace thalweg {
@@ -230,14 +232,19 @@ std::uint64_t smallest_taken(Collective collective, const std::string& table, bo
 Explanation explain(Collective collective, std::uint64_t bytes, const Topology& topology,
                     const Selection& selection) {
     Explanation explanation;
-    explanation.decision = decide(collective, bytes, topology, selection);
+    const Pieces pieces = collective == Collective::bcast ? pieces_of(bytes) : Pieces{bytes, 1};
+    explanation.decision = decide(collective, pieces.bytes, topology, selection);
+    std::string& reason = explanation.decision.reason;
     Problem problem;
     problem.size = topology.size();
-    if (std::string& reason = explanation.decision.reason; reason.starts_with(by_model)) {
-        problem.bytes = rounded(bytes);
+    if (reason.starts_with(by_model)) {
+        problem.bytes = rounded(pieces.bytes);
         if (const auto cheapest = robust_candidate(collective, problem, topology, selection.machine).cheapest)
             reason += ", which stands a late rank better than the cheapest predicted, " + to_text(*cheapest);
     }
+    if (pieces.count > 1 && explanation.decision.choice)
+        reason +=
+            ", for each of " + std::to_string(pieces.count) + " pieces of up to " + bytes_text(pieces.bytes);
     problem.bytes = bytes;
     explanation.limit = wire_limit(collective, bytes, topology, selection.machine);
     explanation.candidates =

@@ -105,6 +105,8 @@ struct Explanation {
     std::vector<Candidate> candidates;  // cheapest prediction first, refused ones last
     Picoseconds limit = 0;              // what the wire needs whatever the algorithm: wire_limit()
 };
+// As a call of so many bytes is decided: of a large broadcast, as its pieces are (pieces.h). Candidates are
+// priced for the whole.
 Explanation explain(Collective collective, std::uint64_t bytes, const Topology& topology,
                     const Selection& selection);
 

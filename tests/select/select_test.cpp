@@ -202,6 +202,25 @@ TEST(Decide, PortsOfTheMachineAreUsed) {
     EXPECT_EQ(to_text(*beside_work.choice), "ring:chunk_bytes=128K");  // fewer wake-ups of the agent
 }
 
+// A broadcast of a GiB runs as 32, each by what is chosen for one of them.
+TEST(Explain, DecidesALargeBroadcastAsItsPiecesAre) {
+    const Selection fast{Machine::from_options(2, 12e9), "mpich", {}, {}};  // no table speaks
+    constexpr std::uint64_t giga = 1 << 30, piece = 32 << 20;
+    const Topology topology = topology_of("node:8 core:1");
+    const Explanation whole = explain(Collective::bcast, giga, topology, fast);
+    const Decision of_a_piece = broadcast_at("node:8 core:1", piece, fast);
+    ASSERT_TRUE(whole.decision.choice && of_a_piece.choice);
+    EXPECT_EQ(to_text(*whole.decision.choice), to_text(*of_a_piece.choice));
+    EXPECT_NE(to_text(*whole.decision.choice), to_text(*broadcast_at("node:8 core:1", giga, fast).choice));
+    EXPECT_NE(whole.decision.reason.find(", for each of 32 pieces of up to 32M"), std::string::npos)
+        << whole.decision.reason;
+    EXPECT_EQ(std::count_if(whole.candidates.begin(), whole.candidates.end(),
+                            [](const Candidate& candidate) { return candidate.chosen; }),
+              1);
+    EXPECT_EQ(explain(Collective::bcast, piece, topology, fast).decision.reason.find("pieces"),
+              std::string::npos);
+}
+
 TEST(Explain, ListsEveryAlgorithmOnceAndMarksTheChoice) {
     for (const char* hosts : {"node:16 core:48", "node:4 core:2", "node:8 core:1", "node:1 core:4"})
         for (std::uint64_t bytes : {0u, 100u, 4u << 20}) {

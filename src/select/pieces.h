@@ -3,9 +3,11 @@
 
 #include <cstdint>
 
-#include "plan/communicator.h"
-
 namespace thalweg {
+
+// Messages above this many bytes run as several operations of at most as many: it bounds schedules, plans and
+// the memory for staging. Equal on all ranks.
+inline constexpr std::uint64_t piece_bytes = 32u << 20;
 
 // `count` pieces of `bytes` each, the last one shorter. Depends on the message's size only.
 struct Pieces {
