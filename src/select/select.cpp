@@ -233,7 +233,12 @@ Explanation explain(Collective collective, std::uint64_t bytes, const Topology& 
                     const Selection& selection) {
     Explanation explanation;
     const Pieces pieces = collective == Collective::bcast ? pieces_of(bytes) : Pieces{bytes, 1};
-    explanation.decision = decide(collective, pieces.bytes, topology, selection);
+    // Between hosts blocking alltoalls run as nonblocking ones do, and are tried whatever speaks for them.
+    const bool exchanges =
+        collective == Collective::alltoallv && topology.nodes() > 1 && !selection.overlapped;
+    Selection decided = selection;
+    decided.overlapped |= exchanges;
+    explanation.decision = decide(collective, pieces.bytes, topology, decided);
     std::string& reason = explanation.decision.reason;
     Problem problem;
     problem.size = topology.size();
@@ -242,9 +247,14 @@ Explanation explain(Collective collective, std::uint64_t bytes, const Topology& 
         if (const auto cheapest = robust_candidate(collective, problem, topology, selection.machine).cheapest)
             reason += ", which stands a late rank better than the cheapest predicted, " + to_text(*cheapest);
     }
+    const bool by_turns = reason.starts_with(by_model) && explanation.decision.tried;
     if (pieces.count > 1 && explanation.decision.choice)
         reason +=
             ", for each of " + std::to_string(pieces.count) + " pieces of up to " + bytes_text(pieces.bytes);
+    if (by_turns || (exchanges && explanation.decision.choice && !selection.forced))
+        reason += std::string("; calls ") +
+                  (collective == Collective::allreduce ? "that do not round " : "") +
+                  "take turns with the MPI library's own until it is known which is faster";
     problem.bytes = bytes;
     explanation.limit = wire_limit(collective, bytes, topology, selection.machine);
     explanation.candidates =

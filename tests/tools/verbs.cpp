@@ -243,6 +243,30 @@ TEST(explain, text_and_json_tell_the_same_choice) {
         << text;
 }
 
+// Where no table speaks, blocking calls do not run the choice from the first to the last.
+TEST(explain, says_which_calls_take_turns_with_the_library) {
+    const auto explained = [](const std::string& arguments) {
+        return nlohmann::json::parse(shell(tool("explain " + arguments + " --json")).text);
+    };
+    const auto takes_turns = [&](const std::string& arguments) {
+        const std::string reason = explained(arguments)["reason"];
+        return reason.find("take turns with the MPI library's own") != std::string::npos;
+    };
+    const std::string place = " --bytes 1M --topology 'node:4 core:2'";
+    for (const char* collective : {"bcast", "allgather", "allreduce", "alltoallv"}) {
+        EXPECT_TRUE(takes_turns(collective + place)) << collective;
+        EXPECT_FALSE(takes_turns(collective + place + " --overlapped")) << collective;
+    }
+    EXPECT_FALSE(takes_turns("bcast" + place + " --rate 100mbit --latency-us 60")) << "a table speaks";
+    EXPECT_FALSE(takes_turns("bcast" + place + " --bcast chain"));
+    EXPECT_FALSE(takes_turns("alltoallv" + place + " --algorithm spread"));
+    // Small ones between hosts are taken as nonblocking ones are, and left to the library on one.
+    const std::string small = "alltoallv --bytes 4K --topology 'node:4 core:2'";
+    EXPECT_NE(explained(small)["choice"], "native");
+    EXPECT_EQ(explained(small)["choice"], explained(small + " --overlapped")["choice"]);
+    EXPECT_EQ(explained("alltoallv --bytes 4K --topology 'node:1 core:4'")["reason"], "one host");
+}
+
 TEST(explain, native_may_be_asked_for) {
     const std::string arguments = "explain bcast --bytes 1M --topology node:4 --bcast native";
     const auto explanation = nlohmann::json::parse(shell(tool(arguments + " --json")).text);

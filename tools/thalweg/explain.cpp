@@ -184,6 +184,7 @@ int explain_main(int argc, char** argv) {
     selection.family = family;
     selection.machine.inter.ports = ports;
     selection.overlapped = overlapped;
+    selection.tries_model = true;  // what the network is like is known
     if (why = beyond_the_model(*size, topology, selection.machine); !why.empty())
         return usage_error("explain", "--bytes " + bytes + ": " + why);
     if (!forced.empty() && forced != "auto" && forced != "native") {
