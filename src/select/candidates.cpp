@@ -117,6 +117,9 @@ std::vector<Candidate> tuned_candidates(Collective collective, const Problem& pr
             if (std::uint64_t* leaders = find_value(choice, "leaders")) *leaders = 1, add(choice, true);
         }
     }
+    // Leaders of very many hosts have not the numbers for an allgather's messages: ranks have, of some.
+    if (result.empty())
+        for (std::string_view outer : between_hosts(collective)) add(standard(collective, outer), false);
     return result;
 }
 

@@ -202,6 +202,21 @@ TEST(Decide, PortsOfTheMachineAreUsed) {
     EXPECT_EQ(to_text(*beside_work.choice), "ring:chunk_bytes=128K");  // fewer wake-ups of the agent
 }
 
+// No allgather by leaders serves 8192 hosts. There was nothing to choose from then, and the program crashed.
+TEST(Decide, AllgathersAmongVeryManyHostsHaveAChoice) {
+    for (const char* hosts : {"node:8191 core:2", "node:8192 core:2", "node:9000 core:3"}) {
+        const Topology topology = topology_of(hosts);
+        const Decision decision = decide(Collective::allgather, 1 << 20, topology,
+                                         {Machine::from_options(2, 12e9), "mpich", {}, {}});
+        ASSERT_TRUE(decision.choice) << hosts;
+        Problem problem;
+        problem.size = topology.size();
+        problem.bytes = 1 << 20;
+        EXPECT_EQ(refuse(*decision.choice, problem, topology), "") << to_text(*decision.choice);
+        EXPECT_EQ(decision.choice->parts.empty(), topology.nodes() > 8191) << hosts;
+    }
+}
+
 // A broadcast of a GiB runs as 32, each by what is chosen for one of them.
 TEST(Explain, DecidesALargeBroadcastAsItsPiecesAre) {
     const Selection fast{Machine::from_options(2, 12e9), "mpich", {}, {}};  // no table speaks
