@@ -29,9 +29,6 @@ namespace {
 // Numbers of the pool that are tried: two threads of a process may pick the same one for two communicators.
 constexpr int picks = 8;
 
-// What a hop costs beyond the network where ranks sleep while they wait: about one sleep and a wake-up.
-constexpr Picoseconds sleeping_hop = 30'000'000;
-
 }  // namespace
 
 Communicator::Communicator(MPI_Comm comm, World& world, bool is_inter, int rank, int size)

@@ -17,6 +17,10 @@
 
 namespace thalweg {
 
+// What a hop costs at least where ranks sleep while they wait, whatever the network's latency was measured
+// to be: about one sleep and a wake-up. In no way where somebody says what the latency is.
+inline constexpr Picoseconds sleeping_hop = 30'000'000;
+
 // Everything here must be equal on all ranks of the communicator.
 struct Selection {
     Machine machine;

@@ -260,11 +260,18 @@ TEST(explain, says_which_calls_take_turns_with_the_library) {
     EXPECT_FALSE(takes_turns("bcast" + place + " --rate 100mbit --latency-us 60")) << "a table speaks";
     EXPECT_FALSE(takes_turns("bcast" + place + " --bcast chain"));
     EXPECT_FALSE(takes_turns("alltoallv" + place + " --algorithm spread"));
-    // Small ones between hosts are taken as nonblocking ones are, and left to the library on one.
+    // Small ones are taken as nonblocking ones are.
     const std::string small = "alltoallv --bytes 4K --topology 'node:4 core:2'";
     EXPECT_NE(explained(small)["choice"], "native");
     EXPECT_EQ(explained(small)["choice"], explained(small + " --overlapped")["choice"]);
-    EXPECT_EQ(explained("alltoallv --bytes 4K --topology 'node:1 core:4'")["reason"], "one host");
+}
+
+TEST(explain, whoever_advances_an_operation_sleeps_meanwhile) {
+    for (const char* what : {"bcast --overlapped", "alltoallv"}) {
+        const std::string arguments = fmt::format("explain {} --bytes 4M --topology node:16 --json", what);
+        EXPECT_EQ(shell(tool(arguments)).text, shell(tool(arguments + " --latency-us 30")).text);
+        EXPECT_NE(shell(tool(arguments)).text, shell(tool(arguments + " --latency-us 2")).text);
+    }
 }
 
 TEST(explain, native_may_be_asked_for) {

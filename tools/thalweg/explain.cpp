@@ -144,7 +144,9 @@ int explain_main(int argc, char** argv) {
     app.add_option("--mpi", family, "the native MPI: mpich, openmpi or impi (default: any)");
     app.add_option("--rate", rate,
                    "one link, one direction: " + std::string(rate_form) + " (default 12GB/s)");
-    app.add_option("--latency-us", latency, "one way between two hosts, microseconds (default 2)");
+    app.add_option("--latency-us", latency,
+                   "one way between two hosts, microseconds (default 2; 30 for nonblocking operations and\n"
+                   "alltoalls, for whose messages somebody has to wake up)");
     app.add_option("--algorithm,--bcast", forced, "explain this demand instead of the automatic choice");
     app.add_option("--ports", ports, "links that a host has to the others, each of that rate (default 1)")
         ->check(CLI::Range(1, 1024));
@@ -185,6 +187,10 @@ int explain_main(int argc, char** argv) {
     selection.machine.inter.ports = ports;
     selection.overlapped = overlapped;
     selection.tries_model = true;  // what the network is like is known
+    // As communicators have it (plan/communicator.cpp). Blocking alltoalls between hosts are driven likewise.
+    const bool sleeps = overlapped || (*collective == Collective::alltoallv && topology.nodes() > 1);
+    if (settings.latency_us <= 0 && sleeps)
+        selection.machine.inter.latency = std::max(selection.machine.inter.latency, sleeping_hop);
     if (why = beyond_the_model(*size, topology, selection.machine); !why.empty())
         return usage_error("explain", "--bytes " + bytes + ": " + why);
     if (!forced.empty() && forced != "auto" && forced != "native") {
