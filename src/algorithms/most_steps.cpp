@@ -114,8 +114,12 @@ std::uint64_t of_allreduce_by_hosts(const Choice& choice, const Problem& problem
     const std::uint64_t others = static_cast<std::uint64_t>(std::max(topology.nodes() - 1, 1));
     const std::uint64_t final_pieces = messages / 2 + messages / (2 * others) + 2;
     piece.messages_per_pair = problem.messages_per_pair / 2 / most_pieces;
-    return steps + (2 * widest + led) * pieces +
-           led * final_pieces * of_a_hand_out(choice.parts[intra], piece);
+    const Choice& inside = choice.parts[intra];
+    const std::uint64_t hand_out = of_a_hand_out(inside, piece);
+    // Whoever leads hands out its own share alone, and where it does so to everybody itself, what the other
+    // leaders have is but received.
+    const std::uint64_t of_others = inside.algorithm->name == "linear" ? 1 : hand_out;
+    return steps + (2 * widest + led) * pieces + final_pieces * (hand_out + (led - 1) * of_others);
 }
 
 }  // namespace

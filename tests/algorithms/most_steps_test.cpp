@@ -159,5 +159,22 @@ TEST(MostSteps, AChainInsideWideHostsTakesTwoStepsOfAPiece) {
     }
 }
 
+// Each of 128 leaders of a host sends its own share to 127 ranks, and receives 127 others. As if each sent
+// all shares, sums of 16 MiB had been too much for a plan.
+TEST(MostSteps, LeadersOfASumHandOutTheirOwnShareAlone) {
+    const Topology topology = topology_of("node:8 core:128");
+    const Choice choice = choice_of("node_leader(intra=linear,inter=ring)", Collective::allreduce);
+    Problem problem;
+    problem.size = topology.size();
+    problem.bytes = 16 << 20;
+    problem.element_bytes = 8;
+    const std::uint64_t bound = most_steps(choice, problem, topology);
+    for (problem.rank = 0; problem.rank < 2; ++problem.rank) {
+        const std::uint64_t steps = build(choice, problem, topology).steps().size();
+        EXPECT_LE(steps, bound) << problem.rank;
+        EXPECT_LT(bound, 4 * steps) << problem.rank;
+    }
+}
+
 }  // namespace
 }  // namespace thalweg
