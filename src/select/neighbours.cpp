@@ -11,13 +11,6 @@ constexpr std::uint64_t any_bytes = 64 << 10;
 
 Choice straight() { return standard_choice(*find_algorithm(Collective::alltoallv, "spread")); }
 
-// Whether it needs nothing that one end of a message alone does not know, or what the two tell each other
-// when a persistent operation is made.
-bool goes_straight(const Choice& choice) {
-    const std::string_view name = choice.algorithm->name;
-    return name == "spread" || name == "pairwise" || name == "notify";
-}
-
 }  // namespace
 
 NeighbourSelector::NeighbourSelector(const Topology& topology, const Selection& selection)
@@ -29,8 +22,7 @@ NeighbourSelector::NeighbourSelector(const Topology& topology, const Selection& 
             !speaks_for(table, selection.machine.inter))
             return;
         for (TuningRow& row : table.rows)
-            if (row.neighbours && speaks_of(row, selection.family, selection.library) &&
-                fits(row, topology) && (!row.choice || goes_straight(*row.choice)))
+            if (row.neighbours && speaks_of(row, selection.family, selection.library) && fits(row, topology))
                 rows_.push_back(std::move(row));
     };
     if (forced_) return;

@@ -121,6 +121,9 @@ Status read_row(const Json& json, const std::string& where, Collective collectiv
     if (!waits.empty() && row.spinning && row.sleeping) reader.fault("waits", "spin or sleep");
     if (!waits.empty() && calls != "blocking" && !row.persistent)
         reader.fault("waits", "left out but where calls is blocking or persistent");
+    if (row.neighbours &&
+        (collective != Collective::alltoallv || (row.choice && !goes_straight(*row.choice))))
+        reader.fault("calls", "not neighbours but of alltoallv by spread, pairwise, notify or natively");
     const bool takes_turns = collective == Collective::bcast || collective == Collective::alltoallv;
     if (row.tried && !(takes_turns && calls == "blocking" && row.choice))
         reader.fault(
@@ -158,6 +161,11 @@ bool speaks_of(const TuningRow& row, std::string_view family, std::string_view l
 bool fits(const TuningRow& row, const Topology& topology) {
     return row.hosts.has(static_cast<std::uint64_t>(topology.nodes())) &&
            row.ppn.has(static_cast<std::uint64_t>(topology.max_ranks_per_node()));
+}
+
+bool goes_straight(const Choice& choice) {
+    const std::string_view name = choice.algorithm->name;
+    return name == "spread" || name == "pairwise" || name == "notify";
 }
 
 namespace {

@@ -61,4 +61,9 @@ bool speaks_of(const TuningRow& row, std::string_view family, std::string_view l
 inline bool meant_for(const TuningRow& row, bool sleeps) { return sleeps ? row.sleeping : row.spinning; }
 bool fits(const TuningRow& row, const Topology& topology);
 
+// Whether it serves neighbours whoever they are: it needs nothing that one end of a message alone does not
+// know, or what the two tell each other when a persistent operation is made. Of rows for neighbours the
+// choice is one of these, or native.
+bool goes_straight(const Choice& choice);
+
 }  // namespace thalweg

@@ -37,6 +37,24 @@ TEST(Neighbours, TablesSpeakElseEverythingGoesStraight) {
               "pairwise");
 }
 
+// They would have had no effect, and nobody would have known.
+TEST(Neighbours, RowsThatCannotSpeakOfThemAreRefused) {
+    const auto fault = [](const std::string& collective, const std::string& choice) {
+        std::string why;
+        const std::string table = R"({"collective":")" + collective +
+                                  R"(","rows":[{"calls":"neighbours","choice":")" + choice + R"("}]})";
+        EXPECT_EQ(failed(check_table(table, why)), !why.empty());
+        return why;
+    };
+    for (const char* choice : {"native", "spread:in_flight=2", "pairwise:chunk_bytes=32K", "notify"})
+        EXPECT_EQ(fault("alltoallv", choice), "") << choice;
+    EXPECT_EQ(
+        fault("alltoallv", "node_leader"),
+        "row 1: \"calls\" must be not neighbours but of alltoallv by spread, pairwise, notify or natively");
+    EXPECT_NE(fault("bcast", "linear").find("not neighbours but of alltoallv"), std::string::npos);
+    EXPECT_NE(fault("allgather", "native").find("not neighbours but of alltoallv"), std::string::npos);
+}
+
 TEST(Neighbours, WhatWasAskedForRuns) {
     Selection selection{Machine::from_options(60, 11.95e6), "mpich", {}, {}};
     const auto asked = [&](const char* text) {
