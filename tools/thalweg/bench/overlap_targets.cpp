@@ -92,7 +92,8 @@ const std::vector<Target>& targets() {
 const OverlapLine* reference_of(const OverlapLine& line, const std::vector<OverlapLine>& lines) {
     for (const OverlapLine& each : lines)
         if (each.column == socket_reference && each.collective == line.collective && each.mpi == line.mpi &&
-            each.shape == line.shape && each.rate == line.rate && each.bytes == line.bytes)
+            each.shape == line.shape && each.rate == line.rate && each.rails == line.rails &&
+            each.bytes == line.bytes)
             return &each;
     return nullptr;
 }
