@@ -263,6 +263,10 @@ TEST(Exchange, PredictionsAreMadeOfOtherCallsThanTheMeasured) {
     EXPECT_NE(counts.find("| 1 of 2 "), std::string::npos) << counts;
     EXPECT_EQ(counts.find("(A/A)"), std::string::npos) << counts;
     EXPECT_EQ(format_foresight({}, true), "");
+    // Two such links need half the time.
+    for (Row& each : rows) each.context["rails"] = 2;
+    EXPECT_NEAR(find("thalweg init pairwise").predicted_calls, 7e-4 / (52e-3 - wire / 2 - 1.8e-4), 1e-6);
+    EXPECT_NEAR(find(native_default).limit_seconds, 25e-3 + 1e-3, 1e-9);
     // Without a small size nothing is known of what a plan costs.
     rows.erase(rows.begin(), rows.begin() + 2);
     EXPECT_EQ(find("rma_get").foresight, Foresight::unknown);

@@ -6,6 +6,7 @@
 
 #include "bench/columns.h"
 #include "bench/document.h"
+#include "bench/halo_overlap.h"
 #include "bench/halo_table.h"
 #include "driver/halo_memory.h"
 #include "launch_row.h"
@@ -215,6 +216,22 @@ TEST(HaloTable, LimitsCeilingsAndWhatStandsBesideWhat) {
     EXPECT_NE(page.find("### mpich, halo exchange"), std::string::npos);
     EXPECT_NE(page.find("received: 5; by native neighbourhood collectives: 3."), std::string::npos);
     EXPECT_EQ(page.find("## Broadcast between hosts"), std::string::npos);  // they are no broadcasts
+}
+
+// Over two links the wire needs half as long.
+TEST(HaloTable, LinksPerHostAreToldApart) {
+    std::vector<Row> rows{row("native", 1, {0.4, 0.4, 0.4}), row("native", 2, {0.2, 0.2, 0.2})};
+    rows[1].context["rails"] = 2;
+    const auto lines = summarize_halo(rows);
+    ASSERT_EQ(lines.size(), 2u);
+    EXPECT_DOUBLE_EQ(lines[0].limits.wire_s, 0.1);
+    EXPECT_DOUBLE_EQ(lines[1].limits.wire_s, 0.05);
+    EXPECT_NE(format_halo(lines, true).find("| 4x2, 2 x 100mbit "), std::string::npos);
+    for (Row& each : rows) {
+        each.phase = halo_overlap_phase;
+        each.stopped = "not had", each.seconds.clear();
+    }
+    EXPECT_EQ(summarize_halo_hidden(rows).size(), 2u);
 }
 
 TEST(HaloTable, TargetsAreCountedPointByPoint) {

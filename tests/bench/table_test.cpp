@@ -102,6 +102,23 @@ TEST(Table, LimitIsBytesBeyondTheBurstPlusOneLatency) {
     EXPECT_EQ(limit_seconds(one_host), 0);
 }
 
+TEST(Table, LinksPerHostAreToldApart) {
+    const std::vector<Row> one{row("native", "decide", 1, {6, 6, 6}), row("thalweg", "decide", 1, {2, 2, 2})};
+    std::vector<Row> rows = one;
+    for (Row each : one) {
+        each.context["rails"] = 2;
+        each.launch = 2;
+        rows.push_back(each);
+    }
+    const auto lines = summarize(rows);
+    ASSERT_EQ(lines.size(), 2u);
+    EXPECT_NEAR(lines[0].limit_seconds, 1.5, 1e-9);
+    EXPECT_NEAR(lines[1].limit_seconds, 0.975712, 1e-9);
+    const std::string table = format_table(lines, true);
+    EXPECT_NE(table.find("| 4x2 "), std::string::npos) << table;
+    EXPECT_NE(table.find("| 4x2, 2 x 100mbit "), std::string::npos) << table;
+}
+
 TEST(Table, TheBestNativeIsTheOneOursGainsLeastOn) {
     std::vector<Row> rows{row("native", "decide", 1, {6, 6, 6}),
                           row("native (A/A)", "decide", 1, {6, 6, 6}),

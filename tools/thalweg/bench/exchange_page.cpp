@@ -130,7 +130,8 @@ std::string format_exchange(const std::vector<ExchangeLine>& lines, bool markdow
          "algorithm x waiting", "plan", "N* (native)", "predicted", "verdict", "N* (best native)",
          "N* (window per call)", "link bytes", "packets", "samples", "ran"}};
     for (const auto& line : lines) {
-        std::vector<std::string> row{line.pattern, line.shape, bytes_text(line.bytes), line.column};
+        std::vector<std::string> row{line.pattern, place_text(line.shape, line.rate), bytes_text(line.bytes),
+                                     line.column};
         if (!line.stopped.empty()) {
             row.resize(cells[0].size() - 1, "-");
             row.push_back(line.stopped);
@@ -164,8 +165,8 @@ std::string format_windows(const std::vector<WindowLine>& lines, bool markdown) 
          "Start + Wait", "reduction", "set-up's share", "a kept window saves", "of ceiling", "N*", "at once",
          "window kept", "MPI_Alltoallv"}};
     for (const auto& line : lines)
-        cells.push_back({line.mpi, line.shape, line.pattern, bytes_text(line.bytes), line.plan,
-                         time_text(line.once_seconds), time_text(line.set_up_seconds),
+        cells.push_back({line.mpi, place_text(line.shape, line.rate), line.pattern, bytes_text(line.bytes),
+                         line.plan, time_text(line.once_seconds), time_text(line.set_up_seconds),
                          time_text(line.plan_seconds), percent(line.reduction), percent(line.set_up),
                          percent(line.kept_saves),
                          line.ceiling() > least_ceiling ? percent(line.of_ceiling()) : "-",

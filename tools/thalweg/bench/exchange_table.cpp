@@ -27,8 +27,8 @@ Points points_of(const std::vector<Row>& rows) {
     Points points;
     for (const Row& row : rows)
         if (row.phase == exchange_phase && !row.exchange.is_null())
-            points[{row.context.value("mpi_name", ""), row.context.value("shape", ""),
-                    row.context.value("rate", ""), row.exchange.value("pattern", ""), row.bytes}]
+            points[{row.context.value("mpi_name", ""), row.context.value("shape", ""), links_text(row),
+                    row.exchange.value("pattern", ""), row.bytes}]
                 .push_back(&row);
     return points;
 }
@@ -111,8 +111,9 @@ void predict(ExchangeLine& line, const Row& row, const std::vector<const Row*>& 
     seen.small_seconds = small_seconds;
     seen.message_bytes = row.bytes;
     seen.link_bytes = line.link_bytes;
-    seen.bytes_per_second = setting(row, "THALWEG_LAB_RATE_BYTES_PER_S");
-    seen.burst_bytes = setting(row, "THALWEG_LAB_BURST_BYTES");
+    const double rails = row.context.value("rails", 1);  // each of that rate, with a bucket of its own
+    seen.bytes_per_second = rails * setting(row, "THALWEG_LAB_RATE_BYTES_PER_S");
+    seen.burst_bytes = rails * setting(row, "THALWEG_LAB_BURST_BYTES");
     const auto forecast = forecast_plan(way_of(row), seen);
     if (!forecast) return;
     line.predicted_calls = forecast->calls;
@@ -138,7 +139,7 @@ ExchangeLine line_of(const Row& row, const std::vector<const Row*>& rows, double
     ExchangeLine line;
     line.mpi = row.context.value("mpi_name", "");
     line.shape = row.context.value("shape", "");
-    line.rate = row.context.value("rate", "");
+    line.rate = links_text(row);
     line.pattern = row.exchange.value("pattern", "");
     line.column = row.column;
     line.bytes = row.bytes;

@@ -19,6 +19,7 @@ HaloHidden hidden_of(const Row& row) {
     HaloHidden line;
     line.mpi = row.context.value("mpi_name", "");
     line.shape = row.context.value("shape", "");
+    line.rate = links_text(row);
     line.what = what_text(row.halo);
     line.column = row.column;
     line.stopped = row.stopped;
@@ -41,11 +42,11 @@ HaloHidden hidden_of(const Row& row) {
 }  // namespace
 
 std::vector<HaloHidden> summarize_halo_hidden(const std::vector<Row>& rows) {
-    std::map<std::tuple<std::string, std::string, std::string, std::string>, const Row*> newest;
+    std::map<std::tuple<std::string, std::string, std::string, std::string, std::string>, const Row*> newest;
     for (const Row& row : rows)
         if (row.phase == halo_overlap_phase) {
             const Row*& kept = newest[{row.context.value("mpi_name", ""), row.context.value("shape", ""),
-                                       what_text(row.halo), row.column}];
+                                       links_text(row), what_text(row.halo), row.column}];
             if (kept == nullptr || row.launch >= kept->launch) kept = &row;
         }
     std::vector<HaloHidden> lines;
@@ -53,7 +54,7 @@ std::vector<HaloHidden> summarize_halo_hidden(const std::vector<Row>& rows) {
         if (std::any_of(newest.begin(), newest.end(), [&](const auto& each) { return each.second == &row; }))
             lines.push_back(hidden_of(row));
     std::stable_sort(lines.begin(), lines.end(), [](const HaloHidden& a, const HaloHidden& b) {
-        return std::tie(a.mpi, a.shape, a.what) < std::tie(b.mpi, b.shape, b.what);
+        return std::tie(a.mpi, a.shape, a.rate, a.what) < std::tie(b.mpi, b.shape, b.rate, b.what);
     });
     return lines;
 }
@@ -64,7 +65,7 @@ std::string format_halo_hidden(const std::vector<HaloHidden>& lines, bool markdo
                                                  "time/limit", "hidden (OSU)", "hidden (IMB)", "90 %",
                                                  "samples", "ran"}};
     for (const HaloHidden& line : lines) {
-        std::vector<std::string> row{line.mpi, line.shape, line.what, line.column};
+        std::vector<std::string> row{line.mpi, place_text(line.shape, line.rate), line.what, line.column};
         if (line.samples == 0) {
             row.resize(cells[0].size() - 1, "-");
             row.push_back(line.stopped);

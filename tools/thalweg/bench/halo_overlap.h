@@ -10,7 +10,7 @@ namespace thalweg::bench {
 
 // One column of one point, the newest of each.
 struct HaloHidden {
-    std::string mpi, shape, what, column, ran, stopped, compute;
+    std::string mpi, shape, rate, what, column, ran, stopped, compute;
     std::size_t samples = 0;
     double seconds = 0;        // a call without computation
     double limit_seconds = 0;  // what wire, copies or cores need at least
@@ -21,7 +21,7 @@ struct HaloHidden {
     static constexpr double target = 90;
 };
 
-// Sorted by MPI, shape, grid; within these as they were measured.
+// Sorted by MPI, shape, links, grid; within these as they were measured.
 std::vector<HaloHidden> summarize_halo_hidden(const std::vector<Row>& rows);
 // Empty where there are none.
 std::string format_halo_hidden(const std::vector<HaloHidden>& lines, bool markdown);

@@ -48,7 +48,7 @@ PairTable table_of(const std::vector<const Row*>& rows) {
     const Row& first = *rows[0];
     table.mpi = first.context.value("mpi_name", "");
     table.shape = first.context.value("shape", "");
-    table.rate = first.context.value("rate", "");
+    table.rate = links_text(first);
     table.what = what_text(first.halo);
     table.changes = first.halo.contains("phases");
     if (table.changes)
@@ -122,8 +122,8 @@ std::vector<PairTable> compare_pairs(const std::vector<Row>& rows) {
         groups;
     for (const Row& row : rows)
         if (row.phase == halo_pairs_phase || row.phase == halo_changing_phase)
-            groups[{row.context.value("mpi_name", ""), row.context.value("shape", ""),
-                    row.context.value("rate", ""), row.phase == halo_changing_phase, what_text(row.halo)}]
+            groups[{row.context.value("mpi_name", ""), row.context.value("shape", ""), links_text(row),
+                    row.phase == halo_changing_phase, what_text(row.halo)}]
                 .push_back(&row);
     std::vector<PairTable> tables;
     for (const auto& [key, group] : groups) tables.push_back(table_of(group));
@@ -140,8 +140,9 @@ std::string format_pairs(const std::vector<PairTable>& tables, bool markdown) {
         const auto row = [&](const std::string& inside, const std::string& between, double seconds,
                              const std::string& ratio, std::string_view verdict, std::size_t samples,
                              const std::vector<double>& phases) {
-            cells.push_back({table.mpi, table.shape, inside, between, time_text(seconds), ratio,
-                             std::string(verdict), samples > 0 ? fmt::format("{}", samples) : "-"});
+            cells.push_back({table.mpi, place_text(table.shape, table.rate), inside, between,
+                             time_text(seconds), ratio, std::string(verdict),
+                             samples > 0 ? fmt::format("{}", samples) : "-"});
             for (const double each : phases) cells.back().push_back(time_text(each));
             cells.back().resize(cells[0].size(), "-");
         };

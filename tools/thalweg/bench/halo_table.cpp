@@ -46,7 +46,7 @@ HaloLine line_of(const Row& row, const std::vector<const Row*>& rows) {
     HaloLine line;
     line.mpi = row.context.value("mpi_name", "");
     line.shape = row.context.value("shape", "");
-    line.rate = row.context.value("rate", "");
+    line.rate = links_text(row);
     line.column = row.column;
     line.grid = halo_grid(row.halo);
     line.samples = row.seconds.size();
@@ -89,9 +89,10 @@ auto point_of(const HaloLine& line) {
 HaloLimits halo_limits_of(const Row& row) {
     HaloRates rates;
     if (row.context.value("hosts", 1) > 1) {
-        rates.wire_bytes_per_s = setting(row, "THALWEG_LAB_RATE_BYTES_PER_S");
+        const double rails = row.context.value("rails", 1);  // each of that rate, with a bucket of its own
+        rates.wire_bytes_per_s = rails * setting(row, "THALWEG_LAB_RATE_BYTES_PER_S");
         rates.wire_latency_s = setting(row, "THALWEG_LAB_LATENCY_S");
-        rates.free_bytes = setting(row, "THALWEG_LAB_BURST_BYTES");
+        rates.free_bytes = rails * setting(row, "THALWEG_LAB_BURST_BYTES");
         rates.wire_cpu_s_per_byte = setting(row, "THALWEG_LAB_CPU_S_PER_BYTE");
     }
     rates.copied_bytes_per_s = row.halo.at("copied_bytes_per_s");
@@ -106,8 +107,8 @@ std::vector<HaloLine> summarize_halo(const std::vector<Row>& rows) {
     std::map<Key, std::vector<const Row*>> points;
     for (const Row& row : rows)
         if (row.phase == halo_phase && !row.halo.is_null())
-            points[{row.context.value("mpi_name", ""), row.context.value("shape", ""),
-                    row.context.value("rate", ""), halo_grid(row.halo).text()}]
+            points[{row.context.value("mpi_name", ""), row.context.value("shape", ""), links_text(row),
+                    halo_grid(row.halo).text()}]
                 .push_back(&row);
     std::vector<HaloLine> lines;
     for (const auto& [key, group] : points) {
@@ -179,11 +180,11 @@ std::string format_halo_judgements(const std::vector<HaloJudgement>& judgements,
                                                  "native / Thalweg", "at most"}};
     const auto part = [](int some, int all) { return all > 0 ? fmt::format("{} of {}", some, all) : "-"; };
     for (const HaloJudgement& each : judgements)
-        cells.push_back({each.mpi, each.shape, each.column, fmt::format("{}", each.points),
-                         part(each.within, each.large), part(each.hidden, each.balanced),
-                         fmt::format("{}", each.not_slower), fmt::format("{}", each.undecided),
-                         fmt::format("{}", each.slower), fmt::format("{:.2f}", each.gain),
-                         fmt::format("{:.2f}", each.most_gain)});
+        cells.push_back({each.mpi, place_text(each.shape, each.rate), each.column,
+                         fmt::format("{}", each.points), part(each.within, each.large),
+                         part(each.hidden, each.balanced), fmt::format("{}", each.not_slower),
+                         fmt::format("{}", each.undecided), fmt::format("{}", each.slower),
+                         fmt::format("{:.2f}", each.gain), fmt::format("{:.2f}", each.most_gain)});
     return format_cells(cells, markdown);
 }
 
@@ -196,7 +197,7 @@ std::string format_halo_points(const std::vector<HaloLine>& lines, bool markdown
     for (const auto& line : lines) {
         if (last != nullptr && point_of(*last) == point_of(line)) continue;
         last = &line;
-        cells.push_back({line.mpi, line.shape,
+        cells.push_back({line.mpi, place_text(line.shape, line.rate),
                          extents_text(line.grid.ranks) + (line.grid.periodic ? " round" : "") +
                              (line.grid.upwind ? " upwind" : ""),
                          extents_text(line.grid.cells), fmt::format("{}", line.grid.points()),
@@ -216,7 +217,7 @@ std::string format_halo(const std::vector<HaloLine>& lines, bool markdown) {
         {"hosts x ranks", "cells", "points", "column", "time", "time/limit", "of native", "without overlap",
          "saved", "ceiling", "of ceiling", "made in", "link bytes", "samples", "late", "ran"}};
     for (const auto& line : lines) {
-        std::vector<std::string> row{line.shape, extents_text(line.grid.cells),
+        std::vector<std::string> row{place_text(line.shape, line.rate), extents_text(line.grid.cells),
                                      fmt::format("{}", line.grid.points()), line.column};
         if (!line.stopped.empty()) {
             row.resize(cells[0].size() - 1, "-");

@@ -147,7 +147,7 @@ Summary summarize_point(const std::vector<const Row*>& rows) {
         line.collective = ours.collective;
         line.mpi = ours.context.value("mpi_name", "");
         line.shape = ours.context.value("shape", "");
-        line.rate = ours.context.value("rate", "");
+        line.rate = links_text(ours);
         line.bytes = ours.bytes;
         line.ours_seconds = median(ours.seconds);
         line.ours_p99 = percentile(ours.seconds, 0.99);
@@ -190,6 +190,16 @@ std::string time_text(double seconds) {
     return seconds < 1 ? fmt::format("{:.2f} ms", seconds * 1e3) : fmt::format("{:.3f} s", seconds);
 }
 
+std::string links_text(const Row& row) {
+    const std::string rate = row.context.value("rate", "");
+    const int rails = row.context.value("rails", 1);
+    return rails > 1 && !rate.empty() ? fmt::format("{} x {}", rails, rate) : rate;
+}
+
+std::string place_text(const std::string& shape, const std::string& links) {
+    return links.find(" x ") == std::string::npos ? shape : shape + ", " + links;
+}
+
 double setting(const Row& row, const char* name) {
     const auto found = row.context.find("settings");
     if (found == row.context.end() || !found->contains(name)) return 0;
@@ -226,7 +236,7 @@ std::vector<Summary> summarize(const std::vector<Row>& rows) {
         if (row.phase != overlap_phase && row.phase != waiters_phase && row.phase != exchange_phase &&
             row.phase != halo_phase)
             points[{row.collective, row.context.value("mpi_name", ""), row.context.value("shape", ""),
-                    row.context.value("rate", ""), row.bytes}]
+                    links_text(row), row.bytes}]
                 .push_back(&row);
     std::vector<Summary> lines;
     for (const auto& [key, group] : points) {
@@ -257,7 +267,8 @@ std::string format_table(const std::vector<Summary>& lines, bool markdown) {
             factors = fmt::format("{:.2f} x {:.2f}", line.twin_seconds / line.ours_seconds,
                                   line.native_seconds / line.twin_seconds);
         cells.push_back(
-            {line.mpi, line.shape, bytes_text(line.bytes), time_text(line.native_seconds),
+            {line.mpi, place_text(line.shape, line.rate), bytes_text(line.bytes),
+             time_text(line.native_seconds),
              fmt::format("{} ({})", time_text(line.best_native_seconds),
                          line.best_native == native_default ? "default" : line.best_native.substr(7)),
              time_text(line.ours_seconds), fmt::format("{:.2f}", gain), factors,

@@ -12,7 +12,7 @@ namespace thalweg::bench {
 
 // One line of the main table: a size on one shape under one MPI.
 struct Summary {
-    std::string collective, mpi, shape, rate;
+    std::string collective, mpi, shape, rate;  // rate: links_text()
     std::uint64_t bytes = 0;
     double native_seconds = 0;  // the default, median
     std::string best_native;    // column name
@@ -41,7 +41,7 @@ struct Summary {
     std::uint64_t samples = 0, late_samples = 0;
 };
 
-// Groups rows by (collective, mpi, shape, rate, bytes), newest launches first; points without an automatic
+// Groups rows by (collective, mpi, shape, links, bytes), newest launches first; points without an automatic
 // column are left out.
 std::vector<Summary> summarize(const std::vector<Row>& rows);
 
@@ -59,6 +59,11 @@ std::vector<std::string> resembling_default(const std::vector<const Row*>& point
 // "64 KiB", "1.25 ms".
 std::string bytes_text(std::uint64_t bytes);
 std::string time_text(double seconds);
+// What each host has: "50mbit", with two links "2 x 50mbit"; empty without a lab. Points with more links are
+// points of their own.
+std::string links_text(const Row& row);
+// As tables name a shape with such links: "4x1", with several per host "4x1, 2 x 50mbit".
+std::string place_text(const std::string& shape, const std::string& links);
 // The first row is the heading. Fixed-width text, or Markdown.
 std::string format_cells(const std::vector<std::vector<std::string>>& cells, bool markdown);
 
