@@ -42,7 +42,14 @@ def rows_of(paths):
 
 def panel_of(row):
     context = row["context"]
-    return row["collective"], context["mpi_name"], context["shape"], context.get("rate", "")
+    rate, rails = context.get("rate", ""), context.get("rails", 1)
+    return row["collective"], context["mpi_name"], context["shape"], f"{rails} x {rate}" if rate and rails > 1 else rate
+
+
+def is_beside_another(row):
+    """Whether what runs by itself, or the reference, took turns with a column that has a launch and settings of its
+    own: it is what that column is compared with, and nothing to draw."""
+    return row["column"] in ("thalweg", "sockets") and row["context"].get("environment", "") != ""
 
 
 def title_of(mpi, shape, rate):
@@ -64,7 +71,8 @@ def wire_limit(row, crossing, hops=1):
     rate = setting(row, "THALWEG_LAB_RATE_BYTES_PER_S")
     if rate <= 0 or row["context"].get("hosts", 1) < 2:
         return None
-    beyond = max(0.0, crossing - setting(row, "THALWEG_LAB_BURST_BYTES"))
+    rails = row["context"].get("rails", 1)  # each of that rate, with a bucket of its own
+    beyond = max(0.0, crossing / rails - setting(row, "THALWEG_LAB_BURST_BYTES"))
     return beyond / rate + hops * setting(row, "THALWEG_LAB_LATENCY_S")
 
 
@@ -80,7 +88,7 @@ def read(paths):
     panels = collections.defaultdict(lambda: collections.defaultdict(dict))
     for row in rows_of(paths):
         # Short calls, waiters and applications are told by tables, the others have pictures of their own.
-        if row["phase"] not in ("screen", "decide", "rings"):
+        if row["phase"] not in ("screen", "decide", "rings") or is_beside_another(row):
             continue
         # Pairs of the decision replace the first look at the same point.
         decided = row["phase"] == "decide"
@@ -96,7 +104,7 @@ def read_overlap(paths):
     panels = collections.defaultdict(lambda: collections.defaultdict(dict))
     for row in rows_of(paths):
         # Of blocking algorithms only the pure time was taken.
-        if row["phase"] != "overlap" or not row["overlap"]["total"]:
+        if row["phase"] != "overlap" or not row["overlap"]["total"] or is_beside_another(row):
             continue
         seen = {name: statistics.median(row["overlap"][name]) for name in ("pure_mean", "total", "computed")}
         hidden = 100 * (1 - (seen["total"] - seen["computed"]) / seen["pure_mean"])

@@ -77,6 +77,27 @@ with tempfile.TemporaryDirectory(prefix="tw") as name:
         for word in words:
             expect(f"<!-- {word} -->" in drawn, files, "has no", word)
 
+    # Over two links the limit is about half as long; and what ran beside a native algorithm in a launch of its own is
+    # not what runs when nothing is asked for.
+    apart, doubled = row("thalweg", 1 << 20, [9.0] * 3), row("thalweg", 1 << 20, [0.05] * 3)
+    apart["context"]["environment"], doubled["context"]["rails"] = "I_MPI_ADJUST_BCAST=3", 2
+    linked = write(folder / "linked.jsonl", [*rows, doubled, apart])
+    code = ("import json, sys; sys.path.insert(0, sys.argv[1]); import plot\n"
+            "for key, panel in plot.read(sys.argv[2:]).items():\n"
+            "    print(json.dumps([key[3], *panel['thalweg'][1 << 20][1:]]))")
+    ended = subprocess.run([root / ".venv/bin/python", "-B", "-c", code, root / "bench", linked],
+                           capture_output=True, text=True, timeout=200)
+    expect(ended.returncode == 0, ended.stderr)
+    drawn = [json.loads(line) for line in ended.stdout.splitlines()]
+    wanted = [["100mbit", 0.1048576, ((1 << 20) - 16384) / 1.2e7], ["2 x 100mbit", 0.05, ((1 << 19) - 16384) / 1.2e7]]
+    expect(len(drawn) == 2, drawn)
+    for (rate, seconds, limit), (right, *numbers) in zip(drawn, wanted):
+        near = abs(seconds - numbers[0]) < 1e-9 and abs(limit - numbers[1]) < 1e-5
+        expect(rate == right and near, drawn, "not", wanted)
+    ended = plot(folder / "linked.svg", linked)
+    expect(ended.returncode == 0, ended.about)
+    expect("<!-- MPICH, 4 hosts x 2 ranks, 2 x 100 Mbit/s -->" in texts(folder / "linked.svg"), "no panel of two links")
+
     empty, short = write(folder / "empty.jsonl", []), write(folder / "small.jsonl", [row("native", 8, [1e-6], phase="small")])
     for files, why in (([empty], f"no results in {empty}"), ([short], "the files hold no rows to draw"),
                        ([folder / "none.jsonl"], "none.jsonl does not exist"),
