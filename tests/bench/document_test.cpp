@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "bench/rings.h"
 #include "bench/small.h"
 #include "bench/table.h"
@@ -64,6 +66,31 @@ TEST(Document, BlockingCollectivesStandApartFromBroadcasts) {
     EXPECT_NE(text.find("MPI_Allgather:", section), std::string::npos);
     EXPECT_NE(text.find("MPI_Allreduce:", section), std::string::npos);
     EXPECT_EQ(document({rows[0], rows[1]}).find("Blocking"), std::string::npos);
+}
+
+// Whatever was measured, and also where the section of it counts no wrong words.
+TEST(Document, WrongWordsAreSaidOfEveryKindOfRow) {
+    std::vector<Row> rows{row("native", "decide", 1, {6, 6, 6}), row("thalweg", "decide", 1, {2, 2, 2})};
+    EXPECT_EQ(wrong_words_text(rows), "");
+    EXPECT_EQ(document(rows).find("Not every byte was right"), std::string::npos);
+    rows[1].wrong_words = 3;
+    rows.push_back(row(trimmed_ring, rings_phase, 2, {1}));
+    rows.push_back(row("thalweg", small_phase, 3, {1e-6}));
+    rows.push_back(row("thalweg init", "halo_overlap", 4, {}));
+    rows.back().halo = {{"grid", {4, 2}}, {"cells", {8, 8}}, {"corners", false}, {"periodic", false}};
+    for (std::size_t i = 2; i < rows.size(); ++i) rows[i].wrong_words = i;
+    for (Row& each : rows)
+        if (each.wrong_words != 0) each.context["shape"] = "1x2", each.context["rate"] = "";
+    const std::string text = wrong_words_text(rows);
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4) << text;
+    EXPECT_NE(text.find("3 WRONG WORDS were received by thalweg in bcast of 1 MiB on 1x2 under mpich\n"),
+              std::string::npos)
+        << text;
+    EXPECT_NE(document(rows).find("\n**Not every byte was right:**\n\n```text\n" + text), std::string::npos);
+    Row sorted = row("thalweg/blocking", "apps", 5, {1});
+    sorted.wrong_words = 1;
+    sorted.app = {{"wrong", "the keys are not in order"}};
+    EXPECT_EQ(wrong_words_text({sorted}), "");
 }
 
 TEST(Document, TheShareOfTheAlgorithmIsOfThePointsThatHaveATwin) {

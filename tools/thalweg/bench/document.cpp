@@ -314,7 +314,10 @@ std::string document(const std::vector<Row>& rows, const std::string& about, con
             (row.context.value("rate", "").empty() ? on_one_host : in_lab)[mpi].push_back(row);
         }
     }
-    std::string text = begin + (about.empty() ? "" : "\n" + about) + glance_section(rows) + legend;
+    std::string text = begin + (about.empty() ? "" : "\n" + about);
+    if (const std::string received = wrong_words_text(rows); !received.empty())
+        text += "\n**Not every byte was right:**\n\n```text\n" + received + "```\n";
+    text += glance_section(rows) + legend;
     if (const Section lab = section(in_lab, "##"); !lab.summary.empty())
         text +=
             fmt::format(

@@ -322,6 +322,17 @@ std::string format_cells(const std::vector<std::vector<std::string>>& cells, boo
     return text;
 }
 
+std::string wrong_words_text(const std::vector<Row>& rows) {
+    std::string text;
+    for (const Row& row : rows)
+        if (row.wrong_words != 0 && row.app.is_null())
+            text += fmt::format("{} WRONG WORDS were received by {} in {} of {} on {} under {}\n",
+                                row.wrong_words, row.column, row.collective, bytes_text(row.bytes),
+                                place_text(row.context.value("shape", ""), links_text(row)),
+                                row.context.value("mpi_name", ""));
+    return text;
+}
+
 std::string format_columns(const std::vector<Row>& rows) {
     std::string text = fmt::format(
         "{:<12} {:<6} {:>10}  {:<8} {:<58} {:>10} {:>10} {:>10} {:>8} {:>7} {:>12}  {}\n", "MPI", "shape",

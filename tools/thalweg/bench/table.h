@@ -71,6 +71,9 @@ std::string format_table(const std::vector<Summary>& lines, bool markdown);
 // A sentence on the points where the MPI is quicker in an environment of its own and Thalweg hands the call
 // on; empty where there is none.
 std::string quicker_elsewhere_text(const std::vector<Summary>& lines);
+// A line for each row whose calls received wrong words, so that its figures count for nothing; empty where
+// none did. Rows of applications are left out: their tables have a column of it.
+std::string wrong_words_text(const std::vector<Row>& rows);
 // Every column of the rows with min, median, p99 and the number of samples.
 std::string format_columns(const std::vector<Row>& rows);
 
