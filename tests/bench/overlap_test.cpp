@@ -154,6 +154,17 @@ TEST(Overlap, TheBestBlockingAlgorithmIsTheOneOursGainsLeastOn) {
     EXPECT_EQ(format_cost(lines, false).find("native blocking ring"), std::string::npos);
 }
 
+// As a run with one more column does; what was measured before stays in the file.
+TEST(Overlap, WhatWasMeasuredAgainCountsBesideBlockingCallsToo) {
+    auto rows = point(0.28, 0.281);
+    rows.push_back(row(native_blocking, 0, 0.07, 0.28, 0.56));
+    rows.push_back(row(automatic, 0, 0.56, 0.28, 0.6));
+    const auto lines = summarize_overlap(rows);
+    EXPECT_DOUBLE_EQ(line_of(lines, automatic).pure_seconds, 0.28);
+    EXPECT_NEAR(line_of(lines, automatic).of_blocking.value, 1, 1e-12);
+    EXPECT_EQ(target_of(judge(lines), "pure time not slower").reached, 1);
+}
+
 TEST(Overlap, EveryMpisBlockingAlgorithmsAreColumns) {
     for (const char* mpi : {"mpich", "openmpi", "impi"})
         for (const char* collective : {"iallgather", "iallreduce", "ibcast"}) {

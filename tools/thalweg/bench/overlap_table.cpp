@@ -71,10 +71,10 @@ void describe_run(const Row& row, OverlapLine& line) {
                                             : "native: " + row.reason;
 }
 
-// Each blocking algorithm with what took turns with it.
+// Each blocking algorithm, as it was measured last, with what took turns with it.
 void compare_with_blocking(const Row& row, const std::vector<const Row*>& rows, OverlapLine& line) {
     if (row.column != automatic) return;
-    for (const Row* blocking : rows) {
+    for (const Row* blocking : newest(rows)) {
         const Row* const ours = beside(rows, *blocking, automatic);
         if (!blocking->column.starts_with(native_blocking) || ours == nullptr) continue;
         const Ratio ratio = ratio_of_medians(ours->seconds, blocking->seconds);
