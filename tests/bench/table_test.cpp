@@ -119,6 +119,22 @@ TEST(Table, LinksPerHostAreToldApart) {
     EXPECT_NE(table.find("| 4x2, 2 x 100mbit "), std::string::npos) << table;
 }
 
+TEST(Table, WhatIsBelowItsLimitIsADefectOfTheLab) {
+    std::vector<Row> rows{row("native", "decide", 1, {6, 6, 6}),
+                          row("thalweg", "decide", 1, {1.5, 1.5, 1.5})};
+    EXPECT_EQ(below_limit_text(rows), "");
+    rows[1].seconds = {1.2, 1.2, 1.2};
+    const std::string text = below_limit_text(rows);
+    EXPECT_EQ(
+        text,
+        "A DEFECT OF THE LAB: 1 of 2 rows are below their limit, the lowest 0.80 of it: thalweg in bcast of "
+        "1 MiB on 4x2 under mpich\n");
+    EXPECT_NE(document(rows).find("\n" + text), std::string::npos);
+    rows[1].seconds.clear();
+    rows[0].context["hosts"] = 1;
+    EXPECT_EQ(below_limit_text(rows), "");
+}
+
 TEST(Table, TheBestNativeIsTheOneOursGainsLeastOn) {
     std::vector<Row> rows{row("native", "decide", 1, {6, 6, 6}),
                           row("native (A/A)", "decide", 1, {6, 6, 6}),

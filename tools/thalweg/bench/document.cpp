@@ -317,6 +317,7 @@ std::string document(const std::vector<Row>& rows, const std::string& about, con
     std::string text = begin + (about.empty() ? "" : "\n" + about);
     if (const std::string received = wrong_words_text(rows); !received.empty())
         text += "\n**Not every byte was right:**\n\n```text\n" + received + "```\n";
+    if (const std::string below = below_limit_text(rows); !below.empty()) text += "\n" + below;
     text += glance_section(rows) + legend;
     if (const Section lab = section(in_lab, "##"); !lab.summary.empty())
         text +=

@@ -14,6 +14,7 @@
 #include "bench/patterns.h"
 #include "bench/results.h"
 #include "bench/resume.h"
+#include "bench/table.h"
 #include "model/trial.h"
 
 namespace thalweg::bench {
@@ -179,8 +180,8 @@ int ExchangeSweep::run() {
     std::uint64_t wrong = 0;
     for (const auto& row : rows) wrong += row.wrong_words;
     const std::vector<ExchangeLine> lines = summarize_exchange(rows);
-    fmt::print("{}\n{}\n\n{}", format_exchange(lines, false), foresight_text(lines),
-               format_windows(compare_windows(rows), false));
+    fmt::print("{}\n{}\n\n{}{}", format_exchange(lines, false), foresight_text(lines),
+               format_windows(compare_windows(rows), false), below_limit_text(rows));
     if (wrong != 0) fmt::print("{} WRONG WORDS were received\n", wrong);
     return good && wrong == 0 ? 0 : 1;
 }

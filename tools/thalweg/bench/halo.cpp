@@ -13,6 +13,7 @@
 #include "bench/halo_table.h"
 #include "bench/results.h"
 #include "bench/resume.h"
+#include "bench/table.h"
 
 namespace thalweg::bench {
 namespace {
@@ -190,6 +191,7 @@ void HaloSweep::print() const {
         const auto lines = summarize_halo(rows);
         fmt::print("{}\n{}", format_halo_points(lines, false), format_halo(lines, false));
     }
+    fmt::print("{}", below_limit_text(rows));
     for (const auto& row : rows)
         if (row.wrong_words != 0)
             fmt::print("{} WRONG WORDS were received by {} at {}\n", row.wrong_words, row.column,

@@ -203,8 +203,8 @@ int OverlapSweep::run() {
     for (const auto& row : rows_)
         if (here(row)) rows.push_back(row), wrong += row.wrong_words;
     const auto lines = summarize_overlap(rows);
-    fmt::print("{}\n{}\n{}{}", format_hidden(lines, false), format_cost(lines, false),
-               format_targets(judge(lines), false), format_ports(lines, false));
+    fmt::print("{}\n{}\n{}{}{}", format_hidden(lines, false), format_cost(lines, false),
+               format_targets(judge(lines), false), format_ports(lines, false), below_limit_text(rows));
     if (wrong != 0) fmt::print("{} WRONG WORDS were received\n", wrong);
     return good && wrong == 0 ? 0 : 1;
 }

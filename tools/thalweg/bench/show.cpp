@@ -79,7 +79,7 @@ int show_table(const std::vector<std::string>& files, bool markdown, bool column
     const auto meshes = summarize_amr(rows);
     if (!meshes.empty())
         others += format_amr_figures(meshes, markdown) + "\n" + format_amr_versions(meshes, markdown);
-    others += wrong_words_text(rows);
+    others += wrong_words_text(rows) + below_limit_text(rows);
     const auto lines = summarize(rows);
     fmt::print("{}", others);
     if (!others.empty() && lines.empty()) return 0;

@@ -359,7 +359,7 @@ int Sweep::run() {
     }
     const auto here = rows_here();
     if (!request_.demo) fmt::print("{}\n", format_columns(here));
-    fmt::print("{}", format_table(summarize(here), false));
+    fmt::print("{}{}", format_table(summarize(here), false), below_limit_text(here));
     std::uint64_t wrong = 0;
     for (const auto& row : here) wrong += row.wrong_words;
     if (wrong != 0) fmt::print("{} WRONG WORDS were received\n", wrong);

@@ -11,6 +11,7 @@
 #include "bench/columns.h"
 #include "bench/exchange.h"
 #include "bench/halo.h"
+#include "bench/halo_table.h"
 #include "bench/overlap_table.h"
 #include "bench/waiters.h"
 
@@ -331,6 +332,31 @@ std::string wrong_words_text(const std::vector<Row>& rows) {
                                 place_text(row.context.value("shape", ""), links_text(row)),
                                 row.context.value("mpi_name", ""));
     return text;
+}
+
+std::string below_limit_text(const std::vector<Row>& rows) {
+    constexpr double shown_as_one = 0.995;  // of the limit
+    std::size_t limited = 0, below = 0;
+    double least = shown_as_one;
+    const Row* lowest = nullptr;
+    for (const Row& row : rows) {
+        if (row.seconds.empty() || row.phase == halo_pairs_phase || row.phase == halo_changing_phase)
+            continue;
+        const bool of_grid = row.phase == halo_phase || row.phase == halo_overlap_phase;
+        const double limit = of_grid ? halo_limits_of(row).largest() : limit_seconds(row);
+        if (limit <= OverlapLine::least_limit_seconds) continue;
+        ++limited;
+        const double of_limit = median(row.seconds) / limit;
+        below += of_limit < shown_as_one;
+        if (of_limit < least) least = of_limit, lowest = &row;
+    }
+    if (lowest == nullptr) return "";
+    return fmt::format(
+        "A DEFECT OF THE LAB: {} of {} rows are below their limit, the lowest {:.2f} of it: {} in "
+        "{} of {} on {} under {}\n",
+        below, limited, least, lowest->column, lowest->collective, bytes_text(lowest->bytes),
+        place_text(lowest->context.value("shape", ""), links_text(*lowest)),
+        lowest->context.value("mpi_name", ""));
 }
 
 std::string format_columns(const std::vector<Row>& rows) {

@@ -74,6 +74,9 @@ std::string quicker_elsewhere_text(const std::vector<Summary>& lines);
 // A line for each row whose calls received wrong words, so that its figures count for nothing; empty where
 // none did. Rows of applications are left out: their tables have a column of it.
 std::string wrong_words_text(const std::vector<Row>& rows);
+// Nothing is faster than its limit: where rows are, the lab's links carried more than was measured of them,
+// and all that stands beside a limit there looks better than it is. A line that says so; else empty.
+std::string below_limit_text(const std::vector<Row>& rows);
 // Every column of the rows with min, median, p99 and the number of samples.
 std::string format_columns(const std::vector<Row>& rows);
 
