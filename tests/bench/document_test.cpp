@@ -31,6 +31,18 @@ TEST(Rings, SavesWhatTheSchedulesAndTheKernelSay) {
     EXPECT_NE(text.find("50.0 %"), std::string::npos) << text;
     EXPECT_NE(text.find("20.0 %"), std::string::npos) << text;
     EXPECT_EQ(format_rings({closed}, false), "");
+
+    // What took turns stands together, and each library has lines of its own.
+    Row torn = closed, later = trimmed, other_closed = closed, other_trimmed = trimmed;
+    torn.launch = later.launch = 2;
+    torn.seconds = {4, 4, 4};
+    EXPECT_EQ(format_rings({closed, trimmed, torn}, false), format_rings({closed, trimmed}, false));
+    EXPECT_NE(format_rings({torn, later, closed, trimmed}, false).find("75.0 %"), std::string::npos);
+    for (Row* each : {&other_closed, &other_trimmed}) each->context["mpi_name"] = "openmpi";
+    const std::string both = format_rings({closed, trimmed, other_closed, other_trimmed}, true);
+    EXPECT_NE(both.find("| mpich "), std::string::npos) << both;
+    EXPECT_NE(both.find("| openmpi "), std::string::npos) << both;
+    EXPECT_EQ(text.find("MPI"), std::string::npos) << text;
 }
 
 TEST(Document, HoldsATableForEachMpiAndItsCommit) {

@@ -121,6 +121,13 @@ TEST(mistakes, an_option_that_takes_no_value_is_given_none) {
     EXPECT_EQ(shell(tool("run /bin/echo --dry-run= 2>/dev/null")).text, "--dry-run=\n");
 }
 
+// Of more ranks per host the links carry something else than the table of both rings says.
+TEST(mistakes, both_rings_have_one_rank_per_host) {
+    for (const char* shape : {"--ppn 2", "--hosts 1", "--hosts 0 --ppn 8", "--small"})
+        refused(shell(tool(fmt::format("bench bcast --rings {} 2>&1", shape))), 2,
+                "thalweg bench: --rings: both rings run on two hosts or more, with one rank on each");
+}
+
 class Starting : public Scratch {};
 
 // Each element of a vector is counted: together they are beyond the model, and 2,048 beyond 64 bits.

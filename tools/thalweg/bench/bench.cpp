@@ -155,6 +155,12 @@ struct Blocking {
             request.shape.hosts = 0;
             if (sizes->count() == 0) request.sizes = small_sizes();
         }
+        if (request.rings) {
+            if (verb->get_option("--ppn")->count() == 0) request.shape.ppn = 1;
+            if (request.small || request.shape.hosts < 2 || request.shape.ppn != 1)
+                return tool::usage_error(
+                    "bench", "--rings: both rings run on two hosts or more, with one rank on each");
+        }
         return measured(request.shape, [&] { return run_sweep(request); });
     }
 

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <set>
+#include <tuple>
 
 #include "algorithms/algorithm.h"
 #include "bench/statistics.h"
@@ -31,10 +34,14 @@ std::string saved(double part, double whole) {
 }  // namespace
 
 std::string format_rings(const std::vector<Row>& rows, bool markdown) {
-    std::map<std::pair<int, std::uint64_t>, Pair> pairs;
+    // By MPI, ranks, links and size; of each the launches, and of those the newest that is whole.
+    std::map<std::tuple<std::string, int, std::string, std::uint64_t>, std::map<std::uint64_t, Pair>> points;
+    std::set<std::string> libraries;
     for (const auto& row : rows) {
         if (row.phase != rings_phase) continue;
-        Pair& pair = pairs[{row.context.value("ranks", 0), row.bytes}];
+        const std::string mpi = row.context.value("mpi_name", "");
+        libraries.insert(mpi);
+        Pair& pair = points[{mpi, row.context.value("ranks", 0), links_text(row), row.bytes}][row.launch];
         if (row.column == closed_ring) pair.closed = &row;
         if (row.column == closed_ring_again) pair.again = &row;
         if (row.column == trimmed_ring) pair.trimmed = &row;
@@ -43,9 +50,13 @@ std::string format_rings(const std::vector<Row>& rows, bool markdown) {
                                                  "time saved, back to back", "ratio [95 %]", "A/A", "late",
                                                  "messages saved", "link bytes saved (kernel)",
                                                  "bytes saved (schedule)"}};
-    for (const auto& [key, pair] : pairs) {
-        if (pair.closed == nullptr || pair.trimmed == nullptr) continue;
-        const auto [ranks, bytes] = key;
+    for (const auto& [key, launches] : points) {
+        const auto whole = std::find_if(launches.rbegin(), launches.rend(), [](const auto& launch) {
+            return launch.second.closed != nullptr && launch.second.trimmed != nullptr;
+        });
+        if (whole == launches.rend()) continue;
+        const Pair& pair = whole->second;
+        const auto& [mpi, ranks, links, bytes] = key;
         const Ratio ratio = ratio_of_medians(pair.trimmed->seconds, pair.closed->seconds);
         const double closed = median(pair.closed->seconds), trimmed = median(pair.trimmed->seconds);
         const std::uint64_t all = messages("scatter_ring", ranks, bytes);
@@ -57,8 +68,8 @@ std::string format_rings(const std::vector<Row>& rows, bool markdown) {
                     .bytes);
         };
         cells.push_back(
-            {fmt::format("{}", ranks), pair.closed->context.value("rate", ""), bytes_text(bytes),
-             time_text(closed), time_text(trimmed), saved(trimmed, closed),
+            {fmt::format("{}", ranks), links, bytes_text(bytes), time_text(closed), time_text(trimmed),
+             saved(trimmed, closed),
              saved(median(pair.trimmed->back_to_back), median(pair.closed->back_to_back)),
              fmt::format("{:.2f} [{:.2f}, {:.2f}]", ratio.value, ratio.interval.low, ratio.interval.high),
              pair.again == nullptr
@@ -70,7 +81,9 @@ std::string format_rings(const std::vector<Row>& rows, bool markdown) {
              pair.closed->all_tx_bytes > 0 ? saved(pair.trimmed->all_tx_bytes, pair.closed->all_tx_bytes)
                                            : "-",
              saved(claimed("scatter_ring_trimmed"), claimed("scatter_ring"))});
+        if (libraries.size() > 1) cells.back().insert(cells.back().begin(), mpi);
     }
+    if (libraries.size() > 1) cells[0].insert(cells[0].begin(), "MPI");
     return cells.size() > 1 ? format_cells(cells, markdown) : "";
 }
 

@@ -14,7 +14,8 @@ inline constexpr const char* closed_ring = "thalweg scatter_ring";
 inline constexpr const char* closed_ring_again = "thalweg scatter_ring (A/A)";
 inline constexpr const char* trimmed_ring = "thalweg scatter_ring_trimmed";
 
-// One line per number of ranks and size found in `rows` (phase "rings"); empty text when there is none.
+// One line per MPI, number of ranks, links and size found in `rows` (phase "rings"), of the newest launch
+// that has both rings; empty text when there is none.
 std::string format_rings(const std::vector<Row>& rows, bool markdown);
 
 }  // namespace thalweg::bench
