@@ -68,6 +68,9 @@ TEST(BroadcastTargets, TheMeanSaysWhatTheAlgorithmGainsAtLeast) {
     EXPECT_EQ(mean.worst,
               "3.00 of 2 points; by the algorithm 2.00 of 3.00 at 1, 1.41 if the others had none");
     EXPECT_FALSE(judged({line(mib, 1.6)}, "native / Thalweg").met());
+    Summary waits = line(mib, 1);  // three times as fast, and the same algorithm
+    waits.twin_seconds = 1;
+    EXPECT_FALSE(judged({waits}, "native / Thalweg").met());
     EXPECT_TRUE(judge_broadcasts({}).empty());
     EXPECT_EQ(format_broadcast_targets({}, true), "");
     EXPECT_NE(format_broadcast_targets({mean}, true).find("| reached"), std::string::npos);

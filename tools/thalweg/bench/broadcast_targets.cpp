@@ -67,7 +67,8 @@ BroadcastTarget mean_of(const std::string& mpi, const std::vector<Summary>& line
     made.mpi = mpi;
     made.points = gains.empty() ? 0 : 1;
     const double mean = geometric_mean(gains);
-    made.reached = mean >= mean_gain;
+    // Waiting is no merit of an algorithm: where the gain is split its share has to be large enough, too.
+    made.reached = mean >= mean_gain && (algorithms.empty() || geometric_mean(algorithms) >= mean_gain);
     made.worst = fmt::format("{:.2f} of {} points", mean, gains.size());
     if (!algorithms.empty())
         made.worst += fmt::format("; by the algorithm {:.2f} of {:.2f} at {}", geometric_mean(algorithms),

@@ -327,8 +327,9 @@ std::string document(const std::vector<Row>& rows, const std::string& about, con
                 "of the "
                 "gain at the points that have a twin. Wrong words received: {}.\n\n{}",
                 wrong, lab.summary) +
-            "\n### Targets\n\nOf the automatic choice. What has no twin may owe all of its gain to waiting: "
-            "*if the others had none*.\n\n" +
+            "\n### Targets\n\nOf the automatic choice. Where the mean gain is split the algorithm's share "
+            "has to reach the target as well; what has no twin may owe all of its gain to waiting: *if "
+            "the others had none*.\n\n" +
             format_broadcast_targets(lab.targets, true) + lab.tables;
     if (const std::string table = format_rings(rings, true); !table.empty())
         text +=
