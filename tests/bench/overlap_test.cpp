@@ -271,6 +271,13 @@ TEST(Waiters, TheNewestOfEachIsShown) {
     EXPECT_EQ(text.find("4.00 us"), std::string::npos) << text;
     EXPECT_NE(text.find("no WAITPKG"), std::string::npos) << text;
     EXPECT_NE(document(rows).find("## How a waiting thread wakes"), std::string::npos);
+    // Whence they come is told of what is shown.
+    std::vector<Row> again = rows;
+    again[1].context = again[2].context = {{"machine", "another"}, {"commit", "def"}};
+    EXPECT_EQ(waiters_source(again), "another; commit def");
+    EXPECT_NE(document(again).find("\nanother; commit def.\n"), std::string::npos);
+    again[2].context["commit"] = "abc";
+    EXPECT_EQ(waiters_source(again), "another; commit abc, def");
     EXPECT_EQ(format_waiters({}, false), "");
 }
 

@@ -355,10 +355,7 @@ std::string document(const std::vector<Row>& rows, const std::string& about, con
     if (pictures != nullptr) *pictures = std::move(drawn);
     text += halo_section(halos, provenance);
     if (!waiters.empty())
-        text += waiters_text +
-                fmt::format("{}; commit {}.\n\n", waiters[0].context.value("machine", ""),
-                            waiters[0].context.value("commit", "")) +
-                format_waiters(waiters, true);
+        text += waiters_text + waiters_source(waiters) + ".\n\n" + format_waiters(waiters, true);
     text += apps_section(apps, provenance(apps)) + amr_section(refined, provenance(refined));
     if (const Section one = section(on_one_host, "###"); !one.summary.empty())
         text +=

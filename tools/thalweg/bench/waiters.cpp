@@ -1,12 +1,14 @@
 #include "bench/waiters.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <set>
 
 #include "bench/launch.h"
 #include "bench/table.h"
@@ -103,6 +105,15 @@ std::string format_waiters(const std::vector<Row>& rows, bool markdown) {
                          fmt::format("{}", seen.at("samples").get<std::uint64_t>()), ""});
     }
     return format_cells(cells, markdown);
+}
+
+std::string waiters_source(const std::vector<Row>& rows) {
+    std::set<std::string> machines, commits;
+    for (const Row* row : newest_waiters(rows)) {
+        machines.insert(row->context.value("machine", ""));
+        commits.insert(row->context.value("commit", ""));
+    }
+    return fmt::format("{}; commit {}", fmt::join(machines, ", "), fmt::join(commits, ", "));
 }
 
 std::string ways_not_exercised(const std::vector<Row>& rows) {

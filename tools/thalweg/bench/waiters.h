@@ -22,6 +22,8 @@ int run_waiters(const WaitersRequest& request);
 
 // The newest row of each waiter; empty where there is none.
 std::string format_waiters(const std::vector<Row>& rows, bool markdown);
+// "AMD EPYC, 2 cores, Linux 6.18.1; commit abc1234": of those rows; several of either with commas between.
+std::string waiters_source(const std::vector<Row>& rows);
 // "umwait (this CPU has no WAITPKG), ...": those that the newest rows did not exercise; empty where all were.
 std::string ways_not_exercised(const std::vector<Row>& rows);
 
