@@ -14,6 +14,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/race.h"
@@ -65,6 +66,10 @@ class Driver {
     void drop_slow(const Point& point, std::vector<Series>& series) const;
     void measure_small_point(const Point& point);
     void write(const Point& point, const Column& column, const Series& series);
+    // `column` is one of the configuration's.
+    std::size_t index_of(const Column& column) const {
+        return static_cast<std::size_t>(&column - config_.columns.data());
+    }
 
     Config config_;
     const Case* case_;
@@ -76,11 +81,13 @@ class Driver {
     std::vector<unsigned char> memory_;
     std::uint64_t seed_ = 1;
     std::uint64_t wrong_total_ = 0;
+    std::vector<std::uint64_t> untold_;  // by column: wrong words of calls without a sample, for its next row
 };
 
 Driver::Driver(Config config, Session& session, std::ostream* out)
     : config_(std::move(config)), case_(find_case(config_.collective)), session_(session), out_(out) {
     if (case_ == nullptr) die("there is no case named " + config_.collective);
+    untold_.resize(config_.columns.size());
     PMPI_Comm_dup(MPI_COMM_WORLD, &ours_comm_);
     for (const auto& column : config_.columns) {
         MPI_Comm comm = ours_comm_;
@@ -147,7 +154,9 @@ double Driver::measure(const Column& column, MPI_Comm comm, std::size_t bytes, i
     PMPI_Allreduce(&wrong, &wrong_all, 1, MPI_UINT64_T, MPI_SUM, session_.control);
     seed_ += static_cast<std::uint64_t>(calls);
     wrong_total_ += wrong_all;
-    if (series != nullptr) {
+    if (series == nullptr) {
+        untold_[index_of(column)] += wrong_all;
+    } else {
         std::uint64_t counters[4] = {crossed.tx_bytes, crossed.rx_bytes, crossed.tx_packets,
                                      crossed.rx_packets};
         std::uint64_t highest[4], sent = session_.local_rank == 0 ? crossed.tx_bytes : 0, sent_by_all = 0;
@@ -226,6 +235,7 @@ void Driver::measure_small_point(const Point& point) {
                   columns);
     for (std::size_t i = 0; i < columns.size(); ++i) {
         wrong_total_ += columns[i].result.wrong_words;
+        columns[i].result.wrong_words += std::exchange(untold_[point.columns[i]], 0);
         if (session_.rank == 0) {
             nlohmann::json line = to_json(columns[i].result);
             line["kind"] = "point";
@@ -247,7 +257,7 @@ void Driver::write(const Point& point, const Column& column, const Series& serie
     line["seconds"] = series.seconds;
     line["back_to_back_seconds"] = series.back_to_back;
     line["back_to_back_calls"] = point.back_to_back;
-    line["wrong_words"] = series.wrong_words;
+    line["wrong_words"] = series.wrong_words + std::exchange(untold_[index_of(column)], 0);
     line["late_samples"] = series.late_samples;
     add_to(line, series.ran);
     if (!series.stopped.empty()) line["stopped"] = series.stopped;

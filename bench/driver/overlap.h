@@ -65,6 +65,7 @@ class OverlapDriver {
     Exchange exchange_;
     std::uint64_t seed_ = 1;
     std::uint64_t wrong_total_ = 0;
+    std::vector<std::uint64_t> untold_;  // by column: wrong words of calls without a sample, for its next row
 };
 
 }  // namespace thalweg::bench

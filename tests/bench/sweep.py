@@ -1,8 +1,9 @@
 """A sweep of `thalweg bench bcast` that was cut off goes on where it stopped when it is given the same file again, and
-measures nothing twice; with other settings it measures anew. One that is interrupted keeps what it measured. Where the
-environment sets the native algorithms, as Intel MPI's, each has a launch of its own: that is what is checked there.
+measures nothing twice; with other settings it measures anew. One that is interrupted keeps what it measured. A wrong
+byte of a call that is no sample stays in the rows. Where the environment sets the native algorithms, as Intel MPI's,
+each has a launch of its own: that is what is checked there.
 
-    sweep.py THALWEG MPI
+    sweep.py THALWEG MPI DAMAGING_LIBRARY
 """
 import json
 import os
@@ -14,7 +15,7 @@ import sys
 import tempfile
 import time
 
-thalweg, mpi = sys.argv[1:]
+thalweg, mpi, damage = sys.argv[1:]
 SIZES = (3000, 20000)
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -108,6 +109,16 @@ def keeps_what_was_measured(folder):
     expect(not list(place.glob("thalweg-bench-*")), "something was left behind:", list(place.iterdir()))
 
 
+def remembers_wrong_bytes(out):
+    """The first call of this size is damaged in each launch; what is timed is right."""
+    ended = subprocess.run(command(out, SIZES[:1]), capture_output=True, text=True, timeout=250,
+                           env={**os.environ, "LD_PRELOAD": damage})
+    expect(ended.returncode == 1 and "WRONG WORDS" in ended.stdout, ended.returncode, ended.stdout, ended.stderr)
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    wrong = sorted(line["launch"] for line in lines if line["wrong_words"])
+    expect(wrong == sorted({line["launch"] for line in lines}), "not one column of each launch:", wrong, lines)
+
+
 def native_settings():
     """{column: setting} of the broadcasts that this MPI is told by its environment."""
     rows = (ROOT / "tools/thalweg/bench/natives.def").read_text()
@@ -175,3 +186,4 @@ with tempfile.TemporaryDirectory(prefix="tw") as folder:
     else:
         goes_on(rows)
         keeps_what_was_measured(pathlib.Path(folder))
+        remembers_wrong_bytes(pathlib.Path(folder) / "damaged.jsonl")
