@@ -43,7 +43,8 @@ TEST(Neighbours, RowsThatCannotSpeakOfThemAreRefused) {
         std::string why;
         const std::string table = R"({"collective":")" + collective +
                                   R"(","rows":[{"calls":"neighbours","choice":")" + choice + R"("}]})";
-        EXPECT_EQ(failed(check_table(table, why)), !why.empty());
+        const bool refused = failed(check_table(table, why));
+        EXPECT_EQ(refused, !why.empty());
         return why;
     };
     for (const char* choice : {"native", "spread:in_flight=2", "pairwise:chunk_bytes=32K", "notify"})

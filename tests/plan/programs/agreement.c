@@ -91,7 +91,7 @@ static int request(void) {
     enum { bytes = 3000 };
     int (*init)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm, MPI_Info, MPI_Request*);
     *(void**)&init = dlsym(RTLD_DEFAULT, "MPI_Allgather_init");
-    CHECK(init != NULL, "no plans");
+    if (init == NULL) SKIP("the MPI library has no plans");
     unsigned char* const own = guarded_new(bytes);
     unsigned char* const all = guarded_new((size_t)check_size * bytes);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);

@@ -112,6 +112,8 @@ static void in_place(void) {
     MPI_Comm ring = make_ring();
     MPI_Request request;
     void* const wrong = MPI_IN_PLACE;
+    /* Open MPI tells that one's handler. */
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     for (int round = 0; round < 3; ++round) {
         agree("neighbours in place", PMPI_Neighbor_alltoall(given, 1, MPI_INT, wrong, 1, MPI_INT, ring),
               MPI_Neighbor_alltoall(given, 1, MPI_INT, wrong, 1, MPI_INT, ring));
