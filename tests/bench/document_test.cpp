@@ -91,8 +91,8 @@ TEST(Document, WrongWordsAreSaidOfEveryKindOfRow) {
     rows.push_back(row("thalweg init", "halo_overlap", 4, {}));
     rows.back().halo = {{"grid", {4, 2}}, {"cells", {8, 8}}, {"corners", false}, {"periodic", false}};
     for (std::size_t i = 2; i < rows.size(); ++i) rows[i].wrong_words = i;
-    for (Row& each : rows)
-        if (each.wrong_words != 0) each.context["shape"] = "1x2", each.context["rate"] = "";
+    rows.push_back(row("native", small_phase, 3, {1e-6}));
+    for (Row& each : rows) each.context["shape"] = "1x2", each.context["rate"] = "";
     const std::string text = wrong_words_text(rows);
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4) << text;
     EXPECT_NE(text.find("3 WRONG WORDS were received by thalweg in bcast of 1 MiB on 1x2 under mpich\n"),
