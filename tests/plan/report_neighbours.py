@@ -83,10 +83,12 @@ def check_chosen():
     small, middling = faces[2], graph[2]
     if not os.path.isdir("/sys/class/infiniband"):
         check(set(small["received"]) == set(small["sent"]) == {"eager"}, f"{small}")
-        check((small["protocol"], small["because"]) == ("eager", "too short for a handshake"), f"{small}")
-        check(set(middling["received"]) == set(middling["sent"]) == {"rendezvous_put"}, f"{middling}")
-        check((middling["protocol"], middling["because"]) == ("rendezvous_put", "long enough for a handshake"),
-              f"{middling}")
+        # Up to libucp 1.15 nothing is announced.
+        at_once = ("eager", "this libucp's handshakes wait behind other bytes")
+        short, long = ("eager", "too short for a handshake"), ("rendezvous_put", "long enough for a handshake")
+        told = (small["protocol"], small["because"]), (middling["protocol"], middling["because"])
+        check(told in ((short, long), (at_once, at_once)), f"{small} {middling}")
+        check(set(middling["received"]) == set(middling["sent"]) == {middling["protocol"]}, f"{middling}")
     check(small["switches"] == middling["switches"] == 0, f"{small} {middling}")
     # The wire is busy with 4 KiB and more.
     check(grid["seconds_on_wire"] == 0 and blocks["seconds_on_wire"] > 0, f"on the wire: {grid} {blocks}")

@@ -19,6 +19,9 @@ struct Library {
     // pointer to that cache when a peer dies during a rendezvous (openucx/ucx#11467, seen in 1.20.1), unless
     // the memory was registered by its user. So we do, for all messages that may go by rendezvous.
     bool needs_registration = false;
+    // Up to 1.15 a message above a threshold is announced over TCP too, and the receiver's answer stands
+    // behind whatever it is sending itself. Newer ones, of libucp's second protocols, were not seen to.
+    bool announces_over_tcp = false;
 };
 
 // The process's libucp, or the one that the dynamic linker finds. Looked for once; null ever after where

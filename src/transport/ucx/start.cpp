@@ -28,9 +28,9 @@ using ucx::Rail;
 // libucp reads its settings for us from THALWEG_UCX_… (and, below those, the user's UCX_…).
 constexpr const char* prefix = "THALWEG";
 
-// Over TCP libucp may announce messages from here on: 1.13 does, 1.20 was not seen to. Rings go round in
-// pieces of 128 KiB, which is also twice what one rail gets at least of a message that is cut up over two:
-// those go at once.
+// Over TCP libucp may announce messages from here on, where it does not announce all that it may (library.h).
+// Rings go round in pieces of 128 KiB, which is also twice what one rail gets at least of a message that is
+// cut up over two: those go at once.
 constexpr std::size_t tcp_rendezvous_bytes = 128 * 1024 + 1;
 // From here on messages are announced first where that was asked for: what shm calls large.
 constexpr std::size_t handshake_bytes = 16 * 1024;
@@ -38,6 +38,7 @@ constexpr std::size_t handshake_bytes = 16 * 1024;
 // Why messages travel as they do, for reports.
 constexpr const char* by_request = "it was asked for";
 constexpr const char* too_short = "too short for a handshake";
+constexpr const char* no_handshake = "this libucp's handshakes wait behind other bytes";
 constexpr const char* long_enough = "long enough for a handshake";
 
 // What libucp opens for a rail, what a peer takes over TCP, and peers that are provided for before anybody
@@ -79,8 +80,9 @@ Status UcxPort::Impl::configure(const Rail& rail, ucp_config_t* config, std::str
         why = "there is no protocol " + asked;
         return Status::invalid_argument;
     }
+    const bool at_once = asked.empty() && ucp_.announces_over_tcp && !has_infiniband();
     // 0: as libucp thinks best.
-    const std::uint64_t rendezvous_from = asked == "eager" ? UINT64_MAX
+    const std::uint64_t rendezvous_from = asked == "eager" || at_once ? UINT64_MAX
                                           : ucp_.needs_registration && (handshake || has_infiniband())
                                               ? ucx::rendezvous_bytes
                                           : handshake        ? handshake_bytes
@@ -135,7 +137,7 @@ Status UcxPort::Impl::configure(const Rail& rail, ucp_config_t* config, std::str
                                 {Way::eager, asked == "eager" ? by_request : too_short},
                                 {longer, by_request}}
                   : ucx::Manner{rendezvous_from,
-                                {Way::eager, too_short},
+                                {Way::eager, at_once ? no_handshake : too_short},
                                 {longer, longer == Way::libucp ? "libucp chooses by size" : long_enough}};
     return Status::ok;
 }
