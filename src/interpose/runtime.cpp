@@ -56,7 +56,11 @@ std::atomic<int> sessions{0};
 // another thread, which has opened one beside it, goes on.
 constinit std::mutex opening;
 
+// By whoever changed something, afterwards: the last of several threads says what holds.
 void update_taking() {
+    static constinit std::mutex updating;
+    if (child.load()) return;  // it may hold the mutex for ever
+    const std::lock_guard lock(updating);
     const bool world = world_entered.load() && !world_left.load();
     taking.store(!child.load() && !integers_differ.load() && (world || sessions.load() > 0),
                  std::memory_order_release);
