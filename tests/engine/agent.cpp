@@ -8,12 +8,14 @@
 #include <atomic>
 
 #include "engine/agent_group.h"
+#include "engine/combined_message.h"
 
 namespace thalweg {
 namespace {
 
 using test::agent_threads;
 using test::AgentGroup;
+using test::CombinedMessage;
 using test::AgentGroupOptions;
 using test::comes_to_rest;
 using test::in_time;
@@ -335,36 +337,22 @@ TEST(agent, the_end_of_a_process_does_not_wait_for_it_for_ever) {
         std::mutex held;
         std::atomic<bool> wanted{false};
     } lock;
-    Builder sends(1, 2), reduces(0, 2);
-    sends.send(0, {Buffer::in, 0, 8});
-    const Slice arrived = reduces.scratch(8);
-    reduces.recv(1, arrived);
-    reduces.reduce({Buffer::out, 0, 8}, arrived, Side::right);
-    const auto made = [](Builder& builder) {
-        return std::make_shared<const Schedule>(std::move(builder).finish());
-    };
-    const auto first = group.channel(0).make(made(reduces)), second = group.channel(1).make(made(sends));
-    Operation first_run(*first), second_run(*second);
-    std::uint64_t in = 7, out = 0;
-    Bindings bindings{nullptr, &out, {}};
-    bindings.reducer.combine = [](const void*, const void*, void*, std::size_t, void* context) {
+    CombinedMessage message(group);
+    const auto wait_there = [](const void*, const void*, void*, std::size_t, void* context) {
         Lock& lock = *static_cast<Lock*>(context);
         lock.wanted = true;
         const std::lock_guard waits(lock.held);
     };
-    bindings.reducer.context = &lock;
-    bindings.reducer.element_bytes = 8;
     lock.held.lock();
-    ASSERT_EQ(group.channel(0).start(first_run, bindings, 0), Status::ok);
-    ASSERT_EQ(group.channel(1).start(second_run, {&in, nullptr, {}}, 0), Status::ok);
-    ASSERT_TRUE(in_time([&] { return !second_run.pending() && lock.wanted; }));
+    ASSERT_EQ(message.start(wait_there, &lock), Status::ok);
+    ASSERT_TRUE(in_time([&] { return !message.sent.pending() && lock.wanted; }));
     EXPECT_FALSE(group.agent(0).stop_within(20'000'000));
     lock.held.unlock();
     EXPECT_TRUE(group.agent(0).stop_within(100'000'000'000));
     EXPECT_FALSE(group.agent(0).running());
     // It had been told to stop: the rest is its owner's.
     WaitStatistics statistics;
-    EXPECT_EQ(group.channel(0).wait(first_run, WaitPolicy::sleep, statistics), Status::ok);
+    EXPECT_EQ(group.channel(0).wait(message.received, WaitPolicy::sleep, statistics), Status::ok);
 }
 
 TEST(agent, says_which_ways_to_sleep_ran) {

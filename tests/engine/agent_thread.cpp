@@ -12,13 +12,14 @@
 #include "base/cpu_mask.h"
 #include "engine/agent.h"
 #include "engine/agent_group.h"
-#include "schedule/builder.h"
+#include "engine/combined_message.h"
 
 namespace thalweg {
 namespace {
 
 using test::agent_threads;
 using test::AgentGroup;
+using test::CombinedMessage;
 using test::AgentGroupOptions;
 using test::in_time;
 
@@ -58,29 +59,15 @@ TEST(agent, does_not_wait_for_itself_at_the_end_of_a_process) {
         std::atomic<std::uint64_t> took_ns{0};
     } end;
     end.agent = &group.agent(0);
-    Builder sends(1, 2), reduces(0, 2);
-    sends.send(0, {Buffer::in, 0, 8});
-    const Slice arrived = reduces.scratch(8);
-    reduces.recv(1, arrived);
-    reduces.reduce({Buffer::out, 0, 8}, arrived, Side::right);
-    const auto made = [](Builder& builder) {
-        return std::make_shared<const Schedule>(std::move(builder).finish());
-    };
-    const auto first = group.channel(0).make(made(reduces)), second = group.channel(1).make(made(sends));
-    Operation first_run(*first), second_run(*second);
-    std::uint64_t in = 7, out = 0;
-    Bindings bindings{nullptr, &out, {}};
-    bindings.reducer.combine = [](const void*, const void*, void*, std::size_t, void* context) {
+    CombinedMessage message(group);
+    const auto end_there = [](const void*, const void*, void*, std::size_t, void* context) {
         End& end = *static_cast<End*>(context);
         const std::uint64_t begin_ns = now_ns();
         end.stopped = end.agent->stop_within(longest_ns);
         end.took_ns = now_ns() - begin_ns;
     };
-    bindings.reducer.context = &end;
-    bindings.reducer.element_bytes = 8;
-    ASSERT_EQ(group.channel(0).start(first_run, bindings, 0), Status::ok);
-    ASSERT_EQ(group.channel(1).start(second_run, {&in, nullptr, {}}, 0), Status::ok);
-    ASSERT_TRUE(in_time([&] { return !first_run.pending() && !second_run.pending(); }));
+    ASSERT_EQ(message.start(end_there, &end), Status::ok);
+    ASSERT_TRUE(in_time([&] { return !message.received.pending() && !message.sent.pending(); }));
     EXPECT_FALSE(end.stopped.load());
     EXPECT_LT(end.took_ns.load(), longest_ns);
     EXPECT_TRUE(group.agent(0).running());

@@ -3,22 +3,11 @@
  *     alone            in C
  *     alone fortran    what is looked at elsewhere where it comes from Fortran
  */
-#include "check.h"
+#include "works.h"
 
 #if !defined(MPI_ABI_VERSION)
 #include "fortran.h"
 #endif
-
-static void works(MPI_Comm comm, const char* after) {
-    static unsigned char data[40000];
-    static unsigned seed = 100;
-    memset(data, poison_value, sizeof data);
-    ++seed;
-    if (check_rank == 0) fill(data, sizeof data, seed);
-    CHECK(MPI_Bcast(data, sizeof data, MPI_BYTE, 0, comm) == MPI_SUCCESS, "a good call after %s", after);
-    verify(data, sizeof data, seed, after);
-    if (expect_thalweg()) CHECK(was_accelerated(), "not accelerated after %s: %s", after, last_reason());
-}
 
 enum { most_ranks = 8 };
 static int sent[most_ranks], received[most_ranks];

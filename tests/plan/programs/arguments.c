@@ -7,19 +7,7 @@
  */
 #include <limits.h>
 
-#include "check.h"
-
-static void works(MPI_Comm comm, const char* after) {
-    static unsigned char data[40000];
-    static unsigned seed = 100;
-    memset(data, poison_value, sizeof data);
-    ++seed;
-    if (check_rank == 0) fill(data, sizeof data, seed);
-    CHECK(MPI_Bcast(data, sizeof data, MPI_BYTE, 0, comm) == MPI_SUCCESS, "a good call after %s", after);
-    verify(data, sizeof data, seed, after);
-    if (expect_thalweg() && check_size > 1)
-        CHECK(was_accelerated(), "not accelerated after %s: %s", after, last_reason());
-}
+#include "works.h"
 
 enum { block = 5000, most_ranks = 8 };
 static int sent[most_ranks * block], received[most_ranks * block];
