@@ -15,8 +15,8 @@ namespace {
 
 using test::agent_threads;
 using test::AgentGroup;
-using test::CombinedMessage;
 using test::AgentGroupOptions;
+using test::CombinedMessage;
 using test::comes_to_rest;
 using test::in_time;
 using test::RingRun;

@@ -19,8 +19,8 @@ namespace {
 
 using test::agent_threads;
 using test::AgentGroup;
-using test::CombinedMessage;
 using test::AgentGroupOptions;
+using test::CombinedMessage;
 using test::in_time;
 
 // A program may bind the thread that makes it, as OpenMP does with all that compute.
