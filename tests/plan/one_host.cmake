@@ -83,6 +83,8 @@ if(name MATCHES "^openmpi") # handles are pointers there
   run(alike_handles_exchanged 2 mpi "${with_persistent};${tried};THALWEG_TRANSPORT=shm" alike_handles)
 endif()
 run(tried_exchanges_shrunk 2 ${inside_current} "${with_persistent};${tried}" tried_exchanges shrunk)
+# A trial whose native calls wait for a core puts off the next by as much.
+run_alone(plan.${name}.tried_exchanges_shrunk.2)
 run(tried_exchanges_without 2 mpi "${with_persistent};${tried};THALWEG_TRANSPORT=mpi" tried_exchanges native)
 # Where the memory of the host would take descriptors that the program may want, none is taken.
 add_test(NAME plan.${name}.tried_exchanges_few_descriptors.2

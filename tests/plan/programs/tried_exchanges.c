@@ -104,7 +104,7 @@ static void grows(Kind kind, MPI_Comm comm) {
 /* Calls of a size that is tried become small, so that a whole trial finds none, and then what they were: they
  * are looked at again, and tried. When trials come depends on what calls take. */
 static void shrinks(MPI_Comm comm) {
-    enum { most_calls = 100000, longer_than_a_trial = 64 };
+    enum { most_calls = 1000000, longer_than_a_trial = 64 };
     int ours = 0, since = 0;
     CHECK(until_ours(alltoallv, comm, tried_bytes, until_tried) > 0 || !is_expected(comm),
           "a large one is not tried (%s)", last_reason());
