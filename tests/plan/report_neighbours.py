@@ -83,11 +83,10 @@ def check_chosen():
     small, middling = faces[2], graph[2]
     if not os.path.isdir("/sys/class/infiniband"):
         check(set(small["received"]) == set(small["sent"]) == {"eager"}, f"{small}")
-        # Up to libucp 1.15 nothing is announced.
-        at_once = ("eager", "this libucp's handshakes wait behind other bytes")
-        short, long = ("eager", "too short for a handshake"), ("rendezvous_put", "long enough for a handshake")
+        # Over TCP nothing is announced.
+        at_once = ("eager", "a handshake would wait behind other bytes")
         told = (small["protocol"], small["because"]), (middling["protocol"], middling["because"])
-        check(told in ((short, long), (at_once, at_once)), f"{small} {middling}")
+        check(told == (at_once, at_once), f"{small} {middling}")
         check(set(middling["received"]) == set(middling["sent"]) == {middling["protocol"]}, f"{middling}")
     check(small["switches"] == middling["switches"] == 0, f"{small} {middling}")
     # The wire is busy with 4 KiB and more.

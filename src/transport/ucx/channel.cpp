@@ -118,18 +118,21 @@ Status Channel::lose(const Peer* peer) {
     return fail(Status::transport_failed);
 }
 
-// Of pieces each travels as its own size has it.
-void Channel::note_way(PeerAccount& account, std::uint64_t bytes) {
-    account.takes(bytes < port_.manner().rendezvous_from ? 0 : 1, port_.manner().of(bytes));
+// How one message of a process travels, or each piece of one.
+void Channel::note_way(PeerAccount& account, std::uint32_t process, std::uint64_t bytes, std::size_t pieces,
+                       void (PeerAccount::*count)(Way, std::uint64_t)) {
+    const Peer* const peer = port_.find(process);
+    const Manner& manner = port_.manner(peer != nullptr && peer->same_host);
+    const std::uint64_t piece = bytes / pieces;
+    (account.*count)(manner.of(piece).way, bytes);
+    account.takes(piece < manner.rendezvous_from ? 0 : 1, manner.of(piece));
+    if (pieces > 1) account.cut_over_rails();
 }
 
 void Channel::note_sent(int rank, std::uint64_t bytes, std::size_t pieces) {
     PeerAccount* const account = account_of(rank);
     if (account == nullptr || bytes == 0) return;
-    const std::uint64_t piece = bytes / pieces;
-    account->sent(port_.manner().of(piece).way, bytes);
-    note_way(*account, piece);
-    if (pieces > 1) account->cut_over_rails();
+    note_way(*account, process_of(rank), bytes, pieces, &PeerAccount::sent);
 }
 
 void Channel::note_received(const SlotState& slot) {
@@ -137,9 +140,7 @@ void Channel::note_received(const SlotState& slot) {
     if (bytes == too_many_bytes) bytes = slot.bytes;
     if (bytes == 0) return;
     const std::size_t pieces = slot.unequal ? 1 : pieces_of(bytes, slot.process);
-    slot.account->received(port_.manner().of(bytes / pieces).way, bytes);
-    note_way(*slot.account, bytes / pieces);
-    if (pieces > 1) slot.account->cut_over_rails();
+    note_way(*slot.account, slot.process, bytes, pieces, &PeerAccount::received);
 }
 
 void Channel::finish(Slot slot) {

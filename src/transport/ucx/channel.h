@@ -150,7 +150,8 @@ class Channel final : public Transport {
     PeerAccount* account_of(int rank) const {
         return group_.accounts == nullptr ? nullptr : &group_.accounts->of(rank);
     }
-    void note_way(PeerAccount& account, std::uint64_t bytes);
+    void note_way(PeerAccount& account, std::uint32_t process, std::uint64_t bytes, std::size_t pieces,
+                  void (PeerAccount::*count)(Way, std::uint64_t));
     void note_sent(int rank, std::uint64_t bytes, std::size_t pieces);
     void note_received(const SlotState& slot);
     Status fail(Status status);

@@ -16,7 +16,7 @@ namespace {
 constexpr const char* file_name = "libucp.so.0";
 constexpr unsigned oldest_minor = 13;
 constexpr unsigned oldest_minor_needing_registration = 14;
-constexpr unsigned oldest_minor_with_second_protocols = 16;
+constexpr unsigned oldest_minor_with_two_thresholds = 17;
 
 // What a library may change in a process by being loaded: who handles signals, and the first instructions of
 // the functions that libucm patches to see memory come and go.
@@ -94,7 +94,7 @@ bool look_up(Library& library, void* handle, std::string& why) {
         return false;
     }
     library.needs_registration = library.loaded_by_us && minor >= oldest_minor_needing_registration;
-    library.announces_over_tcp = minor < oldest_minor_with_second_protocols;
+    library.tells_hosts_apart = minor >= oldest_minor_with_two_thresholds;
     return true;
 }
 

@@ -19,9 +19,8 @@ struct Library {
     // pointer to that cache when a peer dies during a rendezvous (openucx/ucx#11467, seen in 1.20.1), unless
     // the memory was registered by its user. So we do, for all messages that may go by rendezvous.
     bool needs_registration = false;
-    // Up to 1.15 a message above a threshold is announced over TCP too, and the receiver's answer stands
-    // behind whatever it is sending itself. Newer ones, of libucp's second protocols, were not seen to.
-    bool announces_over_tcp = false;
+    // From 1.17 on its thresholds may differ inside hosts and between them (openucx/ucx#9507).
+    bool tells_hosts_apart = false;
 };
 
 // The process's libucp, or the one that the dynamic linker finds. Looked for once; null ever after where

@@ -40,8 +40,8 @@ struct Peer {
     ucs_status_t reason = UCS_OK;
 };
 
-// How libucp was told to move messages: those of `rendezvous_from` bytes and more as `longer`. Unknown where
-// it chooses, or the environment does.
+// How libucp was told to move messages inside a host, or between two: those of `rendezvous_from` bytes and
+// more as `longer`. Unknown where it chooses, or the environment does.
 struct Manner {
     std::uint64_t rendezvous_from = 0;
     WayTaken shorter, longer;
@@ -110,7 +110,7 @@ class UcxPort::Impl {
     const ucx::Library& ucp() const { return ucp_; }
     const ucx::TagLayout& layout() const { return layout_; }
     const std::vector<ucx::Rail>& rails() const { return rails_; }
-    const ucx::Manner& manner() const { return manner_; }
+    const ucx::Manner& manner(bool same_host) const { return same_host ? inside_ : between_; }
     std::uint32_t process() const { return options_.process; }
     std::uint32_t processes() const { return options_.processes; }
     int descriptor() const { return descriptor_; }
@@ -169,7 +169,7 @@ class UcxPort::Impl {
     ucx::TagLayout layout_;
     std::string description_;
     std::vector<ucx::Rail> rails_;
-    ucx::Manner manner_;
+    ucx::Manner inside_, between_;
     std::vector<std::byte> address_;
     std::vector<UcxDirectory> directories_;  // none names all processes of another
 

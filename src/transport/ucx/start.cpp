@@ -28,17 +28,15 @@ using ucx::Rail;
 // libucp reads its settings for us from THALWEG_UCX_… (and, below those, the user's UCX_…).
 constexpr const char* prefix = "THALWEG";
 
-// Over TCP libucp may announce messages from here on, where it does not announce all that it may (library.h).
-// Rings go round in pieces of 128 KiB, which is also twice what one rail gets at least of a message that is
-// cut up over two: those go at once.
-constexpr std::size_t tcp_rendezvous_bytes = 128 * 1024 + 1;
+// Inside a host libucp may announce messages from here on, where it does not announce all that it may.
+constexpr std::size_t inside_rendezvous_bytes = 128 * 1024 + 1;
 // From here on messages are announced first where that was asked for: what shm calls large.
 constexpr std::size_t handshake_bytes = 16 * 1024;
 
 // Why messages travel as they do, for reports.
 constexpr const char* by_request = "it was asked for";
 constexpr const char* too_short = "too short for a handshake";
-constexpr const char* no_handshake = "this libucp's handshakes wait behind other bytes";
+constexpr const char* no_handshake = "a handshake would wait behind other bytes";
 constexpr const char* long_enough = "long enough for a handshake";
 
 // What libucp opens for a rail, what a peer takes over TCP, and peers that are provided for before anybody
@@ -52,6 +50,16 @@ void count_forks() {
     static const int registered =
         pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
     (void)registered;
+}
+
+// Of messages that no size has announced.
+constexpr std::uint64_t never = UINT64_MAX;
+
+// As libucp reads it; empty: it chooses.
+std::string thresholds(std::uint64_t inside, std::uint64_t between) {
+    const auto text = [](std::uint64_t from) { return from == never ? "inf" : std::to_string(from); };
+    if (inside != between) return "intra:" + text(inside) + ",inter:" + text(between);
+    return between == 0 ? "" : text(between);
 }
 
 bool has_infiniband() {
@@ -80,26 +88,21 @@ Status UcxPort::Impl::configure(const Rail& rail, ucp_config_t* config, std::str
         why = "there is no protocol " + asked;
         return Status::invalid_argument;
     }
-    const bool at_once = asked.empty() && ucp_.announces_over_tcp && !has_infiniband();
+    // Over TCP, nothing is announced between hosts unless that was asked for; nor inside them, where libucp
+    // cannot be told one without the other.
+    const bool at_once = asked.empty() && !has_infiniband();
     // 0: as libucp thinks best.
-    const std::uint64_t rendezvous_from = asked == "eager" || at_once ? UINT64_MAX
-                                          : ucp_.needs_registration && (handshake || has_infiniband())
-                                              ? ucx::rendezvous_bytes
-                                          : handshake        ? handshake_bytes
-                                          : has_infiniband() ? 0
-                                                             : tcp_rendezvous_bytes;
+    const std::uint64_t everywhere = asked == "eager" || at_once ? never
+                                     : ucp_.needs_registration   ? ucx::rendezvous_bytes
+                                     : handshake                 ? handshake_bytes
+                                                                 : 0;
+    const std::uint64_t inside = at_once && ucp_.tells_hosts_apart ? inside_rendezvous_bytes : everywhere;
     const Setting settings[] = {
         {"TLS", options_.transports.empty() ? usual_transports() : options_.transports, true},
         {"NET_DEVICES", rail.device, !rail.device.empty()},
         // A peer that is killed is noticed over TCP at once, over shared memory at the next round of these.
         {"KEEPALIVE_INTERVAL", "2s", false},
-        // Over TCP, pieces of a pipeline must not be announced first: what announces one waits behind the
-        // data of another, and what 1.13 chooses by itself is less than a piece.
-        {"RNDV_THRESH",
-         rendezvous_from == UINT64_MAX ? "inf"
-         : rendezvous_from == 0        ? ""
-                                       : std::to_string(rendezvous_from),
-         !asked.empty()},
+        {"RNDV_THRESH", thresholds(inside, everywhere), !asked.empty()},
         // Over TCP, too, the sender writes as soon as it may. As libucp chooses there, plans with two
         // messages of 128 KiB per link now and then left the link idle for the time of one.
         {"RNDV_SCHEME",
@@ -130,15 +133,17 @@ Status UcxPort::Impl::configure(const Rail& rail, ucp_config_t* config, std::str
     const Way longer = asked == "get"                        ? Way::rendezvous_get
                        : asked == "put" || !has_infiniband() ? Way::rendezvous_put
                                                              : Way::libucp;
-    manner_ = by_environment ? ucx::Manner{0, {}, {Way::libucp, "libucp's settings in the environment say"}}
-              : by_libucp    ? ucx::Manner{0, {}, {Way::libucp, "libucp refuses what it was told"}}
-              : !asked.empty()
-                  ? ucx::Manner{rendezvous_from,
-                                {Way::eager, asked == "eager" ? by_request : too_short},
-                                {longer, by_request}}
-                  : ucx::Manner{rendezvous_from,
-                                {Way::eager, at_once ? no_handshake : too_short},
-                                {longer, longer == Way::libucp ? "libucp chooses by size" : long_enough}};
+    const auto told = [&](std::uint64_t from) -> ucx::Manner {
+        if (by_environment) return {0, {}, {Way::libucp, "libucp's settings in the environment say"}};
+        if (by_libucp) return {0, {}, {Way::libucp, "libucp refuses what it was told"}};
+        if (!asked.empty())
+            return {from, {Way::eager, asked == "eager" ? by_request : too_short}, {longer, by_request}};
+        return {from,
+                {Way::eager, from == never ? no_handshake : too_short},
+                {longer, longer == Way::libucp ? "libucp chooses by size" : long_enough}};
+    };
+    between_ = told(everywhere);
+    inside_ = told(inside);
     return Status::ok;
 }
 
