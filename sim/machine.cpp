@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <system_error>
 
 #include "base/text.h"
 
@@ -244,7 +245,8 @@ Status find_machine(const std::string& name, SimMachine& machine, std::string& w
         names.push_back(known);
     }
     if (name.find('/') != std::string::npos || name.ends_with(".json")) {
-        const bool folder = std::filesystem::is_directory(name);
+        std::error_code none;  // where nobody may look, nothing can be read either
+        const bool folder = std::filesystem::is_directory(name, none);
         std::ifstream file(name);
         std::stringstream content;
         content << file.rdbuf();

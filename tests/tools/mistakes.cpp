@@ -178,6 +178,15 @@ TEST_F(Starting, a_script_whose_interpreter_is_missing_is_not_called_missing_its
     refused(shell(run + "'./from windows' 2>&1"), 127, "names /bin/sh and ends with a carriage return");
 }
 
+// As one in a folder that may not be entered.
+TEST_F(Starting, a_file_that_cannot_be_looked_at_is_no_fault_of_thalwegs) {
+    fs::create_symlink("loop.json", folder / "loop.json");
+    const std::string loop = "'" + (folder / "loop.json").string() + "' 2>&1";
+    for (const char* shows : {"table", "document", "plot"})
+        refused(shell(tool(fmt::format("bench {} {}", shows, loop))), 2, "loop.json cannot be read");
+    refused(shell(tool("sim bcast --ranks 4 --bytes 4K --machine " + loop)), 2, "--machine: cannot read ");
+}
+
 // What is to hold the result is looked at before the work, which may take hours.
 TEST_F(Starting, a_bench_or_a_lab_asks_first_whether_its_results_have_a_place) {
     const std::string quick = "bench bcast --mpi mpich --hosts 0 --ppn 2 --bytes 64K --screen-only --out ";

@@ -117,7 +117,8 @@ bool read_rows(const std::vector<std::string>& paths, std::vector<Row>& rows, st
         std::ifstream file(path);
         std::error_code none;
         const auto kind = std::filesystem::status(path, none);
-        if (std::filesystem::is_directory(kind) || (std::filesystem::exists(kind) && !file.is_open())) {
+        const bool missing = kind.type() == std::filesystem::file_type::not_found;
+        if (std::filesystem::is_directory(kind) || (!missing && !file.is_open())) {
             why = path + " cannot be read";
             return false;
         }
