@@ -215,6 +215,19 @@ TEST_F(Starting, a_bench_that_cannot_start_its_programs_says_so_at_once) {
             "--hosts 0: there is no .venv-mpich/bin/mpiexec here or above");
 }
 
+// Below a home with an environment of its user's.
+TEST_F(Starting, what_draws_for_an_installed_thalweg_is_not_run_by_the_environment_of_somebody_else) {
+    fs::create_directories(folder / "prefix/bin");
+    fs::create_directories(folder / "prefix/share/thalweg/sim");
+    fs::create_directories(folder / ".venv/bin");
+    fs::copy(thalweg, folder / "prefix/bin/thalweg");
+    std::ofstream(folder / "prefix/share/thalweg/sim/plot.py") << "print('drawn')\n";
+    write(".venv/bin/python", "#!/bin/sh\necho 'somebody else'\n");
+    const Result said = shell("'" + (folder / "prefix/bin/thalweg").string() + "' sim plot rows.jsonl 2>&1");
+    EXPECT_EQ(said.text, "drawn\n");
+    EXPECT_EQ(said.status, 0);
+}
+
 TEST_F(Starting, a_bench_from_a_folder_with_a_quote_in_its_name_starts_its_program) {
     const fs::path bin = folder / "Bob's $(builds)/bin";
     fs::create_directories(bin);

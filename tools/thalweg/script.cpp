@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <system_error>
 
 #include "verb.h"
 
@@ -14,9 +15,12 @@ int run_script(std::string_view verb, std::string_view script, std::vector<std::
     namespace fs = std::filesystem;
     const fs::path binary = fs::read_symlink("/proc/self/exe").parent_path();
     fs::path found, python = "python3";
+    std::error_code none;  // a folder that may not be entered holds nothing of ours
     for (const fs::path& root : {binary / "../..", binary / "../share/thalweg"}) {
-        if (fs::exists(root / script)) found = fs::canonical(root / script);
-        if (fs::exists(root / ".venv/bin/python")) python = fs::canonical(root) / ".venv/bin/python";
+        if (!fs::exists(root / script, none)) continue;
+        found = fs::canonical(root / script);
+        // Of a prefix the folder around it is somebody else's, and so is an environment in it.
+        if (fs::exists(root / ".venv/bin/python", none)) python = fs::canonical(root) / ".venv/bin/python";
     }
     if (found.empty()) {
         fmt::print(stderr, "thalweg {}: the plotting script {} is not installed\n", verb, script);
