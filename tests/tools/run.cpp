@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "../cpu_time.h"
 #include "base/options.h"
@@ -126,6 +127,22 @@ TEST_F(Preload, the_mpi_may_be_named) {
     const std::string refused = decide("./app", "THALWEG_MPI_LIBRARY=/lib/x86_64-linux-gnu/libm.so.6");
     EXPECT_NE(refused.find("/libm.so.6, which is no MPI library"), std::string::npos) << refused;
     EXPECT_EQ(field(refused, "decision").substr(0, 9), "unchanged") << refused;
+    const std::string missing = decide("./app", "THALWEG_MPI_LIBRARY=libmpi.so.12");
+    EXPECT_NE(missing.find("libmpi.so.12, which cannot be read: No such file"), std::string::npos) << missing;
+}
+
+TEST_F(Preload, the_mpi_that_is_named_is_the_one_that_is_told) {
+    const std::string found = field(decide("./app"), "mpi");
+    const auto told = [](const std::string& library, const std::string& program) {
+        const std::string command = "THALWEG_MPI_LIBRARY='" + library + "' '" + thalweg + "' info --json ";
+        return nlohmann::json::parse(shell(command + program).text);
+    };
+    for (const char* program : {"", "/bin/true"}) {
+        EXPECT_EQ(told(found, program)["mpi"]["via"], "THALWEG_MPI_LIBRARY") << program;
+        EXPECT_TRUE(told("/no/libmpi.so", program)["mpi"].is_null()) << program;
+        EXPECT_EQ(told("/no/libmpi.so", program)["mpi_text"],
+                  "THALWEG_MPI_LIBRARY names /no/libmpi.so, which cannot be read: No such file or directory");
+    }
 }
 
 TEST_F(Preload, off_leaves_nothing_of_ours) {

@@ -170,15 +170,18 @@ int info_main(int argc, char** argv) {
         return usage_error("info", "there is no program " + command.front());
     std::vector<Complaint> complaints;
     const Settings settings = Settings::from_environment(environ, complaints, check_option);
-    const Finding finding = command.empty() ? find_path_mpi(environment) : find_mpi(command, environment);
+    const bool named = !settings.mpi_library.empty();
     std::string sentence;
+    const Finding finding = named             ? find_named_mpi(settings, sentence)
+                            : command.empty() ? find_path_mpi(environment)
+                                              : find_mpi(command, environment);
     if (finding.outcome == Outcome::found)
         sentence = fmt::format("{} {}, build {}{}", finding.library.family, finding.library.path,
                                name_of(finding.library.abi), finding.via.empty() ? "" : ", " + finding.via);
-    else
-        sentence = command.empty()
+    else if (sentence.empty())
+        sentence = command.empty() && !named
                        ? "no MPI library beside PATH's mpiexec; name a program: thalweg info PROGRAM"
-                       : explain_outcome(finding, command.front());
+                       : explain_outcome(finding, named ? finding.culprit : command.front());
     return json ? print_json(settings, complaints, finding, sentence)
                 : print_text(settings, complaints, sentence);
 }

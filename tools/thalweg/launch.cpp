@@ -1,5 +1,7 @@
 #include "launch.h"
 
+#include <errno.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -129,19 +131,6 @@ bool has_own_init(const std::string& program) {
     return file->exports("MPI_Init") || file->exports("MPI_Init_thread") || file->exports("mpi_init_");
 }
 
-// A library that the user names counts as found.
-Finding find_named(const std::string& path) {
-    Finding finding;
-    finding.culprit = path;
-    const auto file = ElfFile::open(path);
-    const auto library = file == nullptr ? std::nullopt : recognise(*file, canonical(path));
-    if (!library) return finding;
-    finding.library = *library;
-    finding.via = "THALWEG_MPI_LIBRARY";
-    finding.outcome = library->family.empty() ? Outcome::unknown_abi : Outcome::found;
-    return finding;
-}
-
 Launch pass_through(Launch launch, LogLevel level, std::string sentence) {
     launch.intercepted = false;
     launch.objects.clear();
@@ -151,6 +140,24 @@ Launch pass_through(Launch launch, LogLevel level, std::string sentence) {
 }
 
 }  // namespace
+
+Finding find_named_mpi(const Settings& settings, std::string& why) {
+    const std::string path(settings.mpi_library.view());
+    Finding finding;
+    finding.culprit = path;
+    const auto file = ElfFile::open(path);
+    const auto library = file == nullptr ? std::nullopt : recognise(*file, canonical(path));
+    if (!library) {
+        const int error = access(path.c_str(), R_OK) == 0 ? 0 : errno;
+        why = "THALWEG_MPI_LIBRARY names " + path + ", which ";
+        why += error == 0 ? "is no MPI library" : "cannot be read: " + std::string(strerror(error));
+        return finding;
+    }
+    finding.library = *library;
+    finding.via = "THALWEG_MPI_LIBRARY";
+    finding.outcome = library->family.empty() ? Outcome::unknown_abi : Outcome::found;
+    return finding;
+}
 
 std::string object_folder(std::string_view home) {
     // What is preloaded outlives a change of folder. Links stay: one may be there for the sake of LD_PRELOAD.
@@ -189,13 +196,11 @@ Launch prepare_launch(const std::vector<std::string>& command, const Settings& s
         return pass_through(std::move(launch), LogLevel::info, "THALWEG is off; the program runs unchanged");
 
     const bool named = !settings.mpi_library.empty();
-    launch.finding =
-        named ? find_named(std::string(settings.mpi_library.view())) : find_mpi(command, environment);
+    std::string why;
+    launch.finding = named ? find_named_mpi(settings, why) : find_mpi(command, environment);
     const Finding& finding = launch.finding;
-    if (named && finding.outcome == Outcome::none)
-        return pass_through(std::move(launch), LogLevel::warn,
-                            "THALWEG_MPI_LIBRARY names " + finding.culprit +
-                                ", which is no MPI library; the program runs unchanged");
+    if (!why.empty())
+        return pass_through(std::move(launch), LogLevel::warn, why + "; the program runs unchanged");
     if (finding.outcome != Outcome::found)
         return pass_through(std::move(launch), LogLevel::warn, explain_outcome(finding, command.front()));
 

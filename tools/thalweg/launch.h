@@ -24,6 +24,10 @@ struct Launch {
 Launch prepare_launch(const std::vector<std::string>& command, const Settings& settings,
                       Environment& environment);
 
+// The MPI that THALWEG_MPI_LIBRARY names. Where that is none, `why` is set to a sentence without full stop.
+// Pre: it names one.
+Finding find_named_mpi(const Settings& settings, std::string& why);
+
 // The folder of the preload objects: `home` if given, else ../lib beside this program's own folder.
 std::string object_folder(std::string_view home);
 
