@@ -55,9 +55,9 @@ def test_statuses():
 
 
 def test_names():
-    """An argument that is no UTF-8, and a lab whose own path has a space."""
+    """An argument that is no UTF-8, and a lab whose own path has a space and an apostrophe."""
     with tempfile.TemporaryDirectory() as folder:
-        facts, moved = pathlib.Path(folder, "facts.json"), pathlib.Path(folder, "with space")
+        facts, moved = pathlib.Path(folder, "facts.json"), pathlib.Path(folder, "Bob's labs")
         done = lab("run", "--mpi", "none", "--hosts", "2", "--json", facts, "--", "sh", "-c", "exit 7", b"caf\xe9")
         equal(done.returncode, 7, f"the program's status, in spite of its argument; {done.stderr}")
         equal(json.loads(facts.read_text(encoding="utf-8"))["program"][-1], "caf\ufffd", "the argument as it was noted")

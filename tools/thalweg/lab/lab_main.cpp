@@ -10,6 +10,7 @@
 #include "environment.h"
 #include "json_text.h"
 #include "lab.h"
+#include "shell_words.h"
 
 extern char** environ;
 
@@ -112,7 +113,7 @@ nlohmann::json facts_as_json(const Options& options, const Facts& facts, const L
 // The script that the launchers start in place of ssh; on a file system that only this lab sees.
 void write_agent(const Cluster& cluster) {
     const std::string path = cluster.folder + "/ssh";
-    write_file(path, "#!/bin/sh\nexec '" + own_path() + "' lab agent-exec \"$@\"\n");
+    write_file(path, "#!/bin/sh\nexec " + tool::shell_quoted(own_path()) + " lab agent-exec \"$@\"\n");
     if (chmod(path.c_str(), 0755) != 0) fail_errno("cannot make " + path + " executable");
 }
 
