@@ -145,6 +145,14 @@ TEST_F(Starting, a_matrix_whose_messages_the_model_cannot_count_is_refused) {
     }
 }
 
+// What ends otherwise is taken for the name of a pattern, whatever is in it.
+TEST_F(Starting, how_the_name_of_a_matrix_has_to_end_is_said) {
+    const std::string matrix =
+        write("matrix.mm", "%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 2\n2 1\n");
+    refused(shell(tool("explain alltoallv --topology node:2 --bytes 1K --pattern '" + matrix + "' 2>&1")), 2,
+            "or a Matrix Market file, FILE.mtx");
+}
+
 TEST_F(Starting, a_matrix_whose_name_is_no_utf_8_is_explained_in_json) {
     const std::string matrix =
         write("caf\351.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 2\n2 1\n");

@@ -9,7 +9,7 @@ namespace thalweg::bench {
 
 // For --help: the names, and what they are.
 inline constexpr const char* pattern_names =
-    "dense, uniform (+-10 %), powerlaw, banded, block, one_to_many, or a Matrix Market file";
+    "dense, uniform (+-10 %), powerlaw, banded, block, one_to_many, or a Matrix Market file, FILE.mtx";
 
 // Bytes from rank i to rank j at i * ranks + j.
 //
