@@ -49,6 +49,13 @@ TEST(mistakes, sizes_that_the_model_cannot_count_are_refused) {
             2, "--once-us: nan is no number from");
 }
 
+// The matrix of all pairs alone has 128 MiB.
+TEST(mistakes, memory_that_does_not_suffice_is_no_fault_of_thalwegs) {
+    refused(shell("ulimit -v 100000; " +
+                  tool("explain alltoallv --pattern dense --bytes 1M --topology node:4096 2>&1")),
+            1, "thalweg explain: this needs more memory than there is");
+}
+
 // Nothing follows from one of the two.
 TEST(mistakes, what_an_exchange_was_seen_to_take_is_told_by_two_options) {
     const std::string exchange = "explain alltoallv --pattern dense --bytes 1K --topology node:4 ";

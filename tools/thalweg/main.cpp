@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <vector>
 
 #include "base/text.h"
@@ -81,6 +82,10 @@ int main(int argc, char** argv) {
     const std::string_view verb = argc > 1 ? argv[1] : "";
     try {
         return finish_output(verb, tool_main(argc, argv));
+    } catch (const std::bad_alloc&) {
+        fmt::print(stderr, "thalweg {}: this needs more memory than there is: ask for less, or allow more\n",
+                   verb);
+        return exit_failure;
     } catch (const std::exception& error) {
         if (std::ferror(stdout) != 0) return finish_output(verb, exit_failure);  // fmt::print throws then
         fmt::print(
