@@ -226,6 +226,7 @@ std::string read_kind(const CLI::App& app, const Request& request) {
 
 std::string read_table(const std::string& path, Request& request) {
     std::ifstream file(path);
+    file.peek();  // a folder can be opened, and not read
     std::stringstream content;
     content << file.rdbuf();
     if (!file) return "cannot read the tuning table " + path;

@@ -35,7 +35,8 @@ refused("--trace shows one operation", "bcast", "--ranks", "8", "--bytes", "8", 
 refused("--trace: there is no folder /nowhere for t.json", "bcast", "--ranks", "8", "--bytes", "8", "--algorithm",
         "chain", "--trace", "/nowhere/t.json")
 refused("--trace= has no value", "bcast", "--ranks", "8", "--bytes", "8", "--algorithm", "chain", "--trace=", "--json")
-refused("cannot read the tuning table", "bcast", "--ranks", "8", "--bytes", "8", "--tuning", "/nowhere.json")
+for path in ("/nowhere.json", "/tmp"):
+    refused(f"cannot read the tuning table {path}", "bcast", "--ranks", "8", "--bytes", "8", "--tuning", path)
 assert run("bcast", "--algorithm", "chian", "--ranks", "8", "--bytes", "8").returncode == 2
 refused("--algorithm impi: no model of its defaults; --mpi impi simulates Thalweg over it", "bcast", "--ranks", "8",
         "--bytes", "8", "--algorithm", "impi")

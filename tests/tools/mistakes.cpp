@@ -193,6 +193,13 @@ TEST_F(Starting, a_script_whose_interpreter_is_missing_is_not_called_missing_its
     refused(shell(run + "'./from windows' 2>&1"), 127, "names /bin/sh and ends with a carriage return");
 }
 
+TEST_F(Starting, a_folder_is_no_tuning_table) {
+    const std::string explain = tool("explain bcast --bytes 4M --topology node:4 --tuning '");
+    refused(shell(explain + folder.string() + "' 2>&1"), 2,
+            "cannot read the tuning table " + folder.string());
+    refused(shell(explain + write("empty", "") + "' 2>&1"), 2, "a tuning table is a JSON object");
+}
+
 // As one in a folder that may not be entered.
 TEST_F(Starting, a_file_that_cannot_be_looked_at_is_no_fault_of_thalwegs) {
     fs::create_symlink("loop.json", folder / "loop.json");

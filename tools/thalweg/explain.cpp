@@ -200,6 +200,7 @@ int explain_main(int argc, char** argv) {
     }
     if (!tuning.empty()) {
         std::ifstream file(tuning);
+        file.peek();  // a folder can be opened, and not read
         std::stringstream content;
         content << file.rdbuf();
         if (!file) return usage_error("explain", "cannot read the tuning table " + tuning);
