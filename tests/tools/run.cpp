@@ -1,4 +1,5 @@
 // What `thalweg run` passes on, and what it refuses.
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -158,6 +159,9 @@ TEST_F(Preload, a_missing_build_is_named_and_the_program_runs) {
         shell("cd '" + folder.string() + "' && THALWEG_HOME=/nowhere " + run + "--dry-run ./app 2>&1");
     EXPECT_NE(result.text.find(".so is not in /nowhere"), std::string::npos) << result.text;
     EXPECT_EQ(field(result.text, "LD_PRELOAD"), "");
+    const std::string told = shell("THALWEG_HOME=/nowhere '" + thalweg + "' info").text;
+    for (const char* abi : {"mpich", "ompi", "abi"})
+        EXPECT_NE(told.find(fmt::format("\n  {:<8}not in /nowhere\n", abi)), std::string::npos) << told;
 }
 
 TEST_F(Preload, a_path_that_ld_preload_cannot_carry_is_told) {

@@ -120,7 +120,8 @@ int print_text(const Settings& settings, const std::vector<Complaint>& complaint
                const std::string& mpi_sentence) {
     fmt::print("thalweg {}\n\nbuilds\n", version_text());
     for (const Build& build : builds(settings))
-        fmt::print("  {:<8}{}\n", build.abi, build.path.empty() ? "not built" : build.path);
+        fmt::print("  {:<8}{}\n", build.abi,
+                   build.path.empty() ? "not in " + object_folder(settings.home.view()) : build.path);
     const Cores available = cores();
     fmt::print("\nmachine\n  {} of {} cores usable by this process\n", available.usable, available.online);
     fmt::print("\nmpi\n  {}\n\noptions in effect\n", mpi_sentence);
