@@ -200,6 +200,20 @@ TEST_F(Starting, a_folder_is_no_tuning_table) {
     refused(shell(explain + write("empty", "") + "' 2>&1"), 2, "a tuning table is a JSON object");
 }
 
+TEST_F(Starting, a_tuning_table_that_would_not_count_is_told_of_before_the_job) {
+    const auto complaints = [](const std::string& table) {
+        const std::string before = "THALWEG_TUNING='" + table + "' ";
+        return nlohmann::json::parse(shell(before + tool("info --json")).text)["complaints"].dump();
+    };
+    EXPECT_EQ(complaints("/no/table.json"),
+              R"(["THALWEG_TUNING: /no/table.json cannot be read; the built-in table counts"])");
+    EXPECT_NE(complaints(folder.string()).find(" cannot be read; the built-in"), std::string::npos);
+    EXPECT_NE(complaints(write("half.json", R"({"collective": "bcast", "rows": [)")).find("parse error"),
+              std::string::npos);
+    EXPECT_EQ(complaints(write("whole.json", R"({"collective": "bcast", "rows": []})")), "[]");
+    EXPECT_EQ(complaints(""), "[]");
+}
+
 // As one in a folder that may not be entered.
 TEST_F(Starting, a_file_that_cannot_be_looked_at_is_no_fault_of_thalwegs) {
     fs::create_symlink("loop.json", folder / "loop.json");

@@ -4,11 +4,15 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <sstream>
+
 #include "algorithms/algorithm.h"
 #include "algorithms/option_check.h"
 #include "base/text.h"
 #include "json_text.h"
 #include "launch.h"
+#include "select/select.h"
 #include "thalweg/thalweg.h"
 #include "verb.h"
 
@@ -52,6 +56,19 @@ Cores cores() {
         if (error == 0) break;
     }
     return found;
+}
+
+// A tuning table that will not count, as rank 0 of a job would say in MPI_Init.
+void look_at_table(const Settings& settings, std::vector<Complaint>& complaints) {
+    if (settings.tuning.empty()) return;
+    const std::string path(settings.tuning.view());
+    std::ifstream file(path);
+    file.peek();  // a folder can be opened, and not read
+    std::stringstream content;
+    content << file.rdbuf();
+    std::string why = path + " cannot be read";
+    if (!file || failed(check_table(content.str(), why)))
+        complaints.push_back({LogLevel::warn, "THALWEG_TUNING: " + why + "; the built-in table counts"});
 }
 
 std::string parameters_text(const Algorithm& algorithm) {
@@ -171,6 +188,7 @@ int info_main(int argc, char** argv) {
         return usage_error("info", "there is no program " + command.front());
     std::vector<Complaint> complaints;
     const Settings settings = Settings::from_environment(environ, complaints, check_option);
+    look_at_table(settings, complaints);
     const bool named = !settings.mpi_library.empty();
     std::string sentence;
     const Finding finding = named             ? find_named_mpi(settings, sentence)
