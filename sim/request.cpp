@@ -350,8 +350,10 @@ std::optional<int> parse_request(int argc, char** argv, Request& request) {
     if (failed(find_machine(text.machine, request.machine, why))) return mistake("--machine: " + why);
     if (!text.rate.empty()) {
         const auto rate = parse_rate(text.rate);
-        if (!rate || *rate <= 0)
-            return mistake("--rate " + text.rate + " is not valid: expected " + std::string(rate_form));
+        constexpr double least = 125;  // as THALWEG_RATE: below a byte per second the limit would be wrong
+        if (!rate || *rate < least)
+            return mistake("--rate " + text.rate + " is not valid: expected " + std::string(rate_form) +
+                           ", from 1kbit on");
         // One message alone reaches the same part of a link as before.
         request.machine.flow_rate *= *rate / request.machine.link_rate;
         request.machine.link_rate = *rate;

@@ -31,6 +31,7 @@ refused("--bytes is missing: a size, such as", "bcast", "--ranks", "8")
 refused("--bytes 1X is not valid", "bcast", "--ranks", "8", "--bytes", "1X")
 refused("maybe slingshot?", "bcast", "--machine", "slingshott", "--ranks", "8", "--bytes", "8")
 refused("--rate fast is not valid", "bcast", "--rate", "fast", "--ranks", "8", "--bytes", "8")
+refused("900MB/s, from 1kbit on", "bcast", "--rate", "1bit", "--ranks", "8", "--bytes", "8")
 refused("--trace shows one operation", "bcast", "--ranks", "8", "--bytes", "8", "--trace", "t.json")
 refused("--trace: there is no folder /nowhere for t.json", "bcast", "--ranks", "8", "--bytes", "8", "--algorithm",
         "chain", "--trace", "/nowhere/t.json")
