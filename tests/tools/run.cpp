@@ -214,6 +214,7 @@ TEST_F(Preload, a_program_with_rights_by_its_file_is_told_to_run_unchanged) {
         return field(decision, "LD_PRELOAD").empty();
     };
     EXPECT_FALSE(unchanged(""));
+    const std::string library = field(decide("./app"), "mpi");
     ASSERT_EQ(chmod(app.c_str(), 04755), 0);
     EXPECT_FALSE(unchanged("")) << "root's, and root starts it";
     ASSERT_EQ(chown(app.c_str(), 1, 1), 0);  // which takes the bit
@@ -221,6 +222,8 @@ TEST_F(Preload, a_program_with_rights_by_its_file_is_told_to_run_unchanged) {
     ASSERT_EQ(chmod(app.c_str(), 04755), 0);
     EXPECT_TRUE(unchanged(""));
     EXPECT_TRUE(unchanged("env A=1"));
+    const std::string named = decide("./app", "THALWEG_MPI_LIBRARY='" + library + "'");
+    EXPECT_NE(named.find("/app has rights by its file"), std::string::npos) << named;
     ASSERT_EQ(chmod(app.c_str(), 02755), 0);
     EXPECT_TRUE(unchanged(""));
     ASSERT_EQ(chmod(app.c_str(), 02745), 0);

@@ -204,10 +204,13 @@ Launch prepare_launch(const std::vector<std::string>& command, const Settings& s
     if (finding.outcome != Outcome::found)
         return pass_through(std::move(launch), LogLevel::warn, explain_outcome(finding, command.front()));
 
-    if (!named && gains_rights(finding.culprit))
+    // The library was named, or the launcher's is assumed: of the program nothing is known but where it is.
+    const std::string program =
+        named || finding.culprit.empty() ? find_in_path(command.front(), environment) : finding.culprit;
+    if (gains_rights(program))
         return pass_through(
             std::move(launch), LogLevel::warn,
-            finding.culprit +
+            program +
                 " has rights by its file (set-user-ID, set-group-ID or capabilities), and the "
                 "loader preloads nothing for such a program; it runs unchanged");
 
