@@ -1,6 +1,7 @@
 #include "plan/statistics.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <string_view>
 
@@ -223,24 +224,31 @@ void Registry::retire(const std::shared_ptr<CommunicatorRecord>& record) noexcep
         live_.erase(found);
         return;
     }
-    if (retired_.size() < retired_kept_apart) {
-        retired_.splice(retired_.end(), live_, found);
-        return;
-    }
-    for (const std::shared_ptr<CommunicatorRecord>& merged : retired_) {
-        if (!merged->merged || merged->size != record->size) continue;
-        merge(*merged, *record);
-        live_.erase(found);
-        return;
-    }
-    // The first of them; its peers have no names any more, as the others' will have none.
-    record->merged = true;
-    record->name = "freed communicators";
-    if (const std::shared_ptr<PeerAccounts> own = record->peers) {
-        record->peers = std::make_shared<PeerAccounts>(std::vector<bool>());
-        record->peers->fold(*own, now_ns());
-    }
     retired_.splice(retired_.end(), live_, found);
+    std::size_t apart = 0;
+    for (auto next = retired_.begin(); next != retired_.end();) {
+        const auto each = next++;
+        const std::shared_ptr<CommunicatorRecord>& old = *each;
+        if (old->merged || ++apart <= retired_kept_apart) continue;
+        // Operations that outlive their communicator still count there: a plan that is started again, say.
+        if (old.use_count() > (old == record ? 2 : 1)) continue;
+        std::atomic_thread_fence(std::memory_order_acquire);  // what they counted before they let go
+        const auto alike = std::find_if(retired_.begin(), retired_.end(), [&](const auto& other) {
+            return other->merged && other->size == old->size;
+        });
+        if (alike != retired_.end()) {
+            merge(**alike, *old);
+            retired_.erase(each);
+            continue;
+        }
+        // The first of them; its peers have no names any more, as the others' will have none.
+        old->merged = true;
+        old->name = "freed communicators";
+        if (const std::shared_ptr<PeerAccounts> own = old->peers) {
+            old->peers = std::make_shared<PeerAccounts>(std::vector<bool>());
+            old->peers->fold(*own, now_ns());
+        }
+    }
 } catch (...) {
 }
 

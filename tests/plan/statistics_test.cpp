@@ -1,0 +1,69 @@
+// What is counted of communicators, behind their end too.
+#include "plan/statistics.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace thalweg {
+namespace {
+
+using Record = std::shared_ptr<CommunicatorRecord>;
+
+// A communicator of two ranks with one native broadcast, as the one that uses it has it.
+Record used(Registry& registry) {
+    auto record = std::make_shared<CommunicatorRecord>();
+    record->size = 2;
+    registry.add(record);
+    ++record->declined(Reason::not_worth_yet, 0).calls;
+    return record;
+}
+
+// Enough communicators, each freed before the next one, that all others share a row from then on.
+void free_many(Registry& registry, int count = 40) {
+    for (int i = 0; i < count; ++i) registry.retire(used(registry));
+}
+
+std::uint64_t calls_of(const Registry& registry) {
+    std::uint64_t calls = 0;
+    for (const Record& record : registry.records())
+        for (const Tally& tally : record->tallies) calls += tally.calls;
+    return calls;
+}
+
+TEST(statistics, communicators_that_are_gone_share_a_row) {
+    Registry registry;
+    free_many(registry);
+    const std::vector<Record> records = registry.records();
+    EXPECT_EQ(records.size(), 17u);
+    EXPECT_TRUE(std::any_of(records.begin(), records.end(),
+                            [](const Record& record) { return record->communicators == 24; }));
+    EXPECT_EQ(calls_of(registry), 40u);
+}
+
+// A program may free a communicator, and go on to start the plans that it made there.
+TEST(statistics, what_outlives_its_communicator_counts_to_its_end) {
+    Registry registry;
+    free_many(registry);
+    std::vector<Record> plans;
+    std::vector<Tally*> starts;
+    for (int i = 0; i < 3; ++i) {
+        Record record = used(registry);
+        starts.push_back(&record->accelerated("ring", 10, CallKind::allgather_init));
+        plans.push_back(record);
+        registry.retire(record);
+    }
+    for (Tally* tally : starts) tally->calls += 100;
+    EXPECT_EQ(calls_of(registry), 43u + 300u);
+    // Once they are over they are counted with the others.
+    plans.clear();
+    free_many(registry, 1);
+    EXPECT_EQ(calls_of(registry), 44u + 300u);
+    EXPECT_EQ(registry.records().size(), 17u);
+}
+
+}  // namespace
+}  // namespace thalweg
