@@ -292,7 +292,9 @@ std::string as_table(const World& world, const std::vector<std::shared_ptr<Commu
                record->name.empty() ? "unnamed communicator" : printable(record->name).c_str(), record->size,
                record->size == 1 ? "" : "s");
         if (record->communicators > 1) append(text, ", %" PRIu64 " of them", record->communicators);
-        if (record->nodes > 0) append(text, ", %d host%s", record->nodes, record->nodes == 1 ? "" : "s");
+        if (record->nodes > 0)
+            append(text, ", %s%d host%s", record->merged ? "up to " : "", record->nodes,
+                   record->nodes == 1 ? "" : "s");
         if (*record->carrier != '\0') append(text, ", nonblocking over %s", record->carrier);
         text += '\n';
         for (const Tally& tally : record->tallies) {

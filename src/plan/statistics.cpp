@@ -13,6 +13,14 @@ namespace {
 constinit std::mutex registry_mutex;
 constexpr std::size_t retired_kept_apart = 16;
 constinit std::atomic<unsigned> next_shard{0};
+
+// What is known of two communicators, each where it has any.
+void note_both(const char*& both, const char* one, const char* several) {
+    if (*both == '\0')
+        both = one;
+    else if (*one != '\0' && std::string_view(one) != both)
+        both = several;
+}
 }  // namespace
 
 thread_local constinit unsigned own_shard_or_none [[gnu::tls_model("initial-exec")]] = small_shards;
@@ -206,11 +214,10 @@ void Registry::merge(CommunicatorRecord& into, const CommunicatorRecord& record)
         (tally.accelerated ? into.accelerated(tally.algorithm, tally.size_class, tally.kind)
                            : into.declined(tally.reason, tally.size_class, tally.kind))
             .add(tally);
-    if (*record.topology != '\0' && *into.topology != '\0' &&
-        std::string_view(record.topology) != into.topology)
-        into.topology = "several topologies";
-    else if (*into.topology == '\0')
-        into.topology = record.topology;
+    note_both(into.topology, record.topology, "several topologies");
+    note_both(into.carrier, record.carrier, "several transports");
+    into.nodes = std::max(into.nodes, record.nodes);
+    into.sleeps |= record.sleeps;
     if (record.peers == nullptr) return;
     if (into.peers == nullptr) into.peers = std::make_shared<PeerAccounts>(std::vector<bool>());
     into.peers->fold(*record.peers, now_ns());

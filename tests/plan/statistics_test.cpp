@@ -44,6 +44,30 @@ TEST(statistics, communicators_that_are_gone_share_a_row) {
     EXPECT_EQ(calls_of(registry), 40u);
 }
 
+// The first of them need not even have been set up.
+TEST(statistics, a_shared_row_says_what_any_of_its_communicators_was_like) {
+    Registry registry;
+    free_many(registry);
+    const auto free_one = [&registry](int nodes, const char* carrier) {
+        const Record record = used(registry);
+        record->nodes = nodes;
+        record->sleeps = true;
+        record->carrier = carrier;
+        registry.retire(record);
+    };
+    free_one(2, "ucx");
+    free_one(1, "ucx");
+    const std::vector<Record> records = registry.records();
+    const auto shared = std::find_if(records.begin(), records.end(),
+                                     [](const Record& record) { return record->communicators > 1; });
+    ASSERT_NE(shared, records.end());
+    EXPECT_EQ((*shared)->nodes, 2);
+    EXPECT_TRUE((*shared)->sleeps);
+    EXPECT_STREQ((*shared)->carrier, "ucx");
+    free_one(1, "shm");
+    EXPECT_STREQ((*shared)->carrier, "several transports");
+}
+
 // A program may free a communicator, and go on to start the plans that it made there.
 TEST(statistics, what_outlives_its_communicator_counts_to_its_end) {
     Registry registry;
