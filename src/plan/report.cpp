@@ -1,7 +1,5 @@
 #include "plan/report.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cinttypes>
@@ -317,20 +315,6 @@ std::string as_table(const World& world, const std::vector<std::shared_ptr<Commu
     return text;
 }
 
-// A world made by MPI_Comm_spawn writes beside its parent's report, not over it, and several of them beside
-// each other: "report.json" becomes "report.spawned-node0-4711.json" with the host and process of its rank 0.
-std::string own_path(std::string path) {
-    if (!spawned) return path;
-    char name[256] = "";
-    gethostname(name, sizeof name - 1);
-    const std::size_t slash = path.rfind('/'), dot = path.rfind('.');
-    const std::size_t name_begin = slash == path.npos ? 0 : slash + 1;
-    const bool has_extension = dot != path.npos && dot > name_begin;
-    path.insert(has_extension ? dot : path.size(),
-                ".spawned-" + std::string(name) + "-" + std::to_string(getpid()));
-    return path;
-}
-
 void say(const std::string& text) {
     const WriteSignalsBlocked blocked;
     std::fwrite(text.data(), 1, text.size(), stderr);
@@ -364,7 +348,8 @@ void write_report(World& world) {
         say(table());
         return;
     }
-    const std::string path = report_path(own_path(world.settings().report.c_str()));
+    const std::string asked = world.settings().report.c_str();
+    const std::string path = report_path(spawned ? path_of_spawned(asked) : asked);
     const std::string json = with_texts_in_standard_modes([&] { return as_json(world, records, own, most); });
     const std::string why = write_report_file(path, json);
     if (why.empty()) return;

@@ -88,6 +88,19 @@ std::string report_path(std::string path) {
     return std::string(folder) + "/" + path;
 }
 
+std::string path_of_spawned(std::string path) {
+    struct stat there {};
+    if (names_open_file(path) || (stat(path.c_str(), &there) == 0 && S_ISCHR(there.st_mode))) return path;
+    char name[256] = "";
+    gethostname(name, sizeof name - 1);
+    const std::size_t slash = path.rfind('/'), dot = path.rfind('.');
+    const std::size_t name_begin = slash == path.npos ? 0 : slash + 1;
+    const bool has_extension = dot != path.npos && dot > name_begin;
+    path.insert(has_extension ? dot : path.size(),
+                ".spawned-" + std::string(name) + "-" + std::to_string(getpid()));
+    return path;
+}
+
 std::string write_report_file(const std::string& path, std::string_view text) {
     struct stat there {};
     const bool exists = stat(path.c_str(), &there) == 0;

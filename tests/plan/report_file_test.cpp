@@ -216,6 +216,18 @@ TEST_F(ReportFile, an_open_file_goes_on_with_the_report) {
     EXPECT_EQ(files(), 1u);
 }
 
+// Nothing is lost where nothing is written over: these have no place beside them for a file.
+TEST_F(ReportFile, a_spawned_world_has_a_file_of_its_own_and_shares_what_is_none) {
+    for (const char* name : {"/dev/stdout", "/dev/stderr", "/dev/fd/7", "/proc/self/fd/7", "/dev/null"})
+        EXPECT_EQ(path_of_spawned(name), name);
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    const std::string who = ".spawned-" + std::string(host) + "-" + std::to_string(getpid());
+    EXPECT_EQ(path_of_spawned("a.b/report.json"), "a.b/report" + who + ".json");
+    EXPECT_EQ(path_of_spawned("a.b/report"), "a.b/report" + who);
+    EXPECT_EQ(path_of_spawned(".report"), ".report" + who);
+}
+
 // Not all in /dev is what somebody has open: shared memory holds files.
 TEST_F(ReportFile, a_file_in_shared_memory_is_replaced) {
     const std::string path = "/dev/shm/thalweg-report-" + std::to_string(getpid());
