@@ -229,7 +229,7 @@ static double iterate(transform* t, int iteration, int damage, double* seconds) 
     pack_y(t, 1);
     transform_across(t, -1);
     seconds[0] = MPI_Wtime() - began;
-    if (damage && t->y_end > t->y_begin) t->y_planes[n].re += 1e-6 * all;
+    if (damage && t->y_end > t->y_begin) t->y_planes[0].re += 1e-6 * all;
     const double forth = difference(t, t->y_planes, 1, iteration, 1, spectrum_at) / all;
     const double again = MPI_Wtime();
     transform_across(t, 1);
