@@ -114,6 +114,14 @@ static MPI_Datatype slab(const int* count, int dimension, int where) {
     return type;
 }
 
+/* Here alone perhaps, and the others would wait. */
+static void lack_memory(void) {
+    fprintf(stderr, "stencil: no memory for this grid\n");
+    MPI_Abort(MPI_COMM_WORLD, 2);
+    exit(2);
+}
+
+/* 0: the grid has too few cells for so many ranks. */
 static int make_part(const Options* options, Part* part) {
     int size, dims[dimensions] = {0, 0, 0}, periods[dimensions], coords[dimensions];
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -131,15 +139,16 @@ static int make_part(const Options* options, Part* part) {
         part->count[d] = (int)(cells * (coords[d] + 1) / dims[d]) - part->begin[d];
         MPI_Cart_shift(part->comm, d, 1, &part->neighbour[2 * d], &part->neighbour[2 * d + 1]);
     }
+    part->now = calloc(volume(part->count), sizeof(Cell));
+    part->next = calloc(volume(part->count), sizeof(Cell));
+    if (part->now == NULL || part->next == NULL) lack_memory();
     for (int d = 0; d < dimensions; ++d) {
         part->outgoing[2 * d] = slab(part->count, d, 1);
         part->outgoing[2 * d + 1] = slab(part->count, d, part->count[d]);
         part->incoming[2 * d] = slab(part->count, d, 0);
         part->incoming[2 * d + 1] = slab(part->count, d, part->count[d] + 1);
     }
-    part->now = calloc(volume(part->count), sizeof(Cell));
-    part->next = calloc(volume(part->count), sizeof(Cell));
-    return part->now != NULL && part->next != NULL;
+    return 1;
 }
 
 static void fill(const Part* part) {
@@ -334,10 +343,7 @@ int main(int argc, char** argv) {
     int lacks = whole == NULL, any_lacks;
     MPI_Allreduce(&lacks, &any_lacks, 1, MPI_INT, MPI_MAX, part.comm);
     double* const seconds = malloc((size_t)(2 * versions * options.repeat) * sizeof(double));
-    if (any_lacks || seconds == NULL) {
-        fprintf(stderr, "stencil: no memory for the whole grid\n");
-        MPI_Abort(MPI_COMM_WORLD, 2);
-    }
+    if (any_lacks || seconds == NULL) lack_memory();
     long all_wrong = 0;
     /* In turns, the first of which warms up. */
     for (int turn = -1; turn < options.repeat; ++turn)
