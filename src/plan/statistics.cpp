@@ -240,8 +240,10 @@ void Registry::retire(const std::shared_ptr<CommunicatorRecord>& record) noexcep
         // Operations that outlive their communicator still count there: a plan that is started again, say.
         if (old.use_count() > (old == record ? 2 : 1)) continue;
         std::atomic_thread_fence(std::memory_order_acquire);  // what they counted before they let go
+        // Those with neighbours are told of once more, as so many.
         const auto alike = std::find_if(retired_.begin(), retired_.end(), [&](const auto& other) {
-            return other->merged && other->size == old->size;
+            return other->merged && other->size == old->size &&
+                   (*other->topology == '\0') == (*old->topology == '\0');
         });
         if (alike != retired_.end()) {
             merge(**alike, *old);

@@ -68,6 +68,23 @@ TEST(statistics, a_shared_row_says_what_any_of_its_communicators_was_like) {
     EXPECT_STREQ((*shared)->carrier, "several transports");
 }
 
+// What is told of neighbours says of how many communicators that is.
+TEST(statistics, communicators_with_neighbours_are_counted_apart) {
+    Registry registry;
+    free_many(registry);
+    for (int i = 0; i < 10; ++i) {
+        const Record record = used(registry);
+        record->topology = i < 9 ? "grid" : "graph";
+        registry.retire(record);
+    }
+    const std::vector<Record> records = registry.records();
+    ASSERT_EQ(records.size(), 18u);
+    EXPECT_EQ(records[16]->communicators, 24u);
+    EXPECT_STREQ(records[16]->topology, "");
+    EXPECT_EQ(records[17]->communicators, 10u);
+    EXPECT_STREQ(records[17]->topology, "several topologies");
+}
+
 // A program may free a communicator, and go on to start the plans that it made there.
 TEST(statistics, what_outlives_its_communicator_counts_to_its_end) {
     Registry registry;
