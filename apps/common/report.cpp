@@ -131,7 +131,8 @@ std::string json_lines(const Report& report) {
             line["against_blocking"] = {
                 {"saved", of.saved}, {"ceiling", of.ceiling}, {"blocking_total", of.blocking_total}};
         if (of.measured_hiding) line["hiding"] = {{"hidden", of.hidden}, {"hideable", of.hideable}};
-        text += line.dump() + "\n";
+        // A matrix's file may have any name, in UTF-8 or not.
+        text += line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
     }
     return text;
 }

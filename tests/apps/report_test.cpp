@@ -70,6 +70,16 @@ TEST(Report, ComesBackFromItsLines) {
     EXPECT_NE(why, "");
 }
 
+TEST(Report, IsWrittenWhateverTheNameOfAFile) {
+    Report report{"conjugate_gradient", "a title", {{"matrix", "w\xe4rme.mtx"}}, {}, "everything", "an MPI"};
+    report.series = {series("blocking", 14, {4}, {3})};
+    std::vector<Report> read;
+    std::string why;
+    ASSERT_TRUE(read_reports(json_lines(report), read, why)) << why;
+    ASSERT_EQ(read.size(), 1u);
+    EXPECT_EQ(read[0].parameters.at("matrix"), "w\xef\xbf\xbdrme.mtx");
+}
+
 TEST(Report, TableSaysWhatIsWrongAndShowsTheArithmetic) {
     Report report{"radix_sort", "a title", {}, {}, "everything", "an MPI"};
     report.series = {series("blocking", 14e-3, {4e-3}, {3e-3}), series("waited", 15e-3, {5e-3}, {3e-3}),
