@@ -19,7 +19,7 @@ static int with_fortran;
 #endif
 
 /* All of them whole elements of every type. */
-enum { one_kib = 1024, of_its_class = 1032, large = 4096, most_bytes = large };
+enum { of_no_row = 512, one_kib = 1024, of_its_class = 1032, large = 4096, most_bytes = large };
 typedef enum { in_bytes, in_doubles, in_own_type, in_large_counts, in_fortran, ways } Way;
 
 typedef int BroadcastLarge(void*, MPI_Count, MPI_Datatype, int, MPI_Comm);
@@ -171,6 +171,12 @@ static void meet_in_the_next(MPI_Comm comm) {
         MPI_Request request;
         MPI_Iallgather(block, bytes, MPI_BYTE, blocks, bytes, MPI_BYTE, comm, &request);
         ours = was_accelerated();
+        if (!ours) {
+            /* Wrappers ask about all of them now, and no row speaks of these. */
+            next(in_bytes, of_no_row, MPI_COMM_WORLD);
+            if (expect_thalweg())
+                CHECK(strcmp(last_reason(), "native is expected to be best") == 0, "why: %s", last_reason());
+        }
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         for (int rank = 0; rank < check_size; ++rank)
             verify(blocks + rank * bytes, bytes, (unsigned)rank, "a gathered block");
