@@ -1,33 +1,39 @@
+#include "transport/ucx/devices.h"
+
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <map>
+#include <system_error>
 
 #include "transport/ucx/ucx.h"
 
 namespace thalweg {
+namespace ucx {
 
-std::vector<std::string> ucx_devices() {
-    ifaddrs* first = nullptr;
-    if (getifaddrs(&first) != 0) return {};
+bool has_infiniband(const std::filesystem::path& classes) {
+    std::error_code error;
+    const std::filesystem::directory_iterator devices(classes / "infiniband", error);
+    return !error && devices != std::filesystem::directory_iterator();
+}
+
+std::vector<std::string> rails_among(const std::vector<std::string>& interfaces,
+                                     const std::filesystem::path& classes) {
+    // The interface of an adapter is the slow way to it, and to name it keeps libucp from the fast one.
+    if (has_infiniband(classes)) return {};
     std::map<std::string, long> mbit_per_s;  // by name
-    for (const ifaddrs* entry = first; entry; entry = entry->ifa_next) {
-        if (!entry->ifa_addr || entry->ifa_addr->sa_family != AF_INET) continue;
-        constexpr unsigned wanted = IFF_UP | IFF_RUNNING, unwanted = IFF_LOOPBACK | IFF_POINTOPOINT;
-        if ((entry->ifa_flags & (wanted | unwanted)) != wanted) continue;
-        const std::filesystem::path folder = std::filesystem::path("/sys/class/net") / entry->ifa_name;
+    for (const std::string& name : interfaces) {
+        const std::filesystem::path folder = classes / "net" / name;
         std::error_code error;
         // The addresses of bridges of containers are the same on every host.
         if (std::filesystem::exists(folder / "bridge", error)) continue;
         long speed = 0;  // devices that do not know theirs are of one kind
         std::ifstream(folder / "speed") >> speed;
-        mbit_per_s[entry->ifa_name] = std::max(speed, 0L);
+        mbit_per_s[name] = std::max(speed, 0L);
     }
-    freeifaddrs(first);
     long fastest = 0;
     for (const auto& [name, speed] : mbit_per_s) fastest = std::max(fastest, speed);
     std::vector<std::string> names;
@@ -35,6 +41,21 @@ std::vector<std::string> ucx_devices() {
         if (speed == fastest && names.size() < ucx_most_rails) names.push_back(name);
     }
     return names;
+}
+
+}  // namespace ucx
+
+std::vector<std::string> ucx_devices() {
+    ifaddrs* first = nullptr;
+    if (getifaddrs(&first) != 0) return {};
+    std::vector<std::string> interfaces;
+    for (const ifaddrs* entry = first; entry; entry = entry->ifa_next) {
+        if (!entry->ifa_addr || entry->ifa_addr->sa_family != AF_INET) continue;
+        constexpr unsigned wanted = IFF_UP | IFF_RUNNING, unwanted = IFF_LOOPBACK | IFF_POINTOPOINT;
+        if ((entry->ifa_flags & (wanted | unwanted)) == wanted) interfaces.emplace_back(entry->ifa_name);
+    }
+    freeifaddrs(first);
+    return ucx::rails_among(interfaces);
 }
 
 }  // namespace thalweg

@@ -7,22 +7,23 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <optional>
 #include <string_view>
-#include <system_error>
 
 #include "base/descriptors.h"
 #include "base/signals_blocked.h"
 #include "transport/ucx/channel.h"
+#include "transport/ucx/devices.h"
 #include "transport/ucx/environment.h"
 #include "transport/ucx/port.h"
 
 namespace thalweg {
 namespace {
 
+using ucx::has_infiniband;
 using ucx::Rail;
 
 // libucp reads its settings for us from THALWEG_UCX_… (and, below those, the user's UCX_…).
@@ -60,12 +61,6 @@ std::string thresholds(std::uint64_t inside, std::uint64_t between) {
     const auto text = [](std::uint64_t from) { return from == never ? "inf" : std::to_string(from); };
     if (inside != between) return "intra:" + text(inside) + ",inter:" + text(between);
     return between == 0 ? "" : text(between);
-}
-
-bool has_infiniband() {
-    std::error_code error;
-    const std::filesystem::directory_iterator devices("/sys/class/infiniband", error);
-    return !error && devices != std::filesystem::directory_iterator();
 }
 
 // A list of names that all exist: 1.13 prints a warning for one that does not.

@@ -1,0 +1,60 @@
+// Which devices of a host are rails, by what the kernel would tell of them.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "transport/ucx/devices.h"
+
+namespace thalweg {
+namespace {
+
+using Names = std::vector<std::string>;
+
+// Folders as those of /sys/class.
+class ucx_rails : public testing::Test {
+  protected:
+    ~ucx_rails() override {
+        std::error_code error;
+        std::filesystem::remove_all(classes, error);
+    }
+    // An interface of so many Mbit/s.
+    void has(const std::string& name, const std::string& speed) const {
+        std::filesystem::create_directories(classes / "net" / name);
+        std::ofstream(classes / "net" / name / "speed") << speed << '\n';
+    }
+    Names rails(const Names& interfaces) const { return ucx::rails_among(interfaces, classes); }
+
+    const std::filesystem::path classes =
+        std::filesystem::path(testing::TempDir()) / ("thalweg-devices-" + std::to_string(getpid()));
+};
+
+TEST_F(ucx_rails, are_as_fast_as_the_fastest) {
+    has("eth2", "25000");
+    has("eth0", "25000");
+    has("eth1", "1000");
+    has("br0", "25000");
+    std::filesystem::create_directories(classes / "net" / "br0" / "bridge");
+    EXPECT_EQ(rails({"eth2", "br0", "eth1", "eth0"}), (Names{"eth0", "eth2"}));
+    EXPECT_EQ(rails({"eth1"}), (Names{"eth1"}));
+    EXPECT_EQ(rails({}), Names());
+}
+
+// Sockets over two interfaces of such adapters would take the place of the adapters.
+TEST_F(ucx_rails, adapters_that_libucp_finds_itself_are_left_to_it) {
+    has("ib0", "100000");
+    has("ib1", "100000");
+    std::filesystem::create_directories(classes / "infiniband");
+    EXPECT_FALSE(ucx::has_infiniband(classes)) << "the kernel's part of it, without an adapter";
+    EXPECT_EQ(rails({"ib0", "ib1"}), (Names{"ib0", "ib1"}));
+    std::filesystem::create_directories(classes / "infiniband" / "mlx5_0");
+    EXPECT_TRUE(ucx::has_infiniband(classes));
+    EXPECT_EQ(rails({"ib0", "ib1"}), Names());
+}
+
+}  // namespace
+}  // namespace thalweg
