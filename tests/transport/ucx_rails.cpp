@@ -44,6 +44,21 @@ TEST_F(ucx_rails, are_as_fast_as_the_fastest) {
     EXPECT_EQ(rails({}), Names());
 }
 
+TEST_F(ucx_rails, are_devices_whatever_the_labels_of_their_addresses) {
+    EXPECT_EQ(rails({"eth0", "eth0:1", "eth1:a"}), (Names{"eth0", "eth1"}))
+        << "which do not tell their speed";
+    has("eth0", "10000");
+    EXPECT_EQ(rails({"eth0", "eth0:1"}), (Names{"eth0"}));
+}
+
+TEST_F(ucx_rails, have_links_of_their_own) {
+    for (const char* const name : {"eth0", "eth0.7", "eth0.8", "eth1"}) has(name, "10000");
+    for (const char* const name : {"eth0.7", "eth0.8"})
+        std::filesystem::create_directories(classes / "net" / name / "lower_eth0");
+    EXPECT_EQ(rails({"eth0", "eth0.7", "eth0.8", "eth1"}), (Names{"eth0", "eth1"}));
+    EXPECT_EQ(rails({"eth0.7", "eth1"}), (Names{"eth0.7", "eth1"})) << "with no address below";
+}
+
 // Sockets over two interfaces of such adapters would take the place of the adapters.
 TEST_F(ucx_rails, adapters_that_libucp_finds_itself_are_left_to_it) {
     has("ib0", "100000");

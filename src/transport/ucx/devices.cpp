@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <system_error>
 
@@ -25,7 +26,9 @@ std::vector<std::string> rails_among(const std::vector<std::string>& interfaces,
     // The interface of an adapter is the slow way to it, and to name it keeps libucp from the fast one.
     if (has_infiniband(classes)) return {};
     std::map<std::string, long> mbit_per_s;  // by name
-    for (const std::string& name : interfaces) {
+    for (const std::string& labelled : interfaces) {
+        // A second address of a device may have a label behind the device's name, as "eth0:1".
+        const std::string name = labelled.substr(0, labelled.find(':'));
         const std::filesystem::path folder = classes / "net" / name;
         std::error_code error;
         // The addresses of bridges of containers are the same on every host.
@@ -33,6 +36,15 @@ std::vector<std::string> rails_among(const std::vector<std::string>& interfaces,
         long speed = 0;  // devices that do not know theirs are of one kind
         std::ifstream(folder / "speed") >> speed;
         mbit_per_s[name] = std::max(speed, 0L);
+    }
+    // Two networks on one link (VLANs, and what else lies upon a device that has addresses of its own) carry
+    // no more than one.
+    for (auto upper = mbit_per_s.begin(); upper != mbit_per_s.end();) {
+        const bool shares = std::any_of(mbit_per_s.begin(), mbit_per_s.end(), [&](const auto& lower) {
+            std::error_code error;
+            return std::filesystem::exists(classes / "net" / upper->first / ("lower_" + lower.first), error);
+        });
+        upper = shares ? mbit_per_s.erase(upper) : std::next(upper);
     }
     long fastest = 0;
     for (const auto& [name, speed] : mbit_per_s) fastest = std::max(fastest, speed);
