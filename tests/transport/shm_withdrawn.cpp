@@ -191,5 +191,24 @@ TEST_F(shm_withdrawn, nothing_is_put_into_memory_whose_owner_gave_up) {
     }
 }
 
+// It says so while its peer sends to it, who reads that on the way, to find out whether it is expected.
+TEST_F(shm_withdrawn, who_sends_hears_that_its_receiver_has_given_up) {
+    const auto to = channel(0, 0), from = channel(1, 0);
+    if (!to->capabilities().one_sided)
+        GTEST_SKIP() << "the system does not let one process write into another";
+    const std::string sent = bytes_of(least, 1);
+    std::string memory(64, ' ');
+    std::vector<std::byte> key;
+    Region region = 0;
+    ASSERT_EQ(to->expose(memory.data(), memory.size(), region, key), Status::ok);
+    const std::uint64_t begin_ns = now_ns();
+    std::thread owner([&] { to->give_up(); });
+    // Until it has said so, in all likelihood.
+    while (now_ns() - begin_ns < 100'000'000) std::this_thread::yield();
+    EXPECT_EQ(from->post_send(0, 0, {}, sent.data(), least, SendMode::buffered), Status::transport_failed);
+    owner.join();
+    EXPECT_LT(now_ns() - begin_ns, 1'000'000'000u) << "the peer has answered";
+}
+
 }  // namespace
 }  // namespace thalweg

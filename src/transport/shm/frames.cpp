@@ -314,7 +314,7 @@ void ShmPort::Impl::send(shm::Channel& channel, Slot slot, Peer& peer, const Key
     }
     const auto shared = whole ? std::nullopt : channel.shared_place_of(data, bytes);
     if (!whole) look_for_ready(peer, key, bytes);
-    if (peer.dead) {
+    if (peer.dead || channel.was_given_up_by(&peer)) {  // as it has just told
         channel.lose(&peer, -1);
         return;
     }
