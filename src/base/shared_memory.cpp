@@ -23,6 +23,8 @@ struct PageHeader {
 };
 
 constexpr std::size_t allocated_at_once = 1 << 20;
+// MFD_NOEXEC_SEAL, which older headers lack.
+constexpr unsigned not_executed = 0x0008;
 constexpr int length_seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 std::uint64_t mix(std::uint64_t hash, const char* text, std::size_t length) {
@@ -85,6 +87,14 @@ bool give_memory(int file, std::size_t begin, std::size_t bytes) {
     return true;
 }
 
+// Where files of no name must not be executed (vm.memfd_noexec is 2) the system makes none of which that is
+// not said; before Linux 6.3 it does not know how to say it.
+Descriptor anonymous_file() {
+    constexpr unsigned wanted = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+    const int file = memfd_create("thalweg", wanted | not_executed);
+    return Descriptor(file >= 0 || errno != EINVAL ? file : memfd_create("thalweg", wanted));
+}
+
 bool seal_length(int file) { return fcntl(file, F_ADD_SEALS, length_seals) == 0; }
 
 bool has_sealed_length(int file) {
@@ -126,7 +136,7 @@ Status HostPage::create(std::string& why) {
     Location location;
     location.machine = machine_key();
     if (location.machine == 0) return refuse("/proc does not say which machine this is", why);
-    Descriptor file(memfd_create("thalweg", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    Descriptor file = anonymous_file();
     if (!file) return refuse("memfd_create", why);
     if (getrandom(&location.nonce, sizeof location.nonce, 0) != sizeof location.nonce)
         return refuse("getrandom", why);

@@ -28,8 +28,13 @@ std::uint64_t address_space_left();
 // the system refuses; `errno` says why.
 bool give_memory(int file, std::size_t begin, std::size_t bytes);
 
-// Of an anonymous file that may be sealed: nobody can change its length from now on, which would end everyone
-// who has it mapped. False: the system refuses, `errno` says why.
+class Descriptor;
+
+// An anonymous file (memfd) that may be sealed and never executed. None: the system refuses, `errno` says
+// why.
+Descriptor anonymous_file();
+// Of such a file: nobody can change its length from now on, which would end everyone who has it mapped.
+// False: the system refuses, `errno` says why.
 bool seal_length(int file);
 bool has_sealed_length(int file);
 

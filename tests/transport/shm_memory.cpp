@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -16,6 +17,7 @@
 #include <string>
 #include <thread>
 
+#include "base/shared_memory.h"
 #include "transport/shm/segment.h"
 #include "transport/shm/shm.h"
 
@@ -113,6 +115,41 @@ TEST(shm_memory, a_process_without_it_says_so) {
     });
     without.join();
     if (!filtered) GTEST_SKIP() << "no filter of system calls can be set here";
+}
+
+// As where vm.memfd_noexec is 2: of this thread's calls, from now on.
+bool refuse_files_that_may_be_executed() {
+    constexpr unsigned not_executed = 0x0008;  // MFD_NOEXEC_SEAL
+    sock_filter lines[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 3),
+                           BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[1])),
+                           BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, not_executed, 1, 0),
+                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const sock_fprog program{std::size(lines), lines};
+    const Descriptor known(memfd_create("test", MFD_CLOEXEC | not_executed));
+    return known.get() >= 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST(shm_memory, is_had_where_files_must_not_be_executed) {
+    bool filtered = false;
+    std::thread without([&] {
+        filtered = refuse_files_that_may_be_executed();
+        if (!filtered) return;
+        std::unique_ptr<ShmPort> port, other;
+        std::string why;
+        EXPECT_LT(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING), 0);
+        ASSERT_EQ(ShmPort::open(options_of(0, true), port, why), Status::ok) << why;
+        ASSERT_EQ(ShmPort::open(options_of(1, false), other, why), Status::ok) << why;
+        EXPECT_EQ(other->meet(0, port->address(), why), Status::ok) << why;
+        HostPage page, seen;
+        ASSERT_EQ(page.create(why), Status::ok) << why;
+        ASSERT_EQ(page.resize(100, why), Status::ok) << why;
+        EXPECT_EQ(seen.open(page.location(), 100, why), Status::ok) << why;
+    });
+    without.join();
+    if (!filtered) GTEST_SKIP() << "no such file, or no filter of system calls, can be had here";
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ Status OwnSegment::create(std::uint32_t process, std::uint32_t rings, std::size_
     };
     address_.machine = machine_key();
     if (address_.machine == 0) return refuse("/proc does not say which machine this is");
-    memory_ = Descriptor(memfd_create("thalweg", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    memory_ = anonymous_file();
     if (!memory_) return refuse("memfd_create");
     arena_bytes_ = up_to_pages(arena_bytes);
     const std::size_t bytes = segment_bytes(rings, arena_bytes_);
