@@ -71,5 +71,15 @@ TEST_F(ucx_rails, adapters_that_libucp_finds_itself_are_left_to_it) {
     EXPECT_EQ(rails({"ib0", "ib1"}), Names());
 }
 
+// Those of containers have the same address on every host.
+TEST_F(ucx_rails, what_libucp_may_use_where_there_are_bridges) {
+    has("docker0", "10000");
+    std::filesystem::create_directories(classes / "net" / "docker0" / "bridge");
+    EXPECT_EQ(ucx::without_bridges({"eth1", "docker0", "eth0", "eth0:1"}, classes), "eth0,eth1");
+    EXPECT_EQ(ucx::without_bridges({"eth1", "eth0"}, classes), "") << "it finds them by itself";
+    EXPECT_EQ(ucx::without_bridges({"docker0"}, classes), "") << "nothing else is left";
+    EXPECT_EQ(ucx::without_bridges({}, classes), "");
+}
+
 }  // namespace
 }  // namespace thalweg

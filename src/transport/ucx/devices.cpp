@@ -8,11 +8,39 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <set>
 #include <system_error>
 
 #include "transport/ucx/ucx.h"
 
 namespace thalweg {
+namespace {
+
+// A second address of a device may have a label behind the device's name, as "eth0:1".
+std::string device_of(const std::string& interface) { return interface.substr(0, interface.find(':')); }
+
+// The addresses of bridges of containers are the same on every host.
+bool is_bridge(const std::string& device, const std::filesystem::path& classes) {
+    std::error_code error;
+    return std::filesystem::exists(classes / "net" / device / "bridge", error);
+}
+
+// With addresses: up, no loopback and no tunnel.
+std::vector<std::string> interfaces_of_host() {
+    ifaddrs* first = nullptr;
+    if (getifaddrs(&first) != 0) return {};
+    std::vector<std::string> interfaces;
+    for (const ifaddrs* entry = first; entry; entry = entry->ifa_next) {
+        if (!entry->ifa_addr || entry->ifa_addr->sa_family != AF_INET) continue;
+        constexpr unsigned wanted = IFF_UP | IFF_RUNNING, unwanted = IFF_LOOPBACK | IFF_POINTOPOINT;
+        if ((entry->ifa_flags & (wanted | unwanted)) == wanted) interfaces.emplace_back(entry->ifa_name);
+    }
+    freeifaddrs(first);
+    return interfaces;
+}
+
+}  // namespace
+
 namespace ucx {
 
 bool has_infiniband(const std::filesystem::path& classes) {
@@ -26,15 +54,11 @@ std::vector<std::string> rails_among(const std::vector<std::string>& interfaces,
     // The interface of an adapter is the slow way to it, and to name it keeps libucp from the fast one.
     if (has_infiniband(classes)) return {};
     std::map<std::string, long> mbit_per_s;  // by name
-    for (const std::string& labelled : interfaces) {
-        // A second address of a device may have a label behind the device's name, as "eth0:1".
-        const std::string name = labelled.substr(0, labelled.find(':'));
-        const std::filesystem::path folder = classes / "net" / name;
-        std::error_code error;
-        // The addresses of bridges of containers are the same on every host.
-        if (std::filesystem::exists(folder / "bridge", error)) continue;
+    for (const std::string& interface : interfaces) {
+        const std::string name = device_of(interface);
+        if (is_bridge(name, classes)) continue;
         long speed = 0;  // devices that do not know theirs are of one kind
-        std::ifstream(folder / "speed") >> speed;
+        std::ifstream(classes / "net" / name / "speed") >> speed;
         mbit_per_s[name] = std::max(speed, 0L);
     }
     // Two networks on one link (VLANs, and what else lies upon a device that has addresses of its own) carry
@@ -55,19 +79,29 @@ std::vector<std::string> rails_among(const std::vector<std::string>& interfaces,
     return names;
 }
 
+std::string without_bridges(const std::vector<std::string>& interfaces,
+                            const std::filesystem::path& classes) {
+    std::set<std::string> others;
+    bool bridges = false;
+    for (const std::string& interface : interfaces) {
+        const std::string name = device_of(interface);
+        if (is_bridge(name, classes))
+            bridges = true;
+        else
+            others.insert(name);
+    }
+    std::string list;
+    if (bridges)
+        for (const std::string& name : others) list += (list.empty() ? "" : ",") + name;
+    return list;
+}
+
+std::string devices_but_bridges() {
+    return has_infiniband() ? std::string() : without_bridges(interfaces_of_host());
+}
+
 }  // namespace ucx
 
-std::vector<std::string> ucx_devices() {
-    ifaddrs* first = nullptr;
-    if (getifaddrs(&first) != 0) return {};
-    std::vector<std::string> interfaces;
-    for (const ifaddrs* entry = first; entry; entry = entry->ifa_next) {
-        if (!entry->ifa_addr || entry->ifa_addr->sa_family != AF_INET) continue;
-        constexpr unsigned wanted = IFF_UP | IFF_RUNNING, unwanted = IFF_LOOPBACK | IFF_POINTOPOINT;
-        if ((entry->ifa_flags & (wanted | unwanted)) == wanted) interfaces.emplace_back(entry->ifa_name);
-    }
-    freeifaddrs(first);
-    return ucx::rails_among(interfaces);
-}
+std::vector<std::string> ucx_devices() { return ucx::rails_among(interfaces_of_host()); }
 
 }  // namespace thalweg

@@ -19,4 +19,11 @@ bool has_infiniband(const std::filesystem::path& classes = device_classes);
 std::vector<std::string> rails_among(const std::vector<std::string>& interfaces,
                                      const std::filesystem::path& classes = device_classes);
 
+// Where some of these interfaces are bridges: the others, as a list for libucp. Else, and where there are no
+// others, nothing.
+std::string without_bridges(const std::vector<std::string>& interfaces,
+                            const std::filesystem::path& classes = device_classes);
+// The same of those of this host, where libucp has no adapters besides.
+std::string devices_but_bridges();
+
 }  // namespace thalweg::ucx

@@ -17,6 +17,7 @@ constexpr const char* file_name = "libucp.so.0";
 constexpr unsigned oldest_minor = 13;
 constexpr unsigned oldest_minor_needing_registration = 14;
 constexpr unsigned oldest_minor_with_two_thresholds = 17;
+constexpr unsigned oldest_minor_without_bridges = 16;
 
 // What a library may change in a process by being loaded: who handles signals, and the first instructions of
 // the functions that libucm patches to see memory come and go.
@@ -95,6 +96,7 @@ bool look_up(Library& library, void* handle, std::string& why) {
     }
     library.needs_registration = library.loaded_by_us && minor >= oldest_minor_needing_registration;
     library.tells_hosts_apart = minor >= oldest_minor_with_two_thresholds;
+    library.takes_bridges = minor < oldest_minor_without_bridges;
     return true;
 }
 

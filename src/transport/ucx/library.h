@@ -21,6 +21,9 @@ struct Library {
     bool needs_registration = false;
     // From 1.17 on its thresholds may differ inside hosts and between them (openucx/ucx#9507).
     bool tells_hosts_apart = false;
+    // Up to 1.15 it takes bridges for devices, those of containers too, which lead to no other host
+    // (openucx/ucx#9383).
+    bool takes_bridges = false;
 };
 
 // The process's libucp, or the one that the dynamic linker finds. Looked for once; null ever after where

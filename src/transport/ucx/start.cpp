@@ -240,7 +240,10 @@ Status UcxPort::Impl::start(std::string& why) {
     std::vector<std::vector<std::byte>> addresses;
     description_ = "libucp " + ucp_.version + (ucp_.loaded_by_us ? ", rails" : " of the process, rails");
     std::vector<std::string> devices = options_.devices;
-    if (devices.empty()) devices.emplace_back();
+    if (devices.empty()) {
+        const bool finds_them = !ucp_.takes_bridges || std::getenv("UCX_NET_DEVICES") != nullptr;
+        devices.push_back(finds_them ? std::string() : ucx::devices_but_bridges());
+    }
     const std::uint64_t left = descriptors_left();
     if (left <
         descriptors_per_rail * devices.size() +

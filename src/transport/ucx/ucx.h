@@ -39,7 +39,7 @@ struct UcxOptions {
     // rails.
     std::uint64_t host_key = 0;
     // One rail per network device ("eth0", "mlx5_0:1"), the same number on all processes. Empty: one rail
-    // over whatever libucp finds.
+    // over whatever libucp finds, but for bridges.
     std::vector<std::string> devices;
     // libucp's list of transports (UCX_TLS); empty: shared memory inside a host, InfiniBand and the like
     // where the host has them, and TCP. THALWEG_UCX_TLS in the environment goes before both.
