@@ -18,6 +18,8 @@
 namespace thalweg::shm {
 namespace {
 
+const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+
 TEST(Mappings, OnlyAFileOfItsOwnIsAPlaceThatTwoProcessesShare) {
     const auto place_in = [](const char* line) {
         const std::optional<Mapped> mapped = read_mapping(line);
@@ -98,8 +100,8 @@ TEST(Mappings, SystemVSegmentsAreNotPlaces) {
 }
 
 TEST(Mappings, WhatIsMappedInTheSamePlaceIsSeen) {
-    constexpr std::size_t bytes = 8 * 4096;
-    const auto map = [](void* at, int flags) {
+    const std::size_t bytes = 8 * page;
+    const auto map = [bytes](void* at, int flags) {
         return static_cast<std::byte*>(mmap(at, bytes, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0));
     };
     std::byte* const memory = map(nullptr, MAP_SHARED);
@@ -107,11 +109,11 @@ TEST(Mappings, WhatIsMappedInTheSamePlaceIsSeen) {
     SharedPlace place = mapping_of(memory).place.value();
     // However the kernel is asked; a few bytes are not worth a look at all mappings.
     EXPECT_TRUE(still_maps(memory, bytes, place, 0));
-    place.offset += 4096;
-    EXPECT_TRUE(still_maps(memory + 4096, bytes - 4096, place, 0));
-    EXPECT_FALSE(still_maps(memory + 4096, bytes, place, 0)) << "beyond its end";
-    EXPECT_FALSE(still_maps(memory, 4096, place, 0)) << "another part of the same file";
-    place.offset -= 4096;
+    place.offset += page;
+    EXPECT_TRUE(still_maps(memory + page, bytes - page, place, 0));
+    EXPECT_FALSE(still_maps(memory + page, bytes, place, 0)) << "beyond its end";
+    EXPECT_FALSE(still_maps(memory, page, place, 0)) << "another part of the same file";
+    place.offset -= page;
     for (const int flags : {MAP_SHARED, MAP_PRIVATE}) {
         ASSERT_EQ(map(memory, flags | MAP_FIXED), memory);
         EXPECT_FALSE(still_maps(memory, bytes, place, 0)) << flags;
