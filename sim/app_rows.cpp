@@ -43,7 +43,7 @@ Decision decision_of(const Request& request, const Call& call, const Topology& t
     selection.machine = request.machine.model();
     selection.family = request.family;
     selection.table = request.table;
-    selection.overlapped = row.calls != Calls::blocking;
+    selection.overlapped = chosen_as_overlapped(call.collective, topology, row.calls != Calls::blocking);
     if (!call.faces) return decide(call.collective, call.bytes, topology, selection);
     return NeighbourSelector(topology, selection).decide(largest_face(call, topology.size(), request.seed));
 }

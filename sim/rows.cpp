@@ -135,6 +135,10 @@ std::optional<Hidden> hidden_behind(double alone, const Outcome& by_caller, cons
                   by_agent.mean_seconds};
 }
 
+bool chosen_as_overlapped(Collective collective, const Topology& topology, bool overlapped) {
+    return overlapped || (collective == Collective::alltoallv && topology.nodes() > 1);
+}
+
 std::string duration_text(double seconds) {
     if (seconds <= 0) return "-";
     if (seconds < 1e-3) return fmt::format("{:.2f} us", seconds * 1e6);
@@ -149,7 +153,6 @@ std::vector<Row> answer(const Request& request, const std::function<void(const s
     selection.machine = request.machine.model();
     selection.family = request.family;
     selection.table = request.table;
-    selection.overlapped = request.overlap;
     // The limit: several messages fill a link, whatever one alone reaches.
     Machine wire = selection.machine;
     wire.inter.bytes_per_second = static_cast<std::uint64_t>(request.machine.link_rate);
@@ -158,6 +161,7 @@ std::vector<Row> answer(const Request& request, const std::function<void(const s
         if (failed(map_ranks(request.mapping, ranks, request.per_host, request.machine.hosts, request.seed,
                              topology, why)))
             return {};
+        selection.overlapped = chosen_as_overlapped(request.collective, topology, request.overlap);
         const Selector selector(request.collective, topology, selection);
         const NeighbourSelector neighbours(topology, selection);
         for (std::size_t size = 0; size < request.sizes(); ++size) {

@@ -40,6 +40,10 @@ struct Row {
 // Why there is nothing to simulate.
 inline constexpr const char* alone = "one rank has nobody to talk to";
 
+// Whether what Thalweg runs is chosen as of calls that something advances meanwhile: also of blocking
+// alltoalls between hosts, which run as nonblocking ones do (plan/blocking_exchange.h).
+bool chosen_as_overlapped(Collective collective, const Topology& topology, bool overlapped);
+
 // "1.25 ms"; "-" for none.
 std::string duration_text(double seconds);
 

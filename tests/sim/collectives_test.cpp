@@ -10,6 +10,7 @@
 #include "model/cost.h"
 #include "select/neighbours.h"
 #include "select/select.h"
+#include "sim/app_rows.h"
 #include "sim/halo.h"
 #include "sim/rows.h"
 
@@ -243,6 +244,42 @@ TEST(Rows, AMediumMessageThatIsLeftWhenBlockingIsTakenWhenOverlapped) {
     EXPECT_EQ(overlapped.family, "");
     EXPECT_TRUE(overlapped.hidden);
     EXPECT_TRUE(blocking.simulated && overlapped.simulated);
+}
+
+// Two ranks on each of four hosts of the lab, of which tables speak.
+Request on_the_lab(std::uint64_t bytes) {
+    Request request = bcasts({bytes}, {"auto"});
+    request.collective = Collective::alltoallv;
+    request.machine = machine_of("lab-100");
+    request.ranks = {8};
+    request.per_host = 2;
+    return request;
+}
+
+// Rows for nonblocking calls speak of them (plan/blocking_exchange.h), and so does their limit for small
+// ones.
+TEST(Rows, BlockingAlltoallsBetweenHostsAreChosenAsNonblockingOnesAre) {
+    constexpr std::uint64_t bytes = 64 << 10;
+    std::string why;
+    const auto quiet = [](const std::string&) {};
+    const std::vector<Row> rows = answer(on_the_lab(bytes), quiet, why);
+    ASSERT_EQ(rows.size(), 1u) << why;
+    EXPECT_EQ(rows[0].algorithm, "pairwise:chunk_bytes=32K");
+    EXPECT_EQ(rows[0].reason, "tuning table");
+    EXPECT_TRUE(rows[0].simulated);
+    Request small = bcasts({4 << 10}, {"auto"});  // no table speaks of dane
+    small.collective = Collective::alltoallv;
+    const Row between = answer(small, quiet, why)[0];
+    EXPECT_TRUE(between.reason.starts_with("cost model: ")) << between.reason;
+    small.ranks = {4};
+    EXPECT_EQ(answer(small, quiet, why)[0].reason, "left to mpich: one host");
+    // A program's, of half of what it sends.
+    Request program = on_the_lab(2 * bytes);
+    program.app = "fourier";
+    const std::vector<AppRow> columns = answer_app(program, quiet, why);
+    ASSERT_EQ(columns.size(), app_columns) << why;
+    for (const AppRow& column : columns)
+        EXPECT_EQ(column.algorithms, column.native ? "spread:in_flight=32" : "pairwise:chunk_bytes=32K");
 }
 
 // What was given up took no time, and hides nothing.
