@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "model/cost.h"
 #include "select/neighbours.h"
+#include "select/pieces.h"
 #include "select/select.h"
 #include "sim/json_line.h"
 #include "sim/mapping.h"
@@ -24,6 +25,16 @@ std::string native_text(const Request& request, std::string_view family, std::ui
                         const Topology& topology) {
     if (!request.halo) return native_choice(family, request.collective, bytes, topology);
     return std::string(native_model(family) != nullptr ? native_faces : std::string_view());
+}
+
+// Of a large broadcast, as its pieces are decided.
+Decision decision_of(const Selector& selector, Collective collective, std::uint64_t bytes) {
+    const Pieces pieces = collective == Collective::bcast ? pieces_of(bytes) : Pieces{bytes, 1};
+    Decision decision = selector.decide(pieces.bytes);
+    if (pieces.count > 1 && decision.choice)
+        decision.reason +=
+            fmt::format(", for each of {} pieces of up to {}", pieces.count, bytes_text(pieces.bytes));
+    return decision;
 }
 
 // What a column runs: a text that parse_choice reads, or why nothing can. `decision`: what Thalweg would run,
@@ -188,7 +199,8 @@ std::vector<Row> answer(const Request& request, const std::function<void(const s
                 } else {
                     Decision decision;
                     if (column == "auto")
-                        decision = faces ? neighbours.decide(bytes) : selector.decide(bytes);
+                        decision = faces ? neighbours.decide(bytes)
+                                         : decision_of(selector, request.collective, bytes);
                     choose(request, decision, topology, row);
                 }
                 told(fmt::format("{} ranks, {} bytes, {}", ranks, bytes_text(bytes), column));

@@ -6,9 +6,11 @@
 #include <set>
 #include <utility>
 
+#include "base/text.h"
 #include "built_in.h"
 #include "model/cost.h"
 #include "select/neighbours.h"
+#include "select/pieces.h"
 #include "select/select.h"
 #include "sim/app_rows.h"
 #include "sim/halo.h"
@@ -280,6 +282,25 @@ TEST(Rows, BlockingAlltoallsBetweenHostsAreChosenAsNonblockingOnesAre) {
     ASSERT_EQ(columns.size(), app_columns) << why;
     for (const AppRow& column : columns)
         EXPECT_EQ(column.algorithms, column.native ? "spread:in_flight=32" : "pairwise:chunk_bytes=32K");
+}
+
+// It runs in pieces, each as a message of that size (select/pieces.h).
+TEST(Rows, ALargeBroadcastIsChosenAsItsPiecesAre) {
+    Request request = bcasts({80 << 20}, {"auto"});
+    std::string why;
+    const Row row = answer(
+        request, [](const std::string&) {}, why)[0];
+    Selection selection;
+    selection.machine = request.machine.model();
+    selection.family = "mpich";
+    const std::uint64_t piece = pieces_of(row.bytes).bytes;
+    const Decision decision =
+        decide(Collective::bcast, piece, mapped(request.machine, "block", 16, 4), selection);
+    ASSERT_TRUE(decision.choice);
+    EXPECT_EQ(row.algorithm, to_text(*decision.choice));
+    EXPECT_EQ(row.reason, decision.reason + ", for each of 3 pieces of up to " + bytes_text(piece));
+    EXPECT_EQ(row.bytes, std::uint64_t{80} << 20);
+    EXPECT_TRUE(row.simulated);
 }
 
 // What was given up took no time, and hides nothing.
