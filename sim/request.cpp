@@ -181,12 +181,19 @@ std::string read_limits(const Request& request) {
                " has " + std::to_string(request.machine.cores_per_host) +
                " cores, and ranks that share one are not modelled";
     constexpr std::uint64_t most = std::uint64_t{1} << 40;
-    // The keys of a program that sorts are of one rank.
-    const bool by_rank = request.collective == Collective::allgather ||
-                         (request.collective == Collective::alltoallv && request.app != "sort");
+    // How many times `bytes` a rank has. The keys of a program that sorts are all of them; a rank of a grid
+    // has six faces, and a refined one four times the cells.
+    const auto times = [&request](int ranks) -> std::uint64_t {
+        if (request.halo || request.app == "sort") return 1;
+        if (request.app == "stencil") return 6;
+        if (request.app == "amr") return 24;
+        const bool of_all =
+            request.collective == Collective::allgather || request.collective == Collective::alltoallv;
+        return of_all ? static_cast<std::uint64_t>(ranks) : 1;
+    };
     for (const std::uint64_t bytes : request.bytes)
         for (const int ranks : request.ranks)
-            if (bytes > most / (by_rank && !request.halo ? static_cast<std::uint64_t>(ranks) : 1))
+            if (bytes > most / times(ranks))
                 return "--bytes " + bytes_text(bytes) + " among " + std::to_string(ranks) +
                        " ranks: no rank has room for more than 1 TiB";
     for (const int ranks : request.ranks) {

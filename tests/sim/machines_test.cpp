@@ -194,7 +194,7 @@ std::optional<int> asked(std::vector<std::string> words, Request& request) {
     return parse_request(static_cast<int>(arguments.size()), arguments.data(), request);
 }
 
-TEST(Requests, KeysThatAreSortedAreOfOneRank) {
+TEST(Requests, KeysThatAreSortedAndFacesAreOfOneRank) {
     const auto status = [](const char* app, const char* bytes) {
         Request request;
         return asked({"sim", "app", app, "--machine", "slingshot", "--ranks", "2048", "--bytes", bytes},
@@ -203,6 +203,10 @@ TEST(Requests, KeysThatAreSortedAreOfOneRank) {
     EXPECT_FALSE(status("sort", "1G"));
     EXPECT_EQ(status("sort", "2048G"), 2);
     EXPECT_EQ(status("cg", "1G"), 2);  // everybody has all of it
+    for (const char* app : {"stencil", "amr"}) {
+        EXPECT_FALSE(status(app, "1G")) << app;
+        EXPECT_EQ(status(app, "2048G"), 2) << app;
+    }
 }
 
 TEST(Requests, NoBytesOfMemoryAreNoLimitAsNoSecondsAreNone) {
