@@ -60,6 +60,7 @@ struct Chosen {
 
 Chosen choices_of(const Request& request, const App& app, const Topology& topology, const AppRow& row) {
     Chosen chosen;
+    std::vector<std::string> texts;
     for (const Call& call : app.calls) {
         const Decision decision = row.native ? Decision{} : decision_of(request, call, topology, row);
         const std::string text = decision.choice ? to_text(*decision.choice)
@@ -79,8 +80,10 @@ Chosen choices_of(const Request& request, const App& app, const Topology& topolo
             return chosen;
         }
         chosen.of_call.push_back({std::move(choice), !decision.choice});
-        if (chosen.text.find(text) == std::string::npos)
-            chosen.text += (chosen.text.empty() ? "" : "; ") + text;
+        // One may be the beginning of another: "spread" and "spread:in_flight=0".
+        if (std::find(texts.begin(), texts.end(), text) != texts.end()) continue;
+        chosen.text += (chosen.text.empty() ? "" : "; ") + text;
+        texts.push_back(text);
     }
     return chosen;
 }
