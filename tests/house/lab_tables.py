@@ -147,3 +147,13 @@ with tempfile.TemporaryDirectory(prefix="tw") as folder:
     expect(wanted <= seen, "not listed:", sorted(wanted - seen))
     print(f"{len(tables)} tables of exchanges, {check_collectives(tree, listed)} of collectives, "
           f"{check_applications(tree, listed)} of applications")
+
+    # Where there is no lab, what needs none is measured all the same, and the others are skipped.
+    first, rest = stand_in.read_text(encoding="utf-8").split("\n", 1)
+    stand_in.write_text(first + "\n[ \"$1\" != lab ] || exit 1\n" + rest, encoding="utf-8")
+    for table in (("alltoallv", "mpich", "1x2"), ("halo", "impi", "1x2"), ("onehost", "mpich"), ("waiters",)):
+        expect(commands(tree, table), table, "was not measured without a lab")
+    for table in (("alltoallv", "mpich", "4x1"), ("halo", "impi", "4x1"), ("bcast", "mpich", "4x1"),
+                  ("trimmed", "mpich", "8")):
+        skipped = subprocess.run([tree / "scripts/lab-tables", *table], capture_output=True, text=True, cwd=tree)
+        expect(skipped.returncode == 77, table, "without a lab:", skipped)
