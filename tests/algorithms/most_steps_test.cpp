@@ -176,5 +176,20 @@ TEST(MostSteps, LeadersOfASumHandOutTheirOwnShareAlone) {
     }
 }
 
+// Of seventeen hosts the last one receives what all others have in one message, and hands it out in pieces.
+// The largest message had been taken for that of the last host.
+TEST(MostSteps, AnExchangeOfAnOddNumberOfHostsBringsManyBlocksAtOnce) {
+    const Topology topology = topology_of("node:17 core:3");
+    const Choice choice =
+        choice_of("node_leader(intra=chain:chunk_bytes=50,inter=standard_exchange)", Collective::allgather);
+    Problem problem;
+    problem.size = topology.size();
+    problem.bytes = 600;
+    ASSERT_TRUE(refuse(choice, problem, topology).empty());
+    const std::uint64_t bound = most_steps(choice, problem, topology);
+    for (problem.rank = 0; problem.rank < problem.size; ++problem.rank)
+        EXPECT_LE(build(choice, problem, topology).steps().size(), bound) << problem.rank;
+}
+
 }  // namespace
 }  // namespace thalweg

@@ -121,17 +121,20 @@ Price price(const Problem& problem, const Topology&, const Choice& choice) {
     if (problem.size == 1 || problem.bytes == 0) return {};
     const auto p = static_cast<std::uint64_t>(problem.size);
     const std::uint64_t k = std::min(choice.values[ports], p - 1), radix = k + 1;
-    Price price{0, (p - 1) * problem.bytes, 0, 1};
+    Price price{0, 0, 0, 1};
     price.ports = k;
     for (std::uint64_t width = 1; width < p; width *= radix) {
         ++price.rounds;
-        price.piece_bytes = std::min(width, p - width) * problem.bytes;
+        // A complete group sends all that it has, however few the members of the last group are, and whoever
+        // does so hands on what comes from there when that has left.
+        price.piece_bytes = width * problem.bytes;
+        price.bytes += k * price.piece_bytes;
         // The incomplete group's blocks go down a tree inside the complete groups.
         const std::uint64_t have = p % width, groups = patterns::ceil_div(p, width);
         if (have == 0 || (groups - 1) % radix == 0) continue;
         const auto levels = static_cast<std::uint64_t>(patterns::ceil_log2(patterns::ceil_div(width, have)));
         price.rounds += levels;
-        price.bytes += (levels - 1) * have * problem.bytes;
+        price.bytes += k * levels * have * problem.bytes;
     }
     price.bytes += price.rounds * patterns::skew_bytes(problem);  // a large block is sent in every round
     return price;
