@@ -109,6 +109,21 @@ TEST(Prices, BytesOfExchangesAmongAnyNumberOfRanks) {
     }
 }
 
+TEST(Prices, BytesOfScattersAmongAnyNumberOfRanks) {
+    Machine machine;
+    machine.inter = {0, 1'000'000'000'000};  // 1 ps per byte
+    const Choice choice = choice_of("scatter_recursive_doubling");
+    for (int p = 2; p <= 40; ++p) {
+        const Problem problem{0, p, 0, 1000 * static_cast<std::uint64_t>(p)};
+        const Topology topology = hosts_of_one(p);
+        const auto played =
+            static_cast<double>(play(build_all(choice, problem, topology), topology, machine));
+        const auto predicted = static_cast<double>(predict(choice, problem, topology, machine));
+        EXPECT_LE(played, 1.3 * predicted) << text_of(choice, problem);
+        EXPECT_GE(played, 0.5 * predicted) << text_of(choice, problem);
+    }
+}
+
 TEST(Play, RailsCarryMessagesAtTheSameTime) {
     // 1 ps per byte, no latency: the k-port ring of 7 hosts passes 6 blocks over k rails.
     Machine machine;

@@ -115,9 +115,11 @@ Price price(const Problem& problem, const Topology&, const Choice&) {
     if (problem.size == 1 || problem.bytes == 0) return {};
     const patterns::Blocks blocks(problem);
     const Price scatter = patterns::price_scatter(problem);
-    Price price = {2 * scatter.rounds, 2 * scatter.bytes, problem.bytes, 2};
-    // The place with no partner waits for what its group passes on.
-    for (int mask = 2; mask < problem.size; mask *= 2) {
+    Price price = {2 * scatter.rounds, scatter.bytes, problem.bytes, 2};
+    // A complete group sends all that it has, however few the places of the last group are; the place with no
+    // partner waits for what its own group passes on.
+    for (int mask = 1; mask < problem.size; mask *= 2) {
+        price.bytes += blocks.range(0, mask).bytes;
         const int incomplete = problem.size / (2 * mask) * 2 * mask;  // the last group of 2·mask places
         const Exchange exchange = exchange_at(blocks, std::min(incomplete, problem.size - 1), mask);
         if (!exchange.holes) continue;
