@@ -45,6 +45,26 @@ thread_local constinit Told told [[gnu::tls_model("initial-exec")]] = {};
 
 bool passes_by(void* frame) { return !taking.load(std::memory_order_acquire) || inside(frame); }
 
+// Where this rank's arguments are wrong the library says so before it takes part: the others wait for its
+// right ones, and not for our word. A failure of the library's own is of another class.
+bool is_refused_on_sight(int error) {
+    int error_class = MPI_SUCCESS;
+    if (host()->Error_class(error, &error_class) != MPI_SUCCESS) return false;
+    switch (error_class) {
+        case MPI_ERR_COMM:
+        case MPI_ERR_GROUP:
+        case MPI_ERR_ARG:
+        case MPI_ERR_DIMS:
+        case MPI_ERR_TOPOLOGY:
+        case MPI_ERR_RANK:
+        case MPI_ERR_COUNT:
+        case MPI_ERR_INFO:
+            return true;
+        default:
+            return false;
+    }
+}
+
 }  // namespace
 
 extern "C" {
@@ -164,9 +184,7 @@ void thalweg_after_creation(ThalwegHandle parent, int error, const void* comm) {
     if (passes_by(frame)) return;
     const Host& mpi = *host();
     const bool made = error == MPI_SUCCESS;
-    int error_class = MPI_SUCCESS;
-    // Where `parent` is no communicator, nobody waits for us on it.
-    if (!made && mpi.Error_class(error, &error_class) == MPI_SUCCESS && error_class == MPI_ERR_COMM) return;
+    if (!made && is_refused_on_sight(error)) return;
     const MPI_Comm it = made ? *static_cast<const MPI_Comm*>(comm) : mpi.comm_null;
     if (made) thalweg_entry_comm_descends((MPI_Comm)parent, it);
     thalweg_entry_comm_created((MPI_Comm)parent, made, it);

@@ -2,6 +2,7 @@
  *
  *     alone            in C
  *     alone fortran    what is looked at elsewhere where it comes from Fortran
+ *     alone creations  of calls that make a communicator
  */
 #include "works.h"
 
@@ -115,6 +116,23 @@ static void alone(MPI_Comm comm, void (*wrong_calls)(MPI_Comm)) {
     works(comm, "wrong calls of rank 1");
 }
 
+/* The others come to the right call when they have heard that the wrong ones are over. */
+static void creations(MPI_Comm comm) {
+    MPI_Comm made;
+    alarm(100);
+    /* Whose handler MPICH asks where no communicator has been looked at yet. */
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    for (int round = 0; round < 2; ++round) {
+        if (check_rank == 1)
+            CHECK(class_of(MPI_Comm_create(comm, MPI_GROUP_NULL, &made)) == MPI_ERR_GROUP,
+                  "a communicator of no group");
+        hear_of_rank_1();
+        CHECK(MPI_Comm_split(comm, 0, check_rank, &made) == MPI_SUCCESS, "the right call");
+        works(made, "a wrong call of rank 1");
+        MPI_Comm_free(&made);
+    }
+}
+
 int main(int argc, char** argv) {
     check_start(&argc, &argv, MPI_THREAD_SINGLE);
     const int fortran_too = argc > 1 && strcmp(argv[1], "fortran") == 0;
@@ -128,7 +146,10 @@ int main(int argc, char** argv) {
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     works(comm, "nothing");
-    alone(comm, fortran_too ? in_fortran : in_c);
+    if (argc > 1 && strcmp(argv[1], "creations") == 0)
+        creations(comm);
+    else
+        alone(comm, fortran_too ? in_fortran : in_c);
     MPI_Comm_free(&comm);
     return check_end();
 }
