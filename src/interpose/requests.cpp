@@ -43,6 +43,9 @@ struct Told {
 };
 thread_local constinit Told told [[gnu::tls_model("initial-exec")]] = {};
 
+// The calling thread's latest start was one in C: that of a Fortran binding, where it has announced itself.
+thread_local constinit bool started_in_c [[gnu::tls_model("initial-exec")]] = false;
+
 bool passes_by(void* frame) { return !taking.load(std::memory_order_acquire) || inside(frame); }
 
 // Where this rank's arguments are wrong the library says so before it takes part: the others wait for its
@@ -106,11 +109,13 @@ int thalweg_would_wait_fortran(int count, const int* requests) {
 }
 uint64_t thalweg_pause(uint64_t began_ns) { return thalweg_entry_pause(began_ns); }
 
+void thalweg_before_start_fortran(void) { started_in_c = false; }
 void thalweg_after_start(int count, const void* requests) {
+    started_in_c = true;
     if (concerns_us()) thalweg_entry_started(count, of_c(requests));
 }
 void thalweg_after_start_fortran(int count, const int* requests) {
-    if (concerns_us()) thalweg_entry_started(count, of_fortran(requests));
+    if (!started_in_c && concerns_us()) thalweg_entry_started(count, of_fortran(requests));
 }
 
 int thalweg_take_MPI_Request_free(const void* request, int* error) {

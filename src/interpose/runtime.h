@@ -233,7 +233,9 @@ int thalweg_would_wait(int count, const void* requests);
 int thalweg_would_wait_fortran(int count, const int* requests);
 /* Passes a short time between two tests; takes what it returned, 0 at first. */
 uint64_t thalweg_pause(uint64_t began_ns);
-/* After the native MPI_Start or MPI_Startall. */
+/* After the native MPI_Start or MPI_Startall. From Fortran one has to be announced: where the native binding
+ * calls the C function, what that has started may be over by then, and is not started again. */
+void thalweg_before_start_fortran(void);
 void thalweg_after_start(int count, const void* requests);
 void thalweg_after_start_fortran(int count, const int* requests);
 /* 1: *error is what the wrapper returns; 0: pass the call on. */

@@ -250,7 +250,7 @@ std::uint64_t pause_between(std::uint64_t began_ns) {
     return pause_between_polls(naps ? WaitPolicy::sleep : WaitPolicy::spin, began_ns);
 }
 
-// A Fortran binding that calls the C function asks twice: the second time the operation is active.
+// What is active has been started already.
 void start(RequestList requests, int count) {
     for_each_ticket(requests, count, [](Ticket& ticket) {
         const TicketState state = ticket.state.load(std::memory_order_acquire);

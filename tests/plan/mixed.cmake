@@ -53,3 +53,8 @@ if(NOT name MATCHES "^openmpi|^mpich4$") # which lack it
   run(questions 2 ${one} "${with_forms};${chain}" questions)
   run(questions_unseen 2 ${one} "${chain}" questions unseen)
 endif()
+
+# A plan that one rank starts in Fortran, whose binding calls the C function, and that is over before it comes back.
+if(name MATCHES "^(mpich4|impi)$")
+  run(started_in_fortran 2 mpi "${with_persistent};${chain}" from_fortran started)
+endif()

@@ -255,6 +255,7 @@ static void body_mpi_start(ThalwegNext* record, PARAMETERS_mpi_start) {
     }
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
+    thalweg_before_start_fortran();
     next(request, ierror);
     if (*ierror == 0) thalweg_after_start_fortran(1, request);
 }
@@ -280,6 +281,7 @@ static void body_mpi_startall(ThalwegNext* record, PARAMETERS_mpi_startall) {
     }
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
+    thalweg_before_start_fortran();
     next(count, array_of_requests, ierror);
     if (*ierror == 0) thalweg_after_start_fortran(*count, array_of_requests);
 }

@@ -83,6 +83,7 @@ def fortran_wrapper(call):
         out += lines(
             *get_next,
             *own_error,
+            "    thalweg_before_start_fortran();",
             f"    next({arguments});",
             f"    if (*{last} == 0) thalweg_after_start_fortran({count}, {requests});",
         )

@@ -4,6 +4,7 @@
  *     from_fortran same      the same call on the same communicator, in C, by the handler and after it
  *     from_fortran freed     what the program frees in Fortran while it is active
  *     from_fortran mixed     communicators that one rank makes in Fortran, and the others in C
+ *     from_fortran started   a plan that is over before its start in Fortran returns
  */
 #include <setjmp.h>
 
@@ -212,6 +213,48 @@ static void mixed_languages(void) {
         }
 }
 
+/* A tool in front, which Fortran's binding calls, and which waits for what was started. */
+static int waits_in_start;
+int MPI_Start(MPI_Request* request) {
+    int (*next)(MPI_Request*);
+    *(void**)&next = dlsym(RTLD_NEXT, "MPI_Start");
+    const int code = next(request);
+    for (int flag = !waits_in_start || code != MPI_SUCCESS; !flag;)
+        MPI_Request_get_status(*request, &flag, MPI_STATUS_IGNORE);
+    return code;
+}
+
+typedef int BcastInit(void*, int, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*);
+
+/* It is started once, on the rank with the tool as on the root. */
+static void started_in_fortran(void) {
+    enum { bytes = 60000, rounds = 3 };
+    static unsigned char data[bytes];
+    BcastInit* init;
+    MPI_Request plan;
+    *(void**)&init = find_or_skip("MPI_Bcast_init");
+    init(data, bytes, MPI_BYTE, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &plan);
+    CHECK(was_accelerated() == expect_thalweg(), "a plan is native: %s", last_reason());
+    for (unsigned round = 0; round < rounds; ++round) {
+        memset(data, poison_value, bytes);
+        if (check_rank == 0) fill(data, bytes, round);
+        if (check_rank == 1) {
+            MPI_Fint handle = MPI_Request_c2f(plan), code = MPI_SUCCESS;
+            void (*call)();
+            *(void**)&call = fortran("mpi_start", 0);
+            waits_in_start = 1;
+            call(&handle, &code);
+            waits_in_start = 0;
+            CHECK(code == MPI_SUCCESS, "a start: %d", code);
+        } else {
+            MPI_Start(&plan);
+        }
+        CHECK(MPI_Wait(&plan, MPI_STATUS_IGNORE) == MPI_SUCCESS, "a plan has failed");
+        verify(data, bytes, round, "a plan that was over at once");
+    }
+    MPI_Request_free(&plan);
+}
+
 int main(int argc, char** argv) {
     const char* const way = argc > 1 ? argv[1] : "";
     /* With threads MPICH 4 ends a job whose handler calls MPI. */
@@ -227,8 +270,10 @@ int main(int argc, char** argv) {
         freed_in_fortran();
     else if (strcmp(way, "mixed") == 0)
         mixed_languages();
+    else if (strcmp(way, "started") == 0)
+        started_in_fortran();
     else
-        FAIL("from_fortran inside, same, freed or mixed, not '%s'", way);
+        FAIL("from_fortran inside, same, freed, mixed or started, not '%s'", way);
     return check_end();
 }
 #endif
