@@ -318,17 +318,22 @@ int thalweg_entry_comm_creating(MPI_Comm parent, int* error) {
     });
 }
 
-void thalweg_entry_comm_created(MPI_Comm parent, int made, MPI_Comm comm) try {
-    const World* const world = World::get();
-    if (world == nullptr || world->settings().setup != SetupSetting::early) return;
-    // Of their ranks some may not have come out of MPI_Init.
-    if (parent != host()->comm_null && SessionCommunicators::are_native(parent)) return;
-    if (made_everywhere(parent, made != 0)) set_up_early(comm);
-} catch (const NoCommunicator&) {
-} catch (const AgreementFailed& failure) {
-    give_up_on(made ? comm : parent, failure);
-} catch (const std::bad_alloc&) {
-    THALWEG_LOG_AT(error, "no memory to set a communicator up; this rank cannot agree with the others");
+void thalweg_entry_comm_created(MPI_Comm parent, int made, MPI_Comm comm) {
+    MPI_Comm agreeing = parent;  // the ranks of which do
+    try {
+        const World* const world = World::get();
+        if (world == nullptr || world->settings().setup != SetupSetting::early) return;
+        // Of their ranks some may not have come out of MPI_Init.
+        if (parent != host()->comm_null && SessionCommunicators::are_native(parent)) return;
+        if (!made_everywhere(parent, made != 0)) return;
+        agreeing = comm;
+        set_up_early(comm);
+    } catch (const NoCommunicator&) {
+    } catch (const AgreementFailed& failure) {
+        give_up_on(agreeing, failure);
+    } catch (const std::bad_alloc&) {
+        THALWEG_LOG_AT(error, "no memory to set a communicator up; this rank cannot agree with the others");
+    }
 }
 
 int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* error) {

@@ -2,8 +2,9 @@
  * on natively, or the job ends with MPI's error. It never hangs, and no byte is wrong.
  *
  * "split" instead: the program's own MPI_Comm_split fails on one rank, and the error is returned. "group":
- * one rank cannot tell whose the ranks are among which a communicator was made. "request": one rank has no
- * request for a plan. */
+ * one rank cannot tell whose the ranks are among which a communicator was made. "outside": one that is not in
+ * the communicator has its error of the one that it was made of. "request": one rank has no request for a
+ * plan. */
 #include "check.h"
 
 static void gather(MPI_Comm comm, unsigned seed, int nonblocking) {
@@ -127,8 +128,46 @@ static int group(void) {
     return check_end();
 }
 
+static int heard;
+static MPI_Comm heard_on;
+static void hear(MPI_Comm* comm, int* code, ...) {
+    (void)code;
+    ++heard;
+    heard_on = *comm;
+}
+
+static int outside(void) {
+    const int victim = 1;
+    MPI_Comm parent, part;
+    MPI_Group all, some;
+    MPI_Errhandler hearing;
+    MPI_Comm_dup(MPI_COMM_WORLD, &parent);
+    MPI_Comm_create_errhandler(hear, &hearing);
+    MPI_Comm_set_errhandler(parent, hearing);
+    MPI_Comm_group(parent, &all);
+    MPI_Group_excl(all, 1, &victim, &some);
+    setenv("THALWEG_TEST_FAULT", "Allreduce:1:1", 1);
+    MPI_Comm_create(parent, some, &part);
+    unsetenv("THALWEG_TEST_FAULT");
+    CHECK(have_failed() == (check_rank == victim), "it was not to fail here, or has not");
+    CHECK(heard == (check_rank == victim), "the error handler ran %d times", heard);
+    if (heard) CHECK(heard_on == parent, "it ran for another communicator");
+    CHECK((part == MPI_COMM_NULL) == (check_rank == victim), "a rank has the wrong communicator");
+    if (part != MPI_COMM_NULL) {
+        gather(part, 5, 1);
+        CHECK(was_accelerated(), "a communicator of the others: %s", last_reason());
+        MPI_Comm_free(&part);
+    }
+    MPI_Group_free(&all);
+    MPI_Group_free(&some);
+    MPI_Errhandler_free(&hearing);
+    MPI_Comm_free(&parent);
+    return check_end();
+}
+
 int main(int argc, char** argv) {
     check_start(&argc, &argv, MPI_THREAD_SINGLE);
+    if (argc > 1 && strcmp(argv[1], "outside") == 0) return outside();
     if (argc > 1 && strcmp(argv[1], "group") == 0) return group();
     if (argc > 1 && strcmp(argv[1], "request") == 0) return request();
     if (argc > 1 && strcmp(argv[1], "split") == 0) return split();
