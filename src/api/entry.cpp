@@ -377,6 +377,14 @@ unsigned thalweg_entry_requests(void) { return requests_alive() != 0; }
 int thalweg_entry_wait(int count, ThalwegRequests requests, int again) {
     return wait_for({requests.handles, requests.integers}, count, again != 0);
 }
+int thalweg_entry_end_one(ThalwegRequests request, int waits) {
+    int failed = MPI_SUCCESS;
+    if (waits)
+        wait_for({request.handles, request.integers}, 1, false, &failed);
+    else
+        help({request.handles, request.integers}, 1, &failed);
+    return failed;
+}
 int thalweg_entry_help(int count, ThalwegRequests requests) {
     return help({requests.handles, requests.integers}, count);
 }

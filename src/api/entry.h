@@ -180,6 +180,9 @@ typedef struct ThalwegRequests {
 unsigned thalweg_entry_requests(void);
 /* 1: none of ours is pending. 0: the caller tests all of them and asks `again`, as wait_for() says. */
 int thalweg_entry_wait(int count, ThalwegRequests requests, int again);
+/* The one request of MPI_Wait, where it `waits`, or of MPI_Test: what the call returns where ours has failed,
+ * as wait_for() says; else 0. */
+int thalweg_entry_end_one(ThalwegRequests request, int waits);
 /* 1: some of ours are pending and none of them is done. */
 int thalweg_entry_help(int count, ThalwegRequests requests);
 uint64_t thalweg_entry_pause(uint64_t began_ns);

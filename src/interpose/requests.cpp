@@ -78,11 +78,17 @@ void thalweg_remember_completion(enum ThalwegCompletion call, void* native) {
         Bypass::remember(call, native);
 }
 
-void thalweg_before_wait(const void* request) {
-    if (concerns_us()) thalweg_entry_wait(1, of_c(request), 0);
+int thalweg_before_wait(const void* request) {
+    return concerns_us() ? thalweg_entry_end_one(of_c(request), 1) : MPI_SUCCESS;
 }
-void thalweg_before_wait_fortran(const int* request) {
-    if (concerns_us()) thalweg_entry_wait(1, of_fortran(request), 0);
+int thalweg_before_wait_fortran(const int* request) {
+    return concerns_us() ? thalweg_entry_end_one(of_fortran(request), 1) : MPI_SUCCESS;
+}
+int thalweg_before_end_test(const void* request) {
+    return concerns_us() ? thalweg_entry_end_one(of_c(request), 0) : MPI_SUCCESS;
+}
+int thalweg_before_end_test_fortran(const int* request) {
+    return concerns_us() ? thalweg_entry_end_one(of_fortran(request), 0) : MPI_SUCCESS;
 }
 int thalweg_before_waitall(int count, const void* requests, int again) {
     return !concerns_us() || thalweg_entry_wait(count, of_c(requests), again);

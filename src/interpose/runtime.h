@@ -209,8 +209,12 @@ void thalweg_remember_completion(enum ThalwegCompletion call, void* native);
 /* In front of the native call that waits for these requests, or that tests them. Costs a call and two loads
  * while no request of ours exists. Asked twice where a Fortran binding calls the C function, which does no
  * harm. */
-void thalweg_before_wait(const void* request);
-void thalweg_before_wait_fortran(const int* request);
+/* Of MPI_Wait, and of MPI_Test, which complete one request: what the wrapper returns whatever the native call
+ * returned; 0: that. */
+int thalweg_before_wait(const void* request);
+int thalweg_before_wait_fortran(const int* request);
+int thalweg_before_end_test(const void* request);
+int thalweg_before_end_test_fortran(const int* request);
 void thalweg_before_test(int count, const void* requests);
 void thalweg_before_test_fortran(int count, const int* requests);
 void thalweg_before_test_of_one(ThalwegHandle request);

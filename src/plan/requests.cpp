@@ -33,7 +33,8 @@ int tell_status(void* state, MPI_Status* status) {
     const Host& mpi = *host();
     mpi.Status_set_elements(status, mpi.byte, 0);
     mpi.Status_set_cancelled(status, 0);
-    return static_cast<Ticket*>(state)->error;
+    const Ticket& ticket = *static_cast<Ticket*>(state);
+    return ticket.told ? MPI_SUCCESS : ticket.error;
 }
 int forget(void* state) {
     Ticket* const ticket = static_cast<Ticket*>(state);
@@ -53,8 +54,8 @@ bool take(Ticket& ticket) {
 
 // `from`: helping, by who has taken it; active, by another, which waits until it is taken by nobody or
 // finished. Pre: the operation is not pending. After the native request is complete the ticket may be gone,
-// unless it is persistent.
-void finish(Ticket& ticket, TicketState from = TicketState::active) {
+// unless it is persistent. `failed`: as wait_for()'s.
+void finish(Ticket& ticket, TicketState from = TicketState::active, int* failed = nullptr) {
     std::uint64_t began_ns = 0;
     TicketState found = from;
     while (!ticket.state.compare_exchange_strong(found, TicketState::finishing, std::memory_order_acquire)) {
@@ -68,13 +69,18 @@ void finish(Ticket& ticket, TicketState from = TicketState::active) {
     const MPI_Request request = ticket.request;
     const bool persistent = ticket.persistent;
     const int tag = ticket.tag, error = ticket.error;
-    const MPI_Comm raised_on = persistent && error != MPI_SUCCESS ? ticket.raised_on.where() : mpi.comm_null;
+    const bool raises = error != MPI_SUCCESS && (persistent || failed != nullptr);
+    const MPI_Comm raised_on = raises ? ticket.raised_on.where() : mpi.comm_null;
+    ticket.told = raises && !persistent;
     std::unique_ptr<Ongoing> ongoing;
     if (!persistent) ongoing = std::move(ticket.ongoing);
     ticket.state.store(TicketState::finished, std::memory_order_release);
     if (!persistent) {
         Ongoing::retire(std::move(ongoing));
         mpi.Grequest_complete(request);
+        if (!raises) return;
+        call_error_handler(raised_on, error);
+        *failed = error;
         return;
     }
     // The receive that completes here cannot carry the error's class. It has room for no byte, so one makes
@@ -196,7 +202,7 @@ std::unique_ptr<Ongoing> make_persistent(std::unique_ptr<Ongoing> ongoing, MPI_C
     }
 }
 
-bool wait_for(RequestList requests, int count, bool again) {
+bool wait_for(RequestList requests, int count, bool again, int* failed) {
     // Most waits for both kinds are over before the first test, which costs the agent a wake-up.
     constexpr std::uint64_t first_ns = 10'000'000, next_ns = 1'000'000;
     finish_done_among_freed();
@@ -207,7 +213,7 @@ bool wait_for(RequestList requests, int count, bool again) {
         for_each_ticket(requests, count, [&](Ticket& ticket) {
             if (!is_active(ticket)) return;
             if (wait_for_one(ticket, until_ns))
-                finish(ticket);
+                finish(ticket, TicketState::active, failed);
             else
                 all = false;
         });
@@ -219,7 +225,7 @@ bool wait_for(RequestList requests, int count, bool again) {
     return true;
 }
 
-bool help(RequestList requests, int count) {
+bool help(RequestList requests, int count, int* failed) {
     finish_done_among_freed();
     bool pending = false, done = false;
     std::uint32_t helped = 0;  // of those that are unattended
@@ -235,7 +241,7 @@ bool help(RequestList requests, int count) {
             ticket.state.store(TicketState::active, std::memory_order_release);
             return;
         }
-        finish(ticket, TicketState::helping);
+        finish(ticket, TicketState::helping, failed);
         done = true;
     });
     if (unattended_count.load(std::memory_order_relaxed) > helped) help_unattended();

@@ -50,13 +50,18 @@ std::unique_ptr<Ongoing> make_persistent(std::unique_ptr<Ongoing> ongoing, MPI_C
 // In front of the native call of the same effect; others' requests and null handles are left alone. Both give
 // whatever of ours nobody else advances a poll now and then, whoever's it is (Ongoing::Options::unattended).
 //
+// `failed`, of a call that completes one request: becomes what the call returns where ours is a nonblocking
+// one that has failed, whose communicator's handler has heard of it then, and the native call does not.
+// Elsewhere the native library tells an error of ours by the world's handler, as that of a request that is
+// nobody's.
+//
 // Blocks until those of ours are complete, and completes them. False: only a while, because others are among
 // them, which may be of a kind that nothing advances but a test of their own (MPICH's nonblocking collective
 // file operations are): the caller tests all and calls `again`.
-bool wait_for(RequestList requests, int count, bool again = false);
+bool wait_for(RequestList requests, int count, bool again = false, int* failed = nullptr);
 // Drives ours for a poll and completes those that are done. True: some of ours are pending and none is done,
 // so that a native call for any of them would wait in vain.
-bool help(RequestList requests, int count);
+bool help(RequestList requests, int count, int* failed = nullptr);
 // Passes a short time in which ours, or another thread, may progress: the first call of a wait says 0 and
 // gets its beginning. Where ranks sleep (World::sleeps) no core is yielded.
 std::uint64_t pause_between(std::uint64_t began_ns);

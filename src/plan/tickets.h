@@ -37,6 +37,7 @@ struct Ticket {
     std::uint64_t look = 0;   // of those at what is unattended, the latest that came by; under the lock
     int tag = 0;              // of the receive from oneself
     int error = MPI_SUCCESS;  // what the native call shall report
+    bool told = false;        // of that error the program hears without the native call
     std::atomic<TicketState> state{TicketState::active};
 };
 

@@ -8,7 +8,7 @@ run(aliased_native 3 full "${with_persistent};THALWEG_TEST_EXPECT=native;THALWEG
 # A thread that exchanges error handlers beside one whose calls agree.
 run(handlers_meanwhile 2 mpi "${gathered};THALWEG_ALLTOALLV=spread" handlers_meanwhile)
 run(handlers_meanwhile_ucx 3 ${inside} "${gathered};THALWEG_ALLTOALLV=spread;${ucx}" handlers_meanwhile)
-# Errors of persistent operations, while those of the world and of MPI_COMM_SELF end the job.
+# Errors of persistent operations and of those that do not block, while those of the world and of MPI_COMM_SELF end the job.
 # Libraries of the MPICH family tell the world's handler of what they find wrong in messages of ours (docs/hazards.md).
 if(name MATCHES "^openmpi")
   run(raised 2 mpi "${with_persistent};${chain}" raised)

@@ -10,8 +10,9 @@ ask_MPI_Wait(void* request, void* status) {
     Next_MPI_Wait* next = (Next_MPI_Wait*)thalweg_next(&next_MPI_Wait);
     if (next == NULL) return thalweg_missing_error();
     thalweg_remember_completion(thalweg_completion_MPI_Wait, (void*)next);
-    thalweg_before_wait(request);
-    return next(request, status);
+    int failed = thalweg_before_wait(request);
+    int error = next(request, status);
+    return failed != 0 ? failed : error;
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Wait(void* request, void* status) {
@@ -29,8 +30,9 @@ ask_MPI_Test(void* request, int* flag, void* status) {
     Next_MPI_Test* next = (Next_MPI_Test*)thalweg_next(&next_MPI_Test);
     if (next == NULL) return thalweg_missing_error();
     thalweg_remember_completion(thalweg_completion_MPI_Test, (void*)next);
-    thalweg_before_test(1, request);
-    return next(request, flag, status);
+    int failed = thalweg_before_end_test(request);
+    int error = next(request, flag, status);
+    return failed != 0 ? failed : error;
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Test(void* request, int* flag, void* status) {

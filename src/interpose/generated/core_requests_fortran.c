@@ -12,8 +12,11 @@ static void body_mpi_wait(ThalwegNext* record, PARAMETERS_mpi_wait) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_before_wait_fortran(request);
+    int own_error = 0; /* mpi_f08 may leave ierror out */
+    if (ierror == NULL) ierror = &own_error;
+    int failed = thalweg_before_wait_fortran(request);
     next(request, status, ierror);
+    if (failed != 0) *ierror = failed;
 }
 
 THALWEG_FORTRAN_NAME(mpi_wait, mpi_wait)
@@ -35,8 +38,11 @@ static void body_mpi_test(ThalwegNext* record, PARAMETERS_mpi_test) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_before_test_fortran(1, request);
+    int own_error = 0; /* mpi_f08 may leave ierror out */
+    if (ierror == NULL) ierror = &own_error;
+    int failed = thalweg_before_end_test_fortran(request);
     next(request, flag, status, ierror);
+    if (failed != 0) *ierror = failed;
 }
 
 THALWEG_FORTRAN_NAME(mpi_test, mpi_test)

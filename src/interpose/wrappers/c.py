@@ -148,15 +148,21 @@ def c_wrapper(call):
             *native_timed(call),
             *way_past(call, natives, apart),
         )
-    elif call.template in ("wait", "test"):
-        count, requests = call.requests(False)
-        # MPI_Request_get_status has its request by value.
-        one = call.template == "test" and ("ThalwegHandle", "request") in call.parameters
+    elif call.ends_one():
         out += lines(
             *get_next,
-            f"    thalweg_before_{call.template}"
-            + ("_of_one" if one else "")
-            + (f"({requests});" if one or call.template == "wait" else f"({count}, {requests});"),
+            f"    int failed = {call.ends_one()}(request);",
+            f"    int error = next({arguments});",
+            "    return failed != 0 ? failed : error;",
+            *past,
+        )
+    elif call.template == "test":
+        count, requests = call.requests(False)
+        # MPI_Request_get_status has its request by value.
+        one = ("ThalwegHandle", "request") in call.parameters
+        out += lines(
+            *get_next,
+            f"    thalweg_before_test_of_one({requests});" if one else f"    thalweg_before_test({count}, {requests});",
             f"    return next({arguments});",
             *past,
         )

@@ -61,6 +61,10 @@ class Call:
     def persistent(self):
         return "_init" in self.name
 
+    def ends_one(self):
+        """What its wrapper asks where it completes one request, whose error is what it returns; else None."""
+        return {"MPI_Wait": "thalweg_before_wait", "MPI_Test": "thalweg_before_end_test"}.get(self.name)
+
     def timed(self):
         """Whether native calls may be timed against ours, in turns."""
         return self.template in ("blocking", "collective")

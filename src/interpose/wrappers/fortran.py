@@ -64,14 +64,17 @@ def fortran_wrapper(call):
             "    if (trial != NULL) thalweg_native_ended(trial);" if timed else None,
             "    if (calls_c) thalweg_passed_on();" if asked else None,
         )
-    elif call.template in ("wait", "test"):
-        count, requests = call.requests(True)
+    elif call.ends_one():
         out += lines(
             *get_next,
-            f"    thalweg_before_{call.template}_fortran("
-            + (f"{requests});" if call.template == "wait" else f"{count}, {requests});"),
+            *own_error,
+            f"    int failed = {call.ends_one()}_fortran(request);",
             f"    next({arguments});",
+            f"    if (failed != 0) *{last} = failed;",
         )
+    elif call.template == "test":
+        count, requests = call.requests(True)
+        out += lines(*get_next, f"    thalweg_before_test_fortran({count}, {requests});", f"    next({arguments});")
     elif becomes_test:
         out += lines(*get_next, *own_error)
         if call.template == "wait_all":

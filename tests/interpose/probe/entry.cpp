@@ -197,6 +197,10 @@ int thalweg_entry_wait(int count, ThalwegRequests, int) {
     completed += count;
     return 1;
 }
+int thalweg_entry_end_one(ThalwegRequests, int) {
+    ++completed;
+    return 0;
+}
 int thalweg_entry_help(int count, ThalwegRequests) {
     completed += count;
     return 0;

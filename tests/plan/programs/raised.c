@@ -1,6 +1,7 @@
 /* Errors of persistent operations are raised on the communicator that they were made on, by the handler that
  * it has then, and once, while those of the world and of MPI_COMM_SELF end the job; also where the program
- * has freed that communicator, and where a request that is active is to be freed. */
+ * has freed that communicator, and where a request that is active is to be freed. So are those of what does
+ * not block, where a call completes it alone. */
 #include "check.h"
 
 typedef int BcastInit(void*, int, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*);
@@ -74,6 +75,31 @@ static void mismatched(Fate fate, int tests) {
     if (fate != freed) MPI_Comm_free(&pair);
 }
 
+/* The same without a plan: set up by the first one and the barrier. */
+static void mismatched_once(int tests) {
+    MPI_Comm pair = make_pair();
+    if (pair == MPI_COMM_NULL) return;
+    const int wrong = check_rank == 1;
+    MPI_Request request;
+    int code = MPI_SUCCESS, flag = 0;
+    MPI_Ibcast(data, sent, MPI_BYTE, 0, pair, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Barrier(pair);
+    MPI_Ibcast(data, wrong ? sent / 2 : sent, MPI_BYTE, 0, pair, &request);
+    CHECK(was_accelerated(), "a broadcast was declined: %s", last_reason());
+    if (tests)
+        while (!flag && code == MPI_SUCCESS) code = MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    else
+        code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CHECK(heard[0] == wrong && heard[1] == 0, "a broadcast: the handler ran %d times", heard[0]);
+    if (wrong)
+        CHECK(heard_on == pair && heard_class == MPI_ERR_TRUNCATE, "a broadcast: class %d", heard_class);
+    CHECK(class_of(code) == (wrong ? MPI_ERR_TRUNCATE : MPI_SUCCESS), "a broadcast: class %d",
+          class_of(code));
+    CHECK(request == MPI_REQUEST_NULL, "a request is left");
+    MPI_Comm_free(&pair);
+}
+
 /* Rank 0 frees a plan that is active because its root starts later. */
 static void active(void) {
     MPI_Comm pair = make_pair();
@@ -111,6 +137,7 @@ int main(int argc, char** argv) {
     if (check_size > 1 && expect_thalweg()) {
         for (Fate fate = as_it_was; fate < fates; ++fate)
             for (int tests = 0; tests < 2; ++tests) mismatched(fate, tests);
+        for (int tests = 0; tests < 2; ++tests) mismatched_once(tests);
         active();
     }
     MPI_Errhandler_free(&handlers[0]);
