@@ -208,9 +208,8 @@ void thalweg_remember_completion(enum ThalwegCompletion call, void* native);
 
 /* In front of the native call that waits for these requests, or that tests them. Costs a call and two loads
  * while no request of ours exists. Asked twice where a Fortran binding calls the C function, which does no
- * harm. */
-/* Of MPI_Wait, and of MPI_Test, which complete one request: what the wrapper returns whatever the native call
- * returned; 0: that. */
+ * harm. Of MPI_Wait, and of MPI_Test, which complete one request: what the wrapper returns whatever the
+ * native call returned; 0: that. */
 int thalweg_before_wait(const void* request);
 int thalweg_before_wait_fortran(const int* request);
 int thalweg_before_end_test(const void* request);

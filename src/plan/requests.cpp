@@ -84,12 +84,14 @@ void finish(Ticket& ticket, TicketState from = TicketState::active, int* failed 
         return;
     }
     // The receive that completes here cannot carry the error's class. It has room for no byte, so one makes
-    // the native call fail too, where the program's handler returns: on a communicator of ours, but in the
-    // calls for several requests MPICH and its kin raise that on the world, as they do their own. The handler
-    // comes last, as it may leave by a jump; the request is complete then.
+    // the native call fail too (not Intel MPI's), where the program's handler returns: on a communicator of
+    // ours, but in the calls for several requests MPICH and its kin raise that on the world, as they do their
+    // own. The handler comes last, as it may leave by a jump; the request is complete then.
     const char byte = 0;
     mpi.Send(&byte, error != MPI_SUCCESS ? 1 : 0, mpi.byte, 0, tag, Attendance::self());
-    if (error != MPI_SUCCESS) call_error_handler(raised_on, error);
+    if (error == MPI_SUCCESS) return;
+    call_error_handler(raised_on, error);
+    if (failed != nullptr) *failed = error;
 }
 
 bool is_active(const Ticket& ticket) {

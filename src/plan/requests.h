@@ -50,9 +50,9 @@ std::unique_ptr<Ongoing> make_persistent(std::unique_ptr<Ongoing> ongoing, MPI_C
 // In front of the native call of the same effect; others' requests and null handles are left alone. Both give
 // whatever of ours nobody else advances a poll now and then, whoever's it is (Ongoing::Options::unattended).
 //
-// `failed`, of a call that completes one request: becomes what the call returns where ours is a nonblocking
-// one that has failed, whose communicator's handler has heard of it then, and the native call does not.
-// Elsewhere the native library tells an error of ours by the world's handler, as that of a request that is
+// `failed`, of a call that completes one request: becomes what the call returns where ours has failed. The
+// communicator's handler has heard of it then, and the native call does not where it is a nonblocking one.
+// Elsewhere the native library tells that one's error by the world's handler, as that of a request that is
 // nobody's.
 //
 // Blocks until those of ours are complete, and completes them. False: only a while, because others are among

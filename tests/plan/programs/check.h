@@ -239,7 +239,5 @@ static inline int is_made_by(const char* whom) {
 }
 static inline int is_intel_mpi(void) { return is_made_by("Intel"); }
 static inline int is_open_mpi(void) { return is_made_by("Open MPI"); }
-/* Intel MPI tells only the error handler what became of a plan. */
-static inline int tells_of_plans(void) { return !is_intel_mpi(); }
 
 #endif
