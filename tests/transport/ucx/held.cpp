@@ -98,8 +98,9 @@ UCX_CASE(held_no_more) {
     REQUIRE(holds(node, given, large));
     channel->give_up();
     // Rank 0 asks for its message back; whoever polls answers.
-    const double until = seconds_now() + (job.rank() == 1 && node.shm ? 0.8 : 0);
-    while (seconds_now() < until) node.shm->poll();
+    std::function<void()> answer;
+    if (job.rank() == 1 && node.shm) answer = [&] { node.shm->poll(); };
+    job.barrier(answer);
     // Of libucp's only receives are withdrawn; a send is waited for, which nobody takes here.
     REQUIRE((job.rank() == 0 && job_carrier == "ucx") || !holds(node, given, large));
     REQUIRE(!holds(node, awaited.data(), large));
@@ -126,18 +127,19 @@ UCX_CASE(given_up) {
         REQUIRE(!holds(node, sent.data(), large));
         std::fill(sent.begin(), sent.end(), std::byte{0});
         // The last words of it go out while somebody polls.
-        const double until = seconds_now() + 0.2;
-        Slot done[1];
-        for (std::size_t count = 0; seconds_now() < until;)
+        job.barrier([&] {
+            Slot done[1];
+            std::size_t count = 0;
             REQUIRE(channel->progress(done, count) == Status::transport_failed);
+        });
     } else {
         Bytes received(large);
         REQUIRE(channel->post_recv(0, peer, {0, 0}, received.data(), large) == Status::ok);
         job.barrier();
         finish(*channel, 1);
         REQUIRE(is_pattern(received, seed));
+        job.barrier();
     }
-    job.barrier();
 }
 
 }  // namespace thalweg::test

@@ -55,7 +55,7 @@ Bytes read_file(const std::string& name) {
 
 }  // namespace
 
-std::vector<Bytes> Job::exchange(const Bytes& mine) {
+std::vector<Bytes> Job::exchange(const Bytes& mine, const std::function<void()>& meanwhile) {
     std::vector<Bytes> all(size_);
     if (socket_ < 0) {
         const std::string stem = folder_ + "/" + std::to_string(round_++) + ".";
@@ -63,12 +63,18 @@ std::vector<Bytes> Job::exchange(const Bytes& mine) {
         std::ofstream(own + "~", std::ios::binary)
             .write(reinterpret_cast<const char*>(mine.data()), static_cast<std::streamsize>(mine.size()));
         REQUIRE(std::rename((own + "~").c_str(), own.c_str()) == 0);
-        for (int rank = 0; rank < size_; ++rank) all[rank] = read_file(stem + std::to_string(rank));
+        for (int rank = 0; rank < size_; ++rank) {
+            const std::string theirs = stem + std::to_string(rank);
+            while (meanwhile && access(theirs.c_str(), F_OK) != 0) meanwhile();
+            all[rank] = read_file(theirs);
+        }
         return all;
     }
     const std::uint64_t length = mine.size();
     write_all(socket_, &length, sizeof length);
     write_all(socket_, mine.data(), mine.size());
+    pollfd answer{socket_, POLLIN, 0};
+    while (meanwhile && ::poll(&answer, 1, 0) == 0) meanwhile();
     for (Bytes& bytes : all) {
         std::uint64_t incoming = 0;
         read_all(socket_, &incoming, sizeof incoming);

@@ -43,8 +43,9 @@ class Job {
     int rank() const { return rank_; }
     int size() const { return size_; }
     // What every rank gave, in the order of ranks; also a barrier. Empty for a rank that has died.
-    std::vector<Bytes> exchange(const Bytes& mine);
-    void barrier() { exchange({}); }
+    // `meanwhile` is called again and again until all are there.
+    std::vector<Bytes> exchange(const Bytes& mine, const std::function<void()>& meanwhile = {});
+    void barrier(const std::function<void()>& meanwhile = {}) { exchange({}, meanwhile); }
 
   private:
     int rank_, size_;
