@@ -5,6 +5,7 @@
  *
  *     again [traps]   a call like the one before makes no datatype
  */
+#include "algorithm_wanted.h"
 #include "set_up_calls.h"
 
 enum { columns = 5, rows = 300, kept = 12, rounds = 40 };
@@ -82,15 +83,19 @@ static void expect_taken(void) {
         CHECK(was_accelerated(), "native: %s", last_reason());
 }
 
+static int as_wanted[2]; /* blocking, nonblocking */
+
 static void exchange(const Ring* ring, int* from, int* to, int waits) {
     if (!waits) {
         MPI_Neighbor_alltoallw(from, ones, zeros, ring->out, to, ones, zeros, ring->in, ring->comm);
         expect_taken();
+        as_wanted[0] += ran_as_wanted();
         return;
     }
     MPI_Request request;
     MPI_Ineighbor_alltoallw(from, ones, zeros, ring->out, to, ones, zeros, ring->in, ring->comm, &request);
     expect_taken();
+    as_wanted[1] += ran_as_wanted();
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
@@ -144,5 +149,7 @@ int main(int argc, char** argv) {
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     verify_cells(&ring, to, 7);
     free(from), free(to);
+    expect_some_as_wanted(as_wanted[0], "blocking");
+    expect_some_as_wanted(as_wanted[1], "nonblocking");
     return check_end();
 }

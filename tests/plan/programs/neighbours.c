@@ -6,6 +6,7 @@
  *
  *     neighbours TOPOLOGIES [SEED]
  */
+#include "algorithm_wanted.h"
 #include "neighbour_blocks.h"
 
 typedef int AlltoallInit(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm, MPI_Info,
@@ -79,12 +80,10 @@ static void call(const Topology* t, Kind kind, Form form, int same, MPI_Request*
 /* Of the calls by the algorithm that is wanted. */
 static int ran_by_it[forms];
 static void note_algorithm(Form form) {
-    const char* const wanted = getenv("THALWEG_TEST_ALGORITHM");
-    thalweg_last_call call;
-    if (wanted == NULL || look_last_call == NULL || look_last_call(&call, sizeof call) != 0) return;
-    const int by_it = strcmp(call.algorithm, wanted) == 0;
+    if (wanted_algorithm() == NULL) return;
+    const int by_it = ran_as_wanted();
     ran_by_it[form] += by_it;
-    CHECK(form != persistent || by_it, "a plan runs by %s, not %s", call.algorithm, wanted);
+    CHECK(form != persistent || by_it, "a plan does not run by %s: %s", wanted_algorithm(), last_reason());
 }
 
 static int has_init(Kind kind) {
@@ -133,9 +132,7 @@ int main(int argc, char** argv) {
         MPI_Comm_free(&t.comm);
     }
     for (int form = 0; form < forms; ++form)
-        if (getenv("THALWEG_TEST_ALGORITHM") != NULL && look_last_call != NULL &&
-            (form != persistent || alltoallw_init != NULL))
-            CHECK(ran_by_it[form] > 0, "no call of form %d ran by %s", form,
-                  getenv("THALWEG_TEST_ALGORITHM"));
+        if (form != persistent || alltoallw_init != NULL)
+            expect_some_as_wanted(ran_by_it[form], form == persistent ? "persistent" : "other");
     return check_end();
 }
