@@ -91,7 +91,9 @@ static void check_growth(MPI_Comm ring, long low, long high) {
     for (int round = 0; round < 2 * kept; ++round) {
         double* const begin = to + 8 * (round % kept);
         for (int i = 0; i < all; ++i) from[i] = 1e7 * check_rank + 1e6 * round + i, to[i] = -1;
+        const uint64_t seen = looked_at();
         MPI_Neighbor_alltoallw(from, ones, places, types, begin, ones, places, types, ring);
+        if (expect_thalweg()) CHECK(looked_at() != seen && was_accelerated(), "native: %s", last_reason());
         for (int i = 0; i < faces * face; ++i)
             if (begin[i] != (i % 8 > 3 ? -1 : 1e7 * below + 1e6 * round + i))
                 FAIL("round %d, double %d is %g", round, i, begin[i]);
