@@ -99,10 +99,19 @@ def sweep(mpi, first, count, steps):
 
 
 def sabotaged(mpi):
+    """Of some programs that are right under the saboteur's objects at rest; one rank alone receives nothing."""
+    def ended(seed, mode):
+        return launch(mpi, seed, 150, saboteur=mode, TOPOLOGY="", TRANSPORT="mpi")
+
+    sound = []
+    for seed in [seed for seed in range(10) if draw(seed)[0] > 1][:3]:
+        idle = ended(seed, "flip:4000000000")
+        if idle.code == 0 and RIGHT in idle.out:
+            sound.append(seed)
+    expect(sound, "the saboteur at rest:", idle)
     for mode in MODES:
-        damaged = [seed for seed in range(3)
-                   if launch(mpi, seed, 150, saboteur=mode, TOPOLOGY="", TRANSPORT="mpi").code != 0]
-        expect(damaged, f"nothing noticed the mode {mode}")
+        expect(any(ended(seed, mode).code not in (0, None) for seed in sound), f"nothing noticed the mode {mode}")
+    print("noticed:", ", ".join(MODES), "by the programs", sound)
 
 
 def test(path, what, *more):
