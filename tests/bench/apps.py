@@ -12,16 +12,12 @@ import sys
 import tempfile
 import time
 
+from common import expect, needs_lab
+
 thalweg, mpi = sys.argv[1:]
-SKIP = 77
 ALL = {"blocking", "waited", "nonblocking", "manual/16", "manual/64", "manual/256"}
 WANTED = {f"{side}/{each}" for side in ("native", "thalweg") for each in ALL}
 WANTED |= {"native (A/A)/blocking", "native (A/A)/nonblocking"}
-
-
-def expect(condition, *what):
-    if not condition:
-        sys.exit("FAILED: " + " ".join(str(each) for each in what))
 
 
 def eventually(condition, seconds):
@@ -53,10 +49,7 @@ def bench(out):
     return ended
 
 
-works = subprocess.run([thalweg, "lab", "check"], capture_output=True, text=True)
-if works.returncode != 0:
-    print("skipped:", works.stderr.strip() or works.stdout.strip())
-    sys.exit(SKIP)
+needs_lab(thalweg)
 with tempfile.TemporaryDirectory(prefix="tw") as folder:
     out = pathlib.Path(folder) / "rows.jsonl"
     bench(out)

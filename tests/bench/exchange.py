@@ -3,12 +3,13 @@ gaps, a file's too; what is measured is not measured again; and a byte that MPI 
 
     exchange.py THALWEG MPI DAMAGE
 """
-import json
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+
+from common import expect, rows
 
 thalweg, mpi, damage = sys.argv[1:]
 NATIVE = ["native", "native init", "window per call", "window kept", "window kept, lock"]
@@ -19,11 +20,6 @@ COLUMNS = NATIVE + PLANS[1:]
 RANKS, SAMPLES = 2, 2
 
 
-def expect(condition, *what):
-    if not condition:
-        sys.exit("FAILED: " + " ".join(str(each) for each in what))
-
-
 def bench(out, *words, **more):
     # A column's name may hold a comma; then it is not given to choose by.
     result = subprocess.run([thalweg, "bench", "alltoallv", "--mpi", mpi, "--hosts", "0", "--ppn", str(RANKS),
@@ -31,10 +27,6 @@ def bench(out, *words, **more):
                             env={**os.environ, "OMPI_MCA_osc": "^ucx", **more}, timeout=280)
     result.about = f"{words}\nexit status {result.returncode}\n{result.stdout}{result.stderr}"
     return result
-
-
-def rows(path):
-    return [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()]
 
 
 with tempfile.TemporaryDirectory(prefix="tw") as folder:

@@ -6,12 +6,12 @@ run that changes too; computation is timed between the parts of a call; and a by
     halo.py THALWEG MPI DAMAGE choices    --pairs, --changing, --overlap
     halo.py THALWEG MPI DAMAGE corners    eight ranks, two in each dimension: faces, edges and a corner for each
 """
-import json
 import os
-import pathlib
 import subprocess
 import sys
 import tempfile
+
+from common import expect, rows
 
 thalweg, mpi, damage = sys.argv[1:4]
 part = "".join(sys.argv[4:])
@@ -23,21 +23,12 @@ SHM = " [transport=shm]"
 RANKS, SAMPLES = 2, 2
 
 
-def expect(condition, *what):
-    if not condition:
-        sys.exit("FAILED: " + " ".join(str(each) for each in what))
-
-
 def bench(out, *words, ranks=RANKS, **more):
     result = subprocess.run([thalweg, "bench", "halo", "--mpi", mpi, "--hosts", "0", "--ppn", str(ranks),
                              "--samples", str(SAMPLES), "--samples-large", str(SAMPLES), "--out", out, *words],
                             capture_output=True, text=True, env={**os.environ, **more}, timeout=280)
     result.about = f"{words}\nexit status {result.returncode}\n{result.stdout}{result.stderr}"
     return result
-
-
-def rows(path):
-    return [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()]
 
 
 def check_choices(folder):

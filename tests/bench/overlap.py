@@ -9,19 +9,12 @@ import subprocess
 import sys
 import tempfile
 
+from common import expect, needs_lab
+
 thalweg, mpi = sys.argv[1:]
-SKIP, SAMPLES = 77, 3
+SAMPLES = 3
 
-
-def expect(condition, *what):
-    if not condition:
-        sys.exit("FAILED: " + " ".join(str(each) for each in what))
-
-
-works = subprocess.run([thalweg, "lab", "check"], capture_output=True, text=True)
-if works.returncode != 0:
-    print("skipped:", works.stderr.strip() or works.stdout.strip())
-    sys.exit(SKIP)
+needs_lab(thalweg)
 with tempfile.TemporaryDirectory(prefix="tw") as folder:
     for collective in ("ibcast", "iallreduce"):
         out = pathlib.Path(folder) / f"{collective}.jsonl"

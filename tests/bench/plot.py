@@ -9,15 +9,12 @@ import subprocess
 import sys
 import tempfile
 
+from common import expect
+
 thalweg, root = sys.argv[1], pathlib.Path(sys.argv[2])
 if not (root / ".venv/bin/python").exists():
     print("skipped: .venv has no Python")
     sys.exit(77)
-
-
-def expect(condition, *what):
-    if not condition:
-        sys.exit("FAILED: " + " ".join(str(each) for each in what))
 
 
 def plot(out, *files):

@@ -9,13 +9,10 @@ import subprocess
 import sys
 import tempfile
 
+from common import expect, needs_lab
+
 thalweg, mpi = sys.argv[1:]
-BLOCK, WANTED, SKIP = 1 << 20, 1.8, 77
-
-
-def expect(condition, *what):
-    if not condition:
-        sys.exit("FAILED: " + " ".join(str(each) for each in what))
+BLOCK, WANTED = 1 << 20, 1.8
 
 
 def measured(folder, rails):
@@ -39,10 +36,7 @@ def measured(folder, rails):
     return statistics.median(rows[0]["seconds"]), rows[0]["algorithm"]
 
 
-works = subprocess.run([thalweg, "lab", "check"], capture_output=True, text=True)
-if works.returncode != 0:
-    print("skipped:", works.stderr.strip() or works.stdout.strip())
-    sys.exit(SKIP)
+needs_lab(thalweg)
 with tempfile.TemporaryDirectory(prefix="tw") as folder:
     one, of_one = measured(folder, 1)
     two, of_two = measured(folder, 2)

@@ -15,14 +15,11 @@ import sys
 import tempfile
 import time
 
+from common import expect
+
 thalweg, mpi, damage = sys.argv[1:]
 SIZES = (3000, 20000)
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-def expect(condition, *what):
-    if not condition:
-        sys.exit("FAILED: " + " ".join(str(each) for each in what))
 
 
 def command(out, sizes, samples=1):

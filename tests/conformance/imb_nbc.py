@@ -11,7 +11,7 @@ tests, because this binary was built without IMB's check of data.
 import re
 import tempfile
 
-from conformance import Mpi, Skipped, expect, main, read_report, run
+from conformance import Mpi, Skipped, expect, main, needs_lab, read_report, run
 
 CALLS = ("Iallgather", "Ibcast", "Iallreduce")
 REPETITIONS = 5
@@ -29,9 +29,7 @@ def overlaps(text, call, sizes):
 
 def test(path, hosts, low, high):
     mpi = Mpi(path)
-    works = run([mpi.thalweg, "lab", "check"])
-    if works.code != 0:
-        raise Skipped(works.err.strip() or works.out.strip())
+    needs_lab(mpi)
     program = mpi.root / ".venv-impi/bin/IMB-NBC"
     if not program.exists():
         raise Skipped("IMB-NBC is not installed")
