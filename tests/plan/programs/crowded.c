@@ -91,11 +91,6 @@ static double seconds_of(struct Worker* workers) {
     return longest;
 }
 
-static int ascending(const void* left, const void* right) {
-    const double a = *(const double*)left, b = *(const double*)right;
-    return (a > b) - (a < b);
-}
-
 int main(int argc, char** argv) {
     check_start(&argc, &argv, MPI_THREAD_MULTIPLE);
     if (argc > 1) rounds = atoi(argv[1]);
@@ -123,14 +118,12 @@ int main(int argc, char** argv) {
             for (int i = 0; i < 4; ++i) set_option(variables[i], asked[i]);
             ours[turn] = seconds_of(workers);
         }
-        qsort(native, turns, sizeof *native, ascending);
-        qsort(ours, turns, sizeof *ours, ascending);
-        slow = ours[turns / 2] > factor * native[turns / 2] + slack;
+        const double natively = median(native, turns), by_us = median(ours, turns);
+        slow = by_us > factor * natively + slack;
         if (check_rank == 0)
             printf(
                 "%d threads of each rank: %.3f s (%.3f to %.3f), the native library %.3f s (%.3f to %.3f)\n",
-                threads, ours[turns / 2], ours[0], ours[turns - 1], native[turns / 2], native[0],
-                native[turns - 1]);
+                threads, by_us, ours[0], ours[turns - 1], natively, native[0], native[turns - 1]);
     }
     CHECK(!slow, "threads that share their cores wait too long for one another");
     for (int i = 0; i < threads; ++i) {

@@ -18,12 +18,6 @@ int main(void) { SKIP("its header knows no Fortran"); }
 enum { block = 3000 };
 static char received[block];
 
-static void agree_on(MPI_Comm comm) {
-    int sum = 0;
-    MPI_Allreduce(&check_rank, &sum, 1, MPI_INT, MPI_SUM, comm);
-    CHECK(sum == check_size * (check_size - 1) / 2, "a sum of %d", sum);
-}
-
 static void broadcast_in_fortran(MPI_Comm comm, MPI_Fint root) {
     MPI_Fint handle = MPI_Comm_c2f(comm), type = MPI_Type_c2f(MPI_BYTE), count = block, code;
     void (*call)();
@@ -36,7 +30,7 @@ static int called;
 static void call_from_handler(MPI_Comm* comm, int* code, ...) {
     (void)comm, (void)code;
     ++called;
-    agree_on(apart);
+    meet_on(apart);
     CHECK(was_accelerated() == expect_thalweg(), "an allreduce of a handler is native: %s", last_reason());
     broadcast_in_fortran(apart, 0);
     CHECK(was_accelerated() == expect_thalweg(), "its broadcast is native: %s", last_reason());
@@ -51,7 +45,7 @@ static void calls_of_a_handler(void) {
         MPI_Comm comm;
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
         MPI_Comm_set_errhandler(comm, calling);
-        agree_on(apart);
+        meet_on(apart);
         if (check_rank == 1) {
             MPI_Fint handle = MPI_Comm_c2f(comm), type = MPI_Type_c2f(MPI_BYTE), count = block;
             MPI_Fint root = -5, request, code;
@@ -63,10 +57,10 @@ static void calls_of_a_handler(void) {
                 call(received, &count, &type, &root, &handle, &request, &code);
             CHECK(called == which + 1, "the handler ran %d times", called);
         } else {
-            agree_on(apart);
+            meet_on(apart);
             broadcast_in_fortran(apart, 0);
         }
-        agree_on(apart);
+        meet_on(apart);
         MPI_Comm_free(&comm);
     }
     MPI_Comm_free(&apart);
@@ -156,7 +150,7 @@ static void freed_in_fortran(void) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Ibcast(data, 1, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    agree_on(MPI_COMM_WORLD);
+    meet_on(MPI_COMM_WORLD);
     for (int i = 0; i < times; ++i) {
         if (check_rank == 1) fill(data[i], bytes, (unsigned)i);
         const int class = free_active(i == 0, data[i], bytes);
@@ -207,8 +201,8 @@ static void mixed_languages(void) {
                 /* Rank 1 may agree on something with nobody. */
                 if (check_rank == 0) MPI_Ssend(NULL, 0, MPI_BYTE, 1, 4, MPI_COMM_WORLD);
             }
-            agree_on(comm);
-            agree_on(MPI_COMM_WORLD);
+            meet_on(comm);
+            meet_on(MPI_COMM_WORLD);
             MPI_Comm_free(&comm);
         }
 }

@@ -63,11 +63,6 @@ static double beside_a_wait(MPI_Comm self, const char* algorithm) {
     return rate;
 }
 
-static int ascending(const void* left, const void* right) {
-    const double a = *(const double*)left, b = *(const double*)right;
-    return (a > b) - (a < b);
-}
-
 int main(int argc, char** argv) {
     check_start(&argc, &argv, MPI_THREAD_MULTIPLE);
     const double least = argc > 1 ? atof(argv[1]) : 0.6;
@@ -84,8 +79,7 @@ int main(int argc, char** argv) {
             ours = beside_a_wait(self, "chain:chunk_bytes=4K");
             shares[round] = check_rank == 0 ? 0 : ours / native;
         }
-        qsort(shares, rounds, sizeof *shares, ascending);
-        share = shares[rounds / 2];
+        share = median(shares, rounds);
         if (check_rank == 1)
             printf(
                 "small calls beside a wait of ours: %.2f of those beside a native one (%.2f to %.2f; last "
