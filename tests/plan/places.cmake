@@ -63,6 +63,7 @@ foreach(transport mpi ucx shm)
     run(alltoalls_${where} 3 full "${self};THALWEG_TEST_TAKEN=1" alltoalls)
     run(soak_${where} 3 full "${self}" soak 1000 5)
     run(crowded_${where} 4 full "${crowded};THALWEG_AGENT=${agent};${over};THALWEG_TEST_LEVEL=multiple" crowded)
+    run_alone(plan.${name}.crowded_${where}.4)
     add_test(NAME plan.${name}.killed_${where}
              COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/ended.py ${MPI_MPIEXEC} -n 3 env ${self}
                      $<TARGET_FILE:plan_overlap_${name}> killed)
