@@ -72,10 +72,14 @@ static double growth(const char* algorithm, double* us) {
     loop(iterations / 10 + 60);
     MPI_Barrier(MPI_COMM_WORLD);
     const size_t before = mallinfo2().uordblks;
+    const uint64_t seen = looked_at();
     const double begin = seconds_now();
     loop(iterations);
     *us = 1e6 * (seconds_now() - begin) / iterations;
-    return ((double)mallinfo2().uordblks - (double)before) / iterations;
+    const double stay = ((double)mallinfo2().uordblks - (double)before) / iterations;
+    if (expect_thalweg() && strcmp(algorithm, "linear") == 0)
+        CHECK(looked_at() != seen && was_accelerated(), "what is asked for is native: %s", last_reason());
+    return stay;
 }
 
 int main(int argc, char** argv) {
