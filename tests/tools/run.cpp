@@ -258,7 +258,6 @@ TEST_F(Preload, a_folder_that_is_gone_keeps_no_program_from_running) {
 }
 
 TEST_F(Preload, only_one_rank_speaks) {
-    const std::string nothing = " " + run + "--dry-run /bin/true >/dev/null 2>&1; ";
     EXPECT_EQ(shell("OMPI_COMM_WORLD_RANK=3 THALWEG=on PATH=/nowhere " + run + "/bin/true 2>&1").text, "");
     EXPECT_NE(shell("OMPI_COMM_WORLD_RANK=0 THALWEG=on PATH=/nowhere " + run + "/bin/true 2>&1").text, "");
 }
