@@ -139,7 +139,7 @@ SimMachine SimMachine::over_libucp() const {
     machine.sleep_seconds = libucp->sleep_seconds;
     machine.put_seconds = libucp->put_seconds;
     machine.take_put_seconds = libucp->take_put_seconds;
-    machine.inter_eager = libucp->eager;
+    machine.inter_eager = UINT64_MAX;
     machine.receipts = false;
     machine.synchronous_asks = false;
     return machine;
@@ -217,7 +217,6 @@ Status parse_machine(std::string_view json, SimMachine& machine, std::string& wh
         if (reader.has("libucp_put_us")) libucp.put_seconds = reader.number("libucp_put_us", micro);
         if (reader.has("libucp_take_put_us"))
             libucp.take_put_seconds = reader.number("libucp_take_put_us", micro);
-        libucp.eager = static_cast<std::uint64_t>(reader.number("libucp_eager_bytes"));
     }
     reader.nothing_else();
     if (read.kernel_bytes > 0 && read.kernel_rate <= 0)

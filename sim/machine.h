@@ -103,11 +103,11 @@ struct SimMachine {
     bool puts = false;
     double put_seconds = 0, take_put_seconds = 0;
 
-    // What differs where Thalweg's engine sends over libucp, which kernels carry.
+    // What differs where Thalweg's engine sends over libucp, which kernels carry. Nothing is announced
+    // between hosts (src/transport/ucx/start.cpp).
     struct Libucp {
         double start_seconds = 0, post_seconds = 0, post_recv_seconds = 0, complete_seconds = 0,
                sleep_seconds = 0, put_seconds = 0, take_put_seconds = 0;
-        std::uint64_t eager = 0;
     };
     std::optional<Libucp> libucp;
 
