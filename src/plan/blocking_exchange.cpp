@@ -253,12 +253,13 @@ std::shared_ptr<NativeTimes> native_times_of(Communicator& communicator, const C
 
 std::shared_ptr<PlanAccount> open_account(NonblockingState* state, Communicator& communicator,
                                           const CollectiveCall& call, const std::string& algorithm,
-                                          std::uint64_t bytes, std::uint64_t began_ns) {
+                                          std::uint64_t bytes, std::uint64_t total, std::uint64_t began_ns) {
     const std::shared_ptr<NativeTimes> native = native_times_of(communicator, call);
     Picoseconds predicted = 0;
     if (native != nullptr && state != nullptr) predicted = state->predicted_native(bytes);
-    auto account =
-        std::make_shared<PlanAccount>(call.kind, algorithm, communicator.size(), native, predicted);
+    // Alltoalls of other sizes have another trial.
+    auto account = std::make_shared<PlanAccount>(call.kind, algorithm, communicator.size(), native, predicted,
+                                                 call.received.given() ? total : NativeTimes::any_size);
     account->set_init(now_ns() - began_ns);
     keep_account(account);
     return account;

@@ -28,9 +28,10 @@ bool may_exchange();
 std::shared_ptr<NativeTimes> native_times_of(Communicator& communicator, const CollectiveCall& call);
 
 // The account of a persistent operation, whose _init began at began_ns and has chosen `algorithm` for pairs
-// of `bytes`; `state` may be null, then no model speaks. Throws std::bad_alloc.
+// of `bytes`; this rank exchanges `total` in all. `state` may be null, then no model speaks. Throws
+// std::bad_alloc.
 std::shared_ptr<PlanAccount> open_account(NonblockingState* state, Communicator& communicator,
                                           const CollectiveCall& call, const std::string& algorithm,
-                                          std::uint64_t bytes, std::uint64_t began_ns);
+                                          std::uint64_t bytes, std::uint64_t total, std::uint64_t began_ns);
 
 }  // namespace thalweg

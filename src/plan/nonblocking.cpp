@@ -56,7 +56,7 @@ std::unique_ptr<Ongoing> offer_windows(const CollectiveCall& call, const CallSha
         words = std::to_array(slowest);
     });
     const std::string name(name_of(options.way));
-    const auto account = open_account(nullptr, communicator, call, name, 0, began_ns);
+    const auto account = open_account(nullptr, communicator, call, name, 0, shape.total, began_ns);
     account->set_shortcoming(shortcoming_of(options.way));
     Ongoing::Options& kept = ongoing->options();
     kept.account = account;
@@ -312,7 +312,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     if (call.persistent) {
         ongoing->expect_messages();
         ongoing->options().account = open_account(&state, communicator, call, to_text(*decision.choice),
-                                                  shape.decided_bytes, began_ns);
+                                                  shape.decided_bytes, shape.total, began_ns);
     }
     ongoing->options().kept_as = std::move(kept_as);
     note_accelerated(to_text(*decision.choice), decision.reason, shape.bytes, carrier_of(*plan_or_lane),

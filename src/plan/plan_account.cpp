@@ -57,49 +57,62 @@ void each_plan(Row row) {
 
 }  // namespace
 
-void NativeTimes::add(std::uint64_t ns) {
+void NativeTimes::add(std::uint64_t ns, std::uint64_t sent) {
     const std::lock_guard lock(mutex_);
-    if (count_ < most) samples_[count_++] = ns;
+    if (count_ < most) samples_[count_++] = {ns, sent};
 }
 
-void NativeTimes::note(std::uint64_t ns) {
+void NativeTimes::note(std::uint64_t ns, std::uint64_t sent) {
     const std::lock_guard lock(mutex_);
-    if (noted_count_ < places) noted_[noted_count_++] = ns;
+    if (noted_count_ < places) noted_[noted_count_++] = {ns, sent};
 }
 
 NativeTimes::Words NativeTimes::noted() const {
     const std::lock_guard lock(mutex_);
-    return noted_;
+    Words words;
+    std::transform(noted_.begin(), noted_.end(), words.begin(),
+                   [](const Sample& sample) { return sample.ns; });
+    return words;
 }
 
 void NativeTimes::settle(const Words& slowest) {
+    std::array<Sample, places> noted;
     {
         const std::lock_guard lock(mutex_);
-        noted_ = {};
+        std::swap(noted, noted_);
         noted_count_ = 0;
     }
-    for (const std::uint64_t ns : slowest)
-        if (ns != 0) add(ns);
+    for (std::size_t i = 0; i < places; ++i)
+        if (slowest[i] != 0) add(slowest[i], noted[i].sent);
 }
 
-std::vector<double> NativeTimes::samples() const {
+std::vector<double> NativeTimes::samples(std::uint64_t sent) const {
+    const auto alike = [sent](const Sample& sample) {
+        if (sent == any_size || sample.sent == any_size) return true;
+        const std::uint64_t less = std::min(sent, sample.sent), more = std::max(sent, sample.sent);
+        return more - less <= less;
+    };
     const std::lock_guard lock(mutex_);
     std::vector<double> all;
     all.reserve(count_ + noted_count_);
     in_standard_modes([&] {
-        for (std::size_t i = 0; i < count_; ++i) all.push_back(seconds(samples_[i]));
-        for (std::size_t i = 0; i < noted_count_; ++i) all.push_back(seconds(noted_[i]));
+        for (std::size_t i = 0; i < count_; ++i)
+            if (alike(samples_[i])) all.push_back(seconds(samples_[i].ns));
+        for (std::size_t i = 0; i < noted_count_; ++i)
+            if (alike(noted_[i])) all.push_back(seconds(noted_[i].ns));
     });
     return all;
 }
 
 PlanAccount::PlanAccount(CallKind kind, std::string algorithm, int ranks,
-                         std::shared_ptr<const NativeTimes> native, Picoseconds model_once)
+                         std::shared_ptr<const NativeTimes> native, Picoseconds model_once,
+                         std::uint64_t sends)
     : kind_(kind),
       algorithm_(std::move(algorithm)),
       ranks_(ranks),
       native_(std::move(native)),
-      model_once_(model_once) {}
+      model_once_(model_once),
+      sends_(sends) {}
 
 void PlanAccount::set_tried(Tried tried) {
     const std::lock_guard lock(mutex_);
@@ -145,7 +158,7 @@ PlanAccount::Figures PlanAccount::computed() const {
         const std::size_t first = starts_ > 1 && starts_ <= most_runs ? 1 : 0;
         for (std::size_t i = first; i < known; ++i) runs.push_back(seconds(runs_ns_[i]));
     }
-    std::vector<double> once = native_ == nullptr ? std::vector<double>{} : native_->samples();
+    std::vector<double> once = native_ == nullptr ? std::vector<double>{} : native_->samples(sends_);
     figures.init_seconds = seconds(init_ns_);
     figures.once = once.empty() ? Once::unknown : Once::measured;
     if (once.empty() && model_once_ != 0) {

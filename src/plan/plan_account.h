@@ -26,10 +26,13 @@ namespace thalweg {
 // reader may miss the last one.
 class NativeTimes {
   public:
-    // What the ranks have agreed on. Allocates nothing. The first few dozen are kept.
-    void add(std::uint64_t ns);
+    // Of what a call sent where all that are counted here are alike, or where that is not known.
+    static constexpr std::uint64_t any_size = UINT64_MAX;
+    // What the ranks have agreed on; `sent`: bytes of this rank in that call. Allocates nothing. The first
+    // few dozen are kept.
+    void add(std::uint64_t ns, std::uint64_t sent = any_size);
     // This rank's, to be agreed on: as many as there are places for.
-    void note(std::uint64_t ns);
+    void note(std::uint64_t ns, std::uint64_t sent = any_size);
     // These, for an agreement on the largest; 0: no call, on all ranks alike. Where they have
     // been agreed on before they are all 0.
     static constexpr std::size_t places = 4;
@@ -37,14 +40,18 @@ class NativeTimes {
     Words noted() const;
     // What came of it stands for what was noted.
     void settle(const Words& slowest);
-    // In seconds. Throws std::bad_alloc.
-    std::vector<double> samples() const;
+    // In seconds, of calls in which this rank sent half as much to twice as much as `sent`: what others take
+    // says nothing of those. Throws std::bad_alloc.
+    std::vector<double> samples(std::uint64_t sent = any_size) const;
 
   private:
+    struct Sample {
+        std::uint64_t ns = 0, sent = any_size;
+    };
     static constexpr std::size_t most = 32;
     mutable std::mutex mutex_;
-    std::uint64_t samples_[most] = {};
-    Words noted_{};
+    std::array<Sample, most> samples_;
+    std::array<Sample, places> noted_;
     std::size_t count_ = 0, noted_count_ = 0;
 };
 
@@ -63,9 +70,10 @@ class PlanAccount {
     // Where a native call's time comes from.
     enum class Once : std::uint8_t { unknown, measured, model };
 
-    // `native` may be empty; then model_once stands for it, where it is not 0.
+    // `native` may be empty, or have no calls of about as many bytes of this rank as the plan `sends`; then
+    // model_once stands for it, where it is not 0.
     PlanAccount(CallKind kind, std::string algorithm, int ranks, std::shared_ptr<const NativeTimes> native,
-                Picoseconds model_once);
+                Picoseconds model_once, std::uint64_t sends = NativeTimes::any_size);
 
     void set_init(std::uint64_t ns) { init_ns_ = ns; }
     // Of repeated calls: what the ranks have found in a trial, in the place of what was added. The times of a
@@ -104,7 +112,7 @@ class PlanAccount {
     int ranks_;
     std::shared_ptr<const NativeTimes> native_;
     Picoseconds model_once_;
-    std::uint64_t init_ns_ = 0;
+    std::uint64_t sends_, init_ns_ = 0;
     mutable std::mutex mutex_;
     std::uint64_t starts_ = 0, puts_ = 0;
     std::uint64_t runs_ns_[most_runs] = {};

@@ -178,11 +178,12 @@ void Trial::set_sent(std::uint64_t bytes, const TraitWords& words) {
     using Turn = TrialTurns::Turn;
     const bool timed = turns_.turn() == Turn::native_timed;
     const std::size_t place = timed ? turns_.timed_place() : turns_.place();
+    sent_ = bytes;
     if (timed && place == 0) first_noted_ = call_;
     if (record_ == nullptr) record_.reset(new (std::nothrow) Record());
     if (record_ == nullptr) return;
     record_->words[place] = words;
-    if (!timed) record_->tried[place].bytes = bytes;
+    if (!timed) record_->tried[place].bytes = record_->sent[place] = bytes;
 }
 
 void Trial::give_up(MPI_Comm comm, CallKind kind) {
@@ -241,7 +242,7 @@ void Trial::end() {
     const std::uint64_t ended_ns = now_ns();
     const Turn turn = turns_.turn();
     if (turn == Turn::native_timed && !has_room_)
-        if (const auto times = native()) times->note(ended_ns - began_ns_);
+        if (const auto times = native()) times->note(ended_ns - began_ns_, sent_);
     if (turn != Turn::tried_native && turn != Turn::tried_schedule) return;
     record_->times[turns_.place()] = {began_ns_, ended_ns, is_root_};
 }
@@ -289,7 +290,7 @@ void Trial::agree(MPI_Comm comm) {
     });
     if (const auto times = native())
         for (std::size_t i = 0; i < trial_calls; ++i)
-            if (!tried_as_schedule(static_cast<int>(i))) times->add(most[2 * i]);
+            if (!tried_as_schedule(static_cast<int>(i))) times->add(most[2 * i], record_->sent[i]);
     TrialVerdict verdict = judge(record_->tried, worth);
     verdict.agreements_seconds = agreements_seconds_;
     turns_.decide(verdict);

@@ -97,8 +97,9 @@ class Trial {
   private:
     struct Record {
         std::array<TrialCall, trial_calls> tried;
-        std::array<TraitWords, trial_calls> words;  // of these; before the first trial, of the calls timed
-        std::array<CallTimes, trial_calls> times;   // where it is rooted
+        std::array<TraitWords, trial_calls> words;    // of these; before the first trial, of the calls timed
+        std::array<std::uint64_t, trial_calls> sent;  // of this rank, where `tried` has the most of any
+        std::array<CallTimes, trial_calls> times;     // where it is rooted
     };
     // Collective the first time; later there is nothing left to agree on. False, on all ranks: one of them
     // has no memory for a trial.
@@ -123,6 +124,7 @@ class Trial {
     bool has_room_ = false;  // every rank has, and what native calls took has been agreed on
     TrialTurns turns_;
     int size_ = 1;
+    std::uint64_t sent_ = NativeTimes::any_size;  // by this rank, in the call looked at last
     std::uint64_t began_ns_ = 0, agreement_ns_ = 0, agreements_ns_ = 0;
     double agreements_seconds_ = 0;     // of the quickest rank and the quickest trial; equal on all ranks
     std::uint64_t set_up_from_ns_ = 0;  // 0: none is under way

@@ -46,6 +46,28 @@ TEST(plan_account, native_calls_are_of_the_slowest_rank_once_agreed_on) {
 }
 
 // Two ranks agree, one of which had no memory for its times: it takes part, and changes nothing.
+TEST(plan_account, what_calls_of_other_sizes_take_says_nothing) {
+    constexpr std::uint64_t large = 1 << 20, small = 64, quick_ns = 30'000, slow_ns = 80'000'000;
+    const auto native = std::make_shared<NativeTimes>();
+    for (int i = 0; i < 4; ++i) native->note(slow_ns, large);
+    native->settle(native->noted());
+    const auto once = [&](std::uint64_t sends) {
+        PlanAccount plan(CallKind::alltoallv_init, "spread", 4, native, from_seconds(1e-3), sends);
+        plan.add_run(20'000, 0);
+        return plan.figures();
+    };
+    EXPECT_EQ(once(small).once, PlanAccount::Once::model);
+    EXPECT_DOUBLE_EQ(once(2 * large).once_seconds, 80e-3);
+    EXPECT_EQ(once(2 * large + 1).once, PlanAccount::Once::model);
+    native->add(quick_ns, small + 8);
+    EXPECT_EQ(once(small).once, PlanAccount::Once::measured);
+    EXPECT_DOUBLE_EQ(once(small).once_seconds, 30e-6);
+    // Of a rank that sends nothing in either, there is no other measure.
+    EXPECT_EQ(once(0).once, PlanAccount::Once::model);
+    native->add(quick_ns, 0);
+    EXPECT_DOUBLE_EQ(once(0).once_seconds, 30e-6);
+}
+
 TEST(plan_account, a_rank_without_memory_for_its_times_answers_the_others) {
     NativeTimes first;
     first.note(2 * second);
