@@ -283,8 +283,8 @@ files), as schedules of ours. The lab has measured the real ones, MPICH 5.0 and 
   ([above](#who-has-a-core)): 20 us decide between 263 and 440 ms, and are simulated as the first.
 - **MPICH's trees**: what the first of two children is sent has a lead (below).
 
-""" + flattered(points) + rings_at_once(points) + """Open MPI's `han` is modelled of broadcasts and of allgathers (`hierarchical`); what it does to reductions among hosts of several
-ranks was not measured. Exchanges between neighbours are [held against the lab below](#halo-exchanges-against-the-lab).
+""" + flattered(points) + rings_at_once(points) + """Open MPI's `han` is modelled of broadcasts and of allgathers (`hierarchical`), not of reductions, which among hosts of several
+ranks take two to three times what is simulated. Exchanges between neighbours are [held against the lab below](#halo-exchanges-against-the-lab).
 """
 
 

@@ -45,7 +45,10 @@ if(name MATCHES "^(mpich5|openmpi5|impi)$")
   run(large_plans_spread 3 full "${large};THALWEG_ALLTOALLV=spread" large_plans spread)
   run(large_plans_notify 3 full "${large};THALWEG_ALLTOALLV=notify" large_plans notify)
   run(large_plans_hosts 4 full "${with_persistent};${two_hosts};THALWEG_ALLTOALLV=node_leader;THALWEG_TEST_LEVEL=single" large_plans node_leader out)
-  run(large_plans_fence 3 full "${with_persistent};THALWEG_ALLTOALLV=rma_fence" large_plans rma_fence)
+  run(large_plans_pairwise 3 full "${large};THALWEG_ALLTOALLV=pairwise" large_plans pairwise)
+  foreach(way fence lock pscw get)
+    run(large_plans_${way} 3 full "${with_persistent};THALWEG_ALLTOALLV=rma_${way}" large_plans rma_${way})
+  endforeach()
 endif()
 # Other memory at the same addresses.
 run(remapped 3 ${inside} "${alltoalls};${ucx};THALWEG_ALLTOALLV=spread;THALWEG_TEST_LEVEL=single" remapped)
@@ -186,18 +189,25 @@ run(face_by_face_hosts 3 ${inside_current} "${ragged};THALWEG_ALLTOALLV=spread" 
 run(face_by_face_hosts_pieces 3 ${inside_current} "${ragged};THALWEG_BETWEEN=eager;THALWEG_ALLTOALLV=pairwise:chunk_bytes=32K" face_by_face 256 2048 pieces)
 # Puts with ready and done signals, where the transport has them; over the MPI library the same steps are messages.
 run(alltoalls_notify 3 mpi "${alltoalls};THALWEG_ALLTOALLV=notify" alltoalls)
+run(alltoalls_notify_shm 3 ${inside_current} "${alltoalls};${shm};THALWEG_ALLTOALLV=notify" alltoalls)
 run(alltoalls_notify_ucx 4 mpi "${alltoalls};${ucx};${two_by_two};THALWEG_ALLTOALLV=notify:in_flight=2;THALWEG_TEST_LEVEL=single" alltoalls 200)
 # Without the hooks of UCX, which would hide the mappings that the program counts.
 set(steady "${with_persistent};UCX_MEM_MMAP_HOOK_MODE=none")
 run(steady_spread 3 mpi "${steady};${ucx};THALWEG_ALLTOALLV=spread;THALWEG_TEST_LEVEL=single" steady)
 run(steady_strided 3 ${inside_current} "${steady};${ucx};THALWEG_ALLTOALLV=spread;THALWEG_TEST_LEVEL=single" steady strided)
 run(steady_strided_mpi 3 ${inside_current} "${steady};THALWEG_TRANSPORT=mpi;THALWEG_ALLTOALLV=spread" steady strided)
-add_test(NAME plan.${name}.steady_notify.3
-         COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/report.py ${CMAKE_CURRENT_BINARY_DIR} puts
-                 ${MPI_MPIEXEC} -n 3 env ${steady} ${ucx} THALWEG_ALLTOALLV=notify THALWEG_TEST_LEVEL=single
-                 $<TARGET_FILE:plan_steady_${name}>)
-set_tests_properties(plan.${name}.steady_notify.3 PROPERTIES LABELS ${inside_current} TIMEOUT 300 SKIP_RETURN_CODE 77 PROCESSORS 2
-                     ENVIRONMENT "${plan_environment}")
+foreach(over "" _shm)
+  set(carrier ${ucx})
+  if(over STREQUAL "_shm")
+    set(carrier ${shm})
+  endif()
+  add_test(NAME plan.${name}.steady_notify${over}.3
+           COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/report.py ${CMAKE_CURRENT_BINARY_DIR} puts
+                   ${MPI_MPIEXEC} -n 3 env ${steady} ${carrier} THALWEG_ALLTOALLV=notify THALWEG_TEST_LEVEL=single
+                   $<TARGET_FILE:plan_steady_${name}>)
+  set_tests_properties(plan.${name}.steady_notify${over}.3 PROPERTIES LABELS ${inside_current} TIMEOUT 300 SKIP_RETURN_CODE 77
+                       PROCESSORS 2 ENVIRONMENT "${plan_environment}")
+endforeach()
 # Inside one host, and on two: where messages come before their receives, and where rows are copied by the system.
 foreach(faces "" strided rows)
   string(REGEX REPLACE "(.+)" "_\\1" of_faces "${faces}")

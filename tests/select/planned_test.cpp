@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "algorithms/over_windows.h"
 #include "select/broadcast_at.h"
 #include "select/table.h"
 
@@ -51,6 +52,18 @@ TEST(Planned, RowsOfAnythingElseAreRefused) {
     EXPECT_NE(fault(table_of(broadcasts, "bcast")).find("alltoallv"), std::string::npos);
     const std::string tried = R"({"calls":"persistent","hosts":[1,1],"choice":"spread","tried":true})";
     EXPECT_NE(fault(table_of(tried)).find("tried"), std::string::npos);
+}
+
+// What synchronises by calls that block is had by name alone: no row can choose it, and what is no algorithm is no
+// candidate.
+TEST(Planned, WindowsAreNobodysChoice) {
+    for (const std::string_view name : over_windows) {
+        std::string why;
+        EXPECT_NE(check_table(table_of(R"({"choice":")" + std::string(name) + R"("})"), why), Status::ok);
+        EXPECT_NE(why.find(name), std::string::npos) << why;
+        Choice choice;
+        EXPECT_TRUE(failed(parse_choice(Collective::alltoallv, name, choice, why))) << name;
+    }
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ TEST(Machines, WhatALibraryAsksIsItsOwn) {
     // Over libucp it is the same under all of them.
     for (const char* mpi : {"mpich", "openmpi", "impi"}) {
         const SimMachine over = lab.under(mpi).over_libucp();
-        EXPECT_EQ(over.inter_eager, 131072u) << mpi;
+        EXPECT_EQ(over.inter_eager, UINT64_MAX) << mpi;
         EXPECT_TRUE(over.puts) << mpi;
         EXPECT_FALSE(over.adds_receipts(true)) << mpi;
         EXPECT_FALSE(over.synchronous_asks) << mpi;

@@ -305,7 +305,8 @@ constexpr const char* not_exercised_text =
 - **Libucp over InfiniBand**: how it was chosen and asked is tested over TCP and inside a host; over verbs nothing ran.
 - **Other libraries**: Cray MPICH and MVAPICH, which have MPICH's binary interface.
 - **Fortran**: the module of Intel MPI's `mpi_f08`, which needs Intel's compiler; a program in C calls its procedures as
-  that does. Over the standard ABI of MPI 5 (`libmpifort_abi`) Fortran is passed by, not accelerated.
+  that does. Over the standard ABI of MPI 5 (`libmpifort_abi`) Fortran is passed by, not accelerated. Plans asked for in
+  Fortran under Open MPI: Debian's 4.1 has no persistent collectives, and the wheel of 5.0 no Fortran.
 - **Memory of GPUs**: tests copy it by CUDA's driver (run on one GPU that up to four ranks share) and by stand-ins, and
   nothing here was measured with it.
 - **Siblings**: an agent on the second hardware thread of a core. The cores here show one thread each, so that rows with
