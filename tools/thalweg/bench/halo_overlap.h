@@ -12,9 +12,10 @@ namespace thalweg::bench {
 struct HaloHidden {
     std::string mpi, shape, rate, what, column, ran, stopped, compute;
     std::size_t samples = 0;
-    double seconds = 0;        // a call without computation
-    double limit_seconds = 0;  // what wire, copies or cores need at least
-    double osu = 0, imb = 0;   // percent hidden, as overlap_table.h says
+    double seconds = 0;          // a call without computation
+    double limit_seconds = 0;    // what wire, copies or cores need at least
+    double target_of_limit = 0;  // of a call without computation, in limits: only then what it hides counts
+    double osu = 0, imb = 0;     // percent hidden, as overlap_table.h says
     std::uint64_t wrong_words = 0;
 
     // Of what hides behind computation, by OSU's count.

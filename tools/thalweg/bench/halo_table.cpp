@@ -294,7 +294,8 @@ constexpr const char* hidden_text = R"(
 ### Halo exchanges behind computation
 
 Computation between the two parts of a call, for as long as the call takes alone: what of it is hidden, by
-OSU's count of means over the ranks and by IMB's of the slowest rank.
+OSU's count of means over the ranks and by IMB's of the slowest rank. It counts only where the call alone takes no more
+than 1.10 times its limit (1.20 where wire and copies are balanced).
 
 )";
 
