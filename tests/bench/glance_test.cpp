@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/document.h"
+#include "bench/halo.h"
 #include "bench/small.h"
 #include "bench/waiters.h"
 #include "launch_row.h"
@@ -80,6 +81,44 @@ TEST(Glance, ShortCallsAreAllowedWhatTheirTableAllows) {
     ASSERT_EQ(points.size(), 1u);
     EXPECT_DOUBLE_EQ(points[0].ratio.value, 1.25);
     EXPECT_EQ(points[0].decision, Verdict::not_slower);  // by 100 of 150 ns
+}
+
+// A call that is waited for at once may be slower than the library's own nonblocking one and faster than the
+// one that blocks, and is judged by each.
+TEST(Glance, NonblockingNeighbourhoodsStandBesideBothNativeForms) {
+    HaloGrid grid;
+    grid.ranks = {4, 2, 1}, grid.cells = {16, 16, 16};
+    std::vector<Row> rows;
+    const auto add = [&](const std::string& column, double seconds) {
+        Row made = row("mpich", column, 2048, {seconds, seconds, seconds});
+        made.phase = halo_phase, made.collective = "halo", made.launch = 1;
+        made.halo = to_json(grid);
+        made.halo.update({{"link_bytes", 1048576},
+                          {"wire_bytes", 4194304},
+                          {"inside_bytes", 0},
+                          {"packed_bytes", 0},
+                          {"copied_bytes_per_s", 1e9},
+                          {"copiers", 8},
+                          {"cores", 2},
+                          {"make_seconds", {0.5}}});
+        rows.push_back(std::move(made));
+    };
+    add("native", 3);
+    add("native nonblocking", 1);
+    add("thalweg nonblocking", 1.5);
+    add("thalweg nonblocking spread", 1);  // asked for: not what a program gets
+    const auto points = glance(rows);
+    ASSERT_EQ(points.size(), 2u);
+    EXPECT_EQ(points[0].operation, "MPI_Ineighbor_alltoallw, waited for at once");
+    EXPECT_EQ(points[0].compared, "its MPI_Ineighbor_alltoallw");
+    EXPECT_DOUBLE_EQ(points[0].ratio.value, 1.5);
+    EXPECT_EQ(points[0].decision, Verdict::slower);
+    EXPECT_DOUBLE_EQ(points[0].of_limit, 1.5);  // 1 MiB over a link of 1 MiB per second
+    EXPECT_EQ(points[1].compared, "its MPI_Neighbor_alltoallw");
+    EXPECT_DOUBLE_EQ(points[1].ratio.value, 0.5);
+    EXPECT_EQ(points[1].decision, Verdict::not_slower);
+    const std::string text = glance_section(rows);
+    EXPECT_NE(text.find("16x16x16 cells: 1.500"), std::string::npos) << text;
 }
 
 TEST(Glance, WaysToSleepThatThisProcessorLacksAreNamed) {

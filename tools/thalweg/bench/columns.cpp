@@ -184,7 +184,7 @@ std::vector<ColumnPlan> halo_columns(const std::vector<std::string>& settings,
     };
     constexpr HaloColumn natives[] = {{native_default, "native", ""},
                                       {native_again, "native", ""},
-                                      {"native nonblocking", "native_i", ""},
+                                      {native_halo_nonblocking, "native_i", ""},
                                       {native_plan, "native_init", ""},
                                       {"isend", "isend", ""},
                                       {"persistent", "persistent", ""},
@@ -192,13 +192,11 @@ std::vector<ColumnPlan> halo_columns(const std::vector<std::string>& settings,
                                       {"isend packed waitsome", "packed_some", ""},
                                       {"isend packed waitany", "packed_any", ""},
                                       {sends_parted, "isend_parted", ""}};
-    constexpr HaloColumn ours[] = {{automatic, "thalweg", "auto"},
-                                   {"thalweg spread", "thalweg", "spread"},
-                                   {"thalweg nonblocking", "thalweg_i", "auto"},
-                                   {"thalweg nonblocking spread", "thalweg_i", "spread"},
-                                   {automatic_plan, "thalweg_init", "auto"},
-                                   {"thalweg init spread", "thalweg_init", "spread"},
-                                   {halo_parted, "thalweg_parted", "spread"}};
+    constexpr HaloColumn ours[] = {
+        {automatic, "thalweg", "auto"},           {"thalweg spread", "thalweg", "spread"},
+        {halo_nonblocking, "thalweg_i", "auto"},  {"thalweg nonblocking spread", "thalweg_i", "spread"},
+        {automatic_plan, "thalweg_init", "auto"}, {"thalweg init spread", "thalweg_init", "spread"},
+        {halo_parted, "thalweg_parted", "spread"}};
     std::vector<ColumnPlan> columns;
     const auto add = [&columns](const HaloColumn& from, const std::string& suffix,
                                 const std::string& environment) {

@@ -84,6 +84,8 @@ std::vector<ColumnPlan> exchange_columns(const std::vector<std::string>& ours);
 // others.
 inline constexpr std::string_view halo_parted = "thalweg init parted";
 inline constexpr std::string_view sends_parted = "isend parted";
+inline constexpr std::string_view halo_nonblocking = "thalweg nonblocking";
+inline constexpr std::string_view native_halo_nonblocking = "native nonblocking";
 inline constexpr std::string_view halo_paired = "thalweg init spread";
 inline constexpr std::string_view setting_begins = " [";  // then the settings that a launch of its own has
 // `settings`: "THALWEG_TRANSPORT=shm", several with spaces: Thalweg's columns once more in a launch of their

@@ -120,17 +120,17 @@ std::string subject(const HaloLine& line) { return extents_text(line.grid.cells)
 // The points of one column of exchanges or halos.
 template <class Line>
 void add_column(const std::vector<Line>& lines, std::string_view column, const char* operation,
-                const char* beside, std::vector<GlancePoint>& points) {
+                const char* beside, std::vector<GlancePoint>& points, Ratio Line::*ratio = &Line::of_native) {
     for (const Line& line : lines) {
-        if (line.column != column || !line.stopped.empty() || line.of_native.value <= 0) continue;
+        if (line.column != column || !line.stopped.empty() || (line.*ratio).value <= 0) continue;
         points.push_back({operation,
                           beside,
                           line.mpi,
                           line.shape,
                           subject(line),
-                          line.of_native,
+                          line.*ratio,
                           line.of_limit(),
-                          verdict(line.of_native),
+                          verdict(line.*ratio),
                           "",
                           {}});
     }
@@ -148,6 +148,10 @@ void add_halos(const std::vector<Row>& rows, std::vector<GlancePoint>& points) {
     const char* const beside = "its MPI_Neighbor_alltoallw";
     add_column(lines, automatic, "MPI_Neighbor_alltoallw, repeated", beside, points);
     add_column(lines, automatic_plan, "MPI_Neighbor_alltoallw_init, started again and again", beside, points);
+    add_column(lines, halo_nonblocking, "MPI_Ineighbor_alltoallw, waited for at once",
+               "its MPI_Ineighbor_alltoallw", points, &HaloLine::of_nonblocking);
+    add_column(lines, halo_nonblocking, "MPI_Ineighbor_alltoallw, in the place of one that blocks", beside,
+               points);
 }
 
 void add_applications(const std::vector<Row>& rows, std::vector<GlancePoint>& points) {

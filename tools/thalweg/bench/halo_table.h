@@ -24,9 +24,10 @@ struct HaloLine {
     double make_seconds = 0;
     HaloLimits limits;
     double link_bytes = 0, inside_bytes = 0, packed_bytes = 0, largest_bytes = 0, copied_bytes_per_s = 0;
-    double tx_bytes = -1;       // per call, busiest host
-    double noise = 0;           // native against itself; 0: not measured
-    Ratio of_native;            // against MPI_Neighbor_alltoallw of the same launch
+    double tx_bytes = -1;  // per call, busiest host
+    double noise = 0;      // native against itself; 0: not measured
+    Ratio of_native;       // against MPI_Neighbor_alltoallw of the same launch
+    Ratio of_nonblocking;  // of our nonblocking calls: against MPI_Ineighbor_alltoallw of the same launch
     double parted_seconds = 0;  // the same messages without overlap, in the same launch; 0: not measured
 
     double of_limit() const { return limits.largest() > 0 ? seconds / limits.largest() : 0; }
