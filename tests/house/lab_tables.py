@@ -1,6 +1,6 @@
 """scripts/lab-tables lists exchanges on every shape, dense and sparse, blocking and nonblocking collectives on every shape, and
-several links per host, and the applications, and measures each as listed, with a stand-in for the command that
-writes down what it was asked to do.
+several links per host, the applications, and halos of every kind and mix, and measures each as listed, with a stand-in for
+the command that writes down what it was asked to do.
 
     lab_tables.py SOURCE_ROOT BUILD
 """
@@ -78,6 +78,48 @@ def check_applications(tree, listed):
     return len(wanted)
 
 
+def check_halos(tree, listed):
+    """Halos of each mix on every shape; corners, four dimensions, faces of one direction, changes, pairs and computation
+    on one or two."""
+    wanted = {("halo", mpi, shape) for mpi in MPIS for shape in ("4x1", "4x2", "2x4", "3x3", "1x2")}
+    wanted |= {("halo", mpi, "4x2", kind) for mpi in MPIS
+               for kind in ("pairs", "changing", "upwind", "lattice", "corners", "overlap")}
+    wanted |= {("halo", mpi, "4x1", "overlap") for mpi in MPIS}
+    tables = [tuple(line.split()[1:]) for line in listed.splitlines() if line.startswith("table halo ")]
+    expect(set(tables) == wanted and len(tables) == len(wanted), "halos listed:", tables)
+    for table in sorted(wanted):
+        _, mpi, shape, *kind = table
+        hosts, ppn = shape.split("x")
+        calls = commands(tree, table)
+        expect(len(calls) == (1 if kind else 2), table, calls)
+        for call in calls:
+            words = dict(zip(call, call[1:]))
+            expect((words["bench"], words["--mpi"], words["--rate"]) == ("halo", mpi, "100mbit"), table, call)
+            expect([words["--hosts"], words["--ppn"]] == ["0" if hosts == "1" else hosts, ppn], table, call)
+            expect(words["--out"] == f"bench/results/{'-'.join(table)}.jsonl", table, call)
+            expect((words.get("--points"), words.get("--dims")) == {
+                ("corners",): ("27", None), ("lattice",): (None, "4")}.get(tuple(kind), (None, None)), table, call)
+            for flag in ("pairs", "changing", "upwind", "overlap"):
+                expect((f"--{flag}" in call) == (kind == [flag]), table, call)
+            if "--cells" not in words:  # a run that changes has its own
+                expect(kind == ["changing"], table, call)
+                continue
+            # All options are understood when the cells are what is wrong, or that the MPI is not here.
+            call[call.index("--cells") + 1] = "0"
+            said = subprocess.run([build / "bin/thalweg", *call], capture_output=True, text=True, cwd=tree)
+            wrong = any(each in said.stderr for each in ("--cells 0: ", "--hosts 0: ", "thalweg-bench-"))
+            expect(said.returncode != 0 and wrong, table, call, said.stderr)
+        if not kind:
+            # Bound by the wire and balanced; on hosts of several ranks by copies as well. Then cut in all dimensions.
+            words = dict(zip(calls[0], calls[0][1:]))
+            expect(words["--grid"] == f"{hosts}x{ppn}x1" and "--grid" not in calls[1], table, calls)
+    for shape in ("4x2", "2x4", "3x3"):
+        first = commands(tree, ("halo", "mpich", shape))[0]
+        mixes = set(first[first.index("--cells") + 1].split(","))
+        expect({"22", "90", "640x8x1024", "1024x2x1024", "2048x1x1024"} <= mixes, shape, mixes)
+    return len(wanted)
+
+
 def asked(tree, table):
     """The options that the stand-in was given for a table, in each of its launches; each option once."""
     launches = []
@@ -146,7 +188,7 @@ with tempfile.TemporaryDirectory(prefix="tw") as folder:
     wanted = {(mpi, shape, pattern) for mpi in MPIS for shape in SPARSE for pattern in patterns}
     expect(wanted <= seen, "not listed:", sorted(wanted - seen))
     print(f"{len(tables)} tables of exchanges, {check_collectives(tree, listed)} of collectives, "
-          f"{check_applications(tree, listed)} of applications")
+          f"{check_applications(tree, listed)} of applications, {check_halos(tree, listed)} of halos")
 
     # Where there is no lab, what needs none is measured all the same, and the others are skipped.
     first, rest = stand_in.read_text(encoding="utf-8").split("\n", 1)
