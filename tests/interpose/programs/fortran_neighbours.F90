@@ -1,7 +1,8 @@
 ! Neighbourhood collectives from Fortran with mpif.h, `use mpi` (USE_MODULE) or `use mpi_f08` (USE_F08), on a ring that
 ! goes round: every element of every block, and what lies beside it. At least three ranks, so that both neighbours differ.
 ! With USE_LARGE as well, counts are of MPI_COUNT_KIND. Where THALWEG_TEST_TAKEN is set, plans as well (NO_PLANS: the library
-! has none); those of the libraries are not ours to judge. Before all that graphs with weights and without.
+! has none), and, with counts of the usual kind, all of it on a distributed graph, on a graph and on a line with two ends; what
+! the libraries make of those is not ours to judge. Before all that graphs with weights and without.
 program fortran_neighbours
 #if defined(USE_F08)
     use mpi_f08
@@ -56,6 +57,22 @@ program fortran_neighbours
     wrong = 0
     call graphs()
     do round = 1, 6
+        call all_forms()
+    end do
+    call MPI_COMM_FREE(ring, ierr)
+#if !defined(USE_LARGE)
+    if (ours) call other_topologies()
+#endif
+    call MPI_TYPE_FREE(column, ierr)
+    if (wrong /= 0) print '(A,I0,A,I0)', 'rank ', rank, ' wrong ', wrong
+    if (rank == 0 .and. wrong == 0) print '(A,I0,A)', 'done on ', ranks, ' ranks'
+    call MPI_FINALIZE(ierr)
+    if (wrong /= 0) stop 1
+
+contains
+
+    ! Every operation, blocking and nonblocking, and as a plan.
+    subroutine all_forms()
         do form = 1, 2
             do kind = 1, 5
                 call prepare()
@@ -99,15 +116,34 @@ program fortran_neighbours
             end do
         end if
 #endif
-    end do
-    call MPI_TYPE_FREE(column, ierr)
-    call MPI_COMM_FREE(ring, ierr)
-    if (wrong /= 0) print '(A,I0,A,I0)', 'rank ', rank, ' wrong ', wrong
-    if (rank == 0 .and. wrong == 0) print '(A,I0,A)', 'done on ', ranks, ' ranks'
-    call MPI_FINALIZE(ierr)
-    if (wrong /= 0) stop 1
+    end subroutine
 
-contains
+#if !defined(USE_LARGE)
+    ! The ring as a distributed graph and as a graph; then a line, whose first rank has nobody below and whose last has
+    ! nobody above: what would come from there stays as it is.
+    subroutine other_topologies()
+        integer :: topology, i, ends(ranks), edges(2 * ranks)
+        ends = [(2 * i, i = 1, ranks)]
+        edges = [(modulo(i - 1, ranks), modulo(i + 1, ranks), i = 0, ranks - 1)]
+        do topology = 1, 3
+            select case (topology)
+            case (1)
+                call MPI_DIST_GRAPH_CREATE_ADJACENT(MPI_COMM_WORLD, 2, [below, above], MPI_UNWEIGHTED, 2, [below, above], &
+                                                    MPI_UNWEIGHTED, MPI_INFO_NULL, .false., ring, ierr)
+            case (2)
+                call MPI_GRAPH_CREATE(MPI_COMM_WORLD, ranks, ends, edges, .false., ring, ierr)
+            case (3)
+                call MPI_CART_CREATE(MPI_COMM_WORLD, 1, [ranks], [.false.], .false., ring, ierr)
+                if (rank == 0) below = MPI_PROC_NULL
+                if (rank == ranks - 1) above = MPI_PROC_NULL
+            end select
+            do round = 7, 8
+                call all_forms()
+            end do
+            call MPI_COMM_FREE(ring, ierr)
+        end do
+    end subroutine
+#endif
 
     ! One edge, from rank 0 to rank 1. A rank that has none has no weights either: MPI_WEIGHTS_EMPTY.
     subroutine graphs()
@@ -197,31 +233,33 @@ contains
         value_of = from * 1000 + block * 100 + round * 10 + kind
     end function
 
-    ! What comes from below is what it sent above, its second block; and the other way round.
+    ! What comes from below is what it sent above, its second block; and the other way round. Nothing comes from nobody.
     subroutine examine()
-        integer :: from_below, from_above
+        integer :: from_below, from_above, length_below, length_above
         from_below = value_of(below, 2)
         from_above = value_of(above, 1)
+        length_below = merge(0, n, below == MPI_PROC_NULL)
+        length_above = merge(0, n, above == MPI_PROC_NULL)
         select case (kind)
         case (1)
-            call expect(got(:, 1), n, value_of(below, 1))
-            call expect(got(:, 2), n, value_of(above, 1))
+            call expect(got(:, 1), length_below, value_of(below, 1))
+            call expect(got(:, 2), length_above, value_of(above, 1))
             call expect(got(:, 3), 0, 0)
         case (2)
-            call expect(got(:, 3), n, value_of(below, 1))
-            call expect(got(:, 1), n, value_of(above, 1))
+            call expect(got(:, 3), length_below, value_of(below, 1))
+            call expect(got(:, 1), length_above, value_of(above, 1))
             call expect(got(:, 2), 0, 0)
         case (3)
-            call expect(got(:, 1), n, from_below)
-            call expect(got(:, 2), n, from_above)
+            call expect(got(:, 1), length_below, from_below)
+            call expect(got(:, 2), length_above, from_above)
             call expect(got(:, 3), 0, 0)
         case (4)
-            call expect(got(:, 3), n - 1, from_below)
-            call expect(got(:, 1), n, from_above)
+            call expect(got(:, 3), max(length_below - 1, 0), from_below)
+            call expect(got(:, 1), length_above, from_above)
             call expect(got(:, 2), 0, 0)
         case (5)
-            call expect(got(:, 3), n, from_below)
-            call expect(got(:, 1), n, from_above)
+            call expect(got(:, 3), length_below, from_below)
+            call expect(got(:, 1), length_above, from_above)
             call expect(got(:, 2), 0, 0)
         end select
     end subroutine
