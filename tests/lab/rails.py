@@ -1,0 +1,55 @@
+"""Neighbours whose hosts have two links. Run as real_lab.py says.
+
+What decision 69 says of rails: a plan whose sizes agree cuts each large face over both, other calls send each on one.
+"""
+import json
+import os
+import pathlib
+import tempfile
+
+from real_lab import HERE, THALWEG, build, check, equal, facts_of, good, lab, main, skip
+
+
+def exchanged(mpi, program, folder, form, **settings):
+    """A run of striped.c: bytes that host 0 sent over each link, those of the faces, and the report's row of the peer."""
+    report = pathlib.Path(folder, "report.json")
+    report.unlink(missing_ok=True)
+    environment = {**os.environ, "THALWEG_SETUP": "early", "THALWEG_REPORT": str(report), **settings}
+    done = lab("run", "--quiet", "--rate", "100mbit", "--rails", "2", "--mpi", mpi, "--hosts", "2", "--ppn", "1", "--",
+               THALWEG, "run", program, form, env=environment)
+    said = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
+    if "no_libucp" in said.get("agent", {}):
+        skip(f"no libucp under {mpi}: {said['agent']['no_libucp']}")
+    first, second, _, faces = facts_of(good(done))["bytes"]
+    equal(len(said["neighbourhoods"]), 1, f"{form}: neighbourhoods in the report")
+    (told,) = said["neighbourhoods"]
+    equal([(peer["rank"], peer["where"]) for peer in told["peers"]], [(1, "between")], f"{form}: peers")
+    check(told["accelerated"] > 0, f"{form}: {told}")
+    print(form, settings, first, second, "of", faces, told)
+    return [int(first), int(second)], int(faces), told["peers"][0]
+
+
+def messages(peer):
+    return sum(way["messages"] for side in ("sent", "received") for way in peer[side].values())
+
+
+def over_both(mpi, program, folder, **settings):
+    rails, faces, peer = exchanged(mpi, program, folder, "planned", **settings)
+    check(peer["over_rails"] == messages(peer) > 0, f"not all messages were cut over the rails: {peer}")
+    # Payload, 66 bytes of headers per packet, and acknowledgements of as much that came.
+    for rail in rails:
+        check(0.95 * faces / 2 <= rail <= 1.2 * faces / 2, f"{rails} bytes over the links, {faces} of faces")
+
+
+def test_striped(mpi):
+    with tempfile.TemporaryDirectory() as folder:
+        program = build(mpi, folder, HERE / "striped.c")
+        over_both(mpi, program, folder)
+        for form in ("blocking", "nonblocking"):
+            rails, faces, peer = exchanged(mpi, program, folder, form, THALWEG_ALLTOALLV="spread")
+            check(peer["over_rails"] == 0 < messages(peer), f"{form}: {peer}")
+            check(max(rails) >= 0.95 * faces and min(rails) <= 0.1 * faces, f"{form}: {rails} bytes, {faces} of faces")
+
+
+if __name__ == "__main__":
+    main(globals())
