@@ -51,5 +51,11 @@ def test_striped(mpi):
             check(max(rails) >= 0.95 * faces and min(rails) <= 0.1 * faces, f"{form}: {rails} bytes, {faces} of faces")
 
 
+def test_striped_puts(mpi):
+    """The same by puts into the peer's memory, each of which is cut, and counted as that."""
+    with tempfile.TemporaryDirectory() as folder:
+        over_both(mpi, build(mpi, folder, HERE / "striped.c"), folder, THALWEG_ALLTOALLV="notify")
+
+
 if __name__ == "__main__":
     main(globals())

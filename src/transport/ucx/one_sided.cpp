@@ -134,7 +134,10 @@ Status Channel::post_put(Slot slot, Target target, std::uint64_t offset, const v
     if (offset > attached.bytes || bytes > attached.bytes - offset) return Status::invalid_argument;
     const std::size_t pieces = pieces_of(bytes, attached.process);
     const std::uint64_t tag = port_.layout().tag(name_, port_.process(), signal);
-    if (PeerAccount* const account = account_of(attached.rank)) account->sent(Way::put, bytes);
+    if (PeerAccount* const account = account_of(attached.rank)) {
+        account->sent(Way::put, bytes);
+        if (pieces > 1) account->cut_over_rails();
+    }
     storage_->slots[slot] = {SlotState::Kind::put, attached.process, static_cast<std::uint32_t>(2 * pieces),
                              tag};
     for (std::size_t i = 0; i < pieces; ++i) {
