@@ -76,5 +76,31 @@ TEST(BroadcastTargets, TheMeanSaysWhatTheAlgorithmGainsAtLeast) {
     EXPECT_NE(format_broadcast_targets({mean}, true).find("| reached"), std::string::npos);
 }
 
+// Blocking allgathers and allreduces, with the limits of the nonblocking ones.
+TEST(BroadcastTargets, BlockingOnesHaveTheLimitsOfNonblockingOnes) {
+    const auto of = [](const char* collective, std::uint64_t bytes, double seconds) {
+        Summary made = line(bytes, seconds);
+        made.collective = collective;
+        return made;
+    };
+    std::vector<Summary> lines{of("allgather", 64 * kib, 1.9), of("allgather", 256 * kib, 1.1),
+                               of("allgather", 4 * mib, 1.11), of("allreduce", 256 * kib, 1.9),
+                               of("allreduce", mib, 1.25),     of("bcast", mib, 9)};
+    lines[2].algorithm = "native";
+    auto judged = judge_blocking(lines);
+    ASSERT_EQ(judged.size(), 2u);
+    EXPECT_EQ(judged[0].target, "allgather <= 1.10 x limit, from 256 KiB");
+    EXPECT_EQ(judged[0].points, 2);
+    EXPECT_EQ(judged[0].reached, 1);
+    EXPECT_EQ(judged[0].worst, "1.11 (left to the MPI) at 4x1, 4 MiB");
+    EXPECT_EQ(judged[1].target, "allreduce <= 1.25 x limit, from 1 MiB");
+    EXPECT_EQ(judged[1].points, 1);
+    EXPECT_TRUE(judged[1].met());
+    lines[4].ours_seconds = 1.26;
+    EXPECT_FALSE(judge_blocking(lines)[1].met());
+    for (Summary& each : lines) each.limit_seconds = 0;  // without a lab
+    EXPECT_TRUE(judge_blocking(lines).empty());
+}
+
 }  // namespace
 }  // namespace thalweg::bench

@@ -77,6 +77,9 @@ TEST(Document, BlockingCollectivesStandApartFromBroadcasts) {
     EXPECT_NE(text.find("### mpich, blocking", section), std::string::npos);
     EXPECT_NE(text.find("MPI_Allgather:", section), std::string::npos);
     EXPECT_NE(text.find("MPI_Allreduce:", section), std::string::npos);
+    for (const char* target :
+         {"| allgather <= 1.10 x limit, from 256 KiB ", "| allreduce <= 1.25 x limit, from 1 MiB "})
+        EXPECT_NE(text.find(target, section), std::string::npos) << target;
     EXPECT_EQ(document({rows[0], rows[1]}).find("Blocking"), std::string::npos);
 }
 

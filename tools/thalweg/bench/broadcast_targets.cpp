@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <set>
+#include <string_view>
 
 namespace thalweg::bench {
 namespace {
@@ -15,15 +17,23 @@ constexpr std::uint64_t kib = 1024, mib = 1024 * kib;
 constexpr std::uint64_t from_bytes = 64 * kib, to_bytes = 16 * mib;  // what is judged at all
 constexpr double mean_gain = 2.0;
 
-// Time over the limit, of messages of `from` to `to` bytes.
+// Time over the limit, of calls of `from` to `to` bytes.
 struct NearLimit {
     const char* target;
+    std::string_view collective;
     std::uint64_t from, to;
     double most;
 };
-constexpr NearLimit near_limit[] = {{"<= 1.10 x limit, from 4 MiB", 4 * mib, to_bytes, 1.10},
-                                    {"<= 1.20 x limit, 1 MiB", mib, mib, 1.20},
-                                    {"<= 1.5 x limit, 256 KiB", 256 * kib, 256 * kib, 1.5}};
+constexpr NearLimit of_broadcasts[] = {{"<= 1.10 x limit, from 4 MiB", "bcast", 4 * mib, to_bytes, 1.10},
+                                       {"<= 1.20 x limit, 1 MiB", "bcast", mib, mib, 1.20},
+                                       {"<= 1.5 x limit, 256 KiB", "bcast", 256 * kib, 256 * kib, 1.5}};
+// As the nonblocking ones (overlap_targets.cpp).
+constexpr std::uint64_t any_size = std::numeric_limits<std::uint64_t>::max();
+constexpr NearLimit of_blocking[] = {
+    {"allgather <= 1.10 x limit, from 256 KiB", "allgather", 256 * kib, any_size, 1.10},
+    {"allreduce <= 1.25 x limit, from 1 MiB", "allreduce", mib, any_size, 1.25}};
+
+using ByMpi = std::map<std::string, std::vector<Summary>>;
 
 // Counts points of one target, remembering the worst and what carried them.
 class Counted {
@@ -48,6 +58,27 @@ class Counted {
     std::set<std::string> carried_;
     double worst_ = 0;
 };
+
+// One target under each MPI.
+void judge_limit(const NearLimit& target, const ByMpi& by_mpi, std::vector<BroadcastTarget>& judged) {
+    for (const auto& [mpi, own] : by_mpi) {
+        Counted counted(target.target, mpi);
+        for (const Summary& line : own) {
+            if (line.collective != target.collective || line.bytes < target.from || line.bytes > target.to ||
+                line.limit_seconds <= 0)
+                continue;
+            const double of_limit = line.ours_seconds / line.limit_seconds;
+            counted.add(
+                line, of_limit <= target.most, of_limit,
+                fmt::format("{:.2f}{}", of_limit, line.algorithm == "native" ? " (left to the MPI)" : ""));
+        }
+        judged.push_back(counted.take());
+    }
+}
+
+void drop_empty(std::vector<BroadcastTarget>& judged) {
+    std::erase_if(judged, [](const BroadcastTarget& each) { return each.points == 0; });
+}
 
 BroadcastTarget mean_of(const std::string& mpi, const std::vector<Summary>& lines) {
     std::vector<double> gains, algorithms, split, at_least;  // the last: 1 where nothing tells what it is
@@ -82,20 +113,11 @@ BroadcastTarget mean_of(const std::string& mpi, const std::vector<Summary>& line
 }  // namespace
 
 std::vector<BroadcastTarget> judge_broadcasts(const std::vector<Summary>& lines) {
-    std::map<std::string, std::vector<Summary>> by_mpi;
+    ByMpi by_mpi;
     for (const Summary& line : lines)
         if (line.bytes >= from_bytes && line.bytes <= to_bytes) by_mpi[line.mpi].push_back(line);
     std::vector<BroadcastTarget> all;
-    for (const NearLimit& each : near_limit)
-        for (const auto& [mpi, own] : by_mpi) {
-            Counted counted(each.target, mpi);
-            for (const Summary& line : own) {
-                if (line.bytes < each.from || line.bytes > each.to || line.limit_seconds <= 0) continue;
-                const double of_limit = line.ours_seconds / line.limit_seconds;
-                counted.add(line, of_limit <= each.most, of_limit, fmt::format("{:.2f}", of_limit));
-            }
-            all.push_back(counted.take());
-        }
+    for (const NearLimit& each : of_broadcasts) judge_limit(each, by_mpi, all);
     for (const auto& [mpi, own] : by_mpi) {
         Counted counted("not slower than the best native", mpi);
         for (const Summary& line : own)
@@ -106,7 +128,16 @@ std::vector<BroadcastTarget> judge_broadcasts(const std::vector<Summary>& lines)
         all.push_back(counted.take());
     }
     for (const auto& [mpi, own] : by_mpi) all.push_back(mean_of(mpi, own));
-    std::erase_if(all, [](const BroadcastTarget& each) { return each.points == 0; });
+    drop_empty(all);
+    return all;
+}
+
+std::vector<BroadcastTarget> judge_blocking(const std::vector<Summary>& lines) {
+    ByMpi by_mpi;
+    for (const Summary& line : lines) by_mpi[line.mpi].push_back(line);
+    std::vector<BroadcastTarget> all;
+    for (const NearLimit& each : of_blocking) judge_limit(each, by_mpi, all);
+    drop_empty(all);
     return all;
 }
 

@@ -1,4 +1,5 @@
-// What broadcasts between hosts shall reach, and whether the rows do.
+// What broadcasts, and blocking allgathers and allreduces, between hosts shall reach, and whether the rows
+// do.
 #pragma once
 
 #include <string>
@@ -19,6 +20,8 @@ struct BroadcastTarget {
 };
 // Of points that were decided; what was screened only counts as not reached.
 std::vector<BroadcastTarget> judge_broadcasts(const std::vector<Summary>& lines);
+// The same of blocking allgathers and allreduces.
+std::vector<BroadcastTarget> judge_blocking(const std::vector<Summary>& lines);
 // Empty where there are none.
 std::string format_broadcast_targets(const std::vector<BroadcastTarget>& targets, bool markdown);
 

@@ -278,7 +278,10 @@ std::string blocking_section(const std::map<std::string, std::vector<Row>>& by_m
         if (tables.ends_with("\n\n")) tables.pop_back();
     }
     if (all.empty()) return "";
-    return fmt::format("{}\nWrong words received: {}.\n\n{}{}", blocking_text, wrong, summary(all), tables);
+    std::string targets = format_broadcast_targets(judge_blocking(all), true);
+    if (!targets.empty()) targets = "\nWhat the automatic choice is to reach:\n\n" + targets;
+    return fmt::format("{}\nWrong words received: {}.\n\n{}{}{}", blocking_text, wrong, summary(all), targets,
+                       tables);
 }
 
 }  // namespace
