@@ -220,6 +220,26 @@ TEST(Overlap, WhatHidesOfALongerCallDoesNotCount) {
     }
 }
 
+// As rows of earlier runs have, and long calls.
+TEST(Overlap, PointsOfFewSamplesAreCounted) {
+    auto rows = point(0.28, 0.281);  // 5 samples
+    for (const Row& each : point(0.28, 0.281)) {
+        rows.push_back(each);
+        rows.back().bytes *= 4;
+        for (const char* what : {"total", "compute"})
+            rows.back().overlap["equal"]["arithmetic"][what] = Values(30, 0.281);
+    }
+    const auto judged = judge(summarize_overlap(rows));
+    const TargetLine& hidden = target_of(judged, "OSU overlap >= 95");
+    EXPECT_EQ(hidden.points, 2);
+    EXPECT_EQ(hidden.short_of_samples, 1);
+    const std::string table = format_targets(judged, true);
+    EXPECT_NE(table.find("| below 30 samples |"), std::string::npos) << table;
+    EXPECT_NE(table.find("| 1 of 2           |"), std::string::npos) << table;
+    std::erase_if(rows, [](const Row& each) { return each.bytes == 256 << 10; });
+    EXPECT_EQ(target_of(judge(summarize_overlap(rows)), "OSU overlap >= 95").short_of_samples, 0);
+}
+
 TEST(Overlap, AFailedColumnSaysSo) {
     auto rows = point(0.28, 0.281);
     Row hung;

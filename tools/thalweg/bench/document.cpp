@@ -230,7 +230,9 @@ std::string overlap_section(const std::map<std::string, std::vector<Row>>& by_mp
         tables += fmt::format("{}{}", ports_text, ports);
     return fmt::format(
                "{}\n### Targets\n\nOf the automatic choice; **sockets there** is what the reference reaches "
-               "at the same point. Overlap counts only where the pure time reaches its own targets, and with "
+               "at the same point, **below 30 samples** how many of the points were measured in fewer "
+               "turns than a verdict wants. Overlap counts only where the pure time reaches its own targets, "
+               "and with "
                "equal work the call is not longer than native's: else it *does not count*. Wrong words "
                "received: {}.\n\n{}",
                overlap_text, wrong, format_targets(judge(all), true)) +

@@ -81,12 +81,16 @@ std::string format_rails(const std::vector<OverlapLine>& lines, bool markdown);
 // (port_rings() in columns.h), and the automatic choice. Empty where there are none.
 std::string format_ports(const std::vector<OverlapLine>& lines, bool markdown);
 
+// How many interleaved samples a verdict is to rest on.
+inline constexpr std::uint64_t wanted_samples = 30;
+
 // One target at one place (shape and rate) under one MPI, over the points it is for.
 struct TargetLine {
     std::string target, mpi, collective, place;
     int points = 0, reached = 0;
-    std::string worst;      // "92.0 % at 1 MiB"
-    std::string reference;  // what plain sockets reach there, as far as they can be compared; or empty
+    int short_of_samples = 0;  // points with fewer than wanted_samples
+    std::string worst;         // "92.0 % at 1 MiB"
+    std::string reference;     // what plain sockets reach there, as far as they can be compared; or empty
 };
 std::vector<TargetLine> judge(const std::vector<OverlapLine>& lines);
 std::string format_targets(const std::vector<TargetLine>& lines, bool markdown);

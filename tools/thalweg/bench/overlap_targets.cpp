@@ -148,6 +148,7 @@ std::vector<TargetLine> judge(const std::vector<OverlapLine>& lines) {
             place.place = line.place();
             ++place.points;
             place.reached += reaches(target, line);
+            place.short_of_samples += line.samples < wanted_samples;
             const OverlapLine*& known = worst[key];
             if (known == nullptr || is_worse(line, *known)) known = &line;
         }
@@ -166,13 +167,16 @@ std::vector<TargetLine> judge(const std::vector<OverlapLine>& lines) {
 
 std::string format_targets(const std::vector<TargetLine>& lines, bool markdown) {
     if (lines.empty()) return "";
-    std::vector<std::vector<std::string>> cells{{"target", "collective", "MPI", "hosts x ranks, rate",
-                                                 "verdict", "points", "worst", "sockets there"}};
+    std::vector<std::vector<std::string>> cells{
+        {"target", "collective", "MPI", "hosts x ranks, rate", "verdict", "points",
+         fmt::format("below {} samples", wanted_samples), "worst", "sockets there"}};
     for (const auto& line : lines)
-        cells.push_back({line.target, line.collective, line.mpi, line.place,
-                         line.reached == line.points ? "reached" : "not reached",
-                         fmt::format("{} of {}", line.reached, line.points), line.worst,
-                         line.reference.empty() ? "-" : line.reference});
+        cells.push_back(
+            {line.target, line.collective, line.mpi, line.place,
+             line.reached == line.points ? "reached" : "not reached",
+             fmt::format("{} of {}", line.reached, line.points),
+             line.short_of_samples == 0 ? "-" : fmt::format("{} of {}", line.short_of_samples, line.points),
+             line.worst, line.reference.empty() ? "-" : line.reference});
     return format_cells(cells, markdown);
 }
 
