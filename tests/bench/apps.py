@@ -60,6 +60,8 @@ with tempfile.TemporaryDirectory(prefix="tw") as folder:
     for row in rows:
         expect(row["wrong_words"] == 0 and row["app"]["wrong"] == "" and row["seconds"], row)
         expect(float(row["context"]["settings"]["THALWEG_LAB_RATE_BYTES_PER_S"]) > 1e6, row["context"])
+        told = {"transport", "waiting"} & row["context"].keys()
+        expect(len(told) in ((0, 2) if row["column"].startswith("thalweg/") else (0,)), row["column"], row["context"])
     bench(out)
     expect(out.read_text() == whole, "a complete file was measured again")
     # Cut off behind the first side: the others are measured.

@@ -6,7 +6,9 @@
 
 #include <cstdio>
 
+#include "bench/amr.h"
 #include "bench/apps_table.h"
+#include "bench/carried.h"
 #include "bench/document.h"
 #include "bench/table.h"
 #include "launch_row.h"
@@ -124,6 +126,42 @@ TEST(Apps, TheSlowDownMakesTheMixOfThePapers) {
     EXPECT_FALSE(find_app("fluid", shape, rate, app));
     for (const char* text : {"", "fast", "100", "-1mbit", "1mbits", "nanmbit"})
         EXPECT_LE(bytes_per_second(text), 0) << text;
+}
+
+// What the report of a run says of the operation that a version calls.
+TEST(Apps, ReportsTellWhatCarriedTheCalls) {
+    using nlohmann::json;
+    const auto counted = [](const char* operation, const char* how) {
+        return json{{"operation", operation}, {how, "ring"}};
+    };
+    const json set_up{
+        {"wait", "sleep"},
+        {"nonblocking_over", "ucx, exchanges over shm and ucx"},
+        {"rows", json::array({counted("allgather", "algorithm"), counted("iallgather", "algorithm"),
+                              counted("neighbor_alltoallw_init", "algorithm")})}};
+    json report = json::object();
+    report["communicators"] = json::array({set_up});
+    const auto told = [&](const char* app, const char* version) {
+        const Carried of = carried_by(report, operation_of(app, version));
+        return of.transport + " (" + of.waiting + ")";
+    };
+    for (const char* version : {"blocking", "waited", "nonblocking", "manual/16"})
+        EXPECT_EQ(told("radix_sort", version), "ucx (sleep)") << version;
+    EXPECT_EQ(told(amr_app, "init"), "shm and ucx (sleep)");
+    EXPECT_EQ(told(amr_app, "neighbor"), " ()") << "it was not called";
+    EXPECT_EQ(told(amr_app, "persistent"), " ()") << "sends and receives are the MPI's own";
+    // Beside a communicator that only blocks, and one whose calls were the MPI's own.
+    json blocking = json::object(), native = json::object();
+    blocking["wait"] = "sleep";
+    blocking["rows"] = json::array({counted("allgather", "algorithm")});
+    native["wait"] = "spin";
+    native["rows"] = json::array({counted("iallgather", "declined")});
+    report["communicators"].push_back(blocking);
+    report["communicators"].push_back(native);
+    EXPECT_EQ(told("radix_sort", "blocking"), "mpi, ucx (naps, sleep)");
+    EXPECT_EQ(told("radix_sort", "nonblocking"), "ucx (sleep)");
+    report = json::parse("", nullptr, false);  // none was written
+    EXPECT_EQ(told("radix_sort", "nonblocking"), " ()");
 }
 
 }  // namespace

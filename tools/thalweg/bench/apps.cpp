@@ -11,6 +11,7 @@
 
 #include "bench/amr.h"
 #include "bench/apps_table.h"
+#include "bench/carried.h"
 #include "bench/resume.h"
 #include "common/report.h"
 
@@ -112,14 +113,16 @@ bool AppsBench::has(const AppCase& app, const std::string& side, int round) cons
 
 bool AppsBench::launch(const AppCase& app, const std::string& side, int round, std::string& why) {
     const Shape& shape = request_.shape;
-    const fs::path lines = folder_ / "lines.jsonl", facts = folder_ / "lab.json";
+    const fs::path lines = folder_ / "lines.jsonl", facts = folder_ / "lab.json",
+                   told = folder_ / "report.json";
     fs::remove(lines);
+    fs::remove(told);
     const std::string self = own_path();
     std::vector<std::string> words = lab_run(shape);
     words.insert(words.end(), {"--json", facts.string()});
     if (request_.force) words.push_back("--force");
     words.push_back("--");
-    if (side == thalweg_side) words.insert(words.end(), {self, "run", "--"});
+    if (side == thalweg_side) words.insert(words.end(), {self, "run", "--report", told.string(), "--"});
     const std::string family = shape.mpi.starts_with("openmpi") ? "-ompi" : "-mpich";
     words.push_back((fs::path(self).parent_path() / (app.program + family)).string());
     words.insert(words.end(), app.options.begin(), app.options.end());
@@ -150,10 +153,17 @@ bool AppsBench::launch(const AppCase& app, const std::string& side, int round, s
     }
     const auto number =
         static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+    const auto report = nlohmann::json::parse(read_file(told), nullptr, false);
     for (auto& row : fresh) {
         context["mpi"] = row.context.at("mpi");
         row.context = context;
         row.launch = number;
+        if (side != thalweg_side) continue;
+        const std::string version = row.column.substr(app_column(side, "").size());
+        const Carried carried = carried_by(report, operation_of(app.app, version));
+        if (carried.transport.empty()) continue;
+        row.context["transport"] = carried.transport;
+        row.context["waiting"] = carried.waiting;
     }
     rows_.insert(rows_.end(), fresh.begin(), fresh.end());
     if (!request_.out.empty() && !append_rows(request_.out, fresh, why)) return false;

@@ -11,7 +11,8 @@ namespace thalweg::bench {
 // One measured (point, column) of one launch.
 struct Row {
     // commit, date, mpi, shape, rates, capacity, settings: equal for rows of one session. Of columns of ours
-    // also transport and waiting (thalweg.h); rows from before 2026-11-23 lack them.
+    // also transport and waiting (thalweg.h); rows from before 2026-11-23 lack them, those of applications
+    // up to 2026-11-29.
     nlohmann::json context;
     std::string collective, column,
         phase;  // "screen", "decide", "rings", "small", "overlap", "waiters", "exchange", "halo", "apps",
