@@ -384,7 +384,9 @@ TEST(Overlap, RingsByPortsStandBesideTheChoice) {
     for (Row& each : rows) each.context["rails"] = 2;
     const std::string table = format_ports(summarize_overlap(rows), true);
     EXPECT_NE(table.find("| 1.50 "), std::string::npos) << table;
-    EXPECT_NE(document(rows).find("One port against several on the same links"), std::string::npos);
+    const std::string page = document(rows);
+    EXPECT_NE(page.find("One port against several on the same links"), std::string::npos);
+    EXPECT_NE(page.find("are messages that are cut up,"), std::string::npos) << "what two links gain by";
     rows.back().launch = 2;
     EXPECT_EQ(format_ports(summarize_overlap(rows), true), "");
 }
