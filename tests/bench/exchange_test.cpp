@@ -93,6 +93,25 @@ TEST(Patterns, OfCubesAreTheirFaces) {
         }
 }
 
+// Which elements are needed is mutual, how many of them is not: rank 0 has the hubs.
+TEST(Patterns, OfAGraphWithHubsAreIrregular) {
+    const int ranks = 8;
+    const auto matrix = pattern(THALWEG_MATRICES "/scale-free-384.mtx", ranks, 1);
+    const auto at = [&](int from, int to) { return matrix[static_cast<std::size_t>(from * ranks + to)]; };
+    std::uint64_t to_first = 0, to_last = 0;
+    for (int from = 0; from < ranks; ++from) {
+        EXPECT_EQ(at(from, from), 0u);
+        to_first += at(from, 0);
+        to_last += at(from, ranks - 1);
+        for (int to = 0; to < ranks; ++to) EXPECT_EQ(at(from, to) != 0, at(to, from) != 0);
+    }
+    EXPECT_EQ(sum(matrix), 775u);
+    EXPECT_EQ(*std::max_element(matrix.begin(), matrix.end()), 48u);
+    EXPECT_EQ(at(1, 0), 48u);
+    EXPECT_EQ(at(4, 6), 1u);
+    EXPECT_GT(to_first, 5 * to_last);
+}
+
 TEST(Patterns, UnknownOnesAreRefused) {
     std::vector<std::uint64_t> matrix;
     std::string why;
