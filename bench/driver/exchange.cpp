@@ -132,6 +132,18 @@ void ExchangeDriver::call(ExchangeWay& way, Series* series, bool counts) {
     series->tx_packets += most[2];
 }
 
+// Of a repeated call nothing but its own mark tells whether it was ours: what other columns called before
+// goes by first.
+void ExchangeDriver::call_timed(const Column& column, ExchangeWay& way, Series& series) {
+    const bool tells = is_ours(column) && !way.persistent();
+    Ran before;
+    if (tells) session_.ours.tell(before);
+    call(way, &series, true);
+    if (!tells) return;
+    session_.ours.tell(series.ran);
+    series.taken_calls = std::max(series.taken_calls, 0) + !series.ran.algorithm.empty();
+}
+
 double ExchangeDriver::measure_idle_packets() {
     constexpr int rounds = 16;
     double sum = 0;
@@ -196,7 +208,7 @@ void ExchangeDriver::measure_point(const Point& point) {
             bool changed = false;
             if (!choose(config_.columns[point.columns[i]], series[i], changed)) return;
             if (idle || (changed && !ways[i]->persistent())) call(*ways[i], &series[i], false);
-            call(*ways[i], &series[i], true);
+            call_timed(config_.columns[point.columns[i]], *ways[i], series[i]);
             if (ways[i]->persistent() && sample % plan_every == 0) measure_plan(point.columns[i], series[i]);
         },
         [&](int done) {
@@ -223,6 +235,7 @@ void ExchangeDriver::write(const Point& point, const Column& column, const Serie
                         {"init_seconds", series.init_seconds},
                         {"free_seconds", series.free_seconds},
                         {"set_up_seconds", series.set_up_seconds}};
+    if (series.taken_calls >= 0) line["exchange"]["taken_calls"] = series.taken_calls;
     out_ << line.dump() << std::endl;
 }
 

@@ -37,12 +37,14 @@ class ExchangeDriver {
     struct Series : MeasuredSeries {
         std::vector<double> init_seconds, free_seconds, set_up_seconds;
         int untimed_calls = 0;
+        int taken_calls = -1;  // of a repeated column of ours, timed ones that were ours; -1: it is none
     };
 
     void lay_out(const Point& point);
     void prepare();
     std::uint64_t count_wrong_words() const;
     void call(ExchangeWay& way, Series* series, bool counts);
+    void call_timed(const Column& column, ExchangeWay& way, Series& series);
     bool choose(const Column& column, Series& series, bool& changed);
     // Packets that leave the busiest host around a timed call which does nothing: the ranks' own meetings.
     double measure_idle_packets();

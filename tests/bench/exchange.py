@@ -42,6 +42,13 @@ with tempfile.TemporaryDirectory(prefix="tw") as folder:
         if row["column"] in ("thalweg", "native"):
             untimed = row["exchange"]["untimed_calls"]
             expect(untimed > 24 if row["column"] == "thalweg" else untimed == 2, row)
+        # And how many of these were ours, by the mark that each leaves; plans and natives have none.
+        taken = row["exchange"].get("taken_calls")
+        if row["column"] == "thalweg":
+            expect(0 <= taken <= SAMPLES and bool(row["algorithm"] or row["reason"]), row)
+            expect(taken > 0 or not row["algorithm"], row)
+        else:
+            expect(taken is None, row)
         if row["column"] not in COLUMNS:
             continue
         expect(row["wrong_words"] == 0 and len(row["seconds"]) == SAMPLES, row, ended.about)

@@ -46,6 +46,21 @@ ExchangeLine chosen(const std::vector<Row>& rows) {
     return {};
 }
 
+// Which way a repeated call goes the trial decides; the table says so where the row does.
+TEST(ExchangeTwin, RepeatedCallsSayWhatRan) {
+    const auto ran = [](int taken, std::string_view algorithm, const char* reason) {
+        Row repeated = row(automatic, 1, 8e-3, algorithm);
+        repeated.reason = reason;
+        if (taken >= 0) repeated.exchange["taken_calls"] = taken;
+        const auto lines = summarize_exchange({repeated});
+        return lines.empty() ? "no line" : lines.front().ran;
+    };
+    EXPECT_EQ(ran(-1, "", ""), "") << "a row that does not tell";
+    EXPECT_EQ(ran(5, "spread", ""), "spread");
+    EXPECT_EQ(ran(0, "", "handed on unseen"), "native: handed on unseen");
+    EXPECT_EQ(ran(2, "", "handed on unseen"), "ours in 2 of 5 calls");
+}
+
 // Natively 12 ms beside the choice and 10 ms beside the twin: 1.5 in all, of which 1.25 is waiting.
 TEST(ExchangeTwin, SplitsAGainByALaunchOfItsOwn) {
     std::vector<Row> rows{row(native_default, 1, 12e-3),

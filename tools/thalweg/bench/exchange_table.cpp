@@ -1,5 +1,7 @@
 #include "bench/exchange_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -135,6 +137,20 @@ void split_gain(ExchangeLine& line, const Row& row, const std::vector<const Row*
     line.waiting = median(native->seconds) / median(twin->seconds);
 }
 
+// What a column of ours ran, or why the MPI did. Rows of repeated calls may lack it.
+std::string ran_of(const Row& row) {
+    const bool is_repeated = row.column == automatic;
+    if (!is_repeated && !row.column.starts_with(automatic_plan)) return "";
+    if (is_repeated) {
+        const int taken = row.exchange.value("taken_calls", -1),
+                  samples = static_cast<int>(row.seconds.size());
+        if (taken < 0) return "";
+        if (taken > 0 && taken < samples) return fmt::format("ours in {} of {} calls", taken, samples);
+    }
+    if (!row.algorithm.empty()) return row.algorithm;
+    return row.reason.empty() ? "native" : "native: " + row.reason;
+}
+
 ExchangeLine line_of(const Row& row, const std::vector<const Row*>& rows, double small_seconds) {
     ExchangeLine line;
     line.mpi = row.context.value("mpi_name", "");
@@ -154,10 +170,7 @@ ExchangeLine line_of(const Row& row, const std::vector<const Row*>& rows, double
     line.tx_bytes = row.tx_bytes;
     const double idle_packets = row.exchange.value("idle_packets", -1.0);
     if (idle_packets >= 0 && row.tx_packets >= 0) line.tx_packets = row.tx_packets - idle_packets;
-    if (row.column.starts_with(automatic_plan))  // of a repeated call nothing is told
-        line.ran = !row.algorithm.empty() ? row.algorithm
-                   : row.reason.empty()   ? "native"
-                                          : "native: " + row.reason;
+    line.ran = ran_of(row);
     const std::vector<double> inits = plan_seconds_once(row);
     line.init_seconds = median(inits);
     if (const Row* native = beside(rows, row, native_default); native != nullptr && !row.seconds.empty()) {
