@@ -225,6 +225,12 @@ constexpr WayCosts way_costs[] = {
 
 }  // namespace
 
+double wire_seconds(double link_bytes, double bytes_per_second, double burst_bytes) {
+    const double free_bytes = burst_bytes * payload_bytes / packet_bytes;
+    return std::max(0.0, link_bytes - free_bytes) / bytes_per_second *
+           (1 + acknowledgement_bytes / (2 * packet_bytes));
+}
+
 std::optional<PlanForecast> forecast_plan(std::string_view way, const ExchangeSeen& seen) {
     if (seen.once_seconds <= 0 || seen.small_seconds <= 0 || seen.bytes_per_second <= 0 ||
         seen.link_bytes <= 0)
@@ -234,10 +240,7 @@ std::optional<PlanForecast> forecast_plan(std::string_view way, const ExchangeSe
     const auto costs = std::find_if(std::begin(way_costs), std::end(way_costs),
                                     [&](const WayCosts& each) { return each.way == name; });
     if (costs == std::end(way_costs)) return std::nullopt;
-    const double slow_bytes = costs->passes * seen.link_bytes;
-    const double free_bytes = seen.burst_bytes * payload_bytes / packet_bytes;
-    double wire = std::max(0.0, slow_bytes - costs->passes * free_bytes) / seen.bytes_per_second *
-                  (1 + acknowledgement_bytes / (2 * packet_bytes));
+    double wire = costs->passes * wire_seconds(seen.link_bytes, seen.bytes_per_second, seen.burst_bytes);
     const bool in_pieces = way.find("chunk_bytes=") != way.npos;
     if (seen.message_bytes >= announced_bytes && !in_pieces && costs->passes < 2) wire *= announced_loss;
     PlanForecast forecast;

@@ -45,6 +45,10 @@ struct PlanForecast {
     double calls = 0;  // N* against the native call; `never`
 };
 
+// What the bytes of a link take, behind those that it lets through at once, with the acknowledgements of as
+// many that come the other way.
+double wire_seconds(double link_bytes, double bytes_per_second, double burst_bytes);
+
 // A plan's costs out of what was seen. `way`: "native", "rma_fence" and so on, or an algorithm as to_text
 // writes it. `native`: a plan that makes the native call, which never pays. Nothing where no bytes cross a
 // link, its rate or one of the times is not known, or there is no such way.

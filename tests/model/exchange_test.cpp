@@ -169,5 +169,12 @@ TEST(PlanForecast, WholeLargeMessagesWaitForOneAnother) {
     EXPECT_NEAR(forecast_plan("pairwise", burst)->call_seconds, 1.8e-4, 1e-12);
 }
 
+// One acknowledgement of 66 bytes for two packets of 1514, whose payload is 1448 each.
+TEST(PlanForecast, TheWireTakesTimeForWhatItDoesNotLetThrough) {
+    EXPECT_DOUBLE_EQ(wire_seconds(1e6, 1e7, 0), 0.1 * (1 + 66.0 / 3028));
+    EXPECT_NEAR(wire_seconds(1e6 + 1448, 1e7, 1514), wire_seconds(1e6, 1e7, 0), 1e-12);
+    EXPECT_EQ(wire_seconds(1448, 1e7, 1514), 0);
+}
+
 }  // namespace
 }  // namespace thalweg
