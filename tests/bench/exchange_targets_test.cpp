@@ -57,8 +57,8 @@ TEST(ExchangeTargets, NeverSlowerThanTheBestNative) {
     EXPECT_FALSE(find(targets, "not slower", "thalweg")->met());
 }
 
-// A call of ours takes 1 s, the native one `gain` times that: nine tenths of what could be gained, at 1.05 times the
-// limit, are asked for where that is less than the target.
+// A call of ours takes 1 s, the native one `gain` times that: nine tenths of what could be gained, at 1.05
+// times the limit, are asked for where that is less than the target.
 TEST(ExchangeTargets, AMeanCountsByItselfOrByItsCeiling) {
     const auto met = [](double gain, double limit_seconds) {
         ExchangeLine line = line_of("thalweg", 64 << 10, 1);

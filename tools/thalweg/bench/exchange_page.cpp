@@ -53,9 +53,9 @@ that call did not take turns with it. Where it is small enough for the first cal
 
 **Predicted**: N\* against MPI_Alltoallv before the plan is made, from what a program has seen by then: the native
 call's time (here that of the A/A column, which takes no part in the measured N\*), its time at the smallest size
-without what those bytes take on the link, and the link's rate (`forecast_plan` in src/model/exchange.h; `thalweg explain
-alltoallv` says the same of `--once-us` and `--small-us`). The verdict beside it: *both never*, *within a factor of 2*, or
-*NOT*. A point whose measured gain has zero in its 95 % interval is *undecided*, and is not counted.
+without what those bytes take on the link, and the link's rate (`forecast_plan` in src/model/exchange.h; `thalweg
+explain alltoallv` says the same of `--once-us` and `--small-us`). The verdict beside it: *both never*, *within a
+factor of 2*, or *NOT*. A point whose measured gain has zero in its 95 % interval is *undecided*, and is not counted.
 
 **algorithm x waiting** splits native / Thalweg of the plan that is chosen, where it is ours: by the plan that sends the
 same messages as the native default (all at once by MPICH's and Open MPI's sources, *spread*; between fewer than four
