@@ -142,6 +142,15 @@ TEST(Decide, ForcedChoicesCount) {
               std::string::npos);
 }
 
+// Open MPI asks for every large block, one after another: whole ones took 1.43 times as long.
+TEST(Decide, LongBlockingReductionsGoInPiecesUnderOpenMpi) {
+    const Selection lab{Machine::from_options(60, 11.95e6), "openmpi", {}, {}};
+    const Decision decision = decide(Collective::allreduce, 1 << 20, topology_of("node:4 core:2"), lab);
+    ASSERT_TRUE(decision.choice);
+    EXPECT_NE(to_text(*decision.choice).find("inter=ring:chunk_bytes=32K"), std::string::npos)
+        << to_text(*decision.choice);
+}
+
 TEST(Decide, OtherCollectivesGetTheirOwnAlgorithms) {
     const Selection lab{Machine::from_options(60, 11.95e6), "mpich", {}, {}};
     Selection overlapped = lab;
