@@ -6,6 +6,7 @@ import json
 import math
 import sys
 
+import beside_tables
 import error_tables
 import face_tables
 import lab_tables
@@ -192,6 +193,7 @@ its place where the credits want it ([receipts](decisions/0088-receipts-ask-in-t
 {summary()}
 Each has a section below with the arithmetic.
 """, error_tables.claim(), lab_tables.lab(), error_tables.two_links(), lab_tables.natives(), error_tables.natives_by_size(), face_tables.lab(),
+             beside_tables.lab(),
              lab_tables.onehost(), error_tables.onehost_by_size(), lab_tables.published(), lab_tables.smpi(), machine_tables.machines(),
              machine_tables.routes(),
              paper_tables.rings(), paper_tables.allgather(), paper_tables.eight(),

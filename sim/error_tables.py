@@ -2,6 +2,7 @@
 each operation, shape and size by itself."""
 import statistics
 
+import beside_tables
 import face_tables
 import lab_tables
 from tables import rows, size, table, time
@@ -34,6 +35,9 @@ def trust():
              [row for row in several if face_tables.claimed(row) and face_tables.by_wire(row)], faces),
         line("several ranks per host there, elsewhere",
              [row for row in several if not face_tables.claimed(row) or not face_tables.by_wire(row)], faces),
+        *(line(f"{whose} nonblocking operations and computation together, on the lab", found,
+               "[beside computation](#beside-computation-against-the-lab)")
+          for whose, native in (("our", False), ("the libraries'", True)) if (found := beside_tables.points(native))),
         line("two ranks of one host", onehost, "[one host](#on-one-host)"),
         ["the same algorithms in SimGrid's own MPI", len(smpi), f"{100 * statistics.median(smpi):.1f} %",
          f"{100 * sum(one <= 0.2 for one in smpi) / len(smpi):.0f} %", f"{100 * max(smpi):.0f} %", "[SMPI](#against-smpi)"],
@@ -51,6 +55,8 @@ def all_points():
             ("our schedules between hosts of two links", lab_tables.two_links(False), []),
             ("the libraries' defaults, one link or two", natives + lab_tables.two_links(True), []),
             ("the libraries' halo exchanges", [row for row in faces if not face_tables.ours(row)], []),
+            ("ours beside computation", beside_tables.points(False), beside_tables.points(False)),
+            ("the libraries' beside computation", beside_tables.points(True), []),
             ("two ranks of one host", rows("onehost"), [])]
 
 

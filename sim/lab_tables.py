@@ -154,6 +154,20 @@ def two_links(native):
             if (row["way"] == row["mpi"]) == native]
 
 
+NOT_COMPARED = """**Not compared**, and why:
+
+- *alltoallvs of sparse patterns*: `thalweg sim alltoallv` is between all pairs alike; a drawn pattern cannot be asked
+  for.
+- *Halos in runs whose mix changes*: such a run measures what trials decide over hundreds of exchanges, and when again;
+  a simulation replays one exchange by one choice.
+- *radix_sort*: its counts are of digits of 16 bits, 256 KiB of every rank; those of `thalweg sim app sort` are of 8
+  bits, 1 KiB.
+- *amr*: its blocks, and with them its messages, move among the ranks as the mesh is refined; `thalweg sim app amr` has
+  one face per neighbour in a grid of ranks, and a quarter of the ranks refined.
+- *Programs that test between pieces of their work*: a simulated one only computes between a start and its wait.
+"""
+
+
 def lab():
     points = rows("lab")
     large, small = targets(points)
@@ -169,8 +183,8 @@ def lab():
 Every column of `bench/results` that is a schedule of ours, on several hosts with one link each, is simulated on the
 machine `lab-100` or `lab-50` at the link rate that was measured when that lab came up (`sim/validate.py`): broadcasts,
 allgathers, allreduces, and alltoallvs between all ranks; of nonblocking ones, what they take when they are waited for at once.
-Halo exchanges follow [below](#halo-exchanges-against-the-lab). **Not compared** are alltoallvs of sparse patterns, halos in
-runs whose mix changes, computing beside communication, and the applications. Hosts of two
+Halo exchanges follow [below](#halo-exchanges-against-the-lab), and what goes on
+[beside computation](#beside-computation-against-the-lab) behind them. Hosts of two
 links have lines of their own ([below](#two-links-per-host)) and are not among the points that the targets count. The error
 is that of the simulation against the minimum of the samples. Of the machine's numbers one is fitted to such
 measurements, the rate at which the kernel passes a message on (`kernel_GBps`, from chains of one 64 KiB message); what a
@@ -183,6 +197,7 @@ of two columns): {verdict(not far)}: {len(far)} of {len(small)} points are farth
 {"; ".join(f"{row['algorithm']}, {size(row['bytes'])}, {row['shape']} on {row['mpi']} ({100 * error(row):+.0f} %)" for row in far)}.
 
 {missed(far) if far else ""}
+{NOT_COMPARED}
 {kernels()}{cores()}"""
     text += table(head, [["15 samples or more, from 1 MiB", *summary(large)],
                          ["15 samples or more, below 1 MiB", *summary(small)],

@@ -9,6 +9,8 @@
     onehost.jsonl  schedules of ours among ranks of one host
     published.jsonl  hosts of many ranks as others have measured and published them (sim/published.json), with the
                    machine's fabric and with one switch that never blocks instead
+    overlap.jsonl  nonblocking operations there beside computation, ours and the libraries' (sim/beside.py)
+    programs.jsonl a program there that computes and communicates, blocking and not
     samples.jsonl  nothing simulated: how far the samples of the small points of lab.jsonl are apart
     kept.jsonl     nothing simulated: an alltoallv through a window made per call, through one that is kept, and native
 
@@ -21,23 +23,16 @@ import collections
 import json
 import pathlib
 import statistics
-import subprocess
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import beside
+from questions import COLLECTIVES, MACHINES, NATIVES, ROOT, SAMPLES, dense, in_lab, middle, question, rows, simulated
+
 SAME_TRAFFIC = 0.03  # apart at most
 RAILS = 2  # links per host of rails.jsonl
-SAMPLES = 15  # of which the least counts, as of the measured ones
-# A nonblocking collective that is waited for at once runs the schedule of the blocking one.
-COLLECTIVES = {"bcast": "bcast", "ibcast": "bcast", "allgather": "allgather", "iallgather": "allgather",
-               "allreduce": "allreduce", "iallreduce": "allreduce", "alltoallv": "alltoallv"}
-# Where several hosts are, libucp carries plans of ours and what does not block.
-LIBUCP = ("alltoallv", *(name for name, blocking in COLLECTIVES.items() if name != blocking))
 PUBLISHED = ROOT / "sim/published.json"
 EXCHANGE = ROOT / "sim/results/exchange.jsonl"
 PLAIN_RATE = 11.96e6  # bytes per second, as the lab measured it there
-MACHINES = {"100mbit": "lab-100", "50mbit": "lab-50"}
-NATIVES = ("mpich", "openmpi")
 # What a model's choice is called where the lab forces the native library to take it.
 FORCED = {"mpich": {"binomial": "binomial", "node_leader(intra=binomial,inter=binomial)": "smp",
                     "scatter_ring": "flat_scatter_ring", "scatter_recursive_doubling": "scatter_recursive_doubling",
@@ -50,28 +45,6 @@ FORCED = {"mpich": {"binomial": "binomial", "node_leader(intra=binomial,inter=bi
 # Ways to exchange halos that post every message and wait for all: of the library, and of ours where a schedule ran.
 FACES = ("native", "native (A/A)", "native nonblocking", "native init", "isend", "persistent", "thalweg", "thalweg spread",
          "thalweg nonblocking", "thalweg nonblocking spread", "thalweg init", "thalweg init spread")
-
-
-def rows(results, collectives=tuple(COLLECTIVES)):
-    for path in sorted(results.glob("*.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            if row.get("collective") in collectives and row.get("seconds"):
-                yield row
-
-
-def dense(row):
-    """All pairs alike, as the simulated alltoallv."""
-    return row["collective"] != "alltoallv" or row["exchange"]["pattern"] == "dense"
-
-
-def in_lab(row, rails=1):
-    """The rate of a link that was measured; None: not from several hosts of so many links each."""
-    context = row["context"]
-    rate = context.get("settings", {}).get("THALWEG_LAB_RATE_BYTES_PER_S")
-    if rate is None or context.get("hosts", 1) < 2 or context.get("rate") not in MACHINES or context.get("rails", 1) != rails:
-        return None
-    return float(rate)
 
 
 def measured(results, rails=1):
@@ -179,25 +152,6 @@ def native_spreads(results):
     return spreads
 
 
-def middle(rates):
-    return sorted(rates)[len(rates) // 2]
-
-
-def mpi_of(key):
-    return ["--mpi", key[-1]]
-
-
-def question(key, rate, rails=1):
-    """The command line that asks for a point at that rate of a link, without the program's name."""
-    collective, shape, nominal, size, algorithm = key[:5]
-    hosts, per_host = (int(part) for part in shape.split("x"))
-    return [COLLECTIVES[collective], "--machine", MACHINES[nominal], "--rate", f"{rate:.1f}B/s",
-            "--ranks", str(hosts * per_host), "--per-host", str(per_host), "--bytes", str(size),
-            "--algorithm", algorithm, *mpi_of(key), *(["--libucp"] if collective in LIBUCP else []),
-            *(["--rails", str(rails)] if rails > 1 else []),
-            "--samples", str(SAMPLES), "--json", "--quiet"]
-
-
 def question_faces(key, rate):
     shape, nominal, grid, cells, points, mpi, way = key[:7]
     return ["halo", "--machine", MACHINES[nominal], "--rate", f"{rate:.1f}B/s", "--per-host", shape.split("x")[1],
@@ -209,16 +163,6 @@ def question_onehost(key):
     collective, ranks, size, algorithm, _ = key
     return [COLLECTIVES[collective], "--machine", "one-host", "--ranks", str(ranks), "--bytes", str(size),
             "--algorithm", algorithm, "--json", "--quiet"]
-
-
-def simulated(program, command, memory):
-    key = tuple(command)
-    if key not in memory:
-        done = subprocess.run([program, *command], check=True, capture_output=True, text=True, timeout=300)
-        row = json.loads(done.stdout)
-        assert row["simulated"], row
-        memory[key] = row
-    return memory[key]
 
 
 def lab_rows(program, results):
@@ -355,7 +299,7 @@ def published_rows(program, _):
 
 TABLES = {"lab": lab_rows, "faces": faces_rows, "natives": native_rows, "rails": rails_rows, "plain": plain_rows,
           "onehost": onehost_rows, "published": published_rows,
-          "samples": samples_rows, "kept": kept_rows}
+          "overlap": beside.overlap_rows, "programs": beside.programs_rows, "samples": samples_rows, "kept": kept_rows}
 
 
 def main(words=None):

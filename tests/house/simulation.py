@@ -13,6 +13,7 @@ import tempfile
 
 root, build = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
 sys.path.insert(0, str(root / "sim"))
+import beside  # noqa: E402
 import reproduce  # noqa: E402
 import validate  # noqa: E402
 
@@ -62,7 +63,26 @@ onehost = read("onehost")
 for row in onehost:
     now = alone.get(tuple(row[field] for field in ("collective", "ranks", "bytes", "algorithm", "mpi")), (None, None))
     compare("onehost", row, *now)
-for name, rows in (("lab", lab), ("natives", natives), ("rails", rails), ("faces", faces), ("onehost", onehost)):
+overlap, programs = read("overlap"), read("programs")
+totals, iterations = beside.measured_overlap(root / "bench/results"), beside.measured_programs(root / "bench/results")
+
+
+def overlap_key(row):
+    return tuple(row[field] for field in ("collective", "shape", "rate", "bytes", "way", "mpi"))
+
+
+def program_key(row):
+    return tuple(row[field] for field in ("shape", "rate", "bytes", "mpi"))
+
+
+for row in overlap:
+    now = totals.get(overlap_key(row), {"total": []})["total"]
+    compare("overlap", row, len(now) or None, min(now, default=None))
+for row in programs:
+    now = iterations.get(program_key(row), {"columns": {}})["columns"].get(row["column"], {"seconds": []})["seconds"]
+    compare("programs", row, len(now) or None, min(now, default=None))
+for name, rows in (("lab", lab), ("natives", natives), ("rails", rails), ("faces", faces), ("onehost", onehost),
+                   ("overlap", overlap), ("programs", programs)):
     if not rows:
         sys.exit(f"sim/results/{name}.jsonl has no row; {stale}")
 if wrong:
@@ -137,6 +157,17 @@ for row in faces[:: max(1, len(faces) // 12)]:
     look_again("faces", row, validate.question_faces(key_of(row), row["link_rate"]))
 for row in [*onehost[:: max(1, len(onehost) // 8)], max(onehost, key=lambda row: row["bytes"])]:
     look_again("onehost", row, validate.question_onehost(fields(row, "collective", "ranks", "bytes", "algorithm", "mpi")))
+for row in overlap[:: max(1, len(overlap) // 12)]:
+    (again,) = asked(beside.question_overlap(overlap_key(row), row["link_rate"]))
+    if beside.overlapped(again, row["way"]) != (row["simulated_seconds"], row["simulated_percent"]):
+        sys.exit(f"overlap: {row}: now {again['overlap']}; {stale}")
+    looked += 1
+for row in programs[:: max(1, len(programs) // 4)]:
+    command = beside.question_programs(program_key(row), row["link_rate"], row["sweep"])
+    kinds = {again["column"]: again for again in asked(command)}
+    if kinds[beside.KINDS[row["column"]]]["seconds"] != row["simulated_seconds"]:
+        sys.exit(f"programs: {row}: now {kinds[beside.KINDS[row['column']]]}; {stale}")
+    looked += 1
 plain = list(validate.plain_rows(program, None))
 if plain != read("plain"):
     sys.exit(f"plain: now {next((row for row in plain if row not in read('plain')), 'fewer rows')}; {stale}")

@@ -15,12 +15,24 @@ import validate  # noqa: E402
 LAB = {"shape": "2x1", "hosts": 2, "ranks": 2, "rate": "100mbit", "rails": 1, "mpi_name": "mpich",
        "settings": {"THALWEG_LAB_RATE_BYTES_PER_S": "11900000"}}
 TWO_LINKS = {**LAB, "rails": 2}
+CHANGED = {**LAB, "environment": "I_MPI_ADJUST_ALLGATHER=1"}
 HOST = {"shape": "1x2", "hosts": 1, "ranks": 2, "mpi_name": "mpich"}
 
 
 def row(collective, column, seconds, context, algorithm="", **more):
     return {"collective": collective, "column": column, "algorithm": algorithm, "bytes": 65536, "seconds": seconds,
             "context": context, "tx_bytes": 70000, "all_tx_bytes": 75000, **more}
+
+
+def beside(column, total, context=LAB, algorithm="", compute="sleep"):
+    """An allgather that takes 5 and 6 ms by itself, and so long together with 5 and 6 ms of computation."""
+    return row("iallgather", column, [6e-3, 7e-3], context, algorithm, phase="overlap", overlap={
+        "compute": compute, "pure_mean": [5e-3, 6e-3], "computed": [5e-3, 6e-3], "total": total})
+
+
+def gradient(column, seconds, computed):
+    return row("conjugate_gradient", column, seconds, LAB, phase="apps",
+               app={"parameters": {"outer": 1, "steps": 2}, "samples": [{"compute": one} for one in computed]})
 
 
 ROWS = [row("bcast", "thalweg binomial", [7e-3, 6e-3] * 8, LAB, "binomial"), row("bcast", "native", [6e-3, 7e-3, 8e-3], LAB),
@@ -34,7 +46,13 @@ ROWS = [row("bcast", "thalweg binomial", [7e-3, 6e-3] * 8, LAB, "binomial"), row
               halo={"grid": [2, 1, 1], "cells": [4, 64, 128], "corners": False, "periodic": False})
           for column, algorithm, phase in (("native", "", "halo"), ("thalweg init [transport=shm]", "spread", "halo"),
                                            ("thalweg", "", "halo"), ("isend packed waitall", "", "halo"),
-                                           ("native", "", "halo_overlap")))]
+                                           ("native", "", "halo_overlap"))),
+        beside("thalweg", [6.05e-3, 5.05e-3], algorithm="ring"), beside("native", [10e-3, 12e-3]),
+        beside("native MPI_Test", [1e-3, 1e-3]), beside("thalweg", [1e-3, 1e-3], CHANGED, "ring"),
+        beside("thalweg", [1e-3, 1e-3], algorithm="ring", compute="arithmetic"),
+        gradient("native/blocking", [0.3, 0.33], [0.15, 0.12]),
+        gradient("thalweg/nonblocking", [0.24, 0.21], [0.15, 0.18]),
+        gradient("thalweg/manual/16", [1e-3], [1e-3])]
 
 with tempfile.TemporaryDirectory() as folder:
     measured, out = pathlib.Path(folder, "measured"), pathlib.Path(folder, "out")
@@ -53,9 +71,10 @@ with tempfile.TemporaryDirectory() as folder:
         validate.main(["--sim", sys.argv[1], "--out", str(out), "--results", str(measured)])
     found = {name: [json.loads(line) for line in (out / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
              for name in validate.TABLES}
-assert said.getvalue().splitlines() == ["lab: 1 points", "faces: 2 points", "natives: 2 points", "rails: 2 points", "plain: 2 points",
-                                        "onehost: 1 points", "published: 2 points", "samples: 1 points", "kept: 1 points"], said.getvalue()
-(point,) = found["lab"]
+assert said.getvalue().splitlines() == ["lab: 2 points", "faces: 2 points", "natives: 2 points", "rails: 2 points", "plain: 2 points",
+                                        "onehost: 1 points", "published: 2 points", "overlap: 2 points",
+                                        "programs: 2 points", "samples: 1 points", "kept: 1 points"], said.getvalue()
+point, started = found["lab"]
 assert (point["samples"], point["measured_seconds"], point["algorithm"]) == (16, 6e-3, "binomial"), point
 assert abs(point["native_spread"] - (8e-3 / 7e-3 - 1)) < 1e-12, point
 # 64 KiB over a link of 11.9 MB/s, less what the shaper lets through at once.
@@ -77,6 +96,21 @@ for face in found["faces"]:
 assert [(row["mpi"], row["bytes"]) for row in found["plain"]] == [("impi", 16384), ("openmpi", 65536)], found["plain"]
 assert found["plain"][0]["measured_seconds"] == 4.5e-3 and found["plain"][0]["last_begins_seconds"] == 1e-4, found["plain"]
 assert 2.7 * 16384 / 11.96e6 < found["plain"][0]["simulated_seconds"] < 3.5 * 16384 / 11.96e6, found["plain"]
+# A nonblocking one is waited for at once there, and stands beside computation here: by OSU's definition 99 and
+# 0 % of it hide, by the middles. Both take the longer of them at least, and their sum at most, and a little.
+assert (started["collective"], started["samples"], started["measured_seconds"]) == ("iallgather", 6, 6e-3), started
+assert [(row["way"], row["samples"], row["measured_seconds"], row["pure_seconds"], round(row["hidden_percent"]))
+        for row in found["overlap"]] == [("mpich", 2, 10e-3, 5e-3, 0), ("ring", 2, 5.05e-3, 5e-3, 99)], found["overlap"]
+for one in found["overlap"]:
+    pure, both = one["simulated_pure_seconds"], one["simulated_seconds"]
+    assert 0.7 * 65536 / 11.9e6 < pure < 1.5 * 65536 / 11.9e6 and 0.98 * pure < both < 2.1 * pure, one
+    assert abs(one["simulated_percent"] - max(0, 100 * (2 - both / pure))) < 1, one
+# Three products in a run, each with 50 ms of computation as measured, and with an allgather that our agent hides.
+assert [(row["column"], row["samples"], round(row["measured_seconds"], 9), round(row["computed_seconds"], 9))
+        for row in found["programs"]] == [("native/blocking", 2, 0.1, 0.05),
+                                       ("thalweg/nonblocking", 2, 0.07, 0.05)], found["programs"]
+blocking, hidden = (row["simulated_seconds"] for row in found["programs"])
+assert 0.05 < hidden < blocking - 2e-3 < 0.065, found["programs"]
 (spread,) = found["samples"]
 assert [round(spread[f"{which}_seconds"], 9) for which in ("least", "median", "greatest")] == [6e-3, 6.5e-3, 7e-3], spread
 assert found["kept"][0]["per_call_seconds"] == 3e-3, found["kept"]
