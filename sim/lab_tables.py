@@ -154,6 +154,23 @@ def two_links(native):
             if (row["way"] == row["mpi"]) == native]
 
 
+def enough(group):
+    """Of a group's points those that the targets count: how many, and their median error."""
+    many = [row for row in group if row["samples"] >= 15]
+    return [len(many), summary(many)[1] if many else "-"]
+
+
+def by_operation(points):
+    """The targets' points, operation by operation."""
+    lines = []
+    for collective in sorted({row["collective"] for row in points}):
+        large, small = targets([row for row in points if row["collective"] == collective])
+        lines.append([collective, *(summary(large)[:4] if large else ["-"] * 4), verdict(met(large)) if large else "-",
+                      *(summary(small)[:4] if small else ["-"] * 4)])
+    return table(["operation", "from 1 MiB", "median error", "within 20 %", "worst", "target", "below", "median error",
+                  "within 20 %", "worst"], lines)
+
+
 NOT_COMPARED = """**Not compared**, and why:
 
 - *alltoallvs of sparse patterns*: `thalweg sim alltoallv` is between all pairs alike; a drawn pattern cannot be asked
@@ -205,8 +222,12 @@ of two columns): {verdict(not far)}: {len(far)} of {len(small)} points are farth
                          ["3 to 14 samples, below 1 MiB", *summary([r for r in few if r["bytes"] < MIB])],
                          *([["1 or 2 samples, in no target and no table below", *summary(fewest)]] if fewest else []),
                          *([["two links per host, 3 samples or more", *summary(two_links(False))]] if two_links(False) else [])])
-    text += """
-By operation, shape and size, points of at least 3 samples; the last columns name the point that is farthest off. What
+    text += f"""
+By operation, points of at least 15 samples:
+
+{by_operation(points)}
+By operation, shape and size, points of at least 3 samples, and how many of them have at least 15, which the targets count,
+with their median error; the last columns name the point that is farthest off. What
 the simulation does not know shows there: TCP's congestion control, by which connections' shares of a link differ from one
 time to the next, and Open MPI's rendezvous, which asks for every large piece by itself.
 
@@ -218,10 +239,10 @@ measured](#hosts-of-many-ranks-as-others-measured-them) only.
     lines = []
     for (collective, shape, count), group in groups(points + two_links(False), "collective", "shape", "bytes"):
         worst = max(group, key=lambda row: abs(error(row)))
-        lines.append([collective, shape, size(count), *summary(group)[:3], f"{100 * error(worst):+.0f} %",
+        lines.append([collective, shape, size(count), *summary(group)[:3], *enough(group), f"{100 * error(worst):+.0f} %",
                       f"{worst['algorithm']} on {worst['mpi']}, {time(worst['measured_seconds'])}"])
-    return text + table(["operation", "hosts x ranks", "bytes", "points", "median error", "within 20 %", "worst", "which"],
-                        lines)
+    return text + table(["operation", "hosts x ranks", "bytes", "points", "median error", "within 20 %", "of 15 samples",
+                         "their median error", "worst", "which"], lines)
 
 
 def rings_at_once(points):
