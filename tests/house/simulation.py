@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """docs/simulation.md is what sim/results say; the measured side of those stands in bench/results; and where the
 simulator is built it gives the simulated side again, to the last digit, at points drawn from every table, small ones and a
-large one.
+large one; and what Thalweg chose there is what it chooses today.
 
     simulation.py SOURCE_ROOT BUILD_ROOT
 """
@@ -210,8 +210,8 @@ def drawn(found):
     return [*some, *([max(quick, key=work)] if quick else [])]
 
 
-def command_of(table, row):
-    """By the algorithm that ran: what would be chosen today is the selector's affair, and its tests'."""
+def command_of(table, row, algorithm=None):
+    """By the algorithm that ran, or by another."""
     size = [] if row.get("collective") == "barrier" else ["--bytes", str(row["bytes"])]
     common = ["--machine", row["machine"], "--ranks", str(row["ranks"]), *size, "--rails", str(row["rails"]), "--json", "--quiet"]
     if "app" in row:
@@ -223,7 +223,7 @@ def command_of(table, row):
     flags = {"--in-turn": row["in_turn"], "--overlap": "overlap" in row, "--star": row.get("fabric") == "star",
              "--libucp": table == "puts"}
     return [row["collective"], *common, "--mapping", row["mapping"], "--repeat", str(row["repeat"]), "--algorithm",
-            native(row) or row["algorithm"], *per_host, *(flag for flag, given in flags.items() if given)]
+            algorithm or native(row) or row["algorithm"], *per_host, *(flag for flag, given in flags.items() if given)]
 
 
 for table in reproduce.TABLES:
@@ -239,3 +239,27 @@ for table in reproduce.TABLES:
                      f"say {[row.get(field) for field in kept]}; run python3 sim/reproduce.py {table}, then sim/document.py")
         looked += 1
 print(f"{looked} points were simulated again, with the same digits")
+
+
+def choices(found):
+    """Of a table's rows that Thalweg chose, the quickest of each operation, machine and size."""
+    quickest = {}
+    for row in sorted((row for row in found if row.get("column") == "auto" and work(row) <= LONGEST), key=work):
+        quickest.setdefault((row["collective"], row["machine"], row["bytes"]), row)
+    found = [quickest[key] for key in sorted(quickest)]
+    return found[:: max(1, len(found) // 4)]
+
+
+chosen = 0
+for table in reproduce.TABLES:
+    for row in choices(read(table)):
+        (again,) = asked(command_of(table, row, "auto"))
+        now, then = (f"{line['algorithm']} ({line['predicted_seconds']} s by the model)" for line in (again, row))
+        if now != then:
+            sys.exit(f"{table}: {row['collective']} on {row['machine']}, {row['ranks']} ranks, {row['bytes']} bytes: Thalweg "
+                     f"chooses {now} today, and sim/results say {then}; run python3 sim/reproduce.py {table}, then "
+                     "sim/document.py")
+        chosen += 1
+if not chosen:
+    sys.exit("sim/results have no row that Thalweg chose")
+print(f"{chosen} choices are today's")
