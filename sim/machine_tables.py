@@ -1,25 +1,33 @@
 """The sections of docs/simulation.md about the machines: their numbers, and what routing can matter on them."""
 import json
+import re
 
 from tables import ROOT, rows, size, table, time
+
+GUESS = re.compile(r"\b(assumed|remembered|guess|guessed)\b")
+
+
+def sources(machine):
+    """Where each number is from, and what the fabric looks like."""
+    return [machine["fabric_from"], *(value["from"] for value in machine.values() if isinstance(value, dict))]
 
 
 def machines():
     lines = []
     for path in sorted((ROOT / "sim/machines").glob("*.json")):
         machine = json.loads(path.read_text(encoding="utf-8"))
-        numbers = [value for value in machine.values() if isinstance(value, dict)]
-        assumed = sum(value["from"].startswith(("assumed", "remembered")) for value in numbers)
+        said = sources(machine)
+        guesses = sum(GUESS.search(source) is not None for source in said)
         def number(field, machine=machine):
             return f"{machine[field]['is']:g}"
         lines.append([machine["name"], machine["text"], machine["fabric"].replace("_", " "), number("cores_per_host"),
                       number("link_GBps"), number("inter_latency_us"), number("copy_GBps"), number("host_copy_GBps"),
-                      f"{assumed} of {len(numbers)}"])
+                      f"{guesses} of {len(said)}"])
     return f"""## Machines
 
-`sim/machines/NAME.json` holds every number with its source; `--machine FILE.json` reads another. Sources that begin
-with *assumed* are guesses of the right size, those with *remembered* are published figures that were not found
-again; how many, the last column says. Where a publication says something else than a guess, its source says what.
+`sim/machines/NAME.json` holds every number with its source; `--machine FILE.json` reads another. Sources that say
+*assumed* are guesses of the right size, those that say *remembered* are published figures that were not found
+again; how many, the fabric's among them, the last column says. Where a publication says something else than a guess, its source says what.
 Rates in GB/s: of a link in one direction, of one core that copies, of all cores of a host together.
 
 """ + table(["name", "what", "fabric", "cores", "link", "latency (us)", "copy", "host copies", "without source"], lines)
