@@ -8,6 +8,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -78,7 +79,8 @@ TABLES = {
                    ("alltoallv", "dane", (448,), ("512K",), ("spread",)))
                for star in ((), ("--star",))]
               + [asks("allgather", "slingshot", (2048,), ("1K",), ("spread",), "--star")],  # its own fabric: squares
-    "speed": [asks("bcast", "ib2304", (2304,), ("16M",), ("chain:chunk_bytes=64K", "auto"), "--cost"),
+    "speed": [*(asks("bcast", "ib2304", (2304,), ("16M",), (algorithm,), "--cost")
+                for algorithm in ("chain:chunk_bytes=64K", "auto")),
               asks("alltoallv", "dane", (448,), ("512K",), ("spread",), "--cost")],
     "curves": [asks(collective, "slingshot", ranks, sizes, algorithms, "--cost")
                for collective, ranks, sizes, algorithms in (
@@ -131,10 +133,14 @@ def main():
             sys.exit(f"there is no table {table}; known: {', '.join(TABLES)}")
         lines = []
         for command in TABLES[table]:
+            begin = time.monotonic()
             done = subprocess.run([arguments.sim, *command], capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 sys.exit(f"{' '.join(command)}: {done.stderr}")
-            lines += [json.dumps({**json.loads(line), **stamp}) for line in done.stdout.splitlines()]
+            rows = [json.loads(line) for line in done.stdout.splitlines()]
+            if len(rows) == 1 and "cost" in rows[0]:
+                rows[0]["cost"]["wall_seconds"] = round(time.monotonic() - begin, 3)
+            lines += [json.dumps({**row, **stamp}) for row in rows]
         (ROOT / f"sim/results/{table}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
         print(f"{table}: {len(lines)} lines")
 
