@@ -25,6 +25,22 @@ def read(name):
 
 subprocess.run([sys.executable, "-B", root / "sim/document.py", "--check"], check=True)
 
+def bytes_of(text):
+    return int(text.rstrip("KM")) << {"K": 10, "M": 20}.get(text[-1], 0)
+
+
+# Every point that sim/reproduce.py asks for is there.
+for table, commands in reproduce.TABLES.items():
+    points = {(row.get("app") or row["collective"], row["machine"], row["ranks"], row["bytes"]) for row in read(table)}
+    for command in commands:
+        words = dict(zip(command, command[1:]))
+        operation = words["app"] if command[0] == "app" else command[0]
+        for ranks in words["--ranks"].split(","):
+            for count in words.get("--bytes", "0").split(","):
+                if (operation, words["--machine"], int(ranks), bytes_of(count)) not in points:
+                    sys.exit(f"sim/results/{table}.jsonl lacks {operation} on {words['--machine']}, {ranks} ranks, {count}; run "
+                             f"python3 sim/reproduce.py {table}, then sim/document.py")
+
 # Operation by operation the page says how many points the targets count from 1 MiB, and how far they are off.
 said = [[cell.strip() for cell in line.split("|")[1:5]] for line in
         (root / "docs/simulation.md").read_text(encoding="utf-8").splitlines() if line.startswith("|")]
