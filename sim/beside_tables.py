@@ -71,7 +71,8 @@ measure, by the middles of the samples. Only computation that takes no core is c
 lab's ranks share two. {len(many)} of {len(ours + natives)} points have at least 15 samples.
 
 - **Ours**, which an agent advances: {said(ours)}.
-- **The libraries'**, which are advanced inside their calls alone: {said(natives)}.
+- **The libraries'**, which are advanced inside their calls alone, while kernels pass on what sockets hold:
+  {said(natives)}.
   What a nonblocking call of a library runs is not always its blocking default, which the model takes.
 
 """ + operations() + "\n" + (programs() if rows("programs") else "")

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace thalweg::sim {
@@ -150,13 +151,21 @@ double Network::acknowledged(MessageId m, double bytes) const {
     return std::max(count / 2, count / all) * machine_.frame_headers * payload_;
 }
 
+// Its head, or the head's next segment.
+bool Network::may_go(const Channel& channel) const {
+    const bool from = frozen_[static_cast<std::size_t>(channel.from)] != 0;
+    const bool to = frozen_[static_cast<std::size_t>(channel.to)] != 0;
+    if (!in_segments()) return !from && !to;
+    return (!from || channel.gone < channel.held) && (!to || channel.gone < channel.room);
+}
+
 // Gives the first message of a channel to its link, or puts the channel in the link's queue.
 void Network::start(std::uint32_t id) {
     Channel& channel = channels_[id];
     channel.busy = channel.head != none;
     if (!channel.busy) return;
     const MessageId m = channel.head;
-    if (frozen_[static_cast<std::size_t>(channel.from)] || frozen_[static_cast<std::size_t>(channel.to)]) {
+    if (!may_go(channel)) {
         channel.busy = false;  // thaw() looks again
         return;
     }
@@ -238,6 +247,7 @@ void Network::end_segment(std::uint32_t id, double bytes, double shaped) {
     channel.sent += bytes;
     channel.shaped += shaped;
     channel.gone += bytes;
+    if (m >= matching_.messages.size()) channel.noticed += bytes;
     out.queued -= bytes;
     out_[link_of(channel.to, rail)].owed += acknowledged(m, bytes);
     if (--in.active == 0) in.idle_since = now();
@@ -301,8 +311,18 @@ void Network::freeze(int rank) {
         for (std::uint32_t id = 0; id < channels_.size(); ++id) list(id);
     }
     frozen_[static_cast<std::size_t>(rank)] = 1;
-    for (const std::uint32_t id : channels_of_[static_cast<std::size_t>(rank)])
-        if (channels_[id].flow != none) flows_->suspend(channels_[id].flow);
+    for (const std::uint32_t id : channels_of_[static_cast<std::size_t>(rank)]) {
+        Channel& channel = channels_[id];
+        if (!in_segments()) {
+            if (channel.flow != none) flows_->suspend(channel.flow);
+            continue;
+        }
+        const double left = channel.given + channel.noticed - channel.gone;
+        const double full = channel.gone + machine_.socket_bytes;
+        if (channel.from == rank)
+            channel.held = left > machine_.socket_bytes ? full : std::numeric_limits<double>::infinity();
+        if (channel.to == rank) channel.room = full;
+    }
 }
 
 void Network::thaw(int rank) {
@@ -312,10 +332,8 @@ void Network::thaw(int rank) {
     for (std::size_t i = 0; i < ids.size(); ++i) {  // what goes on may add to them
         const std::uint32_t id = ids[i];
         const Channel& channel = channels_[id];
-        if (channel.head == none) continue;
-        if (frozen_[static_cast<std::size_t>(channel.from)] || frozen_[static_cast<std::size_t>(channel.to)])
-            continue;
-        if (channel.flow != none)
+        if (channel.head == none || !may_go(channel)) continue;
+        if (!in_segments() && channel.flow != none)
             flows_->resume(channel.flow);
         else if (!channel.busy)
             start(id);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <unordered_map>
 #include <utility>
@@ -48,7 +49,9 @@ class Network {
     // in_segments().
     void notify(std::int32_t from, std::int32_t to, std::function<void(double)> sent);
 
-    // Nothing of `rank` moves until it is thawed. A transfer moves while neither end is frozen.
+    // Nobody calls the library of `rank` until it is thawed. A transfer as a whole moves while neither end is
+    // frozen; of segments the sender's kernel passes on what its socket holds, and the receiver's takes as
+    // much.
     void freeze(int rank);
     void thaw(int rank);
 
@@ -59,9 +62,13 @@ class Network {
         MessageId head = none, tail = none;  // numbers behind the messages' are notices
         bool busy = false;                   // the head has been given to its link, or stands in a queue
         Flows::Id flow = none;
-        double sent = 0, shaped = 0;                        // of the head, by segments
-        double there = 0;                                   // when the last one is at its receiver
-        double given = 0, gone = 0;                         // bytes since the beginning
+        double sent = 0, shaped = 0;  // of the head, by segments
+        double there = 0;             // when the last one is at its receiver
+        double given = 0, gone = 0;   // bytes since the beginning
+        double noticed = 0;           // of `gone`, those of notices
+        // How far `gone` may come while its sender, or its receiver, is frozen.
+        double held = std::numeric_limits<double>::infinity();
+        double room = std::numeric_limits<double>::infinity();
         std::vector<std::pair<MessageId, double>> untaken;  // and `given` behind it
     };
 
@@ -86,6 +93,7 @@ class Network {
     // Frames of message m, and which part of them holds so many of its bytes.
     double frames(MessageId m, double bytes) const;
     void append(std::uint32_t channel, MessageId m);
+    bool may_go(const Channel& channel) const;
     void take(Channel& channel);
     void send_segment(Link& out);
     void end_segment(std::uint32_t channel, double bytes, double shaped);
