@@ -66,8 +66,8 @@ def lab():
 
 A nonblocking operation is started, the ranks compute, and then they wait for it (`bench/results/overlap-*.jsonl`;
 `thalweg sim COLLECTIVE --overlap`). **alone** is the operation by itself, **both** the operation and the computation
-together, from the start to the end of the wait: means over the ranks, the least of the samples. **hides** is OSU's
-measure, by the middles of the samples. Only computation that takes no core is compared (the ranks sleep), because the
+together, from the start to the end of the wait: means over the ranks, the least of the samples. Each rank computes for
+as long as its own part takes. **hides** is OSU's measure, by the middles of the samples. Only computation that takes no core is compared (the ranks sleep), because the
 lab's ranks share two. {len(many)} of {len(ours + natives)} points have at least 15 samples.
 
 - **Ours**, which an agent advances: {said(ours)}.

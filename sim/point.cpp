@@ -22,11 +22,11 @@ namespace {
 
 constexpr int exit_no_memory = 3;
 
-// What travels from the child, followed by the sentence of outcome.why.
+// What travels from the child, followed by the sentence of outcome.why and by outcome.by_rank.
 struct Parcel {
     double seconds = 0, root_seconds = 0, mean_seconds = 0, build_seconds = 0, replay_seconds = 0;
     std::uint64_t messages = 0, bytes = 0, inter_bytes = 0, steps = 0, schedule_bytes = 0, peak_bytes = 0;
-    std::uint64_t why_length = 0;
+    std::uint64_t why_length = 0, ranks = 0;
 };
 static_assert(std::is_trivially_copyable_v<Parcel>);
 
@@ -78,6 +78,7 @@ PointResult run_here(const Point& point, const Topology& topology, const SimMach
     for (double* seconds :
          {&result.outcome.seconds, &result.outcome.root_seconds, &result.outcome.mean_seconds})
         *seconds /= point.repeat;
+    for (double& seconds : result.outcome.by_rank) seconds /= point.repeat;
     result.replay_seconds = processor_seconds() - built;
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
@@ -139,9 +140,11 @@ bool read_all(int from, void* data, std::size_t bytes) {
         const Parcel parcel{outcome.seconds,       outcome.root_seconds,  outcome.mean_seconds,
                             result.build_seconds,  result.replay_seconds, outcome.messages,
                             outcome.bytes,         outcome.inter_bytes,   outcome.steps,
-                            result.schedule_bytes, result.peak_bytes,     outcome.why.size()};
-        const bool sent =
-            write_all(to, &parcel, sizeof parcel) && write_all(to, outcome.why.data(), outcome.why.size());
+                            result.schedule_bytes, result.peak_bytes,     outcome.why.size(),
+                            outcome.by_rank.size()};
+        const bool sent = write_all(to, &parcel, sizeof parcel) &&
+                          write_all(to, outcome.why.data(), outcome.why.size()) &&
+                          write_all(to, outcome.by_rank.data(), outcome.by_rank.size() * sizeof(double));
         _exit(sent ? 0 : 1);
     } catch (const std::bad_alloc&) {
         _exit(exit_no_memory);
@@ -184,8 +187,12 @@ PointResult in_child(unsigned most_seconds, std::uint64_t most_memory,
     const bool whole = process > 0 && read_all(ends[0], &parcel, sizeof parcel);
     if (whole) {
         result = unpack(parcel);
-        result.outcome.why.resize(parcel.why_length);
-        if (!read_all(ends[0], result.outcome.why.data(), parcel.why_length)) result.outcome.why = "cut off";
+        Outcome& outcome = result.outcome;
+        outcome.why.resize(parcel.why_length);
+        outcome.by_rank.resize(parcel.ranks);
+        if (!read_all(ends[0], outcome.why.data(), parcel.why_length) ||
+            !read_all(ends[0], outcome.by_rank.data(), parcel.ranks * sizeof(double)))
+            outcome.why = "cut off";
     }
     close(ends[0]);
     int status = 0;

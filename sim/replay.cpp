@@ -354,7 +354,7 @@ class Replay {
                 result.why = dependencies_.first_incomplete(schedules_[r], matching_.first[r]);
                 return result;
             }
-            result.seconds = std::max(result.seconds, ranks_[r].done);
+            result.seconds = std::max(result.seconds, result.by_rank.emplace_back(ranks_[r].done));
             result.mean_seconds += ranks_[r].done / static_cast<double>(ranks_.size());
         }
         result.root_seconds = ranks_.front().done;

@@ -55,6 +55,8 @@ struct ReplayOptions {
     std::uint64_t history = 0;
     // Every rank starts the operation, computes for so long, then waits. 0: a blocking call.
     double compute_seconds = 0;
+    // The same of each rank, where it is not empty.
+    std::vector<double> compute_by_rank;
     // What a copy of a message from one rank to another of so many bytes moves through memory, where that is
     // not its bytes: see moved_bytes().
     std::function<std::uint64_t(int from, int to, std::uint64_t bytes)> moved;
@@ -66,6 +68,7 @@ struct Outcome {
     double seconds = 0;             // until the last rank is done
     double root_seconds = 0;        // until rank 0 is done
     double mean_seconds = 0;        // over the ranks
+    std::vector<double> by_rank;    // seconds until each rank is done
     std::uint64_t messages = 0;     // of at least one byte
     std::uint64_t bytes = 0;        // sent
     std::uint64_t inter_bytes = 0;  // of them between hosts
@@ -78,7 +81,7 @@ struct Outcome {
 Outcome replay(std::span<const Schedule> schedules, const Topology& topology, const SimMachine& machine,
                const ReplayOptions& options);
 
-// As above, each rank by its program instead: options.compute_seconds has no meaning then. Pre: the programs
+// As above, each rank by its program instead: options.compute_* have no meaning then. Pre: the programs
 // of all ranks start and wait for every step once.
 Outcome replay(std::span<const Schedule> schedules, std::span<const Program> programs,
                const Topology& topology, const SimMachine& machine, const ReplayOptions& options);

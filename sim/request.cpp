@@ -112,7 +112,8 @@ void describe(CLI::App& app, Text& text, Request& request) {
                  "messages of a rank one after another, as blocking calls of an MPI send them");
     app.add_option("--tuning", text.tuning, "a tuning table (JSON file) that takes precedence");
     app.add_flag("--overlap", request.overlap,
-                 "also start the operation, compute for as long as it takes, then wait: with and without "
+                 "also start the operation, compute on each rank for as long as its part takes, then wait: "
+                 "with and without "
                  "agent; auto is then Thalweg's choice for calls that do not block");
     app.add_option("--sweep", text.sweep,
                    "of `app`: what a rank reads and writes per second, 2GB/s (default: its share of the "

@@ -62,7 +62,8 @@ void hide(Point point, const Topology& topology, const SimMachine& machine, Row&
     const double alone = row.result.outcome.mean_seconds;
     point.repeat = 1;
     point.options.trace_path.clear();
-    point.options.compute_seconds = alone;
+    // Each rank for as long as it was in the operation itself: a root may be done long before the others.
+    point.options.compute_by_rank = row.result.outcome.by_rank;
     const auto beside = [&](Progress progress) {
         point.options.progress = progress;
         return simulate(point, topology, machine).outcome;

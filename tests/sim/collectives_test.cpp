@@ -220,7 +220,7 @@ TEST(Rows, AutoIsTheSelectorsChoiceAndNativeItsRule) {
         EXPECT_EQ(line.find("\"cost\":"), std::string::npos)
             << "a line must be the same every time: " << line;
     }
-    // A pipeline has something to do all the time: only an agent hides it, all but its end on the last ranks.
+    // A pipeline has something to do all the time: only an agent hides it.
     EXPECT_GT(rows[8].hidden->by_agent, 75);
     EXPECT_LT(rows[8].hidden->by_caller, 50);
 }

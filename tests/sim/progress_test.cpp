@@ -27,6 +27,27 @@ TEST(Replay, WhoAdvancesItDecidesWhatHides) {
     EXPECT_NEAR(replayed(chain, "node:3", pushed, options).seconds, 10e-3, 1e-9);
 }
 
+TEST(Replay, RanksComputeForAsLongAsTheyAreInTheOperation) {
+    // Two hops: the first rank is done at once, the last one after both.
+    const auto chain = group(3, [](int rank, Builder& builder) {
+        if (rank > 0) builder.recv(rank - 1, out(0, mega));
+        if (rank < 2) builder.send(rank + 1, out(0, mega));
+    });
+    const double hop = 1e-3 + 11e-6;
+    const Outcome alone = replayed(chain, "node:3");
+    ASSERT_EQ(alone.by_rank.size(), 3u);
+    for (const std::size_t rank : {0u, 1u, 2u})
+        EXPECT_NEAR(alone.by_rank[rank], static_cast<double>(rank) * hop, 2e-6);
+    // An agent hides all of it. Ranks that compute for the mean of all keep the last one waiting.
+    ReplayOptions options;
+    options.progress = Progress::agent;
+    options.compute_by_rank = alone.by_rank;
+    EXPECT_NEAR(replayed(chain, "node:3", round_machine(), options).mean_seconds, hop, 4e-6);
+    options.compute_by_rank.clear();
+    options.compute_seconds = alone.mean_seconds;
+    EXPECT_NEAR(replayed(chain, "node:3", round_machine(), options).mean_seconds, 4 * hop / 3, 4e-6);
+}
+
 TEST(Replay, WhatPeersWaitForGoesBeforeCopiesUnlessALibraryCopiesAtOnce) {
     // Rank 0 gives rank 1 three large messages in its host; rank 1 passes the second on to another host.
     const auto passed = group(3, [](int rank, Builder& builder) {
