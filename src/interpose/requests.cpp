@@ -48,14 +48,25 @@ thread_local constinit bool started_in_c [[gnu::tls_model("initial-exec")]] = fa
 
 bool passes_by(void* frame) { return !taking.load(std::memory_order_acquire) || inside(frame); }
 
+// Of MPI_Comm_create. MPICH and its kin see that a rank of the group is not in the communicator when all of
+// that have taken part, which then wait for our word; that it is no group they see before.
+bool group_is_looked_into([[maybe_unused]] ThalwegHandle group) {
+#if defined(OPEN_MPI)
+    return false;
+#else
+    return (MPI_Group)group != MPI_GROUP_NULL;
+#endif
+}
+
 // Where this rank's arguments are wrong the library says so before it takes part: the others wait for its
 // right ones, and not for our word. A failure of the library's own is of another class.
-bool is_refused_on_sight(int error) {
+bool is_refused_on_sight(int error, bool looks_into_group) {
     int error_class = MPI_SUCCESS;
     if (host()->Error_class(error, &error_class) != MPI_SUCCESS) return false;
     switch (error_class) {
-        case MPI_ERR_COMM:
         case MPI_ERR_GROUP:
+            return !looks_into_group;
+        case MPI_ERR_COMM:
         case MPI_ERR_ARG:
         case MPI_ERR_DIMS:
         case MPI_ERR_TOPOLOGY:
@@ -66,6 +77,27 @@ bool is_refused_on_sight(int error) {
         default:
             return false;
     }
+}
+
+// Behind the native call that has returned `error`.
+void tell_of_creation(MPI_Comm parent, int error, bool looks_into_group, const void* comm) {
+    const bool made = error == MPI_SUCCESS;
+    if (!made && is_refused_on_sight(error, looks_into_group)) return;
+    const MPI_Comm it = made ? *static_cast<const MPI_Comm*>(comm) : host()->comm_null;
+    if (made) thalweg_entry_comm_descends(parent, it);
+    thalweg_entry_comm_created(parent, made, it);
+    told = {true, parent, made, it};
+}
+
+// The same of a Fortran binding, unless the C function that it calls has done so.
+void tell_of_fortran_creation(int parent, int error, bool looks_into_group, int comm) {
+    const Host& mpi = *host();
+    const bool made = error == MPI_SUCCESS;
+    const MPI_Comm from = mpi.comm_of_fortran(parent),
+                   handle = made ? mpi.comm_of_fortran(comm) : mpi.comm_null;
+    const Told last = std::exchange(told, Told{});
+    if (last.anything && last.parent == from && last.made == made && last.comm == handle) return;
+    if (!passes_by(__builtin_frame_address(0))) tell_of_creation(from, error, looks_into_group, &handle);
 }
 
 }  // namespace
@@ -191,15 +223,11 @@ int thalweg_before_creation_fortran(int parent, int* error) {
            thalweg_before_creation((ThalwegHandle)host()->comm_of_fortran(parent), error);
 }
 void thalweg_after_creation(ThalwegHandle parent, int error, const void* comm) {
-    void* const frame = __builtin_frame_address(0);
-    if (passes_by(frame)) return;
-    const Host& mpi = *host();
-    const bool made = error == MPI_SUCCESS;
-    if (!made && is_refused_on_sight(error)) return;
-    const MPI_Comm it = made ? *static_cast<const MPI_Comm*>(comm) : mpi.comm_null;
-    if (made) thalweg_entry_comm_descends((MPI_Comm)parent, it);
-    thalweg_entry_comm_created((MPI_Comm)parent, made, it);
-    told = {true, (MPI_Comm)parent, made, it};
+    if (!passes_by(__builtin_frame_address(0))) tell_of_creation((MPI_Comm)parent, error, false, comm);
+}
+void thalweg_after_creation_of_group(ThalwegHandle parent, int error, ThalwegHandle group, const void* comm) {
+    if (!passes_by(__builtin_frame_address(0)))
+        tell_of_creation((MPI_Comm)parent, error, group_is_looked_into(group), comm);
 }
 void thalweg_after_creation_in_group(ThalwegHandle parent, const void* comm) {
     void* const frame = __builtin_frame_address(0);
@@ -219,14 +247,11 @@ void thalweg_after_descent_fortran(int parent, int comm) {
     thalweg_after_descent((ThalwegHandle)host()->comm_of_fortran(parent), &handle);
 }
 void thalweg_after_creation_fortran(int parent, int error, int comm) {
-    if (!taking.load(std::memory_order_acquire)) return;
-    const Host& mpi = *host();
-    const bool made = error == MPI_SUCCESS;
-    const MPI_Comm from = mpi.comm_of_fortran(parent),
-                   handle = made ? mpi.comm_of_fortran(comm) : mpi.comm_null;
-    const Told last = std::exchange(told, Told{});
-    if (last.anything && last.parent == from && last.made == made && last.comm == handle) return;
-    thalweg_after_creation((ThalwegHandle)from, error, &handle);
+    if (taking.load(std::memory_order_acquire)) tell_of_fortran_creation(parent, error, false, comm);
+}
+void thalweg_after_creation_of_group_fortran(int parent, int error, int group, int comm) {
+    if (taking.load(std::memory_order_acquire))
+        tell_of_fortran_creation(parent, error, group_is_looked_into(group), comm);
 }
 void thalweg_after_creation_in_group_fortran(int parent, int comm) {
     if (!taking.load(std::memory_order_acquire)) return;

@@ -261,8 +261,10 @@ int thalweg_meeting_of_reduce_fortran(void* sendbuf, void* recvbuf, int count, i
 int thalweg_before_creation(ThalwegHandle parent, int* error);
 int thalweg_before_creation_fortran(int parent, int* error);
 void thalweg_after_creation(ThalwegHandle parent, int error, const void* comm);
+void thalweg_after_creation_of_group(ThalwegHandle parent, int error, ThalwegHandle group, const void* comm);
 void thalweg_after_creation_in_group(ThalwegHandle parent, const void* comm);
 void thalweg_after_creation_fortran(int parent, int error, int comm);
+void thalweg_after_creation_of_group_fortran(int parent, int error, int group, int comm);
 void thalweg_after_creation_in_group_fortran(int parent, int comm);
 /* After a native call that makes one in which nothing may be set up, without an error. */
 void thalweg_after_descent(ThalwegHandle parent, const void* comm);

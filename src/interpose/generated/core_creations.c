@@ -70,7 +70,7 @@ int wrap_MPI_Comm_create(ThalwegHandle comm, ThalwegHandle group, void* newcomm)
     int error;
     if (thalweg_before_creation(comm, &error)) return error;
     error = next(comm, group, newcomm);
-    thalweg_after_creation(comm, error, newcomm);
+    thalweg_after_creation_of_group(comm, error, group, newcomm);
     return error;
 }
 

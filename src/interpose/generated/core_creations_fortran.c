@@ -141,7 +141,7 @@ static void body_mpi_comm_create(ThalwegNext* record, PARAMETERS_mpi_comm_create
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
     next(comm, group, newcomm, ierror);
-    thalweg_after_creation_fortran(*comm, *ierror, *newcomm);
+    thalweg_after_creation_of_group_fortran(*comm, *ierror, *group, *newcomm);
 }
 
 THALWEG_FORTRAN_NAME(mpi_comm_create, mpi_comm_create)

@@ -194,12 +194,13 @@ def c_wrapper(call):
         )
     elif call.template == "creation":
         parent = call.parent()
+        of_group, group = ("_of_group", f"{call.group()}, ") if call.group() else ("", "")
         out += lines(
             *get_next,
             "    int error;" if parent else None,
             f"    if (thalweg_before_creation({parent}, &error)) return error;" if parent else None,
             f"    {'' if parent else 'int '}error = next({arguments});",
-            f"    thalweg_after_creation({parent}, error, {call.new_communicator()});"
+            f"    thalweg_after_creation{of_group}({parent}, error, {group}{call.new_communicator()});"
             if parent
             else f"    if (error == 0) thalweg_after_creation_in_group(comm, {call.new_communicator()});",
             "    return error;",

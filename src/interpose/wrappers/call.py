@@ -55,6 +55,10 @@ class Call:
         """The communicator whose ranks all take part in making one; None where only those of a group do."""
         return None if self.name == "MPI_Comm_create_group" else self.parameters[0][1]
 
+    def group(self):
+        """The group of whose ranks all of the parent make one; None where there is none, or only its ranks do."""
+        return "group" if self.name == "MPI_Comm_create" else None
+
     def new_communicator(self):
         return next(name for kind, name in reversed(self.parameters) if kind == "void*")
 

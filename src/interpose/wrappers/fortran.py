@@ -95,14 +95,16 @@ def fortran_wrapper(call):
         met = "of_reduce_fortran(sendbuf, recvbuf, *count, *datatype, *root, *comm" if reduces else "fortran(*comm"
         out += lines(*answered(f"thalweg_meeting_{met}, &error)"), *get_next, f"    next({arguments});")
     elif call.template == "creation":
+        made = call.new_communicator()
+        of_group, group = ("_of_group", f"*{call.group()}, ") if call.group() else ("", "")
         out += lines(
             *get_next,
             *([] if call.parent() is None else answered(f"thalweg_before_creation_fortran(*{names[0]}, &error)")),
             *own_error,
             f"    next({arguments});",
-            f"    if (*{last} == 0) thalweg_after_creation_in_group_fortran(*comm, *{call.new_communicator()});"
+            f"    if (*{last} == 0) thalweg_after_creation_in_group_fortran(*comm, *{made});"
             if call.parent() is None
-            else f"    thalweg_after_creation_fortran(*{names[0]}, *{last}, *{call.new_communicator()});",
+            else f"    thalweg_after_creation{of_group}_fortran(*{names[0]}, *{last}, {group}*{made});",
         )
     elif call.template == "descent":
         out += lines(

@@ -133,6 +133,31 @@ static void creations(MPI_Comm comm) {
     }
 }
 
+/* Rank 1 of two asks for a rank that is not one of them. MPICH and its kin find that out when both have taken
+ * part: then the other waits for its word. */
+static void stranger(MPI_Comm comm) {
+    MPI_Comm pair, made;
+    MPI_Group world, some;
+    const int members[] = {check_rank, 2};
+    const int wrong = check_rank == 1;
+    if (check_size < 3 || is_open_mpi()) return; /* Open MPI does not look */
+    MPI_Comm_split(comm, check_rank < 2 ? 0 : MPI_UNDEFINED, check_rank, &pair);
+    if (pair == MPI_COMM_NULL) return;
+    MPI_Comm_set_errhandler(pair, MPI_ERRORS_RETURN);
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, wrong ? 2 : 1, members, &some);
+    const int code = MPI_Comm_create(pair, some, &made);
+    CHECK(class_of(code) == (wrong ? MPI_ERR_GROUP : MPI_SUCCESS), "a group with a stranger: class %d",
+          class_of(code));
+    if (code == MPI_SUCCESS) MPI_Comm_free(&made);
+    CHECK(MPI_Comm_split(pair, 0, check_rank, &made) == MPI_SUCCESS, "the right call");
+    works(made, "a group with a stranger");
+    MPI_Comm_free(&made);
+    MPI_Group_free(&some);
+    MPI_Group_free(&world);
+    MPI_Comm_free(&pair);
+}
+
 int main(int argc, char** argv) {
     check_start(&argc, &argv, MPI_THREAD_SINGLE);
     const int fortran_too = argc > 1 && strcmp(argv[1], "fortran") == 0;
@@ -146,10 +171,12 @@ int main(int argc, char** argv) {
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     works(comm, "nothing");
-    if (argc > 1 && strcmp(argv[1], "creations") == 0)
+    if (argc > 1 && strcmp(argv[1], "creations") == 0) {
         creations(comm);
-    else
+        stranger(comm);
+    } else {
         alone(comm, fortran_too ? in_fortran : in_c);
+    }
     MPI_Comm_free(&comm);
     return check_end();
 }
