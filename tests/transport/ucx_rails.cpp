@@ -57,6 +57,18 @@ TEST_F(ucx_rails, have_links_of_their_own) {
         std::filesystem::create_directories(classes / "net" / name / "lower_eth0");
     EXPECT_EQ(rails({"eth0", "eth0.7", "eth0.8", "eth1"}), (Names{"eth0", "eth1"}));
     EXPECT_EQ(rails({"eth0.7", "eth1"}), (Names{"eth0.7", "eth1"})) << "with no address below";
+    EXPECT_EQ(rails({"eth0.8", "eth0.7", "eth1"}), (Names{"eth0.7", "eth1"})) << "one trunk, two networks";
+}
+
+TEST_F(ucx_rails, share_a_link_through_any_layers) {
+    for (const char* const name : {"eth0", "eth0.7", "eth0.7.1", "eth1", "bond0", "bond0.7", "eth2", "eth3"})
+        has(name, "10000");
+    for (const char* const upon : {"eth0.7/lower_eth0", "eth0.7.1/lower_eth0.7", "bond0/lower_eth2",
+                                   "bond0/lower_eth3", "bond0.7/lower_bond0"})
+        std::filesystem::create_directories(classes / "net" / upon);
+    EXPECT_EQ(rails({"eth0", "eth0.7", "eth0.7.1", "eth1"}), (Names{"eth0", "eth1"}));
+    EXPECT_EQ(rails({"eth0", "eth0.7.1", "eth1"}), (Names{"eth0", "eth1"})) << "no address between";
+    EXPECT_EQ(rails({"bond0.7", "bond0", "eth1"}), (Names{"bond0", "eth1"}));
 }
 
 // Sockets over two interfaces of such adapters would take the place of the adapters.

@@ -6,10 +6,11 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <set>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "transport/ucx/ucx.h"
 
@@ -23,6 +24,28 @@ std::string device_of(const std::string& interface) { return interface.substr(0,
 bool is_bridge(const std::string& device, const std::filesystem::path& classes) {
     std::error_code error;
     return std::filesystem::exists(classes / "net" / device / "bridge", error);
+}
+
+// What a device lies upon, as a VLAN upon the device that it is named after and a bond upon several: through
+// how many layers, and the lowest, which is the device itself where there is nothing below.
+struct Below {
+    int layers = 0;
+    std::set<std::string> lowest;
+};
+Below below_of(const std::string& device, const std::filesystem::path& classes) {
+    constexpr std::string_view lies_upon = "lower_";
+    Below below;
+    std::error_code error;
+    std::filesystem::directory_iterator entry(classes / "net" / device, error);
+    for (const std::filesystem::directory_iterator end; !error && entry != end; entry.increment(error)) {
+        const std::string name = entry->path().filename().string();
+        if (!name.starts_with(lies_upon)) continue;
+        Below next = below_of(name.substr(lies_upon.size()), classes);
+        below.layers = std::max(below.layers, next.layers + 1);
+        below.lowest.merge(next.lowest);
+    }
+    if (below.lowest.empty()) below.lowest.insert(device);
+    return below;
 }
 
 // With addresses: up, no loopback and no tunnel.
@@ -61,14 +84,21 @@ std::vector<std::string> rails_among(const std::vector<std::string>& interfaces,
         std::ifstream(classes / "net" / name / "speed") >> speed;
         mbit_per_s[name] = std::max(speed, 0L);
     }
-    // Two networks on one link (VLANs, and what else lies upon a device that has addresses of its own) carry
-    // no more than one.
-    for (auto upper = mbit_per_s.begin(); upper != mbit_per_s.end();) {
-        const bool shares = std::any_of(mbit_per_s.begin(), mbit_per_s.end(), [&](const auto& lower) {
-            std::error_code error;
-            return std::filesystem::exists(classes / "net" / upper->first / ("lower_" + lower.first), error);
-        });
-        upper = shares ? mbit_per_s.erase(upper) : std::next(upper);
+    // Two networks on one link (VLANs, and what else lies upon a device, which need have no address) carry no
+    // more than one. The lowest device stays.
+    std::map<std::pair<int, std::string>, std::set<std::string>> links;
+    for (const auto& [name, speed] : mbit_per_s) {
+        Below below = below_of(name, classes);
+        links[{below.layers, name}] = std::move(below.lowest);
+    }
+    std::set<std::string> taken;
+    for (const auto& [device, lowest] : links) {
+        const bool shares = std::any_of(lowest.begin(), lowest.end(),
+                                        [&taken](const std::string& link) { return taken.contains(link); });
+        if (shares)
+            mbit_per_s.erase(device.second);
+        else
+            taken.insert(lowest.begin(), lowest.end());
     }
     long fastest = 0;
     for (const auto& [name, speed] : mbit_per_s) fastest = std::max(fastest, speed);

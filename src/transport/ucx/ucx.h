@@ -147,7 +147,7 @@ class UcxPort {
 };
 
 // Network devices of this host that look like rails of one kind: up, with an address, no loopback, bridge or
-// tunnel, none that lies upon another of them (a VLAN), and as fast as the fastest of them. In the order of
+// tunnel, one of those that share a link (as VLANs do), and as fast as the fastest of them. In the order of
 // their names. None where the host has InfiniBand or the like, whose adapters libucp finds by itself. What a
 // job may use as rails is what all its processes find alike.
 std::vector<std::string> ucx_devices();
