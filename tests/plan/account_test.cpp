@@ -45,7 +45,6 @@ TEST(plan_account, native_calls_are_of_the_slowest_rank_once_agreed_on) {
     EXPECT_EQ(times.samples().size(), 2u);
 }
 
-// Two ranks agree, one of which had no memory for its times: it takes part, and changes nothing.
 TEST(plan_account, what_calls_of_other_sizes_take_says_nothing) {
     constexpr std::uint64_t large = 1 << 20, small = 64, quick_ns = 30'000, slow_ns = 80'000'000;
     const auto native = std::make_shared<NativeTimes>();
@@ -68,6 +67,7 @@ TEST(plan_account, what_calls_of_other_sizes_take_says_nothing) {
     EXPECT_DOUBLE_EQ(once(0).once_seconds, 30e-6);
 }
 
+// Two ranks agree, one of which had no memory for its times: it takes part, and changes nothing.
 TEST(plan_account, a_rank_without_memory_for_its_times_answers_the_others) {
     NativeTimes first;
     first.note(2 * second);
