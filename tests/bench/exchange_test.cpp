@@ -286,8 +286,8 @@ TEST(Exchange, PredictionsAreMadeOfOtherCallsThanTheMeasured) {
     EXPECT_NEAR(find("thalweg init pairwise").predicted_calls, 7e-4 / (52e-3 - wire / 2 - 1.8e-4), 1e-6);
     EXPECT_NEAR(find(native_default).limit_seconds, 25e-3 + 1e-3, 1e-9);
     // What the bytes of the small call take is no part of it.
-    rows[1].exchange["link_bytes"] = 3e3;
-    rows[1].seconds.assign(5, 1e-4 + 1.5e-3 * (1 + 66.0 / 3028));
+    rows[1].exchange["link_bytes"] = 1e3;
+    rows[1].seconds.assign(5, 1e-4 + 0.5e-3 * (1 + 66.0 / 3028));
     EXPECT_NEAR(find("thalweg init pairwise").predicted_calls, 7e-4 / (52e-3 - wire / 2 - 1.8e-4), 1e-6);
     // Without a small size nothing is known of what a plan costs.
     rows.erase(rows.begin(), rows.begin() + 2);
@@ -321,7 +321,8 @@ TEST(Exchange, AColumnIsPredictedByWhatItRan) {
         Row again = row(native_again, 60e-3), native = row(native_default, 60e-3);
         for (Row* large : {&again, &native, &init})
             large->bytes = 16384, large->exchange["link_bytes"] = 50e3;
-        const Row small = row(native_again, 1e-4 + wire_seconds(3e3, 1e6, 0));
+        Row small = row(native_again, 1e-4 + wire_seconds(500, 1e6, 0));
+        small.exchange["link_bytes"] = 500;
         for (const auto& line : summarize_exchange({small, native, again, init}))
             if (line.column == automatic_plan) return line.predicted_calls;
         return -1.0;
