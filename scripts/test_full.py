@@ -39,8 +39,8 @@ class Runner:
         self.since, self.limit, self.only = options.since, options.limit, re.compile(options.only or "")
         self.processors = options.parallel
         self.begun = time.monotonic()
-        self.tree = test_full_log.Tree()
-        self.log = test_full_log.Log(pathlib.Path("bench/results/test-full.log"), JOBS, self.tree, OUTPUTS / "lock")
+        self.log = test_full_log.Log(pathlib.Path("bench/results/test-full.log"), JOBS, test_full_log.Tree(),
+                                     OUTPUTS / "lock")
         self.lock = threading.Lock()  # of the log, and of what is printed
         self.failed, self.left = [], []
 
@@ -53,7 +53,7 @@ class Runner:
         output.parent.mkdir(parents=True, exist_ok=True)
         output.unlink(missing_ok=True)
         with self.lock:
-            tree = self.tree = self.log.tree = test_full_log.Tree()
+            tree = self.log.tree = self.log.tree.now()
         start, result, note, excerpt = time.monotonic(), None, "", []
         try:
             result = work(output)
@@ -141,13 +141,14 @@ class Runner:
         print(f"test-full: {name}, {len(wanted)} of {len(known)} parts to run", flush=True)
         # Those that have not run yet first; what runs alone behind what does not.
         shares = getattr(work, "shares", {})
-        wanted.sort(key=lambda part: (self.tree.counts(known[part], self.since), shares.get(part) is None))
+        tree = self.log.tree
+        wanted.sort(key=lambda part: (tree.counts(known[part], self.since), shares.get(part) is None))
         if self.side_by_side(name, work, wanted):
             self.left.append(name)
         print(f"test-full: {name}: {self.log.summary(name)}", flush=True)
 
     def done(self, part):
-        return part.verdict == "passed" and self.tree.counts(part, self.since)
+        return part.verdict == "passed" and self.log.tree.counts(part, self.since)
 
 
 def at_home(line):

@@ -62,6 +62,12 @@ class Tree:
         self.state = self.head + ("+" + self.changes if changes else "")
         self._contents, self._ages = {}, {}
 
+    def now(self):
+        """That of the files as they are now; this one where they are the same: it knows the history by then, which takes
+        longer to ask for than a short test."""
+        tree = Tree()
+        return self if tree.state == self.state else tree
+
     def _content(self, commit):
         """A commit's files but for those that the jobs write; None for a commit that is not here."""
         if commit not in self._contents:
@@ -160,6 +166,7 @@ class Log:
         """What became of a part on the files that were there before it, `tree`. Where they changed meanwhile, nobody
         knows what it was run on: that is said, and never counts."""
         with self.change():
+            self.tree = self.tree.now()
             self._put(self.of(job), name, tree, verdict, seconds, note, excerpt)
 
     def _put(self, known, name, tree, verdict, seconds, note, excerpt):
@@ -172,7 +179,7 @@ class Log:
         if failures:
             note = f"{note}{', ' if note else ''}failed {failures} time{'s' * (failures > 1)} before"
         state = tree.state
-        if Tree().state != state:
+        if self.tree.state != state:
             state, note = tree.head + "+changing", f"{note}{', ' if note else ''}files changed while it ran"
         known[name] = Part(verdict, state, datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%MZ"),
                            seconds, re.sub(r"\s+", " ", note), tuple(excerpt))

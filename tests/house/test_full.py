@@ -305,6 +305,33 @@ def cut_off(checkout):
     expect("not complete: 1 of 2 passed, 1 not run" in checkout.log(), "what had passed stands", checkout.log())
 
 
+def history(checkout):
+    """What the files and the history are is asked of git anew for each part; of what is known of a commit, only once."""
+    names = ["first", "second", "third"]
+    checkout.ctest(names, serial=names)
+    commits = []
+    for number in range(6):
+        (checkout.tree / "source").write_text(f"{number}\n")
+        checkout.commit("Change")
+        commits.append(checkout.head())
+    checkout.full("full")
+    log = checkout.tree / "bench/results/test-full.log"
+    lines = [line for line in checkout.log().splitlines() if line.endswith(" s  third")]
+    log.write_text(checkout.log().replace(lines[0], lines[0].replace(commits[-1], commits[0])))
+    (checkout.tree / ".venv/bin/git").write_text(f'#!/bin/sh\necho "$1" >>.setup/git\nexec {shutil.which("git")} "$@"\n')
+    (checkout.tree / ".venv/bin/git").chmod(0o755)
+    (checkout.tree / "source").write_text("changed\n")
+    checkout.commit("Change")
+    path = os.environ["PATH"]
+    os.environ["PATH"] = f"{checkout.tree}/.venv/bin:{path}"
+    done = checkout.full("--parallel", "1", "full")
+    os.environ["PATH"] = path
+    asked = (checkout.tree / ".setup/git").read_text().split()
+    expect("full        passed: 3 of 3 passed" in checkout.log(), "all have run", done.stdout)
+    expect(asked.count("rev-list") <= 3, "once for each commit of the log", asked)
+    expect(asked.count("rev-parse") >= 6, "before and behind each part for the files", asked)
+
+
 def fuzz(checkout):
     """Every harness gets its turn, also after one that broke."""
     harness = checkout.tree / "build-fuzz/bin"
@@ -322,7 +349,7 @@ def fuzz(checkout):
 
 
 def main(root):
-    for case in (one_piece, pieces, beside, shared, scarce, cut_off, fuzz):
+    for case in (one_piece, pieces, beside, shared, scarce, cut_off, history, fuzz):
         with tempfile.TemporaryDirectory() as folder:
             case(Checkout(root, pathlib.Path(folder)))
     print("test-full: repeats, goes on, skips, fails and logs as it says")
