@@ -7,7 +7,7 @@ bench/results/test-full.log (test_full_log.py), which is kept with the results.
     test-full                       all jobs
     test-full JOB...                only these; --list shows them
     test-full --only REGEX JOB      only parts whose name matches
-    test-full --limit SECONDS       begins no part after that time: what is left waits for the next call
+    test-full --limit SECONDS       counts no part that begins after that time: what is left waits for the next call
     test-full --parallel N          tests of `full` side by side, as ctest would begin them with N (twice the cores, as
                                     `make test`). What failed beside others is repeated alone; the log says that it did
     test-full --since COMMIT        what passed on COMMIT or later counts as well; the log says which commit it was
@@ -30,6 +30,7 @@ import textwrap
 import threading
 import time
 
+import test_full_batch
 import test_full_log
 from test_full_commands import Ended, Processors, running, text_of
 from test_full_jobs import JOBS, OUTPUTS, ROOT, SET_UP, SKIPPED, skipped_tests
@@ -44,14 +45,26 @@ class Runner:
         self.lock = threading.Lock()  # of the log, and of what is printed
         self.failed, self.left = [], []
 
+    def room(self):
+        """Seconds in which parts may begin."""
+        return float("inf") if self.limit is None else self.limit - (time.monotonic() - self.begun)
+
     def late(self):
-        return self.limit is not None and time.monotonic() - self.begun >= self.limit
+        return self.room() <= 0
+
+    def record(self, job, ends):
+        """Writes what became of parts to the log, and prints it."""
+        with self.lock:
+            self.log.put(job, ends)
+            for end in ends:
+                note = f" ({end.note})" if end.note else ""
+                print(f"{job}: {end.verdict}, {end.seconds:.0f} s: {end.name}{note}", flush=True)
+                if end.excerpt:
+                    print("\n".join(test_full_log.EXCERPT + line for line in end.excerpt), flush=True)
 
     def attempt(self, job, part, work):
         """Runs one part, or the building before the parts, and writes what became of it. Returns what `work` gives."""
-        output = OUTPUTS / job / (re.sub(r"[^A-Za-z0-9_.-]", "_", part) + ".output")
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.unlink(missing_ok=True)
+        output = output_of(job, part)
         with self.lock:
             tree = self.log.tree = self.log.tree.now()
         start, result, note, excerpt = time.monotonic(), None, "", []
@@ -63,51 +76,98 @@ class Runner:
                 excerpt = textwrap.wrap("skipped: " + " ".join(names), 110, break_on_hyphens=False)
         except Ended as error:
             verdict = "SKIPPED" if error.status == SKIPPED else f"FAILED (exit {error.status})"
-            said = [line.rstrip() for line in text_of(output).splitlines() if line.strip()]
-            if verdict == "SKIPPED":
-                note = at_home(reason(said))
-            else:
-                excerpt = [re.sub(r"[^\x20-\x7e]", "?", at_home(line))[:200] for line in said[-30:]]
+            note, excerpt = why(verdict, text_of(output).splitlines())
         scarce = running.processors.pop(str(output), Processors()).scarce()
         note = ", ".join(filter(None, (note, scarce)))
         if part != SET_UP or verdict != "passed":
-            seconds = time.monotonic() - start
-            with self.lock:
-                self.log.put(job, part, tree, verdict, seconds, note, excerpt)
-                print(f"{job}: {verdict}, {seconds:.0f} s: {part}{' (' + note + ')' if note else ''}", flush=True)
-                if excerpt:
-                    print("\n".join(test_full_log.EXCERPT + line for line in excerpt), flush=True)
+            self.record(job, [test_full_log.End(part, tree, verdict, time.monotonic() - start, note, excerpt)])
         return verdict, result
 
+    def attempt_together(self, job, parts, work, beside):
+        """Runs parts by one ctest, and writes what became of each as it ends. Returns their verdicts; None of what has
+        not ended. Those that ran beside others come to `beside`."""
+        output = output_of(job, "together " + parts[0])
+        with self.lock:
+            self.log.tree = self.log.tree.now()
+        batch = test_full_batch.Batch(output, work.together)
+        verdicts, trees, awaited = dict.fromkeys(parts), {}, None
+
+        def tell(process):
+            nonlocal awaited
+            # What begins between two looks does so on the files of the last look, or their change is seen.
+            tree = self.log.tree
+            ended = batch.read(running.said.get(str(output)))
+            for name in batch.running:
+                trees.setdefault(name, tree)
+            ends = []
+            for end in ended:
+                if awaited is not None and end.name not in awaited:
+                    continue
+                output_of(job, end.name).write_text("\n".join(end.lines) + "\n", encoding="utf-8")
+                note, excerpt = why(end.verdict, end.lines)
+                note = ", ".join(filter(None, (note, end.scarce)))
+                ends.append(test_full_log.End(end.name, trees.get(end.name, tree), end.verdict, end.seconds, note,
+                                              excerpt))
+                verdicts[end.name] = end.verdict
+            beside.update(batch.beside)
+            if ends:
+                self.record(job, ends)
+            # At the limit those are awaited that run; what ctest begins then is begun in vain.
+            if awaited is None and self.late():
+                awaited = set(batch.running)
+            if process:
+                batch.look(process)
+            return awaited is None or not awaited.isdisjoint(batch.running)
+
+        work.run_together(parts, output, self.processors, tell)
+        if all(verdicts.values()):
+            for path in (output, output.with_suffix(".chosen")):
+                path.unlink()  # each part has its own
+        return verdicts
+
     def side_by_side(self, job, work, parts):
-        """Attempts parts in their order, as many at a time as their shares allow. What failed beside others is repeated
-        alone, behind them. Returns whether any is left for the next call."""
+        """Attempts parts in their order, as many at a time as their shares allow; short ones many by one ctest, which
+        knows the shares itself. What failed beside others is repeated alone, behind them. Returns whether any is left
+        for the next call."""
         shares, waiting, again = getattr(work, "shares", dict.fromkeys(parts)), list(parts), []
+        seconds = test_full_batch.expected(getattr(work, "together", ()), self.log.of(job), shares, self.processors)
         going, beside = {}, set()
 
         def share(part):
-            own = shares.get(part)
+            own = None if part in seconds else shares.get(part)
             return self.processors if own is None else min(own, self.processors)
 
         def fits():
-            return not going or waiting and sum(map(share, going.values())) + share(waiting[0]) <= self.processors
+            return not going or waiting and sum(share(chosen[0]) for chosen in going.values()) + share(waiting[0]) \
+                <= self.processors
+
+        def alone(part):
+            return {part: self.attempt(job, part, lambda output: work.run(part, output))[0]}
 
         pool = concurrent.futures.ThreadPoolExecutor(self.processors)
         try:
             while going or (waiting or again) and not self.late():
                 while (waiting or again) and not self.late() and fits():
-                    part = (waiting or again).pop(0)
-                    going[pool.submit(self.attempt, job, part, lambda output, part=part: work.run(part, output))] = part
+                    chosen = test_full_batch.take(waiting, seconds, self.room()) if waiting else [again.pop(0)]
+                    if len(chosen) == 1:
+                        future = pool.submit(alone, chosen[0])
+                    else:
+                        future = pool.submit(self.attempt_together, job, chosen, work, beside)
+                    going[future] = chosen
                     if len(going) > 1:
-                        beside.update(going.values())
+                        beside.update(*going.values())
                 for future in concurrent.futures.wait(going, return_when=concurrent.futures.FIRST_COMPLETED).done:
-                    part = going.pop(future)
-                    failed = future.result()[0].startswith("FAILED")
-                    if failed and part in beside:
-                        beside.remove(part)
-                        again.append(part)
-                    elif failed and job not in self.failed:
-                        self.failed.append(job)
+                    going.pop(future)
+                    for part, verdict in future.result().items():
+                        failed = verdict and verdict.startswith("FAILED")
+                        if not verdict:  # its ctest was ended, or ended itself: it gets one of its own
+                            seconds.pop(part)
+                            waiting.insert(0, part)
+                        elif failed and part in beside:
+                            beside.remove(part)
+                            again.append(part)
+                        elif failed and job not in self.failed:
+                            self.failed.append(job)
         except BaseException:
             running.stop()
             raise
@@ -139,16 +199,24 @@ class Runner:
         known = self.log.of(name)
         wanted = [part for part in known if self.only.search(part) and not self.done(known[part])]
         print(f"test-full: {name}, {len(wanted)} of {len(known)} parts to run", flush=True)
-        # Those that have not run yet first; what runs alone behind what does not.
-        shares = getattr(work, "shares", {})
-        tree = self.log.tree
-        wanted.sort(key=lambda part: (tree.counts(known[part], self.since), shares.get(part) is None))
+        # Those that have not run yet first; what runs alone behind what does not; what one ctest may run together.
+        shares, together, tree = getattr(work, "shares", {}), getattr(work, "together", ()), self.log.tree
+        wanted.sort(key=lambda part: (tree.counts(known[part], self.since), shares.get(part) is None,
+                                      part in together and not test_full_batch.short(known[part])))
         if self.side_by_side(name, work, wanted):
             self.left.append(name)
         print(f"test-full: {name}: {self.log.summary(name)}", flush=True)
 
     def done(self, part):
         return part.verdict == "passed" and self.log.tree.counts(part, self.since)
+
+
+def output_of(job, part):
+    """The file for what a part says, which is not there yet."""
+    output = OUTPUTS / job / (re.sub(r"[^A-Za-z0-9_.-]", "_", part) + ".output")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.unlink(missing_ok=True)
+    return output
 
 
 def at_home(line):
@@ -164,6 +232,16 @@ def reason(said):
     lines = [line for line in said if re.match(r"\d+: ", line) and not re.match(own, line)] or said
     told = [line for line in lines if "skipped: " in line] or [line for line in lines if re.search("[A-Za-z]", line)] or lines
     return re.sub(r"^\d+: ", "", told[-1]).strip()[:160] if told else "no reason given"
+
+
+def why(verdict, lines):
+    """Of what did not pass: the note for its line in the log, and the lines beneath that."""
+    said = [line.rstrip() for line in lines if line.strip()]
+    if verdict == "SKIPPED":
+        return at_home(reason(said)), []
+    if verdict.startswith("FAILED"):
+        return "", [re.sub(r"[^\x20-\x7e]", "?", at_home(line))[:200] for line in said[-30:]]
+    return "", []
 
 
 def cut_off(*_):

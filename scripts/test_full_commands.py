@@ -22,8 +22,8 @@ class CutOff(BaseException):
     """The whole run is being stopped: what its commands come to says nothing about them."""
 
 
-def below(process):
-    """The processes that a process started, and theirs; also those in sessions of their own."""
+def children_of_all():
+    """Of every process, those that it started."""
     parents = {}
     for entry in pathlib.Path("/proc").iterdir():
         try:
@@ -32,9 +32,15 @@ def below(process):
                 parents.setdefault(parent, []).append(int(entry.name))
         except OSError:
             pass  # it has just ended
+    return parents
+
+
+def below(process, children_of=None):
+    """The processes that a process started, and theirs; also those in sessions of their own."""
+    children_of = children_of or children_of_all()
     found, todo = [], [process]
     while todo:
-        children = parents.get(todo.pop(), [])
+        children = children_of.get(todo.pop(), [])
         found += children
         todo += children
     return found
@@ -80,15 +86,16 @@ class Running:
     """The commands that run now, in any thread."""
 
     def __init__(self):
-        self.lock, self.children, self.stopping = threading.Lock(), set(), False
+        self.lock, self.children, self.stopping = threading.Lock(), {}, False
         self.processors = {}  # by the file of what they say
+        self.said = {}  # how long those files were before their commands were stopped
 
-    def start(self, command, **options):
+    def start(self, command, output, **options):
         with self.lock:
             if self.stopping:
                 raise CutOff
             child = subprocess.Popen(command, start_new_session=True, **options)
-            self.children.add(child)
+            self.children[child] = str(output)
             return child
 
     def wait(self, child, output):
@@ -105,17 +112,39 @@ class Running:
         except BaseException:
             stop(child)
             raise
+        self.through(child)
+        return status
+
+    def follow(self, child, tell):
+        """Waits for a command that does one thing after the other. `tell` looks at what it has said, every second and at
+        its end; once it returns False, the command is ended."""
+        try:
+            with os.fdopen(os.pidfd_open(child.pid)) as ended:
+                while not select.select([ended], [], [], 1.0)[0]:
+                    if not tell(child.pid):
+                        stop(child)
+            status = child.wait()
+            tell(None)
+        except BaseException:
+            if child.poll() is None:
+                stop(child)
+            raise
+        self.through(child)
+        return status
+
+    def through(self, child):
         with self.lock:
-            self.children.discard(child)
+            self.children.pop(child)
             if self.stopping:
                 raise CutOff
-        return status
 
     def stop(self):
         """Ends them all. From then on none starts, and their threads get CutOff."""
         with self.lock:
             self.stopping = True
-            children = list(self.children)
+            children = dict(self.children)
+            self.said = self.said or {output: os.path.getsize(output) for output in children.values()
+                                      if os.path.exists(output)}
         for child in children:
             stop(child)
 
@@ -123,12 +152,13 @@ class Running:
 running = Running()
 
 
-def run(command, output, **more):
+def run(command, output, tell=None, **more):
     """Runs a command with what it says appended to a file. What it started goes with it when this run is cut off."""
     environment = dict(os.environ, **more)
     with open(output, "ab") as file:
-        status = running.wait(running.start(command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
-                                            env=environment), output)
+        child = running.start(command, output, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
+                              env=environment)
+        status = running.follow(child, tell) if tell else running.wait(child, output)
     if status:
         raise Ended(status if status > 0 else 128 - status)
 

@@ -62,25 +62,41 @@ def share_of(test):
     return None if properties.get("RUN_SERIAL") else int(properties.get("PROCESSORS", 1))
 
 
-def run_tests(folder, names, output, prefix=(), parallel=1, **environment):
-    """Runs the named tests; what the log says of them. A single test that could not run here is skipped."""
+def ctest(folder, names, output, verbose, parallel):
+    """The command that runs the named tests."""
     chosen = output.with_suffix(".chosen")
     chosen.write_text("\n".join(names) + "\n", encoding="utf-8")
+    return [CTEST, "--test-dir", folder, "--tests-from-file", chosen.resolve(), verbose, "--no-tests=error",
+            "--timeout", "7200", "--parallel", str(parallel)]
+
+
+def run_tests(folder, names, output, prefix=(), parallel=1, **environment):
+    """Runs the named tests; what the log says of them. A single test that could not run here is skipped."""
     verbose = "--verbose" if len(names) == 1 else "--output-on-failure"
-    run([*prefix, CTEST, "--test-dir", folder, "--tests-from-file", chosen.resolve(), verbose, "--no-tests=error",
-         "--timeout", "7200", "--parallel", str(parallel)], output, **environment)
+    run([*prefix, *ctest(folder, names, output, verbose, parallel)], output, **environment)
     skipped = skipped_in(output)
     if skipped and len(names) == 1:
         raise Ended(SKIPPED)
     return ", ".join([f"{len(names)} tests", *skipped]) if len(names) > 1 else ""
 
 
+def run_together(folder, names, output, parallel, tell, **environment):
+    """Runs the named tests by one ctest, whose lines `tell` reads while it runs: the outcome of each is there."""
+    try:
+        run(ctest(folder, names, output, "--verbose", parallel), output, tell, **environment)
+    except Ended:
+        pass  # some have failed
+
+
 class Labelled:
-    """The tests that carry the label `full`, each a part of its own: matrices and soaks."""
+    """The tests that carry the label `full`, each a part of its own: matrices and soaks. One ctest may run several of
+    them together, but for those that measure times: nothing is to be written or looked at meanwhile."""
 
     def parts(self, output):
         run(["scripts/build", "release"], output)
-        self.shares = {test["name"]: share_of(test) for test in tests_of("build", output, "--label-regex", "^full$")}
+        tests = {test["name"]: test for test in tests_of("build", output, "--label-regex", "^full$")}
+        self.shares = {name: share_of(test) for name, test in tests.items()}
+        self.together = {name: test for name, test in tests.items() if self.shares[name] is not None}
         if not self.shares:
             with open(output, "a", encoding="utf-8") as file:
                 file.write("no test is labelled full\n")
@@ -89,6 +105,9 @@ class Labelled:
 
     def run(self, part, output):
         return run_tests("build", [part], output)
+
+    def run_together(self, names, output, processors, tell):
+        run_together("build", names, output, processors, tell)
 
 
 class Sanitized:
@@ -153,10 +172,14 @@ class SanitizedObjects:
         targets = {*re.findall(r"/lib((?:thalweg-|plan_faults_)[a-z0-9-]+)\.so", words),
                    *re.findall(r"/(plan_\w+_mpich5)\b", words)}
         run(["scripts/build", "debug", *sorted(targets)], output)
-        return [test["name"] for test in tests]
+        self.together = {test["name"]: test for test in tests}
+        return list(self.together)
 
     def run(self, part, output):
         return run_tests("build-debug", [part], output, UBSAN_OPTIONS="print_stacktrace=1")
+
+    def run_together(self, names, output, _processors, tell):
+        run_together("build-debug", names, output, 1, tell, UBSAN_OPTIONS="print_stacktrace=1")
 
 
 class Fuzz:

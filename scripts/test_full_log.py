@@ -31,6 +31,17 @@ def git(*arguments):
 
 
 @dataclasses.dataclass
+class End:
+    """What became of a part just now, on the files that were there before it, `tree`."""
+    name: str
+    tree: "Tree"
+    verdict: str
+    seconds: float
+    note: str = ""
+    excerpt: tuple = ()
+
+
+@dataclasses.dataclass
 class Part:
     verdict: str
     state: str = "-"  # commit, and the hash of uncommitted changes
@@ -162,27 +173,28 @@ class Log:
             known = self.of(job)
             self.parts[job] = {name: known.get(name, Part(NOT_RUN)) for name in names}
 
-    def put(self, job, name, tree, verdict, seconds, note="", excerpt=()):
-        """What became of a part on the files that were there before it, `tree`. Where they changed meanwhile, nobody
-        knows what it was run on: that is said, and never counts."""
+    def put(self, job, ends):
+        """What became of parts. Where the files changed while one ran, nobody knows what it was run on: that is said, and
+        never counts."""
         with self.change():
             self.tree = self.tree.now()
-            self._put(self.of(job), name, tree, verdict, seconds, note, excerpt)
+            for end in ends:
+                self._put(self.of(job), end)
 
-    def _put(self, known, name, tree, verdict, seconds, note, excerpt):
-        before = known.get(name)
+    def _put(self, known, end):
+        before, note = known.get(end.name), end.note
         # What passed only after it had failed on the same files says so.
         failures = 0
-        if before and before.verdict != NOT_RUN and tree.counts(before, None):
+        if before and before.verdict != NOT_RUN and end.tree.counts(before, None):
             match = re.search(r"failed (\d+) times? before", before.note)
             failures = (int(match[1]) if match else 0) + before.verdict.startswith("FAILED")
         if failures:
             note = f"{note}{', ' if note else ''}failed {failures} time{'s' * (failures > 1)} before"
-        state = tree.state
+        state = end.tree.state
         if self.tree.state != state:
-            state, note = tree.head + "+changing", f"{note}{', ' if note else ''}files changed while it ran"
-        known[name] = Part(verdict, state, datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%MZ"),
-                           seconds, re.sub(r"\s+", " ", note), tuple(excerpt))
+            state, note = end.tree.head + "+changing", f"{note}{', ' if note else ''}files changed while it ran"
+        known[end.name] = Part(end.verdict, state, datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%MZ"),
+                               end.seconds, re.sub(r"\s+", " ", note), tuple(end.excerpt))
 
     def summary(self, job):
         """One line: the verdict of all parts together, and the commits that it is of."""

@@ -1,115 +1,16 @@
 """scripts/test-full in a small git checkout whose jobs are stand-ins: what passed is not repeated for the same files,
 what was cut off goes on, what cannot run is SKIPPED, what fails fails, and the log says of which commit each of it is.
 
-    test_full.py SOURCE_ROOT
+    test_full.py SOURCE_ROOT CTEST
 """
-import itertools
-import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 
-
-class Checkout:
-    def __init__(self, root, folder):
-        self.tree = folder
-        (folder / "scripts").mkdir()
-        for name in ("test-full", "test_full.py", "test_full_commands.py", "test_full_jobs.py", "test_full_log.py"):
-            shutil.copy(root / "scripts" / name, folder / "scripts" / name)
-        (folder / ".gitignore").write_text("/.setup/\n/.venv/\n/runs\n/build*\n")
-        (folder / ".venv/bin").mkdir(parents=True)
-        (folder / ".venv/bin/python").symlink_to(sys.executable)
-        self.ctest([])
-        self.script("setup", "exit 0")
-        (folder / "docs").mkdir()
-        (folder / "docs/measurements.md").write_text("nothing yet\n")
-        self.script("build", "exit 0")
-        self.git("init", "-q")
-        self.commit("first")
-
-    # Every stand-in counts its runs.
-    def script(self, name, does):
-        path = self.tree / "scripts" / name
-        path.write_text(f"#!/bin/sh\necho {name} >>runs\n{does}\n")
-        path.chmod(0o755)
-
-    # Of ctest, no more than lists the named tests and runs what is told for each of those in a file.
-    def ctest(self, names, serial=(), **does):
-        listing = json.dumps({"tests": [{"name": name, "command": [f"/bin/test_{name}"], "properties": [
-            {"name": "PROCESSORS", "value": 2}, {"name": "RUN_SERIAL", "value": name in serial}]} for name in names]})
-        cases = "".join(f"{name}) {what};;" for name, what in does.items())
-        path = self.tree / ".venv/bin/ctest"
-        path.write_text(f"""#!/bin/sh
-case "$*" in *show-only*) echo '{listing}'; exit 0;; esac
-while [ $# -gt 0 ]; do [ "$1" != --tests-from-file ] || chosen=$2; shift; done
-for name in $(cat "$chosen"); do
-    echo "$name" >>runs
-    case $name in {cases} esac
-done
-""")
-        path.chmod(0o755)
-
-    # Nothing of a repository that this is run from, nor of its owner's git.
-    def environment(self):
-        own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-        return dict(own, GIT_CONFIG_GLOBAL="/dev/null", GIT_CONFIG_SYSTEM="/dev/null")
-
-    def git(self, *arguments):
-        identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
-        return subprocess.run(["git", *identity, *arguments], cwd=self.tree, check=True, text=True, env=self.environment(),
-                              capture_output=True).stdout.strip()
-
-    def commit(self, message):
-        self.git("add", "-A")
-        self.git("commit", "-q", "--allow-empty", "-m", message)
-
-    def full(self, *jobs):
-        return subprocess.run(["bash", "scripts/test-full", *jobs], cwd=self.tree, text=True, capture_output=True,
-                              env=self.environment(), timeout=280)
-
-    def begin(self, *arguments):
-        return subprocess.Popen([sys.executable, "scripts/test_full.py", *arguments], cwd=self.tree, env=self.environment(),
-                                stdout=subprocess.DEVNULL)
-
-    def log(self):
-        return (self.tree / "bench/results/test-full.log").read_text()
-
-    def ran(self):
-        """What the stand-ins wrote, in their order."""
-        path = self.tree / "runs"
-        return path.read_text().split() if path.exists() else []
-
-    def runs(self, name):
-        return self.ran().count(name)
-
-    def head(self):
-        return self.git("rev-parse", "--short=12", "HEAD")
-
-    def line(self, part):
-        """The log's line of one part, its columns apart."""
-        lines = [line for line in self.log().splitlines() if f" s  {part}" in line]
-        return re.split(r"\s{2,}", lines[0]) if lines else []
-
-    def beneath(self, part):
-        """The words of the lines that belong to that line."""
-        _, _, below = self.log().partition(f" s  {part}")
-        lines = itertools.takewhile(lambda line: line.startswith("    | "), below.splitlines()[1:])
-        return " ".join(line.removeprefix("    | ") for line in lines).split()
-
-    def note(self, part):
-        """What that line says at its end; on a busy machine also how long the part had to wait for a processor."""
-        note = (self.line(part) + 6 * [""])[5]
-        return re.sub(r"(, )?had \d+ s of processors, waited \d+ s for them(?:, )?", r"\1", note)
-
-
-def expect(right, what, output):
-    if not right:
-        sys.exit(f"error: {what}\n{output}")
+from test_full_checkout import expect, main
 
 
 def one_piece(checkout):
@@ -163,10 +64,10 @@ def one_piece(checkout):
 def pieces(checkout):
     """Tests one by one: a run that is cut off goes on; the parts' commits stand beside them."""
     checkout.commit("Tests")
-    old, one = checkout.head(), ("--parallel", "1")
+    old, one, names = checkout.head(), ("--parallel", "1"), ["first", "second", "third"]
     for limit in (0.5, 1, 2, 4, 8, 16, 32, 64):  # a busy machine may take longer to come to the first part
-        checkout.ctest(["first", "second", "third"], first=f"sleep {limit + 0.1}", second="exit 8",
-                       third="echo 1: skipped: no such thing; echo 1: -----; exit 77")
+        checkout.ctest(names, names, first=f"sleep {limit + 0.1}", second="exit 8",
+                       third="echo skipped: no such thing; echo -----; exit 77")
         cut = checkout.full("--limit", str(limit), *one, "full")
         if checkout.runs("first") != 0:
             break
@@ -348,15 +249,6 @@ def fuzz(checkout):
     expect("fuzz        passed" in checkout.full("fuzz").stdout, "sound harnesses pass", checkout.log())
 
 
-def main(root):
-    for case in (one_piece, pieces, beside, shared, scarce, cut_off, history, fuzz):
-        with tempfile.TemporaryDirectory() as folder:
-            case(Checkout(root, pathlib.Path(folder)))
-    print("test-full: repeats, goes on, skips, fails and logs as it says")
-
-
 if __name__ == "__main__":
-    if shutil.which("git") is None:
-        print("no git")
-        sys.exit(77)
-    main(pathlib.Path(sys.argv[1]).resolve())
+    main(one_piece, pieces, beside, shared, scarce, cut_off, history, fuzz)
+    print("test-full: repeats, goes on, skips, fails and logs as it says")
