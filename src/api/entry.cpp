@@ -372,27 +372,4 @@ int thalweg_entry_neighbours(MPI_Comm comm, int* sources, int* destinations) {
     return 1;
 }
 
-unsigned thalweg_entry_requests(void) { return requests_alive() != 0; }
-
-int thalweg_entry_wait(int count, ThalwegRequests requests, int again) {
-    return wait_for({requests.handles, requests.integers}, count, again != 0);
-}
-int thalweg_entry_end_one(ThalwegRequests request, int waits) {
-    int failed = MPI_SUCCESS;
-    if (waits)
-        wait_for({request.handles, request.integers}, 1, false, &failed);
-    else
-        help({request.handles, request.integers}, 1, &failed);
-    return failed;
-}
-int thalweg_entry_help(int count, ThalwegRequests requests) {
-    return help({requests.handles, requests.integers}, count);
-}
-std::uint64_t thalweg_entry_pause(std::uint64_t began_ns) { return pause_between(began_ns); }
-void thalweg_entry_started(int count, ThalwegRequests requests) {
-    start({requests.handles, requests.integers}, count);
-}
-int thalweg_entry_request_free(MPI_Request request, int* error) { return refuse_free(request, *error); }
-int thalweg_entry_cancel(MPI_Request request, int* error) { return refuse_cancel(request, *error); }
-
 }  // extern "C"

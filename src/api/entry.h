@@ -176,15 +176,28 @@ typedef struct ThalwegRequests {
     const int* integers; /* where handles is null */
 } ThalwegRequests;
 
+/* Those of ours that have failed, in a call that completes requests; null at first. */
+typedef struct ThalwegFailed ThalwegFailed;
+/* What that has completed, as Ended of plan/requests.h. */
+typedef struct ThalwegEnded {
+    ThalwegRequests requests;
+    int count;
+    const int* indices;
+    int first_index;
+    void* statuses;
+    int several;
+} ThalwegEnded;
+
 /* How many requests of ours exist. While it is 0 nobody need ask anything below: plan/requests.h. */
 unsigned thalweg_entry_requests(void);
 /* 1: none of ours is pending. 0: the caller tests all of them and asks `again`, as wait_for() says. */
-int thalweg_entry_wait(int count, ThalwegRequests requests, int again);
-/* The one request of MPI_Wait, where it `waits`, or of MPI_Test: what the call returns where ours has failed,
- * as wait_for() says; else 0. */
-int thalweg_entry_end_one(ThalwegRequests request, int waits);
-/* 1: some of ours are pending and none of them is done. */
-int thalweg_entry_help(int count, ThalwegRequests requests);
+int thalweg_entry_wait(int count, ThalwegRequests requests, int again, ThalwegFailed** failed);
+/* 1: some of ours are pending and none of them is done. `failed` is null in a call that only asks. */
+int thalweg_entry_help(int count, ThalwegRequests requests, ThalwegFailed** failed);
+/* Behind the native call that completes requests, which returned `error`: what the call returns, as
+ * tell_failures() says. Nobody need ask where `failed` is null and thalweg_entry_all_well() says 1. */
+int thalweg_entry_tell(int error, const ThalwegEnded* ended, ThalwegFailed* failed);
+int thalweg_entry_all_well(void);
 uint64_t thalweg_entry_pause(uint64_t began_ns);
 void thalweg_entry_started(int count, ThalwegRequests requests);
 /* 1: *error is what MPI_Request_free or MPI_Cancel returns; 0: call the native library. */

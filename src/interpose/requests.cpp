@@ -110,40 +110,40 @@ void thalweg_remember_completion(enum ThalwegCompletion call, void* native) {
         Bypass::remember(call, native);
 }
 
-int thalweg_before_wait(const void* request) {
-    return concerns_us() ? thalweg_entry_end_one(of_c(request), 1) : MPI_SUCCESS;
+void thalweg_before_wait(const void* request, ThalwegFailed** failed) {
+    if (concerns_us()) thalweg_entry_wait(1, of_c(request), 0, failed);
 }
-int thalweg_before_wait_fortran(const int* request) {
-    return concerns_us() ? thalweg_entry_end_one(of_fortran(request), 1) : MPI_SUCCESS;
+void thalweg_before_wait_fortran(const int* request, ThalwegFailed** failed) {
+    if (concerns_us()) thalweg_entry_wait(1, of_fortran(request), 0, failed);
 }
-int thalweg_before_end_test(const void* request) {
-    return concerns_us() ? thalweg_entry_end_one(of_c(request), 0) : MPI_SUCCESS;
+void thalweg_before_end(int count, const void* requests, ThalwegFailed** failed) {
+    if (concerns_us()) thalweg_entry_help(count, of_c(requests), failed);
 }
-int thalweg_before_end_test_fortran(const int* request) {
-    return concerns_us() ? thalweg_entry_end_one(of_fortran(request), 0) : MPI_SUCCESS;
+void thalweg_before_end_fortran(int count, const int* requests, ThalwegFailed** failed) {
+    if (concerns_us()) thalweg_entry_help(count, of_fortran(requests), failed);
 }
-int thalweg_before_waitall(int count, const void* requests, int again) {
-    return !concerns_us() || thalweg_entry_wait(count, of_c(requests), again);
+int thalweg_before_waitall(int count, const void* requests, int again, ThalwegFailed** failed) {
+    return !concerns_us() || thalweg_entry_wait(count, of_c(requests), again, failed);
 }
-int thalweg_before_waitall_fortran(int count, const int* requests, int again) {
-    return !concerns_us() || thalweg_entry_wait(count, of_fortran(requests), again);
+int thalweg_before_waitall_fortran(int count, const int* requests, int again, ThalwegFailed** failed) {
+    return !concerns_us() || thalweg_entry_wait(count, of_fortran(requests), again, failed);
 }
 void thalweg_before_test(int count, const void* requests) {
-    if (concerns_us()) thalweg_entry_help(count, of_c(requests));
+    if (concerns_us()) thalweg_entry_help(count, of_c(requests), nullptr);
 }
 void thalweg_before_test_fortran(int count, const int* requests) {
-    if (concerns_us()) thalweg_entry_help(count, of_fortran(requests));
+    if (concerns_us()) thalweg_entry_help(count, of_fortran(requests), nullptr);
 }
 void thalweg_before_test_of_one(ThalwegHandle request) {
     if (!concerns_us()) return;
     const auto handle = (MPI_Request)request;
-    thalweg_entry_help(1, of_c(&handle));
+    thalweg_entry_help(1, of_c(&handle), nullptr);
 }
-int thalweg_would_wait(int count, const void* requests) {
-    return concerns_us() && thalweg_entry_help(count, of_c(requests));
+int thalweg_would_wait(int count, const void* requests, ThalwegFailed** failed) {
+    return concerns_us() && thalweg_entry_help(count, of_c(requests), failed);
 }
-int thalweg_would_wait_fortran(int count, const int* requests) {
-    return concerns_us() && thalweg_entry_help(count, of_fortran(requests));
+int thalweg_would_wait_fortran(int count, const int* requests, ThalwegFailed** failed) {
+    return concerns_us() && thalweg_entry_help(count, of_fortran(requests), failed);
 }
 uint64_t thalweg_pause(uint64_t began_ns) { return thalweg_entry_pause(began_ns); }
 

@@ -206,21 +206,24 @@ int thalweg_take_mpi_alltoallw_init(void* sendbuf, const int* sendcounts, const 
 /* A wrapper in C that was asked while no request of ours exists need not be asked again until one does. */
 void thalweg_remember_completion(enum ThalwegCompletion call, void* native);
 
+/* Requests of ours that have failed, which a call that completes requests finds in front of the native one:
+ * null at first. That takes them for successful; behind it one of thalweg_after_one() and its like follows.
+ */
+typedef struct ThalwegFailed ThalwegFailed;
 /* In front of the native call that waits for these requests, or that tests them. Costs a call and two loads
  * while no request of ours exists. Asked twice where a Fortran binding calls the C function, which does no
- * harm. Of MPI_Wait, and of MPI_Test, which complete one request: what the wrapper returns whatever the
- * native call returned; 0: that. */
-int thalweg_before_wait(const void* request);
-int thalweg_before_wait_fortran(const int* request);
-int thalweg_before_end_test(const void* request);
-int thalweg_before_end_test_fortran(const int* request);
+ * harm. thalweg_before_test() is for calls that only ask. */
+void thalweg_before_wait(const void* request, ThalwegFailed** failed);
+void thalweg_before_wait_fortran(const int* request, ThalwegFailed** failed);
+void thalweg_before_end(int count, const void* requests, ThalwegFailed** failed);
+void thalweg_before_end_fortran(int count, const int* requests, ThalwegFailed** failed);
 void thalweg_before_test(int count, const void* requests);
 void thalweg_before_test_fortran(int count, const int* requests);
 void thalweg_before_test_of_one(ThalwegHandle request);
 /* The same for all of several. 0: some of ours are pending, and the others want to be tested before the next
  * call, which says `again`. */
-int thalweg_before_waitall(int count, const void* requests, int again);
-int thalweg_before_waitall_fortran(int count, const int* requests, int again);
+int thalweg_before_waitall(int count, const void* requests, int again, ThalwegFailed** failed);
+int thalweg_before_waitall_fortran(int count, const int* requests, int again, ThalwegFailed** failed);
 /* Tests them, one by one: MPI_Testall of MPICH 5 and Intel MPI 2021 takes a persistent collective that goes
  * on for an error. `native_test`: MPI_Test or mpi_test, as this wrapper's successor has it. `early`: null at
  * first; what ended keeps its status there until the native MPI_Waitall, to which its request is null or
@@ -232,10 +235,26 @@ void thalweg_test_others_fortran(int count, int* requests, void* native_test, Th
 int thalweg_add_early(int error, int count, void* statuses, ThalwegEarly* early);
 int thalweg_add_early_fortran(int error, int count, int* statuses, ThalwegEarly* early);
 /* Whether the native MPI_Waitany or MPI_Waitsome would wait without seeing ours complete. */
-int thalweg_would_wait(int count, const void* requests);
-int thalweg_would_wait_fortran(int count, const int* requests);
+int thalweg_would_wait(int count, const void* requests, ThalwegFailed** failed);
+int thalweg_would_wait_fortran(int count, const int* requests, ThalwegFailed** failed);
 /* Passes a short time between two tests; takes what it returned, 0 at first. */
 uint64_t thalweg_pause(uint64_t began_ns);
+/* Behind the native call, which returned `error`: what the wrapper returns. Of ours that have failed the
+ * handlers of their communicators have heard then. `flag`: of a test, else null. */
+int thalweg_after_one(int error, const int* flag, const void* request, ThalwegFailed* failed);
+int thalweg_after_one_fortran(int error, const int* flag, const int* request, ThalwegFailed* failed);
+int thalweg_after_all(int error, const int* flag, int count, const void* requests, void* statuses,
+                      ThalwegFailed* failed);
+int thalweg_after_all_fortran(int error, const int* flag, int count, const int* requests, int* statuses,
+                              ThalwegFailed* failed);
+int thalweg_after_any(int error, const int* flag, const int* index, const void* requests,
+                      ThalwegFailed* failed);
+int thalweg_after_any_fortran(int error, const int* flag, const int* index, const int* requests,
+                              ThalwegFailed* failed);
+int thalweg_after_some(int error, const int* outcount, const void* indices, const void* requests,
+                       void* statuses, ThalwegFailed* failed);
+int thalweg_after_some_fortran(int error, const int* outcount, const int* indices, const int* requests,
+                               int* statuses, ThalwegFailed* failed);
 /* After the native MPI_Start or MPI_Startall. From Fortran one has to be announced: where the native binding
  * calls the C function, what that has started may be over by then, and is not started again. */
 void thalweg_before_start_fortran(void);

@@ -34,12 +34,12 @@ int tell_status(void* state, MPI_Status* status) {
     mpi.Status_set_elements(status, mpi.byte, 0);
     mpi.Status_set_cancelled(status, 0);
     const Ticket& ticket = *static_cast<Ticket*>(state);
-    return ticket.told ? MPI_SUCCESS : ticket.error;
+    return ticket.quiet.load(std::memory_order_relaxed) ? MPI_SUCCESS : ticket.error;
 }
 int forget(void* state) {
     Ticket* const ticket = static_cast<Ticket*>(state);
     forget_ticket(*ticket);
-    delete ticket;
+    let_go(ticket);
     return MPI_SUCCESS;
 }
 int ignore_cancel(void*, int) { return MPI_SUCCESS; }
@@ -54,8 +54,8 @@ bool take(Ticket& ticket) {
 
 // `from`: helping, by who has taken it; active, by another, which waits until it is taken by nobody or
 // finished. Pre: the operation is not pending. After the native request is complete the ticket may be gone,
-// unless it is persistent. `failed`: as wait_for()'s.
-void finish(Ticket& ticket, TicketState from = TicketState::active, int* failed = nullptr) {
+// unless it is persistent.
+void finish(Ticket& ticket, TicketState from = TicketState::active) {
     std::uint64_t began_ns = 0;
     TicketState found = from;
     while (!ticket.state.compare_exchange_strong(found, TicketState::finishing, std::memory_order_acquire)) {
@@ -68,30 +68,17 @@ void finish(Ticket& ticket, TicketState from = TicketState::active, int* failed 
     ticket.error = ticket.ongoing->finish();
     const MPI_Request request = ticket.request;
     const bool persistent = ticket.persistent;
-    const int tag = ticket.tag, error = ticket.error;
-    const bool raises = error != MPI_SUCCESS && (persistent || failed != nullptr);
-    const MPI_Comm raised_on = raises ? ticket.raised_on.where() : mpi.comm_null;
-    ticket.told = raises && !persistent;
+    const int tag = ticket.tag;
+    ticket.set_untold(ticket.error != MPI_SUCCESS);
     std::unique_ptr<Ongoing> ongoing;
     if (!persistent) ongoing = std::move(ticket.ongoing);
     ticket.state.store(TicketState::finished, std::memory_order_release);
     if (!persistent) {
         Ongoing::retire(std::move(ongoing));
         mpi.Grequest_complete(request);
-        if (!raises) return;
-        call_error_handler(raised_on, error);
-        *failed = error;
         return;
     }
-    // The receive that completes here cannot carry the error's class. It has room for no byte, so one makes
-    // the native call fail too (not Intel MPI's), where the program's handler returns: on a communicator of
-    // ours, but in the calls for several requests MPICH and its kin raise that on the world, as they do their
-    // own. The handler comes last, as it may leave by a jump; the request is complete then.
-    const char byte = 0;
-    mpi.Send(&byte, error != MPI_SUCCESS ? 1 : 0, mpi.byte, 0, tag, Attendance::self());
-    if (error == MPI_SUCCESS) return;
-    call_error_handler(raised_on, error);
-    if (failed != nullptr) *failed = error;
+    mpi.Send(nullptr, 0, mpi.byte, 0, tag, Attendance::self());
 }
 
 bool is_active(const Ticket& ticket) {
@@ -204,7 +191,7 @@ std::unique_ptr<Ongoing> make_persistent(std::unique_ptr<Ongoing> ongoing, MPI_C
     }
 }
 
-bool wait_for(RequestList requests, int count, bool again, int* failed) {
+bool wait_for(RequestList requests, int count, bool again, Ticket** failed) {
     // Most waits for both kinds are over before the first test, which costs the agent a wake-up.
     constexpr std::uint64_t first_ns = 10'000'000, next_ns = 1'000'000;
     finish_done_among_freed();
@@ -215,19 +202,19 @@ bool wait_for(RequestList requests, int count, bool again, int* failed) {
         for_each_ticket(requests, count, [&](Ticket& ticket) {
             if (!is_active(ticket)) return;
             if (wait_for_one(ticket, until_ns))
-                finish(ticket, TicketState::active, failed);
+                finish(ticket);
             else
                 all = false;
         });
     };
     wait_until(count > 1 ? now_ns() + (again ? next_ns : first_ns) : DrivenChannel::forever_ns);
-    if (all) return true;
-    if (has_others(requests, count)) return false;
-    wait_until(DrivenChannel::forever_ns);
-    return true;
+    const bool over = all || !has_others(requests, count);
+    if (!all && over) wait_until(DrivenChannel::forever_ns);
+    note_failures(requests, count, failed);
+    return over;
 }
 
-bool help(RequestList requests, int count, int* failed) {
+bool help(RequestList requests, int count, Ticket** failed) {
     finish_done_among_freed();
     bool pending = false, done = false;
     std::uint32_t helped = 0;  // of those that are unattended
@@ -243,10 +230,11 @@ bool help(RequestList requests, int count, int* failed) {
             ticket.state.store(TicketState::active, std::memory_order_release);
             return;
         }
-        finish(ticket, TicketState::helping, failed);
+        finish(ticket, TicketState::helping);
         done = true;
     });
     if (unattended_count.load(std::memory_order_relaxed) > helped) help_unattended();
+    note_failures(requests, count, failed);
     return pending && !done;
 }
 
@@ -263,6 +251,7 @@ void start(RequestList requests, int count) {
     for_each_ticket(requests, count, [](Ticket& ticket) {
         const TicketState state = ticket.state.load(std::memory_order_acquire);
         if (!ticket.persistent || (state != TicketState::idle && state != TicketState::finished)) return;
+        ticket.set_untold(false);
         ticket.ongoing->start();
         if (ticket.unattended) unattended_count.fetch_add(1, std::memory_order_relaxed);
         ticket.state.store(TicketState::active, std::memory_order_release);

@@ -22,6 +22,8 @@
 
 namespace thalweg {
 
+struct Ticket;
+
 // Requests of the program: handles, or Fortran's integers, which are translated as they are looked at, so
 // that no call that completes requests needs memory. Refers to them.
 struct RequestList {
@@ -50,21 +52,35 @@ std::unique_ptr<Ongoing> make_persistent(std::unique_ptr<Ongoing> ongoing, MPI_C
 // In front of the native call of the same effect; others' requests and null handles are left alone. Both give
 // whatever of ours nobody else advances a poll now and then, whoever's it is (Ongoing::Options::unattended).
 //
-// `failed`, of a call that completes one request: becomes what the call returns where ours has failed. The
-// communicator's handler has heard of it then, and the native call does not where it is a nonblocking one.
-// Elsewhere the native library tells that one's error by the world's handler, as that of a request that is
-// nobody's.
+// `failed`, of a call that completes requests: those of ours that have failed, from null at first, for
+// tell_failures() behind the native call, which must follow. The native library, to which they are requests
+// of no communicator, would tell the wrong handler: it takes them for successful.
 //
 // Blocks until those of ours are complete, and completes them. False: only a while, because others are among
 // them, which may be of a kind that nothing advances but a test of their own (MPICH's nonblocking collective
 // file operations are): the caller tests all and calls `again`.
-bool wait_for(RequestList requests, int count, bool again = false, int* failed = nullptr);
+bool wait_for(RequestList requests, int count, bool again, Ticket** failed);
 // Drives ours for a poll and completes those that are done. True: some of ours are pending and none is done,
-// so that a native call for any of them would wait in vain.
-bool help(RequestList requests, int count, int* failed = nullptr);
+// so that a native call for any of them would wait in vain. `failed` is null in a call that only asks.
+bool help(RequestList requests, int count, Ticket** failed = nullptr);
 // Passes a short time in which ours, or another thread, may progress: the first call of a wait says 0 and
 // gets its beginning. Where ranks sleep (World::sleeps) no core is yielded.
 std::uint64_t pause_between(std::uint64_t began_ns);
+
+// What the native call says that it has completed.
+struct Ended {
+    RequestList requests;          // of the call
+    int count = 0;                 // so many of them
+    const int* indices = nullptr;  // which these are; null: the first ones
+    int first_index = 0;           // what the first request of the call is called there: 1 in Fortran
+    void* statuses = nullptr;      // of these, whatever their alignment; null: nobody wants them
+    bool several = false;          // failures are told by statuses, and by MPI_ERR_IN_STATUS
+};
+// True: there is no failure that the program has not heard of.
+bool no_failures();
+// Behind the native call, which returned `error`: tells of our failures in its statuses, calls the handler of
+// each communicator that they belong to once, and returns what the call returns.
+int tell_failures(int error, const Ended& ended, Ticket* failed);
 
 // After the native MPI_Start or MPI_Startall.
 void start(RequestList requests, int count);

@@ -10,6 +10,7 @@
 namespace thalweg {
 
 constinit std::mutex tickets_mutex;
+constinit std::atomic<std::uint32_t> untold_failures{0};
 constinit std::array<std::atomic<std::uint32_t>, 1 << handle_classes_log2> handle_classes{};
 
 namespace {
@@ -61,6 +62,10 @@ void forget_ticket(const Ticket& ticket) {
     tickets().erase(found);
     class_of(ticket.request).fetch_sub(1, std::memory_order_relaxed);
     std::atomic_ref(thalweg_completion_calls.requests).fetch_sub(1, std::memory_order_relaxed);
+}
+
+void let_go(Ticket* ticket) {
+    if (ticket->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete ticket;
 }
 
 Ticket* find_ticket(const MPI_Request& request) {

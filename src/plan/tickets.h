@@ -27,7 +27,24 @@ namespace thalweg {
 // is complete. idle: persistent, not started yet.
 enum class TicketState : std::uint8_t { idle, active, helping, finishing, finished };
 
+// Tickets with an error that the program has not heard of. While there is none nobody looks for any.
+extern constinit std::atomic<std::uint32_t> untold_failures;
+
 struct Ticket {
+    Ticket() = default;
+    ~Ticket() { set_untold(false); }
+    Ticket(const Ticket&) = delete;
+    Ticket& operator=(const Ticket&) = delete;
+
+    void set_untold(bool now) {
+        if (untold == now) return;
+        untold = now;
+        if (now)
+            untold_failures.fetch_add(1, std::memory_order_relaxed);
+        else
+            untold_failures.fetch_sub(1, std::memory_order_relaxed);
+    }
+
     std::unique_ptr<Ongoing> ongoing;
     MPI_Request request;
     RaisedOn raised_on;
@@ -36,10 +53,21 @@ struct Ticket {
     bool freed = false;       // by the program, while active; under the lock
     std::uint64_t look = 0;   // of those at what is unattended, the latest that came by; under the lock
     int tag = 0;              // of the receive from oneself
-    int error = MPI_SUCCESS;  // what the native call shall report
-    bool told = false;        // of that error the program hears without the native call
+    int error = MPI_SUCCESS;  // of its latest run, once that is finished
+    bool untold = false;      // the program has not heard of that error: set_untold()
+    // Of what is not persistent: the native call is to say nothing of the error.
+    std::atomic<bool> quiet{false};
+    // Such a one that a call which completes requests may have ended: in its list (note_failures()), under
+    // the number that the request has in the call. That list is an owner, and the request another.
+    bool noted = false;
+    int index = 0;
+    Ticket* next_noted = nullptr;
+    std::atomic<int> owners{1};
     std::atomic<TicketState> state{TicketState::active};
 };
+
+// By one of its owners: the last one destroys it.
+void let_go(Ticket* ticket);
 
 inline std::uintptr_t key_of(MPI_Request request) {
     std::uintptr_t key = 0;
@@ -75,6 +103,10 @@ void forget_ticket(const Ticket& ticket);
 Ticket* find_ticket(const MPI_Request& request);
 // Whether the native library has requests of its own among these.
 bool has_others(RequestList requests, int count);
+
+// Of requests of ours among these that have failed the native call will say nothing: for tell_failures(),
+// what is not persistent is added to *failed, where that is not null.
+void note_failures(RequestList requests, int count, Ticket** failed);
 
 // A tag for the receive from oneself of a persistent request; nobody else has it until it is given back.
 // Throws std::bad_alloc.

@@ -10,9 +10,10 @@ ask_MPI_Wait(void* request, void* status) {
     Next_MPI_Wait* next = (Next_MPI_Wait*)thalweg_next(&next_MPI_Wait);
     if (next == NULL) return thalweg_missing_error();
     thalweg_remember_completion(thalweg_completion_MPI_Wait, (void*)next);
-    int failed = thalweg_before_wait(request);
+    ThalwegFailed* failed = NULL;
+    thalweg_before_wait(request, &failed);
     int error = next(request, status);
-    return failed != 0 ? failed : error;
+    return thalweg_after_one(error, NULL, request, failed);
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Wait(void* request, void* status) {
@@ -30,9 +31,10 @@ ask_MPI_Test(void* request, int* flag, void* status) {
     Next_MPI_Test* next = (Next_MPI_Test*)thalweg_next(&next_MPI_Test);
     if (next == NULL) return thalweg_missing_error();
     thalweg_remember_completion(thalweg_completion_MPI_Test, (void*)next);
-    int failed = thalweg_before_end_test(request);
+    ThalwegFailed* failed = NULL;
+    thalweg_before_end(1, request, &failed);
     int error = next(request, flag, status);
-    return failed != 0 ? failed : error;
+    return thalweg_after_one(error, flag, request, failed);
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Test(void* request, int* flag, void* status) {
@@ -50,8 +52,10 @@ ask_MPI_Testall(int count, void* array_of_requests, int* flag, void* array_of_st
     Next_MPI_Testall* next = (Next_MPI_Testall*)thalweg_next(&next_MPI_Testall);
     if (next == NULL) return thalweg_missing_error();
     thalweg_remember_completion(thalweg_completion_MPI_Testall, (void*)next);
-    thalweg_before_test(count, array_of_requests);
-    return next(count, array_of_requests, flag, array_of_statuses);
+    ThalwegFailed* failed = NULL;
+    thalweg_before_end(count, array_of_requests, &failed);
+    int error = next(count, array_of_requests, flag, array_of_statuses);
+    return thalweg_after_all(error, flag, count, array_of_requests, array_of_statuses, failed);
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Testall(int count, void* array_of_requests, int* flag,
@@ -70,11 +74,13 @@ ask_MPI_Waitall(int count, void* array_of_requests, void* array_of_statuses) {
     Next_MPI_Waitall* next = (Next_MPI_Waitall*)thalweg_next(&next_MPI_Waitall);
     if (next == NULL) return thalweg_missing_error();
     thalweg_remember_completion(thalweg_completion_MPI_Waitall, (void*)next);
+    ThalwegFailed* failed = NULL;
     ThalwegEarly* early = NULL;
-    for (int again = 0; !thalweg_before_waitall(count, array_of_requests, again); again = 1)
+    for (int again = 0; !thalweg_before_waitall(count, array_of_requests, again, &failed); again = 1)
         thalweg_test_others(count, array_of_requests, thalweg_next(&next_MPI_Test), &early);
     int error = next(count, array_of_requests, array_of_statuses);
-    return early == NULL ? error : thalweg_add_early(error, count, array_of_statuses, early);
+    if (early != NULL) error = thalweg_add_early(error, count, array_of_statuses, early);
+    return thalweg_after_all(error, NULL, count, array_of_requests, array_of_statuses, failed);
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Waitall(int count, void* array_of_requests, void* array_of_statuses) {
@@ -92,8 +98,10 @@ ask_MPI_Testany(int count, void* array_of_requests, int* index, int* flag, void*
     Next_MPI_Testany* next = (Next_MPI_Testany*)thalweg_next(&next_MPI_Testany);
     if (next == NULL) return thalweg_missing_error();
     thalweg_remember_completion(thalweg_completion_MPI_Testany, (void*)next);
-    thalweg_before_test(count, array_of_requests);
-    return next(count, array_of_requests, index, flag, status);
+    ThalwegFailed* failed = NULL;
+    thalweg_before_end(count, array_of_requests, &failed);
+    int error = next(count, array_of_requests, index, flag, status);
+    return thalweg_after_any(error, flag, index, array_of_requests, failed);
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Testany(int count, void* array_of_requests, int* index, int* flag,
@@ -114,8 +122,11 @@ ask_MPI_Testsome(int incount, void* array_of_requests, int* outcount, void* arra
     Next_MPI_Testsome* next = (Next_MPI_Testsome*)thalweg_next(&next_MPI_Testsome);
     if (next == NULL) return thalweg_missing_error();
     thalweg_remember_completion(thalweg_completion_MPI_Testsome, (void*)next);
-    thalweg_before_test(incount, array_of_requests);
-    return next(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+    ThalwegFailed* failed = NULL;
+    thalweg_before_end(incount, array_of_requests, &failed);
+    int error = next(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+    return thalweg_after_some(error, outcount, array_of_indices, array_of_requests, array_of_statuses,
+            failed);
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Testsome(int incount, void* array_of_requests, int* outcount,
@@ -135,18 +146,20 @@ ask_MPI_Waitany(int count, void* array_of_requests, int* index, void* status) {
     Next_MPI_Waitany* next = (Next_MPI_Waitany*)thalweg_next(&next_MPI_Waitany);
     if (next == NULL) return thalweg_missing_error();
     thalweg_remember_completion(thalweg_completion_MPI_Waitany, (void*)next);
-    if (thalweg_would_wait(count, array_of_requests)) {
+    ThalwegFailed* failed = NULL;
+    if (thalweg_would_wait(count, array_of_requests, &failed)) {
         Next_MPI_Testany* test = (Next_MPI_Testany*)thalweg_next(&next_MPI_Testany);
         uint64_t began = 0;
         int flag = 0;
         while (test != NULL) {
             int error = test(count, array_of_requests, index, &flag, status);
-            if (flag || error != 0) return error;
+            if (flag || error != 0) return thalweg_after_any(error, &flag, index, array_of_requests, failed);
             began = thalweg_pause(began);
-            thalweg_before_test(count, array_of_requests);
+            thalweg_before_end(count, array_of_requests, &failed);
         }
     }
-    return next(count, array_of_requests, index, status);
+    int error = next(count, array_of_requests, index, status);
+    return thalweg_after_any(error, NULL, index, array_of_requests, failed);
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Waitany(int count, void* array_of_requests, int* index, void* status) {
@@ -166,17 +179,21 @@ ask_MPI_Waitsome(int incount, void* array_of_requests, int* outcount, void* arra
     Next_MPI_Waitsome* next = (Next_MPI_Waitsome*)thalweg_next(&next_MPI_Waitsome);
     if (next == NULL) return thalweg_missing_error();
     thalweg_remember_completion(thalweg_completion_MPI_Waitsome, (void*)next);
-    if (thalweg_would_wait(incount, array_of_requests)) {
+    ThalwegFailed* failed = NULL;
+    if (thalweg_would_wait(incount, array_of_requests, &failed)) {
         Next_MPI_Testsome* test = (Next_MPI_Testsome*)thalweg_next(&next_MPI_Testsome);
         uint64_t began = 0;
         while (test != NULL) {
             int error = test(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-            if (*outcount != 0 || error != 0) return error;
+            if (*outcount != 0 || error != 0) return thalweg_after_some(error, outcount, array_of_indices,
+                    array_of_requests, array_of_statuses, failed);
             began = thalweg_pause(began);
-            thalweg_before_test(incount, array_of_requests);
+            thalweg_before_end(incount, array_of_requests, &failed);
         }
     }
-    return next(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+    int error = next(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+    return thalweg_after_some(error, outcount, array_of_indices, array_of_requests, array_of_statuses,
+            failed);
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Waitsome(int incount, void* array_of_requests, int* outcount,

@@ -14,9 +14,10 @@ static void body_mpi_wait(ThalwegNext* record, PARAMETERS_mpi_wait) {
     }
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
-    int failed = thalweg_before_wait_fortran(request);
+    ThalwegFailed* failed = NULL;
+    thalweg_before_wait_fortran(request, &failed);
     next(request, status, ierror);
-    if (failed != 0) *ierror = failed;
+    *ierror = thalweg_after_one_fortran(*ierror, NULL, request, failed);
 }
 
 THALWEG_FORTRAN_NAME(mpi_wait, mpi_wait)
@@ -40,9 +41,10 @@ static void body_mpi_test(ThalwegNext* record, PARAMETERS_mpi_test) {
     }
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
-    int failed = thalweg_before_end_test_fortran(request);
+    ThalwegFailed* failed = NULL;
+    thalweg_before_end_fortran(1, request, &failed);
     next(request, flag, status, ierror);
-    if (failed != 0) *ierror = failed;
+    *ierror = thalweg_after_one_fortran(*ierror, flag, request, failed);
 }
 
 THALWEG_FORTRAN_NAME(mpi_test, mpi_test)
@@ -65,8 +67,12 @@ static void body_mpi_testall(ThalwegNext* record, PARAMETERS_mpi_testall) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_before_test_fortran(*count, array_of_requests);
+    int own_error = 0; /* mpi_f08 may leave ierror out */
+    if (ierror == NULL) ierror = &own_error;
+    ThalwegFailed* failed = NULL;
+    thalweg_before_end_fortran(*count, array_of_requests, &failed);
     next(count, array_of_requests, flag, array_of_statuses, ierror);
+    *ierror = thalweg_after_all_fortran(*ierror, flag, *count, array_of_requests, array_of_statuses, failed);
 }
 
 THALWEG_FORTRAN_NAME(mpi_testall, mpi_testall)
@@ -90,11 +96,13 @@ static void body_mpi_waitall(ThalwegNext* record, ThalwegNext* test_record, PARA
     }
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
+    ThalwegFailed* failed = NULL;
     ThalwegEarly* early = NULL;
-    for (int again = 0; !thalweg_before_waitall_fortran(*count, array_of_requests, again); again = 1)
+    for (int again = 0; !thalweg_before_waitall_fortran(*count, array_of_requests, again, &failed); again = 1)
         thalweg_test_others_fortran(*count, array_of_requests, thalweg_next(test_record), &early);
     next(count, array_of_requests, array_of_statuses, ierror);
     if (early != NULL) *ierror = thalweg_add_early_fortran(*ierror, *count, array_of_statuses, early);
+    *ierror = thalweg_after_all_fortran(*ierror, NULL, *count, array_of_requests, array_of_statuses, failed);
 }
 
 THALWEG_FORTRAN_PAIR(mpi_waitall, mpi_waitall, mpi_test)
@@ -117,8 +125,12 @@ static void body_mpi_testany(ThalwegNext* record, PARAMETERS_mpi_testany) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_before_test_fortran(*count, array_of_requests);
+    int own_error = 0; /* mpi_f08 may leave ierror out */
+    if (ierror == NULL) ierror = &own_error;
+    ThalwegFailed* failed = NULL;
+    thalweg_before_end_fortran(*count, array_of_requests, &failed);
     next(count, array_of_requests, index, flag, status, ierror);
+    *ierror = thalweg_after_any_fortran(*ierror, flag, index, array_of_requests, failed);
 }
 
 THALWEG_FORTRAN_NAME(mpi_testany, mpi_testany)
@@ -142,8 +154,13 @@ static void body_mpi_testsome(ThalwegNext* record, PARAMETERS_mpi_testsome) {
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
-    thalweg_before_test_fortran(*incount, array_of_requests);
+    int own_error = 0; /* mpi_f08 may leave ierror out */
+    if (ierror == NULL) ierror = &own_error;
+    ThalwegFailed* failed = NULL;
+    thalweg_before_end_fortran(*incount, array_of_requests, &failed);
     next(incount, array_of_requests, outcount, array_of_indices, array_of_statuses, ierror);
+    *ierror = thalweg_after_some_fortran(*ierror, outcount, array_of_indices, array_of_requests,
+            array_of_statuses, failed);
 }
 
 THALWEG_FORTRAN_NAME(mpi_testsome, mpi_testsome)
@@ -167,18 +184,23 @@ static void body_mpi_waitany(ThalwegNext* record, ThalwegNext* test_record, PARA
     }
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
-    if (thalweg_would_wait_fortran(*count, array_of_requests)) {
+    ThalwegFailed* failed = NULL;
+    if (thalweg_would_wait_fortran(*count, array_of_requests, &failed)) {
         Next_mpi_testany* test = (Next_mpi_testany*)thalweg_next(test_record);
         uint64_t began = 0;
         int flag = 0;
         while (test != NULL) {
             test(count, array_of_requests, index, &flag, status, ierror);
-            if (flag || *ierror != 0) return;
+            if (flag || *ierror != 0) {
+                *ierror = thalweg_after_any_fortran(*ierror, &flag, index, array_of_requests, failed);
+                return;
+            }
             began = thalweg_pause(began);
-            thalweg_before_test_fortran(*count, array_of_requests);
+            thalweg_before_end_fortran(*count, array_of_requests, &failed);
         }
     }
     next(count, array_of_requests, index, status, ierror);
+    *ierror = thalweg_after_any_fortran(*ierror, NULL, index, array_of_requests, failed);
 }
 
 THALWEG_FORTRAN_PAIR(mpi_waitany, mpi_waitany, mpi_testany)
@@ -204,17 +226,24 @@ static void body_mpi_waitsome(ThalwegNext* record, ThalwegNext* test_record, PAR
     }
     int own_error = 0; /* mpi_f08 may leave ierror out */
     if (ierror == NULL) ierror = &own_error;
-    if (thalweg_would_wait_fortran(*incount, array_of_requests)) {
+    ThalwegFailed* failed = NULL;
+    if (thalweg_would_wait_fortran(*incount, array_of_requests, &failed)) {
         Next_mpi_testsome* test = (Next_mpi_testsome*)thalweg_next(test_record);
         uint64_t began = 0;
         while (test != NULL) {
             test(incount, array_of_requests, outcount, array_of_indices, array_of_statuses, ierror);
-            if (*outcount != 0 || *ierror != 0) return;
+            if (*outcount != 0 || *ierror != 0) {
+                *ierror = thalweg_after_some_fortran(*ierror, outcount, array_of_indices, array_of_requests,
+                        array_of_statuses, failed);
+                return;
+            }
             began = thalweg_pause(began);
-            thalweg_before_test_fortran(*incount, array_of_requests);
+            thalweg_before_end_fortran(*incount, array_of_requests, &failed);
         }
     }
     next(incount, array_of_requests, outcount, array_of_indices, array_of_statuses, ierror);
+    *ierror = thalweg_after_some_fortran(*ierror, outcount, array_of_indices, array_of_requests,
+            array_of_statuses, failed);
 }
 
 THALWEG_FORTRAN_PAIR(mpi_waitsome, mpi_waitsome, mpi_testsome)

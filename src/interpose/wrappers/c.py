@@ -148,12 +148,13 @@ def c_wrapper(call):
             *native_timed(call),
             *way_past(call, natives, apart),
         )
-    elif call.ends_one():
+    elif call.template in ("wait", "test") and call.completes():
         out += lines(
             *get_next,
-            f"    int failed = {call.ends_one()}(request);",
+            "    ThalwegFailed* failed = NULL;",
+            f"    {call.ask(False)}",
             f"    int error = next({arguments});",
-            "    return failed != 0 ? failed : error;",
+            f"    return {call.tell('error', False)};",
             *past,
         )
     elif call.template == "test":
@@ -169,7 +170,13 @@ def c_wrapper(call):
     elif call.template == "wait_all":
         out += lines(*get_next, *wait_all(call, False), *past)
     elif call.template == "wait_some":
-        out += lines(*get_next, *wait_some(call, False), f"    return next({arguments});", *past)
+        out += lines(
+            *get_next,
+            *wait_some(call, False),
+            f"    int error = next({arguments});",
+            f"    return {call.tell('error', False)};",
+            *past,
+        )
     elif call.template == "start":
         count, requests = call.requests(False)
         out += lines(

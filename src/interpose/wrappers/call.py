@@ -5,6 +5,11 @@ import re
 import pympistandard as standard
 
 
+# Calls that complete requests, and which of those that they are given.
+COMPLETES = {f"MPI_{verb}{kind if kind != 'one' else ''}": kind
+             for verb in ("Wait", "Test") for kind in ("one", "all", "any", "some")}
+
+
 class Call:
     def __init__(self, name, template, library):
         self.name, self.template, self.library = name, template, library
@@ -65,9 +70,30 @@ class Call:
     def persistent(self):
         return "_init" in self.name
 
-    def ends_one(self):
-        """What its wrapper asks where it completes one request, whose error is what it returns; else None."""
-        return {"MPI_Wait": "thalweg_before_wait", "MPI_Test": "thalweg_before_end_test"}.get(self.name)
+    def completes(self):
+        """Whether it completes requests, of which it tells what has failed."""
+        return self.name in COMPLETES
+
+    def ask(self, fortran):
+        """What is asked in front of the native call, where it waits for one request or tests some that it completes."""
+        suffix = "_fortran" if fortran else ""
+        count, requests = self.requests(fortran)
+        if self.name == "MPI_Wait":
+            return f"thalweg_before_wait{suffix}({requests}, &failed);"
+        return f"thalweg_before_end{suffix}({count}, {requests}, &failed);"
+
+    def tell(self, error, fortran, flag=None):
+        """What the call returns behind the native one, which has returned `error`."""
+        count, requests = self.requests(fortran)
+        flag = flag or ("flag" if "Test" in self.name else "NULL")
+        kind = COMPLETES[self.name]
+        arguments = {
+            "one": f"{flag}, {requests}",
+            "all": f"{flag}, {count}, {requests}, array_of_statuses",
+            "any": f"{flag}, index, {requests}",
+            "some": f"outcount, array_of_indices, {requests}, array_of_statuses",
+        }[kind]
+        return f"thalweg_after_{kind}{'_fortran' if fortran else ''}({error}, {arguments}, failed)"
 
     def timed(self):
         """Whether native calls may be timed against ours, in turns."""
@@ -136,7 +162,8 @@ def wait_some(call, fortran):
     done = "*outcount != 0" if some else "flag"
     test_name = test.lower() if fortran else test
     out = [
-        f"    if (thalweg_would_wait{suffix}({count}, {requests})) {{",
+        "    ThalwegFailed* failed = NULL;",
+        f"    if (thalweg_would_wait{suffix}({count}, {requests}, &failed)) {{",
         f"        Next_{test_name}* test = (Next_{test_name}*)thalweg_next("
         + ("test_record" if fortran else f"&next_{test}")
         + ");",
@@ -147,16 +174,19 @@ def wait_some(call, fortran):
     if fortran:
         out += [
             f"            test({arguments});",
-            f"            if ({done} || *{call.fortran[-1]} != 0) return;",
+            f"            if ({done} || *{call.fortran[-1]} != 0) {{",
+            f"                *{call.fortran[-1]} = {call.tell('*' + call.fortran[-1], True, '&flag')};",
+            "                return;",
+            "            }",
         ]
     else:
         out += [
             f"            int error = test({arguments});",
-            f"            if ({done} || error != 0) return error;",
+            f"            if ({done} || error != 0) return {call.tell('error', False, '&flag')};",
         ]
     return [line for line in out if line is not None] + [
         "            began = thalweg_pause(began);",
-        f"            thalweg_before_test{suffix}({count}, {requests});",
+        f"            thalweg_before_end{suffix}({count}, {requests}, &failed);",
         "        }",
         "    }",
     ]
@@ -169,8 +199,9 @@ def wait_all(call, fortran):
     record = "test_record" if fortran else "&next_MPI_Test"
     arguments = ", ".join(call.fortran if fortran else [name for _, name in call.parameters])
     out = [
+        "    ThalwegFailed* failed = NULL;",
         "    ThalwegEarly* early = NULL;",
-        f"    for (int again = 0; !thalweg_before_waitall{suffix}({count}, {requests}, again); again = 1)",
+        f"    for (int again = 0; !thalweg_before_waitall{suffix}({count}, {requests}, again, &failed); again = 1)",
         f"        thalweg_test_others{suffix}({count}, {requests}, thalweg_next({record}), &early);",
     ]
     if fortran:
@@ -178,8 +209,10 @@ def wait_all(call, fortran):
         return out + [
             f"    next({arguments});",
             f"    if (early != NULL) *{error} = thalweg_add_early_fortran(*{error}, {count}, array_of_statuses, early);",
+            f"    *{error} = {call.tell('*' + error, True)};",
         ]
     return out + [
         f"    int error = next({arguments});",
-        f"    return early == NULL ? error : thalweg_add_early(error, {count}, array_of_statuses, early);",
+        f"    if (early != NULL) error = thalweg_add_early(error, {count}, array_of_statuses, early);",
+        f"    return {call.tell('error', False)};",
     ]

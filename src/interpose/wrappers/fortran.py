@@ -64,13 +64,14 @@ def fortran_wrapper(call):
             "    if (trial != NULL) thalweg_native_ended(trial);" if timed else None,
             "    if (calls_c) thalweg_passed_on();" if asked else None,
         )
-    elif call.ends_one():
+    elif call.template in ("wait", "test") and call.completes():
         out += lines(
             *get_next,
             *own_error,
-            f"    int failed = {call.ends_one()}_fortran(request);",
+            "    ThalwegFailed* failed = NULL;",
+            f"    {call.ask(True)}",
             f"    next({arguments});",
-            f"    if (failed != 0) *{last} = failed;",
+            f"    *{last} = {call.tell('*' + last, True)};",
         )
     elif call.template == "test":
         count, requests = call.requests(True)
@@ -80,7 +81,11 @@ def fortran_wrapper(call):
         if call.template == "wait_all":
             out += lines(*wait_all(call, True))
         else:
-            out += lines(*wait_some(call, True), f"    next({arguments});")
+            out += lines(
+                *wait_some(call, True),
+                f"    next({arguments});",
+                f"    *{last} = {call.tell('*' + last, True)};",
+            )
     elif call.template == "start":
         count, requests = call.requests(True)
         out += lines(

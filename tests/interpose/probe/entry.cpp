@@ -193,18 +193,16 @@ void thalweg_entry_native_ended(void*) {}
 
 // As if there were requests of ours, so that every completion call asks.
 unsigned thalweg_entry_requests(void) { return 1; }
-int thalweg_entry_wait(int count, ThalwegRequests, int) {
+int thalweg_entry_wait(int count, ThalwegRequests, int, ThalwegFailed**) {
     completed += count;
     return 1;
 }
-int thalweg_entry_end_one(ThalwegRequests, int) {
-    ++completed;
-    return 0;
-}
-int thalweg_entry_help(int count, ThalwegRequests) {
+int thalweg_entry_help(int count, ThalwegRequests, ThalwegFailed**) {
     completed += count;
     return 0;
 }
+int thalweg_entry_tell(int error, const ThalwegEnded*, ThalwegFailed*) { return error; }
+int thalweg_entry_all_well(void) { return 1; }
 uint64_t thalweg_entry_pause(uint64_t began_ns) { return began_ns; }
 void thalweg_entry_started(int count, ThalwegRequests) { started += count; }
 int thalweg_entry_request_free(MPI_Request, int*) {

@@ -1,7 +1,7 @@
 /* Errors of persistent operations are raised on the communicator that they were made on, by the handler that
  * it has then, and once, while those of the world and of MPI_COMM_SELF end the job; also where the program
  * has freed that communicator, and where a request that is active is to be freed. So are those of what does
- * not block, where a call completes it alone. */
+ * not block, whichever call completes it, alone or among others, and whether it has been asked after. */
 #include "check.h"
 
 typedef int BcastInit(void*, int, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*);
@@ -98,6 +98,78 @@ static void mismatched_once(int tests) {
     MPI_Comm_free(&pair);
 }
 
+typedef enum { by_waitall, by_testall, by_waitany, by_testany, by_waitsome, by_testsome, asked, ways } Way;
+static const char* const way_names[] = {"MPI_Waitall",           "MPI_Testall",  "MPI_Waitany",
+                                        "MPI_Testany",           "MPI_Waitsome", "MPI_Testsome",
+                                        "MPI_Request_get_status"};
+
+/* Completes the second of three requests; what the call for one would return, from the status where the call
+ * is for several. */
+static int complete_second(Way way, MPI_Request* requests) {
+    MPI_Status statuses[3];
+    int code = MPI_SUCCESS, flag = 0, some = 0, indices[3] = {-1, -1, -1};
+    if (way == asked) {
+        while (!flag) {
+            code = MPI_Request_get_status(requests[1], &flag, MPI_STATUS_IGNORE);
+            CHECK(code == MPI_SUCCESS, "asked after one that has failed: class %d", class_of(code));
+        }
+        CHECK(heard[0] == 0, "a handler heard of a request that was asked after");
+        return MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+    }
+    if (way == by_waitall) code = MPI_Waitall(3, requests, statuses);
+    while (way == by_testall && !flag && code == MPI_SUCCESS)
+        code = MPI_Testall(3, requests, &flag, statuses);
+    if (way == by_waitall || way == by_testall)
+        return code == MPI_ERR_IN_STATUS ? statuses[1].MPI_ERROR : code;
+    for (;;) {
+        some = 1;
+        if (way == by_waitany) code = MPI_Waitany(3, requests, indices, statuses);
+        if (way == by_testany) code = MPI_Testany(3, requests, indices, &some, statuses);
+        if (way == by_waitsome) code = MPI_Waitsome(3, requests, &some, indices, statuses);
+        if (way == by_testsome) code = MPI_Testsome(3, requests, &some, indices, statuses);
+        for (int i = 0; i < some; ++i)
+            if (indices[i] == 1) return code == MPI_ERR_IN_STATUS ? statuses[i].MPI_ERROR : code;
+        CHECK(code == MPI_SUCCESS, "%s: class %d", way_names[way], class_of(code));
+    }
+}
+
+/* Beside a message to oneself and a request that is none. */
+static void mismatched_among(Way way, int planned) {
+    MPI_Comm pair = make_pair();
+    if (pair == MPI_COMM_NULL) return;
+    const int wrong = check_rank == 1, count = wrong ? sent / 2 : sent;
+    MPI_Request requests[3] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    char to = 1, from = 0;
+    if (planned) {
+        bcast_init(data, count, MPI_BYTE, 0, pair, MPI_INFO_NULL, &requests[1]);
+        expect_plan();
+        MPI_Start(&requests[1]);
+    } else {
+        MPI_Ibcast(data, sent, MPI_BYTE, 0, pair, &requests[1]);
+        MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+        MPI_Barrier(pair);
+        MPI_Ibcast(data, count, MPI_BYTE, 0, pair, &requests[1]);
+        CHECK(was_accelerated(), "a broadcast was declined: %s", last_reason());
+    }
+    MPI_Irecv(&from, 1, MPI_BYTE, check_rank, 4, MPI_COMM_WORLD, &requests[0]);
+    MPI_Send(&to, 1, MPI_BYTE, check_rank, 4, MPI_COMM_WORLD);
+    const int class = class_of(complete_second(way, requests));
+    CHECK(class == (wrong ? MPI_ERR_TRUNCATE : MPI_SUCCESS), "%s, planned %d: class %d", way_names[way],
+          planned, class);
+    CHECK(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE) == MPI_SUCCESS, "%s, planned %d: told of twice",
+          way_names[way], planned);
+    CHECK(from == to, "%s, planned %d: the message beside it", way_names[way], planned);
+    CHECK(heard[0] == wrong && heard[1] == 0, "%s, planned %d: the handler ran %d times", way_names[way],
+          planned, heard[0]);
+    if (wrong)
+        CHECK(heard_on == pair && heard_class == MPI_ERR_TRUNCATE, "%s, planned %d: it heard of class %d",
+              way_names[way], planned, heard_class);
+    CHECK((requests[1] != MPI_REQUEST_NULL) == planned, "%s, planned %d: the request", way_names[way],
+          planned);
+    if (planned) MPI_Request_free(&requests[1]);
+    MPI_Comm_free(&pair);
+}
+
 /* Rank 0 frees a plan that is active because its root starts later. */
 static void active(void) {
     MPI_Comm pair = make_pair();
@@ -136,6 +208,8 @@ int main(int argc, char** argv) {
         for (Fate fate = as_it_was; fate < fates; ++fate)
             for (int tests = 0; tests < 2; ++tests) mismatched(fate, tests);
         for (int tests = 0; tests < 2; ++tests) mismatched_once(tests);
+        for (Way way = by_waitall; way < ways; ++way)
+            for (int planned = 0; planned < 2; ++planned) mismatched_among(way, planned);
         active();
     }
     MPI_Errhandler_free(&handlers[0]);

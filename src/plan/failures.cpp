@@ -1,0 +1,127 @@
+// What the program is told of requests of ours that have failed, by whichever call completes them: behind the
+// native one, which has taken them for successful.
+#include <mpi.h>
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include "plan/requests.h"
+#include "plan/tickets.h"
+#include "transport/mpi/error_handler.h"
+#include "transport/mpi/host.h"
+
+namespace thalweg {
+namespace {
+
+bool has_untold_failure(const Ticket& ticket) {
+    return ticket.state.load(std::memory_order_acquire) == TicketState::finished && ticket.untold;
+}
+
+// The failures that one call tells of. Needs no memory, and leaves nothing behind where a handler jumps.
+class Telling {
+  public:
+    Telling(int error, const Ended& ended) : ended_(ended), native_error_(error), error_(error) {}
+
+    // Whether the native call, which failed itself, has left the request that it names there.
+    bool is_pending(int place) const {
+        if (!ended_.several || native_error_ != MPI_ERR_IN_STATUS || ended_.statuses == nullptr) return false;
+        int told = MPI_SUCCESS;
+        std::memcpy(&told, error_at(place), sizeof told);
+        return told == MPI_ERR_PENDING;
+    }
+
+    // `index`: of the request, from 0.
+    void add(const Ticket& ticket, int index) {
+        if (!ended_.several) {
+            error_ = ticket.error;
+        } else {
+            // MPI_ERROR is told of all requests or of none.
+            if (error_ == MPI_SUCCESS)
+                for (int place = 0; place < ended_.count; ++place) set_error(place, MPI_SUCCESS);
+            error_ = MPI_ERR_IN_STATUS;
+            for (int place = 0; place < ended_.count; ++place)
+                if (index_at(place) == index) set_error(place, ticket.error);
+        }
+        const MPI_Comm comm = ticket.raised_on.where();
+        for (std::size_t i = 0; i < raised_count_; ++i)
+            if (raised_[i].on == comm) return;
+        if (raised_count_ < raised_.size()) raised_[raised_count_++] = {comm, ticket.error};
+    }
+
+    // The last thing: a handler may leave by a jump.
+    int tell() const {
+        for (std::size_t i = 0; i < raised_count_; ++i) call_error_handler(raised_[i].on, raised_[i].error);
+        return error_;
+    }
+
+    int index_at(int place) const {
+        return ended_.indices == nullptr ? place : ended_.indices[place] - ended_.first_index;
+    }
+
+  private:
+    struct Raised {
+        MPI_Comm on;
+        int error;
+    };
+
+    char* error_at(int place) const {
+        return static_cast<char*>(ended_.statuses) + static_cast<std::size_t>(place) * sizeof(MPI_Status) +
+               offsetof(MPI_Status, MPI_ERROR);
+    }
+    void set_error(int place, int error) const {
+        if (ended_.statuses != nullptr) std::memcpy(error_at(place), &error, sizeof error);
+    }
+
+    const Ended& ended_;
+    const int native_error_;
+    int error_;
+    std::array<Raised, 8> raised_{};  // more communicators than that in one call are not heard of
+    std::size_t raised_count_ = 0;
+};
+
+}  // namespace
+
+void note_failures(RequestList requests, int count, Ticket** failed) {
+    if (no_failures() || requests.empty()) return;
+    for (int i = 0; i < count; ++i) {
+        Ticket* const ticket = find_ticket(requests[i]);
+        // A persistent one is there behind the native call as well.
+        if (ticket == nullptr || ticket->persistent || !has_untold_failure(*ticket)) continue;
+        ticket->quiet.store(true, std::memory_order_relaxed);
+        if (failed == nullptr || ticket->noted) continue;
+        ticket->owners.fetch_add(1, std::memory_order_relaxed);
+        ticket->noted = true;
+        ticket->index = i;
+        ticket->next_noted = std::exchange(*failed, ticket);
+    }
+}
+
+bool no_failures() { return untold_failures.load(std::memory_order_relaxed) == 0; }
+
+int tell_failures(int error, const Ended& ended, Ticket* failed) {
+    Telling telling(error, ended);
+    const MPI_Request null = host()->request_null;
+    while (failed != nullptr) {
+        Ticket* const ticket = std::exchange(failed, failed->next_noted);
+        ticket->noted = false;
+        // Open MPI's Fortran bindings leave the handle of what has ended where the call reports an error.
+        if (ended.requests[ticket->index] == null || ticket->owners.load(std::memory_order_acquire) == 1) {
+            telling.add(*ticket, ticket->index);
+            ticket->set_untold(false);
+        }
+        let_go(ticket);
+    }
+    for (int place = 0; place < ended.count && !ended.requests.empty() && !no_failures(); ++place) {
+        const int index = telling.index_at(place);
+        Ticket* const ticket = find_ticket(ended.requests[index]);
+        if (ticket == nullptr || !ticket->persistent || !has_untold_failure(*ticket)) continue;
+        if (telling.is_pending(place)) continue;
+        telling.add(*ticket, index);
+        ticket->set_untold(false);
+    }
+    return telling.tell();
+}
+
+}  // namespace thalweg
