@@ -135,7 +135,10 @@ Lane::~Lane() {
 
 std::uint32_t Lane::live_operations() const { return channel_->transport().capabilities().live_operations; }
 
-int Lane::native_error() const { return mpi_ == nullptr ? MPI_SUCCESS : mpi_->last_error(); }
+int Lane::native_error() const {
+    if (noted_error_ != nullptr) return noted_error_->load(std::memory_order_relaxed);
+    return mpi_ == nullptr ? MPI_SUCCESS : mpi_->last_error();
+}
 
 void Lane::fail() {
     broken_.store(true, std::memory_order_release);

@@ -135,6 +135,8 @@ class Lane {
     // Of one plan, over a transport of its own. Null `agent`: only who waits or tests drives it. Throws
     // std::bad_alloc.
     Lane(const World& world, std::unique_ptr<Transport> transport, Agent* agent);
+    // Where that transport notes the MPI error code of what fails. Before anything runs.
+    void take_errors_from(const std::atomic<int>& noted) { noted_error_ = &noted; }
     // Waits for the agent to let go, at most one pass of its. Not inside an attribute callback. Pre: nothing
     // is pending.
     ~Lane();
@@ -233,6 +235,7 @@ class Lane {
     std::shared_ptr<PeerAccounts> accounts_;
     std::unique_ptr<Transport> transport_;  // null where the channel is another's
     const MpiTransport* mpi_ = nullptr;     // the channel's transport, where it is that
+    const std::atomic<int>* noted_error_ = nullptr;
     std::shared_ptr<Channel> channel_;
     std::unique_ptr<DrivenChannel> driven_;
     std::mutex mutex_;

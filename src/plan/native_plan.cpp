@@ -223,6 +223,7 @@ class NativeTransport final : public Transport {
         comm_ = ground_->comm(slot);
     }
     Tally& tally() { return tally_; }
+    const std::atomic<int>& error() const { return error_; }
 
     const Capabilities& capabilities() const override { return capabilities_; }
     // Rank 0 of 2, whoever takes part: the message goes nowhere.
@@ -251,8 +252,9 @@ class NativeTransport final : public Transport {
     }
 
   private:
-    static Status note(int error) {
+    Status note(int error) {
         if (error == MPI_SUCCESS) return Status::ok;
+        error_.store(error, std::memory_order_relaxed);
         THALWEG_LOG_AT(error, "the MPI library failed in the place of a plan: MPI error %d", error);
         return Status::transport_failed;
     }
@@ -264,6 +266,7 @@ class NativeTransport final : public Transport {
     MPI_Request request_{};
     Slot posted_ = 0;
     bool running_ = false;
+    std::atomic<int> error_{MPI_SUCCESS};
     Tally tally_;  // not in the report: the call has been counted as declined
     Capabilities capabilities_;
 };
@@ -285,6 +288,7 @@ std::unique_ptr<Ongoing> build(const CollectiveCall& call, const World& world, N
         auto ongoing = std::make_unique<Ongoing>(std::move(options));
         if (!claim_request(*ongoing)) return nullptr;
         auto lane = std::make_shared<Lane>(world, std::move(own), nullptr);
+        lane->take_errors_from(transport->error());
         ongoing->options().lane = lane;
         ongoing->parts().push_back({lane->borrow(RunKey(),
                                                  [] {

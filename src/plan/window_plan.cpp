@@ -35,6 +35,7 @@ class WindowTransport final : public Transport {
         capabilities_.any_thread = any_thread;
     }
 
+    const std::atomic<int>& error() const { return noted_error_; }
     const Capabilities& capabilities() const override { return capabilities_; }
     int rank() const override { return rank_; }
     int size() const override { return size_; }
@@ -72,7 +73,8 @@ class WindowTransport final : public Transport {
     }
 
   private:
-    static Status note(int error) {
+    Status note(int error) {
+        noted_error_.store(error, std::memory_order_relaxed);
         THALWEG_LOG_AT(error, "an exchange over windows failed: MPI error %d", error);
         return Status::transport_failed;
     }
@@ -119,6 +121,7 @@ class WindowTransport final : public Transport {
     Capabilities capabilities_;
     Slot slot_ = 0;
     bool running_ = false, polled_ = false;
+    std::atomic<int> noted_error_{MPI_SUCCESS};
     // Under the ground's mutex.
     WindowTransport* next_started_ = nullptr;
     bool claimed_ = false, completed_ = false;
@@ -193,7 +196,9 @@ std::unique_ptr<Run> borrow_epoch(Lane& lane, const RunKey& key, int rank, int s
 bool add_part(Ongoing& ongoing, const World& world, std::unique_ptr<WindowTransport> transport, Agent* agent,
               const RunKey& key) try {
     const int rank = transport->rank(), size = transport->size();
+    const std::atomic<int>& error = transport->error();
     auto lane = std::make_shared<Lane>(world, std::move(transport), agent);
+    lane->take_errors_from(error);
     ongoing.options().lane = lane;
     ongoing.parts().push_back({borrow_epoch(*lane, key, rank, size), 0, 0});
     return true;

@@ -355,6 +355,7 @@ static void freed(void) {
     *(void**)&faults = dlsym(RTLD_DEFAULT, "thalweg_test_faults");
     CHECK(faults != NULL, "there is nothing that fails");
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     for (int i = 0; i < plans; ++i)
         MPI_Alltoall_init(given, 1, MPI_INT, got, 1, MPI_INT, comm, MPI_INFO_NULL, &plan[i]);
     for (int i = 1; i < plans; ++i) MPI_Request_free(&plan[i]);
@@ -362,7 +363,7 @@ static void freed(void) {
     CHECK(MPI_Comm_free(&comm) == MPI_SUCCESS && comm == MPI_COMM_NULL, "MPI_Comm_free fails");
     unsetenv("THALWEG_TEST_FAULT");
     CHECK(faults() == (check_rank == victim), "%d calls failed", faults());
-    /* The plan that is left does what it did. */
+    /* The plan that is left does what it did, and tells of the library's own error where there is one. */
     for (int turn = 0; turn < starts; ++turn) {
         for (int peer = 0; peer < check_size; ++peer) given[peer] = turn + 10 * check_rank + peer;
         MPI_Start(&plan[0]);
@@ -370,6 +371,9 @@ static void freed(void) {
         for (int peer = 0; peer < check_size; ++peer)
             CHECK(got[peer] == turn + 10 * peer + check_rank, "%d from %d", got[peer], peer);
     }
+    setenv("THALWEG_TEST_FAULT", "Ialltoall", 1);
+    MPI_Start(&plan[0]);
+    CHECK(class_of(MPI_Wait(&plan[0], MPI_STATUS_IGNORE)) == MPI_ERR_NO_SPACE, "not the library's error");
     MPI_Request_free(&plan[0]);
     exchanges(MPI_COMM_WORLD);
 }
