@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "transport/shm/channel.h"
+#include "transport/shm/refusal.h"
 
 namespace thalweg {
 
@@ -78,7 +79,7 @@ const char* ShmPort::Impl::description() const {
         refused |= !peer->segment.reads();
     }
     if (!refused) return "rings, and copies from process to process";
-    return reads ? "rings, and copies between some processes" : "rings only: process_vm_readv is refused";
+    return reads ? "rings, and copies between some processes" : shm::why_rings_only();
 }
 
 }  // namespace thalweg
