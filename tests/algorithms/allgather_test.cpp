@@ -129,6 +129,21 @@ TEST(AllgatherFigures, RoundsAndMessages) {
     EXPECT_NE(refuse(choice_of("neighbour_exchange", allgather), {0, 7, 0, 5}, Topology{}), "");
 }
 
+// By the largest message the model cuts up what leaders hand out in their hosts.
+TEST(AllgatherFigures, TheLargestMessageOfBruckIsThatOfItsSchedules) {
+    for (const char* text : {"bruck", "bruck:ports=2", "bruck:ports=3"})
+        for (int p = 2; p <= 40; ++p) {
+            const Choice choice = choice_of(text, allgather);
+            const Problem problem{0, p, 0, 5};
+            std::uint64_t largest = 0;
+            for (const Schedule& schedule : build_all(choice, problem, Topology{}))
+                for (const Step& step : schedule.steps())
+                    if (step.kind == StepKind::send) largest = std::max(largest, step.source.bytes);
+            EXPECT_EQ(choice.algorithm->price(problem, Topology{}, choice).piece_bytes, largest)
+                << text_of(choice, problem);
+        }
+}
+
 // One rank's part must not grow with p where the algorithm is log-step, nor take long to build.
 TEST(AllgatherBuilding, IsCheapForAMillionRanks) {
     const int p = 1'000'000;

@@ -49,10 +49,13 @@ Claim claim(const Problem& problem, const Topology&, const Choice& choice) {
 Price price(const Problem& problem, const Topology&, const Choice& choice) {
     if (problem.size == 1 || problem.bytes == 0) return {};
     const auto p = static_cast<std::uint64_t>(problem.size), k = std::min(choice.values[ports], p - 1);
-    Price price{patterns::ceil_log(k + 1, p), 0, (p + k) / (k + 1) * problem.bytes, 1};
+    Price price{patterns::ceil_log(k + 1, p), 0, 0, 1};
     // A round takes as long as its longest message, also where the last one has none for some of the ports.
-    for (std::uint64_t width = 1; width < p; width *= k + 1)
-        price.bytes += k * std::min(width, p - width) * problem.bytes;
+    for (std::uint64_t width = 1; width < p; width *= k + 1) {
+        const std::uint64_t longest = std::min(width, p - width) * problem.bytes;
+        price.bytes += k * longest;
+        price.piece_bytes = std::max(price.piece_bytes, longest);
+    }
     price.bytes += price.rounds * patterns::skew_bytes(problem);  // a large block is sent in every round
     price.ports = k;
     return price;
