@@ -44,6 +44,13 @@ std::string calls_json(double calls) {
     return std::string(text, end.ptr);
 }
 
+// Half as much to twice as much, or not known.
+bool alike(std::uint64_t sent, std::uint64_t other) {
+    if (sent == NativeTimes::any_size || other == NativeTimes::any_size) return true;
+    const std::uint64_t less = std::min(sent, other), more = std::max(sent, other);
+    return more - less <= less;
+}
+
 std::string time_text(double seconds) { return seconds_text(static_cast<std::uint64_t>(seconds * 1e9)); }
 
 template <typename Row>
@@ -59,7 +66,20 @@ void each_plan(Row row) {
 
 void NativeTimes::add(std::uint64_t ns, std::uint64_t sent) {
     const std::lock_guard lock(mutex_);
-    if (count_ < most) samples_[count_++] = {ns, sent};
+    if (count_ == most) {
+        // The oldest of those of which there are the most leaves: calls of one size do not push out what is
+        // known of another.
+        std::array<std::size_t, most> like_it;
+        for (std::size_t i = 0; i < most; ++i)
+            like_it[i] = static_cast<std::size_t>(
+                std::count_if(samples_.begin(), samples_.end(),
+                              [&](const Sample& other) { return alike(samples_[i].sent, other.sent); }) +
+                alike(samples_[i].sent, sent));
+        const auto leaves = std::max_element(like_it.begin(), like_it.end()) - like_it.begin();
+        std::move(samples_.begin() + leaves + 1, samples_.end(), samples_.begin() + leaves);
+        --count_;
+    }
+    samples_[count_++] = {ns, sent};
 }
 
 void NativeTimes::note(std::uint64_t ns, std::uint64_t sent) {
@@ -87,19 +107,14 @@ void NativeTimes::settle(const Words& slowest) {
 }
 
 std::vector<double> NativeTimes::samples(std::uint64_t sent) const {
-    const auto alike = [sent](const Sample& sample) {
-        if (sent == any_size || sample.sent == any_size) return true;
-        const std::uint64_t less = std::min(sent, sample.sent), more = std::max(sent, sample.sent);
-        return more - less <= less;
-    };
     const std::lock_guard lock(mutex_);
     std::vector<double> all;
     all.reserve(count_ + noted_count_);
     in_standard_modes([&] {
         for (std::size_t i = 0; i < count_; ++i)
-            if (alike(samples_[i])) all.push_back(seconds(samples_[i].ns));
+            if (alike(samples_[i].sent, sent)) all.push_back(seconds(samples_[i].ns));
         for (std::size_t i = 0; i < noted_count_; ++i)
-            if (alike(noted_[i])) all.push_back(seconds(noted_[i].ns));
+            if (alike(noted_[i].sent, sent)) all.push_back(seconds(noted_[i].ns));
     });
     return all;
 }

@@ -28,8 +28,8 @@ class NativeTimes {
   public:
     // Of what a call sent where all that are counted here are alike, or where that is not known.
     static constexpr std::uint64_t any_size = UINT64_MAX;
-    // What the ranks have agreed on; `sent`: bytes of this rank in that call. Allocates nothing. The first
-    // few dozen are kept.
+    // What the ranks have agreed on; `sent`: bytes of this rank in that call. Allocates nothing. A few dozen
+    // are kept, the latest of each size.
     void add(std::uint64_t ns, std::uint64_t sent = any_size);
     // This rank's, to be agreed on: as many as there are places for.
     void note(std::uint64_t ns, std::uint64_t sent = any_size);

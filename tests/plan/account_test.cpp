@@ -67,6 +67,26 @@ TEST(plan_account, what_calls_of_other_sizes_take_says_nothing) {
     EXPECT_DOUBLE_EQ(once(0).once_seconds, 30e-6);
 }
 
+// A communicator's first calls may be slow: they are forgotten, and what is known of another size is not.
+TEST(plan_account, the_latest_native_calls_of_each_size_count) {
+    constexpr std::uint64_t small = 64, large = 1 << 20;
+    NativeTimes times;
+    for (int i = 0; i < 4; ++i) times.add(5 * second, large);
+    for (int i = 0; i < 40; ++i) times.add(2 * second, small);
+    for (int i = 0; i < 40; ++i) times.add(second, small);
+    EXPECT_EQ(times.samples(large), std::vector<double>(4, 5));
+    EXPECT_EQ(times.samples(small), std::vector<double>(28, 1));
+    for (int i = 0; i < 14; ++i) times.add(3 * second, large);
+    EXPECT_EQ(times.samples(small).size(), 16u);
+    const std::vector<double> samples = times.samples(large);
+    EXPECT_EQ(samples.size(), 16u);
+    EXPECT_EQ(std::count(samples.begin(), samples.end(), 3), 14);
+
+    NativeTimes unsized;
+    for (int i = 0; i < 100; ++i) unsized.add(static_cast<std::uint64_t>(i < 60 ? 9 : 1) * second);
+    EXPECT_EQ(unsized.samples(), std::vector<double>(32, 1));
+}
+
 // Two ranks agree, one of which had no memory for its times: it takes part, and changes nothing.
 TEST(plan_account, a_rank_without_memory_for_its_times_answers_the_others) {
     NativeTimes first;
