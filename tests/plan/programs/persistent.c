@@ -335,7 +335,7 @@ static void churn(void) {
 }
 
 int main(int argc, char** argv) {
-    check_start(&argc, &argv, MPI_THREAD_MULTIPLE);
+    check_start(&argc, &argv, wanted_level());
     *(void**)&bcast_init = find_or_skip("MPI_Bcast_init");
     *(void**)&bcast_init_c = dlsym(RTLD_DEFAULT, "MPI_Bcast_init_c");
     again_and_again();
