@@ -1,11 +1,13 @@
 #include "plan/rma_alltoallv.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <new>
 #include <vector>
 
 #include "algorithms/over_windows.h"
+#include "base/clock.h"
 
 namespace thalweg {
 namespace {
@@ -21,6 +23,11 @@ static_assert(named_alike());
 // Of two plans on one communicator both may be under way, so each has tags of its own: by the place of its
 // window, which no other living plan has.
 constexpr int tags_per_plan = 2;
+
+// Naps are up to a millisecond long, and a poll may move no more than some 64 KiB. All plans of a process
+// share such a part of the time between looks, because a poll for one moves the bytes of all.
+constexpr std::uint64_t part_for_polls = 8, longest_look_ns = 125'000;
+constinit std::atomic<std::uint64_t> looked_ns{0};  // when the last look, or start, was over
 
 struct Extent {
     MPI_Aint begin = 0, end = 0;
@@ -158,6 +165,19 @@ int RmaAlltoallv::start() {
     const int error = epoch_->start();
     // The transfers are on their way meanwhile. Not before: a fence or a lock may still protect the buffer.
     if (own_bytes_ != 0) std::memcpy(own_out_, own_in_, own_bytes_);
+    // MPI_Start looks at once, and only once.
+    looked_ns.store(now_ns(), std::memory_order_relaxed);
+    return error;
+}
+
+int RmaAlltoallv::look(bool& done) {
+    const std::uint64_t began_ns = now_ns();
+    const std::uint64_t since_ns = began_ns - std::min(began_ns, looked_ns.load(std::memory_order_relaxed));
+    const std::uint64_t until_ns = began_ns + std::min(since_ns / part_for_polls, longest_look_ns);
+    int error = epoch_->test(done);
+    while (error == MPI_SUCCESS && !done && epoch_->moves() && now_ns() < until_ns)
+        error = epoch_->test(done);
+    looked_ns.store(now_ns(), std::memory_order_relaxed);
     return error;
 }
 

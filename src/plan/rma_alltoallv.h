@@ -59,6 +59,8 @@ class RmaAlltoallv {
     // As in epoch.h; MPI error codes.
     int start();
     int test(bool& done) { return epoch_->test(done); }
+    // As test(); who naps between looks, and comes seldom, goes on for a moment while bytes may be under way.
+    int look(bool& done);
     int wait() { return epoch_->wait(); }
 
   private:

@@ -58,7 +58,7 @@ class WindowTransport final : public Transport {
         bool over = false;
         int error = MPI_SUCCESS;
         if (!blocks_) {
-            error = plan_->test(over);
+            error = plan_->look(over);
         } else if (polled_) {
             error = complete_in_order();
             over = true;

@@ -70,6 +70,9 @@ class Epoch {
     virtual int test(bool& done) = 0;
     // Blocks inside MPI until then.
     virtual int wait() = 0;
+    // Between start() and the end: peers' or own bytes may be under way, which a library may move piece by
+    // piece as it is called. Where only a peer's word is waited for they are not.
+    virtual bool moves() const { return false; }
 
   protected:
     Epoch(const Host& mpi, EpochPlan plan) : mpi_(mpi), plan_(std::move(plan)) {}

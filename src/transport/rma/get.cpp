@@ -77,6 +77,12 @@ int GetEpoch::advance(bool blocks) {
     return error;
 }
 
+// Whether a peer that has not said so yet is fetching from here nobody knows.
+bool GetEpoch::moves() const {
+    return !taken_.heard_all() || std::any_of(gets_.begin(), gets_.end(),
+                                              [this](MPI_Request get) { return get != mpi_.request_null; });
+}
+
 int GetEpoch::test(bool& done) {
     done = false;
     int error = advance(false);

@@ -36,6 +36,7 @@ class PostStartEpoch final : public Epoch {
     int start() override;
     int test(bool& done) override;
     int wait() override;
+    bool moves() const override { return exposed_; }
 
   private:
     int advance(bool blocks);
@@ -54,6 +55,7 @@ class GetEpoch final : public Epoch {
     int start() override;
     int test(bool& done) override;
     int wait() override;
+    bool moves() const override;
 
   private:
     int fetch(std::span<const int> which);

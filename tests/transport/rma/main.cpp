@@ -2,6 +2,8 @@
 // [arguments]`. What failed is printed; the exit status says so too.
 #include <mpi.h>
 
+#include <algorithm>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -161,6 +163,44 @@ void dear(unsigned rounds) {
     }
 }
 
+// While bytes may be under way, looks that are far apart poll more than once: a library may move a piece of
+// them by each. Looks in a row poll once.
+void looks() {
+    Host counted = *host();
+    counted.Testsome = Counted<&Host::Testsome>::call;
+    counted.Win_test = Counted<&Host::Win_test>::call;
+    for (const char* way : {"rma_pscw", "rma_get"}) {
+        Job job(counted);
+        Memory memory(matrix_of("others", 8));
+        auto plan = job.make(way, memory);
+        memory.prepare(1);
+        if (rank != 0) MPI_Barrier(MPI_COMM_WORLD);
+        require(plan->start(), way);
+        bool done = false;
+        const auto calls_of = [&](auto look) {
+            dear_calls = 0;
+            require(look(), way);
+            return dear_calls;
+        };
+        if (rank == 0) {
+            const long once = calls_of([&] { return plan->test(done); });
+            long fewest = LONG_MAX, most = 0;
+            // Where others have the core a look may be over by its first poll, or a moment be long.
+            for (int i = 0; i < 200 && (fewest > once || most <= once); ++i) {
+                fewest = std::min(fewest, calls_of([&] { return plan->look(done); }));
+                nap(2000);
+                most = std::max(most, calls_of([&] { return plan->look(done); }));
+            }
+            REQUIRE(!done, "%s: over before its peers came", way);
+            REQUIRE(fewest == once, "%s: a look at once makes %ld calls, a poll %ld", way, fewest, once);
+            REQUIRE(most > once, "%s: a look behind a nap makes %ld calls, a poll %ld", way, most, once);
+            MPI_Barrier(MPI_COMM_WORLD);
+        }
+        while (!done) require(plan->look(done), way);
+        memory.check(1, way);
+    }
+}
+
 // Puts begin with those to other hosts, from the next rank on: they take the longest.
 std::vector<int> put_to;
 int recorded_put(const void* from, int count, MPI_Datatype type, int target, MPI_Aint there, int there_count,
@@ -268,6 +308,8 @@ int main(int argc, char** argv) {
         refused();
     } else if (name == "dear") {
         dear(rounds);
+    } else if (name == "looks") {
+        looks();
     } else if (name == "order") {
         order();
     } else {
