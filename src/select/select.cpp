@@ -39,7 +39,8 @@ std::string time_text(Picoseconds time) {
     constexpr Picoseconds microsecond = 1'000'000, millisecond = 1000 * microsecond,
                           second = 1000 * millisecond;
     const Picoseconds unit = time >= second ? second : time >= millisecond ? millisecond : microsecond;
-    const std::uint64_t hundredths = time / (unit / 100);
+    const Picoseconds hundredth = unit / 100;
+    const std::uint64_t hundredths = time / hundredth + (time % hundredth >= hundredth / 2);
     const std::string digits = std::to_string(hundredths % 100);
     return std::to_string(hundredths / 100) + (digits.size() < 2 ? ".0" : ".") + digits +
            (unit == second        ? " s"

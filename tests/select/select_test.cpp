@@ -1,6 +1,7 @@
 // Decisions: tables first, then the model, native where native is best, the same on every rank.
 #include "select/select.h"
 
+#include <cstdio>
 #include <set>
 
 #include "model/cost.h"
@@ -224,6 +225,28 @@ TEST(Decide, AllgathersAmongVeryManyHostsHaveAChoice) {
         EXPECT_EQ(refuse(*decision.choice, problem, topology), "") << to_text(*decision.choice);
         EXPECT_EQ(decision.choice->parts.empty(), topology.nodes() > 8191) << hosts;
     }
+}
+
+// The table beside it rounds: of one figure both say the same.
+TEST(Explain, AReasonRoundsWhatIsPredicted) {
+    const Selection fast{Machine::from_options(2, 12e9), "mpich", {}, {}};  // no table speaks
+    int told = 0;
+    for (std::uint64_t grain = 8 << 10; grain <= 64 << 10; grain *= 2)
+        for (std::uint64_t bytes = 8 * grain; bytes < 16 * grain; bytes += grain) {
+            const Explanation explanation =
+                explain(Collective::bcast, bytes, topology_of("node:8 core:1"), fast);
+            for (const Candidate& candidate : explanation.candidates) {
+                if (!candidate.chosen || candidate.predicted >= 999'000'000) continue;
+                const auto hundredths = static_cast<unsigned>((candidate.predicted + 5'000) / 10'000);
+                char text[64];
+                std::snprintf(text, sizeof text, "cost model: %u.%02u us", hundredths / 100,
+                              hundredths % 100);
+                EXPECT_TRUE(explanation.decision.reason.starts_with(text))
+                    << explanation.decision.reason << ", not " << text;
+                ++told;
+            }
+        }
+    EXPECT_GT(told, 16);
 }
 
 // A broadcast of a GiB runs as 32, each by what is chosen for one of them.
