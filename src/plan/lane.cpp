@@ -8,6 +8,7 @@
 #include "plan/attendance.h"
 #include "plan/ongoing.h"
 #include "plan/remains.h"
+#include "topology/rails.h"
 #include "transport/composite/composite.h"
 #include "transport/mpi/mpi_transport.h"
 #include "transport/packing/packing.h"
@@ -54,7 +55,7 @@ Lane::Lane(const World& world, std::unique_ptr<Transport> transport, Agent* agen
 
 std::shared_ptr<Lane> Lane::over_ports(World& world, Carrier carrier, ChannelName name, int rank,
                                        const Topology& topology, const RankMap& places,
-                                       std::shared_ptr<PeerAccounts> accounts) try {
+                                       std::shared_ptr<PeerAccounts> accounts, bool among_neighbours) try {
     if (!Remains::prepare(carrier)) return nullptr;
     std::shared_ptr<Lane> lane(new Lane);
     lane->name_.emplace(carrier, name);
@@ -73,6 +74,10 @@ std::shared_ptr<Lane> Lane::over_ports(World& world, Carrier carrier, ChannelNam
         group.slots = slots_of(world);
         group.drive_host = Attendance::drive_host;
         group.accounts = lane->accounts_.get();
+        if (const std::size_t rails = Attendance::ucx()->rails(); among_neighbours && rails > 1) {
+            lane->rails_ = rails_of_neighbours(topology, rank, rails);
+            group.rails = lane->rails_.data();
+        }
         if (failed(Attendance::ucx()->make_channel(group, between))) return nullptr;
     }
     if (carrier != Carrier::ucx) {

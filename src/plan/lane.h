@@ -125,10 +125,11 @@ class Lane {
     Lane(World& world, std::shared_ptr<LaneNumber> number, int rank, int size, RankMap places,
          std::shared_ptr<PeerAccounts> accounts);
     // The same over ports of this process's own, as a channel of this name; pre: `carrier` is ucx, shm or
-    // composite. Null where there is no memory, or a port refuses.
+    // composite. `among_neighbours`, equal on all ranks: its whole messages are spread over the links of a
+    // host as exchanges on a topology need it. Null where there is no memory, or a port refuses.
     static std::shared_ptr<Lane> over_ports(World& world, Carrier carrier, ChannelName name, int rank,
                                             const Topology& topology, const RankMap& places,
-                                            std::shared_ptr<PeerAccounts> accounts);
+                                            std::shared_ptr<PeerAccounts> accounts, bool among_neighbours);
     // On a channel that others use too, over MPI, and that outlives it: its operations have numbers of their
     // own (Ongoing), and only who waits for them drives them. Throws std::bad_alloc.
     Lane(const World& world, std::shared_ptr<Channel> channel, const MpiTransport* mpi);
@@ -232,6 +233,7 @@ class Lane {
     std::shared_ptr<LaneNumber> number_;
     std::optional<LaneName> name_;
     std::vector<std::uint32_t> processes_;  // over ports: those of the group
+    std::vector<std::uint8_t> rails_;       // to them, where messages are spread; else empty
     std::shared_ptr<PeerAccounts> accounts_;
     std::unique_ptr<Transport> transport_;  // null where the channel is another's
     const MpiTransport* mpi_ = nullptr;     // the channel's transport, where it is that

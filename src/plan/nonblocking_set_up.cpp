@@ -134,13 +134,14 @@ bool NonblockingState::make_lanes(MPI_Comm comm, Carrier carrier, Attendance::To
             if (apart) named = agree_on_name(comm, carrier, leads, names[1]) && named;
         }
         why = named ? Reason::setup_failed : Reason::too_many;
-        const auto open = [&](Carrier over, ChannelName name, std::shared_ptr<PeerAccounts> accounts) {
+        const bool neighbours = has_neighbours(comm);
+        const auto open = [&](Carrier over, ChannelName name, bool exchanges) {
             return Lane::over_ports(world, over, name, communicator.rank(), state->topology_, state->places_,
-                                    std::move(accounts));
+                                    exchanges ? communicator.record().peers : nullptr,
+                                    exchanges && neighbours);
         };
-        const std::shared_ptr<PeerAccounts>& peers = communicator.record().peers;
-        if (named && state != nullptr) lane = open(calls, names[0], apart ? nullptr : peers);
-        exchange_lane = apart && lane != nullptr ? open(carrier, names[1], peers) : lane;
+        if (named && state != nullptr) lane = open(calls, names[0], !apart);
+        exchange_lane = apart && lane != nullptr ? open(carrier, names[1], true) : lane;
         if (told.named && !apart && state != nullptr) state->first_plan_ = names[1];
     }
     if (lane == nullptr || exchange_lane == nullptr || state == nullptr) return false;
@@ -324,7 +325,9 @@ std::shared_ptr<Lane> NonblockingState::make_named_plan_lane(MPI_Comm comm, bool
     const bool named = known || agree_on_name(comm, carrier, rank_ == 0, name);
     why = named ? Reason::setup_failed : Reason::too_many;
     std::shared_ptr<Lane> lane;
-    if (named) lane = Lane::over_ports(world_, carrier, name, rank_, topology_, places_, std::move(accounts));
+    if (named)
+        lane = Lane::over_ports(world_, carrier, name, rank_, topology_, places_, std::move(accounts),
+                                exchange && has_neighbours(comm));
     try {
         for (std::uint32_t part = 0; part < parts; ++part) numbers.push_back(part);
     } catch (const std::bad_alloc&) {

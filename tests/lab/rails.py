@@ -1,6 +1,7 @@
 """Neighbours whose hosts have two links. Run as real_lab.py says.
 
-What decision 69 says of rails: a plan whose sizes agree cuts each large face over both, other calls send each on one.
+What decision 69 says of rails: a plan whose sizes agree cuts each large face over both, other calls send each on one,
+and those of two ranks of a host on different ones.
 """
 import json
 import os
@@ -10,23 +11,25 @@ import tempfile
 from real_lab import HERE, THALWEG, build, check, equal, facts_of, good, lab, main, skip
 
 
-def exchanged(mpi, program, folder, form, **settings):
-    """A run of striped.c: bytes that host 0 sent over each link, those of the faces, and the report's row of the peer."""
+def exchanged(mpi, program, folder, form, ranks=1, **settings):
+    """A run of striped.c: bytes that host 0 sent over each link, those of the faces, and the report's row of rank 0's
+    peer."""
     report = pathlib.Path(folder, "report.json")
     report.unlink(missing_ok=True)
     environment = {**os.environ, "THALWEG_SETUP": "early", "THALWEG_REPORT": str(report), **settings}
-    done = lab("run", "--quiet", "--rate", "100mbit", "--rails", "2", "--mpi", mpi, "--hosts", "2", "--ppn", "1", "--",
-               THALWEG, "run", program, form, env=environment)
+    done = lab("run", "--quiet", "--rate", "100mbit", "--rails", "2", "--mpi", mpi, "--hosts", "2", "--ppn", str(ranks),
+               "--", THALWEG, "run", program, form, env=environment)
     said = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
     if "no_libucp" in said.get("agent", {}):
         skip(f"no libucp under {mpi}: {said['agent']['no_libucp']}")
     first, second, _, faces = facts_of(good(done))["bytes"]
     equal(len(said["neighbourhoods"]), 1, f"{form}: neighbourhoods in the report")
     (told,) = said["neighbourhoods"]
-    equal([(peer["rank"], peer["where"]) for peer in told["peers"]], [(1, "between")], f"{form}: peers")
+    between = [peer for peer in told["peers"] if peer["where"] == "between"]
+    equal([peer["rank"] for peer in between], [ranks], f"{form}: peers")
     check(told["accelerated"] > 0, f"{form}: {told}")
     print(form, settings, first, second, "of", faces, told)
-    return [int(first), int(second)], int(faces), told["peers"][0]
+    return [int(first), int(second)], int(faces), between[0]
 
 
 def messages(peer):
@@ -49,6 +52,17 @@ def test_striped(mpi):
             rails, faces, peer = exchanged(mpi, program, folder, form, THALWEG_ALLTOALLV="spread")
             check(peer["over_rails"] == 0 < messages(peer), f"{form}: {peer}")
             check(max(rails) >= 0.95 * faces and min(rails) <= 0.1 * faces, f"{form}: {rails} bytes, {faces} of faces")
+
+
+def test_rows(mpi):
+    """Two ranks on each host: what they send whole is on both links."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = build(mpi, folder, HERE / "striped.c")
+        for form in ("blocking", "nonblocking"):
+            rails, faces, peer = exchanged(mpi, program, folder, form, ranks=2, THALWEG_ALLTOALLV="spread")
+            check(peer["over_rails"] == 0 < messages(peer), f"{form}: {peer}")
+            for rail in rails:
+                check(0.95 * faces / 2 <= rail <= 1.2 * faces / 2, f"{form}: {rails} bytes, {faces} of faces")
 
 
 def test_striped_puts(mpi):

@@ -1,5 +1,6 @@
-/* Two faces of 1 MiB each way between two hosts, one in one piece and one whose rows lie apart, and what each
- * rail of this host sent meanwhile. Every integer that arrives is checked, and what lies between rows.
+/* Two faces of 1 MiB each way between each rank of one host and one of the other, one in one piece and one
+ * whose rows lie apart, and what each rail of this host sent meanwhile. Every integer that arrives is
+ * checked, and what lies between rows.
  *
  *     striped planned|blocking|nonblocking
  */
@@ -39,10 +40,11 @@ static void examine(const int* got, int peer, int call) {
 int main(int argc, char** argv) {
     check_start(&argc, &argv, MPI_THREAD_SINGLE);
     const char* const form = argc > 1 ? argv[1] : "planned";
-    CHECK(check_size == 2, "two ranks");
+    CHECK(check_size % 2 == 0, "as many ranks on one host as on the other");
     AlltoallwInit* alltoallw_init;
     *(void**)&alltoallw_init = find_or_skip("MPI_Neighbor_alltoallw_init");
-    const int peer = 1 - check_rank, peers[faces] = {peer, peer}, counts[faces] = {1, 1};
+    const int here = check_size / 2, peer = (check_rank + here) % check_size;
+    const int peers[faces] = {peer, peer}, counts[faces] = {1, 1};
     const MPI_Aint places[faces] = {0, face * sizeof(int)};
     MPI_Datatype types[faces];
     MPI_Type_contiguous(face, MPI_INT, &types[0]);
@@ -85,7 +87,8 @@ int main(int argc, char** argv) {
     MPI_Barrier(MPI_COMM_WORLD); /* the peer has all of it */
     for (int rail = 0; rail < 2; ++rail) bytes[rail] = sent_over(rail) - bytes[rail];
     if (check_rank == 0)
-        printf("bytes %llu %llu of %llu\n", bytes[0], bytes[1], (calls - 1ull) * faces * face * sizeof(int));
+        printf("bytes %llu %llu of %llu\n", bytes[0], bytes[1],
+               here * (calls - 1ull) * faces * face * sizeof(int));
     if (planned) MPI_Request_free(&request);
     for (int which = 0; which < faces; ++which) MPI_Type_free(&types[which]);
     MPI_Comm_free(&comm);

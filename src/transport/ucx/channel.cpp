@@ -99,9 +99,9 @@ std::size_t Channel::pieces_of(std::size_t bytes, std::uint32_t process) {
 }
 
 // All whole messages of a pair take one rail, so that they are matched in their order, as credits need it.
-// Neighbours at different distances are on different rails.
-std::size_t Channel::rail_of(std::uint32_t process) const {
-    return (process + port_.process()) % port_.rails().size();
+std::uint8_t Channel::rail_of(int rank) const {
+    if (group_.rails != nullptr) return group_.rails[rank];
+    return static_cast<std::uint8_t>((process_of(rank) + port_.process()) % port_.rails().size());
 }
 
 Status Channel::fail(Status status) {
@@ -260,7 +260,7 @@ Status Channel::post_send(Slot slot, int peer, MessageId id, const void* data, s
     const auto call = mode == SendMode::synchronous ? ucp_.tag_send_sync_nbx : ucp_.tag_send_nbx;
     for (std::size_t i = 0; i < pieces; ++i) {
         Part& part = this->part(slot, i);
-        part.rail = static_cast<std::uint8_t>(pieces == 1 ? rail_of(process) : i);
+        part.rail = pieces == 1 ? rail_of(peer) : static_cast<std::uint8_t>(i);
         part.receive = false;
         Peer* reached = nullptr;
         if (failed(port_.reach(process, part.rail, reached))) return lose(reached);
@@ -289,7 +289,7 @@ Status Channel::post_recv(Slot slot, int peer, MessageId id, void* data, std::si
     for (std::size_t i = 0; i < pieces; ++i) {
         Part& part = this->part(slot, i);
         const std::size_t begin = piece_begin(bytes, i, pieces), end = piece_begin(bytes, i + 1, pieces);
-        part.rail = static_cast<std::uint8_t>(pieces == 1 ? rail_of(process) : i);
+        part.rail = pieces == 1 ? rail_of(peer) : static_cast<std::uint8_t>(i);
         part.receive = true;
         part.bytes = end - begin;
         // Only an endpoint of our own tells when the sender dies. Without one, what it sent while it lived

@@ -37,6 +37,7 @@ struct SlotState {
     std::uint64_t received = 0;
     PeerAccount* account = nullptr;  // of a receive that is counted when it is complete
     std::uint64_t bytes = 0;         // that it is for
+    std::uint8_t rail = 0;           // of a put's signal
 };
 
 // Memory of a peer that this process puts into.
@@ -134,7 +135,7 @@ class Channel final : public Transport {
     }
     // A message is cut into this many pieces, the i-th on rail i; 1: it travels whole on rail_of().
     std::size_t pieces_of(std::size_t bytes, std::uint32_t process);
-    std::size_t rail_of(std::uint32_t process) const;
+    std::uint8_t rail_of(int rank) const;
     Part& part(Slot slot, std::size_t index) { return storage_->parts[slot * parts_per_slot_ + index]; }
     // What libucp shall know of a request on `bytes` bytes at `data`; registers them where that is needed.
     ucp_request_param_t request_for(Part& part, const void* data, std::size_t bytes);

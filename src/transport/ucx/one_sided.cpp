@@ -140,8 +140,9 @@ Status Channel::post_put(Slot slot, Target target, std::uint64_t offset, const v
     }
     storage_->slots[slot] = {SlotState::Kind::put, attached.process, static_cast<std::uint32_t>(2 * pieces),
                              tag};
+    storage_->slots[slot].rail = rail_of(attached.rank);
     for (std::size_t i = 0; i < pieces; ++i) {
-        const std::size_t rail = pieces == 1 ? rail_of(attached.process) : i;
+        const std::size_t rail = pieces == 1 ? storage_->slots[slot].rail : i;
         Peer* reached = nullptr;
         if (failed(port_.reach(attached.process, rail, reached))) return lose(reached);
         const std::size_t begin = piece_begin(bytes, i, pieces), end = piece_begin(bytes, i + 1, pieces);
@@ -169,7 +170,7 @@ void Channel::send_signal(Slot slot) {
     state.kind = SlotState::Kind::signal;
     state.left = 1;
     Part& part = this->part(slot, 0);
-    part.rail = static_cast<std::uint8_t>(rail_of(state.process));
+    part.rail = state.rail;
     part.receive = false;
     Peer* reached = nullptr;
     if (failed(port_.reach(state.process, part.rail, reached))) {

@@ -73,6 +73,9 @@ struct UcxGroup {
     void* host = nullptr;
     // Where the messages of each rank are counted; outlives the channel. Null: nowhere.
     PeerAccounts* accounts = nullptr;
+    // The rail of what each rank and this one exchange in one piece, equal at both ends; lives as long as the
+    // channel. Null: by the sum of their processes, so that strides of a ring are on different rails.
+    const std::uint8_t* rails = nullptr;
 };
 
 class UcxPort {
