@@ -17,6 +17,7 @@
 #include "plan/neighbours.h"
 #include "plan/nonblocking.h"
 #include "plan/place.h"
+#include "plan/planned_in_memory.h"
 #include "plan/ports.h"
 #include "plan/private_comm.h"
 #include "plan/quiet_errors.h"
@@ -210,8 +211,7 @@ void Attendance::agree(const World& world) {
         why_not = Reason::completions;
         return;
     }
-    may_plan_in_memory =
-        may_use_memory && any[5] != 0 && !planners_differ && world.plans_in_memory(Collective::alltoallv);
+    may_plan_in_memory = may_use_memory && any[5] != 0 && !planners_differ && look_for_planned_rows(world);
     any_thread_may_call = any[2] == 0;
     tries_ucx = wanted;
     tries_shm = wants_shm(world, wanted);

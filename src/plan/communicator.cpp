@@ -107,8 +107,10 @@ std::shared_ptr<const Selector> Communicator::selector_for(Collective collective
     return shared_selector({collective, world_.generation(), sleeps, false, ports, network});
 }
 
-std::shared_ptr<const Selector> Communicator::selector_for_plans(Collective collective) const {
-    return shared_selector({collective, world_.generation(), world_.sleeps(), true, 1, {}});
+std::shared_ptr<const Selector> Communicator::selector_for_plans(Collective collective,
+                                                                 bool neighbours) const {
+    return shared_selector(
+        {collective, world_.generation(), world_.sleeps(), true, 1, {}, false, neighbours});
 }
 
 Decision Communicator::foresee(Collective collective, std::uint64_t bytes) const {
@@ -123,6 +125,7 @@ std::shared_ptr<const Selector> Communicator::shared_selector(const SelectorInpu
     Selection selected = selection(inputs.collective, inputs.network, inputs.sleeps);
     selected.machine.inter.ports = inputs.ports;
     selected.persistent = inputs.persistent;
+    selected.neighbours = inputs.neighbours;
     selected.overlapped = inputs.overlapped;
     selector = std::make_shared<const Selector>(inputs.collective, topology_, selected);
     world_.selectors().keep(selector, topology_, inputs);

@@ -127,8 +127,8 @@ class Communicator {
     const Network& network() const { return network_; }
     std::shared_ptr<const Selector> selector_for(Collective collective, const Network& network, bool sleeps,
                                                  std::uint64_t ports = 1) const;
-    // Of persistent operations in the memory of the one host.
-    std::shared_ptr<const Selector> selector_for_plans(Collective collective) const;
+    // Of persistent operations in the memory of the one host, or of those between neighbours there.
+    std::shared_ptr<const Selector> selector_for_plans(Collective collective, bool neighbours) const;
     // How an operation that progresses by itself would run, as far as that is known before the set-up for it.
     // Pre: the ranks' places are known. Equal on all ranks. Throws std::bad_alloc.
     Decision foresee(Collective collective, std::uint64_t bytes) const;

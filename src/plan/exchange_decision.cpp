@@ -23,8 +23,8 @@ constexpr std::string_view leader_name = "node_leader";
 // Where sizes differ by more (Traits), rounds wait for their largest message. Of messages of which one in ten
 // is three times as large as the others it is 1.25.
 constexpr double even = 1.25;
-// Of neighbours, who are few: rounds gain where all messages are alike, and wait where they are not. A refined
-// mesh, whose messages differ by a fifth and more, takes 2 % less without them.
+// Of neighbours, who are few: rounds gain where all messages are alike, and wait where they are not. A
+// refined mesh, whose messages differ by a fifth and more, takes 2 % less without them.
 constexpr double even_neighbours = 1.05;
 
 }  // namespace
@@ -167,8 +167,9 @@ Decision decide_neighbours(NonblockingState& state, const CollectiveCall& call, 
     exchange.emplace();
     shape.decided_bytes = assumed_pair_bytes;
     const bool told = !call.persistent && !call.blocking;
-    Decision decision =
-        state.neighbours().decide(told ? state.neighbour_bytes() : NeighbourSelector::unknown);
+    Decision decision = forethought.decision ? *forethought.decision
+                                             : state.neighbours().decide(told ? state.neighbour_bytes()
+                                                                              : NeighbourSelector::unknown);
     if (nobody_else_serves(call)) rather_straight(decision);
     if (decision.choice && call.persistent) {
         const Traits traits = forethought.traits(state, call, shape);

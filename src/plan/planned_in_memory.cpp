@@ -1,18 +1,30 @@
 #include "plan/planned_in_memory.h"
 
+#include <cstdint>
 #include <utility>
 
 #include "plan/attendance.h"
+#include "plan/bypass.h"
 #include "plan/nonblocking.h"
+#include "select/select.h"
+#include "transport/mpi/host.h"
 
 namespace thalweg {
 
 namespace {
 
+bool plans_neighbours = false;  // a table speaks of them: as found in MPI_Init
+
 // Whether there is a lane in the memory of the host, or one may be asked for. Equal on all ranks.
 bool may_have_memory(const Communicator::SelfDriven& self_driven) {
     if (!Attendance::serves_memory() || self_driven.refused || self_driven.memory_refused) return false;
     return self_driven.state == nullptr || self_driven.state->carrier() == Carrier::shm;
+}
+
+// Of the messages that there are; of few neighbours most pairs have none.
+std::uint64_t mean_message_of(const Traits& traits, int size) {
+    const auto ranks = static_cast<std::uint64_t>(size);
+    return traits.messages == 0 ? 0 : traits.mean_bytes * (ranks * (ranks - 1)) / traits.messages;
 }
 
 }  // namespace
@@ -40,11 +52,25 @@ std::shared_ptr<Lane> lane_in_memory(const Communicator& communicator) {
     return state != nullptr && state->carrier() == Carrier::shm ? state->lane() : nullptr;
 }
 
+bool look_for_planned_rows(const World& world) {
+    plans_neighbours = false;
+    if (!world.single_host()) return false;
+    Selection selection;
+    selection.family = host_family();
+    selection.library = host()->library_version;
+    selection.sleeps = world.sleeps();
+    selection.table = world.table();
+    selection.persistent = selection.neighbours = true;
+    const auto ranks = static_cast<std::uint64_t>(world.size());
+    plans_neighbours = smallest_on_one_host(Collective::alltoallv, selection, ranks) != Bypass::all;
+    return plans_neighbours || world.plans_in_memory(Collective::alltoallv);
+}
+
 bool may_be_planned_in_memory(const CollectiveCall& call) {
-    if (!call.persistent || call.neighbours || !Attendance::serves_plans_in_memory()) return false;
+    if (!call.persistent || !Attendance::serves_plans_in_memory()) return false;
     const World& world = *World::get();
     return world.wanted(call.collective) == Wanted::automatic && world.windows_wanted().empty() &&
-           world.plans_in_memory(call.collective);
+           (call.neighbours ? plans_neighbours : world.plans_in_memory(call.collective));
 }
 
 // What they exchange is agreed on before anything is set up, which costs as much as a hundred exchanges gain;
@@ -52,12 +78,16 @@ bool may_be_planned_in_memory(const CollectiveCall& call) {
 bool plan_in_memory(const CollectiveCall& call, const CallShape& shape, Communicator& communicator,
                     Forethought& forethought) {
     if (!communicator.survey_now(call.comm) || !may_have_memory(communicator.self_driven)) return false;
+    const auto selector = communicator.selector_for_plans(call.collective, call.neighbours);
+    // Of as many ranks no row speaks.
+    if (selector->native_below() == Bypass::all) return false;
     Traits traits;
     if (call.has_letters())
         traits = agree_on_traits(call.comm, shape.letters, communicator.rank(), communicator.size());
     else
         traits.mean_bytes = call.pieces_of(shape.decided_bytes).bytes;
-    Decision decision = communicator.selector_for_plans(call.collective)->decide(traits.mean_bytes);
+    Decision decision =
+        selector->decide(call.neighbours ? mean_message_of(traits, communicator.size()) : traits.mean_bytes);
     if (!decision.choice || open_lane_in_memory(call.comm, communicator) == nullptr) return false;
     forethought.known = traits;
     forethought.decision = std::move(decision);

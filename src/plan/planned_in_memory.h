@@ -19,6 +19,10 @@ namespace thalweg {
 std::shared_ptr<Lane> open_lane_in_memory(MPI_Comm comm, Communicator& communicator);
 std::shared_ptr<Lane> lane_in_memory(const Communicator& communicator);
 
+// In MPI_Init: whether a table speaks of persistent exchanges, between all or between neighbours, of ranks of
+// one host, on which every rank is. Equal on all ranks. Throws std::bad_alloc.
+bool look_for_planned_rows(const World& world);
+
 // Whether a table may take a persistent exchange, for which nobody asked, between ranks of one host.
 bool may_be_planned_in_memory(const CollectiveCall& call);
 // Whether it does, and the memory can be had: `forethought` then knows what all ranks exchange, and by what.

@@ -57,7 +57,8 @@ std::uint64_t rounded(std::uint64_t bytes) {
 }
 
 bool means(const TuningRow& row, const Selection& selection) {
-    return selection.persistent ? row.persistent : selection.overlapped ? row.overlapped : row.blocking;
+    if (selection.persistent) return selection.neighbours ? row.neighbour_plans : row.persistent;
+    return selection.overlapped ? row.overlapped : row.blocking;
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ struct Selection {
     // table speaks takes turns with the native call before the model has its way, which knows the links but
     // not what the native library does on them.
     bool tries_model = false;
+    bool neighbours = false;  // of persistent ones: between the neighbours of a topology
 };
 
 struct Decision {

@@ -110,18 +110,20 @@ Status read_row(const Json& json, const std::string& where, Collective collectiv
     }
     row.neighbours = calls == "neighbours";
     row.persistent = calls == "persistent";
-    row.blocking = calls != "overlapped" && !row.persistent && !row.neighbours;
-    row.overlapped = calls != "blocking" && !row.persistent && !row.neighbours;
+    row.neighbour_plans = calls == "persistent neighbours";
+    const bool in_memory = row.persistent || row.neighbour_plans;
+    row.blocking = calls != "overlapped" && !in_memory && !row.neighbours;
+    row.overlapped = calls != "blocking" && !in_memory && !row.neighbours;
     if (!calls.empty() && row.blocking && row.overlapped)
-        reader.fault("calls", "blocking, overlapped, persistent or neighbours");
-    if (row.persistent && (collective != Collective::alltoallv || row.hosts.low != 1 || row.hosts.high != 1))
+        reader.fault("calls", "blocking, overlapped, persistent, neighbours or persistent neighbours");
+    if (in_memory && (collective != Collective::alltoallv || row.hosts.low != 1 || row.hosts.high != 1))
         reader.fault("calls", "not persistent but of alltoallv on one host");
     row.spinning = waits != "sleep";
     row.sleeping = waits != "spin";
     if (!waits.empty() && row.spinning && row.sleeping) reader.fault("waits", "spin or sleep");
-    if (!waits.empty() && calls != "blocking" && !row.persistent)
+    if (!waits.empty() && calls != "blocking" && !in_memory)
         reader.fault("waits", "left out but where calls is blocking or persistent");
-    if (row.neighbours &&
+    if ((row.neighbours || row.neighbour_plans) &&
         (collective != Collective::alltoallv || (row.choice && !goes_straight(*row.choice))))
         reader.fault("calls", "not neighbours but of alltoallv by spread, pairwise, notify or natively");
     const bool takes_turns = collective == Collective::bcast || collective == Collective::alltoallv;

@@ -119,6 +119,9 @@ if(NOT name STREQUAL openmpi4) # has none
   if(NOT name STREQUAL mpich4) # fails in MPI_Start of one rank's plans
     run(planned_in_memory 1 mpi "${planned}" planned_in_memory)
   endif()
+  set(planned_neighbours "${with_persistent};THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/planned_neighbours.json")
+  run(planned_neighbours 2 mpi "${planned_neighbours};THALWEG_TEST_LEVEL=single" planned_neighbours)
+  run(planned_neighbours 3 ${inside_current} "${planned_neighbours}" planned_neighbours)
   run(planned_in_memory_refused 2 mpi "${planned}" planned_in_memory refused)
   run(planned_in_memory_left 2 mpi "${planned}" planned_in_memory left)
   set(either "${with_persistent};THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/overlapped.json")
