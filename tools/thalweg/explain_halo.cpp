@@ -124,6 +124,27 @@ BetweenHosts between_hosts(const HaloGrid& grid, const std::vector<int>& host_of
     return all;
 }
 
+// What a rank sends to other hosts.
+struct Leaving {
+    int rank = 0;
+    std::uint64_t messages = 0, strided = 0;
+};
+Leaving leaving(const HaloGrid& grid, const std::vector<int>& host_of, int rank) {
+    Leaving found{rank};
+    for (const HaloMessage& message : halo_part(grid, rank).outgoing)
+        if (host_of[static_cast<std::size_t>(message.peer)] != host_of[static_cast<std::size_t>(rank)])
+            ++found.messages, found.strided += message.strided;
+    return found;
+}
+
+// Of `rank`, or where that sends nothing there of the lowest that does.
+Leaving some_leaving(const HaloGrid& grid, const std::vector<int>& host_of, int rank) {
+    Leaving found = leaving(grid, host_of, rank);
+    for (int other = 0; found.messages == 0 && other < grid.size(); ++other)
+        found = leaving(grid, host_of, other);
+    return found;
+}
+
 std::string range_text(std::uint64_t least, std::uint64_t most) {
     return least == most ? bench::bytes_text(most)
                          : bench::bytes_text(least) + " to " + bench::bytes_text(most);
@@ -205,11 +226,7 @@ int explain_halo(int argc, char** argv) {
     const std::string mix(mix_of(limits));
     const int shown = busiest_inside(grid, host_of);
     const auto inside = inside_of(grid, shown, host_of, limits.wire_s, rates_of(*copied));
-    std::uint64_t outgoing = 0, strided = 0;
-    for (const HaloMessage& message : halo_part(grid, shown).outgoing)
-        if (host_of[static_cast<std::size_t>(message.peer)] != host_of[static_cast<std::size_t>(shown)])
-            ++outgoing, strided += message.strided;
-
+    const Leaving outgoing = some_leaving(grid, host_of, shown);
     const BetweenHosts crossing = between_hosts(grid, host_of);
 
     if (json) {
@@ -251,11 +268,11 @@ int explain_halo(int argc, char** argv) {
     fmt::print("\nwire {}, copies {}, CPU {}: {}; limit {}\n", bench::time_text(limits.wire_s),
                bench::time_text(limits.copies_s), bench::time_text(limits.cpu_s),
                mix == "balanced" ? "balanced" : "bound by " + mix, bench::time_text(limits.largest()));
-    if (outgoing > 0)
+    if (outgoing.messages > 0)
         fmt::print(
             "\nbetween hosts: posted first; rank {} sends {} messages there, {} of them strided and packed "
             "before\n",
-            shown, outgoing, strided);
+            outgoing.rank, outgoing.messages, outgoing.strided);
     if (crossing.messages > 0)
         fmt::print(
             "all ranks send {} there; by leaders of hosts (--alltoallv node_leader) {} would travel, one for "
