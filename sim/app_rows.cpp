@@ -124,7 +124,7 @@ Schedule write_rank(const Request& request, const App& app, const std::vector<Ch
 
 void run_row(const Request& request, const Topology& topology, AppRow& row) {
     const int per_host = topology.max_ranks_per_node();
-    const SimMachine machine = request.machine.under(request.family);
+    SimMachine machine = request.machine.under(request.family);
     const double sweep = request.sweep_rate > 0
                              ? request.sweep_rate
                              : std::min(machine.copy_rate, machine.host_copy_rate / per_host);
@@ -136,6 +136,10 @@ void run_row(const Request& request, const Topology& topology, AppRow& row) {
         row.result.outcome.why = chosen.why;
         return;
     }
+    // A replay has one way for messages between hosts: what is left to the library goes as ours does.
+    const auto left = [](const ChosenCall& call) { return call.native; };
+    const bool all_left = std::all_of(chosen.of_call.begin(), chosen.of_call.end(), left);
+    if (request.libucp && !row.native && !all_left) machine = machine.over_libucp();
     row.result = in_child(request.most_seconds, request.most_memory, [&] {
         ReplayOptions options;
         options.progress = row.calls == Calls::agent ? Progress::agent : Progress::caller;

@@ -213,9 +213,9 @@ std::string read_limits(const Request& request) {
 
 // Options that the question has no place for.
 std::string read_kind(const CLI::App& app, const Request& request) {
-    constexpr const char *of_schedules[] = {"--algorithm", "--overlap", "--in-turn", "--trace",
-                                            "--cost",      "--samples", "--libucp"},
-                         *of_choices[] = {"--repeat", "--tuning"};
+    constexpr const char *of_schedules[] = {"--algorithm", "--overlap", "--in-turn",
+                                            "--trace",     "--cost",    "--samples"},
+                         *of_choices[] = {"--repeat", "--tuning", "--libucp"};
     for (const char* option : of_schedules)
         if (app.count(option) > 0 && (!request.app.empty() || request.rma))
             return std::string(option) + " is not of " + (request.rma ? "--rma" : "app");

@@ -284,6 +284,27 @@ TEST(Rows, BlockingAlltoallsBetweenHostsAreChosenAsNonblockingOnesAre) {
         EXPECT_EQ(column.algorithms, column.native ? "spread:in_flight=32" : "pairwise:chunk_bytes=32K");
 }
 
+// As other operations' do; the library's own do not.
+TEST(Rows, AProgramsMessagesOfOursGoOverLibucpWhereThatIsAskedFor) {
+    Request request = on_the_lab(128 << 10);
+    request.app = "fourier";
+    std::string why;
+    const auto asked = [&] {
+        return answer_app(
+            request, [](const std::string&) {}, why);
+    };
+    const std::vector<AppRow> over_mpi = asked();
+    request.libucp = true;
+    const std::vector<AppRow> over_libucp = asked();
+    ASSERT_EQ(over_mpi.size(), app_columns) << why;
+    ASSERT_EQ(over_libucp.size(), app_columns) << why;
+    for (std::size_t at = 0; at < app_columns; ++at) {
+        EXPECT_GT(over_libucp[at].seconds, 0) << over_libucp[at].result.outcome.why;
+        EXPECT_EQ(over_libucp[at].seconds == over_mpi[at].seconds, over_mpi[at].native) << at;
+        EXPECT_EQ(over_libucp[at].algorithms, over_mpi[at].algorithms) << at;
+    }
+}
+
 // Of the three axes the last alone has two refined ranks side by side, by this seed: larger faces, which are
 // not left to the library.
 TEST(Rows, AProgramNamesEachAlgorithmOnce) {
