@@ -32,7 +32,8 @@ void print_help() {
         "  mpiexec -n 64 thalweg run ./app\n\n"
         "Usage: thalweg VERB [OPTIONS]\n\n");
     for (const Verb& verb : verbs) fmt::print("  {:<10}{}\n", verb.name, verb.summary);
-    fmt::print("  {:<10}{}\n  {:<10}{}\n\n", "help", "this text; `thalweg help VERB` for one verb",
+    fmt::print("  {:<10}{}\n  {:<10}{}\n\n", "help",
+               "this text; `thalweg help VERB` for one verb, `thalweg help bench bcast` for a part",
                "--version", "the version");
     fmt::print(
         "Sizes are written 65536, 64K, 4M (powers of 1024); rates 100mbit, 12GB/s; times carry their unit\n"
@@ -50,6 +51,16 @@ int unknown_verb(std::string_view name) {
     return exit_usage;
 }
 
+// argv: a verb and the word behind it, if there is one. Of run and info that is a program, which is not to be
+// started for its help.
+int help_of(const Verb& verb, int argc, char** argv) {
+    char help[] = "--help";
+    const bool own_words = verb.name != "run" && verb.name != "info";
+    const bool named = own_words && argc > 1 && argv[1][0] != '-' && argv[1][0] != '\0';
+    std::array<char*, 4> arguments = {argv[0], named ? argv[1] : help, named ? help : nullptr, nullptr};
+    return verb.main(named ? 3 : 2, arguments.data());
+}
+
 }  // namespace
 
 int tool_main(int argc, char** argv) {
@@ -65,9 +76,7 @@ int tool_main(int argc, char** argv) {
         }
         const Verb* verb = find_verb(argv[2]);
         if (verb == nullptr) return unknown_verb(argv[2]);
-        char help[] = "--help";
-        std::array<char*, 3> arguments = {argv[2], help, nullptr};
-        return verb->main(2, arguments.data());
+        return help_of(*verb, argc - 2, argv + 2);
     }
     const Verb* verb = find_verb(name);
     return verb == nullptr ? unknown_verb(name) : verb->main(argc - 1, argv + 1);

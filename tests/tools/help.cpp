@@ -1,0 +1,46 @@
+// thalweg help VERB WORD: the help of what has a help of its own.
+#include <string>
+#include <utility>
+
+#include "shell.h"
+
+namespace thalweg::test {
+namespace {
+
+std::string tool(const std::string& arguments) { return "'" + thalweg + "' " + arguments + " 2>&1"; }
+
+TEST(help, of_a_verbs_word_is_what_that_word_says_of_itself) {
+    const std::pair<const char*, const char*> own[] = {{"bench bcast", "--screen-samples"},
+                                                       {"bench iallgather", "--overlap"},
+                                                       {"bench plot", "--out"},
+                                                       {"explain halo", "--ranks-per-host"},
+                                                       {"explain alltoallv", "--once-us"},
+                                                       {"sim plot", "--trace"},
+                                                       {"sim halo", "--cells"},
+                                                       {"lab run", "--keep-env"}};
+    for (const auto& [words, option] : own) {
+        SCOPED_TRACE(words);
+        const Result help = shell(tool(std::string("help ") + words));
+        EXPECT_EQ(help.status, 0);
+        EXPECT_NE(help.text.find(option), std::string::npos) << help.text;
+        EXPECT_EQ(help.text, shell(tool(std::string(words) + " --help")).text);
+    }
+    EXPECT_NE(shell(tool("help bench bcast")).text, shell(tool("help bench")).text);
+}
+
+class Help : public Scratch {};
+
+TEST_F(Help, starts_no_program_that_is_named_behind_a_verb) {
+    const std::string mark = (folder / "started").string();
+    const std::string program = write("program", "#!/bin/sh\n: >'" + mark + "'\n");
+    for (const char* verb : {"run", "info"})
+        for (const std::string& word : {program, std::string("--"), std::string("--help")}) {
+            const Result help = shell(tool(std::string("help ") + verb + " '" + word + "'"));
+            EXPECT_EQ(help.text, shell(tool(std::string(verb) + " --help")).text) << verb << ' ' << word;
+            EXPECT_EQ(help.status, 0);
+        }
+    EXPECT_FALSE(fs::exists(mark));
+}
+
+}  // namespace
+}  // namespace thalweg::test
