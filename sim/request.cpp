@@ -243,6 +243,14 @@ std::string read_table(const std::string& path, Request& request) {
     return failed(check_table(request.table, why)) ? path + ": " + why : std::string();
 }
 
+// The option that was given an empty value. Empty: none was.
+std::string without_value(const CLI::App& app) {
+    for (const CLI::Option* option : app.get_options())
+        for (const std::string& value : option->results())
+            if (value.empty() && option->nonpositional()) return option->get_name();
+    return {};
+}
+
 std::string read_columns(Request& request) {
     if (request.columns.empty()) request.columns = {"auto", "mpich", "openmpi"};
     for (const std::string& column : request.columns) {
@@ -333,6 +341,8 @@ std::optional<int> parse_request(int argc, char** argv, Request& request) {
     } catch (const CLI::ParseError& error) {
         return mistake(std::string(error.what()) + "; see `thalweg sim --help`");
     }
+    std::string why = without_value(app);
+    if (!why.empty()) return mistake(why + " has no value: give it one, or leave it out");
     if (text.list_machines) {
         list_machines();
         return exit_ok;
@@ -354,7 +364,6 @@ std::optional<int> parse_request(int argc, char** argv, Request& request) {
                            : "there is no simulation of " + text.collective + "; known: " + operations());
     request.collective = *collective;
     if (request.rma && text.collective != "alltoallv") return mistake("--rma is of alltoallv");
-    std::string why;
     if (failed(find_machine(text.machine, request.machine, why))) return mistake("--machine: " + why);
     if (!text.rate.empty()) {
         const auto rate = parse_rate(text.rate);

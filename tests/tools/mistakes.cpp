@@ -113,8 +113,33 @@ TEST(mistakes, an_option_without_a_value_does_not_take_the_program_for_it) {
     EXPECT_EQ(shell(tool("run --report= /bin/echo hi") + quiet).text, "hi\n");
     EXPECT_EQ(shell(tool("run --report= --log= -- /bin/echo --log= hi") + quiet).text, "--log= hi\n");
     EXPECT_EQ(shell(tool("run --log error --report= /bin/echo --report= hi") + quiet).text, "--report= hi\n");
-    refused(shell(tool("explain bcast --bytes= --topology node:4 2>&1")), 2, "--bytes  is not valid");
+    refused(shell(tool("explain bcast --bytes= --topology node:4 2>&1")), 2, "--bytes has no value");
     EXPECT_EQ(shell(tool("bench bcast --mpi= 2>&1")).text.find("thalweg bench: --mpi: "), 0u);
+}
+
+// Of all but the settings of `thalweg run`. Results that were to go nowhere would be measured for hours.
+TEST(mistakes, an_empty_value_is_no_value) {
+    const std::string exchange = "explain bcast --bytes 4M --topology node:4 ";
+    const std::string halo = "explain halo --grid 4x4x2 --cells 256 --ranks-per-host 8 ";
+    const std::pair<std::string, std::string> cases[] = {
+        {"lab run --json= -- /bin/true", "--json"},
+        {"lab run --mpi-root '' -- /bin/true", "--mpi-root"},
+        {"bench waiters --samples 1 --out=", "--out"},
+        {"bench plot --out '' /no/such/rows", "--out"},
+        {"bench document --about= /no/such/rows", "--about"},
+        {exchange + "--mpi=", "--mpi"},
+        {exchange + "--tuning ''", "--tuning"},
+        {exchange + "--algorithm=", "--algorithm"},
+        {halo + "--rate=", "--rate"},
+        {"sim plot --out= rows.jsonl", "--out"},
+        {"sim bcast --ranks 4 --bytes 4K --rate ''", "--rate"},
+        {"sim bcast --ranks 4 --bytes 4K --algorithm chain --trace ''", "--trace"},
+        {"sim bcast --ranks 4 --bytes 4K --tuning ''", "--tuning"},
+        {"sim bcast --ranks 4 --bytes 4K --machine ''", "--machine"}};
+    for (const auto& [words, option] : cases) {
+        SCOPED_TRACE(words);
+        refused(shell(tool(words + " 2>&1")), 2, option + " has no value: give it one, or leave it out");
+    }
 }
 
 TEST(mistakes, an_option_that_takes_no_value_is_given_none) {

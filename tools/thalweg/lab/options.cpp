@@ -140,9 +140,10 @@ Options parse_run_options(const Args& args) {
         bool took_value = false;
         const auto value = [&]() -> std::string {
             took_value = true;
-            if (has_inline) return inline_value;
-            if (at + 1 >= args.size()) fail(option + " needs a value");
-            return args[++at];
+            if (!has_inline && at + 1 >= args.size()) fail(option + " needs a value");
+            const std::string given = has_inline ? inline_value : args[++at];
+            if (given.empty()) fail(option + " has no value: give it one, or leave it out");
+            return given;
         };
         if (option == "--hosts")
             options.network.hosts = parse_count(option, value(), 1, max_hosts);
