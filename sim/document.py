@@ -174,8 +174,9 @@ Modelled: posting, completing and copying on a rank's core; eager and rendezvous
 shared; progress by the caller or an agent; where kernels send (`lab-100`, `lab-50`, `gbe8`): turns of connections, full
 sockets, answers that wait behind other bytes of their connection, and the engine's credits; where hosts share cores (`lab-100`,
 `lab-50`): whose turn it is, what a sleep takes, and (`--libucp`) what the engine and its puts take over libucp. Not modelled (`sim/replay.h`):
-noise, caches, the engine's window, TCP's congestion control, adaptive routing, and a native library's own waiting: natives are
-the algorithms that their sources would choose, as schedules of ours. Times are simulated unless a table says measured.
+noise, caches, the engine's window, TCP's congestion control, adaptive routing, messages that UCX splits over
+[two links](#two-links-per-host), and a native library's own waiting: natives are the algorithms that their sources
+would choose, as schedules of ours. Times are simulated unless a table says measured.
 
 ![Simulated time against ranks, to 65,536](pictures/simulation-curves.svg)
 

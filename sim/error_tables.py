@@ -120,7 +120,8 @@ def two_links():
     return """### Two links per host
 
 Allgathers between hosts of two links of 50 Mbit/s each (`bench/results/rails-*.jsonl`), simulated with `--rails 2` at the measured rate
-of one link: a message goes over the link with less to do, and never over both at once.
+of one link: a message goes over the link with less to do, and never over both at once. UCX splits large ones over both, which
+is **not modelled**: where it does, simulated times are up to twice the measured ones.
 
 """ + table([*PLACE, "whose", *POINT], lines)
 

@@ -12,7 +12,7 @@
 // take turns on a host's link, frames and what acknowledges them, sockets that are full, announcements and
 // answers behind other bytes of their connection, the engine's credits; over libucp, puts: written, answered
 // by the receiver's library, and told of by a message. Not modelled: noise, the engine's window, congestion
-// control, adaptive routing, caches otherwise.
+// control, adaptive routing, messages that a library splits over several rails, caches otherwise.
 #pragma once
 
 #include <cstdint>
