@@ -79,10 +79,11 @@ void describe(CLI::App& app, Text& text, Request& request) {
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
     app.add_option(
-        "--algorithm", request.columns,
-        "a column: auto (what Thalweg would choose), mpich, openmpi or, of faces, mvapich (models of their "
-        "defaults; newer releases of MPICH look at their host's messages first, as mvapich does), or an "
-        "algorithm with its parameters; may be repeated (default: auto, mpich and openmpi)");
+           "--algorithm", request.columns,
+           "a column: auto (what Thalweg would choose), mpich, openmpi or, of faces, mvapich (models of "
+           "their defaults; newer releases of MPICH look at their host's messages first, as mvapich does), "
+           "or an algorithm with its parameters; may be repeated (default: auto, mpich and openmpi)")
+        ->allow_extra_args(false);
     app.add_option(
            "--mpi", request.family,
            "the MPI under Thalweg: mpich, openmpi, impi (no model of its defaults) or, of faces, mvapich")
@@ -113,8 +114,7 @@ void describe(CLI::App& app, Text& text, Request& request) {
     app.add_option("--tuning", text.tuning, "a tuning table (JSON file) that takes precedence");
     app.add_flag("--overlap", request.overlap,
                  "also start the operation, compute on each rank for as long as its part takes, then wait: "
-                 "with and without "
-                 "agent; auto is then Thalweg's choice for calls that do not block");
+                 "with and without agent; auto is then Thalweg's choice for calls that do not block");
     app.add_option("--sweep", text.sweep,
                    "of `app`: what a rank reads and writes per second, 2GB/s (default: its share of the "
                    "host's memory)");

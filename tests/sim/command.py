@@ -149,6 +149,11 @@ assert "4x2x1 ranks of 64x64x64 cells, 7 points" in run(*ask).stdout
 around = run("halo", "--machine", "gbe8", "--ranks", "16", "--cells", "8", "--points", "81", "--grid", "2x2x2x2", "--periodic", "--json")
 lines = [json.loads(line) for line in around.stdout.splitlines()]
 assert len(lines) == 3 and all(row["simulated"] and row["messages"] == 16 * 80 for row in lines), around
+# An algorithm is one word: what stands behind it is the operation.
+chain = ("--machine", "lab-100", "--ranks", "4", "--per-host", "1", "--bytes", "64K", "--json", "--algorithm", "chain")
+first, last = run(*chain, "bcast"), run("bcast", *chain)
+assert first.returncode == 0 and first.stdout == last.stdout, (first, last)
+assert json.loads(first.stdout)["column"] == "chain", first
 # Samples: the least counts, the same again, and what they differ by is what was sent before them.
 ask = ("bcast", "--machine", "lab-100", "--ranks", "5", "--per-host", "1", "--bytes", "256K", "--algorithm", "scatter_ring", "--json")
 once, again, (sampled,) = run(*ask), run(*ask, "--samples", "9"), [json.loads(run(*ask, "--samples", "9").stdout)]
