@@ -3,9 +3,10 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "base/standard_output.h"
 #include "sim/app_rows.h"
@@ -14,6 +15,16 @@
 
 namespace thalweg::sim {
 namespace {
+
+// Lines that all say why nothing was simulated are no answer. `why_not(row)`: a sentence, or an empty one of
+// a row that is as it was asked for. Returns the exit status.
+template <class Rows, class WhyNot>
+int look_for_an_answer(const Rows& rows, WhyNot why_not) {
+    for (const auto& row : rows)
+        if (row.ranks < 2 || why_not(row).empty()) return 0;
+    fmt::print(stderr, "thalweg sim: {}\n", why_not(rows.front()));
+    return 1;
+}
 
 int answer_command(int argc, char** argv) {
     Request request;
@@ -51,11 +62,12 @@ int answer_command(int argc, char** argv) {
                 fmt::print(stderr, "thalweg sim: {}\n", row.result.outcome.why);
                 return 1;
             }
-        return 0;
+        return look_for_an_answer(rows, [](const AppRow& row) { return row.result.outcome.why; });
     }
     if (request.rma) {
         const std::vector<WindowsRow> rows = answer_windows(request, told, why);
-        return finish(rows);
+        if (const int status = finish(rows)) return status;
+        return look_for_an_answer(rows, [](const WindowsRow& row) { return row.why; });
     }
     const std::vector<Row> rows = answer(request, told, why);
     if (const int status = finish(rows)) return status;
@@ -64,13 +76,14 @@ int answer_command(int argc, char** argv) {
             fmt::print(stderr, "thalweg sim: {}\n", row.reason);
             return 1;
         }
-    // Lines that all say "cannot run" are no answer.
-    const auto nothing = [](const Row& row) { return !row.simulated && row.seconds <= 0 && row.ranks > 1; };
-    if (std::all_of(rows.begin(), rows.end(), nothing)) {
-        fmt::print(stderr, "thalweg sim: {}\n", rows.front().reason);
+    if (!request.trace_path.empty() && !rows.front().simulated) {
+        fmt::print(stderr, "thalweg sim: --trace: nothing was simulated that it could show: {}\n",
+                   rows.front().reason);
         return 1;
     }
-    return 0;
+    return look_for_an_answer(rows, [](const Row& row) {
+        return row.simulated || row.seconds > 0 ? std::string() : row.reason;  // or predicted
+    });
 }
 
 }  // namespace

@@ -245,6 +245,17 @@ dear = run("allgather", "--machine", "ib2304", "--ranks", "2304", "--bytes", "8"
 (row,) = [json.loads(line) for line in dear.stdout.splitlines()]
 assert dear.returncode == 0 and not row["simulated"] and row["seconds"] == row["predicted_seconds"] > 0, dear
 assert row["reason"] == "takes more than 200 MiB", row
+# Of programs and of windows there is no model: where all is too dear there is no answer, and of no point a timeline.
+large = ("--machine", "ib2304", "--ranks", "2304", "--bytes", "8", "--json")
+refused("takes more than 1 s of a processor", "app", "fourier", *large, "--most-seconds", "1", status=1)
+refused("takes more than 200 MiB", "alltoallv", "--rma", *large, "--most-memory", "200M", status=1)
+with tempfile.TemporaryDirectory() as folder:
+    path = pathlib.Path(folder, "t.json")
+    for sentence, *ask in (
+            ("takes more than 200 MiB", "allgather", *large, "--algorithm", "ring", "--most-memory", "200M"),
+            ("one rank has nobody to talk to", "bcast", "--ranks", "1", "--bytes", "8", "--algorithm", "chain")):
+        refused(f"--trace: nothing was simulated that it could show: {sentence}", *ask, "--trace", str(path), status=1)
+        assert not path.exists(), ask
 # One switch instead of the machine's fabric: nothing blocks, so nothing takes longer, and the line says so.
 crossed = [json.loads(run("alltoallv", "--machine", "slingshot", "--ranks", "32", "--per-host", "1", "--bytes", "1M",
                           "--algorithm", "spread", "--json", *star).stdout) for star in ((), ("--star",))]
