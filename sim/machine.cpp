@@ -31,11 +31,14 @@ class Reader {
     double number(const char* field, double scale = 1) {
         const auto found = seen(field);
         if (found == object_.end() || !found->is_object() || !found->contains("is") ||
-            !(*found)["is"].is_number() || !found->contains("from") || !(*found)["from"].is_string() ||
-            (*found)["from"].get<std::string>().size() < 8) {
+            !(*found)["is"].is_number() || !found->contains("from") || !(*found)["from"].is_string()) {
             fault(std::string("\"") + field + R"(" must be {"is": a number, "from": its source})");
             return 0;
         }
+        constexpr std::size_t least = 8;  // letters that can say anything of a source
+        if ((*found)["from"].get<std::string>().size() < least)
+            fault(std::string(R"("from" of ")") + field + "\" is too short to be a source: expected " +
+                  std::to_string(least) + " letters or more");
         const double value = (*found)["is"].get<double>();
         if (!(value >= 0)) fault(std::string("\"") + field + "\" must not be negative");
         constexpr double most = 1e15;  // nothing of a machine is that large, and integers hold it
@@ -56,6 +59,11 @@ class Reader {
         return value;
     }
     bool has(const char* field) const { return object_.contains(field); }
+    bool has_some(std::string_view beginning) const {
+        for (const auto& [key, value] : object_.items())
+            if (key.starts_with(beginning)) return true;
+        return false;
+    }
     std::string text(const char* field) {
         const auto found = seen(field);
         if (found != object_.end() && found->is_string()) return found->get<std::string>();
@@ -179,7 +187,7 @@ Status parse_machine(std::string_view json, SimMachine& machine, std::string& wh
     read.kernel_bytes = reader.number("kernel_bytes");
     read.kernel_rate = reader.number("kernel_GBps", giga);
     if (reader.has("socket_bytes")) read.socket_bytes = reader.number("socket_bytes");
-    if (reader.has("frame_bytes")) {
+    if (reader.has_some("frame_")) {
         read.frame_bytes = reader.positive("frame_bytes");
         read.frame_headers = reader.number("frame_header_bytes");
     }
@@ -207,7 +215,7 @@ Status parse_machine(std::string_view json, SimMachine& machine, std::string& wh
     read.register_seconds = reader.number("register_us", micro);
     read.register_rate = reader.number("register_GBps", giga);
     read.agent_wake_seconds = reader.number("agent_wake_us", micro);
-    if (reader.has("libucp_start_us")) {
+    if (reader.has_some("libucp_")) {
         SimMachine::Libucp& libucp = read.libucp.emplace();
         libucp.start_seconds = reader.number("libucp_start_us", micro);
         libucp.post_seconds = reader.number("libucp_post_us", micro);

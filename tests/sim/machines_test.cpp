@@ -113,6 +113,23 @@ TEST(Machines, ANumberWithoutItsSourceIsRefused) {
         Status::invalid_argument);
 }
 
+// A known field without the one that it goes with, and a source that says nothing.
+TEST(Machines, WhatIsMissingIsWhatIsNamed) {
+    const auto why_not = [](const std::string& text) {
+        SimMachine machine;
+        std::string why;
+        EXPECT_EQ(parse_machine(text, machine, why), Status::invalid_argument);
+        return why;
+    };
+    const std::string lab = text_of("lab-100"), dane = text_of("dane");
+    EXPECT_EQ(why_not(replaced(lab, "\"frame_bytes\"", "\"frames\"")),
+              R"("frame_bytes" must be {"is": a number, "from": its source})");
+    EXPECT_EQ(why_not(replaced(lab, "\"libucp_start_us\"", "\"libucp_begin_us\"")),
+              R"("libucp_start_us" must be {"is": a number, "from": its source})");
+    EXPECT_EQ(why_not(replaced(dane, R"("from": "one adapter per host")", R"("from": "assumed")")),
+              R"("from" of "rails" is too short to be a source: expected 8 letters or more)");
+}
+
 TEST(Machines, NumbersThatNoMachineHasAreRefused) {
     const std::string dane = text_of("dane");
     const auto refused = [&](const std::string& from, const std::string& to, const std::string& sentence) {
