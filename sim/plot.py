@@ -59,8 +59,11 @@ def curves(rows, out):
                          if "limit_seconds" in row})
         if limits:  # programs have none
             axis.plot(*zip(*limits), color="black", linestyle="--", linewidth=1, label="limit")
-        axis.set_xscale("log", base=2)
         asked = sorted({row[axis_name] for points in panel.values() for row in points})
+        if asked[0] > 0:
+            axis.set_xscale("log", base=2)
+        else:  # no bytes: one step left of one byte
+            axis.set_xscale("symlog", base=2, linthresh=1)
         if len(asked) <= 12:
             axis.set_xticks(asked, [f"{value:,}" for value in asked], rotation=30 if by_ranks else 60)
             axis.minorticks_off()

@@ -3,6 +3,7 @@
     plot.py THALWEG_SIM SOURCE_ROOT
 """
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -44,6 +45,14 @@ with tempfile.TemporaryDirectory() as name:
     done = plot_by_verb(folder / "verb.svg", curve)
     if done.returncode != 0 or not (folder / "verb.svg").exists() or f"plot: {folder / 'verb.svg'}" not in done.stdout:
         sys.exit(f"FAILED: thalweg sim plot: {done}")
+    # No bytes stand beside the others, not so far away that these fall together.
+    curve.write_text(simulated("app", "fourier", "--machine", "dane", "--ranks", "8", "--bytes", "0,8,1K,64K", "--json"),
+                     encoding="utf-8")
+    drawn(folder / "none.svg", curve, "bytes", "thalweg, agent")
+    ticks = [float(place) for place in re.findall(r'<g id="xtick_\d+">.*?<use [^>]*\bx="([\d.]+)"',
+                                                  (folder / "none.svg").read_text(encoding="utf-8"), re.DOTALL)]
+    if len(ticks) != 4 or min(after - before for before, after in zip(ticks, ticks[1:])) < 15:
+        sys.exit(f"FAILED: sizes stand at {ticks}")
     simulated("bcast", "--machine", "lab-100", "--ranks", "4", "--per-host", "1", "--bytes", "64K", "--algorithm",
               "chain:chunk_bytes=16K", "--trace", str(trace))
     drawn(folder / "trace.svg", trace, "send", "recv")
