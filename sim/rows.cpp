@@ -19,6 +19,7 @@ namespace thalweg::sim {
 namespace {
 
 constexpr double picoseconds_per_second = 1e12;
+constexpr const char* no_model = "no model of this native operation";
 
 // Empty: there is no model of it.
 std::string native_text(const Request& request, std::string_view family, std::uint64_t bytes,
@@ -43,7 +44,7 @@ void choose(const Request& request, const Decision& decision, const Topology& to
     if (native_model(row.column) != nullptr) {
         row.family = row.column;
         row.algorithm = native_text(request, row.column, row.bytes, topology);
-        row.reason = row.algorithm.empty() ? "no model of this native operation" : "the native default";
+        row.reason = row.algorithm.empty() ? no_model : "the native default";
     } else if (row.column != "auto") {
         row.algorithm = row.column;
         row.reason = "asked for";
@@ -54,6 +55,7 @@ void choose(const Request& request, const Decision& decision, const Topology& to
         row.family = request.family;
         row.algorithm = native_text(request, row.family, row.bytes, topology);
         row.reason = "left to " + request.family + ": " + decision.reason;
+        if (row.algorithm.empty()) row.reason += std::string("; ") + no_model;
     }
 }
 

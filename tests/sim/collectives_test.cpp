@@ -390,7 +390,7 @@ TEST(Rows, AutoOfFacesIsTheNeighbourSelectorsChoice) {
     const Row left = answer(
         request, [](const std::string&) {}, why)[0];
     EXPECT_FALSE(left.simulated);
-    EXPECT_EQ(left.reason, "left to impi: tuning table");
+    EXPECT_EQ(left.reason, "left to impi: tuning table; no model of this native operation");
 }
 
 }  // namespace
