@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 
 #include "base/text.h"
 #include "model/cost.h"
@@ -61,17 +62,18 @@ void choose(const Request& request, const Decision& decision, const Topology& to
 
 // Of a row that has been simulated by itself.
 void hide(Point point, const Topology& topology, const SimMachine& machine, Row& row) {
-    const double alone = row.result.outcome.mean_seconds;
-    point.repeat = 1;
     point.options.trace_path.clear();
+    // One operation goes on beside computation. Of several in a row each takes less time than one by itself.
+    Outcome alone = row.result.outcome;
+    if (std::exchange(point.repeat, 1) > 1) alone = simulate(point, topology, machine).outcome;
     // Each rank for as long as it was in the operation itself: a root may be done long before the others.
-    point.options.compute_by_rank = row.result.outcome.by_rank;
+    point.options.compute_by_rank = alone.by_rank;
     const auto beside = [&](Progress progress) {
         point.options.progress = progress;
         return simulate(point, topology, machine).outcome;
     };
     const Outcome by_caller = beside(Progress::caller), by_agent = beside(Progress::agent);
-    row.hidden = hidden_behind(alone, by_caller, by_agent);
+    row.hidden = hidden_behind(alone.mean_seconds, by_caller, by_agent);
     if (!row.hidden)
         row.reason += "; beside computation it " + (by_caller.why.empty() ? by_agent.why : by_caller.why);
 }

@@ -228,6 +228,11 @@ assert [(row["ranks"], row["bytes"], row["column"]) for row in rows] == [
     (ranks, size, column) for ranks in (24, 96) for size in (4096, 1 << 20) for column in ("auto", "mpich", "openmpi")]
 assert all(row["simulated"] and row["seconds"] >= row["limit_seconds"] for row in rows), first.stdout
 assert run(*ask[:-1], "8", "--json").stdout != first.stdout
+# What hides is of one operation, however many were in a row.
+beside = ("bcast", "--machine", "dane", "--ranks", "8", "--per-host", "1", "--bytes", "4M", "--algorithm",
+          "chain:chunk_bytes=64K", "--overlap", "--json")
+one, several = (json.loads(run(*beside, *more).stdout) for more in ((), ("--repeat", "4")))
+assert several["mean_seconds"] < one["mean_seconds"] and several["overlap"] == one["overlap"], (one, several)
 # So do halos with other pasts, operations behind computation, and windows.
 for again in (("halo", "--machine", "lab-100", "--per-host", "2", "--grid", "4x2x1", "--cells", "32", "--libucp", "--samples", "3"),
               ("allgather", "--machine", "gbe8", "--ranks", "24", "--bytes", "16K", "--mapping", "permuted", "--overlap"),
