@@ -207,6 +207,7 @@ void Attendance::agree(const World& world) {
     const TransportSetting over = world.settings().transport;
     may_use_memory = world.size() <= most_processes &&
                      (over == TransportSetting::automatic || over == TransportSetting::shm);
+    if (may_use_memory) look_for_tried_rows(world);
     if (any[1] != 0) {
         why_not = Reason::completions;
         return;

@@ -94,13 +94,24 @@ WaitPolicy BlockingState::policy() const {
     return attended_by != nullptr ? attended_by->policy() : communicator_.policy();
 }
 
+void BlockingState::renew(std::uint32_t generation) {
+    const Inputs now = inputs(generation);
+    if (now == decided_from_) return;
+    decided_ = {};
+    stable_.reset();
+    neighbours_.reset();
+    decided_from_ = now;
+}
+
+const Decision& BlockingState::decide_neighbours(std::uint64_t bytes, std::uint32_t generation) {
+    renew(generation);
+    if (!neighbours_) neighbours_.emplace(communicator_.selector_for_neighbours(decided_from_.sleeps));
+    return neighbours_->of(bytes);
+}
+
 const Decision& BlockingState::decide(Collective collective, std::uint64_t bytes, std::uint32_t generation,
                                       bool stable) {
-    if (const Inputs now = inputs(generation); !(now == decided_from_)) {
-        decided_ = {};
-        stable_.reset();
-        decided_from_ = now;
-    }
+    renew(generation);
     std::optional<Decisions>& decided = stable ? stable_ : decided_[static_cast<std::size_t>(collective)];
     const Inputs from = stable ? Inputs{generation, Network{}, false, 1} : decided_from_;
     if (!decided)

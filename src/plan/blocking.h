@@ -35,11 +35,15 @@ class BlockingState {
     // Equal on all ranks. Valid until the next call. Throws std::bad_alloc.
     const Decision& decide(Collective collective, std::uint64_t bytes, std::uint32_t generation, bool stable);
 
+    // The same of calls between neighbours that are tried in the memory of their host, whose messages have
+    // `bytes` on average.
+    const Decision& decide_neighbours(std::uint64_t bytes, std::uint32_t generation);
     // No size of such calls has a schedule here, by what decide() was asked for last.
     bool leaves_all_native(Collective collective) const {
         const std::optional<Decisions>& decided = decided_[static_cast<std::size_t>(collective)];
         return !decided || decided->leaves_all_native();
     }
+    bool leaves_neighbours_native() const { return !neighbours_ || neighbours_->leaves_all_native(); }
 
     // Where an operation runs. Collective, where the channel has to be made first. Null, on all ranks, where
     // the communicator is native for good. Throws std::bad_alloc.
@@ -61,11 +65,14 @@ class BlockingState {
         bool operator==(const Inputs&) const = default;
     };
     Inputs inputs(std::uint32_t generation) const;
+    // Forgets what was decided from others.
+    void renew(std::uint32_t generation);
 
     Communicator& communicator_;
     Inputs decided_from_;
     std::array<std::optional<Decisions>, collective_count> decided_;
     std::optional<Decisions> stable_;  // of allreduces
+    std::optional<Decisions> neighbours_;
     // On the communicator's channel. The lane of nonblocking operations is theirs alone to keep.
     std::shared_ptr<Lane> own_lane_;
 };

@@ -81,15 +81,27 @@ bool run_now(const CollectiveCall& call, int& error, Trial* its, bool between_ho
     return true;
 }
 
+// Of calls between neighbours rows of their own speak, which want them tried; what others say of alltoalls
+// counts for them where it is not to be tried.
+const Decision& decision_between_neighbours(BlockingState& blocking, const Trial& trial) {
+    static const Decision none{std::nullopt, "one host"};
+    const std::uint32_t generation = World::get()->generation();
+    if (trial.wants_words()) {
+        const Decision& own = blocking.decide_neighbours(trial.largest_message_expected(), generation);
+        if (own.choice) return own;
+    }
+    const Decision& others = blocking.decide(Collective::alltoallv, assumed_pair_bytes, generation, false);
+    return others.tried ? none : others;
+}
+
 // What tuning tables say of calls of a trial between ranks of one host, as far as it is known what they are
 // like. Valid until the next call on the communicator.
 const Decision& decision_on_one_host(const CollectiveCall& call, Communicator& communicator,
                                      const Trial& trial) {
-    const std::uint64_t bytes = call.neighbours       ? assumed_pair_bytes
-                                : trial.wants_words() ? trial.largest_expected()
-                                                      : pair_bytes(call);
     if (communicator.blocking == nullptr)
         communicator.blocking = std::make_unique<BlockingState>(communicator);
+    if (call.neighbours) return decision_between_neighbours(*communicator.blocking, trial);
+    const std::uint64_t bytes = trial.wants_words() ? trial.largest_expected() : pair_bytes(call);
     return communicator.blocking->decide(Collective::alltoallv, bytes, World::get()->generation(), false);
 }
 
@@ -98,13 +110,15 @@ const Decision& decision_on_one_host(const CollectiveCall& call, Communicator& c
 bool serves_one_host(const CollectiveCall& call, Communicator& communicator, const Trial& trial) {
     const Decision& decision = decision_on_one_host(call, communicator, trial);
     if (!decision.choice || !decision.tried) return decision.choice.has_value();
-    return !call.neighbours && open_lane_in_memory(call.comm, communicator) != nullptr;
+    return open_lane_in_memory(call.comm, communicator) != nullptr;
 }
 
 // Whether a row might say so of calls of other sizes.
-bool may_serve_one_host(const Communicator& communicator, const Trial& trial) {
-    return trial.wants_words() && !communicator.self_driven.refused && communicator.blocking != nullptr &&
-           !communicator.blocking->leaves_all_native(Collective::alltoallv);
+bool may_serve_one_host(const CollectiveCall& call, const Communicator& communicator, const Trial& trial) {
+    const BlockingState* const blocking = communicator.blocking.get();
+    if (!trial.wants_words() || communicator.self_driven.refused || blocking == nullptr) return false;
+    return !(call.neighbours ? blocking->leaves_neighbours_native()
+                             : blocking->leaves_all_native(Collective::alltoallv));
 }
 
 // Whether calls whose size all ranks know are the native library's, asked before anything is set up for them.
@@ -134,7 +148,8 @@ bool may_exchange() {
     if (world == nullptr || !(Attendance::present() || Attendance::serves_memory())) return false;
     const Wanted wanted = world->wanted(Collective::alltoallv);
     return wanted == Wanted::algorithm ||
-           (wanted != Wanted::native && !world->leaves_all_native(Collective::alltoallv, true));
+           (wanted != Wanted::native &&
+            (tries_neighbours() || !world->leaves_all_native(Collective::alltoallv, true)));
 }
 
 bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial, UnaskedCalls*& unasked) {
@@ -171,11 +186,12 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial, Unasked
         note_declined(Reason::invalid, 0);
         return false;
     }
-    Trial& its = communicator->trials.of(call.kind, pair_bytes(call), world.single_host());
-    // Where it has been set up for other calls there is nothing to be paid for; between neighbours, what a
-    // call takes says little of what is to be gained.
+    const bool by_size = call.neighbours && world.single_host() && tries_neighbours();
+    Trial& its = communicator->trials.of(call.kind, pair_bytes(call), world.single_host(), by_size);
+    // Where it has been set up for other calls there is nothing to be paid for; between neighbours on several
+    // hosts, what a call takes says little of what is to be gained.
     const Trial::SetUp set_up = communicator->self_driven.state != nullptr ? Trial::SetUp::nothing
-                                : call.neighbours                          ? Trial::SetUp::at_once
+                                : call.neighbours && !by_size              ? Trial::SetUp::at_once
                                 : world.single_host()                      ? Trial::SetUp::when_paid
                                                                            : Trial::SetUp::once_paid;
     if (alike && set_up != Trial::SetUp::nothing && its.is_first_next() &&
@@ -203,7 +219,7 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial, Unasked
         if (!communicator->survey_now(call.comm) ||
             (communicator->topology().nodes() < 2 && !serves_one_host(call, *communicator, its))) {
             count_declined(*communicator, call, Reason::native_best, its.declined);
-            if (may_serve_one_host(*communicator, its))
+            if (may_serve_one_host(call, *communicator, its))
                 its.look_again(call.comm, call.kind);
             else
                 its.give_up(call.comm, call.kind);
@@ -215,12 +231,12 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial, Unasked
     const Traits traits = its.expected() != nullptr ? *its.expected() : Traits{};
     if (its.expected() != nullptr) expected.expected = &traits;
     bool is_left = false;  // to the library, by what tables say of what the calls have become like
-    if (!call.neighbours && lane_in_memory(*communicator) != nullptr) {
+    if ((!call.neighbours || by_size) && lane_in_memory(*communicator) != nullptr) {
         const Decision& decision = decision_on_one_host(call, *communicator, its);
-        if (decision.choice)
+        if (decision.choice && (decision.tried || !call.neighbours))
             expected.tried = &decision;
         else
-            is_left = may_serve_one_host(*communicator, its);
+            is_left = may_serve_one_host(call, *communicator, its);
     }
     const bool between_hosts = communicator->topology().nodes() > 1;
     if (!run_now(expected, error, &its, between_hosts)) {

@@ -148,6 +148,11 @@ Traits traits_of(const TraitWords& sums, int size) {
     return {pairs == 0 ? 0 : (sums[0] + pairs - 1) / pairs, sums[1], unevenness, sums[2] == 0};
 }
 
+std::uint64_t mean_message_of(const Traits& traits, int size) {
+    const auto ranks = static_cast<std::uint64_t>(size);
+    return traits.messages == 0 ? 0 : traits.mean_bytes * (ranks * (ranks - 1)) / traits.messages;
+}
+
 Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size,
                        std::optional<ChannelName>* name) {
     const QuietErrors quiet(comm);

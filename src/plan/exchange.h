@@ -95,6 +95,8 @@ TraitWords words_of(const Letters& letters, int rank);
 // What of them tells whether sizes agree: 0, added up over all ranks, where they do.
 std::uint64_t difference_of(const Letters& letters, int rank);
 Traits traits_of(const TraitWords& sums, int size);
+// Of the messages that there are between `size` ranks; of few neighbours most pairs have none.
+std::uint64_t mean_message_of(const Traits& traits, int size);
 // Collective: one small allreduce. `name`, where it is not null: what rank 0 has there is there on all ranks
 // afterwards. Throws AgreementFailed (set_up.h).
 Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size,

@@ -166,6 +166,10 @@ Decision decide_neighbours(NonblockingState& state, const CollectiveCall& call, 
                            std::optional<Exchange>& exchange, Forethought& forethought) {
     exchange.emplace();
     shape.decided_bytes = assumed_pair_bytes;
+    if (call.tried != nullptr) {
+        as_neighbours(*exchange);
+        return *call.tried;
+    }
     const bool told = !call.persistent && !call.blocking;
     Decision decision = forethought.decision ? *forethought.decision
                                              : state.neighbours().decide(told ? state.neighbour_bytes()

@@ -150,7 +150,8 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     // One host: nothing need be known of the communicator.
     const bool only_ours = nobody_else_serves(call);
     if (world.wanted(call.collective) == Wanted::automatic &&
-        world.leaves_all_native(call.collective, call.blocking) && !windows && !only_ours && !in_memory)
+        world.leaves_all_native(call.collective, call.blocking) && !windows && !only_ours && !in_memory &&
+        call.tried == nullptr)
         return declined(Reason::native_best);
     Communicator* const found = Communicator::of(call.comm, world);
     if (found == nullptr) return declined(being_freed(call.comm) ? Reason::freeing : Reason::invalid);

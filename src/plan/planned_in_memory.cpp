@@ -13,7 +13,8 @@ namespace thalweg {
 
 namespace {
 
-bool plans_neighbours = false;  // a table speaks of them: as found in MPI_Init
+// As found in MPI_Init: a table speaks of plans between neighbours, of calls between them that are tried.
+bool plans_neighbours = false, calls_neighbours = false;
 
 // Whether there is a lane in the memory of the host, or one may be asked for. Equal on all ranks.
 bool may_have_memory(const Communicator::SelfDriven& self_driven) {
@@ -21,10 +22,17 @@ bool may_have_memory(const Communicator::SelfDriven& self_driven) {
     return self_driven.state == nullptr || self_driven.state->carrier() == Carrier::shm;
 }
 
-// Of the messages that there are; of few neighbours most pairs have none.
-std::uint64_t mean_message_of(const Traits& traits, int size) {
-    const auto ranks = static_cast<std::uint64_t>(size);
-    return traits.messages == 0 ? 0 : traits.mean_bytes * (ranks * (ranks - 1)) / traits.messages;
+bool speaks_of_neighbours(const World& world, bool persistent) {
+    if (!world.single_host()) return false;
+    Selection selection;
+    selection.family = host_family();
+    selection.library = host()->library_version;
+    selection.sleeps = world.sleeps();
+    selection.table = world.table();
+    selection.persistent = persistent;
+    selection.neighbours = true;
+    const auto ranks = static_cast<std::uint64_t>(world.size());
+    return smallest_on_one_host(Collective::alltoallv, selection, ranks) != Bypass::all;
 }
 
 }  // namespace
@@ -53,18 +61,12 @@ std::shared_ptr<Lane> lane_in_memory(const Communicator& communicator) {
 }
 
 bool look_for_planned_rows(const World& world) {
-    plans_neighbours = false;
-    if (!world.single_host()) return false;
-    Selection selection;
-    selection.family = host_family();
-    selection.library = host()->library_version;
-    selection.sleeps = world.sleeps();
-    selection.table = world.table();
-    selection.persistent = selection.neighbours = true;
-    const auto ranks = static_cast<std::uint64_t>(world.size());
-    plans_neighbours = smallest_on_one_host(Collective::alltoallv, selection, ranks) != Bypass::all;
+    plans_neighbours = speaks_of_neighbours(world, true);
     return plans_neighbours || world.plans_in_memory(Collective::alltoallv);
 }
+
+void look_for_tried_rows(const World& world) { calls_neighbours = speaks_of_neighbours(world, false); }
+bool tries_neighbours() { return calls_neighbours; }
 
 bool may_be_planned_in_memory(const CollectiveCall& call) {
     if (!call.persistent || !Attendance::serves_plans_in_memory()) return false;

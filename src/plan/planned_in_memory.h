@@ -22,6 +22,9 @@ std::shared_ptr<Lane> lane_in_memory(const Communicator& communicator);
 // In MPI_Init: whether a table speaks of persistent exchanges, between all or between neighbours, of ranks of
 // one host, on which every rank is. Equal on all ranks. Throws std::bad_alloc.
 bool look_for_planned_rows(const World& world);
+// The same of blocking collectives of neighbourhoods, which are tried; and whether one does.
+void look_for_tried_rows(const World& world);
+bool tries_neighbours();
 
 // Whether a table may take a persistent exchange, for which nobody asked, between ranks of one host.
 bool may_be_planned_in_memory(const CollectiveCall& call);

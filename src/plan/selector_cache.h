@@ -21,7 +21,7 @@ struct SelectorInputs {
     std::uint64_t ports = 1;  // of a host to others
     Network network;
     bool overlapped = false;  // of operations that something of ours advances
-    bool neighbours = false;  // of persistent ones between those of a topology
+    bool neighbours = false;  // of those between the neighbours of a topology in that memory
 
     bool operator==(const SelectorInputs&) const = default;
 };

@@ -138,6 +138,13 @@ std::uint64_t Trial::largest_expected() const {
     return largest;
 }
 
+std::uint64_t Trial::largest_message_expected() const {
+    std::uint64_t largest = 0;
+    for (std::uint64_t i = 0; i < period_; ++i)
+        largest = std::max(largest, mean_message_of(expected_[i], size_));
+    return largest;
+}
+
 TrialTurns::Turn Trial::next(MPI_Comm comm, int size, SetUp set_up) {
     using Turn = TrialTurns::Turn;
     ++call_;
@@ -340,14 +347,14 @@ std::size_t Trials::class_of(std::uint64_t bytes) {
     return std::min(static_cast<std::size_t>(size_class(bytes)), classes - 1);
 }
 
-Trial& Trials::of(CallKind kind, std::uint64_t bytes, bool on_one_host) {
+Trial& Trials::of(CallKind kind, std::uint64_t bytes, bool on_one_host, bool by_size) {
     using enum Trial::Of;
     if (kind == CallKind::alltoallv) return made(alltoallv_, sized, on_one_host);
     if (kind == CallKind::alltoallw) return made(alltoallw_, sized, on_one_host);
     if (kind >= CallKind::neighbor_allgather && kind <= CallKind::neighbor_alltoallw)
         return made(neighbours_[static_cast<std::size_t>(kind) -
                                 static_cast<std::size_t>(CallKind::neighbor_allgather)],
-                    calls, on_one_host);
+                    by_size ? sized : calls, on_one_host);
     return made(alike_[class_of(bytes)], calls, on_one_host);
 }
 

@@ -63,6 +63,8 @@ class Trial {
 
     // The most bytes of a pair on average, of any place; 0: nothing is known.
     std::uint64_t largest_expected() const;
+    // The same of the messages that there are.
+    std::uint64_t largest_message_expected() const;
 
     // Where native calls are counted, once that is known.
     Tally* declined = nullptr;
@@ -146,8 +148,9 @@ class Trial {
 class Trials {
   public:
     // `bytes` of a pair, where they are equal on all ranks (MPI_Alltoall); else whatever. on_one_host: the
-    // whole world is, as far as is known before anything is set up. Throws std::bad_alloc.
-    Trial& of(CallKind kind, std::uint64_t bytes, bool on_one_host);
+    // whole world is, as far as is known before anything is set up. by_size: of neighbourhoods, whether rows
+    // speak of their sizes, which the ranks then tell one another. Throws std::bad_alloc.
+    Trial& of(CallKind kind, std::uint64_t bytes, bool on_one_host, bool by_size = false);
     // Of broadcasts alike; on_one_host: the communicator is. Throws std::bad_alloc.
     Trial& of_broadcasts(std::uint64_t bytes, bool on_one_host);
     // Of allgathers, allgathervs and allreduces, whose `bytes` are those of a block, of blocks on average and

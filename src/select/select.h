@@ -38,7 +38,8 @@ struct Selection {
     // table speaks takes turns with the native call before the model has its way, which knows the links but
     // not what the native library does on them.
     bool tries_model = false;
-    bool neighbours = false;  // of persistent ones: between the neighbours of a topology
+    // Of persistent ones, or of blocking ones that are tried on one host: between neighbours of a topology.
+    bool neighbours = false;
 };
 
 struct Decision {
@@ -88,7 +89,8 @@ Decision decide(Collective collective, std::uint64_t bytes, const Topology& topo
 
 // On one host, of up to `ranks` ranks that wait as `selection` says, its native MPI has every smaller
 // message, unless an algorithm is asked for; 2^64-1 where no row of its table or of the built-in ones speaks
-// for one host. Of blocking calls, or of overlapped ones, or of persistent ones.
+// for one host. Of blocking calls, or of overlapped ones, or of persistent ones; of neighbourhoods where
+// `selection` says so.
 std::uint64_t smallest_on_one_host(Collective collective, const Selection& selection, std::uint64_t ranks);
 
 // No smaller message is taken from the native MPI, on any communicator, unless an algorithm is asked for. Of

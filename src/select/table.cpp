@@ -111,26 +111,34 @@ Status read_row(const Json& json, const std::string& where, Collective collectiv
     row.neighbours = calls == "neighbours";
     row.persistent = calls == "persistent";
     row.neighbour_plans = calls == "persistent neighbours";
-    const bool in_memory = row.persistent || row.neighbour_plans;
+    row.neighbour_calls = calls == "blocking neighbours";
+    const bool in_memory = row.persistent || row.neighbour_plans || row.neighbour_calls;
     row.blocking = calls != "overlapped" && !in_memory && !row.neighbours;
     row.overlapped = calls != "blocking" && !in_memory && !row.neighbours;
     if (!calls.empty() && row.blocking && row.overlapped)
-        reader.fault("calls", "blocking, overlapped, persistent, neighbours or persistent neighbours");
+        reader.fault("calls",
+                     "blocking, overlapped, persistent, neighbours, persistent neighbours or blocking "
+                     "neighbours");
     if (in_memory && (collective != Collective::alltoallv || row.hosts.low != 1 || row.hosts.high != 1))
-        reader.fault("calls", "not persistent but of alltoallv on one host");
+        reader.fault("calls", "not " + calls + " but of alltoallv on one host");
     row.spinning = waits != "sleep";
     row.sleeping = waits != "spin";
     if (!waits.empty() && row.spinning && row.sleeping) reader.fault("waits", "spin or sleep");
     if (!waits.empty() && calls != "blocking" && !in_memory)
         reader.fault("waits", "left out but where calls is blocking or persistent");
-    if ((row.neighbours || row.neighbour_plans) &&
+    if ((row.neighbours || row.neighbour_plans || row.neighbour_calls) &&
         (collective != Collective::alltoallv || (row.choice && !goes_straight(*row.choice))))
         reader.fault("calls", "not neighbours but of alltoallv by spread, pairwise, notify or natively");
-    const bool takes_turns = collective == Collective::bcast || collective == Collective::alltoallv;
-    if (row.tried && !(takes_turns && calls == "blocking" && row.choice))
-        reader.fault(
-            "tried",
-            "left out but where calls is blocking, of bcast or alltoallv, and the choice not native");
+    const bool takes_turns =
+        row.neighbour_calls ||
+        (calls == "blocking" && (collective == Collective::bcast || collective == Collective::alltoallv));
+    if (row.tried && !(takes_turns && row.choice))
+        reader.fault("tried",
+                     "left out but where calls is blocking, of bcast or alltoallv, or blocking neighbours, "
+                     "and the choice not native");
+    // Nobody knows what such a call is like before it is made.
+    if (row.neighbour_calls && row.choice && !row.tried)
+        reader.fault("tried", "true where calls is blocking neighbours and the choice not native");
     row.over_library = over == "mpi";
     row.only_in_memory = over == "shm";
     const bool says_over = row.over_library || row.only_in_memory;

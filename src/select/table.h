@@ -28,10 +28,11 @@ struct TuningRow {
     std::string family;   // empty: any
     std::string library;  // how MPI_Get_library_version begins; empty: any
     // Of calls that wait for the operation, or of those that something advances meanwhile (Selection); of
-    // persistent ones alone on one host, in whose memory they run; of such between neighbours, whose `bytes`
-    // are the mean of their messages; or of messages between neighbours alone (neighbours.h), whose `bytes`
-    // are those of the largest.
-    bool blocking = true, overlapped = true, persistent = false, neighbour_plans = false, neighbours = false;
+    // persistent ones alone on one host, in whose memory they run; of such between neighbours, or of blocking
+    // calls between these that are tried there, whose `bytes` are the mean of their messages; or of messages
+    // between neighbours alone (neighbours.h), whose `bytes` are those of the largest.
+    bool blocking = true, overlapped = true, persistent = false, neighbour_plans = false,
+         neighbour_calls = false, neighbours = false;
     bool spinning = true, sleeping = true;  // for ranks that wait so
     bool tried = false;  // the choice and the native call take turns, and the faster one has it
     // What is tried on one host: by the MPI library's messages; or in its memory, and else natively; neither:

@@ -86,6 +86,12 @@ run(tried_exchanges_shrunk 2 ${inside_current} "${with_persistent};${tried}" tri
 # A trial whose native calls wait for a core puts off the next by as much.
 run_alone(plan.${name}.tried_exchanges_shrunk.2)
 run(tried_exchanges_without 2 mpi "${with_persistent};${tried};THALWEG_TRANSPORT=mpi" tried_exchanges native)
+# Neighbours, by rows of their own and by what all ranks exchange.
+set(tried_neighbours "${with_persistent};THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/tried_neighbours.json")
+run(tried_neighbours 2 mpi "${tried_neighbours}" tried_neighbours)
+run(tried_neighbours 3 ${inside_current} "${tried_neighbours}" tried_neighbours)
+run(tried_neighbours_without 2 ${inside_current} "${tried_neighbours};THALWEG_TRANSPORT=mpi" tried_neighbours native)
+leave_cores(plan.${name}.tried_neighbours.3)
 # Where the memory of the host would take descriptors that the program may want, none is taken.
 add_test(NAME plan.${name}.tried_exchanges_few_descriptors.2
          COMMAND ${MPI_MPIEXEC} -n 2 env ${with_persistent} ${tried} sh -c "ulimit -n 120 && exec \"$0\" native"

@@ -32,6 +32,7 @@ if(NOT name MATCHES "^(mpich5|openmpi5|impi)$")
   leave_to_full(
     "tried(_exchanges)?\\.3|unseen_exchanges_tried\\.3|one_host_large\\.2|short\\.2"
     "planned_(in_memory_(left|multiple)\\.2|in_memory\\.3|either_way(_shm)?\\.2|neighbours\\.2)|mixed_planners_(asked|hosts)"
+    "tried_neighbours\\.2"
     "alltoall(s|_forms)_in_memory\\.[23]|self_driven_(auto|single)\\.2|progress_(sleeping|ucx)\\.2|nonblocking_early\\.2"
     "(blocking_(auto|ucx)|capped)\\.[34]|(collectives|reductions)_(ucx_single|hosts)\\.[34]"
     "repeated_notify\\.4|handled_(early|timed)\\.2|report_of_(one_host|nonblocking_mpi)|spawned_tried\\.2"

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "select/broadcast_at.h"
+#include "select/neighbours.h"
 #include "select/table.h"
 
 namespace thalweg {
@@ -101,10 +102,9 @@ TEST(Tried, IsRefusedWhereNothingTakesTurns) {
         return why;
     };
     for (const char* calls : {"", R"("calls":"overlapped",)"})
-        EXPECT_EQ(
-            fault("{" + std::string(calls) + R"("choice":"linear","tried":true})"),
-            "row 1: \"tried\" must be left out but where calls is blocking, of bcast or alltoallv, and the "
-            "choice not native");
+        EXPECT_EQ(fault("{" + std::string(calls) + R"("choice":"linear","tried":true})"),
+                  "row 1: \"tried\" must be left out but where calls is blocking, of bcast or alltoallv, or "
+                  "blocking neighbours, and the choice not native");
     EXPECT_NE(fault(R"({"calls":"blocking","choice":"native","tried":true})").find("tried"),
               std::string::npos);
     EXPECT_NE(fault(R"({"calls":"blocking","choice":"ring","tried":true})", "allgather").find("tried"),
@@ -174,6 +174,77 @@ TEST(Tried, BuiltInRowsDo) {
     selection.family = "another";
     EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection, 2), ~std::uint64_t{0})
         << "nobody need look at what gains nothing";
+}
+
+// Their sizes are known at two ends only: such a row is for what the ranks have agreed that calls are like.
+TEST(Tried, CallsBetweenNeighboursHaveRowsOfTheirOwn) {
+    Selection selection;
+    selection.family = "none";
+    selection.table =
+        table_of(R"({"calls":"blocking neighbours","waits":"spin","hosts":[1,1],"ppn":[2,2],)"
+                 R"("bytes":[1000,1999],"choice":"spread","tried":true},)"
+                 R"({"calls":"blocking","hosts":[1,1],"bytes":[3000,null],"choice":"spread","tried":true})",
+                 "alltoallv");
+    std::string why;
+    ASSERT_EQ(check_table(selection.table, why), Status::ok) << why;
+    const auto tries = [&](const char* hosts, std::uint64_t bytes) {
+        return Selector(Collective::alltoallv, topology_of(hosts), selection).tries(bytes);
+    };
+    EXPECT_FALSE(tries("node:1 core:2", 1000));
+    EXPECT_TRUE(tries("node:1 core:2", 3000));
+    EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection, 2), 3000u);
+    EXPECT_FALSE(NeighbourSelector(topology_of("node:1 core:2"), selection).by_size());
+    selection.neighbours = true;
+    EXPECT_TRUE(tries("node:1 core:2", 1000));
+    EXPECT_FALSE(tries("node:1 core:2", 999));
+    EXPECT_FALSE(tries("node:1 core:2", 3000));
+    EXPECT_FALSE(tries("node:1 core:3", 1000));
+    EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection, 2), 1000u);
+    EXPECT_EQ(Selector(Collective::alltoallv, topology_of("node:1 core:3"), selection).native_below(),
+              ~std::uint64_t{0});
+    selection.sleeps = true;
+    EXPECT_FALSE(tries("node:1 core:2", 1000));
+    EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection, 2), ~std::uint64_t{0});
+    selection.sleeps = false;
+    selection.persistent = true;
+    EXPECT_FALSE(decide(Collective::alltoallv, 1000, topology_of("node:1 core:2"), selection).choice);
+    // No row is sure of them.
+    for (const auto& [row, names] :
+         {std::pair{R"("hosts":[1,1],"choice":"spread")", "\"tried\" must be true"},
+          {R"("choice":"spread","tried":true)", "not blocking neighbours but of alltoallv on one host"},
+          {R"("hosts":[1,1],"choice":"native","tried":true)", "\"tried\" must be left out"},
+          {R"("hosts":[1,1],"choice":"node_leader","tried":true)", "by spread, pairwise"}}) {
+        const std::string rows = R"({"calls":"blocking neighbours",)" + std::string(row) + "}";
+        EXPECT_EQ(check_table(table_of(rows, "alltoallv"), why), Status::invalid_argument) << row;
+        EXPECT_NE(why.find(names), std::string::npos) << why;
+    }
+    const std::string native = R"({"calls":"blocking neighbours","hosts":[1,1],"choice":"native"})";
+    EXPECT_EQ(check_table(table_of(native, "alltoallv"), why), Status::ok) << why;
+}
+
+// As measured: large faces take half the native time in the memory of the host, and no less under Open MPI.
+TEST(Tried, LargeFacesOfTwoRanksAre) {
+    const struct {
+        const char* family;
+        std::uint64_t from;
+    } cases[] = {{"mpich", 63 << 10}, {"impi", 5 << 20}, {"openmpi", 0}};
+    for (const auto& [family, from] : cases) {
+        Selection selection;
+        selection.family = family;
+        selection.neighbours = true;
+        const auto tries = [&](const char* hosts, std::uint64_t bytes) {
+            return Selector(Collective::alltoallv, topology_of(hosts), selection).tries(bytes);
+        };
+        EXPECT_EQ(tries("node:1 core:2", 8 << 20), from != 0) << family;
+        EXPECT_FALSE(tries("node:1 core:3", 8 << 20)) << family;
+        EXPECT_FALSE(tries("node:2 core:1", 8 << 20)) << family;
+        EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection, 2),
+                  from != 0 ? from : ~std::uint64_t{0})
+            << family;
+        EXPECT_FALSE(tries("node:1 core:2", from - 1)) << family;
+        selection.sleeps = true;
+        EXPECT_FALSE(tries("node:1 core:2", 8 << 20)) << family;
+    }
 }
 
 TEST(Tried, WhereOnlyTheModelSpeaksTheCallsThemselvesTell) {
