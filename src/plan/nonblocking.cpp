@@ -212,8 +212,10 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     if (keeps_order(world, call, shape, self_driven)) return declined_on(Reason::order, shape.bytes);
     Forethought forethought;
     const bool planned = in_memory && plan_in_memory(call, shape, communicator, forethought);
-    // Rows for overlapped ones may still take it where something of ours advances them.
-    if (in_memory && !planned && (unattended || world.leaves_all_native(call.collective, false)))
+    // Where something of ours advances it, rows for overlapped ones may still take it, and one that the
+    // library lacks is ours whatever they say.
+    const bool is_left = world.leaves_all_native(call.collective, false) && !only_ours;
+    if (in_memory && !planned && (unattended || is_left))
         return declined_on(Reason::native_best, shape.bytes);
     if (!planned && (call.persistent || call.blocking)) {
         const bool for_plan = call.persistent && call.has_letters() && self_driven.state == nullptr;

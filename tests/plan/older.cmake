@@ -45,6 +45,8 @@ function(older_library older family include library_built_with library_folder)
   endif()
   older(agent_off 3 mpi THALWEG_AGENT=off ${run} ${program} ${with})
   older(single 2 mpi THALWEG_TEST_LEVEL=single ${run} ${program})
+  # A table that speaks of neighbours' plans, but not of ones as short: nobody else serves them.
+  older(tuned 3 mpi THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/planned_neighbours.json ${run} ${program} neighbours)
   older(wrong 3 mpi ${run} ${program} wrong)
   # By plans of ours.
   older(wrong_ours 3 mpi THALWEG_ALLTOALLV=spread THALWEG_BCAST_MIN_BYTES=1 THALWEG_BCAST=chain ${run} ${program} wrong)
