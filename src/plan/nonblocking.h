@@ -118,8 +118,8 @@ class NonblockingState {
     bool take_over(RankMap places);  // false: no memory
     void keep_peers() noexcept;
     // Those of `state`, which is null where this rank lacks memory. Collective, with an answer of each rank's
-    // own. Where nobody asked for the memory inside hosts it carries exchanges only, so there
-    // are two then.
+    // own. Where nobody asked for the memory inside hosts it carries exchanges only, and those between
+    // neighbours have rails of their own where hosts have several, so there are two then.
     static bool make_lanes(MPI_Comm comm, Carrier carrier, Attendance::Told told, World& world,
                            Communicator& communicator, NonblockingState* state, Reason& why);
     std::shared_ptr<Lane> make_named_plan_lane(MPI_Comm comm, bool exchange, std::optional<ChannelName> known,

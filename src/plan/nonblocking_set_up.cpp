@@ -115,10 +115,14 @@ static std::shared_ptr<Lane> make_mpi_lane(MPI_Comm comm, World& world, Communic
 
 bool NonblockingState::make_lanes(MPI_Comm comm, Carrier carrier, Attendance::Told told, World& world,
                                   Communicator& communicator, NonblockingState* state, Reason& why) {
-    const bool apart =
+    const bool over_ucx = carrier == Carrier::ucx || carrier == Carrier::composite;
+    const bool neighbours = over_ucx && has_neighbours(comm);
+    const bool in_memory =
         carrier == Carrier::composite && world.settings().transport == TransportSetting::automatic;
-    const Carrier calls = apart ? Carrier::ucx : carrier;
-    communicator.record().carrier = apart ? "ucx, exchanges over shm and ucx" : name_of(carrier);
+    // Rails by where hosts stand put strides of a ring together that their numbers' sum keeps apart.
+    const bool apart = in_memory || (neighbours && Attendance::ucx()->rails() > 1);
+    const Carrier calls = in_memory ? Carrier::ucx : carrier;
+    communicator.record().carrier = in_memory ? "ucx, exchanges over shm and ucx" : name_of(carrier);
     if (state != nullptr) state->carrier_ = calls, state->exchange_carrier_ = carrier;
     std::shared_ptr<Lane> lane, exchange_lane;
     if (carrier == Carrier::mpi) {
@@ -134,7 +138,6 @@ bool NonblockingState::make_lanes(MPI_Comm comm, Carrier carrier, Attendance::To
             if (apart) named = agree_on_name(comm, carrier, leads, names[1]) && named;
         }
         why = named ? Reason::setup_failed : Reason::too_many;
-        const bool neighbours = has_neighbours(comm);
         const auto open = [&](Carrier over, ChannelName name, bool exchanges) {
             return Lane::over_ports(world, over, name, communicator.rank(), state->topology_, state->places_,
                                     exchanges ? communicator.record().peers : nullptr,

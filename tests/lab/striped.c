@@ -4,7 +4,7 @@
  *
  *     striped planned|blocking|nonblocking
  */
-#include "../plan/programs/check.h"
+#include "links.h"
 
 enum { faces = 2, face = 1 << 18, row = 256, calls = 5 };
 enum { all = face + 2 * face }; /* integers: the second face has as much between its rows */
@@ -16,16 +16,6 @@ static int place_of(int which, int i) { return which == 0 ? i : face + i / row *
 
 static int value_of(int rank, int which, int call, int i) {
     return ((rank * faces + which) * calls + call + 1) * face + i;
-}
-
-static unsigned long long sent_over(int rail) {
-    char path[64];
-    unsigned long long bytes = 0;
-    snprintf(path, sizeof path, "/sys/class/net/rail%d/statistics/tx_bytes", rail);
-    FILE* const file = fopen(path, "r");
-    CHECK(file != NULL && fscanf(file, "%llu", &bytes) == 1, "there is no %s", path);
-    fclose(file);
-    return bytes;
 }
 
 static void examine(const int* got, int peer, int call) {
