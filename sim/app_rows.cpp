@@ -39,11 +39,8 @@ const char* name_of(const AppRow& row) {
 
 // What Thalweg would run. Exchanges of faces are plans of which all ranks know the largest message.
 Decision decision_of(const Request& request, const Call& call, const Topology& topology, const AppRow& row) {
-    Selection selection;
-    selection.machine = request.machine.model();
-    selection.family = request.family;
-    selection.table = request.table;
-    selection.overlapped = chosen_as_overlapped(call.collective, topology, row.calls != Calls::blocking);
+    const Selection selection =
+        selection_of(request, call.collective, topology, row.calls != Calls::blocking);
     if (!call.faces) return decide(call.collective, call.bytes, topology, selection);
     return NeighbourSelector(topology, selection).decide(largest_face(call, topology.size(), request.seed));
 }

@@ -12,6 +12,7 @@
 #include "select/neighbours.h"
 #include "select/pieces.h"
 #include "select/select.h"
+#include "select/sleeps.h"
 #include "sim/json_line.h"
 #include "sim/mapping.h"
 #include "sim/natives.h"
@@ -151,8 +152,17 @@ std::optional<Hidden> hidden_behind(double alone, const Outcome& by_caller, cons
                   by_agent.mean_seconds};
 }
 
-bool chosen_as_overlapped(Collective collective, const Topology& topology, bool overlapped) {
-    return overlapped || (collective == Collective::alltoallv && topology.nodes() > 1);
+Selection selection_of(const Request& request, Collective collective, const Topology& topology,
+                       bool overlapped) {
+    Selection selection;
+    selection.machine = request.machine.model();
+    selection.family = request.family;
+    selection.table = request.table;
+    selection.overlapped = chosen_as_overlapped(collective, topology, overlapped);
+    const unsigned shared = request.machine.shared_cores;
+    selection.sleeps = selection.overlapped || (shared > 0 && topology.size() > static_cast<int>(shared));
+    if (selection.sleeps) count_sleep(selection.machine);
+    return selection;
 }
 
 std::string duration_text(double seconds) {
@@ -165,19 +175,15 @@ std::string duration_text(double seconds) {
 std::vector<Row> answer(const Request& request, const std::function<void(const std::string&)>& told,
                         std::string& why) {
     std::vector<Row> rows;
-    Selection selection;
-    selection.machine = request.machine.model();
-    selection.family = request.family;
-    selection.table = request.table;
     // The limit: several messages fill a link, whatever one alone reaches.
-    Machine wire = selection.machine;
+    Machine wire = request.machine.model();
     wire.inter.bytes_per_second = static_cast<std::uint64_t>(request.machine.link_rate);
     for (const int ranks : request.ranks) {
         Topology topology;
         if (failed(map_ranks(request.mapping, ranks, request.per_host, request.machine.hosts, request.seed,
                              topology, why)))
             return {};
-        selection.overlapped = chosen_as_overlapped(request.collective, topology, request.overlap);
+        const Selection selection = selection_of(request, request.collective, topology, request.overlap);
         const Selector selector(request.collective, topology, selection);
         const NeighbourSelector neighbours(topology, selection);
         for (std::size_t size = 0; size < request.sizes(); ++size) {

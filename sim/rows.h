@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "select/select.h"
 #include "sim/point.h"
 #include "sim/request.h"
 
@@ -40,9 +41,10 @@ struct Row {
 // Why there is nothing to simulate.
 inline constexpr const char* alone = "one rank has nobody to talk to";
 
-// Whether what Thalweg runs is chosen as of calls that something advances meanwhile: also of blocking
-// alltoalls between hosts, which run as nonblocking ones do (plan/blocking_exchange.h).
-bool chosen_as_overlapped(Collective collective, const Topology& topology, bool overlapped);
+// What Thalweg would decide by there. Ranks sleep while they wait where they share cores, or something else
+// advances the call (select/sleeps.h).
+Selection selection_of(const Request& request, Collective collective, const Topology& topology,
+                       bool overlapped);
 
 // "1.25 ms"; "-" for none.
 std::string duration_text(double seconds);

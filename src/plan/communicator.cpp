@@ -16,6 +16,7 @@
 #include "plan/set_up.h"
 #include "plan/unasked.h"
 #include "select/pieces.h"
+#include "select/sleeps.h"
 #include "transport/mpi/host.h"
 #include "transport/mpi/mpi_transport.h"
 #if defined(THALWEG_SABOTEUR)
@@ -145,8 +146,7 @@ Selection Communicator::selection(Collective collective, const Network& network,
             settings.rate > 0 ? settings.rate : static_cast<double>(network.bytes_per_second));
     });
     // The two that measured slept as well, unless the network answered before they would have.
-    if (settings.latency_us <= 0 && sleeps)
-        selection.machine.inter.latency = std::max(selection.machine.inter.latency, sleeping_hop);
+    if (settings.latency_us <= 0 && sleeps) count_sleep(selection.machine);
     selection.family = host_family();
     selection.library = host()->library_version;
     selection.sleeps = sleeps;

@@ -10,6 +10,7 @@
 #include "select/neighbours.h"
 #include "select/pieces.h"
 #include "select/select.h"
+#include "select/sleeps.h"
 #include "sim/app_rows.h"
 
 namespace thalweg::sim {
@@ -45,6 +46,7 @@ TEST(Rows, AutoIsTheSelectorsChoiceAndNativeItsRule) {
     selection.machine = request.machine.model();
     selection.family = "mpich";
     selection.overlapped = true;
+    count_sleep(selection.machine);
     const Topology topology = mapped(request.machine, "block", 16, 4);
     for (const std::size_t at : {4u, 8u}) {
         const Decision decision = decide(Collective::bcast, rows[at].bytes, topology, selection);
@@ -115,6 +117,14 @@ TEST(Rows, BlockingAlltoallsBetweenHostsAreChosenAsNonblockingOnesAre) {
     small.collective = Collective::alltoallv;
     const Row between = answer(small, quiet, why)[0];
     EXPECT_TRUE(between.reason.starts_with("cost model: ")) << between.reason;
+    // Whoever waits for them sleeps: few rounds count for more than bytes (select/sleeps.h).
+    EXPECT_EQ(between.algorithm, "node_leader");
+    small.app = "fourier";
+    small.bytes = {8 << 10};
+    for (const AppRow& column : answer_app(small, quiet, why))
+        EXPECT_EQ(column.algorithms, column.native ? "spread:in_flight=32" : "node_leader");
+    small.app.clear();
+    small.bytes = {4 << 10};
     small.ranks = {4};
     EXPECT_EQ(answer(small, quiet, why)[0].reason, "left to mpich: one host");
     // A program's, of half of what it sends.
@@ -124,6 +134,29 @@ TEST(Rows, BlockingAlltoallsBetweenHostsAreChosenAsNonblockingOnesAre) {
     ASSERT_EQ(columns.size(), app_columns) << why;
     for (const AppRow& column : columns)
         EXPECT_EQ(column.algorithms, column.native ? "spread:in_flight=32" : "pairwise:chunk_bytes=32K");
+}
+
+// As in a job that has more ranks than cores: rows for ranks that spin do not speak of it.
+TEST(Rows, RanksThatShareCoresSleepWhileTheyWait) {
+    Request request = bcasts({1 << 20}, {"auto"});
+    request.machine = machine_of("lab-100");
+    request.family = "openmpi";
+    std::string why;
+    const auto asked = [&](int ranks) {
+        request.ranks = {ranks};
+        return answer(
+            request, [](const std::string&) {}, why)[0];
+    };
+    EXPECT_EQ(request.machine.shared_cores, 2u);
+    EXPECT_TRUE(asked(2).reason.starts_with("tuning table"));
+    EXPECT_EQ(asked(4).reason, "left to openmpi: one host");
+    // Nor do they count on hops that are quicker than a sleep.
+    const Topology topology = mapped(request.machine, "block", 8, 4);
+    const Selection crowded = selection_of(request, Collective::bcast, topology, false);
+    EXPECT_TRUE(crowded.sleeps);
+    EXPECT_EQ(crowded.machine.inter.latency, sleeping_hop);
+    request.machine = machine_of("dane");
+    EXPECT_LT(selection_of(request, Collective::bcast, topology, false).machine.inter.latency, sleeping_hop);
 }
 
 // As other operations' do; the library's own do not.

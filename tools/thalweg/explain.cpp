@@ -15,6 +15,7 @@
 #include "explain_halo.h"
 #include "explain_range.h"
 #include "select/select.h"
+#include "select/sleeps.h"
 #include "topology/topology.h"
 #include "verb.h"
 
@@ -187,10 +188,9 @@ int explain_main(int argc, char** argv) {
     selection.machine.inter.ports = ports;
     selection.overlapped = overlapped;
     selection.tries_model = true;  // what the network is like is known
-    // As communicators have it (plan/communicator.cpp). Blocking alltoalls between hosts are driven likewise.
-    const bool sleeps = overlapped || (*collective == Collective::alltoallv && topology.nodes() > 1);
-    if (settings.latency_us <= 0 && sleeps)
-        selection.machine.inter.latency = std::max(selection.machine.inter.latency, sleeping_hop);
+    // As communicators have it (plan/communicator.cpp).
+    if (settings.latency_us <= 0 && chosen_as_overlapped(*collective, topology, overlapped))
+        count_sleep(selection.machine);
     if (why = beyond_the_model(*size, topology, selection.machine); !why.empty())
         return usage_error("explain", "--bytes " + bytes + ": " + why);
     if (!forced.empty() && forced != "auto" && forced != "native") {
