@@ -106,9 +106,13 @@ Schedule write_rank(const Request& request, const App& app, const std::vector<Ch
                     problem.exchange = &faces;
                 }
                 Schedule made = build(chosen[phase.call].choice, problem, topology);
-                if (chosen[phase.call].native)
-                    made = posted(
-                        made, native_posting(request.family, to_text(chosen[phase.call].choice), call.faces));
+                if (chosen[phase.call].native) {
+                    const std::string text = to_text(chosen[phase.call].choice);
+                    made = posted(made, native_posting(request.family, text, call.faces));
+                    if (calls == Calls::blocking && !call.faces &&
+                        native_in_turn(request.family, call.collective))
+                        made = in_turn(made);
+                }
                 std::tie(begin, end) = row.append(receipts ? with_receipts(made) : made);
             }
             if (phase.kind != ActKind::wait || calls != Calls::blocking)

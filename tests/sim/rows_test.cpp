@@ -192,6 +192,27 @@ TEST(Rows, AProgramNamesEachAlgorithmOnce) {
         EXPECT_EQ(column.algorithms, column.native ? "spread:in_flight=0" : "spread:in_flight=0; spread");
 }
 
+// As by itself; what it has started it posts as far as it can.
+TEST(Rows, AProgramsLibraryFinishesEachExchangeOfABlockingCallBeforeTheNext) {
+    Request request = bcasts({4 << 10}, {"mpich"});
+    request.collective = Collective::allgather;
+    request.machine = machine_of("xc40");
+    request.ranks = {12};
+    std::string why;
+    const auto quiet = [](const std::string&) {};
+    const Row gathered = answer(request, quiet, why)[0];
+    ASSERT_TRUE(gathered.simulated) << gathered.reason;
+    request.app = "cg";
+    const std::vector<AppRow> columns = answer_app(request, quiet, why);
+    ASSERT_EQ(columns.size(), app_columns) << why;
+    const auto waits = [&](std::size_t at) { return columns[at].seconds - columns[at].compute_seconds; };
+    EXPECT_GE(waits(0), gathered.seconds);
+    EXPECT_LT(waits(1), gathered.seconds);
+    // So small a one is left to the library: it is the same.
+    EXPECT_EQ(columns[2].algorithms, columns[0].algorithms);
+    EXPECT_GE(waits(2), 0.95 * gathered.seconds);
+}
+
 // It runs in pieces, each as a message of that size (select/pieces.h).
 TEST(Rows, ALargeBroadcastIsChosenAsItsPiecesAre) {
     Request request = bcasts({80 << 20}, {"auto"});
