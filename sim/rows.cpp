@@ -61,7 +61,7 @@ void choose(const Request& request, const Decision& decision, const Topology& to
     }
 }
 
-// Of a row that has been simulated by itself.
+// Of a row that has been simulated by itself, in the history that `point` has.
 void hide(Point point, const Topology& topology, const SimMachine& machine, Row& row) {
     point.options.trace_path.clear();
     // One operation goes on beside computation. Of several in a row each takes less time than one by itself.
@@ -79,20 +79,26 @@ void hide(Point point, const Topology& topology, const SimMachine& machine, Row&
         row.reason += "; beside computation it " + (by_caller.why.empty() ? by_agent.why : by_caller.why);
 }
 
-// The least of as many operations as were asked for, or the first that cannot be simulated.
-PointResult least_of(unsigned samples, std::uint64_t seed, Point point, const Topology& topology,
+// The least of as many operations as were asked for, or the first that cannot be simulated. `point` ends with
+// its history.
+PointResult least_of(unsigned samples, std::uint64_t seed, Point& point, const Topology& topology,
                      const SimMachine& machine, std::vector<double>& seconds) {
     PointResult least;
+    std::uint64_t history = 0;
     // Nothing else differs between samples.
     if ((!point.options.credits || !machine.kernel_sends()) && machine.shared_cores == 0) samples = 1;
     for (unsigned i = 1; i <= samples; ++i) {
         if (samples > 1) point.options.history = seed << 16 | i;
         PointResult one = simulate(point, topology, machine);
         if (samples < 2 || !one.outcome.why.empty()) return one;
-        if (seconds.empty() || one.outcome.seconds < least.outcome.seconds) least = one;
+        if (seconds.empty() || one.outcome.seconds < least.outcome.seconds) {
+            least = one;
+            history = point.options.history;
+        }
         seconds.insert(std::upper_bound(seconds.begin(), seconds.end(), one.outcome.seconds),
                        one.outcome.seconds);
     }
+    point.options.history = history;
     return least;
 }
 

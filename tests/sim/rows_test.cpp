@@ -232,6 +232,38 @@ TEST(Rows, ALargeBroadcastIsChosenAsItsPiecesAre) {
     EXPECT_TRUE(row.simulated);
 }
 
+// Credits stand otherwise in each history: what a sample takes is held against itself beside computation.
+TEST(Rows, WhatHidesIsOfTheHistoryWhoseTimeItIs) {
+    const char* const algorithm = "chain:chunk_bytes=32K";
+    Request request = on_the_lab(256 << 10);
+    request.collective = Collective::bcast;
+    request.columns = {algorithm};
+    request.samples = 2;
+    request.overlap = true;
+    std::string why;
+    const Row row = answer(
+        request, [](const std::string&) {}, why)[0];
+    ASSERT_TRUE(row.hidden) << row.reason;
+    ASSERT_EQ(row.samples.size(), 2u);
+    const SimMachine machine = request.machine.under("mpich");
+    const Topology topology = mapped(machine, "block", 8, 2);
+    Point point = point_of(Collective::bcast, algorithm);
+    point.bytes = row.bytes;
+    point.options.credits = true;
+    const auto in_history = [&](std::uint64_t number) {
+        point.options.history = request.seed << 16 | number;
+        return simulate(point, topology, machine).outcome;
+    };
+    const std::uint64_t least = in_history(1).seconds <= in_history(2).seconds ? 1 : 2;
+    const Outcome alone = in_history(least);
+    EXPECT_EQ(alone.seconds, row.seconds);
+    EXPECT_EQ(alone.mean_seconds, row.result.outcome.mean_seconds);
+    point.options.compute_by_rank = alone.by_rank;
+    EXPECT_EQ(in_history(least).mean_seconds, row.hidden->total_by_caller);
+    point.options.progress = Progress::agent;
+    EXPECT_EQ(in_history(least).mean_seconds, row.hidden->total_by_agent);
+}
+
 // What was given up took no time, and hides nothing.
 TEST(Rows, WhatHidesIsOfOperationsThatWereSimulated) {
     Outcome by_caller, by_agent;
