@@ -291,4 +291,10 @@ Machine SimMachine::model() const {
     return machine;
 }
 
+Machine SimMachine::wire() const {
+    Machine machine = model();
+    machine.inter.bytes_per_second = static_cast<std::uint64_t>(link_rate);
+    return machine;
+}
+
 }  // namespace thalweg::sim

@@ -123,6 +123,8 @@ struct SimMachine {
 
     // What production would have measured or been told of this machine.
     Machine model() const;
+    // The same, with all that several messages reach of a link, whatever one alone does: for limits.
+    Machine wire() const;
 };
 
 // invalid_argument: `why` is one sentence that names the field; `machine` is unchanged.

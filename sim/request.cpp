@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/text.h"
+#include "model/cost.h"
 #include "select/select.h"
 #include "sim/apps.h"
 #include "sim/mapping.h"
@@ -203,6 +204,12 @@ std::string read_limits(const Request& request) {
         if (failed(map_ranks(request.mapping, ranks, request.per_host, request.machine.hosts, request.seed,
                              topology, why)))
             return why;
+        for (const std::uint64_t bytes : request.bytes)
+            if (!request.halo && request.app.empty() && !request.rma &&
+                wire_limit(request.collective, bytes, topology, request.machine.wire()) >= longest_counted)
+                return "--bytes " + bytes_text(bytes) + " among " + std::to_string(ranks) +
+                       " ranks keep a link busy for longer than the cost model can count, 53 days: ask for "
+                       "less";
         for (std::size_t size = 0; request.halo && size < request.sizes(); ++size) {
             Faces faces;
             if (why = request.read_faces(ranks, size, faces); !why.empty()) return why;
@@ -294,36 +301,6 @@ void list_machines() {
 }
 
 }  // namespace
-
-std::string Request::read_faces(int count, std::size_t size, Faces& faces) const {
-    HaloText text = grid;
-    if (!cells.empty()) text.cells = cells[size];
-    // One number is for every dimension.
-    const std::size_t given = parse_extents(text.cells).size();
-    if (const std::size_t extents = parse_extents(text.ranks).size(); extents > 0)
-        text.dimensions = static_cast<int>(extents);
-    else if (given > 1 && text.ranks == "auto")
-        text.dimensions = static_cast<int>(given);
-    if (text.dimensions > most_halo_dimensions)
-        return (text.ranks == "auto" ? "--cells " + text.cells : "--grid " + text.ranks) +
-               ": a grid has 1 to " + std::to_string(most_halo_dimensions) + " dimensions";
-    if (cells.empty() && text.ranks == "auto") {
-        faces = Faces::alike(grid_of(count), bytes[size]);
-        return {};
-    }
-    HaloGrid read;
-    if (const std::string why = read_grid(text, count, read); !why.empty()) return why;
-    if (!cells.empty()) {
-        faces = Faces::of_cells(std::move(read));
-        return {};
-    }
-    constexpr std::size_t alike_dimensions = 3;
-    if (read.ranks.size() > alike_dimensions)
-        return "--grid " + text.ranks + ": faces of --bytes are of three dimensions, give --cells";
-    read.ranks.resize(alike_dimensions, 1);
-    faces = Faces::alike({read.ranks[0], read.ranks[1], read.ranks[2]}, bytes[size]);
-    return {};
-}
 
 std::optional<int> parse_request(int argc, char** argv, Request& request) {
     CLI::App app{

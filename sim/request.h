@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,9 @@
 #include "sim/machine.h"
 
 namespace thalweg::sim {
+
+// The cost model's times end there (Level::transfer): what takes as long may take longer.
+inline constexpr Picoseconds longest_counted = std::numeric_limits<Picoseconds>::max() / 4;
 
 struct Request {
     Collective collective = Collective::bcast;

@@ -119,10 +119,10 @@ void run_row(const Request& request, const Topology& topology, const std::option
         return;
     }
     // The model's alltoallv has all pairs alike.
-    if (!faces)
-        row.predicted_seconds =
-            static_cast<double>(predict(choice, problem, topology, request.machine.model())) /
-            picoseconds_per_second;
+    const Picoseconds predicted =
+        faces ? Picoseconds{0} : predict(choice, problem, topology, request.machine.model());
+    const bool counted = predicted < longest_counted;
+    if (counted) row.predicted_seconds = static_cast<double>(predicted) / picoseconds_per_second;
     Point point;
     point.choice = choice;
     point.bytes = row.bytes;
@@ -144,6 +144,7 @@ void run_row(const Request& request, const Topology& topology, const std::option
     if (!row.simulated) {
         row.reason = row.result.outcome.why;
         if (!row.result.given_up) row.seconds = 0;
+        if (!counted) row.reason += "; longer than the cost model can count, 53 days";
     } else if (request.overlap) {
         hide(point, topology, machine, row);
     }
@@ -181,9 +182,6 @@ std::string duration_text(double seconds) {
 std::vector<Row> answer(const Request& request, const std::function<void(const std::string&)>& told,
                         std::string& why) {
     std::vector<Row> rows;
-    // The limit: several messages fill a link, whatever one alone reaches.
-    Machine wire = request.machine.model();
-    wire.inter.bytes_per_second = static_cast<std::uint64_t>(request.machine.link_rate);
     for (const int ranks : request.ranks) {
         Topology topology;
         if (failed(map_ranks(request.mapping, ranks, request.per_host, request.machine.hosts, request.seed,
@@ -206,9 +204,9 @@ std::vector<Row> answer(const Request& request, const std::function<void(const s
                 row.hosts = topology.nodes();
                 row.bytes = bytes;
                 if (faces && !request.cells.empty()) row.grid = faces->grid;
-                row.limit_seconds =
-                    static_cast<double>(wire_limit(request.collective, bytes, topology, wire)) /
-                    picoseconds_per_second;
+                row.limit_seconds = static_cast<double>(wire_limit(request.collective, bytes, topology,
+                                                                   request.machine.wire())) /
+                                    picoseconds_per_second;
                 if (faces) row.limit_seconds = halo_limit(topology, *faces, request.machine);
                 if (ranks < 2) {
                     row.limit_seconds = 0;

@@ -32,7 +32,7 @@ struct Row {
     bool simulated = false;        // false with seconds > 0: from the cost model
     double seconds = 0;
     double limit_seconds = 0;      // what the wire needs whatever the algorithm
-    double predicted_seconds = 0;  // by the cost model's closed forms
+    double predicted_seconds = 0;  // by the cost model's closed forms; 0: none, or beyond them
     PointResult result;
     std::vector<double> samples;  // seconds, ascending; empty: one operation was simulated
     std::optional<Hidden> hidden;

@@ -65,6 +65,8 @@ refused("--per-host", "bcast", "--ranks", "8", "--bytes", "8", "--per-host", "-2
 refused("a host of gbe8 has 12 cores", "bcast", "--machine", "gbe8", "--ranks", "8", "--bytes", "8", "--per-host", "13")
 refused("no rank has room for more than 1 TiB", "allgather", "--ranks", "4096", "--bytes", "512M")
 refused("no rank has room for more than 1 TiB", "bcast", "--ranks", "4", "--bytes", "2048G")
+refused("--bytes 1T among 16 ranks keep a link busy for longer than the cost model can count, 53 days", "bcast",
+        "--ranks", "16", "--per-host", "4", "--bytes", "1K,1T", "--rate", "1mbit")
 refused("--bytes is not of barrier", "barrier", "--ranks", "4", "--bytes", "8")
 refused("--grid is of halo", "bcast", "--ranks", "8", "--bytes", "8", "--grid", "4x2x1")
 refused("--points is of --cells", "halo", "--ranks", "8", "--bytes", "8", "--points", "27")

@@ -264,6 +264,23 @@ TEST(Rows, WhatHidesIsOfTheHistoryWhoseTimeItIs) {
     EXPECT_EQ(in_history(least).mean_seconds, row.hidden->total_by_agent);
 }
 
+TEST(Rows, WhatTheModelCannotCountHasNoTimeByIt) {
+    EXPECT_EQ((Level{0, 1}.transfer(~std::uint64_t{0})), longest_counted);
+    // A TiB takes a link 25 days, and the root has many to send.
+    Request request = bcasts({std::uint64_t{1} << 40}, {"linear"});
+    request.machine.link_rate = request.machine.flow_rate = 5e5;
+    request.most_memory = 1;
+    std::string why;
+    const Row row = answer(
+        request, [](const std::string&) {}, why)[0];
+    EXPECT_TRUE(row.result.given_up);
+    EXPECT_GT(row.limit_seconds, 2e6);
+    EXPECT_LT(row.limit_seconds, 3e6);
+    EXPECT_EQ(row.predicted_seconds, 0);
+    EXPECT_EQ(row.seconds, 0);
+    EXPECT_EQ(row.reason, "takes more than 0 MiB; longer than the cost model can count, 53 days");
+}
+
 // What was given up took no time, and hides nothing.
 TEST(Rows, WhatHidesIsOfOperationsThatWereSimulated) {
     Outcome by_caller, by_agent;
