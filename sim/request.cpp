@@ -310,6 +310,13 @@ std::optional<int> parse_request(int argc, char** argv, Request& request) {
         "thalweg sim"};
     Text text;
     describe(app, text, request);
+    const auto unknown = [](const std::string& name) {
+        return mistake("there is no simulation of " + name + "; known: " + operations());
+    };
+    // A name that nobody knows is the mistake to tell, whatever else is missing, and no help is of it.
+    const std::string first = argc > 1 ? argv[1] : "";
+    if (!first.empty() && first[0] != '-' && first != "halo" && first != "app" && !collective_named(first))
+        return unknown(first);
     try {
         app.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {
@@ -336,9 +343,8 @@ std::optional<int> parse_request(int argc, char** argv, Request& request) {
     const std::optional<Collective> collective =
         request.halo || !request.app.empty() ? Collective::alltoallv : collective_named(text.collective);
     if (!collective)
-        return mistake(text.collective.empty()
-                           ? "which operation? " + operations()
-                           : "there is no simulation of " + text.collective + "; known: " + operations());
+        return text.collective.empty() ? mistake("which operation? " + operations())
+                                       : unknown(text.collective);
     request.collective = *collective;
     if (request.rma && text.collective != "alltoallv") return mistake("--rma is of alltoallv");
     if (failed(find_machine(text.machine, request.machine, why))) return mistake("--machine: " + why);

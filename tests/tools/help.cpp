@@ -28,6 +28,23 @@ TEST(help, of_a_verbs_word_is_what_that_word_says_of_itself) {
     EXPECT_NE(shell(tool("help bench bcast")).text, shell(tool("help bench")).text);
 }
 
+TEST(help, of_a_word_that_nobody_knows_is_a_mistake) {
+    for (const char* words : {"bench bcsat", "explain bcsat", "sim bcsat", "lab bcsat"}) {
+        SCOPED_TRACE(words);
+        const Result help = shell(tool(std::string("help ") + words));
+        EXPECT_EQ(help.status, 2);
+        EXPECT_NE(help.text.find("there is no "), std::string::npos) << help.text;
+        EXPECT_NE(help.text.find(" bcsat"), std::string::npos) << help.text;
+        EXPECT_EQ(help.text.find('\n'), help.text.size() - 1) << help.text;
+        EXPECT_EQ(help.text, shell(tool(words)).text);
+        EXPECT_EQ(help.text, shell(tool(std::string(words) + " --help")).text);
+    }
+    EXPECT_EQ(shell(tool("help bench bcsat")).text,
+              "thalweg bench: there is no subcommand bcsat; maybe bcast?\n");
+    EXPECT_EQ(shell(tool("bench frobnicate")).text,
+              "thalweg bench: there is no subcommand frobnicate; `thalweg bench --help` lists them\n");
+}
+
 class Help : public Scratch {};
 
 TEST_F(Help, starts_no_program_that_is_named_behind_a_verb) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/standard_output.h"
+#include "base/text.h"
 
 namespace thalweg::tool {
 
@@ -18,6 +19,21 @@ const CLI::App* subcommand_of(const CLI::App* app, const std::string& name) {
     for (const CLI::App* each : app->get_subcommands([](const CLI::App*) { return true; }))
         if (each->check_name(name)) return each;
     return app;
+}
+
+// What is wrong with the first word where it must be a subcommand and is none; CLI11 would answer with the
+// help, or miss one. Empty: nothing.
+std::string unknown_subcommand(const CLI::App& app, int argc, char** argv) {
+    const std::string word = argc > 1 ? argv[1] : "";
+    const bool expected = app.get_require_subcommand_min() > 0 && !word.empty() && word[0] != '-';
+    if (!expected || subcommand_of(&app, word) != &app) return {};
+    std::vector<std::string_view> names;
+    for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; }))
+        names.push_back(each->get_name());
+    const std::string_view nearest = nearest_name(word, names);
+    return "there is no subcommand " + word +
+           (nearest.empty() ? "; `" + app.get_name() + " --help` lists them"
+                            : "; maybe " + std::string(nearest) + "?");
 }
 
 // The words of a command line, last first, as CLI11 takes them. It would read "--report= ./app" as "--report
@@ -62,6 +78,8 @@ std::string without_value(const CLI::App& app) {
 std::optional<int> parse(CLI::App& app, int argc, char** argv) {
     const std::string verb = argv[0];
     app.name("thalweg " + verb);
+    if (const std::string why = unknown_subcommand(app, argc, argv); !why.empty())
+        return usage_error(verb, why);
     try {
         app.parse(reversed_words(app, argc, argv));
         // Of what starts a program they are settings: an empty one is as good as unset.

@@ -2,10 +2,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <stdexcept>
+#include <string_view>
 
 #include "environment.h"
 #include "json_text.h"
@@ -234,8 +237,13 @@ constexpr const char* usage =
 
 bool is_help(const std::string& word) { return word == "--help" || word == "-h"; }
 
+bool is_verb(const std::string& word) {
+    constexpr std::string_view verbs[] = {"run", "shell", "exec", "check", "capacity", "list", "clean"};
+    return std::find(std::begin(verbs), std::end(verbs), word) != std::end(verbs);
+}
+
 int dispatch(const std::string& verb, const Args& args) {
-    if (!args.empty() && is_help(args[0]) && verb != "agent-exec") return dispatch("--help", {});
+    if (!args.empty() && is_help(args[0]) && is_verb(verb)) return dispatch("--help", {});
     if (verb == "run") return run_verb(args, false);
     if (verb == "shell") return run_verb(args, true);
     if (verb == "exec") return exec_verb(args);
