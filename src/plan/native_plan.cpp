@@ -213,8 +213,10 @@ class NativeTransport final : public Transport {
         capabilities_.name = "mpi";
         capabilities_.max_message_bytes = SIZE_MAX;
     }
+    // What a call that failed has left there shall meet no later plan.
     ~NativeTransport() override {
-        if (ground_ != nullptr) ground_->give_back(slot_);
+        if (ground_ != nullptr && error_.load(std::memory_order_relaxed) == MPI_SUCCESS)
+            ground_->give_back(slot_);
     }
     // Pre: the plan is not started.
     void found(std::shared_ptr<NativeGround> ground, std::size_t slot) {

@@ -29,7 +29,7 @@ class NativeGround {
     // is not good, or MPI refused. Throws AgreementFailed.
     bool take(MPI_Comm comm, bool good, std::size_t& slot);
     MPI_Comm comm(std::size_t slot);
-    // Any thread.
+    // Any thread. Not after a failure: nobody knows what is still on its way there.
     void give_back(std::size_t slot);
     // Collective, while the program frees `comm`: frees those that no rank uses. Others are MPI_Finalize's,
     // and all of them where the ranks cannot agree.

@@ -121,13 +121,18 @@ int PMPI_Win_create(void* base, MPI_Aint bytes, int unit, MPI_Info info, MPI_Com
     return MPI_ERR_OTHER;
 }
 /* THALWEG_TEST_FAULT=Ialltoall: by a class that nothing of Thalweg's has. */
+static MPI_Comm exchanged_on, failed_on;
+/* Whether the latest one was on the communicator of the latest that failed. */
+int thalweg_test_failed_there(void) { return exchanged_on == failed_on; }
 int PMPI_Ialltoall(const void* send, int sent, MPI_Datatype send_type, void* receive, int received,
                    MPI_Datatype receive_type, MPI_Comm comm, MPI_Request* request) {
     const char* const wish = getenv("THALWEG_TEST_FAULT");
     int (*next)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm, MPI_Request*);
     *(void**)&next = next_of("PMPI_Ialltoall");
+    exchanged_on = comm;
     if (wish == NULL || strcmp(wish, "Ialltoall") != 0)
         return next(send, sent, send_type, receive, received, receive_type, comm, request);
+    failed_on = comm;
     *request = MPI_REQUEST_NULL;
     return MPI_ERR_NO_SPACE;
 }

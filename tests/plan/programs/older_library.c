@@ -4,63 +4,9 @@
  * "fails": the plans themselves are an error. "wrong": calls of one rank are. "freed", behind faults.c: ranks
  * cannot agree while the program frees the communicator of its plans. */
 #include "check.h"
+#include "odd_exchange.h"
 
 enum { starts = 20, most = 300 };
-
-static int count_of(int from, int to) { return (from * 7 + to * 3) % 5 * 40 + (from + to) % 3; }
-static unsigned seed_of(int from, int to, int turn) { return (unsigned)(turn * 10007 + from * 101 + to); }
-
-typedef struct Exchange {
-    unsigned char *send, *receive;
-    int *counts[2], *places[2], total[2];
-    MPI_Datatype* types;
-} Exchange;
-
-static Exchange exchange_new(int size, int rank) {
-    Exchange made;
-    for (int side = 0; side < 2; ++side) {
-        made.counts[side] = malloc(sizeof(int) * (size_t)size);
-        made.places[side] = malloc(sizeof(int) * (size_t)size);
-        made.total[side] = 0;
-        for (int peer = 0; peer < size; ++peer) {
-            made.counts[side][peer] = side == 0 ? count_of(rank, peer) : count_of(peer, rank);
-            made.places[side][peer] = made.total[side];
-            made.total[side] += made.counts[side][peer] + 3;
-        }
-    }
-    made.types = malloc(sizeof(MPI_Datatype) * (size_t)size);
-    for (int peer = 0; peer < size; ++peer) made.types[peer] = MPI_BYTE;
-    made.send = guarded_new((size_t)made.total[0]);
-    made.receive = guarded_new((size_t)made.total[1]);
-    return made;
-}
-
-static void exchange_fill(const Exchange* exchange, int size, int rank, int turn) {
-    memset(exchange->receive, poison_value, (size_t)exchange->total[1]);
-    for (int peer = 0; peer < size; ++peer)
-        fill(exchange->send + exchange->places[0][peer], (size_t)exchange->counts[0][peer],
-             seed_of(rank, peer, turn));
-}
-
-static void exchange_verify(const Exchange* exchange, int size, int rank, int turn, const char* what) {
-    for (int peer = 0; peer < size; ++peer) {
-        const unsigned char* const got = exchange->receive + exchange->places[1][peer];
-        verify(got, (size_t)exchange->counts[1][peer], seed_of(peer, rank, turn), what);
-        for (int gap = 0; gap < 3; ++gap)
-            CHECK(got[exchange->counts[1][peer] + gap] == poison_value, "%s: a byte between two blocks",
-                  what);
-    }
-}
-
-static void exchange_free(Exchange* exchange) {
-    guarded_free(exchange->send, (size_t)exchange->total[0]);
-    guarded_free(exchange->receive, (size_t)exchange->total[1]);
-    for (int side = 0; side < 2; ++side) {
-        free(exchange->counts[side]);
-        free(exchange->places[side]);
-    }
-    free(exchange->types);
-}
 
 /* Waits in one of the ways that a program has. */
 static void finish(MPI_Request* plan, int way) {
@@ -344,6 +290,35 @@ static void wrong(void) {
     MPI_Type_free(&uncommitted);
 }
 
+/* A plan that has failed keeps its communicator: what it left there meets no later one. Another plan gives
+ * its own back. */
+static void failed_once(void) {
+    int (*failed_there)(void);
+    int given[64], got[64];
+    MPI_Comm comm;
+    MPI_Request plan;
+    *(void**)&failed_there = dlsym(RTLD_DEFAULT, "thalweg_test_failed_there");
+    CHECK(failed_there != NULL, "there is nothing that fails");
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (int turn = 0; turn < 4; ++turn) {
+        const int fails_now = turn == 1;
+        for (int peer = 0; peer < check_size; ++peer)
+            given[peer] = turn + 10 * check_rank + peer, got[peer] = -1;
+        MPI_Alltoall_init(given, 1, MPI_INT, got, 1, MPI_INT, comm, MPI_INFO_NULL, &plan);
+        if (fails_now) setenv("THALWEG_TEST_FAULT", "Ialltoall", 1);
+        MPI_Start(&plan);
+        const int class = class_of(MPI_Wait(&plan, MPI_STATUS_IGNORE));
+        unsetenv("THALWEG_TEST_FAULT");
+        CHECK(class == (fails_now ? MPI_ERR_NO_SPACE : MPI_SUCCESS), "turn %d: class %d", turn, class);
+        for (int peer = 0; peer < check_size && !fails_now; ++peer)
+            CHECK(got[peer] == turn + 10 * peer + check_rank, "%d from %d", got[peer], peer);
+        if (turn > 1) CHECK(!failed_there(), "a plan on the communicator of one that failed");
+        MPI_Request_free(&plan);
+    }
+    MPI_Comm_free(&comm);
+}
+
 /* One rank learns of an error where the ranks agree on which communicators of plans nobody uses any more, and
  * must come back from MPI_Comm_free as from any other. */
 static void freed(void) {
@@ -374,7 +349,9 @@ static void freed(void) {
     setenv("THALWEG_TEST_FAULT", "Ialltoall", 1);
     MPI_Start(&plan[0]);
     CHECK(class_of(MPI_Wait(&plan[0], MPI_STATUS_IGNORE)) == MPI_ERR_NO_SPACE, "not the library's error");
+    unsetenv("THALWEG_TEST_FAULT");
     MPI_Request_free(&plan[0]);
+    failed_once();
     exchanges(MPI_COMM_WORLD);
 }
 
