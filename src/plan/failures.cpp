@@ -88,9 +88,8 @@ void note_failures(RequestList requests, int count, Ticket** failed) {
     for (int i = 0; i < count; ++i) {
         Ticket* const ticket = find_ticket(requests[i]);
         // A persistent one is there behind the native call as well.
-        if (ticket == nullptr || ticket->persistent || !has_untold_failure(*ticket)) continue;
-        ticket->quiet.store(true, std::memory_order_relaxed);
-        if (failed == nullptr || ticket->noted) continue;
+        if (ticket == nullptr || ticket->persistent || !has_untold_failure(*ticket) || ticket->noted)
+            continue;
         ticket->owners.fetch_add(1, std::memory_order_relaxed);
         ticket->noted = true;
         ticket->index = i;

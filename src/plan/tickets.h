@@ -55,10 +55,9 @@ struct Ticket {
     int tag = 0;              // of the receive from oneself
     int error = MPI_SUCCESS;  // of its latest run, once that is finished
     bool untold = false;      // the program has not heard of that error: set_untold()
-    // Of what is not persistent: the native call is to say nothing of the error.
-    std::atomic<bool> quiet{false};
-    // Such a one that a call which completes requests may have ended: in its list (note_failures()), under
-    // the number that the request has in the call. That list is an owner, and the request another.
+    // Of what is not persistent: a call which completes requests may have ended it, and has it in its list
+    // (note_failures()), under the number that the request has in the call. That list is an owner, and the
+    // request another.
     bool noted = false;
     int index = 0;
     Ticket* next_noted = nullptr;
@@ -104,8 +103,8 @@ Ticket* find_ticket(const MPI_Request& request);
 // Whether the native library has requests of its own among these.
 bool has_others(RequestList requests, int count);
 
-// Of requests of ours among these that have failed the native call will say nothing: for tell_failures(),
-// what is not persistent is added to *failed, where that is not null.
+// Of requests of ours among these that have failed the native call will say nothing: what is not persistent
+// is added to *failed, for tell_failures().
 void note_failures(RequestList requests, int count, Ticket** failed);
 
 // A tag for the receive from oneself of a persistent request; nobody else has it until it is given back.

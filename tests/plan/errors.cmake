@@ -14,5 +14,6 @@ if(name MATCHES "^openmpi")
   run(raised 2 mpi "${with_persistent};${chain}" raised)
 endif()
 run(raised_ucx 3 ${inside} "${with_persistent};${chain};${ucx};THALWEG_TEST_LEVEL=single" raised)
+run(raised_ucx_threads 2 ${inside} "${with_persistent};${chain};${ucx}" raised)
 # Wrong arguments of one rank where the others would agree with it behind every communicator that is made.
 run(arguments_alone_early 3 mpi "${asked_for};${ucx};THALWEG_SETUP=early" alone creations)

@@ -1,7 +1,10 @@
 /* Errors of persistent operations are raised on the communicator that they were made on, by the handler that
  * it has then, and once, while those of the world and of MPI_COMM_SELF end the job; also where the program
  * has freed that communicator, and where a request that is active is to be freed. So are those of what does
- * not block, whichever call completes it, alone or among others, and whether it has been asked after. */
+ * not block, whichever call completes it, alone or among others, and whether it has been asked after, by two
+ * threads at once where the level allows that. */
+#include <pthread.h>
+
 #include "check.h"
 
 typedef int BcastInit(void*, int, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*);
@@ -170,6 +173,44 @@ static void mismatched_among(Way way, int planned) {
     MPI_Comm_free(&pair);
 }
 
+static MPI_Request asked_for;
+/* By a call that passes Thalweg, again and again: it may come in the very moment in which the other thread
+ * has ended the operation. What it returned last. */
+static void* ask_past(void* result) {
+    int code = MPI_SUCCESS, flag = 0;
+    while (!flag && code == MPI_SUCCESS) code = PMPI_Request_get_status(asked_for, &flag, MPI_STATUS_IGNORE);
+    *(int*)result = code;
+    return NULL;
+}
+
+static void mismatched_while_two_ask(void) {
+    enum { rounds = 10 }; /* each has a lane that is not used again */
+    for (int round = 0; round < rounds; ++round) {
+        MPI_Comm pair = make_pair();
+        if (pair == MPI_COMM_NULL) continue;
+        const int wrong = check_rank == 1;
+        pthread_t other;
+        int flag = 0, others = MPI_SUCCESS;
+        MPI_Ibcast(data, sent, MPI_BYTE, 0, pair, &asked_for);
+        MPI_Wait(&asked_for, MPI_STATUS_IGNORE);
+        MPI_Barrier(pair);
+        MPI_Ibcast(data, wrong ? sent / 2 : sent, MPI_BYTE, 0, pair, &asked_for);
+        CHECK(was_accelerated(), "a broadcast was declined: %s", last_reason());
+        CHECK(pthread_create(&other, NULL, ask_past, &others) == 0, "no thread");
+        while (!flag) {
+            const int code = MPI_Request_get_status(asked_for, &flag, MPI_STATUS_IGNORE);
+            CHECK(code == MPI_SUCCESS, "one of two that ask: class %d", class_of(code));
+        }
+        pthread_join(other, NULL);
+        CHECK(others == MPI_SUCCESS, "the other one that asks: class %d", class_of(others));
+        CHECK(heard[0] == 0, "a handler heard of a request that two asked after");
+        const int class = class_of(MPI_Wait(&asked_for, MPI_STATUS_IGNORE));
+        CHECK(class == (wrong ? MPI_ERR_TRUNCATE : MPI_SUCCESS), "two have asked: class %d", class);
+        CHECK(heard[0] == wrong && heard[1] == 0, "two have asked: the handler ran %d times", heard[0]);
+        MPI_Comm_free(&pair);
+    }
+}
+
 /* Rank 0 frees a plan that is active because its root starts later. */
 static void active(void) {
     MPI_Comm pair = make_pair();
@@ -199,7 +240,8 @@ static void active(void) {
 }
 
 int main(int argc, char** argv) {
-    check_start(&argc, &argv, wanted_level());
+    const int level = wanted_level();
+    check_start(&argc, &argv, level);
     *(void**)&bcast_init = find_or_skip("MPI_Bcast_init");
     MPI_Comm_create_errhandler(hear_first, &handlers[0]);
     MPI_Comm_create_errhandler(hear_second, &handlers[1]);
@@ -210,6 +252,7 @@ int main(int argc, char** argv) {
         for (int tests = 0; tests < 2; ++tests) mismatched_once(tests);
         for (Way way = by_waitall; way < ways; ++way)
             for (int planned = 0; planned < 2; ++planned) mismatched_among(way, planned);
+        if (level == MPI_THREAD_MULTIPLE) mismatched_while_two_ask();
         active();
     }
     MPI_Errhandler_free(&handlers[0]);
