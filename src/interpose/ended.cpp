@@ -2,6 +2,9 @@
 // ours.
 #include <mpi.h>
 
+#include <atomic>
+#include <cstring>
+
 #include "api/entry.h"
 #include "interpose/runtime.h"
 #include "transport/mpi/host.h"
@@ -38,6 +41,50 @@ int tell_of_several(int error, int count, ThalwegRequests requests, const int* i
     all.statuses = statuses;
     all.several = 1;
     return thalweg_entry_tell(error, &all, failed);
+}
+
+#if !defined(OPEN_MPI) && !defined(MPI_ABI_VERSION)
+int say_nothing(void*, MPI_Status* status) {
+    const thalweg::Host& mpi = *thalweg::host();
+    mpi.Status_set_elements(status, mpi.byte, 0);
+    mpi.Status_set_cancelled(status, 0);
+    return MPI_SUCCESS;
+}
+int free_nothing(void*) { return MPI_SUCCESS; }
+int cancel_nothing(void*, int) { return MPI_SUCCESS; }
+
+// Whether the forms of mpi_f08 count requests from 0, as those of MPICH 4.0 do: seen by one that is complete,
+// the second of two, under a name of the library's that is not ours as well.
+bool f08_counts_from_zero() {
+    using TestAny = void(const int*, int*, int*, int*, MPI_Status*, int*);
+    const thalweg::Host& mpi = *thalweg::host();
+    auto* const test_any = reinterpret_cast<TestAny*>(thalweg::find_native("pmpir_testany_f08_"));
+    MPI_Request complete{};
+    if (test_any == nullptr ||
+        mpi.Grequest_start(say_nothing, free_nothing, cancel_nothing, nullptr, &complete) != MPI_SUCCESS)
+        return false;
+    mpi.Grequest_complete(complete);
+    const int count = 2;
+    int requests[count] = {mpi.request_to_fortran(mpi.request_null), mpi.request_to_fortran(complete)};
+    int index = 0, flag = 0, error = MPI_SUCCESS;
+    MPI_Status status;
+    test_any(&count, requests, &index, &flag, &status, &error);
+    return flag != 0 && index == 1;
+}
+#else
+bool f08_counts_from_zero() { return false; }
+#endif
+
+// What the first request is called in the indices of a wrapper in Fortran.
+int first_index_of(const char* form) {
+    static constinit std::atomic<int> first_of_f08{-1};
+    if (std::strstr(form, "_f08") == nullptr) return 1;
+    int first = first_of_f08.load(std::memory_order_relaxed);
+    if (first < 0) {
+        first = f08_counts_from_zero() ? 0 : 1;
+        first_of_f08.store(first, std::memory_order_relaxed);
+    }
+    return first;
 }
 
 void* wanted_of_c(void* statuses) {
@@ -80,10 +127,11 @@ int thalweg_after_any(int error, const int* flag, const int* index, const void* 
     if (all_well(failed)) return error;
     return tell_of_one(error, flag == nullptr || *flag != 0, of_c(requests), index, 0, failed);
 }
-int thalweg_after_any_fortran(int error, const int* flag, const int* index, const int* requests,
-                              ThalwegFailed* failed) {
+int thalweg_after_any_fortran(int error, const char* form, const int* flag, const int* index,
+                              const int* requests, ThalwegFailed* failed) {
     if (all_well(failed)) return error;
-    return tell_of_one(error, flag == nullptr || *flag != 0, of_fortran(requests), index, 1, failed);
+    const bool ended = flag == nullptr || *flag != 0;
+    return tell_of_one(error, ended, of_fortran(requests), index, first_index_of(form), failed);
 }
 
 int thalweg_after_some(int error, const int* outcount, const void* indices, const void* requests,
@@ -92,11 +140,11 @@ int thalweg_after_some(int error, const int* outcount, const void* indices, cons
     return tell_of_several(error, *outcount, of_c(requests), static_cast<const int*>(indices), 0,
                            wanted_of_c(statuses), failed);
 }
-int thalweg_after_some_fortran(int error, const int* outcount, const int* indices, const int* requests,
-                               int* statuses, ThalwegFailed* failed) {
+int thalweg_after_some_fortran(int error, const char* form, const int* outcount, const int* indices,
+                               const int* requests, int* statuses, ThalwegFailed* failed) {
     if (all_well(failed)) return error;
-    return tell_of_several(error, *outcount, of_fortran(requests), indices, 1, wanted_of_fortran(statuses),
-                           failed);
+    return tell_of_several(error, *outcount, of_fortran(requests), indices, first_index_of(form),
+                           wanted_of_fortran(statuses), failed);
 }
 
 }  // extern "C"

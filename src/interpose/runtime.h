@@ -240,7 +240,8 @@ int thalweg_would_wait_fortran(int count, const int* requests, ThalwegFailed** f
 /* Passes a short time between two tests; takes what it returned, 0 at first. */
 uint64_t thalweg_pause(uint64_t began_ns);
 /* Behind the native call, which returned `error`: what the wrapper returns. Of ours that have failed the
- * handlers of their communicators have heard then. `flag`: of a test, else null. */
+ * handlers of their communicators have heard then. `flag`: of a test, else null; `form`: the name of the
+ * Fortran wrapper, where it has indices. */
 int thalweg_after_one(int error, const int* flag, const void* request, ThalwegFailed* failed);
 int thalweg_after_one_fortran(int error, const int* flag, const int* request, ThalwegFailed* failed);
 int thalweg_after_all(int error, const int* flag, int count, const void* requests, void* statuses,
@@ -249,12 +250,12 @@ int thalweg_after_all_fortran(int error, const int* flag, int count, const int* 
                               ThalwegFailed* failed);
 int thalweg_after_any(int error, const int* flag, const int* index, const void* requests,
                       ThalwegFailed* failed);
-int thalweg_after_any_fortran(int error, const int* flag, const int* index, const int* requests,
-                              ThalwegFailed* failed);
+int thalweg_after_any_fortran(int error, const char* form, const int* flag, const int* index,
+                              const int* requests, ThalwegFailed* failed);
 int thalweg_after_some(int error, const int* outcount, const void* indices, const void* requests,
                        void* statuses, ThalwegFailed* failed);
-int thalweg_after_some_fortran(int error, const int* outcount, const int* indices, const int* requests,
-                               int* statuses, ThalwegFailed* failed);
+int thalweg_after_some_fortran(int error, const char* form, const int* outcount, const int* indices,
+                               const int* requests, int* statuses, ThalwegFailed* failed);
 /* After the native MPI_Start or MPI_Startall. From Fortran one has to be announced: where the native binding
  * calls the C function, what that has started may be over by then, and is not started again. */
 void thalweg_before_start_fortran(void);

@@ -54,7 +54,9 @@ if(NOT name MATCHES "^openmpi|^mpich4$") # which lack it
   run(questions_unseen 2 ${one} "${chain}" questions unseen)
 endif()
 
-# A plan that one rank starts in Fortran, whose binding calls the C function, and that is over before it comes back.
+# A plan that one rank starts in Fortran, whose binding calls the C function, and that is over before it comes back; and
+# one that fails, in mpi_f08 whose indices count from 0 or from 1.
 if(name MATCHES "^(mpich4|impi)$")
   run(started_in_fortran 2 mpi "${with_persistent};${chain}" from_fortran started)
+  run(counted_in_f08 2 mpi "${with_persistent};${chain}" from_fortran counted)
 endif()

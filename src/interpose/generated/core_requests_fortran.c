@@ -130,7 +130,7 @@ static void body_mpi_testany(ThalwegNext* record, PARAMETERS_mpi_testany) {
     ThalwegFailed* failed = NULL;
     thalweg_before_end_fortran(*count, array_of_requests, &failed);
     next(count, array_of_requests, index, flag, status, ierror);
-    *ierror = thalweg_after_any_fortran(*ierror, flag, index, array_of_requests, failed);
+    *ierror = thalweg_after_any_fortran(*ierror, record->name, flag, index, array_of_requests, failed);
 }
 
 THALWEG_FORTRAN_NAME(mpi_testany, mpi_testany)
@@ -159,7 +159,7 @@ static void body_mpi_testsome(ThalwegNext* record, PARAMETERS_mpi_testsome) {
     ThalwegFailed* failed = NULL;
     thalweg_before_end_fortran(*incount, array_of_requests, &failed);
     next(incount, array_of_requests, outcount, array_of_indices, array_of_statuses, ierror);
-    *ierror = thalweg_after_some_fortran(*ierror, outcount, array_of_indices, array_of_requests,
+    *ierror = thalweg_after_some_fortran(*ierror, record->name, outcount, array_of_indices, array_of_requests,
             array_of_statuses, failed);
 }
 
@@ -192,7 +192,8 @@ static void body_mpi_waitany(ThalwegNext* record, ThalwegNext* test_record, PARA
         while (test != NULL) {
             test(count, array_of_requests, index, &flag, status, ierror);
             if (flag || *ierror != 0) {
-                *ierror = thalweg_after_any_fortran(*ierror, &flag, index, array_of_requests, failed);
+                *ierror = thalweg_after_any_fortran(*ierror, record->name, &flag, index, array_of_requests,
+                        failed);
                 return;
             }
             began = thalweg_pause(began);
@@ -200,7 +201,7 @@ static void body_mpi_waitany(ThalwegNext* record, ThalwegNext* test_record, PARA
         }
     }
     next(count, array_of_requests, index, status, ierror);
-    *ierror = thalweg_after_any_fortran(*ierror, NULL, index, array_of_requests, failed);
+    *ierror = thalweg_after_any_fortran(*ierror, record->name, NULL, index, array_of_requests, failed);
 }
 
 THALWEG_FORTRAN_PAIR(mpi_waitany, mpi_waitany, mpi_testany)
@@ -233,8 +234,8 @@ static void body_mpi_waitsome(ThalwegNext* record, ThalwegNext* test_record, PAR
         while (test != NULL) {
             test(incount, array_of_requests, outcount, array_of_indices, array_of_statuses, ierror);
             if (*outcount != 0 || *ierror != 0) {
-                *ierror = thalweg_after_some_fortran(*ierror, outcount, array_of_indices, array_of_requests,
-                        array_of_statuses, failed);
+                *ierror = thalweg_after_some_fortran(*ierror, record->name, outcount, array_of_indices,
+                        array_of_requests, array_of_statuses, failed);
                 return;
             }
             began = thalweg_pause(began);
@@ -242,7 +243,7 @@ static void body_mpi_waitsome(ThalwegNext* record, ThalwegNext* test_record, PAR
         }
     }
     next(incount, array_of_requests, outcount, array_of_indices, array_of_statuses, ierror);
-    *ierror = thalweg_after_some_fortran(*ierror, outcount, array_of_indices, array_of_requests,
+    *ierror = thalweg_after_some_fortran(*ierror, record->name, outcount, array_of_indices, array_of_requests,
             array_of_statuses, failed);
 }
 

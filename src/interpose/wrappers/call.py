@@ -87,13 +87,14 @@ class Call:
         count, requests = self.requests(fortran)
         flag = flag or ("flag" if "Test" in self.name else "NULL")
         kind = COMPLETES[self.name]
+        form = "record->name, " if fortran and kind in ("any", "some") else ""  # by which indices are counted
         arguments = {
             "one": f"{flag}, {requests}",
             "all": f"{flag}, {count}, {requests}, array_of_statuses",
             "any": f"{flag}, index, {requests}",
             "some": f"outcount, array_of_indices, {requests}, array_of_statuses",
         }[kind]
-        return f"thalweg_after_{kind}{'_fortran' if fortran else ''}({error}, {arguments}, failed)"
+        return f"thalweg_after_{kind}{'_fortran' if fortran else ''}({error}, {form}{arguments}, failed)"
 
     def timed(self):
         """Whether native calls may be timed against ours, in turns."""

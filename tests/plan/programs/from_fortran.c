@@ -5,6 +5,7 @@
  *     from_fortran freed     what the program frees in Fortran while it is active
  *     from_fortran mixed     communicators that one rank makes in Fortran, and the others in C
  *     from_fortran started   a plan that is over before its start in Fortran returns
+ *     from_fortran counted   a plan that fails among others, in mpi_f08, which counts from 0 in MPICH 4.0
  */
 #include <setjmp.h>
 
@@ -249,6 +250,46 @@ static void started_in_fortran(void) {
     MPI_Request_free(&plan);
 }
 
+/* Rank 1 expects less than comes. Where the plan is in the list tells a count from 0 from one from 1. */
+static void counted_in_f08(void) {
+    enum { bytes = 1000 };
+    void (*wait_any)(), (*wait_some)();
+    BcastInit* init;
+    *(void**)&init = find_or_skip("MPI_Bcast_init");
+    find_or_skip("pmpir_waitany_f08_");
+    *(void**)&wait_any = fortran("mpi_waitany_f08", 0);
+    *(void**)&wait_some = fortran("mpi_waitsome_f08", 0);
+    /* What libraries of the MPICH family find wrong in our messages they tell the world's handler, too. */
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    for (int turn = 0; turn < 4; ++turn) {
+        const int at = turn % 2, some = turn / 2, wrong = check_rank == 1;
+        MPI_Comm comm;
+        MPI_Request plan;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+        init(received, wrong ? bytes / 2 : bytes, MPI_BYTE, 0, comm, MPI_INFO_NULL, &plan);
+        CHECK(was_accelerated() == expect_thalweg(), "a plan is native: %s", last_reason());
+        MPI_Start(&plan);
+        MPI_Fint requests[2] = {MPI_Request_c2f(MPI_REQUEST_NULL), MPI_Request_c2f(MPI_REQUEST_NULL)};
+        MPI_Fint count = 2, index = -1, done = 0, indices[2] = {-1, -1}, code = MPI_SUCCESS;
+        MPI_Status statuses[2];
+        requests[at] = MPI_Request_c2f(plan);
+        if (some)
+            wait_some(&count, requests, &done, indices, statuses, &code);
+        else
+            wait_any(&count, requests, &index, statuses, &code);
+        int class = class_of(code);
+        if (some && class == MPI_ERR_IN_STATUS) class = class_of(statuses[0].MPI_ERROR);
+        CHECK(class == (wrong ? MPI_ERR_TRUNCATE : MPI_SUCCESS), "mpi_f08, a plan at %d of %s: class %d", at,
+              some ? "some" : "any", class);
+        MPI_Request_free(&plan);
+        MPI_Comm_free(&comm);
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 int main(int argc, char** argv) {
     const char* const way = argc > 1 ? argv[1] : "";
     /* With threads MPICH 4 ends a job whose handler calls MPI. */
@@ -266,8 +307,10 @@ int main(int argc, char** argv) {
         mixed_languages();
     else if (strcmp(way, "started") == 0)
         started_in_fortran();
+    else if (strcmp(way, "counted") == 0)
+        counted_in_f08();
     else
-        FAIL("from_fortran inside, same, freed, mixed or started, not '%s'", way);
+        FAIL("from_fortran inside, same, freed, mixed, started or counted, not '%s'", way);
     return check_end();
 }
 #endif
