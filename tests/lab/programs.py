@@ -49,6 +49,13 @@ def test_broadcast(mpi):
             equal(ways, {"node_leader"}, f"{options}: how it ran; {world}")
 
 
+def test_greeted(mpi):
+    """What arrives while endpoints are made arrives."""
+    with tempfile.TemporaryDirectory() as folder:
+        good(lab("run", "--quiet", "--rate", "100mbit", "--mpi", mpi, "--hosts", "2", "--ppn", "3", "--", THALWEG, "run",
+                 build(mpi, folder, ROOT / "tests/lab/greeted.c")))
+
+
 def test_churn(mpi):
     """Communicators that are made, set up, used for one broadcast of ours and freed take 1.1 times as long as natively, at
     most: the wire pays for the set-up."""

@@ -54,6 +54,7 @@ Channel::~Channel() {
         port_.close(*this, !has_failed() && storage_->in_flight == 0);
     else
         port_.awake(*this);
+    port_.forget(*this);
     storage_->channel = nullptr;
     withdraw_receives();
     for (const Exposed& exposed : exposed_) {
@@ -251,25 +252,26 @@ Status Channel::post_send(Slot slot, int peer, MessageId id, const void* data, s
                           SendMode mode) {
     if (port_.in_child()) return Status::transport_failed;
     const Poster lock(port_);
-    if (failed(failure_)) return failure_;
-    const std::uint32_t process = process_of(peer);
-    const std::uint64_t tag = port_.layout().tag(name_, port_.process(), id);
-    const std::size_t pieces = id.unequal ? 1 : pieces_of(bytes, process);
-    storage_->slots[slot] = {SlotState::Kind::send, process, static_cast<std::uint32_t>(pieces), 0};
-    note_sent(peer, bytes, pieces);
-    const auto call = mode == SendMode::synchronous ? ucp_.tag_send_sync_nbx : ucp_.tag_send_nbx;
+    return post({this, slot, data, bytes, id, false, peer, mode});
+}
+
+Status Channel::send_now(const Held& post, const Peer& reached) {
+    const std::uint64_t tag = port_.layout().tag(name_, port_.process(), post.id);
+    const std::size_t pieces = post.id.unequal ? 1 : pieces_of(post.bytes, reached.process);
+    storage_->slots[post.slot].left = static_cast<std::uint32_t>(pieces);
+    note_sent(post.peer, post.bytes, pieces);
+    const auto call = post.mode == SendMode::synchronous ? ucp_.tag_send_sync_nbx : ucp_.tag_send_nbx;
     for (std::size_t i = 0; i < pieces; ++i) {
-        Part& part = this->part(slot, i);
-        part.rail = pieces == 1 ? rail_of(peer) : static_cast<std::uint8_t>(i);
+        Part& part = this->part(post.slot, i);
+        part.rail = pieces == 1 ? rail_of(post.peer) : static_cast<std::uint8_t>(i);
         part.receive = false;
-        Peer* reached = nullptr;
-        if (failed(port_.reach(process, part.rail, reached))) return lose(reached);
         port_.count_sent();
-        const std::size_t begin = piece_begin(bytes, i, pieces), end = piece_begin(bytes, i + 1, pieces);
-        const auto* from = static_cast<const std::byte*>(data) + begin;
+        const std::size_t begin = piece_begin(post.bytes, i, pieces);
+        const std::size_t end = piece_begin(post.bytes, i + 1, pieces);
+        const auto* from = static_cast<const std::byte*>(post.data) + begin;
         const ucp_request_param_t parameters = request_for(part, from, end - begin);
         const Status status =
-            started(part, call(reached->endpoints[part.rail], from, end - begin, tag, &parameters));
+            started(part, call(reached.endpoints[part.rail], from, end - begin, tag, &parameters));
         if (failed(status)) return status;
     }
     return Status::ok;
@@ -295,7 +297,7 @@ Status Channel::post_recv(Slot slot, int peer, MessageId id, void* data, std::si
         // Only an endpoint of our own tells when the sender dies. Without one, what it sent while it lived
         // counts.
         Peer* reached = nullptr;
-        const bool reachable = !failed(port_.reach(process, part.rail, reached));
+        const bool reachable = !failed(port_.reach(process, reached));
         auto* to = static_cast<std::byte*>(data) + begin;
         ucp_request_param_t parameters = request_for(part, to, part.bytes);
         // 1.13 does not say how long a message is that was there already; its callback does, within the call.
@@ -362,6 +364,7 @@ void Channel::give_up() {
     {
         const Poster lock(port_);
         fail(Status::transport_failed);
+        port_.forget(*this);
         withdraw_receives();
         // Who gives up will not ask for its news any more, as whoever sleeps otherwise does.
         if (asleep && pthread_equal(sleeper, pthread_self())) port_.awake(*this);

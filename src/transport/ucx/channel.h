@@ -119,6 +119,7 @@ class Channel final : public Transport {
     // The same of this channel, or they are exposed.
     bool holds(std::uintptr_t begin, std::uintptr_t end) const;
     void send_signal(Slot slot);
+    void post_held(const Held& post);
     bool asleep = false;  // `sleeper` may be waiting on the descriptor
     bool rung = false;    // counted in the port's bell
     std::uint64_t rung_ns = 0;
@@ -139,6 +140,10 @@ class Channel final : public Transport {
     Part& part(Slot slot, std::size_t index) { return storage_->parts[slot * parts_per_slot_ + index]; }
     // What libucp shall know of a request on `bytes` bytes at `data`; registers them where that is needed.
     ucp_request_param_t request_for(Part& part, const void* data, std::size_t bytes);
+    // Now, or when the peer has been met.
+    Status post(const Held& post);
+    Status send_now(const Held& post, const Peer& reached);
+    Status put_now(const Held& post, const Peer& reached);
     static void unregister(Part& part);
     void withdraw_receives();
     // What cannot be withdrawn, until it is over or has taken too long. Without the lock.

@@ -50,7 +50,14 @@ bool UcxPort::Impl::holds(const void* memory, std::size_t bytes) {
                            return known.second != nullptr && known.second->holds(begin, end);
                        }) ||
            std::any_of(orphans_.begin(), orphans_.end(),
-                       [&](const auto& orphan) { return orphan->holds(begin, end); });
+                       [&](const auto& orphan) { return orphan->holds(begin, end); }) ||
+           std::any_of(peers_.begin(), peers_.end(), [&](const auto& known) {
+               const auto& held = known.second->held;
+               return std::any_of(held.begin(), held.end(), [&](const ucx::Held& post) {
+                   const auto first = reinterpret_cast<std::uintptr_t>(post.data);
+                   return first < end && begin < first + post.bytes;
+               });
+           });
 }
 
 bool UcxPort::holds(const void* memory, std::size_t bytes) { return impl_->holds(memory, bytes); }

@@ -99,7 +99,7 @@ Status Channel::attach(int peer, std::span<const std::byte> key, Target& target)
     for (std::size_t rail = 0; rail < view.rails.size(); ++rail) {
         Peer* reached = nullptr;
         ucp_rkey_h unpacked = nullptr;
-        Status status = port_.reach(attached.process, rail, reached);
+        Status status = port_.reach(attached.process, reached);
         if (!failed(status) &&
             ucp_.ep_rkey_unpack(reached->endpoints[rail], view.rails[rail].data(), &unpacked) != UCS_OK) {
             status = Status::transport_failed;
@@ -132,37 +132,42 @@ Status Channel::post_put(Slot slot, Target target, std::uint64_t offset, const v
     if (failed(failure_)) return failure_;
     const Attached& attached = storage_->attached[target];
     if (offset > attached.bytes || bytes > attached.bytes - offset) return Status::invalid_argument;
-    const std::size_t pieces = pieces_of(bytes, attached.process);
-    const std::uint64_t tag = port_.layout().tag(name_, port_.process(), signal);
+    const Status status = post({this, slot, data, bytes, signal, true, attached.rank, {}, target, offset});
+    if (failed(status)) return status;
+    port_.run_deferred();
+    return failure_;
+}
+
+Status Channel::put_now(const Held& post, const Peer& reached) {
+    const Attached& attached = storage_->attached[post.target];
+    const std::size_t bytes = post.bytes, pieces = pieces_of(bytes, attached.process);
     if (PeerAccount* const account = account_of(attached.rank)) {
         account->sent(Way::put, bytes);
         if (pieces > 1) account->cut_over_rails();
     }
-    storage_->slots[slot] = {SlotState::Kind::put, attached.process, static_cast<std::uint32_t>(2 * pieces),
-                             tag};
-    storage_->slots[slot].rail = rail_of(attached.rank);
+    SlotState& state = storage_->slots[post.slot];
+    state.left = static_cast<std::uint32_t>(2 * pieces);
+    state.tag = port_.layout().tag(name_, port_.process(), post.id);
+    state.rail = rail_of(attached.rank);
     for (std::size_t i = 0; i < pieces; ++i) {
-        const std::size_t rail = pieces == 1 ? storage_->slots[slot].rail : i;
-        Peer* reached = nullptr;
-        if (failed(port_.reach(attached.process, rail, reached))) return lose(reached);
+        const std::size_t rail = pieces == 1 ? state.rail : i;
         const std::size_t begin = piece_begin(bytes, i, pieces), end = piece_begin(bytes, i + 1, pieces);
         for (const bool flush : {false, true}) {
-            Part& part = this->part(slot, 2 * i + flush);
+            Part& part = this->part(post.slot, 2 * i + flush);
             part.rail = static_cast<std::uint8_t>(rail);
             part.receive = false;
-            const auto* from = static_cast<const std::byte*>(data) + begin;
+            const auto* from = static_cast<const std::byte*>(post.data) + begin;
             ucp_request_param_t parameters = request_for(part, from, flush ? 0 : end - begin);
             if (flush) parameters.op_attr_mask &= ~std::uint32_t{UCP_OP_ATTR_FIELD_MEMORY_TYPE};
-            const ucs_status_ptr_t answer =
-                flush ? ucp_.ep_flush_nbx(reached->endpoints[rail], &parameters)
-                      : ucp_.put_nbx(reached->endpoints[rail], from, end - begin,
-                                     attached.address + offset + begin, attached.keys[rail], &parameters);
+            const ucs_status_ptr_t answer = flush ? ucp_.ep_flush_nbx(reached.endpoints[rail], &parameters)
+                                                  : ucp_.put_nbx(reached.endpoints[rail], from, end - begin,
+                                                                 attached.address + post.offset + begin,
+                                                                 attached.keys[rail], &parameters);
             const Status status = started(part, answer);
             if (failed(status)) return status;
         }
     }
-    port_.run_deferred();
-    return failed(failure_) ? failure_ : Status::ok;
+    return Status::ok;
 }
 
 void Channel::send_signal(Slot slot) {
@@ -173,7 +178,7 @@ void Channel::send_signal(Slot slot) {
     part.rail = state.rail;
     part.receive = false;
     Peer* reached = nullptr;
-    if (failed(port_.reach(state.process, part.rail, reached))) {
+    if (failed(port_.reach(state.process, reached))) {
         lose(reached);
         return;
     }

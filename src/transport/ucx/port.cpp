@@ -49,6 +49,7 @@ UcxPort::Impl::Impl(const ucx::Library& library, const UcxOptions& options, cons
     constexpr std::size_t usual_puts = 256;
     deferred_.reserve(usual_puts);
     deferred_now_.reserve(usual_puts);
+    greetings_.reserve(usual_puts);
 }
 
 Status UcxPort::Impl::check(const UcxDirectory& directory, std::string& why) const {
@@ -111,14 +112,11 @@ bool UcxPort::Impl::knows(std::uint32_t process) {
 
 bool UcxPort::Impl::reaches(std::uint32_t process, std::string& why) {
     const Poster lock(*this);
-    for (std::size_t rail = 0; rail < rails_.size(); ++rail) {
-        Peer* peer = nullptr;
-        if (!failed(reach(process, rail, peer))) continue;
-        why = "libucp finds no way to process " + std::to_string(process) + ": " +
-              (peer != nullptr ? ucp_.status_string(peer->reason) : "its address makes no sense");
-        return false;
-    }
-    return true;
+    Peer* peer = nullptr;
+    if (!failed(reach(process, peer))) return true;
+    why = "libucp finds no way to process " + std::to_string(process) + ": " +
+          (peer != nullptr ? ucp_.status_string(peer->reason) : "its address makes no sense");
+    return false;
 }
 
 std::span<const std::byte> UcxPort::Impl::address_of(std::uint32_t process) const {
@@ -186,27 +184,9 @@ Peer* UcxPort::Impl::find(std::uint32_t process) {
     peer->process = process;
     peer->same_host = view.host_key == options_.host_key;
     peer->endpoints.resize(rails_.size());
+    peer->greetings.resize(rails_.size());
+    if (const auto stranger = strangers_.extract(process)) peer->greeted = stranger.mapped();
     return peers_.emplace(process, std::move(peer)).first->second.get();
-}
-
-Status UcxPort::Impl::reach(std::uint32_t process, std::size_t rail, Peer*& peer) {
-    peer = find(process);
-    if (!peer || peer->dead) return Status::transport_failed;
-    if (peer->endpoints[rail]) return Status::ok;
-    ucx::AddressView view;
-    parse_address(address_of(process), view);
-    ucp_ep_params_t parameters = {};
-    parameters.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
-                            UCP_EP_PARAM_FIELD_ERR_HANDLER;
-    parameters.address = reinterpret_cast<const ucp_address_t*>(view.rails[rail].data());
-    parameters.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-    parameters.err_handler.cb = &Impl::on_error;
-    parameters.err_handler.arg = peer;
-    const ucs_status_t status = ucp_.ep_create(rails_[rail].worker, &parameters, &peer->endpoints[rail]);
-    if (status == UCS_OK) return Status::ok;
-    peer->endpoints[rail] = nullptr;
-    peer->reason = status;
-    return Status::transport_failed;
 }
 
 // Called by libucp within a poll, where endpoints must not be closed yet.
@@ -223,6 +203,7 @@ void UcxPort::Impl::on_error(void* argument, ucp_ep_h, ucs_status_t status) {
 void UcxPort::Impl::mourn() {
     for (Peer* peer : std::exchange(dying_, {})) {
         peer->mourned = true;
+        peer->held.clear();
         for (std::size_t rail = 0; rail < peer->endpoints.size(); ++rail) close_endpoint(*peer, rail, true);
         for (const auto& [name, channel] : channels_)
             if (channel) channel->peer_died(*peer);
@@ -249,6 +230,7 @@ void UcxPort::Impl::close_endpoint(Peer& peer, std::size_t rail, bool force) {
 bool UcxPort::Impl::poll() {
     unsigned moved = 0;
     for (const Rail& rail : rails_) moved += ucp_.worker_progress(rail.worker);
+    if (!greetings_.empty()) answer_greetings();
     if (!deferred_.empty()) run_deferred();
     if (!dying_.empty()) mourn();
     if (!orphans_.empty()) {

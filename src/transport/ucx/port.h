@@ -30,11 +30,34 @@ struct Rail {
     ucp_worker_h worker = nullptr;
 };
 
+// What an endpoint says first (greeting.cpp).
+struct Greeting {
+    std::uint32_t process = 0, rail = 0;
+};
+
+// A post that waits until its peer has greeted.
+struct Held {
+    Channel* channel = nullptr;
+    Slot slot = 0;
+    const void* data = nullptr;
+    std::size_t bytes = 0;
+    MessageId id;  // of a put: its signal's
+    bool put = false;
+    int peer = 0;  // of a send
+    SendMode mode = SendMode::buffered;
+    Target target = 0;  // of a put
+    std::uint64_t offset = 0;
+};
+
 struct Peer {
     UcxPort::Impl* port = nullptr;
     std::uint32_t process = 0;
     bool same_host = false;
     std::vector<ucp_ep_h> endpoints;  // by rail; null until first used, and when closed
+    bool reached = false;             // all of them were made
+    std::vector<Greeting> greetings;  // what they say, by rail: libucp reads it until it is sent
+    std::uint32_t greeted = 0;        // rails on which it has greeted, as bits
+    std::deque<Held> held;            // until it has on all of them, in their order
     bool dead = false;
     bool mourned = false;  // endpoints closed and channels told
     ucs_status_t reason = UCS_OK;
@@ -126,9 +149,14 @@ class UcxPort::Impl {
     // Takes what requests in flight point to until they are done.
     void adopt(std::unique_ptr<ucx::Storage> storage);
 
-    // The peer, its endpoint on `rail` made. transport_failed: dead or out of reach, `peer` says why (null:
-    // there is no such process).
-    Status reach(std::uint32_t process, std::size_t rail, ucx::Peer*& peer);
+    // The peer, its endpoints made. transport_failed: dead or out of reach, `peer` says why (null: there is
+    // no such process).
+    Status reach(std::uint32_t process, ucx::Peer*& peer);
+    // Whether the peer's own endpoints are known to be there, without which nothing is sent (greeting.cpp).
+    bool has_met(const ucx::Peer& peer) const { return peer.greeted + 1u == 1u << rails_.size(); }
+    // Posts it when the peer has been met; never, if the channel has been forgotten by then.
+    void hold(ucx::Peer& peer, const ucx::Held& post) { peer.held.push_back(post); }
+    void forget(const ucx::Channel& channel);
     // As reach, without any endpoint: only to know whether it is on this host.
     ucx::Peer* find(std::uint32_t process);
 
@@ -160,6 +188,12 @@ class UcxPort::Impl {
     Status configure(const ucx::Rail& rail, ucp_config_t* config, std::string& why);
     Status make_descriptor(std::string& why);
     static void on_error(void* argument, ucp_ep_h endpoint, ucs_status_t status);
+    Status connect(ucx::Peer& peer, std::size_t rail);
+    static ucs_status_t on_greeting(void* argument, const void* header, std::size_t header_bytes, void*,
+                                    std::size_t, const ucp_am_recv_param_t*);
+    ucs_status_t listen(const ucx::Rail& rail);
+    Status greet(ucx::Peer& peer, std::size_t rail);
+    void answer_greetings();
     void mourn();
     bool close_endpoints();  // false: some are not closed
     void close_endpoint(ucx::Peer& peer, std::size_t rail, bool force);
@@ -177,8 +211,10 @@ class UcxPort::Impl {
     std::atomic<int> posters_{0};
 
     std::unordered_map<std::uint32_t, std::unique_ptr<ucx::Peer>> peers_;
-    std::vector<ucx::Peer*> dying_;  // reported by libucp, not mourned yet
-    int closing_ = 0;                // endpoints whose closing is not done
+    std::vector<ucx::Peer*> dying_;                               // reported by libucp, not mourned yet
+    int closing_ = 0;                                             // endpoints whose closing is not done
+    std::vector<ucx::Greeting> greetings_;                        // that have come, to be answered
+    std::unordered_map<std::uint32_t, std::uint32_t> strangers_;  // rails greeted on, of unknown processes
 
     std::uint64_t sent_ = 0;
     std::uint64_t left_ = 0;     // of them, are known to have left

@@ -159,7 +159,7 @@ Status UcxPort::Impl::start_rail(Rail& rail, std::vector<std::byte>& address, st
     ucp_params_t parameters = {};
     parameters.field_mask =
         UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME;
-    parameters.features = UCP_FEATURE_TAG | UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP;
+    parameters.features = UCP_FEATURE_TAG | UCP_FEATURE_RMA | UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
     parameters.estimated_num_eps = options_.processes;
     parameters.name = "thalweg";
     // The oldest interface that we know: asking for that of our headers would warn on older libraries.
@@ -178,6 +178,8 @@ Status UcxPort::Impl::start_rail(Rail& rail, std::vector<std::byte>& address, st
         rail.worker = nullptr;
         return refuse("ucp_worker_create", status);
     }
+    status = listen(rail);
+    if (status != UCS_OK) return refuse("ucp_worker_set_am_recv_handler", status);
     ucp_address_t* bytes = nullptr;
     std::size_t length = 0;
     status = ucp_.worker_get_address(rail.worker, &bytes, &length);

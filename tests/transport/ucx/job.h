@@ -144,6 +144,7 @@ using Case = void (*)(Job& job, const Arguments& arguments);
     CASE(held)          \
     CASE(held_no_more)  \
     CASE(given_up)      \
+    CASE(greeted)       \
     CASE(recalled)      \
     CASE(secret)        \
     CASE(steered)       \

@@ -1,0 +1,145 @@
+// Greetings: both ends of a pair have their endpoints before either sends anything else.
+//
+// Over TCP libucp opens a connection from the side whose endpoint is made first, for one direction. Where the
+// other side makes its endpoint later, that takes the connection over, both ways, and the two agree on it by
+// messages in the same stream. While data was on its way there they do not (seen in 1.20.1): the data never
+// arrives, nor does anything behind it. Receivers make endpoints, too (post_recv says why), and where the
+// sender was first its data was on its way: a rank that was late, and busy with something else.
+//
+// So the first thing that an endpoint sends is a greeting, an active message of eight bytes; who is greeted
+// by a peer makes endpoints to it on all rails, which greet in their turn; and until a peer has greeted on
+// all of them, what is to be sent to it is held. It does so when it polls for the first time. From then on
+// nothing takes over any connection of the pair.
+#include <cstring>
+
+#include "transport/ucx/channel.h"
+
+namespace thalweg {
+
+using ucx::Channel;
+using ucx::Greeting;
+using ucx::Held;
+using ucx::Peer;
+using ucx::Rail;
+
+namespace {
+
+constexpr unsigned greeting_id = 1;
+
+}  // namespace
+
+ucs_status_t UcxPort::Impl::listen(const Rail& rail) {
+    ucp_am_handler_param_t parameters = {};
+    parameters.field_mask =
+        UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+    parameters.id = greeting_id;
+    parameters.cb = &Impl::on_greeting;
+    parameters.arg = this;
+    return ucp_.worker_set_am_recv_handler(rail.worker, &parameters);
+}
+
+Status UcxPort::Impl::reach(std::uint32_t process, Peer*& peer) {
+    peer = find(process);
+    if (!peer || peer->dead) return Status::transport_failed;
+    if (peer->reached) return Status::ok;
+    for (std::size_t rail = 0; rail < rails_.size(); ++rail)
+        if (!peer->endpoints[rail] && failed(connect(*peer, rail))) return Status::transport_failed;
+    peer->reached = true;
+    return Status::ok;
+}
+
+Status UcxPort::Impl::connect(Peer& peer, std::size_t rail) {
+    ucx::AddressView view;
+    parse_address(address_of(peer.process), view);
+    ucp_ep_params_t parameters = {};
+    parameters.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                            UCP_EP_PARAM_FIELD_ERR_HANDLER;
+    parameters.address = reinterpret_cast<const ucp_address_t*>(view.rails[rail].data());
+    parameters.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+    parameters.err_handler.cb = &Impl::on_error;
+    parameters.err_handler.arg = &peer;
+    const ucs_status_t status = ucp_.ep_create(rails_[rail].worker, &parameters, &peer.endpoints[rail]);
+    if (status == UCS_OK) return greet(peer, rail);
+    peer.endpoints[rail] = nullptr;
+    peer.reason = status;
+    return Status::transport_failed;
+}
+
+Status UcxPort::Impl::greet(Peer& peer, std::size_t rail) {
+    peer.greetings[rail] = {options_.process, static_cast<std::uint32_t>(rail)};
+    ucp_request_param_t parameters = {};
+    parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    parameters.user_data = this;
+    parameters.cb.send = [](void* request, ucs_status_t, void* user_data) {
+        static_cast<Impl*>(user_data)->ucp_.request_free(request);  // on_error hears of errors
+    };
+    count_sent();
+    const ucs_status_ptr_t answer = ucp_.am_send_nbx(peer.endpoints[rail], greeting_id, &peer.greetings[rail],
+                                                     sizeof(Greeting), nullptr, 0, &parameters);
+    if (UCS_PTR_IS_PTR(answer)) posted(rail);
+    if (!UCS_PTR_IS_ERR(answer)) return Status::ok;
+    peer.reason = UCS_PTR_STATUS(answer);
+    return Status::transport_failed;
+}
+
+// Called by libucp within a poll, where no endpoints are made.
+ucs_status_t UcxPort::Impl::on_greeting(void* argument, const void* header, std::size_t header_bytes, void*,
+                                        std::size_t, const ucp_am_recv_param_t*) {
+    Greeting greeting;
+    if (header_bytes != sizeof greeting) return UCS_OK;
+    std::memcpy(&greeting, header, sizeof greeting);
+    static_cast<Impl*>(argument)->greetings_.push_back(greeting);
+    return UCS_OK;
+}
+
+void UcxPort::Impl::answer_greetings() {
+    while (!greetings_.empty()) {
+        const Greeting greeting = greetings_.back();
+        greetings_.pop_back();
+        if (greeting.process >= options_.processes || greeting.rail >= rails_.size()) continue;
+        Peer* peer = find(greeting.process);
+        // The peer knew its directory earlier than this process does: it is greeted when it is reached.
+        std::uint32_t& greeted = peer != nullptr ? peer->greeted : strangers_[greeting.process];
+        greeted |= 1u << greeting.rail;
+        if (peer == nullptr || failed(reach(greeting.process, peer)) || !has_met(*peer)) continue;
+        while (!peer->held.empty()) {
+            const Held post = peer->held.front();
+            peer->held.pop_front();
+            post.channel->post_held(post);
+        }
+    }
+}
+
+void UcxPort::Impl::forget(const Channel& channel) {
+    for (const auto& [process, peer] : peers_)
+        std::erase_if(peer->held, [&](const Held& post) { return post.channel == &channel; });
+}
+
+namespace ucx {
+
+Status Channel::post(const Held& post) try {
+    if (failed(failure_)) return failure_;
+    const std::uint32_t process = process_of(post.peer);
+    const SlotState::Kind kind = post.put ? SlotState::Kind::put : SlotState::Kind::send;
+    storage_->slots[post.slot] = {kind, process, 1, 0};
+    Peer* reached = nullptr;
+    if (failed(port_.reach(process, reached))) return lose(reached);
+    if (!port_.has_met(*reached)) {
+        port_.hold(*reached, post);
+        return Status::ok;
+    }
+    return post.put ? put_now(post, *reached) : send_now(post, *reached);
+} catch (const std::bad_alloc&) {
+    return Status::out_of_memory;
+}
+
+// What goes wrong is the channel's failure, of which its next progress() tells.
+void Channel::post_held(const Held& post) {
+    if (failed(failure_)) return;
+    Peer* const peer = port_.find(process_of(post.peer));
+    const Status status = post.put ? put_now(post, *peer) : send_now(post, *peer);
+    if (failed(status)) fail(status);
+}
+
+}  // namespace ucx
+}  // namespace thalweg
