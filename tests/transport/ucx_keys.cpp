@@ -56,7 +56,17 @@ TEST(ucx_keys, live_as_long_as_what_is_put_by_them) {
     Target target = 0;
     ASSERT_EQ(to->expose(memory.data(), bytes, region, key), Status::ok);
     ASSERT_EQ(from->attach(0, key, target), Status::ok);
-    ASSERT_EQ(from->post_put(0, target, 0, sent.data(), bytes, {}), Status::ok);
+    // Nothing is put before both have greeted.
+    ASSERT_EQ(to->post_recv(0, 1, {}, nullptr, 0), Status::ok);
+    ASSERT_EQ(from->post_send(0, 0, {}, nullptr, 0, SendMode::buffered), Status::ok);
+    for (std::size_t met = 0; met < 2;)
+        for (const auto& channel : {to.get(), from.get()}) {
+            Slot done = 0;
+            std::size_t count = 0;
+            ASSERT_EQ(channel->progress({&done, 1}, count), Status::ok);
+            met += count;
+        }
+    ASSERT_EQ(from->post_put(0, target, 0, sent.data(), bytes, {1, 0}), Status::ok);
     from.reset();
     EXPECT_EQ(keys_gone, 0) << "nobody has answered yet";
     const std::uint64_t until_ns = now_ns() + 100'000'000'000;
