@@ -78,7 +78,8 @@ Status UcxPort::Impl::greet(Peer& peer, std::size_t rail) {
                                                      sizeof(Greeting), nullptr, 0, &parameters);
     if (UCS_PTR_IS_PTR(answer)) posted(rail);
     if (!UCS_PTR_IS_ERR(answer)) return Status::ok;
-    peer.reason = UCS_PTR_STATUS(answer);
+    // The peer waits for it, and who wants something of the peer would wait as long: both are told.
+    on_error(&peer, peer.endpoints[rail], UCS_PTR_STATUS(answer));
     return Status::transport_failed;
 }
 
