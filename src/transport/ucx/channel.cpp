@@ -297,7 +297,7 @@ Status Channel::post_recv(Slot slot, int peer, MessageId id, void* data, std::si
         // Only an endpoint of our own tells when the sender dies. Without one, what it sent while it lived
         // counts.
         Peer* reached = nullptr;
-        const bool reachable = !failed(port_.reach(process, reached));
+        const bool reachable = !failed(port_.meet(process, reached));
         auto* to = static_cast<std::byte*>(data) + begin;
         ucp_request_param_t parameters = request_for(part, to, part.bytes);
         // 1.13 does not say how long a message is that was there already; its callback does, within the call.

@@ -6,11 +6,13 @@
 // arrives, nor does anything behind it. Receivers make endpoints, too (post_recv says why), and where the
 // sender was first its data was on its way: a rank that was late, and busy with something else.
 //
-// So the first thing that an endpoint sends is a greeting, an active message of eight bytes; who is greeted
-// by a peer makes endpoints to it on all rails, which greet in their turn; and until a peer has greeted on
-// all of them, what is to be sent to it is held. It does so when it polls for the first time. From then on
-// nothing takes over any connection of the pair.
+// So who wants to send something to a peer, or waits for something of it, first sends a greeting, an active
+// message of eight bytes, on each rail; who is greeted makes its endpoints and greets back when it polls for
+// the first time; and until a peer has greeted on all rails, what is to be sent to it is held. From then on
+// nothing takes over any connection of the pair. Endpoints that are made for other reasons say nothing: the
+// peer would answer when it polls, which may be as both end.
 #include <cstring>
+#include <utility>
 
 #include "transport/ucx/channel.h"
 
@@ -48,6 +50,14 @@ Status UcxPort::Impl::reach(std::uint32_t process, Peer*& peer) {
     return Status::ok;
 }
 
+Status UcxPort::Impl::meet(std::uint32_t process, Peer*& peer) {
+    if (failed(reach(process, peer))) return Status::transport_failed;
+    if (std::exchange(peer->greets, true)) return Status::ok;
+    for (std::size_t rail = 0; rail < rails_.size(); ++rail)
+        if (failed(greet(*peer, rail))) return Status::transport_failed;
+    return Status::ok;
+}
+
 Status UcxPort::Impl::connect(Peer& peer, std::size_t rail) {
     ucx::AddressView view;
     parse_address(address_of(peer.process), view);
@@ -59,7 +69,7 @@ Status UcxPort::Impl::connect(Peer& peer, std::size_t rail) {
     parameters.err_handler.cb = &Impl::on_error;
     parameters.err_handler.arg = &peer;
     const ucs_status_t status = ucp_.ep_create(rails_[rail].worker, &parameters, &peer.endpoints[rail]);
-    if (status == UCS_OK) return greet(peer, rail);
+    if (status == UCS_OK) return Status::ok;
     peer.endpoints[rail] = nullptr;
     peer.reason = status;
     return Status::transport_failed;
@@ -102,7 +112,7 @@ void UcxPort::Impl::answer_greetings() {
         // The peer knew its directory earlier than this process does: it is greeted when it is reached.
         std::uint32_t& greeted = peer != nullptr ? peer->greeted : strangers_[greeting.process];
         greeted |= 1u << greeting.rail;
-        if (peer == nullptr || failed(reach(greeting.process, peer)) || !has_met(*peer)) continue;
+        if (peer == nullptr || failed(meet(greeting.process, peer)) || !has_met(*peer)) continue;
         while (!peer->held.empty()) {
             const Held post = peer->held.front();
             peer->held.pop_front();
@@ -124,7 +134,7 @@ Status Channel::post(const Held& post) try {
     const SlotState::Kind kind = post.put ? SlotState::Kind::put : SlotState::Kind::send;
     storage_->slots[post.slot] = {kind, process, 1, 0};
     Peer* reached = nullptr;
-    if (failed(port_.reach(process, reached))) return lose(reached);
+    if (failed(port_.meet(process, reached))) return lose(reached);
     if (!port_.has_met(*reached)) {
         port_.hold(*reached, post);
         return Status::ok;

@@ -55,6 +55,7 @@ struct Peer {
     bool same_host = false;
     std::vector<ucp_ep_h> endpoints;  // by rail; null until first used, and when closed
     bool reached = false;             // all of them were made
+    bool greets = false;              // on all of them
     std::vector<Greeting> greetings;  // what they say, by rail: libucp reads it until it is sent
     std::uint32_t greeted = 0;        // rails on which it has greeted, as bits
     std::deque<Held> held;            // until it has on all of them, in their order
@@ -152,6 +153,8 @@ class UcxPort::Impl {
     // The peer, its endpoints made. transport_failed: dead or out of reach, `peer` says why (null: there is
     // no such process).
     Status reach(std::uint32_t process, ucx::Peer*& peer);
+    // The same, greeted: what is posted to it or waits for it, or answers its greeting.
+    Status meet(std::uint32_t process, ucx::Peer*& peer);
     // Whether the peer's own endpoints are known to be there, without which nothing is sent (greeting.cpp).
     bool has_met(const ucx::Peer& peer) const { return peer.greeted + 1u == 1u << rails_.size(); }
     // Posts it when the peer has been met; never, if the channel has been forgotten by then.
