@@ -9,29 +9,17 @@
 #include <utility>
 #include <vector>
 
-#include "transport/ucx/library.h"
-#include "transport/ucx/ucx.h"
+#include "ucx_two_ports.h"
 
 namespace thalweg {
 namespace {
 
+class ucx_greetings : public OpenUcxPorts {};
+
 // libucp refuses one, for lack of memory say: the peer will never greet back, and nothing is held for it
 // until it does.
-TEST(ucx_greetings, who_cannot_be_greeted_is_out_of_reach) {
-    std::vector<std::byte> addresses;
-    std::vector<std::uint64_t> offsets{0};
-    std::unique_ptr<UcxPort> ports[2];
-    std::string why;
-    UcxOptions options;
-    options.processes = 2;
-    options.transports = "self,tcp";
-    for (; options.process < 2; ++options.process) {
-        auto& port = ports[options.process];
-        ASSERT_EQ(UcxPort::open(options, port, why), Status::ok) << why;
-        addresses.insert(addresses.end(), port->address().begin(), port->address().end());
-        offsets.push_back(addresses.size());
-    }
-    ASSERT_EQ(ports[0]->learn({addresses, offsets}, why), Status::ok) << why;
+TEST_F(ucx_greetings, who_cannot_be_greeted_is_out_of_reach) {
+    introduce(*ports[0]);
     std::unique_ptr<Transport> first, second;
     UcxGroup group;
     group.size = 2;

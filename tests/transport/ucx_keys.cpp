@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "transport/ucx/library.h"
-#include "transport/ucx/ucx.h"
+#include "ucx_two_ports.h"
 
 namespace thalweg {
 namespace {
@@ -19,24 +18,13 @@ namespace {
 int keys_gone = 0;
 decltype(ucx::Library::rkey_destroy) destroy_key = nullptr;
 
+class ucx_keys : public OpenUcxPorts {};
+
 // A channel that has failed may end with puts under way, which cannot be taken back: libucp looks at the key
 // for each piece of one.
-TEST(ucx_keys, live_as_long_as_what_is_put_by_them) {
+TEST_F(ucx_keys, live_as_long_as_what_is_put_by_them) {
     constexpr std::size_t bytes = std::size_t{64} << 20;
-    std::vector<std::byte> addresses;
-    std::vector<std::uint64_t> offsets{0};
-    std::unique_ptr<UcxPort> ports[2];
-    std::string why;
-    UcxOptions options;
-    options.processes = 2;
-    options.transports = "self,tcp";
-    for (; options.process < 2; ++options.process) {
-        auto& port = ports[options.process];
-        ASSERT_EQ(UcxPort::open(options, port, why), Status::ok) << why;
-        addresses.insert(addresses.end(), port->address().begin(), port->address().end());
-        offsets.push_back(addresses.size());
-    }
-    for (const auto& port : ports) ASSERT_EQ(port->learn({addresses, offsets}, why), Status::ok) << why;
+    for (const auto& port : ports) introduce(*port);
 
     auto& library = const_cast<ucx::Library&>(*ucx::library(why));
     destroy_key = std::exchange(library.rkey_destroy, [](ucp_rkey_h key) {
