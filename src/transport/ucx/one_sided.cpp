@@ -96,17 +96,13 @@ Status Channel::attach(int peer, std::span<const std::byte> key, Target& target)
     std::memcpy(&header, key.data(), sizeof header);
     const Poster lock(port_);
     Attached attached{peer, process_of(peer), header.address, header.bytes, {}};
+    Peer* reached = nullptr;
+    if (failed(port_.reach(attached.process, reached))) return Status::transport_failed;
     for (std::size_t rail = 0; rail < view.rails.size(); ++rail) {
-        Peer* reached = nullptr;
         ucp_rkey_h unpacked = nullptr;
-        Status status = port_.reach(attached.process, reached);
-        if (!failed(status) &&
-            ucp_.ep_rkey_unpack(reached->endpoints[rail], view.rails[rail].data(), &unpacked) != UCS_OK) {
-            status = Status::transport_failed;
-        }
-        if (failed(status)) {
+        if (ucp_.ep_rkey_unpack(reached->endpoints[rail], view.rails[rail].data(), &unpacked) != UCS_OK) {
             for (ucp_rkey_h made : attached.keys) ucp_.rkey_destroy(made);
-            return status;
+            return Status::transport_failed;
         }
         attached.keys.push_back(unpacked);
     }

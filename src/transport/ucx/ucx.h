@@ -2,8 +2,8 @@
 // and whose waits can sleep on a descriptor.
 //
 // A process has one UcxPort: an own context and worker of libucp per rail, and one endpoint per peer and
-// rail, made when it is first used. All channels share it. Nothing of the MPI library's own use of libucp is
-// touched.
+// rail, made when the peer is first used. All channels share it. The first messages to a peer leave when it
+// polls, later ones at once (greeting.cpp). Nothing of the MPI library's own use of libucp is touched.
 //
 // Threads. Every call here and on the channels may come from any thread: one lock per port is taken by
 // whoever posts or polls, for the time of one post or one poll. So at any time at most one thread drives
