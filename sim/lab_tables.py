@@ -45,25 +45,23 @@ def groups(points, *fields):
 
 def missed(far):
     """Of the points that are too far off: what their samples were, and why."""
-    samples = {(row["collective"], row["shape"], row["bytes"], row["algorithm"], row["mpi"]): row for row in rows("samples")}
     def point(row):
         return tuple(row[field] for field in ("collective", "shape", "rate", "bytes", "mpi"))
+    samples = {(*point(row), row["algorithm"]): row for row in rows("samples")}
     defaults = {point(row): row for row in rows("natives")}
     lines, inside, beyond = [], 0, []
     for row in far:
-        of_it = samples[row["collective"], row["shape"], row["bytes"], row["algorithm"], row["mpi"]]
+        of_it = samples[(*point(row), row["algorithm"])]
         inside += of_it["least_seconds"] <= row["simulated_seconds"] <= of_it["greatest_seconds"]
         native = defaults.get(point(row))
         over = [row[how] / native[how] for how in ("measured_seconds", "simulated_seconds")] if native else []
         if native and row["algorithm"] != "notify":
             beyond.append(100 * (over[1] / over[0] - 1))
-        lines.append([f"{row['algorithm']}, {row['collective']}", size(row["bytes"]), row["shape"], row["mpi"], of_it["samples"],
+        lines.append([f"{row['algorithm']}, {row['collective']}", size(row["bytes"]), row["shape"], row["rate"], row["mpi"], of_it["samples"],
                       *(time(of_it[f"{which}_seconds"]) for which in ("least", "median", "greatest")),
                       time(row["simulated_seconds"]), " / ".join(f"{one:.2f}" for one in over) or "-"])
-    text = "Why they are:\n\n" + table(["what", "bytes", "hosts x ranks", "on", "samples", "least", "median", "greatest",
+    text = "Why they are:\n\n" + table(["what", "bytes", "hosts x ranks", "links", "on", "samples", "least", "median", "greatest",
                                         "simulated", "over the native, measured / simulated"], lines)
-    def least(name, count):
-        return time(samples["alltoallv", "4x1", count, name, "openmpi"]["least_seconds"])
     text += f"""
 {inside} of {len(far)} simulated times lie among the samples. Messages below 16 KiB leave at once, out of the shaper's bucket: what is
 measured there is what they take of cores ([below](#who-has-a-core)), on days on which a core did more or less. A put (`notify`) takes

@@ -243,11 +243,12 @@ def samples_rows(_, results):
     points = {}
     for row in rows(results):
         if row.get("algorithm") and in_lab(row) is not None and dense(row) and row["bytes"] < 1 << 20:
-            key = tuple(row[field] for field in ("collective", "bytes", "algorithm")) + (row["context"]["shape"], row["context"]["mpi_name"])
+            key = tuple(row[field] for field in ("collective", "bytes", "algorithm"))
+            key += tuple(row["context"][field] for field in ("shape", "rate", "mpi_name"))
             points.setdefault(key, []).extend(row["seconds"])
-    for (collective, size, algorithm, shape, mpi), seconds in sorted(points.items()):
+    for (collective, size, algorithm, shape, rate, mpi), seconds in sorted(points.items()):
         if len(seconds) >= 15:
-            yield {"collective": collective, "shape": shape, "bytes": size, "algorithm": algorithm, "mpi": mpi,
+            yield {"collective": collective, "shape": shape, "rate": rate, "bytes": size, "algorithm": algorithm, "mpi": mpi,
                    "samples": len(seconds), "least_seconds": min(seconds), "median_seconds": statistics.median(seconds),
                    "greatest_seconds": max(seconds)}
 

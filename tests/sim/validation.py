@@ -112,6 +112,7 @@ assert [(row["column"], row["samples"], round(row["measured_seconds"], 9), round
 blocking, hidden = (row["simulated_seconds"] for row in found["programs"])
 assert 0.05 < hidden < blocking - 2e-3 < 0.065, found["programs"]
 (spread,) = found["samples"]
+assert (spread["shape"], spread["rate"]) == (LAB["shape"], LAB["rate"]), spread  # links of two rates have samples of their own
 assert [round(spread[f"{which}_seconds"], 9) for which in ("least", "median", "greatest")] == [6e-3, 6.5e-3, 7e-3], spread
 assert found["kept"][0]["per_call_seconds"] == 3e-3, found["kept"]
 assert all(0 < row["star_seconds"] <= row["simulated_seconds"] * 1.001 for row in found["published"]), found["published"]
