@@ -10,9 +10,9 @@
 
 #include "algorithms/option_check.h"
 #include "base/text.h"
-#include "bench/patterns.h"
 #include "bench/table.h"
 #include "common/number_within.h"
+#include "common/patterns.h"
 #include "explain_range.h"
 #include "json_text.h"
 #include "model/break_even.h"
@@ -96,7 +96,7 @@ int explain_alltoallv(int argc, char** argv) {
     double once_us = 0, small_us = 0;
     app.add_option("collective", verb, "alltoallv")->required();
     app.add_option("--bytes", bytes, "of one message: " + std::string(bytes_form))->required();
-    app.add_option("--pattern", pattern, std::string("who sends to whom: ") + bench::pattern_names)
+    app.add_option("--pattern", pattern, std::string("who sends to whom: ") + apps::pattern_names)
         ->capture_default_str();
     app.add_option("--topology", topology_text,
                    "hosts and ranks per host: \"node:16 core:48\", \"node:3 core:1,2,4\", \"ranks:0,1,0,2\"")
@@ -147,7 +147,7 @@ int explain_alltoallv(int argc, char** argv) {
         return usage_error("explain", "--bytes " + bytes + ": " + why);
 
     std::vector<std::uint64_t> matrix;
-    if (!bench::make_pattern(pattern, ranks, *size, matrix, why))
+    if (!apps::make_pattern(pattern, ranks, *size, matrix, why))
         return usage_error("explain", "--pattern: " + why);
     // A matrix's messages are as many times as long as they have elements.
     if (why = beyond_the_model(matrix, topology, machine); !why.empty())

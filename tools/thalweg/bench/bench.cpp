@@ -8,12 +8,12 @@
 #include "bench/exchange.h"
 #include "bench/halo.h"
 #include "bench/overlap.h"
-#include "bench/patterns.h"
 #include "bench/race.h"
 #include "bench/show.h"
 #include "bench/small.h"
 #include "bench/sweep.h"
 #include "bench/waiters.h"
+#include "common/patterns.h"
 #include "environment.h"
 #include "lab/lab.h"
 #include "verb.h"
@@ -210,7 +210,7 @@ CLI::App* add_exchange(CLI::App& app, ExchangeRequest& request) {
     auto* verb = app.add_subcommand("alltoallv", "planned and repeated alltoallv: when a plan pays");
     add_shape_options(*verb, request.shape);
     verb->add_option("--pattern", request.patterns,
-                     std::string("who sends to whom, comma-separated: ") + pattern_names)
+                     std::string("who sends to whom, comma-separated: ") + apps::pattern_names)
         ->delimiter(',')
         ->capture_default_str();
     verb->add_option("--sizes", request.sizes, "bytes per pair that exchanges, comma-separated")

@@ -11,10 +11,10 @@
 #include "base/text.h"
 #include "bench/columns.h"
 #include "bench/exchange_page.h"
-#include "bench/patterns.h"
 #include "bench/results.h"
 #include "bench/resume.h"
 #include "bench/table.h"
+#include "common/patterns.h"
 #include "model/trial.h"
 
 namespace thalweg::bench {
@@ -135,7 +135,7 @@ bool ExchangeSweep::plan_points(std::vector<PointPlan>& points, double& seconds,
             point.bytes = bytes;
             // Of a file only its name: where it lies says nothing to others.
             point.pattern = pattern.substr(pattern.rfind('/') + 1);
-            if (!make_pattern(pattern, ranks(), bytes, point.matrix, why)) return false;
+            if (!apps::make_pattern(pattern, ranks(), bytes, point.matrix, why)) return false;
             const bool missing = std::any_of(columns_.begin(), columns_.end(), [&](const ColumnPlan& column) {
                 return seen.count({point.pattern, bytes, column.name}) == 0;
             });

@@ -1,14 +1,15 @@
 // Who sends how much to whom in an alltoallv.
-#include "bench/patterns.h"
+#include "common/patterns.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <fstream>
 #include <numeric>
 
-namespace thalweg::bench {
+namespace thalweg::apps {
 namespace {
 
 std::vector<std::uint64_t> pattern(const std::string& name, int ranks, std::uint64_t bytes) {
@@ -114,4 +115,4 @@ TEST(Patterns, UnknownOnesAreRefused) {
 }
 
 }  // namespace
-}  // namespace thalweg::bench
+}  // namespace thalweg::apps

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace thalweg::bench {
+namespace thalweg::apps {
 
 // For --help: the names, and what they are.
 inline constexpr const char* pattern_names =
@@ -27,4 +27,4 @@ inline constexpr const char* pattern_names =
 bool make_pattern(const std::string& name, int ranks, std::uint64_t bytes, std::vector<std::uint64_t>& matrix,
                   std::string& why);
 
-}  // namespace thalweg::bench
+}  // namespace thalweg::apps

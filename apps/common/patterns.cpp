@@ -1,4 +1,4 @@
-#include "bench/patterns.h"
+#include "common/patterns.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "common/partition.h"
 #include "conjugate_gradient/matrix.h"
 
-namespace thalweg::bench {
+namespace thalweg::apps {
 namespace {
 
 constexpr unsigned seed = 20260406;
@@ -22,11 +22,11 @@ double random_share(std::mt19937_64& random) { return static_cast<double>(random
 bool read_pattern(const std::string& path, int ranks, std::uint64_t bytes, std::vector<std::uint64_t>& matrix,
                   std::string& why) {
     std::int64_t n = 0;
-    std::vector<apps::Entry> entries;
-    if (!apps::read_matrix_market(path, n, entries, why)) return false;
-    const apps::Partition partition{n, ranks};
+    std::vector<Entry> entries;
+    if (!read_matrix_market(path, n, entries, why)) return false;
+    const Partition partition{n, ranks};
     std::set<std::pair<int, std::int32_t>> needed;  // (rank, column)
-    for (const apps::Entry& entry : entries) needed.insert({partition.owner(entry.row), entry.column});
+    for (const Entry& entry : entries) needed.insert({partition.owner(entry.row), entry.column});
     for (const auto& [rank, column] : needed) {
         const int owner = partition.owner(column);
         std::uint64_t& message = matrix[static_cast<std::size_t>(owner * ranks + rank)];
@@ -80,4 +80,4 @@ bool make_pattern(const std::string& name, int ranks, std::uint64_t bytes, std::
     return true;
 }
 
-}  // namespace thalweg::bench
+}  // namespace thalweg::apps
