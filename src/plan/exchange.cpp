@@ -118,39 +118,21 @@ std::uint64_t digest(int from, int to, int edge, std::uint64_t bytes) {
 
 }  // namespace
 
-// Bytes, messages, digests, sizes and their squares in KiB. What is sent, less what is received: of the
-// digests nothing is left over where they are the same messages.
+// What is sent, less what is received: of the digests nothing is left over where they are the same messages.
 TraitWords words_of(const Letters& letters, int rank) {
-    TraitWords sums{};
+    TraitWords words{};
     for (const Letter& letter : letters.outgoing) {
         if (letter.bytes == 0) continue;
-        sums[2] += digest(rank, letter.peer, letter.edge, letter.bytes);
-        if (letter.peer == rank) continue;
-        sums[0] += letter.bytes;
-        ++sums[1];
-        const std::uint64_t size = std::min(letter.bytes / 1024 + 1, std::uint64_t{1} << 24);
-        sums[3] += size;
-        sums[4] += size * size;
+        words[word_of_digests] += digest(rank, letter.peer, letter.edge, letter.bytes);
+        if (letter.peer != rank) count_message(words, letter.bytes);
     }
     for (const Letter& letter : letters.incoming)
-        if (letter.bytes != 0) sums[2] -= digest(letter.peer, rank, letter.edge, letter.bytes);
-    return sums;
+        if (letter.bytes != 0) words[word_of_digests] -= digest(letter.peer, rank, letter.edge, letter.bytes);
+    return words;
 }
 
-std::uint64_t difference_of(const Letters& letters, int rank) { return words_of(letters, rank)[2]; }
-
-Traits traits_of(const TraitWords& sums, int size) {
-    const auto pairs = static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(size - 1);
-    const double unevenness = in_standard_modes([&] {
-        const auto messages = static_cast<double>(sums[1]), all = static_cast<double>(sums[3]);
-        return sums[3] == 0 ? 1 : messages * static_cast<double>(sums[4]) / (all * all);
-    });
-    return {pairs == 0 ? 0 : (sums[0] + pairs - 1) / pairs, sums[1], unevenness, sums[2] == 0};
-}
-
-std::uint64_t mean_message_of(const Traits& traits, int size) {
-    const auto ranks = static_cast<std::uint64_t>(size);
-    return traits.messages == 0 ? 0 : traits.mean_bytes * (ranks * (ranks - 1)) / traits.messages;
+std::uint64_t difference_of(const Letters& letters, int rank) {
+    return words_of(letters, rank)[word_of_digests];
 }
 
 Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size,

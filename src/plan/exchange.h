@@ -12,6 +12,7 @@
 #include "algorithms/exchange.h"
 #include "base/status.h"
 #include "plan/ongoing.h"
+#include "select/exchanges.h"
 #include "topology/topology.h"
 #include "transport/channel_name.h"
 
@@ -78,25 +79,10 @@ void send_in_place(const Letters& letters, int rank, bool copied, Ongoing& ongoi
 Status attach(const Letters& letters, void* send, void* receive, bool copied, ProgramBuffer& input,
               ProgramBuffer& output, Exchange& exchange);
 
-// What all ranks' messages look like together.
-struct Traits {
-    std::uint64_t mean_bytes = 0;  // of an ordered pair of different ranks, rounded up
-    std::uint64_t messages = 0;    // that have bytes, between different ranks
-    // Mean of the squares of their sizes over the square of the mean: 1 where they are alike.
-    double unevenness = 1;
-    // Both ends of every message give it the same bytes, as the standard demands; where they do not, it is
-    // false with all but one chance in 2^64.
-    bool sizes_agree = false;
-};
-// What one rank says of its messages; the sums of what all ranks say are what all messages look like.
-inline constexpr std::size_t trait_words = 5;
-using TraitWords = std::array<std::uint64_t, trait_words>;
+// What `rank` says of its messages.
 TraitWords words_of(const Letters& letters, int rank);
 // What of them tells whether sizes agree: 0, added up over all ranks, where they do.
 std::uint64_t difference_of(const Letters& letters, int rank);
-Traits traits_of(const TraitWords& sums, int size);
-// Of the messages that there are between `size` ranks; of few neighbours most pairs have none.
-std::uint64_t mean_message_of(const Traits& traits, int size);
 // Collective: one small allreduce. `name`, where it is not null: what rank 0 has there is there on all ranks
 // afterwards. Throws AgreementFailed (set_up.h).
 Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size,

@@ -4,27 +4,22 @@
 #include <string_view>
 #include <utility>
 
-#include "base/float_modes.h"
 #include "base/log.h"
 #include "plan/declining.h"
 #include "plan/native_plan.h"
+#include "select/exchanges.h"
 #include "select/neighbours.h"
 
 namespace thalweg {
 
 namespace {
 
-// With messages between fewer of all pairs than one in so many, an exchange is sparse.
-constexpr std::uint64_t dense_share = 2;
 // Needs nothing that one end of a message alone does not know.
 constexpr char straight_name[] = "spread";
 // Needs leaders that are told what their hosts exchange.
 constexpr std::string_view leader_name = "node_leader";
-// Where sizes differ by more (Traits), rounds wait for their largest message. Of messages of which one in ten
-// is three times as large as the others it is 1.25.
-constexpr double even = 1.25;
-// Of neighbours, who are few: rounds gain where all messages are alike, and wait where they are not. A
-// refined mesh, whose messages differ by a fifth and more, takes 2 % less without them.
+// As `even`, of neighbours, who are few: rounds gain where all messages are alike, and wait where they are
+// not. A refined mesh, whose messages differ by a fifth and more, takes 2 % less without them.
 constexpr double even_neighbours = 1.05;
 
 }  // namespace
@@ -54,23 +49,6 @@ Traits Forethought::traits(NonblockingState& state, const CollectiveCall& call, 
 }
 
 namespace {
-
-std::uint64_t pairs_of(const NonblockingState& state) {
-    const auto ranks = static_cast<std::uint64_t>(state.size());
-    return ranks * (ranks - 1);
-}
-
-bool is_sparse(const Traits& traits, std::uint64_t pairs) { return traits.messages * dense_share < pairs; }
-
-// A rank with few peers is one among neighbours: what rounds and pieces put in order hardly meets, and a
-// library's own messages come close to the wire. By the mean size of those messages that there are.
-Decision decide_sparse(NonblockingState& state, const Traits& traits, std::uint64_t pairs) {
-    const std::uint64_t mean_bytes = in_standard_modes([&] {
-        const double share = static_cast<double>(pairs) / static_cast<double>(traits.messages);
-        return static_cast<std::uint64_t>(static_cast<double>(traits.mean_bytes) * share);
-    });
-    return state.neighbours().decide(mean_bytes);
-}
 
 // By what the ranks know of the calls before this one. Of a blocking call that is to run as a schedule the
 // trial finds out whether that is faster than the native library, whatever a table says of sizes like these;
@@ -113,20 +91,16 @@ Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, Ca
         expect(state, call, *expected, shape, decision);
         return decision;
     }
-    const bool sparse = call.persistent && decision.reason != "asked for" && traits.messages != 0 &&
-                        is_sparse(traits, pairs_of(state));
-    if (sparse && state.topology().nodes() > 1) {
-        decision = decide_sparse(state, traits, pairs_of(state));
+    if (call.persistent) {
+        const NeighbourSelector* const few = is_sparse(traits, state.size()) ? &state.neighbours() : nullptr;
+        PlannedExchange planned = decide_planned(std::move(decision), traits, few, state.topology());
+        decision = std::move(planned.decision);
+        exchange->in_pairs = planned.in_pairs;
         if (!decision.choice) return decision;
-        exchange->in_pairs = true;
+        if (!traits.sizes_agree) go_straight(decision, call.collective, "an alltoall", state.rank());
     }
-    if (call.persistent && !traits.sizes_agree)
-        go_straight(decision, call.collective, "an alltoall", state.rank());
-    if (decision.choice->algorithm->name == "pairwise" && decision.reason != "asked for" &&
-        traits.unevenness > even)
-        return {std::nullopt, "messages of uneven sizes"};
     if (decision.choice->algorithm->name != leader_name) return decision;
-    if (call.persistent && !sparse &&
+    if (call.persistent &&
         inform_leaders(call.comm, shape.letters, state.rank(), state.topology(), *exchange))
         return decision;
     decision.choice = standard_choice(*find_algorithm(call.collective, straight_name));

@@ -1,0 +1,76 @@
+#include "select/exchanges.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "base/float_modes.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::uint64_t dense_share = 2;  // one in so many of all pairs has a message
+
+std::uint64_t pairs_of(int size) {
+    const auto ranks = static_cast<std::uint64_t>(size);
+    return ranks * (ranks - 1);
+}
+
+}  // namespace
+
+void count_message(TraitWords& words, std::uint64_t bytes) {
+    if (bytes == 0) return;
+    words[0] += bytes;
+    ++words[1];
+    const std::uint64_t size = std::min(bytes / 1024 + 1, std::uint64_t{1} << 24);
+    words[3] += size;
+    words[4] += size * size;
+}
+
+Traits traits_of(const TraitWords& sums, int size) {
+    const std::uint64_t pairs = pairs_of(size);
+    const double unevenness = in_standard_modes([&] {
+        const auto messages = static_cast<double>(sums[1]), all = static_cast<double>(sums[3]);
+        return sums[3] == 0 ? 1 : messages * static_cast<double>(sums[4]) / (all * all);
+    });
+    return {pairs == 0 ? 0 : (sums[0] + pairs - 1) / pairs, sums[1], unevenness, sums[word_of_digests] == 0};
+}
+
+std::uint64_t mean_message_of(const Traits& traits, int size) {
+    return traits.messages == 0 ? 0 : traits.mean_bytes * pairs_of(size) / traits.messages;
+}
+
+bool is_sparse(const Traits& traits, int size) {
+    return traits.messages != 0 && traits.messages * dense_share < pairs_of(size);
+}
+
+// A rank with few peers is one among neighbours: what rounds and pieces put in order hardly meets, and a
+// library's own messages come close to the wire.
+PlannedExchange decide_planned(Decision by_mean, const Traits& traits, const NeighbourSelector* neighbours,
+                               const Topology& topology) {
+    PlannedExchange planned{std::move(by_mean)};
+    Decision& decision = planned.decision;
+    if (!decision.choice) return planned;
+    const auto straight = [&] {
+        decision.choice = standard_choice(*find_algorithm(Collective::alltoallv, "spread"));
+    };
+    const bool asked = decision.reason == "asked for";
+    const bool sparse = !asked && is_sparse(traits, topology.size());
+    if (sparse && topology.nodes() > 1) {
+        decision = neighbours->decide(mean_message_of(traits, topology.size()));
+        if (!decision.choice) return planned;
+        planned.in_pairs = true;
+    }
+    if (!traits.sizes_agree) {
+        straight();
+        return planned;
+    }
+    const std::string_view name = decision.choice->algorithm->name;
+    if (!asked && name == "pairwise" && traits.unevenness > even)
+        decision = {std::nullopt, "messages of uneven sizes"};
+    else if (sparse && name == "node_leader")
+        straight();
+    return planned;
+}
+
+}  // namespace thalweg

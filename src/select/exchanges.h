@@ -1,0 +1,55 @@
+// Exchanges between all ranks, whose pairs may differ: what their messages are like together, and how a plan
+// of one runs.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "select/neighbours.h"
+#include "select/select.h"
+#include "topology/topology.h"
+
+namespace thalweg {
+
+// What all ranks' messages look like together.
+struct Traits {
+    std::uint64_t mean_bytes = 0;  // of an ordered pair of different ranks, rounded up
+    std::uint64_t messages = 0;    // that have bytes, between different ranks
+    // Mean of the squares of their sizes over the square of the mean: 1 where they are alike.
+    double unevenness = 1;
+    // Both ends of every message give it the same bytes, as the standard demands; where they do not, it is
+    // false with all but one chance in 2^64.
+    bool sizes_agree = false;
+};
+
+// What one rank says of its messages; the sums of what all ranks say are what all messages look like. Bytes,
+// messages, what is left over where sizes do not agree, and sizes and their squares in KiB.
+inline constexpr std::size_t trait_words = 5, word_of_digests = 2;
+using TraitWords = std::array<std::uint64_t, trait_words>;
+// Adds a message of its sender to another rank; one of no bytes does not count.
+void count_message(TraitWords& words, std::uint64_t bytes);
+Traits traits_of(const TraitWords& sums, int size);
+// Of the messages that there are between `size` ranks; of few neighbours most pairs have none.
+std::uint64_t mean_message_of(const Traits& traits, int size);
+
+// Whether most pairs of `size` ranks have no message.
+bool is_sparse(const Traits& traits, int size);
+
+// How a persistent exchange between all ranks runs.
+struct PlannedExchange {
+    Decision decision;
+    bool in_pairs = false;  // Exchange::in_pairs
+};
+
+// `by_mean`: what the selector of the communicator decides for messages of traits.mean_bytes; what was asked
+// for there stays. Where sizes do not agree, every message goes straight. `neighbours`: what decides of a
+// sparse one; null elsewhere.
+PlannedExchange decide_planned(Decision by_mean, const Traits& traits, const NeighbourSelector* neighbours,
+                               const Topology& topology);
+
+// Where sizes differ by more (Traits::unevenness), rounds wait for their largest message. Of messages of
+// which one in ten is three times as large as the others it is 1.25.
+inline constexpr double even = 1.25;
+
+}  // namespace thalweg

@@ -1,0 +1,81 @@
+// How persistent exchanges run, by what their messages are like together.
+#include "select/exchanges.h"
+
+#include "algorithms/cases.h"
+
+namespace thalweg {
+namespace {
+
+// `messages` of one size each, of so many ranks; the i-th of them is `times` as large for i below `large`.
+Traits traits(int ranks, std::uint64_t messages, std::uint64_t bytes, std::uint64_t large = 0,
+              std::uint64_t times = 1) {
+    TraitWords words{};
+    for (std::uint64_t i = 0; i < messages; ++i) count_message(words, i < large ? times * bytes : bytes);
+    count_message(words, 0);
+    return traits_of(words, ranks);
+}
+
+Decision of(const char* text) { return {choice_of(text, Collective::alltoallv), "tuning table"}; }
+
+struct Planned {
+    std::string algorithm;
+    bool in_pairs = false;
+    bool operator==(const Planned&) const = default;
+};
+
+Planned planned(Decision by_mean, const Traits& what, const char* hosts = "node:4 core:2") {
+    Selection selection{Machine::from_options(60, 11.95e6), "mpich", {}, {}};
+    selection.table = R"({"collective": "alltoallv", "rows": [
+        {"calls": "neighbours", "bytes": [0, 1023], "choice": "native"},
+        {"calls": "neighbours", "bytes": [1024, null], "choice": "pairwise:chunk_bytes=32K"}]})";
+    const Topology topology = topology_of(hosts);
+    const NeighbourSelector neighbours(topology, selection);
+    const NeighbourSelector* const few = is_sparse(what, topology.size()) ? &neighbours : nullptr;
+    const PlannedExchange found = decide_planned(std::move(by_mean), what, few, topology);
+    return {found.decision.choice ? to_text(*found.decision.choice) : "native", found.in_pairs};
+}
+
+TEST(Exchanges, MeansAreOfPairsAndOfMessages) {
+    const Traits few = traits(8, 16, 7000);
+    EXPECT_EQ(few.mean_bytes, 2000u);  // 56 pairs
+    EXPECT_EQ(few.messages, 16u);
+    EXPECT_EQ(mean_message_of(few, 8), 7000u);
+    EXPECT_DOUBLE_EQ(few.unevenness, 1);
+    EXPECT_TRUE(few.sizes_agree);
+    EXPECT_TRUE(is_sparse(few, 8));
+    EXPECT_FALSE(is_sparse(traits(8, 28, 7000), 8));
+    EXPECT_FALSE(is_sparse(traits(8, 0, 0), 8));
+    // One in ten is three times as large.
+    EXPECT_NEAR(traits(8, 50, 100 << 10, 5, 3).unevenness, even, 0.01);
+}
+
+TEST(Exchanges, SparseOnesAreDecidedAsNeighboursAre) {
+    // By the mean of their messages, not of all pairs.
+    EXPECT_EQ(planned(of("pairwise"), traits(8, 16, 1024)), (Planned{"pairwise:chunk_bytes=32K", true}));
+    EXPECT_EQ(planned(of("pairwise"), traits(8, 16, 1000)), (Planned{"native", false}));
+    EXPECT_EQ(planned(of("notify"), traits(8, 56, 1024)), (Planned{"notify", false}));
+    // Leaders are told nothing of them; on one host nobody meets in pairs.
+    EXPECT_EQ(planned(of("node_leader"), traits(8, 16, 1024), "node:1 core:8"), (Planned{"spread", false}));
+    EXPECT_EQ(planned(of("node_leader"), traits(8, 56, 1024)), (Planned{"node_leader", false}));
+}
+
+TEST(Exchanges, RoundsAreForMessagesThatAreAlike) {
+    const Traits uneven = traits(8, 50, 100 << 10, 10, 3);
+    EXPECT_GT(uneven.unevenness, even);
+    EXPECT_EQ(planned(of("pairwise"), uneven), (Planned{"native", false}));
+    EXPECT_EQ(planned(of("spread:in_flight=2"), uneven), (Planned{"spread:in_flight=2", false}));
+    Decision asked = of("pairwise");
+    asked.reason = "asked for";
+    EXPECT_EQ(planned(asked, uneven), (Planned{"pairwise", false}));
+    EXPECT_EQ(planned(asked, traits(8, 16, 1024)), (Planned{"pairwise", false}));
+}
+
+TEST(Exchanges, WhatTheEndsDoNotAgreeOnGoesStraight) {
+    Traits what = traits(8, 50, 100 << 10, 10, 3);
+    what.sizes_agree = false;
+    EXPECT_EQ(planned(of("pairwise"), what), (Planned{"spread", false}));
+    EXPECT_EQ(planned({std::nullopt, "native is best"}, what), (Planned{"native", false}));
+}
+
+}  // namespace
+}  // namespace thalweg
