@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -38,6 +39,23 @@ double processor_seconds() {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
+// What a rank exchanges with each of the others. Pre: pairs differ.
+Exchange exchange_of(const Point& point, int rank, const Topology& topology) {
+    const std::string_view algorithm = point.choice.algorithm->name;
+    Exchange exchange;
+    if (point.faces) {
+        exchange = exchange_of(*point.faces, rank);
+        if (!point.native) as_planned(exchange);
+        if (algorithm == "node_leader") inform_leader(*point.faces, rank, topology, exchange);
+        return exchange;
+    }
+    // Rounds of a library have messages of no bytes as well.
+    exchange = exchange_of(*point.pattern, rank, point.native && algorithm == "pairwise");
+    if (!point.native) as_planned(*point.pattern, topology, exchange);
+    if (algorithm == "node_leader") inform_leader(*point.pattern, rank, topology, exchange);
+    return exchange;
+}
+
 PointResult run_here(const Point& point, const Topology& topology, const SimMachine& machine) {
     PointResult result;
     const double begin = processor_seconds();
@@ -48,13 +66,10 @@ PointResult run_here(const Point& point, const Topology& topology, const SimMach
     problem.bytes = point.bytes;
     const bool receipts = machine.adds_receipts(point.options.credits);
     for (problem.rank = 0; problem.rank < problem.size; ++problem.rank) {
-        Exchange faces;
-        if (point.faces) {
-            faces = exchange_of(*point.faces, problem.rank);
-            if (!point.native) as_planned(faces);
-            if (point.choice.algorithm->name == "node_leader")
-                inform_leader(*point.faces, problem.rank, topology, faces);
-            problem.exchange = &faces;
+        Exchange own;
+        if (point.faces || point.pattern) {
+            own = exchange_of(point, problem.rank, topology);
+            problem.exchange = &own;
         }
         schedules.push_back(build(point.choice, problem, topology));
         problem.exchange = nullptr;
@@ -210,7 +225,8 @@ PointResult in_child(unsigned most_seconds, std::uint64_t most_memory,
 }
 
 PointResult simulate(const Point& point, const Topology& topology, const SimMachine& machine) {
-    if (!point.faces && least_bytes(point, topology) > static_cast<double>(point.most_memory)) {
+    if (!point.faces && !point.pattern &&
+        least_bytes(point, topology) > static_cast<double>(point.most_memory)) {
         PointResult result;
         result.given_up = true;
         result.outcome.why = too_large(point.most_memory);

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "algorithms/algorithm.h"
 #include "sim/halo.h"
 #include "sim/machine.h"
+#include "sim/pattern.h"
 #include "sim/replay.h"
 #include "sim/variants.h"
 #include "topology/topology.h"
@@ -20,6 +22,7 @@ struct Point {
     std::uint64_t bytes = 0;  // as Problem::bytes
     // An alltoallv of these alone; `bytes` has no meaning then.
     std::optional<Faces> faces;
+    std::shared_ptr<const Pattern> pattern;  // or of these
     bool native = false;  // a native library's messages: its neighbours do not meet in pairs
     // Operations in a row without a barrier: a rank starts the next one when its own part of the last is
     // done. Times are then those of all of them, divided by their number.

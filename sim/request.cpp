@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/text.h"
+#include "common/patterns.h"
 #include "model/cost.h"
 #include "select/select.h"
 #include "sim/apps.h"
@@ -74,6 +75,11 @@ void describe(CLI::App& app, Text& text, Request& request) {
                    "of --cells, of the stencil: 7 or 27 in three dimensions, 9 or 81 in four (default: faces "
                    "only)");
     app.add_flag("--periodic", request.grid.periodic, "of --cells: the grid goes round in every dimension");
+    app.add_option(
+        "--pattern", request.pattern,
+        std::string("of alltoallv: who sends to whom, as a plan of it; --bytes are as `thalweg explain "
+                    "alltoallv` has them (default: between all pairs alike): ") +
+            apps::pattern_names);
     app.add_option("--mapping", request.mapping, "of ranks to hosts: block, cyclic, permuted or ragged")
         ->default_val("block");
     app.add_option("--seed", request.seed, "of the permuted mapping, and of samples")
@@ -175,6 +181,11 @@ std::string read_lists(const Text& text, Request& request) {
     return {};
 }
 
+std::string too_long(std::uint64_t bytes, int ranks) {
+    return "--bytes " + bytes_text(bytes) + " among " + std::to_string(ranks) +
+           " ranks keep a link busy for longer than the cost model can count, 53 days: ask for less";
+}
+
 // What does not fit together; a sentence, or an empty text. Numbers of ranks that the machine has no place
 // for are refused before the first of them is simulated.
 std::string read_limits(const Request& request) {
@@ -182,7 +193,6 @@ std::string read_limits(const Request& request) {
         return "--per-host " + std::to_string(request.per_host) + ": a host of " + request.machine.name +
                " has " + std::to_string(request.machine.cores_per_host) +
                " cores, and ranks that share one are not modelled";
-    constexpr std::uint64_t most = std::uint64_t{1} << 40;
     // How many times `bytes` a rank has. The keys of a program that sorts are all of them; a rank of a grid
     // has six faces, and a refined one four times the cells.
     const auto times = [&request](int ranks) -> std::uint64_t {
@@ -195,7 +205,7 @@ std::string read_limits(const Request& request) {
     };
     for (const std::uint64_t bytes : request.bytes)
         for (const int ranks : request.ranks)
-            if (bytes > most / times(ranks))
+            if (bytes > most_rank_bytes / times(ranks))
                 return "--bytes " + bytes_text(bytes) + " among " + std::to_string(ranks) +
                        " ranks: no rank has room for more than 1 TiB";
     for (const int ranks : request.ranks) {
@@ -207,9 +217,13 @@ std::string read_limits(const Request& request) {
         for (const std::uint64_t bytes : request.bytes)
             if (!request.halo && request.app.empty() && !request.rma &&
                 wire_limit(request.collective, bytes, topology, request.machine.wire()) >= longest_counted)
-                return "--bytes " + bytes_text(bytes) + " among " + std::to_string(ranks) +
-                       " ranks keep a link busy for longer than the cost model can count, 53 days: ask for "
-                       "less";
+                return too_long(bytes, ranks);
+        for (std::size_t size = 0; !request.pattern.empty() && size < request.sizes(); ++size) {
+            Pattern pattern;
+            if (why = request.read_pattern(ranks, size, pattern); !why.empty()) return why;
+            if (pattern_limit(topology, pattern, request.machine) >= longest_seconds)
+                return too_long(request.bytes[size], ranks);
+        }
         for (std::size_t size = 0; request.halo && size < request.sizes(); ++size) {
             Faces faces;
             if (why = request.read_faces(ranks, size, faces); !why.empty()) return why;
@@ -232,6 +246,9 @@ std::string read_kind(const CLI::App& app, const Request& request) {
     for (const char* option : of_cells)
         if (app.count(option) > 0 && app.count("--cells") == 0) return std::string(option) + " is of --cells";
     if (app.count("--sweep") > 0 && request.app.empty()) return "--sweep is of app";
+    const bool exchange = request.collective == Collective::alltoallv && request.app.empty();
+    if (!request.pattern.empty() && (!exchange || request.halo || request.rma))
+        return std::string("--pattern is ") + (request.rma ? "not of --rma" : "of alltoallv");
     for (const char* option : of_choices)
         if (app.count(option) > 0 && request.rma) return std::string(option) + " is not of --rma";
     if (app.count("--trace") > 0 && request.samples > 1)

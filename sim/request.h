@@ -12,11 +12,15 @@
 #include "model/halo.h"
 #include "sim/halo.h"
 #include "sim/machine.h"
+#include "sim/pattern.h"
 
 namespace thalweg::sim {
 
 // The cost model's times end there (Level::transfer): what takes as long may take longer.
 inline constexpr Picoseconds longest_counted = std::numeric_limits<Picoseconds>::max() / 4;
+inline constexpr double longest_seconds = static_cast<double>(longest_counted) * 1e-12;
+// What a rank has room for.
+inline constexpr std::uint64_t most_rank_bytes = std::uint64_t{1} << 40;
 
 struct Request {
     Collective collective = Collective::bcast;
@@ -24,6 +28,7 @@ struct Request {
     HaloText grid;          // of halo; its cells are not those below
     std::string app;        // not empty: a whole program, one of app_names()
     double sweep_rate = 0;  // of an app: bytes per second that a rank sweeps; 0: its share of the memory
+    std::string pattern;    // of an alltoallv: as apps::make_pattern; empty: between all pairs alike
     bool rma = false;       // of an alltoallv: also through windows, made per call and once per plan
     SimMachine machine;
     bool star = false;  // its hosts joined by one switch that never blocks instead
@@ -49,6 +54,8 @@ struct Request {
     // Of halo: what so many ranks exchange at one of sizes(). One sentence why there is no such grid, or
     // empty.
     std::string read_faces(int count, std::size_t size, Faces& faces) const;
+    // The same of a pattern.
+    std::string read_pattern(int count, std::size_t size, Pattern& read) const;
 };
 
 // Empty: go on with `request`. Else the exit status: 0 after --help or --list-machines, 2 after a mistake,

@@ -3,12 +3,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
 #include "base/text.h"
 #include "model/cost.h"
+#include "select/exchanges.h"
 #include "select/neighbours.h"
 #include "select/pieces.h"
 #include "select/select.h"
@@ -38,6 +40,15 @@ Decision decision_of(const Selector& selector, Collective collective, std::uint6
         decision.reason +=
             fmt::format(", for each of {} pieces of up to {}", pieces.count, bytes_text(pieces.bytes));
     return decision;
+}
+
+// Of a plan of such an exchange.
+Decision planned(const Selector& selector, const NeighbourSelector& neighbours, const Pattern& pattern,
+                 const Topology& topology) {
+    const bool sparse = is_sparse(pattern.traits, pattern.ranks);
+    return decide_planned(selector.decide(pattern.traits.mean_bytes), pattern.traits,
+                          sparse ? &neighbours : nullptr, topology)
+        .decision;
 }
 
 // What a column runs: a text that parse_choice reads, or why nothing can. `decision`: what Thalweg would run,
@@ -102,7 +113,13 @@ PointResult least_of(unsigned samples, std::uint64_t seed, Point& point, const T
     return least;
 }
 
-void run_row(const Request& request, const Topology& topology, const std::optional<Faces>& faces, Row& row) {
+// Who exchanges what, where pairs differ; one of them, or none.
+struct Differing {
+    std::optional<Faces> faces;
+    std::shared_ptr<const Pattern> pattern;
+};
+
+void run_row(const Request& request, const Topology& topology, const Differing& differing, Row& row) {
     Choice choice;
     std::string why;
     if (row.algorithm.empty()) return;
@@ -119,14 +136,16 @@ void run_row(const Request& request, const Topology& topology, const std::option
         return;
     }
     // The model's alltoallv has all pairs alike.
-    const Picoseconds predicted =
-        faces ? Picoseconds{0} : predict(choice, problem, topology, request.machine.model());
+    const Picoseconds predicted = differing.faces || differing.pattern
+                                      ? Picoseconds{0}
+                                      : predict(choice, problem, topology, request.machine.model());
     const bool counted = predicted < longest_counted;
     if (counted) row.predicted_seconds = static_cast<double>(predicted) / picoseconds_per_second;
     Point point;
     point.choice = choice;
     point.bytes = row.bytes;
-    point.faces = faces;
+    point.faces = differing.faces;
+    point.pattern = differing.pattern;
     point.native = !row.family.empty();
     point.repeat = request.repeat;
     point.in_turn = request.in_turn || (!request.overlap && native_in_turn(row.family, request.collective));
@@ -191,9 +210,15 @@ std::vector<Row> answer(const Request& request, const std::function<void(const s
         const Selector selector(request.collective, topology, selection);
         const NeighbourSelector neighbours(topology, selection);
         for (std::size_t size = 0; size < request.sizes(); ++size) {
-            std::optional<Faces> faces;
+            Differing differing;
+            std::optional<Faces>& faces = differing.faces;
             if (request.halo && ranks > 1)
                 if (why = request.read_faces(ranks, size, faces.emplace()); !why.empty()) return {};
+            if (!request.pattern.empty() && ranks > 1) {
+                const auto pattern = std::make_shared<Pattern>();
+                if (why = request.read_pattern(ranks, size, *pattern); !why.empty()) return {};
+                differing.pattern = pattern;
+            }
             const std::uint64_t bytes = faces                   ? faces->bytes
                                         : request.cells.empty() ? request.bytes[size]
                                                                 : 0;
@@ -207,19 +232,24 @@ std::vector<Row> answer(const Request& request, const std::function<void(const s
                 row.limit_seconds = static_cast<double>(wire_limit(request.collective, bytes, topology,
                                                                    request.machine.wire())) /
                                     picoseconds_per_second;
+                row.pattern = request.pattern;
                 if (faces) row.limit_seconds = halo_limit(topology, *faces, request.machine);
+                if (differing.pattern)
+                    row.limit_seconds = pattern_limit(topology, *differing.pattern, request.machine);
                 if (ranks < 2) {
                     row.limit_seconds = 0;
                     row.reason = alone;
                 } else {
                     Decision decision;
-                    if (column == "auto")
+                    if (column == "auto" && differing.pattern)
+                        decision = planned(selector, neighbours, *differing.pattern, topology);
+                    else if (column == "auto")
                         decision = faces ? neighbours.decide(bytes)
                                          : decision_of(selector, request.collective, bytes);
                     choose(request, decision, topology, row);
                 }
                 told(fmt::format("{} ranks, {} bytes, {}", ranks, bytes_text(bytes), column));
-                run_row(request, topology, faces, row);
+                run_row(request, topology, differing, row);
             }
         }
     }
@@ -237,6 +267,7 @@ std::string json_line(const Request& request, const Row& row) {
                                    {"seconds", row.seconds},
                                    {"limit_seconds", row.limit_seconds},
                                    {"predicted_seconds", row.predicted_seconds}};
+    if (!row.pattern.empty()) line["pattern"] = row.pattern;
     if (row.grid)
         line["halo"] = {{"grid", row.grid->ranks},
                         {"cells", row.grid->cells},
@@ -268,7 +299,8 @@ std::string json_line(const Request& request, const Row& row) {
 }
 
 void print_table(const Request& request, const std::vector<Row>& rows) {
-    fmt::print("{} on {}: {}\n", request.halo ? "halo" : name_of(request.collective), request.machine.name,
+    fmt::print("{}{}{} on {}: {}\n", request.halo ? "halo" : name_of(request.collective),
+               request.pattern.empty() ? "" : ", ", request.pattern, request.machine.name,
                request.machine.text);
     fmt::print("{} mapping, {} ranks per host{}; simulated, not measured\n\n", request.mapping,
                request.per_host, request.star ? ", joined by one switch instead" : "");

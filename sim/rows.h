@@ -29,6 +29,7 @@ struct Row {
     int ranks = 0, hosts = 0;
     std::uint64_t bytes = 0;
     std::optional<HaloGrid> grid;  // whose cells are exchanged
+    std::string pattern;           // as asked for
     bool simulated = false;        // false with seconds > 0: from the cost model
     double seconds = 0;
     double limit_seconds = 0;      // what the wire needs whatever the algorithm

@@ -316,4 +316,20 @@ for family in ("mpich", "openmpi"):
     ask = ("alltoallv", "--machine", "lab-100", "--ranks", "8", "--per-host", "2", "--bytes", "128K", "--json")
     own, beside = (json.loads(run(*ask, *more).stdout) for more in (("--algorithm", family), ("--rma", "--mpi", family)))
     assert own["seconds"] == beside["alltoallv_seconds"] > 0, (own, beside)
+# Alltoallvs of which pairs differ: of the library's rounds every pair has a message, of the others those with bytes.
+ask = ("alltoallv", "--machine", "lab-100", "--ranks", "8", "--per-host", "2", "--bytes", "64K", "--json")
+dense, banded = ([json.loads(line) for line in run(*ask, *more, "--algorithm", "auto", "--algorithm", "mpich").stdout.splitlines()]
+                 for more in ((), ("--pattern", "banded")))
+assert [row["messages"] for row in banded] == [14, 14] and banded[0]["pattern"] == "banded", banded
+assert "pattern" not in dense[0] and dense[0]["seconds"] > 4 * banded[0]["seconds"], (dense, banded)
+matrix = pathlib.Path(__file__).resolve().parents[2] / "bench/matrices/poisson-4x4x4.mtx"
+assert run(*ask, "--pattern", str(matrix)).returncode == 0
+for words, sentence in (((*ask, "--pattern", "bandit"), "--pattern: there is no pattern bandit; there are dense, uniform"),
+                        ((*ask, "--pattern", "banded", "--rma"), "--pattern is not of --rma"),
+                        (("halo", *ask[1:], "--pattern", "banded"), "--pattern is of alltoallv"),
+                        ((*ask[:4], "4097", "--bytes", "1K", "--pattern", "banded", "--machine", "slingshot"),
+                         "--pattern banded: of up to 4096 ranks"),
+                        ((*ask, "--pattern", "/nowhere/a.mtx"), "--pattern: /nowhere/a.mtx: cannot be opened")):
+    refused = run(*words)
+    assert refused.returncode == 2 and refused.stderr.startswith(f"thalweg sim: {sentence}"), (words, refused)
 print("the command does what it says")
