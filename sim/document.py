@@ -13,6 +13,7 @@ import lab_tables
 import machine_tables
 import paper_tables
 import pictures
+import sparse_tables
 from tables import MIB, ROOT, rows, size, span, table, time
 
 PAGE = ROOT / "docs/simulation.md"
@@ -152,6 +153,7 @@ thalweg sim halo --machine ib2304 --ranks 2304 --bytes 64K --algorithm auto --al
 thalweg sim app stencil --machine ib2304 --ranks 2304 --bytes 64K --repeat 3
 thalweg sim allgather --machine ib2304 --ranks 96 --bytes 64K --overlap
 thalweg sim alltoallv --machine dane --ranks 448 --bytes 32K --rma
+thalweg sim alltoallv --machine dane --ranks 448 --bytes 32K --pattern powerlaw
 thalweg sim bcast --machine lab-100 --ranks 4 --per-host 1 --bytes 1M --algorithm chain --trace timeline.json
 thalweg sim halo --machine lab-100 --per-host 2 --grid 4x2x1 --cells 640x8x1024
 thalweg sim bcast --machine dane --ranks 112,448,1792 --bytes 1M --json >curve.jsonl
@@ -196,7 +198,7 @@ its place where the credits want it ([receipts](decisions/0088-receipts-ask-in-t
 {summary()}
 Each has a section below with the arithmetic.
 """, error_tables.claim(), lab_tables.lab(), error_tables.two_links(), lab_tables.natives(), error_tables.natives_by_size(), face_tables.lab(),
-             beside_tables.lab(),
+             sparse_tables.lab(), beside_tables.lab(),
              lab_tables.onehost(), error_tables.onehost_by_size(), lab_tables.published(), lab_tables.smpi(), machine_tables.machines(),
              machine_tables.routes(),
              paper_tables.rings(), paper_tables.allgather(), paper_tables.eight(),
@@ -211,6 +213,11 @@ alone, and on one host it has no limit.
 """),
              paper_tables.gains("alltoallv", "Alltoallv (arXiv 2604.05099)", """What the messages of the paper's exchange take, all pairs alike, 112 ranks per host, without any window. 512 KiB per pair
 among 448 ranks need 1.6 s at the line rate, which is where the paper's 1.54 s stand.
+"""),
+             paper_tables.gains("patterns", "Alltoallvs that are sparse or uneven", """The same ranks, as plans, by the patterns of `thalweg bench alltoallv`: *uniform* is 10 % more or less at random, of *powerlaw* a
+rank's k-th largest message is 1/k of its largest, *banded* goes to the ranks at most an eighth of all away, *block* stays in one of
+four groups that are dealt out like cards, *one_to_many* is one rank's. Where most pairs have no message, a plan is chosen as one
+between neighbours is; the limit is that of the busiest host's links.
 """),
              paper_tables.windows(), face_tables.halo(), paper_tables.apps(),
              curves("curves", "To 65,536 ranks", """`slingshot`, 64 ranks per host. Schedules of log-step algorithms and of halo exchanges (six faces of a 3D grid of ranks) stay

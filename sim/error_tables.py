@@ -5,6 +5,7 @@ import statistics
 import beside_tables
 import face_tables
 import lab_tables
+import sparse_tables
 from tables import rows, size, table, time
 
 PLACE = ["operation", "hosts x ranks", "bytes"]
@@ -35,6 +36,10 @@ def trust():
              [row for row in several if face_tables.claimed(row) and face_tables.by_wire(row)], faces),
         line("several ranks per host there, elsewhere",
              [row for row in several if not face_tables.claimed(row) or not face_tables.by_wire(row)], faces),
+        *(line(f"{whose} sparse and uneven alltoallvs on the lab, where the link decides", found,
+               "[sparse](#sparse-and-uneven-exchanges-against-the-lab)")
+          for whose, native in (("our plans of", False), ("the libraries'", True))
+          if (found := [row for row in sparse_tables.points(native) if sparse_tables.by_wire(row)])),
         *(line(f"{whose} nonblocking operations and computation together, on the lab", found,
                "[beside computation](#beside-computation-against-the-lab)")
           for whose, native in (("our", False), ("the libraries'", True)) if (found := beside_tables.points(native))),
@@ -55,6 +60,8 @@ def all_points():
             ("our schedules between hosts of two links", lab_tables.two_links(False), []),
             ("the libraries' defaults, one link or two", natives + lab_tables.two_links(True), []),
             ("the libraries' halo exchanges", [row for row in faces if not face_tables.ours(row)], []),
+            ("our plans of sparse and uneven alltoallvs", sparse_tables.points(False), sparse_tables.points(False)),
+            ("the libraries' sparse and uneven alltoallvs", sparse_tables.points(True), []),
             ("ours beside computation", beside_tables.points(False), beside_tables.points(False)),
             ("the libraries' beside computation", beside_tables.points(True), []),
             ("two ranks of one host", rows("onehost"), [])]

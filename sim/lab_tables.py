@@ -171,8 +171,6 @@ def by_operation(points):
 
 NOT_COMPARED = """**Not compared**, and why:
 
-- *alltoallvs of sparse patterns*: `thalweg sim alltoallv` is between all pairs alike; a drawn pattern cannot be asked
-  for.
 - *Halos in runs whose mix changes*: such a run measures what trials decide over hundreds of exchanges, and when again;
   a simulation replays one exchange by one choice.
 - *radix_sort*: its counts are of digits of 16 bits, 256 KiB of every rank; those of `thalweg sim app sort` are of 8
@@ -197,8 +195,9 @@ def lab():
 
 Every column of `bench/results` that is a schedule of ours, on several hosts with one link each, is simulated on the
 machine `lab-100` or `lab-50` at the link rate that was measured when that lab came up (`sim/validate.py`): broadcasts,
-allgathers, allreduces, and alltoallvs between all ranks; of nonblocking ones, what they take when they are waited for at once.
-Halo exchanges follow [below](#halo-exchanges-against-the-lab), and what goes on
+allgathers, allreduces, and alltoallvs between all pairs alike; of nonblocking ones, what they take when they are waited for at once.
+Halo exchanges follow [below](#halo-exchanges-against-the-lab), [sparse and uneven
+alltoallvs](#sparse-and-uneven-exchanges-against-the-lab) too, and what goes on
 [beside computation](#beside-computation-against-the-lab) behind them. Hosts of two
 links have lines of their own ([below](#two-links-per-host)) and are not among the points that the targets count. The error
 is that of the simulation against the minimum of the samples. Of the machine's numbers one is fitted to such

@@ -197,7 +197,7 @@ def gains(name, title, text):
         return ""
     points = {}
     for row in found:
-        key = (row["collective"], row["machine"], row["mapping"], row["ranks"], row["hosts"], row["bytes"])
+        key = (row.get("pattern") or row["collective"], row["machine"], row["mapping"], row["ranks"], row["hosts"], row["bytes"])
         points.setdefault(key, {})[row["column"]] = row
     lines = []
     for (collective, machine, mapping, ranks, hosts, count), columns in points.items():
@@ -209,7 +209,8 @@ def gains(name, title, text):
         cells += [f"{ours['seconds'] / ours['limit_seconds']:.2f}",
                   ours["algorithm"] + (" (MPICH's)" if ours["reason"].startswith("left to") else "")]
         lines.append(cells)
-    return f"## {title}\n\n{text}\n" + table(["operation", "machine", "mapping", "ranks", "hosts", "bytes", "Thalweg",
+    what = "pattern" if any("pattern" in row for row in found) else "operation"
+    return f"## {title}\n\n{text}\n" + table([what, "machine", "mapping", "ranks", "hosts", "bytes", "Thalweg",
                                               "MPICH / it", "Open MPI / it", "it / limit", "choice"], lines)
 
 

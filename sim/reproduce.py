@@ -52,6 +52,9 @@ TABLES = {
                                               ("dane", (448,), ("--mapping", "cyclic")),
                                               ("gbe8", (96,), ()))],
     "alltoallv": [asks("alltoallv", "dane", (224, 448), ("4K", "32K", "512K"), ("auto", "mpich", "openmpi"))],
+    # Plans of exchanges that are sparse or uneven: what is chosen by what their messages are like together.
+    "patterns": [asks("alltoallv", "dane", (224, 448), ("4K", "32K", "512K"), ("auto", "mpich", "openmpi"), "--pattern", pattern)
+                 for pattern in ("uniform", "powerlaw", "banded", "block", "one_to_many")],
     "windows": [asks("alltoallv", "dane", (32, 64, 112, 224, 448, 896, 1792), ("4K", "32K", "512K"), (), "--rma")],
     # The same exchanges as a plan of ours, which puts and tells instead of fencing.
     "puts": [asks("alltoallv", "dane", (32, 64, 112, 224, 448, 896), ("4K", "32K", "512K"), ("notify",), "--libucp")],

@@ -5,6 +5,7 @@
     faces.jsonl    halo exchanges there, of cells of a grid
     natives.jsonl  what MPICH and Open MPI do by default there, by their models
     rails.jsonl    both of these between hosts of two links each
+    sparse.jsonl   alltoallvs whose pairs differ, ours and the libraries' (sim/sparse.py)
     plain.jsonl    plain programs there whose ranks sleep until they begin (sim/results/exchange.jsonl, sim/wire.py)
     onehost.jsonl  schedules of ours among ranks of one host
     published.jsonl  hosts of many ranks as others have measured and published them (sim/published.json), with the
@@ -26,6 +27,7 @@ import statistics
 import tempfile
 
 import beside
+import sparse
 from questions import COLLECTIVES, MACHINES, NATIVES, ROOT, SAMPLES, dense, in_lab, middle, question, rows, simulated
 
 SAME_TRAFFIC = 0.03  # apart at most
@@ -217,6 +219,10 @@ def rails_rows(program, results):
                "simulated_seconds": row["seconds"]}
 
 
+def sparse_rows(program, results):
+    return sparse.sparse_rows(program, results, ROOT)
+
+
 def onehost_rows(program, results):
     memory = collections.OrderedDict()
     for key, (count, least) in sorted(measured_onehost(results).items()):
@@ -298,7 +304,7 @@ def published_rows(program, _):
                        "star_seconds": star["seconds"]}
 
 
-TABLES = {"lab": lab_rows, "faces": faces_rows, "natives": native_rows, "rails": rails_rows, "plain": plain_rows,
+TABLES = {"lab": lab_rows, "faces": faces_rows, "natives": native_rows, "rails": rails_rows, "sparse": sparse_rows, "plain": plain_rows,
           "onehost": onehost_rows, "published": published_rows,
           "overlap": beside.overlap_rows, "programs": beside.programs_rows, "samples": samples_rows, "kept": kept_rows}
 

@@ -16,6 +16,7 @@ root, build = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
 sys.path.insert(0, str(root / "sim"))
 import beside  # noqa: E402
 import reproduce  # noqa: E402
+import sparse  # noqa: E402
 import validate  # noqa: E402
 
 
@@ -109,7 +110,11 @@ for row in overlap:
 for row in programs:
     now = iterations.get(program_key(row), {"columns": {}})["columns"].get(row["column"], {"seconds": []})["seconds"]
     compare("programs", row, len(now) or None, min(now, default=None))
-for name, rows in (("lab", lab), ("natives", natives), ("rails", rails), ("faces", faces), ("onehost", onehost),
+few, by_pattern = read("sparse"), sparse.measured_sparse(root / "bench/results")
+for row in few:
+    now = by_pattern.get(tuple(row[field] for field in ("pattern", "shape", "rate", "bytes", "way", "mpi")), {})
+    compare("sparse", row, now.get("samples"), now.get("seconds"))
+for name, rows in (("lab", lab), ("natives", natives), ("rails", rails), ("sparse", few), ("faces", faces), ("onehost", onehost),
                    ("overlap", overlap), ("programs", programs)):
     if not rows:
         sys.exit(f"sim/results/{name}.jsonl has no row; {stale}")
@@ -181,6 +186,8 @@ for row in natives[::9]:
 for row in rails[:: max(1, len(rails) // 4)]:
     key = fields(row, "collective", "shape", "rate", "bytes", "way", "mpi")
     look_again("rails", row, validate.question(key, row["link_rate"], row["rails"]))
+for row in [row for row in few if row["bytes"] <= 1 << 18][:: max(1, len(few) // 12)]:
+    look_again("sparse", row, sparse.question_sparse(fields(row, "pattern", "shape", "rate", "bytes", "way", "mpi"), row["link_rate"], root))
 for row in faces[:: max(1, len(faces) // 12)]:
     look_again("faces", row, validate.question_faces(key_of(row), row["link_rate"]))
 for row in [*onehost[:: max(1, len(onehost) // 8)], max(onehost, key=lambda row: row["bytes"])]:
@@ -235,6 +242,7 @@ def command_of(table, row, algorithm=None):
                 *(["--per-host", "1"] if row["ranks"] == row["hosts"] else [])]
     if table == "windows":
         return ["alltoallv", "--rma", *common]
+    common += ["--pattern", row["pattern"]] if "pattern" in row else []
     per_host = [] if table not in ("allgather", "eight", "halo") else ["--per-host", str(row["ranks"] // row["hosts"])]
     flags = {"--in-turn": row["in_turn"], "--overlap": "overlap" in row, "--star": row.get("fabric") == "star",
              "--libucp": table == "puts"}

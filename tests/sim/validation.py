@@ -40,6 +40,9 @@ ROWS = [row("bcast", "thalweg binomial", [7e-3, 6e-3] * 8, LAB, "binomial"), row
         row("bcast", "native (A/A)", [9e-3, 8e-3, 7e-3], LAB), row("bcast", "thalweg binomial", [5e-5], HOST, "binomial"),
         *(row("alltoallv", column, [seconds], LAB, exchange={"pattern": "dense"})
           for column, seconds in (("window per call", 3e-3), ("window kept", 2e-3), ("native", 1e-3))),
+        row("alltoallv", "thalweg init", [8e-3, 7e-3], LAB, "spread", exchange={"pattern": "banded"}),
+        *(row("alltoallv", column, [9e-3], LAB, exchange={"pattern": "poisson-4x4x4.mtx"}, bytes=1 << 14)
+          for column in ("native", "native (A/A)", "native init", "window kept")),
         row("bcast", "thalweg chain", [8e-3, 7e-3], TWO_LINKS, "chain:chunk_bytes=32K", bytes=1 << 17),
         row("bcast", "native", [12e-3, 11e-3, 13e-3], TWO_LINKS, bytes=1 << 17),
         *(row("halo", column, [1e-2, 9e-3], LAB, algorithm, phase=phase, late_samples=1, bytes=1 << 16,
@@ -71,7 +74,7 @@ with tempfile.TemporaryDirectory() as folder:
         validate.main(["--sim", sys.argv[1], "--out", str(out), "--results", str(measured)])
     found = {name: [json.loads(line) for line in (out / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
              for name in validate.TABLES}
-assert said.getvalue().splitlines() == ["lab: 2 points", "faces: 2 points", "natives: 2 points", "rails: 2 points", "plain: 2 points",
+assert said.getvalue().splitlines() == ["lab: 2 points", "faces: 2 points", "natives: 2 points", "rails: 2 points", "sparse: 2 points", "plain: 2 points",
                                         "onehost: 1 points", "published: 2 points", "overlap: 2 points",
                                         "programs: 2 points", "samples: 1 points", "kept: 1 points"], said.getvalue()
 point, started = found["lab"]
@@ -87,6 +90,9 @@ assert [(row["way"], row["mpi"], row["rails"], row["samples"], row["measured_sec
 pieces, whole = (row["simulated_seconds"] / ((1 << 17) / 11.9e6) for row in found["rails"])
 assert 0.3 < pieces < 0.75 < whole < 1.5 and found["rails"][1]["algorithm"] == "binomial", found["rails"]
 # Schedules of ours and the library's own way; what ran natively under our name, packs or computes is none of these.
+assert [(row["pattern"], row["way"], row["samples"], row["measured_seconds"]) for row in found["sparse"]] == [
+    ("banded", "spread", 2, 7e-3), ("poisson-4x4x4.mtx", "mpich", 2, 9e-3)], found["sparse"]
+assert all(row["limit_seconds"] < row["simulated_seconds"] for row in found["sparse"]), found["sparse"]
 assert [(face["way"], face["column"], face["samples"], face["late"]) for face in found["faces"]] == [
     ("mpich", "native", 2, 1), ("spread", "thalweg init [transport=shm]", 2, 1)], found["faces"]
 for face in found["faces"]:
