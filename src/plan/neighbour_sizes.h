@@ -81,23 +81,22 @@ class ExchangeSizes {
     bool count() noexcept { return intervals_.count(); }
     bool notes() const noexcept { return intervals_.near(); }
 
+    // Of this rank.
+    struct Noted {
+        TraitWords sums{};  // of all that were noted
+        std::uint64_t calls = 0;
+    };
     void note(const TraitWords& words) noexcept {
-        for (std::size_t i = 0; i < trait_words; ++i) sums_[i] += words[i];
-        ++calls_;
+        for (std::size_t i = 0; i < trait_words; ++i) noted_.sums[i] += words[i];
+        ++noted_.calls;
     }
 
-    // What this rank's were like on average since the last time; all 0: there were none.
-    TraitWords take() noexcept {
-        TraitWords mean{};
-        const std::uint64_t calls = std::max<std::uint64_t>(std::exchange(calls_, 0), 1);
-        for (std::size_t i = 0; i < trait_words; ++i) mean[i] = std::exchange(sums_[i], 0) / calls;
-        return mean;
-    }
+    // What this rank's were like since the last time.
+    Noted take() noexcept { return std::exchange(noted_, {}); }
 
   private:
     Intervals intervals_;
-    TraitWords sums_{};
-    std::uint64_t calls_ = 0;
+    Noted noted_;
 };
 
 }  // namespace thalweg

@@ -92,9 +92,9 @@ class NonblockingState {
     void agree_on_edges(MPI_Comm comm);
 
     // What decides nonblocking alltoallvs: what the ranks have agreed that earlier ones were like; null: they
-    // have not. Collective: `words` are this rank's.
+    // have not. Collective: `noted` is this rank's.
     const Traits* exchange_traits() const { return exchange_traits_ ? &*exchange_traits_ : nullptr; }
-    void agree_on_exchange_traits(MPI_Comm comm, const TraitWords& words);
+    void agree_on_exchange_traits(MPI_Comm comm, const ExchangeSizes::Noted& noted);
 
     // A name for the lane of an exchange's plan, to be handed out with something else; nothing on other ranks
     // than 0, and where lanes have no names. first: what all ranks know since the set-up, if anything; once.

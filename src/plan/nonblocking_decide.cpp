@@ -69,15 +69,19 @@ void NonblockingState::agree_on_edges(MPI_Comm comm) {
     leaders_.agree(comm, self_driven.edges.take(), self_driven.neighbourhood.get(), rank_, topology_);
 }
 
-void NonblockingState::agree_on_exchange_traits(MPI_Comm comm, const TraitWords& words) {
+void NonblockingState::agree_on_exchange_traits(MPI_Comm comm, const ExchangeSizes::Noted& noted) {
     const QuietErrors quiet(comm);
-    std::uint64_t sums[trait_words];
-    std::copy(words.begin(), words.end(), sums);
+    std::uint64_t sums[trait_words + 1];
+    std::copy(noted.sums.begin(), noted.sums.end(), sums);
+    sums[trait_words] = noted.calls;
     agree_on(comm, host()->sum, sums);
     TraitWords all;
     std::copy_n(sums, trait_words, all.begin());
     if (all[1] == 0) return;  // no message that has bytes
-    exchange_traits_ = traits_of(all, size_);
+    // Of each rank, but for one that had to decline some by itself.
+    const auto ranks = static_cast<std::uint64_t>(size_);
+    const std::uint64_t calls = (sums[trait_words] + ranks - 1) / ranks;
+    exchange_traits_ = traits_of(all, size_, calls);
     exchange_traits_->sizes_agree = false;  // of the next one nobody knows
 }
 

@@ -88,8 +88,7 @@ bool plan_in_memory(const CollectiveCall& call, const CallShape& shape, Communic
         traits = agree_on_traits(call.comm, shape.letters, communicator.rank(), communicator.size());
     else
         traits.mean_bytes = call.pieces_of(shape.decided_bytes).bytes;
-    Decision decision =
-        selector->decide(call.neighbours ? mean_message_of(traits, communicator.size()) : traits.mean_bytes);
+    Decision decision = selector->decide(call.neighbours ? traits.mean_message_bytes : traits.mean_bytes);
     if (!decision.choice || open_lane_in_memory(call.comm, communicator) == nullptr) return false;
     forethought.known = traits;
     forethought.decision = std::move(decision);

@@ -50,14 +50,13 @@ std::size_t period_of(std::span<const TraitWords> calls) {
     return 1;
 }
 
-// Of calls `phase`, `phase` + `period`, …: what one of them is like on average.
+// Of calls `phase`, `phase` + `period`, …: what one of them is like on average. Pre: phase < calls.size().
 Traits mean_of(std::span<const TraitWords> calls, std::size_t phase, std::size_t period, int size) {
-    TraitWords mean{};
+    TraitWords sums{};
     std::uint64_t count = 0;
     for (std::size_t i = phase; i < calls.size(); i += period, ++count)
-        for (std::size_t word = 0; word < trait_words; ++word) mean[word] += calls[i][word];
-    for (std::uint64_t& word : mean) word /= std::max<std::uint64_t>(count, 1);
-    Traits traits = traits_of(mean, size);
+        for (std::size_t word = 0; word < trait_words; ++word) sums[word] += calls[i][word];
+    Traits traits = traits_of(sums, size, count);
     traits.sizes_agree = false;  // of the next one nobody knows
     return traits;
 }
@@ -140,8 +139,7 @@ std::uint64_t Trial::largest_expected() const {
 
 std::uint64_t Trial::largest_message_expected() const {
     std::uint64_t largest = 0;
-    for (std::uint64_t i = 0; i < period_; ++i)
-        largest = std::max(largest, mean_message_of(expected_[i], size_));
+    for (std::uint64_t i = 0; i < period_; ++i) largest = std::max(largest, expected_[i].mean_message_bytes);
     return largest;
 }
 

@@ -16,6 +16,10 @@ std::uint64_t pairs_of(int size) {
     return ranks * (ranks - 1);
 }
 
+std::uint64_t rounded_up(std::uint64_t sum, std::uint64_t count) {
+    return count == 0 ? 0 : sum / count + (sum % count != 0);
+}
+
 }  // namespace
 
 void count_message(TraitWords& words, std::uint64_t bytes) {
@@ -27,17 +31,13 @@ void count_message(TraitWords& words, std::uint64_t bytes) {
     words[4] += size * size;
 }
 
-Traits traits_of(const TraitWords& sums, int size) {
-    const std::uint64_t pairs = pairs_of(size);
+Traits traits_of(const TraitWords& sums, int size, std::uint64_t calls) {
     const double unevenness = in_standard_modes([&] {
         const auto messages = static_cast<double>(sums[1]), all = static_cast<double>(sums[3]);
         return sums[3] == 0 ? 1 : messages * static_cast<double>(sums[4]) / (all * all);
     });
-    return {pairs == 0 ? 0 : (sums[0] + pairs - 1) / pairs, sums[1], unevenness, sums[word_of_digests] == 0};
-}
-
-std::uint64_t mean_message_of(const Traits& traits, int size) {
-    return traits.messages == 0 ? 0 : traits.mean_bytes * pairs_of(size) / traits.messages;
+    return {rounded_up(sums[0], pairs_of(size) * calls), rounded_up(sums[1], calls),
+            rounded_up(sums[0], sums[1]), unevenness, sums[word_of_digests] == 0};
 }
 
 bool is_sparse(const Traits& traits, int size) {
@@ -57,7 +57,7 @@ PlannedExchange decide_planned(Decision by_mean, const Traits& traits, const Nei
     const bool asked = decision.reason == "asked for";
     const bool sparse = !asked && is_sparse(traits, topology.size());
     if (sparse && topology.nodes() > 1) {
-        decision = neighbours->decide(mean_message_of(traits, topology.size()));
+        decision = neighbours->decide(traits.mean_message_bytes);
         if (!decision.choice) return planned;
         planned.in_pairs = true;
     }

@@ -14,8 +14,9 @@ namespace thalweg {
 
 // What all ranks' messages look like together.
 struct Traits {
-    std::uint64_t mean_bytes = 0;  // of an ordered pair of different ranks, rounded up
-    std::uint64_t messages = 0;    // that have bytes, between different ranks
+    std::uint64_t mean_bytes = 0;          // of an ordered pair of different ranks, rounded up
+    std::uint64_t messages = 0;            // of a call, that have bytes, between different ranks; rounded up
+    std::uint64_t mean_message_bytes = 0;  // of these: of few neighbours most pairs have none; rounded up
     // Mean of the squares of their sizes over the square of the mean: 1 where they are alike.
     double unevenness = 1;
     // Both ends of every message give it the same bytes, as the standard demands; where they do not, it is
@@ -29,9 +30,9 @@ inline constexpr std::size_t trait_words = 5, word_of_digests = 2;
 using TraitWords = std::array<std::uint64_t, trait_words>;
 // Adds a message of its sender to another rank; one of no bytes does not count.
 void count_message(TraitWords& words, std::uint64_t bytes);
-Traits traits_of(const TraitWords& sums, int size);
-// Of the messages that there are between `size` ranks; of few neighbours most pairs have none.
-std::uint64_t mean_message_of(const Traits& traits, int size);
+// Of `calls` calls between `size` ranks, whose words were all added up: what one of them is like on average.
+// Pre: calls > 0.
+Traits traits_of(const TraitWords& sums, int size, std::uint64_t calls = 1);
 
 // Whether most pairs of `size` ranks have no message.
 bool is_sparse(const Traits& traits, int size);

@@ -39,7 +39,7 @@ TEST(Exchanges, MeansAreOfPairsAndOfMessages) {
     const Traits few = traits(8, 16, 7000);
     EXPECT_EQ(few.mean_bytes, 2000u);  // 56 pairs
     EXPECT_EQ(few.messages, 16u);
-    EXPECT_EQ(mean_message_of(few, 8), 7000u);
+    EXPECT_EQ(few.mean_message_bytes, 7000u);
     EXPECT_DOUBLE_EQ(few.unevenness, 1);
     EXPECT_TRUE(few.sizes_agree);
     EXPECT_TRUE(is_sparse(few, 8));
