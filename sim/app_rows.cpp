@@ -113,10 +113,11 @@ Schedule write_rank(const Request& request, const App& app, const std::vector<Ch
                         native_in_turn(request.family, call.collective))
                         made = in_turn(made);
                 }
-                std::tie(begin, end) = row.append(receipts ? with_receipts(made) : made);
+                const bool ours = !chosen[phase.call].native;
+                std::tie(begin, end) = row.append(receipts && ours ? with_receipts(made) : made);
             }
             if (phase.kind != ActKind::wait || calls != Calls::blocking)
-                program.push_back({phase.kind, begin, end, phase.seconds});
+                program.push_back({phase.kind, begin, end, phase.seconds, chosen[phase.call].native});
             if (phase.kind == ActKind::start && calls == Calls::blocking)
                 program.push_back({ActKind::wait, begin, end, 0});
         }
@@ -137,15 +138,16 @@ void run_row(const Request& request, const Topology& topology, AppRow& row) {
         row.result.outcome.why = chosen.why;
         return;
     }
-    // A replay has one way for messages between hosts: what is left to the library goes as ours does.
+    // A replay has one way for messages between hosts, one for copies and one for who advances them: what is
+    // left to the library goes as ours does, without credits, where some of the program's calls are ours.
     const auto left = [](const ChosenCall& call) { return call.native; };
     const bool all_left = std::all_of(chosen.of_call.begin(), chosen.of_call.end(), left);
-    if (request.libucp && !row.native && !all_left) machine = machine.over_libucp();
+    if (request.libucp && !all_left) machine = machine.over_libucp();
     row.result = in_child(request.most_seconds, request.most_memory, [&] {
         ReplayOptions options;
-        options.progress = row.calls == Calls::agent ? Progress::agent : Progress::caller;
-        if (row.native) options.copies = native_model(request.family)->copies;
-        options.credits = !row.native;
+        options.progress = row.calls == Calls::agent && !all_left ? Progress::agent : Progress::caller;
+        if (all_left) options.copies = native_model(request.family)->copies;
+        options.credits = !all_left;
         std::vector<Schedule> schedules;
         std::vector<Program> programs(static_cast<std::size_t>(row.ranks));
         for (int rank = 0; rank < row.ranks; ++rank)

@@ -30,8 +30,10 @@ void Credits::take_turns() {
     const auto& messages = matching_.messages;
     for (MessageId begin = 0, end = 0; begin < messages.size(); begin = end) {
         Turns turns(ledger_.credit_bytes());
-        for (; end < messages.size() && messages[end].pair == messages[begin].pair; ++end)
-            turns.add(messages[end].bytes);
+        const auto together = [&, first = messages[begin]](const Matched& other) {
+            return other.pair == first.pair && other.operation == first.operation;
+        };
+        for (; end < messages.size() && together(messages[end]); ++end) turns.add(messages[end].bytes);
         for (MessageId m = begin; m < end; ++m) turns_[m] = turns.next(messages[m].bytes);
     }
 }
@@ -41,7 +43,7 @@ void Credits::one_operation() {
         while (credit.pending > 0) ledger_.acknowledge(credit, credit.synchronous);
     };
     for (MessageId m = 0; m < marks_.size(); ++m) {
-        if (puts_ && matching_.messages[m].direct) continue;
+        if (!counts(m)) continue;
         Credit& credit = account(m);
         Admission admission = admit(m, false);
         if (admission == Admission::hold) {

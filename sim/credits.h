@@ -17,7 +17,7 @@ class Credits {
 
     // As `before` operations of the same messages left them, each acknowledged before the next. What every
     // pair had been sent before those is drawn from `seed`; 0: nothing. `puts`: direct messages are, and
-    // count for nothing. The reference must outlive this.
+    // count for nothing, as those that are left to the library. The reference must outlive this.
     Credits(const Matching& matching, bool puts, unsigned before, std::uint64_t seed);
 
     // Message m is ready to be posted; `oldest`: no send of its rank before it is incomplete. False: it is
@@ -31,6 +31,10 @@ class Credits {
     std::vector<MessageId> acknowledge(MessageId m);
 
   private:
+    bool counts(MessageId m) const {
+        const Matched& message = matching_.messages[m];
+        return !message.left && !(puts_ && message.direct);
+    }
     Admission admit(MessageId m, bool oldest);
     Credit& account(MessageId m) { return *accounts_[matching_.messages[m].pair]; }
     std::uint64_t cost(MessageId m) const;

@@ -98,4 +98,19 @@ bool match(std::span<const Schedule> schedules, Matching& matching, std::string&
     return true;
 }
 
+Matching number_operations(Matching matching, std::span<const Program> programs) {
+    for (std::size_t rank = 0; rank < programs.size(); ++rank)
+        for (std::uint32_t number = 0; number < programs[rank].size(); ++number) {
+            const Act& act = programs[rank][number];
+            if (act.kind != ActKind::start) continue;
+            for (StepId id = act.begin; id < act.end; ++id) {
+                const std::uint32_t message = matching.message[matching.first[rank] + id];
+                if (message == none || matching.messages[message].from != static_cast<int>(rank)) continue;
+                matching.messages[message].operation = number;
+                matching.messages[message].left = act.left;
+            }
+        }
+    return matching;
+}
+
 }  // namespace thalweg::sim

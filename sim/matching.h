@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "schedule/schedule.h"
+#include "sim/program.h"
 
 namespace thalweg::sim {
 
@@ -21,6 +22,9 @@ struct Matched {
     std::uint32_t pair = 0;  // messages of equal `pair` have the same sender and the same receiver
     std::uint64_t bytes = 0;
     bool direct = false;
+    // As number_operations() says; before that, all are of one of Thalweg's.
+    bool left = false;            // to the MPI library
+    std::uint32_t operation = 0;  // of its sender's
 };
 
 struct Matching {
@@ -33,6 +37,9 @@ struct Matching {
 // False: `why` says in one sentence, with rank and step, what does not match, or which two steps of a rank
 // race.
 bool match(std::span<const Schedule> schedules, Matching& matching, std::string& why);
+
+// Which operation of its sender's program each message belongs to, and whether that is left to the library.
+Matching number_operations(Matching matching, std::span<const Program> programs);
 
 // "rank 3 step 7 (send to 4, message 0)"
 std::string name_of_step(const Schedule& schedule, StepId id);

@@ -14,6 +14,7 @@ struct Act {
     ActKind kind = ActKind::start;
     StepId begin = 0, end = 0;  // start, wait: the operation's steps in the rank's schedule
     double seconds = 0;         // compute: with nobody else on the core
+    bool left = false;          // start: to the MPI library, of whose messages no credits know
 };
 
 // In order. A rank posts what an operation is ready for before its next act. Operations are consecutive steps

@@ -39,7 +39,8 @@ class Protocol {
 
     // Whether the engine's credits say when message `index` goes.
     bool counted(MessageId index) const {
-        return credits_ && !inside(matching_.messages[index]) && !put(index);
+        const Matched& m = matching_.messages[index];
+        return credits_ && !m.left && !inside(m) && !put(index);
     }
     // It is written into its receiver's memory.
     bool put(MessageId index) const { return machine_.puts && matching_.messages[index].direct; }

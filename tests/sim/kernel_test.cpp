@@ -1,6 +1,7 @@
 // Hosts whose kernels send: turns of connections, sockets, answers behind other bytes, synchronous messages.
 #include "engine/engine.h"
 #include "replayed.h"
+#include "sim/credits.h"
 
 namespace thalweg::sim {
 namespace {
@@ -189,6 +190,56 @@ TEST(Kernel, WhatAsksByCreditsIsOvertaken) {
     // More is under way than a peer may owe: the third waits, and everything arrives.
     machine = kernel_machine();
     EXPECT_NEAR(replayed(stream(6, more), "node:2", machine, options).seconds, 6 * large, 6 * questions);
+}
+
+// Those of a program, each of which is one operation.
+Outcome replayed_as(bool left, const std::vector<Schedule>& schedules) {
+    std::vector<Program> programs;
+    for (const Schedule& schedule : schedules) {
+        const auto steps = static_cast<StepId>(schedule.steps().size());
+        programs.push_back({{ActKind::start, 0, steps, 0, left}, {ActKind::wait, 0, steps, 0}});
+    }
+    Topology topology;
+    std::string why;
+    EXPECT_EQ(Topology::from_text("node:2", topology, why), Status::ok) << why;
+    return in_child(60, std::uint64_t{4} << 30,
+                    [&] {
+                        ReplayOptions options;
+                        options.credits = true;
+                        PointResult result;
+                        result.outcome = replay(schedules, programs, topology, kernel_machine(), options);
+                        return result;
+                    })
+        .outcome;
+}
+
+TEST(Kernel, CreditsKnowOfNothingThatIsLeftToTheLibrary) {
+    constexpr double one = less * 1e-9, questions = 100e-6;
+    EXPECT_NEAR(replayed_as(false, there_and_back(less)).seconds, 3 * one, questions);
+    EXPECT_NEAR(replayed_as(true, there_and_back(less)).seconds, 2 * one, questions);
+}
+
+// What comes behind a large message, in another operation, takes nothing from the receipt that confirms it.
+TEST(Kernel, TurnsAreOfOneOperationEach) {
+    Matching matching;
+    matching.pairs = 1;
+    for (const std::uint64_t bytes : {more, std::uint64_t{0}, std::uint64_t{8}}) {
+        Matched& message = matching.messages.emplace_back();
+        message.to = 1;
+        message.bytes = bytes;
+    }
+    const auto asks = [&](std::uint32_t operation) {
+        matching.messages.back().operation = operation;
+        Credits credits(matching, false, 0, 0);
+        std::vector<bool> synchronous;
+        for (std::uint32_t m = 0; m < matching.messages.size(); ++m) {
+            EXPECT_TRUE(credits.post(m, true));
+            synchronous.push_back(credits.synchronous(m));
+        }
+        return synchronous;
+    };
+    EXPECT_EQ(asks(1), (std::vector<bool>{false, true, false}));
+    EXPECT_EQ(asks(0), (std::vector<bool>{true, false, false}));
 }
 
 TEST(Kernel, WhereSynchronousMessagesGoAtOnceNothingOvertakesThem) {
