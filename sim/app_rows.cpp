@@ -37,8 +37,10 @@ const char* name_of(const AppRow& row) {
     return "";
 }
 
-// What Thalweg would run. Exchanges of faces are plans of which all ranks know the largest message.
+// What Thalweg would run. Exchanges of faces are plans of which all ranks know the largest message. Short
+// sums of floating-point numbers, and all that do not block, keep the library's order (THALWEG_FLOAT_ORDER).
 Decision decision_of(const Request& request, const Call& call, const Topology& topology, const AppRow& row) {
+    if (call.rounds) return {std::nullopt, "the library's order"};
     const Selection selection =
         selection_of(request, call.collective, topology, row.calls != Calls::blocking);
     if (!call.faces) return decide(call.collective, call.bytes, topology, selection);

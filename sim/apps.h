@@ -23,6 +23,7 @@ struct Call {
     bool faces = false;
     int axis = -1;         // of faces: 0, 1 or 2; -1: all three
     bool refined = false;  // of faces: some ranks have four times the data
+    bool rounds = false;   // of an allreduce: of a few floating-point numbers, in whose sum their order shows
 };
 
 // start and wait: of calls[call]. A program that blocks waits where it starts.

@@ -87,8 +87,9 @@ void describe(CLI::App& app, Text& text, Request& request) {
         ->capture_default_str();
     app.add_option(
            "--algorithm", request.columns,
-           "a column: auto (what Thalweg would choose), mpich, openmpi or, of faces, mvapich (models of "
-           "their defaults; newer releases of MPICH look at their host's messages first, as mvapich does), "
+           "a column: auto (what Thalweg would choose; of an allreduce, for integers), mpich, openmpi or, of "
+           "faces, mvapich (models of their defaults; newer releases of MPICH look at their host's messages "
+           "first, as mvapich does), "
            "or an algorithm with its parameters; may be repeated (default: auto, mpich and openmpi)")
         ->allow_extra_args(false);
     app.add_option(

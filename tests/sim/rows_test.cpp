@@ -192,6 +192,26 @@ TEST(Rows, AProgramNamesEachAlgorithmOnce) {
         EXPECT_EQ(column.algorithms, column.native ? "spread:in_flight=0" : "spread:in_flight=0; spread");
 }
 
+// As in production, where they are taken in every call of their size or in none.
+TEST(Rows, AProgramsSumsOfFloatingPointNumbersAreLeftToTheLibraryWhateverATableSays) {
+    Request request = on_the_lab(256 << 10);
+    request.app = "cg";
+    request.table = R"({"collective": "allreduce", "rows": [{"choice": "rabenseifner"}]})";
+    const Topology topology = mapped(request.machine, "block", 8, 2);
+    for (const bool overlapped : {false, true}) {
+        const Selection selection = selection_of(request, Collective::allreduce, topology, overlapped);
+        ASSERT_TRUE(decide(Collective::allreduce, sizeof(double), topology, selection).choice);
+    }
+    std::string why;
+    const std::vector<AppRow> columns = answer_app(
+        request, [](const std::string&) {}, why);
+    ASSERT_EQ(columns.size(), app_columns) << why;
+    for (const AppRow& column : columns) {
+        EXPECT_GT(column.seconds, 0) << column.result.outcome.why;
+        EXPECT_EQ(column.algorithms.find("rabenseifner"), std::string::npos) << column.algorithms;
+    }
+}
+
 // As by itself; what it has started it posts as far as it can.
 TEST(Rows, AProgramsLibraryFinishesEachExchangeOfABlockingCallBeforeTheNext) {
     Request request = bcasts({4 << 10}, {"mpich"});
