@@ -71,7 +71,10 @@ Picoseconds tune(Choice& whole, Choice& tuned, const Problem& problem, const Top
         std::min(most_pieces, std::max<std::uint64_t>(problem.bytes / smallest_chunk, 1));
     for (std::uint64_t pieces = 1; pieces <= limit; pieces += std::max<std::uint64_t>(pieces * 2 / 5, 1))
         attempt(even_chunk(problem.bytes, pieces));
-    for (std::uint64_t bytes = smallest_chunk; bytes < problem.bytes; bytes *= 2)
+    const auto doubled = [&problem](std::uint64_t bytes) {
+        return bytes > problem.bytes / 2 ? problem.bytes : 2 * bytes;
+    };
+    for (std::uint64_t bytes = smallest_chunk; bytes < problem.bytes; bytes = doubled(bytes))
         if (problem.bytes / bytes <= most_pieces) attempt(bytes);
     *chunk = best_chunk >= problem.bytes ? 0 : best_chunk;
     // Blocks of a whole host are larger than what one rank contributes: not cutting them at all may cost

@@ -169,6 +169,20 @@ TEST(Decide, ATableSpeaksForTheSameMachinesInEveryDirectionOfRounding) {
     });
 }
 
+// 9999999999999999999, as somebody writes for all of them: doubling a chunk up to what is longer ended in a
+// division by 0.
+TEST(Table, MaySpeakOfLongerMessagesThanThereAre) {
+    for (const Collective collective :
+         {Collective::bcast, Collective::allgather, Collective::allreduce, Collective::alltoallv}) {
+        Selection selection;
+        selection.table = R"({"collective": ")" + std::string(name_of(collective)) +
+                          R"(", "rows": [{"bytes": [0, 9999999999999999999], "choice": "native"}]})";
+        const Selector selector(collective, topology_of("node:4 core:2"), selection);
+        EXPECT_FALSE(selector.decide(1 << 20).choice);
+        EXPECT_GT(selector.native_below(), 9999999999999999999u);
+    }
+}
+
 TEST(Table, FaultsAreNamed) {
     const auto fault = [](const std::string& json) {
         std::string why;
