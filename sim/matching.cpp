@@ -98,7 +98,7 @@ bool match(std::span<const Schedule> schedules, Matching& matching, std::string&
     return true;
 }
 
-Matching number_operations(Matching matching, std::span<const Program> programs) {
+Matching number_operations(Matching matching, std::span<const Program> programs, unsigned repeat) {
     for (std::size_t rank = 0; rank < programs.size(); ++rank)
         for (std::uint32_t number = 0; number < programs[rank].size(); ++number) {
             const Act& act = programs[rank][number];
@@ -110,6 +110,13 @@ Matching number_operations(Matching matching, std::span<const Program> programs)
                 matching.messages[message].left = act.left;
             }
         }
+    auto& messages = matching.messages;
+    for (std::size_t begin = 0, end = 0; repeat > 1 && begin < messages.size(); begin = end) {
+        while (end < messages.size() && messages[end].pair == messages[begin].pair) ++end;
+        const std::size_t of_a_run = (end - begin) / repeat;
+        for (std::size_t m = begin; m < end; ++m)
+            messages[m].operation = static_cast<std::uint32_t>((m - begin) / of_a_run);
+    }
     return matching;
 }
 

@@ -39,7 +39,8 @@ struct Matching {
 bool match(std::span<const Schedule> schedules, Matching& matching, std::string& why);
 
 // Which operation of its sender's program each message belongs to, and whether that is left to the library.
-Matching number_operations(Matching matching, std::span<const Program> programs);
+// Of schedules that are `repeat` runs of one operation, each run is one.
+Matching number_operations(Matching matching, std::span<const Program> programs, unsigned repeat);
 
 // "rank 3 step 7 (send to 4, message 0)"
 std::string name_of_step(const Schedule& schedule, StepId id);

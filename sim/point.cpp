@@ -85,6 +85,7 @@ PointResult run_here(const Point& point, const Topology& topology, const SimMach
     const double built = processor_seconds();
     result.build_seconds = built - begin;
     ReplayOptions options = point.options;
+    options.repeat = point.repeat;
     if (point.faces && !point.faces->grid.cells.empty())
         options.moved = [&point](int from, int to, std::uint64_t bytes) {
             return moved_bytes(*point.faces, from, to, bytes);

@@ -26,7 +26,7 @@ class Replay {
           topology_(topology),
           machine_(machine),
           options_(options),
-          matching_(number_operations(std::move(matching), programs)),
+          matching_(number_operations(std::move(matching), programs, options.repeat)),
           dependencies_(schedules, matching_.first),
           network_(machine, matching_, topology, options.shares,
                    {[this](std::uint32_t m, double shaped, double before) { return left(m, shaped, before); },

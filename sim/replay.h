@@ -50,6 +50,7 @@ struct ReplayOptions {
     // Messages are sent as Thalweg's engine does over an MPI library: some synchronously, by its credits.
     // Matters where kernels move the bytes.
     bool credits = false;
+    unsigned repeat = 1;  // of how many runs of one operation each schedule is made (variants.h, repeated())
     // What had gone over the same channel before operations of the same kind did, and in which order ranks
     // begin that share cores, drawn from this; 0: nothing, and in theirs.
     std::uint64_t history = 0;

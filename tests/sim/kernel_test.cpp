@@ -2,6 +2,7 @@
 #include "engine/engine.h"
 #include "replayed.h"
 #include "sim/credits.h"
+#include "sim/variants.h"
 
 namespace thalweg::sim {
 namespace {
@@ -240,6 +241,17 @@ TEST(Kernel, TurnsAreOfOneOperationEach) {
     };
     EXPECT_EQ(asks(1), (std::vector<bool>{false, true, false}));
     EXPECT_EQ(asks(0), (std::vector<bool>{true, false, false}));
+}
+
+TEST(Kernel, RunsOfAnOperationAreOneEach) {
+    std::vector<Schedule> twice;
+    for (const Schedule& schedule : stream(3, 8)) twice.push_back(repeated(schedule, 2));
+    Matching matching;
+    std::string why;
+    ASSERT_TRUE(match(twice, matching, why)) << why;
+    matching = number_operations(std::move(matching), {}, 2);
+    ASSERT_EQ(matching.messages.size(), 6u);
+    for (std::uint32_t m = 0; m < 6; ++m) EXPECT_EQ(matching.messages[m].operation, m / 3) << m;
 }
 
 TEST(Kernel, WhereSynchronousMessagesGoAtOnceNothingOvertakesThem) {
