@@ -149,12 +149,24 @@ Picoseconds predict_allreduce(const Choice& choice, const Problem& problem, cons
                             between.bytes, topology.max_ranks_per_node(), machine, leaders);
 }
 
+// With no more messages of a rank on their way than there are ports, at which they take turns: a last round
+// of fewer than the others would be counted in full.
+Choice paced_by(const Level& level, Choice choice) {
+    const std::uint64_t ports = std::max<std::uint64_t>(level.ports, 1);
+    const auto& parameters = choice.algorithm->parameters;
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+        if (parameters[i].name == "in_flight" && (choice.values[i] == 0 || choice.values[i] > ports))
+            choice.values[i] = ports;
+    return choice;
+}
+
 // Only what leaves the hosts counts, but where everything goes through leaders, who collect before and hand
 // out after.
 Picoseconds predict_alltoallv(const Choice& choice, const Problem& problem, const Topology& topology,
                               const Machine& machine) {
-    Price price = choice.algorithm->price(problem, topology, choice);
-    if (topology.nodes() <= 1) return time_of(price, machine.intra);
+    const Level& level = topology.nodes() <= 1 ? machine.intra : machine.inter;
+    Price price = choice.algorithm->price(problem, topology, paced_by(level, choice));
+    if (topology.nodes() <= 1) return time_of(price, level);
     const auto ranks = static_cast<std::uint64_t>(topology.max_ranks_per_node());
     const std::uint64_t crossing = (static_cast<std::uint64_t>(problem.size) - ranks) * problem.bytes;
     if (choice.algorithm->name == "node_leader") {

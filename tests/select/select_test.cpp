@@ -212,6 +212,20 @@ TEST(Decide, PortsOfTheMachineAreUsed) {
     EXPECT_EQ(to_text(*beside_work.choice), "ring:chunk_bytes=128K");  // fewer wake-ups of the agent
 }
 
+// Whatever rounds of eight messages the number of hosts makes: 10 hosts had two whole rounds, and bundles of
+// single ranks cost less.
+TEST(Decide, AlltoallsBetweenSingleRanksHaveNobodyToLead) {
+    Selection overlapped{Machine::from_options(30, 12e9), "mpich", {}, {}};  // no table speaks
+    overlapped.overlapped = true;
+    for (int hosts = 2; hosts <= 20; ++hosts)
+        for (const std::uint64_t bytes : {8u << 10, 64u << 10, 1u << 20}) {
+            const Decision decision = decide(Collective::alltoallv, bytes,
+                                             topology_of("node:" + std::to_string(hosts)), overlapped);
+            ASSERT_TRUE(decision.choice) << hosts << " " << bytes << " " << decision.reason;
+            EXPECT_EQ(decision.choice->algorithm->name, "spread") << hosts << " " << bytes;
+        }
+}
+
 // No allgather by leaders serves 8192 hosts. There was nothing to choose from then, and the program crashed.
 TEST(Decide, AllgathersAmongVeryManyHostsHaveAChoice) {
     for (const char* hosts : {"node:8191 core:2", "node:8192 core:2", "node:9000 core:3"}) {
