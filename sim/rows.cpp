@@ -154,7 +154,7 @@ void run_row(const Request& request, const Topology& topology, const Differing& 
     point.options.trace_path = request.trace_path;
     point.most_seconds = request.most_seconds;
     point.most_memory = request.most_memory;
-    point.options.credits = row.family.empty();
+    point.options.credits = row.family.empty() && !request.in_turn;  // blocking calls of an MPI have none
     SimMachine machine = request.machine.under(row.family.empty() ? request.family : row.family);
     if (row.family.empty() && request.libucp) machine = machine.over_libucp();
     row.result = least_of(request.samples, request.seed, point, topology, machine, row.samples);

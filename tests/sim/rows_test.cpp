@@ -192,6 +192,20 @@ TEST(Rows, AProgramNamesEachAlgorithmOnce) {
         EXPECT_EQ(column.algorithms, column.native ? "spread:in_flight=0" : "spread:in_flight=0; spread");
 }
 
+// With receipts a receive stood behind a send that asked the other rank, whose receive stood behind its own.
+TEST(Rows, MessagesInTurnHaveNeitherCreditsNorReceipts) {
+    Request request = bcasts({4 << 20}, {"ring"});
+    request.collective = Collective::allgather;
+    request.machine = machine_of("lab-100");
+    request.ranks = {2};
+    request.per_host = 1;
+    request.in_turn = true;
+    std::string why;
+    const Row row = answer(
+        request, [](const std::string&) {}, why)[0];
+    EXPECT_TRUE(row.simulated) << row.reason;
+}
+
 // As in production, where they are taken in every call of their size or in none.
 TEST(Rows, AProgramsSumsOfFloatingPointNumbersAreLeftToTheLibraryWhateverATableSays) {
     Request request = on_the_lab(256 << 10);
