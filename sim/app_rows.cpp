@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "schedule/receipts.h"
+#include "select/exchanges.h"
 #include "select/neighbours.h"
 #include "select/select.h"
 #include "sim/apps.h"
@@ -44,7 +45,11 @@ Decision decision_of(const Request& request, const Call& call, const Topology& t
     const Selection selection =
         selection_of(request, call.collective, topology, row.calls != Calls::blocking);
     if (!call.faces) return decide(call.collective, call.bytes, topology, selection);
-    return NeighbourSelector(topology, selection).decide(largest_face(call, topology.size(), request.seed));
+    const int ranks = topology.size();
+    Decision decision =
+        NeighbourSelector(topology, selection).decide(largest_face(call, ranks, request.seed));
+    at_once_if_uneven(decision, unevenness(call, ranks, request.seed));
+    return decision;
 }
 
 struct ChosenCall {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "select/exchanges.h"
 #include "sim/halo.h"
 
 namespace thalweg::sim {
@@ -146,6 +147,14 @@ std::uint64_t largest_face(const Call& call, int ranks, std::uint64_t seed) {
         for (const Parcel& face : faces_of_call(call, rank, ranks, seed).outgoing)
             largest = std::max(largest, face.bytes);
     return largest;
+}
+
+double unevenness(const Call& call, int ranks, std::uint64_t seed) {
+    TraitWords words{};
+    for (int rank = 0; rank < ranks; ++rank)
+        for (const Parcel& face : faces_of_call(call, rank, ranks, seed).outgoing)
+            count_message(words, face.bytes);
+    return traits_of(words, ranks).unevenness;
 }
 
 }  // namespace thalweg::sim

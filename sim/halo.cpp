@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "select/exchanges.h"
 #include "select/neighbours.h"
 
 namespace thalweg::sim {
@@ -99,6 +100,15 @@ std::uint64_t moved_bytes(const Faces& faces, int from, int to, std::uint64_t by
         most = std::max(most, bytes / run * (run + line_bytes - std::min(cell, line_bytes)));
     }
     return most;
+}
+
+double unevenness(const Faces& faces) {
+    TraitWords words{};
+    const int ranks = faces.grid.size();
+    for (int rank = 0; rank < ranks; ++rank)
+        for (const Parcel& face : exchange_of(faces, rank).outgoing)
+            if (face.peer != rank) count_message(words, face.bytes);
+    return traits_of(words, ranks).unevenness;
 }
 
 void as_planned(Exchange& faces) {

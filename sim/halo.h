@@ -35,6 +35,8 @@ void inform_leader(const Faces& faces, int rank, const Topology& topology, Excha
 // the cache lines that its cells lie in, which are its bytes where they lie in long runs and eight times as
 // many where each lies by itself. `bytes` where the faces have no cells.
 std::uint64_t moved_bytes(const Faces& faces, int from, int to, std::uint64_t bytes);
+// What a plan of them is decided by besides the largest one: Traits::unevenness.
+double unevenness(const Faces& faces);
 // As Thalweg's schedules have them, of a plan: both ends know the bytes of every message.
 void as_planned(Exchange& faces);
 

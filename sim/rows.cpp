@@ -51,6 +51,12 @@ Decision planned(const Selector& selector, const NeighbourSelector& neighbours, 
         .decision;
 }
 
+Decision planned(const NeighbourSelector& neighbours, const Faces& faces) {
+    Decision decision = neighbours.decide(faces.bytes);
+    at_once_if_uneven(decision, unevenness(faces));
+    return decision;
+}
+
 // What a column runs: a text that parse_choice reads, or why nothing can. `decision`: what Thalweg would run,
 // of the column "auto".
 void choose(const Request& request, const Decision& decision, const Topology& topology, Row& row) {
@@ -244,7 +250,7 @@ std::vector<Row> answer(const Request& request, const std::function<void(const s
                     if (column == "auto" && differing.pattern)
                         decision = planned(selector, neighbours, *differing.pattern, topology);
                     else if (column == "auto")
-                        decision = faces ? neighbours.decide(bytes)
+                        decision = faces ? planned(neighbours, *faces)
                                          : decision_of(selector, request.collective, bytes);
                     choose(request, decision, topology, row);
                 }

@@ -18,9 +18,6 @@ namespace {
 constexpr char straight_name[] = "spread";
 // Needs leaders that are told what their hosts exchange.
 constexpr std::string_view leader_name = "node_leader";
-// As `even`, of neighbours, who are few: rounds gain where all messages are alike, and wait where they are
-// not. A refined mesh, whose messages differ by a fifth and more, takes 2 % less without them.
-constexpr double even_neighbours = 1.05;
 
 }  // namespace
 
@@ -107,14 +104,6 @@ Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, Ca
     return decision;
 }
 
-void at_once_if_uneven(Decision& decision, const Forethought& forethought) {
-    if (!forethought.uneven || !decision.choice || decision.reason == "asked for" ||
-        decision.choice->algorithm->name != "pairwise")
-        return;
-    decision = {standard_choice(*find_algorithm(Collective::alltoallv, straight_name)),
-                "messages of uneven sizes"};
-}
-
 void send_whole(Decision& decision, bool neighbours) {
     if (!decision.choice) return;
     // Whole messages in rounds by distance are not what a table names pieces in pairs for.
@@ -152,7 +141,7 @@ Decision decide_neighbours(NonblockingState& state, const CollectiveCall& call, 
     if (decision.choice && call.persistent) {
         const Traits traits = forethought.traits(state, call, shape);
         exchange->sizes_agree = traits.sizes_agree;
-        forethought.uneven = traits.unevenness > even_neighbours;
+        forethought.unevenness = traits.unevenness;
     }
     if (decision.choice && decision.choice->algorithm->name == leader_name) {
         if (!call.persistent) {

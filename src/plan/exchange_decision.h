@@ -27,7 +27,7 @@ struct Forethought {
     std::optional<Decision> decision;  // which goes by this
     std::optional<ChannelName> name;
     Carrier carrier = Carrier::none;  // of that
-    bool uneven = false;              // their sizes differ by much
+    double unevenness = 1;            // Traits::unevenness of what neighbours exchange
 
     Forethought() = default;
     // Gives a name back that was not taken.
@@ -54,8 +54,6 @@ void go_straight(Decision& decision, Collective collective, const char* what, in
 void without_leaders(Decision& decision, const Exchange& exchange);
 // A schedule rather than a native call that is expected to be faster.
 void rather_straight(Decision& decision);
-// Of neighbours whose messages differ by much: not in rounds, which wait for the largest, unless asked for.
-void at_once_if_uneven(Decision& decision, const Forethought& forethought);
 // Each message in one; between neighbours straight to its rank, unless something else was asked for.
 void send_whole(Decision& decision, bool neighbours);
 

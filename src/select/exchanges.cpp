@@ -73,4 +73,12 @@ PlannedExchange decide_planned(Decision by_mean, const Traits& traits, const Nei
     return planned;
 }
 
+void at_once_if_uneven(Decision& decision, double unevenness) {
+    if (unevenness <= even_neighbours || !decision.choice || decision.reason == "asked for" ||
+        decision.choice->algorithm->name != "pairwise")
+        return;
+    decision = {standard_choice(*find_algorithm(Collective::alltoallv, "spread")),
+                "messages of uneven sizes"};
+}
+
 }  // namespace thalweg

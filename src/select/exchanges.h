@@ -52,5 +52,10 @@ PlannedExchange decide_planned(Decision by_mean, const Traits& traits, const Nei
 // Where sizes differ by more (Traits::unevenness), rounds wait for their largest message. Of messages of
 // which one in ten is three times as large as the others it is 1.25.
 inline constexpr double even = 1.25;
+// The same of neighbours, who are few: rounds gain where all messages are alike, and wait where they are not.
+// A refined mesh, whose messages differ by a fifth and more, takes 2 % less without them.
+inline constexpr double even_neighbours = 1.05;
+// A plan between neighbours whose messages differ by more is not in rounds, unless those were asked for.
+void at_once_if_uneven(Decision& decision, double unevenness);
 
 }  // namespace thalweg

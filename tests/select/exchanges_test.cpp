@@ -70,6 +70,18 @@ TEST(Exchanges, RoundsAreForMessagesThatAreAlike) {
     EXPECT_EQ(planned(asked, traits(8, 16, 1024)), (Planned{"pairwise", false}));
 }
 
+TEST(Exchanges, NeighboursWhoseMessagesDifferSendAtOnce) {
+    const auto runs = [](Decision decision, double unevenness) {
+        at_once_if_uneven(decision, unevenness);
+        return decision.choice ? to_text(*decision.choice) : "native";
+    };
+    EXPECT_EQ(runs(of("pairwise"), even_neighbours), "pairwise");
+    EXPECT_EQ(runs(of("pairwise:chunk_bytes=32K"), 1.06), "spread");
+    EXPECT_EQ(runs(of("notify"), 2), "notify");
+    EXPECT_EQ(runs({std::nullopt, "tuning table"}, 2), "native");
+    EXPECT_EQ(runs({choice_of("pairwise", Collective::alltoallv), "asked for"}, 2), "pairwise");
+}
+
 TEST(Exchanges, WhatTheEndsDoNotAgreeOnGoesStraight) {
     Traits what = traits(8, 50, 100 << 10, 10, 3);
     what.sizes_agree = false;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "built_in.h"
+#include "select/exchanges.h"
 #include "select/neighbours.h"
 #include "sim/point.h"
 
@@ -100,6 +101,14 @@ TEST(Halo, OurNeighboursMeetInPairsAndALibrarysDoNot) {
     Exchange ours = exchange_of(*point.faces, 0);
     as_planned(ours);
     EXPECT_TRUE(ours.in_pairs && ours.sizes_agree && !ours.empty_travel);
+}
+
+// As plans are decided: by how far messages differ, too.
+TEST(Halo, UnevenFacesDoNotGoInRounds) {
+    EXPECT_DOUBLE_EQ(unevenness(Faces::alike({4, 2, 2}, 64 << 10)), 1);
+    HaloGrid grid;
+    ASSERT_EQ(read_grid({"2x2x1", "16x64x512", 3, 7, false, false}, 4, grid), "");
+    EXPECT_GT(unevenness(Faces::of_cells(grid)), even_neighbours);
 }
 
 // What leaves a host is what leaves it rank by rank, in a message for each other host that it has faces with.
