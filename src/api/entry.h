@@ -166,9 +166,12 @@ int thalweg_entry_may_take(int blocking, MPI_Comm comm, int* error);
  * nobody need ask for the next ones, if before the native call the wrapper has what it keeps of it filled,
  * with *trial as `unasked`. */
 int thalweg_entry_exchange(const ThalwegCall* call, int* error, void** trial);
-void thalweg_entry_remember_exchange(ThalwegExchangeShortcut* shortcut, void* native, void* unasked);
+/* The trial of those that need not be asked about, for *trial. */
+void* thalweg_entry_remember_exchange(ThalwegExchangeShortcut* shortcut, void* native, void* unasked);
+/* The same alone. Null: `unasked` is, or has no such calls on `comm` any more. */
+void* thalweg_entry_trial_of(void* unasked, MPI_Comm comm);
 void thalweg_entry_native_begins(void* trial);
-void thalweg_entry_native_ended(void* trial);
+int thalweg_entry_native_ended(void* trial); /* 0: it is gone */
 
 /* Requests as the program has them: handles, or Fortran's integers. */
 typedef struct ThalwegRequests {

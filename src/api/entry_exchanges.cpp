@@ -2,6 +2,7 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <new>
 
 #include "api/answer.h"
 #include "api/as_call.h"
@@ -10,11 +11,18 @@
 #include "plan/bypass.h"
 #include "plan/communicator.h"
 #include "plan/nonblocking.h"
+#include "plan/refusals.h"
 #include "plan/unasked.h"
 #include "plan/world.h"
 #include "transport/mpi/host.h"
 
 using namespace thalweg;
+
+// Without memory it counts.
+static void native_failed(const ThalwegCall& call, int error, Trial& trial) try {
+    if (is_refusal(error) && is_missed(as_call(call))) trial.take_back();
+} catch (const std::bad_alloc&) {
+}
 
 extern "C" {
 
@@ -32,6 +40,7 @@ int thalweg_entry_may_take(int blocking, MPI_Comm comm, int* error) {
     }
 }
 int thalweg_entry_exchange(const ThalwegCall* call, int* error, void** trial) {
+    if (*trial != nullptr) return native_failed(*call, *error, *static_cast<Trial*>(*trial)), 0;
     if (thalweg_entry_meeting_of(call, error)) return 1;
     return answer(call->comm, *error, [&]() -> int {
         if (!may_exchange()) return Bypass::open(Bypass::exchanges) ? 2 : 0;
@@ -44,13 +53,19 @@ int thalweg_entry_exchange(const ThalwegCall* call, int* error, void** trial) {
         return 2;
     });
 }
-void thalweg_entry_remember_exchange(ThalwegExchangeShortcut* shortcut, void* native, void* unasked) {
-    if (unasked == nullptr)
+void* thalweg_entry_remember_exchange(ThalwegExchangeShortcut* shortcut, void* native, void* unasked) {
+    if (unasked == nullptr) {
         Bypass::remember(*shortcut, native);
-    else
-        Unasked::hand_over(*static_cast<UnaskedCalls*>(unasked), *shortcut, native);
+        return nullptr;
+    }
+    UnaskedCalls& calls = *static_cast<UnaskedCalls*>(unasked);
+    Unasked::hand_over(calls, *shortcut, native);
+    return Unasked::trial_of(calls);
+}
+void* thalweg_entry_trial_of(void* unasked, MPI_Comm comm) {
+    return unasked == nullptr ? nullptr : Unasked::trial_of(*static_cast<UnaskedCalls*>(unasked), comm);
 }
 void thalweg_entry_native_begins(void* trial) { Trial::begin_native(*static_cast<Trial*>(trial)); }
-void thalweg_entry_native_ended(void* trial) { Trial::end_native(static_cast<Trial*>(trial)); }
+int thalweg_entry_native_ended(void* trial) { return Trial::end_native(static_cast<Trial*>(trial)); }
 
 }  // extern "C"

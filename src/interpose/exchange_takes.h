@@ -159,7 +159,11 @@ int thalweg_take_mpi_neighbor_alltoallw_init(void* sendbuf, const int* sendcount
                                              int* request, int* error);
 /* The blocking alltoalls. 1: done, *error is what the wrapper returns. 0: pass the call on; where *trial is
  * set, between the two functions that follow, which take the time. 2: pass it on, after the wrapper has told
- * thalweg_remember_exchange(), of `unasked` = *trial. From Fortran, which has no 2. */
+ * thalweg_remember_exchange(), of `unasked` = *trial, and with what that returns as *trial; null at first.
+ * From Fortran, which has no 2.
+ * Where it was set, the native call has failed and the trial lives, the wrapper calls the same again, with
+ * *trial as it is and what the call returned in *error: the trial counts none that is refused. So it does for
+ * those that it passes on by itself, with thalweg_trial_of() of whose they are, if that is not null. */
 int thalweg_take_MPI_Alltoall(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
                               void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
                               ThalwegHandle comm, int* error, void** trial);
@@ -187,9 +191,11 @@ int thalweg_take_mpi_alltoallv(void* sendbuf, const int* sendcounts, const int* 
 int thalweg_take_mpi_alltoallw(void* sendbuf, const int* sendcounts, const int* sdispls, const int* sendtypes,
                                void* recvbuf, const int* recvcounts, const int* rdispls, const int* recvtypes,
                                int comm, int* error, void** trial);
-void thalweg_remember_exchange(ThalwegExchangeShortcut* shortcut, void* native, void* unasked);
+void* thalweg_remember_exchange(ThalwegExchangeShortcut* shortcut, void* native, void* unasked);
+void* thalweg_trial_of(void* unasked, ThalwegHandle comm);
 void thalweg_native_begins(void* trial);
-void thalweg_native_ended(void* trial);
+/* 0: the trial is gone. */
+int thalweg_native_ended(void* trial);
 
 #pragma GCC visibility pop
 

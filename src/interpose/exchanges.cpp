@@ -184,11 +184,14 @@ int thalweg_take_mpi_alltoallw_init(void* sendbuf, const int* sendcounts, const 
                            recvcounts, rdispls, recvtypes, comm, request, error, FRAME);
 }
 
-void thalweg_remember_exchange(ThalwegExchangeShortcut* shortcut, void* native, void* unasked) {
-    thalweg_entry_remember_exchange(shortcut, native, unasked);
+void* thalweg_remember_exchange(ThalwegExchangeShortcut* shortcut, void* native, void* unasked) {
+    return thalweg_entry_remember_exchange(shortcut, native, unasked);
+}
+void* thalweg_trial_of(void* unasked, ThalwegHandle comm) {
+    return thalweg_entry_trial_of(unasked, COMM(comm));
 }
 void thalweg_native_begins(void* trial) { thalweg_entry_native_begins(trial); }
-void thalweg_native_ended(void* trial) { thalweg_entry_native_ended(trial); }
+int thalweg_native_ended(void* trial) { return thalweg_entry_native_ended(trial); }
 
 // The blocking ones.
 int thalweg_take_MPI_Alltoall(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,

@@ -79,9 +79,10 @@ inline int offer_fortran(const ThalwegCall& call, int* request, int* error, void
 }
 
 inline int exchange_fortran(const ThalwegCall& call, int* error, void** trial, void* frame) {
+    const bool has_failed = *trial != nullptr;
     const int answer = exchange_now(call, error, trial, frame);
-    if (answer == 1) return 1;
-    if (answer == 2) *trial = nullptr;
+    if (answer == 1 || has_failed) return answer;
+    if (answer == 2) *trial = thalweg_entry_trial_of(*trial, call.comm);
     passed_on = {call.operation + 1, call.comm, 0};
     return 0;
 }

@@ -136,7 +136,15 @@ TrialVerdict judge(std::span<const TrialCall> calls, double worth) {
     return in_standard_modes([&] { return judged(calls, worth); });
 }
 
+void TrialTurns::take_back() {
+    if (stage_ == Stage::given_up) return;
+    stage_ = stage_before_;
+    calls_ = calls_before_it_;
+}
+
 TrialTurns::Turn TrialTurns::next() {
+    stage_before_ = stage_;
+    calls_before_it_ = calls_;
     const std::uint64_t call = calls_++;
     turn_ = Turn::native;
     switch (stage_) {

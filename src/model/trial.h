@@ -101,8 +101,13 @@ class TrialTurns {
 
     // What the next call does. Counts it.
     Turn next();
+    // The call that next() was asked for last counts for nothing, and the next one has its turn. Pre: neither
+    // decide() nor look_again() came since.
+    void take_back();
     // Whether that would be the first schedule, if nothing puts it off.
     bool is_first_next() const { return stage_ == Stage::before && calls_ >= first_schedule_; }
+    // Whether the ranks meet in the next call, for that or for a verdict.
+    bool meets_next() const { return is_first_next() || (stage_ == Stage::trial && calls_ == trial_calls); }
     Turn turn() const { return turn_; }
     // The place in its trial of the call that next() was asked for last; or among those timed before it.
     std::size_t place() const { return static_cast<std::size_t>(calls_ - 1); }
@@ -139,6 +144,8 @@ class TrialTurns {
     Stage stage_ = Stage::before;
     Turn turn_ = Turn::native;
     std::uint64_t calls_ = 0;  // of this stage
+    Stage stage_before_ = Stage::before;
+    std::uint64_t calls_before_it_ = 0;  // the latest, of that stage
     std::uint64_t until_trial_ = 0;
     std::uint64_t first_schedule_ = calls_before, timed_until_ = calls_before, seen_ = 0;
     bool put_off_ = false, was_cut_short_ = false;

@@ -1,5 +1,6 @@
 #include "plan/blocking_exchange.h"
 
+#include <algorithm>
 #include <new>
 
 #include "base/clock.h"
@@ -43,19 +44,20 @@ void note_sent(const CollectiveCall& call, Communicator& communicator, Trial& tr
     trial.set_sent(bytes, words);
 }
 
-// Whether the library refuses an alltoall, whose bytes are equal on all ranks, on this one alone before it
-// hears of others: such a call counts nowhere, and this rank may make it anew. Of predefined types their
-// handles say enough, where the counts are some and the buffers two. Throws std::bad_alloc.
-bool is_refused(const CollectiveCall& call, const Communicator& communicator) {
+// Whether the library refuses this rank alone before it hears of others: such a call counts nowhere, and this
+// rank may make it anew. Of predefined types of an alltoall their handles say enough, where the counts are
+// some and the buffers two. Of others O(ranks); false without memory, which is then missed later.
+bool is_refused(const CollectiveCall& call, Communicator& communicator) try {
     const auto plain = [](const void* buffer, MPI_Count count, MPI_Datatype type) {
         return count >= 0 && thalweg_is_no_place(buffer) == 0 && Bypass::is_predefined((std::intptr_t)type);
     };
-    if (plain(call.receive, call.receive_count, call.receive_type) &&
+    if (!call.has_letters() && plain(call.receive, call.receive_count, call.receive_type) &&
         (call.send == MPI_IN_PLACE ||
          (call.send != call.receive && plain(call.send, call.send_count, call.send_type))))
         return false;
-    CallShape shape;
-    return look_at(call, communicator.rank(), communicator.size(), shape) == Reason::invalid;
+    return is_judged(call, communicator);
+} catch (const std::bad_alloc&) {
+    return false;
 }
 
 // Without memory a call is not counted.
@@ -152,6 +154,23 @@ bool may_exchange() {
             (tries_neighbours() || !world->leaves_all_native(Collective::alltoallv, true)));
 }
 
+bool is_missed(const CollectiveCall& call) {
+    Communicator* const communicator = Communicator::existing(call.comm);
+    if (communicator == nullptr) return false;
+    if (is_judged(call, *communicator)) return true;
+    CallShape shape;
+    const int rank = communicator->rank();
+    if (call.neighbours)
+        look_at_neighbours(call, *communicator, shape);
+    else
+        look_at(call, rank, communicator->size(), shape);
+    const auto goes_far = [rank](const Letter& letter) { return letter.bytes != 0 && letter.peer != rank; };
+    const Letters& all = shape.letters;
+    return call.has_letters() ? std::any_of(all.outgoing.begin(), all.outgoing.end(), goes_far) ||
+                                    std::any_of(all.incoming.begin(), all.incoming.end(), goes_far)
+                              : shape.bytes != 0;
+}
+
 bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial, UnaskedCalls*& unasked) {
     error = MPI_SUCCESS;
     unasked = Unasked::of(call.comm, call.kind);
@@ -201,16 +220,20 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial, Unasked
         its.look_again(call.comm, call.kind);
         return false;
     }
+    // Others whose messages differ are looked at where ranks meet in them, or where they would be ours. What
+    // the library refuses of its own it says itself (is_missed).
+    if (!alike && its.meets_next() && is_refused(call, *communicator)) {
+        note_declined(Reason::invalid, 0);
+        return false;
+    }
     const Turn turn = its.next(call.comm, communicator->size(), set_up);
     if (turn == Turn::tried_native || turn == Turn::tried_schedule ||
         (turn == Turn::native_timed && its.wants_words()))
         note_sent(call, *communicator, its);
     if (runs_natively(turn)) {
         count_declined(*communicator, call, Reason::native_best, its.declined);
-        if (turn != Turn::native)
-            trial = &its;
-        else
-            its.leave_native(call.comm, call.kind);
+        if (turn == Turn::native) its.leave_native(call.comm, call.kind);
+        trial = &its;
         return false;
     }
     // Looked at before anything else is set up; all ranks are at the same turn.
@@ -240,6 +263,11 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial, Unasked
     }
     const bool between_hosts = communicator->topology().nodes() > 1;
     if (!run_now(expected, error, &its, between_hosts)) {
+        // The others run it.
+        if (turn != Turn::first_schedule && is_refused(call, *communicator)) {
+            its.take_back();
+            return false;
+        }
         if (is_left) {
             its.look_again(call.comm, call.kind);
             return false;

@@ -18,11 +18,17 @@
 namespace thalweg {
 
 // True: done, and `error` is what the call returns. False: the native library has the call; where `trial` is
-// set, between trial->begin() and trial->end(); where `unasked` is set, the next ones may be had without
-// being asked for. Every rank takes the same way. May be collective, as the call is.
+// set, between Trial::begin_native() and end_native(); where `unasked` is set, the next ones may be had
+// without being asked for. Trial::take_back() is told of one that is refused, if it is missed. Every rank
+// takes the same way. May be collective, as the call is.
 bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial, UnaskedCalls*& unasked);
 // Whether that could be true for any call: two loads and a look at the settings. Equal on all ranks.
 bool may_exchange();
+
+// Whether the other ranks wait for what a call would exchange that the library has refused this one alone; or
+// that cannot be told: such a call is not ours either. Ranks that have nothing for this one may have gone on,
+// and counted theirs. Local. Throws std::bad_alloc.
+bool is_missed(const CollectiveCall& call);
 
 // What native calls took that do what this persistent operation does; null: nobody times those, or no memory.
 std::shared_ptr<NativeTimes> native_times_of(Communicator& communicator, const CollectiveCall& call);

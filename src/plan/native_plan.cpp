@@ -305,13 +305,6 @@ std::unique_ptr<Ongoing> build(const CollectiveCall& call, const World& world, N
     }
 }
 
-// A library that has plans refuses this rank such arguments at once: the others wait for the right ones.
-bool is_wrong(const CollectiveCall& call, Communicator& communicator) {
-    CallShape shape;
-    if (call.neighbours) return !look_at_neighbours(call, communicator, shape);
-    return look_at(call, communicator.rank(), communicator.size(), shape) == Reason::invalid;
-}
-
 // Ranks of another world may be without us.
 bool all_answer(MPI_Comm comm, Communicator& communicator) {
     return communicator.is_of_world(comm) || communicator.reason() != Reason::foreign;
@@ -363,7 +356,9 @@ std::unique_ptr<Ongoing> make_native_plan(const CollectiveCall& call, int& error
         NativeTransport* transport = nullptr;
         const bool asked = communicator == nullptr || all_answer(call.comm, *communicator);
         if (communicator != nullptr) try {
-                wrong = is_wrong(call, *communicator);
+                // A library that has plans refuses this rank at once: the others wait for its right
+                // arguments.
+                wrong = is_judged(call, *communicator);
                 ground = communicator->self_driven.native_plans;
                 if (ground == nullptr) ground = std::make_shared<NativeGround>();
                 if (asked && !wrong && Attendance::serves_plans()) ongoing = build(call, *world, transport);
@@ -382,7 +377,7 @@ std::unique_ptr<Ongoing> make_native_plan(const CollectiveCall& call, int& error
     // Right ones have been offered to our schedules, and these cannot serve them.
     if (world != nullptr && call.neighbours && call.comm != mpi.comm_null) try {
             Communicator* const communicator = Communicator::of(call.comm, *world);
-            wrong = communicator != nullptr && is_wrong(call, *communicator);
+            wrong = communicator != nullptr && is_judged(call, *communicator);
         } catch (const std::bad_alloc&) {
         }
     if (ongoing != nullptr) ongoing->release();

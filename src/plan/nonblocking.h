@@ -162,6 +162,9 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error);
 // What a call is like where the communicator's topology says who is meant: its letters, their bytes in all
 // and on average. False: what the native library judges. Throws std::bad_alloc.
 bool look_at_neighbours(const CollectiveCall& call, Communicator& communicator, CallShape& shape);
+// Whether the library judges the arguments of any call: they are wrong, and no other rank need be in it.
+// Local. Throws std::bad_alloc.
+bool is_judged(const CollectiveCall& call, Communicator& communicator);
 
 // Of a nonblocking call on a communicator that has not been set up, which is counted: why it does not ask for
 // that; nothing: the next blocking collective sets up. By the rule of blocking calls (decision 10), and at

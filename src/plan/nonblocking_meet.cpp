@@ -18,14 +18,13 @@ namespace {
 // Any blocking call may be where somebody is met.
 constexpr Bypass::Side met_in[] = {Bypass::collectives, Bypass::exchanges, Bypass::meetings};
 
-// Whether the library judges the arguments: they are wrong, and no other rank need be in the call.
+}  // namespace
+
 bool is_judged(const CollectiveCall& call, Communicator& communicator) {
     CallShape shape;
     if (call.neighbours) return !look_at_neighbours(call, communicator, shape);
     return look_at(call, communicator.rank(), communicator.size(), shape) == Reason::invalid;
 }
-
-}  // namespace
 
 constinit std::atomic<int> meetings_wanted{0};
 

@@ -147,6 +147,22 @@ bool lead_nowhere(const CollectiveCall& call, const CallShape& shape) {
            (!shape.in_place && begin_nowhere(call.send, shape.letters.outgoing));
 }
 
+bool is_refusal(int error) {
+    int error_class = MPI_SUCCESS;
+    if (error == MPI_SUCCESS || host()->Error_class(error, &error_class) != MPI_SUCCESS) return false;
+    switch (error_class) {
+        case MPI_ERR_ARG:
+        case MPI_ERR_BUFFER:
+        case MPI_ERR_COMM:
+        case MPI_ERR_COUNT:
+        case MPI_ERR_TOPOLOGY:
+        case MPI_ERR_TYPE:
+            return true;
+        default:
+            return false;
+    }
+}
+
 bool refused_on_sight(const CollectiveCall& call, int rank, CallShape& shape) {
     if (refuses_buffers(call, shape)) return true;
     const Aliasing aliasing = aliasing_of(call, rank, shape);

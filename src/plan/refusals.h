@@ -15,4 +15,7 @@ bool refused_on_sight(const CollectiveCall& call, int rank, CallShape& shape);
 // plan: whether one begins at no address. Local. Pre: their letters are in `shape`. Throws std::bad_alloc.
 bool lead_nowhere(const CollectiveCall& call, const CallShape& shape);
 
+// Whether the library has returned `error` of a collective for such a reason, by its class. Local.
+bool is_refusal(int error);
+
 }  // namespace thalweg

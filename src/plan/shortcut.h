@@ -176,14 +176,18 @@ typedef struct ThalwegExchangeShortcut {
     ThalwegUnasked unasked;
 } __attribute__((aligned(64))) ThalwegExchangeShortcut;
 
-/* Null where the wrapper has to ask. Otherwise the call is made by it, and counted. */
-static inline void* thalweg_native_of_exchange(ThalwegExchangeShortcut* shortcut, intptr_t comm) {
-    void* native = __atomic_load_n(&shortcut->native, __ATOMIC_RELAXED);
-    if (native != NULL) return native;
+/* Null where the wrapper has to look. */
+static inline void* thalweg_native_of_exchange(const ThalwegExchangeShortcut* shortcut) {
+    return __atomic_load_n(&shortcut->native, __ATOMIC_RELAXED);
+}
+/* Then: null where it has to ask. Otherwise the call is made by it, and counted; *holder is whose it is. */
+static inline void* thalweg_native_of_unasked(ThalwegExchangeShortcut* shortcut, intptr_t comm,
+                                              void** holder) {
     ThalwegUnasked* const unasked = &shortcut->unasked;
-    native = __atomic_load_n(&unasked->native, __ATOMIC_ACQUIRE);
+    void* const native = __atomic_load_n(&unasked->native, __ATOMIC_ACQUIRE);
     if (native == NULL) return NULL;
     const intptr_t differing = comm ^ __atomic_load_n(&unasked->comm, __ATOMIC_RELAXED);
+    *holder = __atomic_load_n(&unasked->holder, __ATOMIC_RELAXED);
     return thalweg_count_down(unasked, differing) ? native : NULL;
 }
 

@@ -228,15 +228,22 @@ Trial::~Trial() {
     if (timed == this) timed = nullptr;
 }
 
-void Trial::begin_native(Trial& trial) {
-    timed = &trial;
-    trial.begin(now_ns());
+void Trial::take_back() {
+    if (is_unasked_ && Unasked::take_back(*this)) return;
+    --call_;
+    turns_.take_back();
 }
 
-void Trial::end_native(const Trial* trial) {
-    if (timed == nullptr || timed != trial) return;
-    timed->end();
-    timed = nullptr;
+void Trial::begin_native(Trial& trial) {
+    timed = &trial;
+    if (trial.turns_.turn() != TrialTurns::Turn::native) trial.begin(now_ns());
+}
+
+bool Trial::end_native(const Trial* trial) {
+    if (timed == nullptr || timed != trial) return false;
+    Trial& its = *std::exchange(timed, nullptr);
+    if (its.turns_.turn() != TrialTurns::Turn::native) its.end();
+    return true;
 }
 
 void Trial::begin(std::uint64_t began_ns) { began_ns_ = began_ns; }

@@ -45,6 +45,11 @@ class Trial {
     TrialTurns::Turn next(MPI_Comm comm, int size, SetUp set_up);
     // Whether that would be a first schedule, or ask whether its set-up has to be put off.
     bool is_first_next() const { return turns_.is_first_next(); }
+    // Whether it would be collective.
+    bool meets_next() const { return turns_.meets_next(); }
+    // The latest call counts for nothing: the native library refused it, on this rank alone, before it heard
+    // of others. Not one in which the ranks have met.
+    void take_back();
     void give_up() { turns_.give_up(); }
     // Of exchanges, which need not be asked about from then on (unasked.h).
     void give_up(MPI_Comm comm, CallKind kind);
@@ -89,10 +94,10 @@ class Trial {
     // spared what is looked up then.
     void begin(std::uint64_t began_ns);
     void end();
-    // The same around a native call, whose error handler may free the communicator: the trial may then be
-    // gone when the call returns. Refers to the latest begun on this thread.
+    // The same around a native call of any turn, whose error handler may free the communicator: the trial may
+    // then be gone when the call returns. Refers to the latest begun on this thread. False: it is gone.
     static void begin_native(Trial& trial);
-    static void end_native(const Trial* trial);
+    static bool end_native(const Trial* trial);
     // What native calls took; null where there is no memory.
     std::shared_ptr<NativeTimes> native();
 

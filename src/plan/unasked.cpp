@@ -35,6 +35,13 @@ struct alignas(64) UnaskedCalls {
         std::atomic_ref(its->holder).store(nullptr, std::memory_order_release);
     }
 
+    bool take_back() {
+        collect();
+        if (passed == 0) return false;
+        --passed;
+        return true;
+    }
+
     bool are(MPI_Comm of, CallKind which) const {
         return under_way.load(std::memory_order_acquire) && comm.load(std::memory_order_relaxed) == of &&
                kind == which;
@@ -168,6 +175,22 @@ UnaskedCalls* Unasked::of_broadcast(MPI_Comm comm, std::uint64_t bytes, int root
     }
     ++its.passed;
     return &its;
+}
+
+bool Unasked::take_back(const Trial& trial) {
+    for (UnaskedCalls& its : all_calls)
+        if (its.under_way.load(std::memory_order_acquire) &&
+            its.trial.load(std::memory_order_relaxed) == &trial)
+            return its.take_back();
+    return false;
+}
+
+Trial* Unasked::trial_of(const UnaskedCalls& calls) { return calls.trial.load(std::memory_order_relaxed); }
+
+Trial* Unasked::trial_of(const UnaskedCalls& calls, MPI_Comm comm) {
+    const bool are_on_it =
+        calls.under_way.load(std::memory_order_acquire) && calls.comm.load(std::memory_order_relaxed) == comm;
+    return are_on_it ? trial_of(calls) : nullptr;
 }
 
 void Unasked::hand_over(UnaskedCalls& calls, ThalwegExchangeShortcut& shortcut, void* native) {

@@ -38,6 +38,13 @@ class Unasked {
     // Those that this call is one of, valid until it is made; null: it is none, or something was asked for
     // meanwhile. By the thread that makes it.
     static UnaskedCalls* of(MPI_Comm comm, CallKind kind);
+    // The latest of a trial's counts for nothing: the native library refused it. By the thread that made it.
+    // False: there was none of them yet.
+    static bool take_back(const Trial& trial);
+    // Pre: they are under way.
+    static Trial* trial_of(const UnaskedCalls& calls);
+    // Null: they are no more, or those of another communicator.
+    static Trial* trial_of(const UnaskedCalls& calls, MPI_Comm comm);
     // The same of a broadcast; null, too, where another one of its trial's comes, or its root is none: that
     // one is asked about. Pre: bytes != 0.
     static UnaskedCalls* of_broadcast(MPI_Comm comm, std::uint64_t bytes, int root);

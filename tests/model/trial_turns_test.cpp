@@ -68,6 +68,30 @@ TrialVerdict unknown() {
     return verdict;
 }
 
+// What the library refuses one rank, which makes it anew, leaves it where the others are.
+TEST(model_trial, a_call_that_is_taken_back_counts_for_nothing) {
+    TrialTurns others, refused;
+    int verdicts = 0;
+    for (int call = 0; call < 3000; ++call) {
+        const Turn turn = others.next();
+        EXPECT_EQ(refused.meets_next(), turn == Turn::first_schedule || turn == Turn::agree) << call;
+        if (!refused.meets_next()) {
+            refused.next();
+            refused.take_back();
+        }
+        EXPECT_EQ(refused.next(), turn) << call;
+        if (turn != Turn::agree) continue;
+        const TrialVerdict verdict = verdict_of(++verdicts % 2 != 0, 1.1);
+        others.decide(verdict);
+        refused.decide(verdict);
+    }
+    EXPECT_GT(verdicts, 1);
+    others.give_up();
+    others.next();
+    others.take_back();
+    EXPECT_EQ(others.next(), Turn::native);
+}
+
 // Trials of 264 calls' time are repeated every 26400 calls, but native calls that were delayed look the same.
 TEST(Trial, MuchInFavourOfSchedulesIsConfirmed) {
     TrialTurns turns;

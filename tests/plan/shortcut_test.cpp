@@ -80,14 +80,19 @@ TEST(unasked_broadcasts, are_none_at_first_and_where_somebody_wants_to_see_them)
 
 TEST(unasked_exchanges, are_those_of_one_communicator_as_long_as_some_are_left) {
     ThalwegExchangeShortcut shortcut{};
-    EXPECT_EQ(thalweg_native_of_exchange(&shortcut, comm), nullptr);
+    void* holder = nullptr;
+    EXPECT_EQ(thalweg_native_of_unasked(&shortcut, comm, &holder), nullptr);
+    int owner = 0;
     shortcut.unasked = unasked(1);
-    EXPECT_EQ(thalweg_native_of_exchange(&shortcut, comm + 1), nullptr);
-    EXPECT_EQ(thalweg_native_of_exchange(&shortcut, comm), native);
-    EXPECT_EQ(thalweg_native_of_exchange(&shortcut, comm), nullptr);
+    shortcut.unasked.holder = &owner;
+    EXPECT_EQ(thalweg_native_of_exchange(&shortcut), nullptr);
+    EXPECT_EQ(thalweg_native_of_unasked(&shortcut, comm + 1, &holder), nullptr);
+    EXPECT_EQ(thalweg_native_of_unasked(&shortcut, comm, &holder), native);
+    EXPECT_EQ(holder, &owner);
+    EXPECT_EQ(thalweg_native_of_unasked(&shortcut, comm, &holder), nullptr);
     int every = 0;
     shortcut.native = &every;
-    EXPECT_EQ(thalweg_native_of_exchange(&shortcut, comm + 1), &every);
+    EXPECT_EQ(thalweg_native_of_exchange(&shortcut), &every);
 }
 
 // Of a table of sizes and of sizes in handles; of neither nothing is known.

@@ -345,23 +345,41 @@ ask_MPI_Alltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle se
     if (answer == 1) return error;
     Next_MPI_Alltoall_c* next = (Next_MPI_Alltoall_c*)thalweg_next(&next_MPI_Alltoall_c);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) {
-        thalweg_remember_exchange(&shortcut_MPI_Alltoall_c, (void*)next, trial);
-        return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    }
+    if (answer == 2) trial = thalweg_remember_exchange(&shortcut_MPI_Alltoall_c, (void*)next, trial);
     if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    thalweg_native_ended(trial);
+    if (!thalweg_native_ended(trial) || error == 0) return error;
+    int returned = error;
+    thalweg_take_MPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &returned,
+            &trial);
+    return error;
+}
+
+static int THALWEG_APART
+pass_MPI_Alltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype, void* recvbuf,
+        ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
+    void* holder = NULL;
+    void* native = thalweg_native_of_unasked(&shortcut_MPI_Alltoall_c, comm, &holder);
+    if (native == NULL) return ask_MPI_Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+            comm);
+    int error = ((Next_MPI_Alltoall_c*)native)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+            comm);
+    if (error == 0) return 0;
+    void* trial = thalweg_trial_of(holder, comm);
+    if (trial == NULL) return error;
+    int returned = error;
+    thalweg_take_MPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &returned,
+            &trial);
     return error;
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Alltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
         void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
-    void* native = thalweg_native_of_exchange(&shortcut_MPI_Alltoall_c, comm);
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Alltoall_c);
     if (native != NULL) return ((Next_MPI_Alltoall_c*)native)(sendbuf, sendcount, sendtype, recvbuf,
             recvcount, recvtype, comm);
-    return ask_MPI_Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    return pass_MPI_Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 typedef int Next_MPI_Alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
@@ -382,26 +400,45 @@ ask_MPI_Alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdi
     if (answer == 1) return error;
     Next_MPI_Alltoallv_c* next = (Next_MPI_Alltoallv_c*)thalweg_next(&next_MPI_Alltoallv_c);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) {
-        thalweg_remember_exchange(&shortcut_MPI_Alltoallv_c, (void*)next, trial);
-        return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-    }
+    if (answer == 2) trial = thalweg_remember_exchange(&shortcut_MPI_Alltoallv_c, (void*)next, trial);
     if (trial == NULL) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
             recvtype, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-    thalweg_native_ended(trial);
+    if (!thalweg_native_ended(trial) || error == 0) return error;
+    int returned = error;
+    thalweg_take_MPI_Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+            recvtype, comm, &returned, &trial);
+    return error;
+}
+
+static int THALWEG_APART
+pass_MPI_Alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls, ThalwegHandle sendtype,
+        void* recvbuf, const void* recvcounts, const void* rdispls, ThalwegHandle recvtype,
+        ThalwegHandle comm) {
+    void* holder = NULL;
+    void* native = thalweg_native_of_unasked(&shortcut_MPI_Alltoallv_c, comm, &holder);
+    if (native == NULL) return ask_MPI_Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+            recvcounts, rdispls, recvtype, comm);
+    int error = ((Next_MPI_Alltoallv_c*)native)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+            rdispls, recvtype, comm);
+    if (error == 0) return 0;
+    void* trial = thalweg_trial_of(holder, comm);
+    if (trial == NULL) return error;
+    int returned = error;
+    thalweg_take_MPI_Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+            recvtype, comm, &returned, &trial);
     return error;
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
         ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
         ThalwegHandle recvtype, ThalwegHandle comm) {
-    void* native = thalweg_native_of_exchange(&shortcut_MPI_Alltoallv_c, comm);
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Alltoallv_c);
     if (native != NULL) return ((Next_MPI_Alltoallv_c*)native)(sendbuf, sendcounts, sdispls, sendtype,
             recvbuf, recvcounts, rdispls, recvtype, comm);
-    return ask_MPI_Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
-            comm);
+    return pass_MPI_Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+            recvtype, comm);
 }
 
 typedef int Next_MPI_Alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
@@ -422,25 +459,44 @@ ask_MPI_Alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdi
     if (answer == 1) return error;
     Next_MPI_Alltoallw_c* next = (Next_MPI_Alltoallw_c*)thalweg_next(&next_MPI_Alltoallw_c);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) {
-        thalweg_remember_exchange(&shortcut_MPI_Alltoallw_c, (void*)next, trial);
-        return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-    }
+    if (answer == 2) trial = thalweg_remember_exchange(&shortcut_MPI_Alltoallw_c, (void*)next, trial);
     if (trial == NULL) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
             recvtypes, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-    thalweg_native_ended(trial);
+    if (!thalweg_native_ended(trial) || error == 0) return error;
+    int returned = error;
+    thalweg_take_MPI_Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, comm, &returned, &trial);
+    return error;
+}
+
+static int THALWEG_APART
+pass_MPI_Alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls, const void* sendtypes,
+        void* recvbuf, const void* recvcounts, const void* rdispls, const void* recvtypes,
+        ThalwegHandle comm) {
+    void* holder = NULL;
+    void* native = thalweg_native_of_unasked(&shortcut_MPI_Alltoallw_c, comm, &holder);
+    if (native == NULL) return ask_MPI_Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+            recvcounts, rdispls, recvtypes, comm);
+    int error = ((Next_MPI_Alltoallw_c*)native)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+            rdispls, recvtypes, comm);
+    if (error == 0) return 0;
+    void* trial = thalweg_trial_of(holder, comm);
+    if (trial == NULL) return error;
+    int returned = error;
+    thalweg_take_MPI_Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, comm, &returned, &trial);
     return error;
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
         const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
         const void* recvtypes, ThalwegHandle comm) {
-    void* native = thalweg_native_of_exchange(&shortcut_MPI_Alltoallw_c, comm);
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Alltoallw_c);
     if (native != NULL) return ((Next_MPI_Alltoallw_c*)native)(sendbuf, sendcounts, sdispls, sendtypes,
             recvbuf, recvcounts, rdispls, recvtypes, comm);
-    return ask_MPI_Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+    return pass_MPI_Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
             recvtypes, comm);
 }
 

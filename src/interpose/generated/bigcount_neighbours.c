@@ -19,24 +19,43 @@ ask_MPI_Neighbor_allgather_c(const void* sendbuf, ThalwegCount sendcount, Thalwe
     Next_MPI_Neighbor_allgather_c* next =
             (Next_MPI_Neighbor_allgather_c*)thalweg_next(&next_MPI_Neighbor_allgather_c);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) {
-        thalweg_remember_exchange(&shortcut_MPI_Neighbor_allgather_c, (void*)next, trial);
-        return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    }
+    if (answer == 2) trial = thalweg_remember_exchange(&shortcut_MPI_Neighbor_allgather_c, (void*)next,
+            trial);
     if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    thalweg_native_ended(trial);
+    if (!thalweg_native_ended(trial) || error == 0) return error;
+    int returned = error;
+    thalweg_take_MPI_Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+            &returned, &trial);
+    return error;
+}
+
+static int THALWEG_APART
+pass_MPI_Neighbor_allgather_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+        void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
+    void* holder = NULL;
+    void* native = thalweg_native_of_unasked(&shortcut_MPI_Neighbor_allgather_c, comm, &holder);
+    if (native == NULL) return ask_MPI_Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+            recvtype, comm);
+    int error = ((Next_MPI_Neighbor_allgather_c*)native)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+            recvtype, comm);
+    if (error == 0) return 0;
+    void* trial = thalweg_trial_of(holder, comm);
+    if (trial == NULL) return error;
+    int returned = error;
+    thalweg_take_MPI_Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+            &returned, &trial);
     return error;
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Neighbor_allgather_c(const void* sendbuf, ThalwegCount sendcount,
         ThalwegHandle sendtype, void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
         ThalwegHandle comm) {
-    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_allgather_c, comm);
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_allgather_c);
     if (native != NULL) return ((Next_MPI_Neighbor_allgather_c*)native)(sendbuf, sendcount, sendtype, recvbuf,
             recvcount, recvtype, comm);
-    return ask_MPI_Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    return pass_MPI_Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 typedef int Next_MPI_Ineighbor_allgather_c(const void* sendbuf, ThalwegCount sendcount,
@@ -112,24 +131,44 @@ ask_MPI_Neighbor_allgatherv_c(const void* sendbuf, ThalwegCount sendcount, Thalw
     Next_MPI_Neighbor_allgatherv_c* next =
             (Next_MPI_Neighbor_allgatherv_c*)thalweg_next(&next_MPI_Neighbor_allgatherv_c);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) {
-        thalweg_remember_exchange(&shortcut_MPI_Neighbor_allgatherv_c, (void*)next, trial);
-        return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-    }
+    if (answer == 2) trial = thalweg_remember_exchange(&shortcut_MPI_Neighbor_allgatherv_c, (void*)next,
+            trial);
     if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-    thalweg_native_ended(trial);
+    if (!thalweg_native_ended(trial) || error == 0) return error;
+    int returned = error;
+    thalweg_take_MPI_Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+            recvtype, comm, &returned, &trial);
+    return error;
+}
+
+static int THALWEG_APART
+pass_MPI_Neighbor_allgatherv_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+        void* recvbuf, const void* recvcounts, const void* displs, ThalwegHandle recvtype,
+        ThalwegHandle comm) {
+    void* holder = NULL;
+    void* native = thalweg_native_of_unasked(&shortcut_MPI_Neighbor_allgatherv_c, comm, &holder);
+    if (native == NULL) return ask_MPI_Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf,
+            recvcounts, displs, recvtype, comm);
+    int error = ((Next_MPI_Neighbor_allgatherv_c*)native)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+            displs, recvtype, comm);
+    if (error == 0) return 0;
+    void* trial = thalweg_trial_of(holder, comm);
+    if (trial == NULL) return error;
+    int returned = error;
+    thalweg_take_MPI_Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+            recvtype, comm, &returned, &trial);
     return error;
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Neighbor_allgatherv_c(const void* sendbuf, ThalwegCount sendcount,
         ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* displs,
         ThalwegHandle recvtype, ThalwegHandle comm) {
-    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_allgatherv_c, comm);
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_allgatherv_c);
     if (native != NULL) return ((Next_MPI_Neighbor_allgatherv_c*)native)(sendbuf, sendcount, sendtype,
             recvbuf, recvcounts, displs, recvtype, comm);
-    return ask_MPI_Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+    return pass_MPI_Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
             comm);
 }
 
@@ -205,24 +244,42 @@ ask_MPI_Neighbor_alltoall_c(const void* sendbuf, ThalwegCount sendcount, Thalweg
     Next_MPI_Neighbor_alltoall_c* next =
             (Next_MPI_Neighbor_alltoall_c*)thalweg_next(&next_MPI_Neighbor_alltoall_c);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) {
-        thalweg_remember_exchange(&shortcut_MPI_Neighbor_alltoall_c, (void*)next, trial);
-        return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    }
+    if (answer == 2) trial = thalweg_remember_exchange(&shortcut_MPI_Neighbor_alltoall_c, (void*)next, trial);
     if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    thalweg_native_ended(trial);
+    if (!thalweg_native_ended(trial) || error == 0) return error;
+    int returned = error;
+    thalweg_take_MPI_Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+            &returned, &trial);
+    return error;
+}
+
+static int THALWEG_APART
+pass_MPI_Neighbor_alltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
+        void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
+    void* holder = NULL;
+    void* native = thalweg_native_of_unasked(&shortcut_MPI_Neighbor_alltoall_c, comm, &holder);
+    if (native == NULL) return ask_MPI_Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+            recvtype, comm);
+    int error = ((Next_MPI_Neighbor_alltoall_c*)native)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+            recvtype, comm);
+    if (error == 0) return 0;
+    void* trial = thalweg_trial_of(holder, comm);
+    if (trial == NULL) return error;
+    int returned = error;
+    thalweg_take_MPI_Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+            &returned, &trial);
     return error;
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Neighbor_alltoall_c(const void* sendbuf, ThalwegCount sendcount,
         ThalwegHandle sendtype, void* recvbuf, ThalwegCount recvcount, ThalwegHandle recvtype,
         ThalwegHandle comm) {
-    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_alltoall_c, comm);
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_alltoall_c);
     if (native != NULL) return ((Next_MPI_Neighbor_alltoall_c*)native)(sendbuf, sendcount, sendtype, recvbuf,
             recvcount, recvtype, comm);
-    return ask_MPI_Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    return pass_MPI_Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 typedef int Next_MPI_Ineighbor_alltoall_c(const void* sendbuf, ThalwegCount sendcount, ThalwegHandle sendtype,
@@ -297,25 +354,45 @@ ask_MPI_Neighbor_alltoallv_c(const void* sendbuf, const void* sendcounts, const 
     Next_MPI_Neighbor_alltoallv_c* next =
             (Next_MPI_Neighbor_alltoallv_c*)thalweg_next(&next_MPI_Neighbor_alltoallv_c);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) {
-        thalweg_remember_exchange(&shortcut_MPI_Neighbor_alltoallv_c, (void*)next, trial);
-        return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-    }
+    if (answer == 2) trial = thalweg_remember_exchange(&shortcut_MPI_Neighbor_alltoallv_c, (void*)next,
+            trial);
     if (trial == NULL) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
             recvtype, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-    thalweg_native_ended(trial);
+    if (!thalweg_native_ended(trial) || error == 0) return error;
+    int returned = error;
+    thalweg_take_MPI_Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+            rdispls, recvtype, comm, &returned, &trial);
+    return error;
+}
+
+static int THALWEG_APART
+pass_MPI_Neighbor_alltoallv_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
+        ThalwegHandle recvtype, ThalwegHandle comm) {
+    void* holder = NULL;
+    void* native = thalweg_native_of_unasked(&shortcut_MPI_Neighbor_alltoallv_c, comm, &holder);
+    if (native == NULL) return ask_MPI_Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+            recvcounts, rdispls, recvtype, comm);
+    int error = ((Next_MPI_Neighbor_alltoallv_c*)native)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+            recvcounts, rdispls, recvtype, comm);
+    if (error == 0) return 0;
+    void* trial = thalweg_trial_of(holder, comm);
+    if (trial == NULL) return error;
+    int returned = error;
+    thalweg_take_MPI_Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+            rdispls, recvtype, comm, &returned, &trial);
     return error;
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Neighbor_alltoallv_c(const void* sendbuf, const void* sendcounts,
         const void* sdispls, ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
         const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm) {
-    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_alltoallv_c, comm);
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_alltoallv_c);
     if (native != NULL) return ((Next_MPI_Neighbor_alltoallv_c*)native)(sendbuf, sendcounts, sdispls,
             sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-    return ask_MPI_Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+    return pass_MPI_Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
             recvtype, comm);
 }
 
@@ -395,26 +472,46 @@ ask_MPI_Neighbor_alltoallw_c(const void* sendbuf, const void* sendcounts, const 
     Next_MPI_Neighbor_alltoallw_c* next =
             (Next_MPI_Neighbor_alltoallw_c*)thalweg_next(&next_MPI_Neighbor_alltoallw_c);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) {
-        thalweg_remember_exchange(&shortcut_MPI_Neighbor_alltoallw_c, (void*)next, trial);
-        return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-    }
+    if (answer == 2) trial = thalweg_remember_exchange(&shortcut_MPI_Neighbor_alltoallw_c, (void*)next,
+            trial);
     if (trial == NULL) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
             recvtypes, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-    thalweg_native_ended(trial);
+    if (!thalweg_native_ended(trial) || error == 0) return error;
+    int returned = error;
+    thalweg_take_MPI_Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+            rdispls, recvtypes, comm, &returned, &trial);
+    return error;
+}
+
+static int THALWEG_APART
+pass_MPI_Neighbor_alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
+        const void* recvtypes, ThalwegHandle comm) {
+    void* holder = NULL;
+    void* native = thalweg_native_of_unasked(&shortcut_MPI_Neighbor_alltoallw_c, comm, &holder);
+    if (native == NULL) return ask_MPI_Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+            recvcounts, rdispls, recvtypes, comm);
+    int error = ((Next_MPI_Neighbor_alltoallw_c*)native)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+            recvcounts, rdispls, recvtypes, comm);
+    if (error == 0) return 0;
+    void* trial = thalweg_trial_of(holder, comm);
+    if (trial == NULL) return error;
+    int returned = error;
+    thalweg_take_MPI_Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+            rdispls, recvtypes, comm, &returned, &trial);
     return error;
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Neighbor_alltoallw_c(const void* sendbuf, const void* sendcounts,
         const void* sdispls, const void* sendtypes, void* recvbuf, const void* recvcounts,
         const void* rdispls, const void* recvtypes, ThalwegHandle comm) {
-    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_alltoallw_c, comm);
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_alltoallw_c);
     if (native != NULL) return ((Next_MPI_Neighbor_alltoallw_c*)native)(sendbuf, sendcounts, sdispls,
             sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-    return ask_MPI_Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-            recvtypes, comm);
+    return pass_MPI_Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+            rdispls, recvtypes, comm);
 }
 
 typedef int Next_MPI_Ineighbor_alltoallw_c(const void* sendbuf, const void* sendcounts, const void* sdispls,

@@ -86,23 +86,41 @@ ask_MPI_Alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, voi
     if (answer == 1) return error;
     Next_MPI_Alltoall* next = (Next_MPI_Alltoall*)thalweg_next(&next_MPI_Alltoall);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) {
-        thalweg_remember_exchange(&shortcut_MPI_Alltoall, (void*)next, trial);
-        return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    }
+    if (answer == 2) trial = thalweg_remember_exchange(&shortcut_MPI_Alltoall, (void*)next, trial);
     if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    thalweg_native_ended(trial);
+    if (!thalweg_native_ended(trial) || error == 0) return error;
+    int returned = error;
+    thalweg_take_MPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &returned,
+            &trial);
+    return error;
+}
+
+static int THALWEG_APART
+pass_MPI_Alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf, int recvcount,
+        ThalwegHandle recvtype, ThalwegHandle comm) {
+    void* holder = NULL;
+    void* native = thalweg_native_of_unasked(&shortcut_MPI_Alltoall, comm, &holder);
+    if (native == NULL) return ask_MPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+            comm);
+    int error = ((Next_MPI_Alltoall*)native)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+            comm);
+    if (error == 0) return 0;
+    void* trial = thalweg_trial_of(holder, comm);
+    if (trial == NULL) return error;
+    int returned = error;
+    thalweg_take_MPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &returned,
+            &trial);
     return error;
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
         void* recvbuf, int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
-    void* native = thalweg_native_of_exchange(&shortcut_MPI_Alltoall, comm);
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Alltoall);
     if (native != NULL) return ((Next_MPI_Alltoall*)native)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
             recvtype, comm);
-    return ask_MPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    return pass_MPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 typedef int Next_MPI_Alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
@@ -123,25 +141,44 @@ ask_MPI_Alltoallv(const void* sendbuf, const void* sendcounts, const void* sdisp
     if (answer == 1) return error;
     Next_MPI_Alltoallv* next = (Next_MPI_Alltoallv*)thalweg_next(&next_MPI_Alltoallv);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) {
-        thalweg_remember_exchange(&shortcut_MPI_Alltoallv, (void*)next, trial);
-        return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-    }
+    if (answer == 2) trial = thalweg_remember_exchange(&shortcut_MPI_Alltoallv, (void*)next, trial);
     if (trial == NULL) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
             recvtype, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-    thalweg_native_ended(trial);
+    if (!thalweg_native_ended(trial) || error == 0) return error;
+    int returned = error;
+    thalweg_take_MPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
+            comm, &returned, &trial);
+    return error;
+}
+
+static int THALWEG_APART
+pass_MPI_Alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls, ThalwegHandle sendtype,
+        void* recvbuf, const void* recvcounts, const void* rdispls, ThalwegHandle recvtype,
+        ThalwegHandle comm) {
+    void* holder = NULL;
+    void* native = thalweg_native_of_unasked(&shortcut_MPI_Alltoallv, comm, &holder);
+    if (native == NULL) return ask_MPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+            rdispls, recvtype, comm);
+    int error = ((Next_MPI_Alltoallv*)native)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+            rdispls, recvtype, comm);
+    if (error == 0) return 0;
+    void* trial = thalweg_trial_of(holder, comm);
+    if (trial == NULL) return error;
+    int returned = error;
+    thalweg_take_MPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
+            comm, &returned, &trial);
     return error;
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
         ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
         ThalwegHandle recvtype, ThalwegHandle comm) {
-    void* native = thalweg_native_of_exchange(&shortcut_MPI_Alltoallv, comm);
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Alltoallv);
     if (native != NULL) return ((Next_MPI_Alltoallv*)native)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
             recvcounts, rdispls, recvtype, comm);
-    return ask_MPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
+    return pass_MPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
             comm);
 }
 
@@ -163,26 +200,45 @@ ask_MPI_Alltoallw(const void* sendbuf, const void* sendcounts, const void* sdisp
     if (answer == 1) return error;
     Next_MPI_Alltoallw* next = (Next_MPI_Alltoallw*)thalweg_next(&next_MPI_Alltoallw);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) {
-        thalweg_remember_exchange(&shortcut_MPI_Alltoallw, (void*)next, trial);
-        return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-    }
+    if (answer == 2) trial = thalweg_remember_exchange(&shortcut_MPI_Alltoallw, (void*)next, trial);
     if (trial == NULL) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
             recvtypes, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-    thalweg_native_ended(trial);
+    if (!thalweg_native_ended(trial) || error == 0) return error;
+    int returned = error;
+    thalweg_take_MPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, comm, &returned, &trial);
+    return error;
+}
+
+static int THALWEG_APART
+pass_MPI_Alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls, const void* sendtypes,
+        void* recvbuf, const void* recvcounts, const void* rdispls, const void* recvtypes,
+        ThalwegHandle comm) {
+    void* holder = NULL;
+    void* native = thalweg_native_of_unasked(&shortcut_MPI_Alltoallw, comm, &holder);
+    if (native == NULL) return ask_MPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+            rdispls, recvtypes, comm);
+    int error = ((Next_MPI_Alltoallw*)native)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+            rdispls, recvtypes, comm);
+    if (error == 0) return 0;
+    void* trial = thalweg_trial_of(holder, comm);
+    if (trial == NULL) return error;
+    int returned = error;
+    thalweg_take_MPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, comm, &returned, &trial);
     return error;
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
         const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
         const void* recvtypes, ThalwegHandle comm) {
-    void* native = thalweg_native_of_exchange(&shortcut_MPI_Alltoallw, comm);
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Alltoallw);
     if (native != NULL) return ((Next_MPI_Alltoallw*)native)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
             recvcounts, rdispls, recvtypes, comm);
-    return ask_MPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
-            comm);
+    return pass_MPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, comm);
 }
 
 typedef int Next_MPI_Intercomm_create(ThalwegHandle local_comm, int local_leader, ThalwegHandle peer_comm,

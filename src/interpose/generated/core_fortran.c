@@ -161,11 +161,17 @@ static void body_mpi_alltoall(ThalwegNext* record, int calls_c, PARAMETERS_mpi_a
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
+    int own_error = 0; /* mpi_f08 may leave ierror out */
+    if (ierror == NULL) ierror = &own_error;
     if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
-    if (trial != NULL) thalweg_native_ended(trial);
+    int lives = trial != NULL && thalweg_native_ended(trial);
     if (calls_c) thalweg_passed_on();
+    if (!lives || *ierror == 0) return;
+    error = *ierror;
+    thalweg_take_mpi_alltoall(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype, *comm, &error,
+            &trial);
 }
 
 THALWEG_FORTRAN_ASKED(mpi_alltoall, mpi_alltoall, THALWEG_BINDING_CALLS_C)
@@ -196,11 +202,17 @@ static void body_mpi_alltoallv(ThalwegNext* record, int calls_c, PARAMETERS_mpi_
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
+    int own_error = 0; /* mpi_f08 may leave ierror out */
+    if (ierror == NULL) ierror = &own_error;
     if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, ierror);
-    if (trial != NULL) thalweg_native_ended(trial);
+    int lives = trial != NULL && thalweg_native_ended(trial);
     if (calls_c) thalweg_passed_on();
+    if (!lives || *ierror == 0) return;
+    error = *ierror;
+    thalweg_take_mpi_alltoallv(sendbuf, sendcounts, sdispls, *sendtype, recvbuf, recvcounts, rdispls,
+            *recvtype, *comm, &error, &trial);
 }
 
 THALWEG_FORTRAN_ASKED(mpi_alltoallv, mpi_alltoallv, THALWEG_BINDING_CALLS_C)
@@ -231,11 +243,17 @@ static void body_mpi_alltoallw(ThalwegNext* record, int calls_c, PARAMETERS_mpi_
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
+    int own_error = 0; /* mpi_f08 may leave ierror out */
+    if (ierror == NULL) ierror = &own_error;
     if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, ierror);
-    if (trial != NULL) thalweg_native_ended(trial);
+    int lives = trial != NULL && thalweg_native_ended(trial);
     if (calls_c) thalweg_passed_on();
+    if (!lives || *ierror == 0) return;
+    error = *ierror;
+    thalweg_take_mpi_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, *comm, &error, &trial);
 }
 
 THALWEG_FORTRAN_ASKED(mpi_alltoallw, mpi_alltoallw, THALWEG_BINDING_CALLS_C)

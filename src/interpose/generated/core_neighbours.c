@@ -19,23 +19,41 @@ ask_MPI_Neighbor_allgather(const void* sendbuf, int sendcount, ThalwegHandle sen
     Next_MPI_Neighbor_allgather* next =
             (Next_MPI_Neighbor_allgather*)thalweg_next(&next_MPI_Neighbor_allgather);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) {
-        thalweg_remember_exchange(&shortcut_MPI_Neighbor_allgather, (void*)next, trial);
-        return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    }
+    if (answer == 2) trial = thalweg_remember_exchange(&shortcut_MPI_Neighbor_allgather, (void*)next, trial);
     if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    thalweg_native_ended(trial);
+    if (!thalweg_native_ended(trial) || error == 0) return error;
+    int returned = error;
+    thalweg_take_MPI_Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+            &returned, &trial);
+    return error;
+}
+
+static int THALWEG_APART
+pass_MPI_Neighbor_allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
+    void* holder = NULL;
+    void* native = thalweg_native_of_unasked(&shortcut_MPI_Neighbor_allgather, comm, &holder);
+    if (native == NULL) return ask_MPI_Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+            recvtype, comm);
+    int error = ((Next_MPI_Neighbor_allgather*)native)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+            recvtype, comm);
+    if (error == 0) return 0;
+    void* trial = thalweg_trial_of(holder, comm);
+    if (trial == NULL) return error;
+    int returned = error;
+    thalweg_take_MPI_Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+            &returned, &trial);
     return error;
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Neighbor_allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
         void* recvbuf, int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
-    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_allgather, comm);
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_allgather);
     if (native != NULL) return ((Next_MPI_Neighbor_allgather*)native)(sendbuf, sendcount, sendtype, recvbuf,
             recvcount, recvtype, comm);
-    return ask_MPI_Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    return pass_MPI_Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 typedef int Next_MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
@@ -88,24 +106,42 @@ ask_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, ThalwegHandle se
     Next_MPI_Neighbor_allgatherv* next =
             (Next_MPI_Neighbor_allgatherv*)thalweg_next(&next_MPI_Neighbor_allgatherv);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) {
-        thalweg_remember_exchange(&shortcut_MPI_Neighbor_allgatherv, (void*)next, trial);
-        return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-    }
+    if (answer == 2) trial = thalweg_remember_exchange(&shortcut_MPI_Neighbor_allgatherv, (void*)next, trial);
     if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-    thalweg_native_ended(trial);
+    if (!thalweg_native_ended(trial) || error == 0) return error;
+    int returned = error;
+    thalweg_take_MPI_Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+            comm, &returned, &trial);
+    return error;
+}
+
+static int THALWEG_APART
+pass_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+        const void* recvcounts, const void* displs, ThalwegHandle recvtype, ThalwegHandle comm) {
+    void* holder = NULL;
+    void* native = thalweg_native_of_unasked(&shortcut_MPI_Neighbor_allgatherv, comm, &holder);
+    if (native == NULL) return ask_MPI_Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+            displs, recvtype, comm);
+    int error = ((Next_MPI_Neighbor_allgatherv*)native)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+            displs, recvtype, comm);
+    if (error == 0) return 0;
+    void* trial = thalweg_trial_of(holder, comm);
+    if (trial == NULL) return error;
+    int returned = error;
+    thalweg_take_MPI_Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+            comm, &returned, &trial);
     return error;
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
         void* recvbuf, const void* recvcounts, const void* displs, ThalwegHandle recvtype,
         ThalwegHandle comm) {
-    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_allgatherv, comm);
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_allgatherv);
     if (native != NULL) return ((Next_MPI_Neighbor_allgatherv*)native)(sendbuf, sendcount, sendtype, recvbuf,
             recvcounts, displs, recvtype, comm);
-    return ask_MPI_Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+    return pass_MPI_Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
             comm);
 }
 
@@ -160,23 +196,41 @@ ask_MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, ThalwegHandle send
     if (answer == 1) return error;
     Next_MPI_Neighbor_alltoall* next = (Next_MPI_Neighbor_alltoall*)thalweg_next(&next_MPI_Neighbor_alltoall);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) {
-        thalweg_remember_exchange(&shortcut_MPI_Neighbor_alltoall, (void*)next, trial);
-        return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    }
+    if (answer == 2) trial = thalweg_remember_exchange(&shortcut_MPI_Neighbor_alltoall, (void*)next, trial);
     if (trial == NULL) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    thalweg_native_ended(trial);
+    if (!thalweg_native_ended(trial) || error == 0) return error;
+    int returned = error;
+    thalweg_take_MPI_Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+            &returned, &trial);
+    return error;
+}
+
+static int THALWEG_APART
+pass_MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype, void* recvbuf,
+        int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
+    void* holder = NULL;
+    void* native = thalweg_native_of_unasked(&shortcut_MPI_Neighbor_alltoall, comm, &holder);
+    if (native == NULL) return ask_MPI_Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+            recvtype, comm);
+    int error = ((Next_MPI_Neighbor_alltoall*)native)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+            recvtype, comm);
+    if (error == 0) return 0;
+    void* trial = thalweg_trial_of(holder, comm);
+    if (trial == NULL) return error;
+    int returned = error;
+    thalweg_take_MPI_Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+            &returned, &trial);
     return error;
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
         void* recvbuf, int recvcount, ThalwegHandle recvtype, ThalwegHandle comm) {
-    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_alltoall, comm);
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_alltoall);
     if (native != NULL) return ((Next_MPI_Neighbor_alltoall*)native)(sendbuf, sendcount, sendtype, recvbuf,
             recvcount, recvtype, comm);
-    return ask_MPI_Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    return pass_MPI_Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 typedef int Next_MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, ThalwegHandle sendtype,
@@ -230,25 +284,44 @@ ask_MPI_Neighbor_alltoallv(const void* sendbuf, const void* sendcounts, const vo
     Next_MPI_Neighbor_alltoallv* next =
             (Next_MPI_Neighbor_alltoallv*)thalweg_next(&next_MPI_Neighbor_alltoallv);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) {
-        thalweg_remember_exchange(&shortcut_MPI_Neighbor_alltoallv, (void*)next, trial);
-        return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-    }
+    if (answer == 2) trial = thalweg_remember_exchange(&shortcut_MPI_Neighbor_alltoallv, (void*)next, trial);
     if (trial == NULL) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
             recvtype, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-    thalweg_native_ended(trial);
+    if (!thalweg_native_ended(trial) || error == 0) return error;
+    int returned = error;
+    thalweg_take_MPI_Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+            recvtype, comm, &returned, &trial);
+    return error;
+}
+
+static int THALWEG_APART
+pass_MPI_Neighbor_alltoallv(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        ThalwegHandle sendtype, void* recvbuf, const void* recvcounts, const void* rdispls,
+        ThalwegHandle recvtype, ThalwegHandle comm) {
+    void* holder = NULL;
+    void* native = thalweg_native_of_unasked(&shortcut_MPI_Neighbor_alltoallv, comm, &holder);
+    if (native == NULL) return ask_MPI_Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+            recvcounts, rdispls, recvtype, comm);
+    int error = ((Next_MPI_Neighbor_alltoallv*)native)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+            recvcounts, rdispls, recvtype, comm);
+    if (error == 0) return 0;
+    void* trial = thalweg_trial_of(holder, comm);
+    if (trial == NULL) return error;
+    int returned = error;
+    thalweg_take_MPI_Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+            recvtype, comm, &returned, &trial);
     return error;
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Neighbor_alltoallv(const void* sendbuf, const void* sendcounts,
         const void* sdispls, ThalwegHandle sendtype, void* recvbuf, const void* recvcounts,
         const void* rdispls, ThalwegHandle recvtype, ThalwegHandle comm) {
-    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_alltoallv, comm);
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_alltoallv);
     if (native != NULL) return ((Next_MPI_Neighbor_alltoallv*)native)(sendbuf, sendcounts, sdispls, sendtype,
             recvbuf, recvcounts, rdispls, recvtype, comm);
-    return ask_MPI_Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+    return pass_MPI_Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
             recvtype, comm);
 }
 
@@ -307,25 +380,44 @@ ask_MPI_Neighbor_alltoallw(const void* sendbuf, const void* sendcounts, const vo
     Next_MPI_Neighbor_alltoallw* next =
             (Next_MPI_Neighbor_alltoallw*)thalweg_next(&next_MPI_Neighbor_alltoallw);
     if (next == NULL) return thalweg_missing_error();
-    if (answer == 2) {
-        thalweg_remember_exchange(&shortcut_MPI_Neighbor_alltoallw, (void*)next, trial);
-        return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-    }
+    if (answer == 2) trial = thalweg_remember_exchange(&shortcut_MPI_Neighbor_alltoallw, (void*)next, trial);
     if (trial == NULL) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
             recvtypes, comm);
     thalweg_native_begins(trial);
     error = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-    thalweg_native_ended(trial);
+    if (!thalweg_native_ended(trial) || error == 0) return error;
+    int returned = error;
+    thalweg_take_MPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, comm, &returned, &trial);
+    return error;
+}
+
+static int THALWEG_APART
+pass_MPI_Neighbor_alltoallw(const void* sendbuf, const void* sendcounts, const void* sdispls,
+        const void* sendtypes, void* recvbuf, const void* recvcounts, const void* rdispls,
+        const void* recvtypes, ThalwegHandle comm) {
+    void* holder = NULL;
+    void* native = thalweg_native_of_unasked(&shortcut_MPI_Neighbor_alltoallw, comm, &holder);
+    if (native == NULL) return ask_MPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+            recvcounts, rdispls, recvtypes, comm);
+    int error = ((Next_MPI_Neighbor_alltoallw*)native)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+            recvcounts, rdispls, recvtypes, comm);
+    if (error == 0) return 0;
+    void* trial = thalweg_trial_of(holder, comm);
+    if (trial == NULL) return error;
+    int returned = error;
+    thalweg_take_MPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, comm, &returned, &trial);
     return error;
 }
 
 int THALWEG_IN_A_LINE wrap_MPI_Neighbor_alltoallw(const void* sendbuf, const void* sendcounts,
         const void* sdispls, const void* sendtypes, void* recvbuf, const void* recvcounts,
         const void* rdispls, const void* recvtypes, ThalwegHandle comm) {
-    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_alltoallw, comm);
+    void* native = thalweg_native_of_exchange(&shortcut_MPI_Neighbor_alltoallw);
     if (native != NULL) return ((Next_MPI_Neighbor_alltoallw*)native)(sendbuf, sendcounts, sdispls, sendtypes,
             recvbuf, recvcounts, rdispls, recvtypes, comm);
-    return ask_MPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+    return pass_MPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
             recvtypes, comm);
 }
 

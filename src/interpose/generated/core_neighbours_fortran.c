@@ -21,11 +21,17 @@ static void body_mpi_neighbor_allgather(ThalwegNext* record, int calls_c, PARAME
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
+    int own_error = 0; /* mpi_f08 may leave ierror out */
+    if (ierror == NULL) ierror = &own_error;
     if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
-    if (trial != NULL) thalweg_native_ended(trial);
+    int lives = trial != NULL && thalweg_native_ended(trial);
     if (calls_c) thalweg_passed_on();
+    if (!lives || *ierror == 0) return;
+    error = *ierror;
+    thalweg_take_mpi_neighbor_allgather(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype, *comm,
+            &error, &trial);
 }
 
 THALWEG_FORTRAN_ASKED(mpi_neighbor_allgather, mpi_neighbor_allgather, THALWEG_BINDING_CALLS_C)
@@ -90,11 +96,17 @@ static void body_mpi_neighbor_allgatherv(ThalwegNext* record, int calls_c,
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
+    int own_error = 0; /* mpi_f08 may leave ierror out */
+    if (ierror == NULL) ierror = &own_error;
     if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, ierror);
-    if (trial != NULL) thalweg_native_ended(trial);
+    int lives = trial != NULL && thalweg_native_ended(trial);
     if (calls_c) thalweg_passed_on();
+    if (!lives || *ierror == 0) return;
+    error = *ierror;
+    thalweg_take_mpi_neighbor_allgatherv(sendbuf, *sendcount, *sendtype, recvbuf, recvcounts, displs,
+            *recvtype, *comm, &error, &trial);
 }
 
 THALWEG_FORTRAN_ASKED(mpi_neighbor_allgatherv, mpi_neighbor_allgatherv, THALWEG_BINDING_CALLS_C)
@@ -158,11 +170,17 @@ static void body_mpi_neighbor_alltoall(ThalwegNext* record, int calls_c, PARAMET
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
+    int own_error = 0; /* mpi_f08 may leave ierror out */
+    if (ierror == NULL) ierror = &own_error;
     if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
-    if (trial != NULL) thalweg_native_ended(trial);
+    int lives = trial != NULL && thalweg_native_ended(trial);
     if (calls_c) thalweg_passed_on();
+    if (!lives || *ierror == 0) return;
+    error = *ierror;
+    thalweg_take_mpi_neighbor_alltoall(sendbuf, *sendcount, *sendtype, recvbuf, *recvcount, *recvtype, *comm,
+            &error, &trial);
 }
 
 THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoall, mpi_neighbor_alltoall, THALWEG_BINDING_CALLS_C)
@@ -225,11 +243,17 @@ static void body_mpi_neighbor_alltoallv(ThalwegNext* record, int calls_c, PARAME
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
+    int own_error = 0; /* mpi_f08 may leave ierror out */
+    if (ierror == NULL) ierror = &own_error;
     if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, ierror);
-    if (trial != NULL) thalweg_native_ended(trial);
+    int lives = trial != NULL && thalweg_native_ended(trial);
     if (calls_c) thalweg_passed_on();
+    if (!lives || *ierror == 0) return;
+    error = *ierror;
+    thalweg_take_mpi_neighbor_alltoallv(sendbuf, sendcounts, sdispls, *sendtype, recvbuf, recvcounts, rdispls,
+            *recvtype, *comm, &error, &trial);
 }
 
 THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoallv, mpi_neighbor_alltoallv, THALWEG_BINDING_CALLS_C)
@@ -294,11 +318,17 @@ static void body_mpi_neighbor_alltoallw(ThalwegNext* record, int calls_c, PARAME
         if (ierror != NULL) *ierror = thalweg_missing_error();
         return;
     }
+    int own_error = 0; /* mpi_f08 may leave ierror out */
+    if (ierror == NULL) ierror = &own_error;
     if (calls_c) thalweg_pass_on(__builtin_frame_address(0));
     if (trial != NULL) thalweg_native_begins(trial);
     next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, ierror);
-    if (trial != NULL) thalweg_native_ended(trial);
+    int lives = trial != NULL && thalweg_native_ended(trial);
     if (calls_c) thalweg_passed_on();
+    if (!lives || *ierror == 0) return;
+    error = *ierror;
+    thalweg_take_mpi_neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+            recvtypes, *comm, &error, &trial);
 }
 
 THALWEG_FORTRAN_ASKED(mpi_neighbor_alltoallw, mpi_neighbor_alltoallw, THALWEG_BINDING_CALLS_C)

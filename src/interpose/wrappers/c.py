@@ -1,6 +1,6 @@
 """The wrapper of a call in C: one template per kind of call."""
 
-from wrappers.call import AROUND, lines, native_timed, wait_all, wait_some
+from wrappers.call import AROUND, ask_back, lines, native_timed, wait_all, wait_some
 
 
 COMPLETING = ("wait", "test", "wait_all", "wait_some", "start", "end")
@@ -14,10 +14,30 @@ def with_shortcut(call, head, kind=None, unasked=None):
     return head.replace(f"\nint wrap_{call.name}(", f"{beside}\nstatic int THALWEG_APART\nask_{call.name}(")
 
 
-def way_past(call, natives, apart=()):
+def pass_unasked(call):
+    """A function between both, for exchanges that a trial leaves to the wrapper, which counts none that is refused."""
+    name, arguments = call.name, call.c_arguments()
+    return [
+        "}",
+        "",
+        "static int THALWEG_APART",
+        f"pass_{name}({call.c_parameters()}) {{",
+        "    void* holder = NULL;",
+        f"    void* native = thalweg_native_of_unasked(&shortcut_{name}, comm, &holder);",
+        f"    if (native == NULL) return ask_{name}({arguments});",
+        f"    int error = ((Next_{name}*)native)({arguments});",
+        "    if (error == 0) return 0;",
+        "    void* trial = thalweg_trial_of(holder, comm);",
+        "    if (trial == NULL) return error;",
+        *ask_back(call),
+        "    return error;",
+    ]
+
+
+def way_past(call, natives, apart=(), other=None):
     """The end of that function, and the wrapper: the way of a call that nobody wants to see has no frame of its own and
     is as short as can be. It goes by the first of `natives`; where there is none, by the first of those that are looked
-    for in a function between both."""
+    for in a function between both, or by `other`, which stands there already."""
     name, arguments = call.name, call.c_arguments()
 
     def go_by(natives, other):
@@ -41,7 +61,7 @@ def way_past(call, natives, apart=()):
         "}",
         "",
         f"int THALWEG_IN_A_LINE wrap_{name}({call.c_parameters()}) {{",
-        *go_by(natives, "pass" if apart else "ask"),
+        *go_by(natives, other or ("pass" if apart else "ask")),
     ]
 
 
@@ -110,12 +130,10 @@ def c_wrapper(call):
             f"    int answer = thalweg_take_{call.entry()}({arguments}, &error, &trial);",
             "    if (answer == 1) return error;",
             *get_next,
-            "    if (answer == 2) {",
-            f"        thalweg_remember_exchange(&shortcut_{name}, (void*)next, trial);",
-            f"        return next({arguments});",
-            "    }",
+            f"    if (answer == 2) trial = thalweg_remember_exchange(&shortcut_{name}, (void*)next, trial);",
             *native_timed(call),
-            *way_past(call, [f"thalweg_native_of_exchange(&shortcut_{name}, comm)"]),
+            *pass_unasked(call),
+            *way_past(call, [f"thalweg_native_of_exchange(&shortcut_{name})"], other="pass"),
         )
     elif call.template == "collective":
         # Where long ones are looked at, short ones take another way past, if one argument tells them.

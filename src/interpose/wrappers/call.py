@@ -144,8 +144,22 @@ def native_timed(call):
         f"    if (trial == NULL) return next({arguments});",
         "    thalweg_native_begins(trial);",
         f"    error = next({arguments});",
-        "    thalweg_native_ended(trial);",
+        *exchange_ended(call),
         "    return error;",
+    ]
+
+
+def exchange_ended(call):
+    """Behind that call, of which a trial may have counted one that the library refuses."""
+    if call.template != "blocking":
+        return ["    thalweg_native_ended(trial);"]
+    return ["    if (!thalweg_native_ended(trial) || error == 0) return error;", *ask_back(call)]
+
+
+def ask_back(call):
+    return [
+        "    int returned = error;",
+        f"    thalweg_take_{call.entry()}({call.c_arguments()}, &returned, &trial);",
     ]
 
 

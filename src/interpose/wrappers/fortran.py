@@ -49,20 +49,28 @@ def fortran_wrapper(call):
         ]
 
     if asked or call.template == "end":
-        timed = call.timed()
+        timed, blocking = call.timed(), call.template == "blocking"
         # What C has as a pointer stays one: buffers, arrays, results.
         pointers = {name for kind, name in call.parameters if kind.endswith("*")}
         passed = ", ".join(n if n in pointers else "*" + n for n in names[:-1])
+        refused = [
+            f"    if (!lives || *{last} == 0) return;",
+            f"    error = *{last};",
+            f"    thalweg_take_{low}({passed}, &error, &trial);",
+        ]
         leaves = "!(calls_c && thalweg_leaves_requests()) && " if call.template == "request" and not call.persistent() else ""
         out += lines(
             "    void* trial = NULL;" if timed else None,
             *answered(f"{leaves}thalweg_take_{low}({passed}, &error{', &trial' if timed else ''})"),
             *get_next,
+            *(own_error if blocking else []),
             "    if (calls_c) thalweg_pass_on(__builtin_frame_address(0));" if asked else None,
             "    if (trial != NULL) thalweg_native_begins(trial);" if timed else None,
             f"    next({arguments});",
-            "    if (trial != NULL) thalweg_native_ended(trial);" if timed else None,
+            "    if (trial != NULL) thalweg_native_ended(trial);" if timed and not blocking else None,
+            "    int lives = trial != NULL && thalweg_native_ended(trial);" if blocking else None,
             "    if (calls_c) thalweg_passed_on();" if asked else None,
+            *(refused if blocking else []),
         )
     elif call.template in ("wait", "test") and call.completes():
         out += lines(

@@ -26,10 +26,32 @@ static const char* const names[] = {"MPI_Alltoall", "MPI_Alltoallv", "MPI_Alltoa
 static unsigned char *from, *to;
 static unsigned seed;
 static int calls_between = 200, is_native = 0; /* calls between two trials; none can be ours */
+static int is_refused = 0; /* rank 0 makes wrong calls, too, of which nothing is counted */
 
 static unsigned seed_of(int sender, int receiver) { return seed * 64 + (unsigned)(sender * 8 + receiver); }
 
-/* Of an alltoall whose size all ranks know: what the library refuses one rank counts for nothing. */
+/* What the library refuses one rank counts for nothing. */
+static void call_wrongly_with_arrays(Kind kind, MPI_Comm comm, size_t bytes) {
+    int counts[most_ranks], places[most_ranks];
+    MPI_Datatype types[most_ranks], uncommitted;
+    MPI_Type_contiguous((int)bytes, MPI_BYTE, &uncommitted);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (int peer = 0; peer < most_ranks; ++peer) {
+        counts[peer] = 1;
+        places[peer] = 0;
+        types[peer] = uncommitted;
+    }
+    if (kind == alltoallv)
+        CHECK(MPI_Alltoallv(from, counts, places, uncommitted, to, counts, places, uncommitted, comm) !=
+                  MPI_SUCCESS,
+              "the type was not committed");
+    else
+        CHECK(MPI_Alltoallw(from, counts, places, types, to, counts, places, types, comm) != MPI_SUCCESS,
+              "the types were not committed");
+    MPI_Type_free(&uncommitted);
+}
+
+/* The same of an alltoall, whose size all ranks know. */
 static void call_wrongly(MPI_Comm comm, size_t bytes) {
     MPI_Datatype uncommitted;
     MPI_Type_contiguous((int)bytes, MPI_BYTE, &uncommitted);
@@ -55,6 +77,8 @@ static int exchange(Kind kind, MPI_Comm comm, size_t bytes) {
     CHECK(size <= most_ranks, "too many ranks");
     ++seed;
     if (kind == alltoall && bytes == tried_bytes && rank == 0 && seed % wrong == 0) call_wrongly(comm, bytes);
+    if (kind != alltoall && is_refused && rank == 0 && seed % wrong == 0)
+        call_wrongly_with_arrays(kind, comm, bytes);
     memset(to, 0x3c, bytes * (size_t)size);
     for (int peer = 0; peer < size; ++peer) {
         fill(from + (size_t)peer * bytes, bytes, seed_of(rank, peer));
@@ -140,6 +164,7 @@ int main(int argc, char** argv) {
         shrinks(MPI_COMM_WORLD);
     } else {
         const int in_pairs = strcmp(what, "pairs") == 0;
+        is_refused = 1;
         MPI_Comm ours, twin;
         MPI_Comm_split(MPI_COMM_WORLD, in_pairs ? check_rank / 2 : 0, 0, &ours);
         if (in_pairs) calls_between = 1000;
