@@ -5,9 +5,11 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "plan/requests.h"
+#include "plan/statistics.h"
 #include "plan/tickets.h"
 #include "transport/mpi/error_handler.h"
 #include "transport/mpi/host.h"
@@ -19,7 +21,8 @@ bool has_untold_failure(const Ticket& ticket) {
     return ticket.state.load(std::memory_order_acquire) == TicketState::finished && ticket.untold;
 }
 
-// The failures that one call tells of. Needs no memory, and leaves nothing behind where a handler jumps.
+// The failures that one call tells of. Needs no memory, and leaves no more than references to records behind
+// where a handler jumps.
 class Telling {
   public:
     Telling(int error, const Ended& ended) : ended_(ended), native_error_(error), error_(error) {}
@@ -44,15 +47,24 @@ class Telling {
             for (int place = 0; place < ended_.count; ++place)
                 if (index_at(place) == index) set_error(place, ticket.error);
         }
+        // Of one that was freed where() makes another communicator each time.
+        const auto& made_on = ticket.raised_on.made_on();
+        for (std::size_t i = 0; i < raised_count_; ++i)
+            if (raised_[i].made_on == made_on) return;
+        const bool lives = made_on != nullptr && !made_on->freed.load(std::memory_order_acquire);
         const MPI_Comm comm = ticket.raised_on.where();
         for (std::size_t i = 0; i < raised_count_; ++i)
             if (raised_[i].on == comm) return;
-        if (raised_count_ < raised_.size()) raised_[raised_count_++] = {comm, ticket.error};
+        if (raised_count_ < raised_.size()) raised_[raised_count_++] = {made_on, lives, comm, ticket.error};
     }
 
-    // The last thing: a handler may leave by a jump.
+    // The last thing: a handler may leave by a jump. One may also free the communicator of the next.
     int tell() const {
-        for (std::size_t i = 0; i < raised_count_; ++i) call_error_handler(raised_[i].on, raised_[i].error);
+        for (std::size_t i = 0; i < raised_count_; ++i) {
+            const Raised& raised = raised_[i];
+            if (raised.lives && raised.made_on->freed.load(std::memory_order_acquire)) continue;
+            call_error_handler(raised.on, raised.error);
+        }
         return error_;
     }
 
@@ -62,6 +74,8 @@ class Telling {
 
   private:
     struct Raised {
+        std::shared_ptr<const CommunicatorRecord> made_on;
+        bool lives;  // and `on` is its own
         MPI_Comm on;
         int error;
     };

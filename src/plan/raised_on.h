@@ -25,6 +25,8 @@ class RaisedOn {
     // The communicator to call the handler of (call_error_handler). Where its own one is gone that is another
     // one with the handler, made by this call of this process alone: for where there is an error.
     MPI_Comm where() const;
+    // Of the communicator that the request was made on; null: there is none.
+    const std::shared_ptr<const CommunicatorRecord>& made_on() const { return record_; }
 
   private:
     MPI_Comm comm_{};

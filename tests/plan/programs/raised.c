@@ -211,6 +211,47 @@ static void mismatched_while_two_ask(void) {
     }
 }
 
+static MPI_Comm* to_free;
+static void hear_and_free(MPI_Comm* comm, int* code, ...) {
+    hear(0, comm, code);
+    MPI_Comm_free(to_free);
+}
+
+/* Rank 1 expects less than comes by two plans that one call completes: of a communicator that is freed, whose
+ * handler hears of both at once, or of two, where the handler of the first frees the second. */
+static void two_mismatched(int of_one) {
+    MPI_Comm pair = make_pair(), twin;
+    if (pair == MPI_COMM_NULL) return;
+    MPI_Comm_dup(pair, &twin);
+    static unsigned char more[sent];
+    const int wrong = check_rank == 1, count = wrong ? sent / 2 : sent;
+    const char* const which = of_one ? "two plans of one" : "two whose first frees the second";
+    MPI_Errhandler frees;
+    MPI_Comm_create_errhandler(hear_and_free, &frees);
+    MPI_Request plans[2];
+    MPI_Status statuses[2];
+    to_free = &twin;
+    if (!of_one) MPI_Comm_set_errhandler(pair, frees);
+    MPI_Comm_set_errhandler(twin, handlers[1]);
+    bcast_init(data, count, MPI_BYTE, 0, pair, MPI_INFO_NULL, &plans[0]);
+    expect_plan();
+    bcast_init(more, count, MPI_BYTE, 0, of_one ? pair : twin, MPI_INFO_NULL, &plans[1]);
+    expect_plan();
+    if (of_one) MPI_Comm_free(&pair);
+    MPI_Startall(2, plans);
+    const int code = MPI_Waitall(2, plans, statuses);
+    CHECK(code == (wrong ? MPI_ERR_IN_STATUS : MPI_SUCCESS), "%s: class %d", which, class_of(code));
+    for (int i = 0; i < 2 && wrong; ++i)
+        CHECK(class_of(statuses[i].MPI_ERROR) == MPI_ERR_TRUNCATE, "%s: class %d of request %d", which,
+              class_of(statuses[i].MPI_ERROR), i);
+    CHECK(heard[0] == wrong && heard[1] == 0, "%s: the handlers ran %d and %d times", which, heard[0],
+          heard[1]);
+    for (int i = 0; i < 2; ++i) MPI_Request_free(&plans[i]);
+    if (of_one || !wrong) MPI_Comm_free(&twin);
+    if (!of_one) MPI_Comm_free(&pair);
+    MPI_Errhandler_free(&frees);
+}
+
 /* Rank 0 frees a plan that is active because its root starts later. */
 static void active(void) {
     MPI_Comm pair = make_pair();
@@ -252,6 +293,7 @@ int main(int argc, char** argv) {
         for (int tests = 0; tests < 2; ++tests) mismatched_once(tests);
         for (Way way = by_waitall; way < ways; ++way)
             for (int planned = 0; planned < 2; ++planned) mismatched_among(way, planned);
+        for (int of_one = 0; of_one < 2; ++of_one) two_mismatched(of_one);
         if (level == MPI_THREAD_MULTIPLE) mismatched_while_two_ask();
         active();
     }
