@@ -73,6 +73,10 @@ struct Arguments {
     const MPI_Datatype* types;
 };
 
+// How many elements go with each message where a side has no counts: for the library to judge, as a negative
+// count is, unless there is no message. With counts nobody asks.
+inline MPI_Count elements_without(const Arguments& side) { return side.counts == nullptr ? -1 : 0; }
+
 // Displacements are addresses where each message has a type of its own, whatever the counts are.
 inline ThalwegArrays arrays(const Arguments& side, bool large, bool addresses) {
     ThalwegArrays made{};
@@ -91,7 +95,8 @@ inline ThalwegArrays arrays(const Arguments& side, bool large, bool addresses) {
 // Arrays on both sides.
 inline ThalwegCall letters(ThalwegOperation operation, const void* send, const Arguments& sent, void* receive,
                            const Arguments& received, MPI_Comm comm, bool large) {
-    ThalwegCall call = blocks(operation, send, 0, sent.type, receive, 0, received.type, comm);
+    ThalwegCall call = blocks(operation, send, elements_without(sent), sent.type, receive,
+                              elements_without(received), received.type, comm);
     const bool addresses = operation == thalweg_neighbor_alltoallw ||
                            operation == thalweg_ineighbor_alltoallw ||
                            operation == thalweg_neighbor_alltoallw_init;

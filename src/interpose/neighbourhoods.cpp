@@ -15,7 +15,8 @@ namespace {
 ThalwegCall gatherv(ThalwegOperation operation, const void* send, MPI_Count send_count,
                     MPI_Datatype send_type, void* receive, const Arguments& received, MPI_Comm comm,
                     bool large) {
-    ThalwegCall call = blocks(operation, send, send_count, send_type, receive, 0, received.type, comm);
+    ThalwegCall call = blocks(operation, send, send_count, send_type, receive, elements_without(received),
+                              received.type, comm);
     call.received = arrays(received, large, false);
     return call;
 }

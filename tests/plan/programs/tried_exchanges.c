@@ -49,6 +49,11 @@ static void call_wrongly_with_arrays(Kind kind, MPI_Comm comm, size_t bytes) {
         CHECK(MPI_Alltoallw(from, counts, places, types, to, counts, places, types, comm) != MPI_SUCCESS,
               "the types were not committed");
     MPI_Type_free(&uncommitted);
+#if defined(OPEN_MPI) /* others read counts without asking whether there are any */
+    if (kind == alltoallv)
+        CHECK(MPI_Alltoallv(from, counts, places, MPI_BYTE, to, NULL, places, MPI_BYTE, comm) != MPI_SUCCESS,
+              "there were no counts");
+#endif
 }
 
 /* The same of an alltoall, whose size all ranks know. */
