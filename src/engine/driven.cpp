@@ -73,8 +73,8 @@ Status DrivenChannel::post(Operation& operation, const Bindings& bindings, std::
     Operation* newest = posted_.load(std::memory_order_relaxed);
     do {
         operation.next_ = newest;
-        // Release: who takes the queue sees the operation's fields.
-    } while (!posted_.compare_exchange_weak(newest, &operation, std::memory_order_release,
+        // Release: who takes the queue sees the operation's fields. In one order with the helm (rest).
+    } while (!posted_.compare_exchange_weak(newest, &operation, std::memory_order_seq_cst,
                                             std::memory_order_relaxed));
     return Status::ok;
 }

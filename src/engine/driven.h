@@ -3,9 +3,10 @@
 // Who drives. The *helm* is held for one poll at a time by whoever wants to and finds it free; nobody waits
 // for it longer than one poll of another. A thread that blocks in wait() takes the *lead*: as long as it
 // leads it drives, the agent keeps its hands off this channel (and is not woken for it), and other threads
-// that block here sleep until the lead is free or their operation is done. When it leaves with operations
-// still pending, it rings the agent. So an operation in flight is always somebody's: the leader's, or the
-// agent's. A transport tells its news once: whoever takes some while the leader sleeps wakes it.
+// that block here begin what they have started, and sleep until the lead is free or their operation is done.
+// When it leaves with operations still pending, it rings the agent. So an operation in flight is always
+// somebody's: the leader's, or the agent's. A transport tells its news once: whoever takes some while the
+// leader sleeps wakes it.
 //
 // Whom nobody calls. A program that waits for what it has just started drives it itself, and a thread that is
 // woken for it in between only takes the core from that. So where the last few waits came at once, starting
@@ -143,7 +144,8 @@ class DrivenChannel {
       private:
         DrivenChannel& channel_;
     };
-    bool take_helm() { return !helm_.exchange(true, std::memory_order_acquire); }
+    // In one order with posted_ (rest).
+    bool take_helm() { return !helm_.exchange(true, std::memory_order_seq_cst); }
     void leave_helm() { helm_.store(false, std::memory_order_release); }
     void take_helm_soon();
     Status post(Operation& operation, const Bindings& bindings, std::uint32_t number);

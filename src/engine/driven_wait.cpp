@@ -43,6 +43,12 @@ Status DrivenChannel::wait(Operation& operation, WaitPolicy policy, WaitStatisti
     while (operation.pending()) {
         if (is_over(until_ns)) return Status::in_progress;
         if (lead_.exchange(true, std::memory_order_seq_cst)) {
+            // What is not begun yet, such as this one (run()): who leads may have just gone to sleep.
+            if (posted_.load(std::memory_order_relaxed) != nullptr) {
+                const Helm helm(*this);
+                drive_beside();
+                ++statistics.polls;
+            }
             follow(operation, statistics);
             continue;
         }
@@ -133,9 +139,13 @@ bool DrivenChannel::rest(const Operation& operation, std::uint32_t moved_beside,
     if (armed) leaders_bell_ = rung_by;
     leave_helm();
     if (!armed) return false;
+    // Who starts something puts it into the queue and then tries to take the helm (start()); we let go of the
+    // helm and then look at the queue: either it begins it, or we see it and do not sleep.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    const bool begins = posted_.load(std::memory_order_relaxed) != nullptr;
     // Of a descriptor below zero nothing is heard.
     pollfd listened[] = {{descriptor, POLLIN, 0}, {rung_by, POLLIN, 0}};
-    const timespec span{0, merges ? static_cast<long>(merge_ns) : longest_rest_ns};
+    const timespec span{0, begins ? 0 : merges ? static_cast<long>(merge_ns) : longest_rest_ns};
     ppoll(listened, 2, &span, nullptr);
     if (!merges && listened[0].revents != 0) ++useless;
     // Who rings has the helm, and does so once: from here on nobody does.
