@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -66,6 +68,24 @@ TEST(cpu, an_illegal_instruction_is_tried_without_harm) {
     EXPECT_FALSE(executes(trap));
     // This process is as it was: the trap was another's.
     EXPECT_TRUE(executes([] {}));
+}
+
+std::atomic<int> handled{0};
+__attribute__((no_sanitize("thread", "address"))) void take_signal() {
+    syscall(SYS_kill, syscall(SYS_getpid), SIGUSR1);
+}
+
+// As one for the whole group: the child's memory is this process's.
+TEST(cpu, no_handler_of_the_programs_runs_in_the_child) {
+    if (!executes([] {})) GTEST_SKIP() << "no child that shares memory can be made here";
+    struct sigaction counts = {}, before = {};
+    counts.sa_handler = [](int) { ++handled; };
+    ASSERT_EQ(sigaction(SIGUSR1, &counts, &before), 0);
+    EXPECT_TRUE(executes(take_signal));
+    EXPECT_EQ(handled, 0);
+    raise(SIGUSR1);
+    EXPECT_EQ(handled, 1);
+    sigaction(SIGUSR1, &before, nullptr);
 }
 
 TEST(cpu, what_is_offered_is_what_runs) {

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/float_modes.h"
+#include "base/signals_blocked.h"
 #include "engine/waiters/monitor.h"
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -130,6 +131,8 @@ bool executes(void (*instruction)()) {
     void* const stack = mmap(nullptr, child_stack_bytes, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stack == MAP_FAILED) return false;
+    // A signal for the whole group would run the program's handler there, too, in this process's memory.
+    const SignalsBlocked inherited;
     // No signal at its end, so that a program that waits for children of its own does not see this one.
     const pid_t child = clone(try_instruction, static_cast<char*>(stack) + child_stack_bytes,
                               CLONE_VM | CLONE_VFORK, reinterpret_cast<void*>(instruction));
