@@ -61,6 +61,24 @@ TEST(cpu, without_a_steady_clock_no_instruction_can_be_told_when_to_end) {
     EXPECT_NE(cpu.no_waitpkg.find("no steady rate"), std::string::npos);
 }
 
+// Three ticks to a ns; a look takes 20 ns, and one at the ticks finds the core taken for 4 ms.
+std::uint64_t made_up_ns = 0;
+int looks = 0, late_look = 0;
+std::uint64_t look_at_ns() { return made_up_ns += 20; }
+std::uint64_t look_at_ticks() {
+    if (looks++ == late_look) made_up_ns += 4 * ms;
+    return 3 * look_at_ns();
+}
+
+TEST(cpu, the_rate_of_its_ticks_is_right_where_a_look_at_them_is_late) {
+    int all_looks = 1;
+    for (late_look = 0; late_look < all_looks; ++late_look) {
+        looks = 0;
+        EXPECT_NEAR(ticks_per_ns(look_at_ns, look_at_ticks), 3, 0.01) << "look " << late_look;
+        all_looks = looks;
+    }
+}
+
 __attribute__((no_sanitize("thread", "address"))) void trap() { __builtin_trap(); }
 
 TEST(cpu, an_illegal_instruction_is_tried_without_harm) {

@@ -67,17 +67,36 @@ std::string content_of(const char* path) {
     return line;
 }
 
-double measure_ticks_per_ns() {
-    const std::uint64_t begin_ns = now_ns();
-    const std::uint64_t begin_ticks = read_ticks();
-    std::uint64_t end_ns = begin_ns;
-    while (end_ns - begin_ns < calibration_ns) end_ns = now_ns();
-    const std::uint64_t ticks = read_ticks() - begin_ticks;
-    return in_standard_modes(
-        [&] { return static_cast<double>(ticks) / static_cast<double>(end_ns - begin_ns); });
+struct Moment {
+    std::uint64_t ns = 0, ticks = 0;
+};
+
+// What two clocks say at one time. Of a thread that loses its core between a look at one and at the other
+// they say two times: the closest pair of a few counts.
+Moment moment_of(std::uint64_t (*clock_ns)(), std::uint64_t (*ticks)()) {
+    constexpr int pairs = 8;
+    Moment closest;
+    std::uint64_t least_ns = UINT64_MAX;
+    for (int pair = 0; pair < pairs; ++pair) {
+        const std::uint64_t before_ns = clock_ns(), seen = ticks(), taken_ns = clock_ns() - before_ns;
+        if (taken_ns >= least_ns) continue;
+        least_ns = taken_ns;
+        closest = {before_ns + taken_ns / 2, seen};
+    }
+    return closest;
 }
 
 }  // namespace
+
+double ticks_per_ns(std::uint64_t (*clock_ns)(), std::uint64_t (*ticks)()) {
+    const Moment begin = moment_of(clock_ns, ticks);
+    while (clock_ns() - begin.ns < calibration_ns) {
+    }
+    const Moment end = moment_of(clock_ns, ticks);
+    return in_standard_modes([&] {
+        return static_cast<double>(end.ticks - begin.ticks) / static_cast<double>(end.ns - begin.ns);
+    });
+}
 
 #if defined(__x86_64__) || defined(__i386__)
 
@@ -159,7 +178,7 @@ Cpu detect_cpu() {
         cpu.mwaitx = false;
         cpu.no_mwaitx = "mwaitx is shown by CPUID and forbidden by the hypervisor";
     }
-    if (cpu.waitpkg || cpu.mwaitx) cpu.ticks_per_ns = measure_ticks_per_ns();
+    if (cpu.waitpkg || cpu.mwaitx) cpu.ticks_per_ns = ticks_per_ns(now_ns, read_ticks);
     return cpu;
 }
 

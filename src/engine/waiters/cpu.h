@@ -41,5 +41,7 @@ Cpu detect_cpu();
 bool executes(void (*instruction)());
 
 std::uint64_t read_ticks();
+// The rate of one clock by another, watched for 50 us; right where this thread loses its core meanwhile.
+double ticks_per_ns(std::uint64_t (*clock_ns)(), std::uint64_t (*ticks)());
 
 }  // namespace thalweg
