@@ -23,12 +23,23 @@ constexpr std::uint64_t lasting_bytes = 64 * 1024;
 
 }  // namespace
 
-void Ongoing::count_run(std::uint64_t since_ns, bool waits) {
+// Hot path: the lock is taken once a call.
+void Ongoing::count_call(std::uint64_t since_ns, bool starts, const WaitStatistics* waited) {
     const std::uint64_t spent_ns = now_ns() - since_ns;
     run_ns_.fetch_add(spent_ns, std::memory_order_relaxed);
     const std::lock_guard lock(tally_mutex);
-    options_.tally->elapsed_ns += spent_ns;
-    if (waits) options_.tally->waiting_ns += spent_ns;
+    Tally& tally = *options_.tally;
+    tally.elapsed_ns += spent_ns;
+    if (starts) {
+        ++tally.calls;
+        tally.bytes += options_.bytes;
+        tally.staged_calls += buffer_.staged() || input_.staged();
+    }
+    if (waited == nullptr) return;
+    tally.waiting_ns += spent_ns;
+    tally.waited.polls += waited->polls;
+    tally.waited.sleeps += waited->sleeps;
+    tally.waited.slept_ns += waited->slept_ns;
 }
 
 void Ongoing::load() {
@@ -49,20 +60,6 @@ Bindings Ongoing::bindings_of(const Part& part) {
     return bindings;
 }
 
-void Ongoing::count_start() {
-    const std::lock_guard lock(tally_mutex);
-    ++options_.tally->calls;
-    options_.tally->bytes += options_.bytes;
-    options_.tally->staged_calls += buffer_.staged() || input_.staged();
-}
-
-void Ongoing::count_wait(const WaitStatistics& waited) {
-    const std::lock_guard lock(tally_mutex);
-    options_.tally->waited.polls += waited.polls;
-    options_.tally->waited.sleeps += waited.sleeps;
-    options_.tally->waited.slept_ns += waited.slept_ns;
-}
-
 Status Ongoing::start() {
     const std::uint64_t began = now_ns();
     load();
@@ -72,8 +69,7 @@ Status Ongoing::start() {
         status_ = lane.driven().start(part.run->operation, bindings_of(part), number_of(part),
                                       options_.bytes >= lasting_bytes);
     }
-    count_start();
-    count_run(began);
+    count_call(began, true, nullptr);
     // The others run what we did not start.
     if (breaks(status_)) lane.fail();
     return status_;
@@ -89,9 +85,7 @@ void Ongoing::run() {
         status_ = lane.driven().run(part.run->operation, bindings_of(part), number_of(part), options_.policy,
                                     waited);
     }
-    count_start();
-    count_wait(waited);
-    count_run(began, true);
+    count_call(began, true, &waited);
     if (breaks(status_)) lane.fail();
 }
 
@@ -108,8 +102,7 @@ bool Ongoing::wait(std::uint64_t until_ns) {
     WaitStatistics waited;
     for (Part& part : parts_)
         options_.lane->driven().wait(part.run->operation, options_.policy, waited, until_ns);
-    count_wait(waited);
-    count_run(began, true);
+    count_call(began, false, &waited);
     return !pending();
 }
 
@@ -135,7 +128,7 @@ int Ongoing::finish() {
         const std::lock_guard lock(tally_mutex);
         ++options_.tally->errors;
     }
-    count_run(began);
+    count_call(began, false, nullptr);
     if (options_.account != nullptr && error == MPI_SUCCESS) {
         std::uint64_t puts = 0;
         for (const Part& part : parts_) puts += part.run->execution.puts();

@@ -187,9 +187,8 @@ class Ongoing {
     template <typename Visit>
     void for_receives(Visit visit);
     void forgo_messages();
-    void count_start();
-    void count_wait(const WaitStatistics& waited);
-    void count_run(std::uint64_t since_ns, bool waits = false);
+    // `waited`: how, in a call that waits; else null.
+    void count_call(std::uint64_t since_ns, bool starts, const WaitStatistics* waited);
 
     Options options_;
     ProgramBuffer input_, buffer_;
