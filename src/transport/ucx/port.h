@@ -92,7 +92,9 @@ class UcxPort::Impl {
     // Whoever posts. Holds the lock as long as it lives.
     class Poster {
       public:
+        // Hot path: who need not wait says nothing of it.
         explicit Poster(Impl& port) : port_(port) {
+            if (port_.mutex_.try_lock()) return;
             port_.posters_.fetch_add(1, std::memory_order_relaxed);
             port_.mutex_.lock();
             port_.posters_.fetch_sub(1, std::memory_order_relaxed);
