@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <array>
 #include <climits>
 #include <cstddef>
 
@@ -31,6 +32,15 @@ std::vector<int> numbers_in(const CpuMask& mask) {
 
 bool run_on(std::span<const unsigned long> mask) {
     return sched_setaffinity(0, mask.size_bytes(), reinterpret_cast<const cpu_set_t*>(mask.data())) == 0;
+}
+
+bool run_on(int number) {
+    // As many as a kernel has been built for, several times over; on a stack.
+    std::array<unsigned long, std::size_t{1} << 10> mask{};
+    const std::size_t bit = static_cast<std::size_t>(number), word = bit / word_bits;
+    if (number < 0 || word >= mask.size()) return false;
+    mask[word] = 1ul << bit % word_bits;
+    return run_on(std::span<const unsigned long>(mask).first(word + 1));
 }
 
 }  // namespace thalweg

@@ -15,5 +15,7 @@ CpuMask mask_of_this_thread();
 std::vector<int> numbers_in(const CpuMask& mask);
 // Lets the calling thread run on these and on no others. False: the kernel refuses.
 bool run_on(std::span<const unsigned long> mask);
+// The same, on this one alone; allocates nothing.
+bool run_on(int number);
 
 }  // namespace thalweg

@@ -1,5 +1,4 @@
 // What the agent's thread does: look at its channels, and rest between looks.
-#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -80,13 +79,7 @@ void Agent::settle_in() {
     std::fenv_t with_traps;
     std::feholdexcept(&with_traps);
     prctl(PR_SET_TIMERSLACK, TimerSlack::low_ns, 0, 0, 0);
-    bool bound = true;
-    if (options_.hardware_thread >= 0) {
-        cpu_set_t mask;
-        CPU_ZERO(&mask);
-        CPU_SET(static_cast<std::size_t>(options_.hardware_thread), &mask);
-        bound = sched_setaffinity(0, sizeof mask, &mask) == 0;
-    }
+    const bool bound = options_.hardware_thread < 0 || run_on(options_.hardware_thread);
     if ((options_.hardware_thread < 0 || !bound) && !options_.mask.empty()) run_on(options_.mask);
     spins_ = false;
     if (!bound || options_.manner == AgentManner::sleep) return;

@@ -2,8 +2,24 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <thread>
+
+namespace {
+
+// What the kernel was asked for last.
+thalweg::CpuMask asked;
+
+}  // namespace
+
+// In the place of the C library's: passes on.
+extern "C" int sched_setaffinity(pid_t process, std::size_t bytes, const cpu_set_t* set) noexcept {
+    const auto* const words = reinterpret_cast<const unsigned long*>(set);
+    asked.assign(words, words + bytes / sizeof(unsigned long));
+    return static_cast<int>(syscall(SYS_sched_setaffinity, process, bytes, set));
+}
 
 namespace thalweg {
 namespace {
@@ -36,6 +52,18 @@ TEST(cpu_mask, a_thread_runs_where_it_says) {
         EXPECT_EQ(mask_of_this_thread(), all);
     }).join();
     EXPECT_FALSE(run_on(CpuMask(all.size()))) << "nowhere";
+}
+
+TEST(cpu_mask, a_thread_runs_on_one_of_any_number) {
+    const int first = numbers_in(mask_of_this_thread()).at(0);
+    std::thread([&] {
+        EXPECT_TRUE(run_on(first));
+        EXPECT_EQ(numbers_in(mask_of_this_thread()), std::vector<int>{first});
+        const int beyond = 3 * CPU_SETSIZE + 5;
+        run_on(beyond);  // the kernel refuses where the host has not so many
+        EXPECT_EQ(numbers_in(asked), std::vector<int>{beyond});
+    }).join();
+    EXPECT_FALSE(run_on(-1));
 }
 
 }  // namespace
