@@ -187,11 +187,7 @@ Status Channel::progress(std::span<Slot> done, std::size_t& count) {
     return Status::ok;
 }
 
-bool Channel::has_left(std::uint64_t) {
-    if (port_.in_child()) return true;
-    const Driver lock(port_);
-    return port_.all_left();
-}
+bool Channel::has_left(std::uint64_t) { return port_.in_child() || port_.all_left(); }
 
 void Channel::drive_host() {
     if (group_.drive_host) group_.drive_host(group_.host);

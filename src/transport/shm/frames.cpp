@@ -76,18 +76,19 @@ void ShmPort::Impl::written(Peer& peer) {
 }
 
 bool ShmPort::Impl::flush(Peer& peer) {
-    bool moved = false;
+    std::uint64_t moved = 0;
     while (!peer.outgoing.empty()) {
         if (!peer.outgoing.first()->what.write_to(peer.writer)) break;
         shm::Waiting& gone = peer.outgoing.pop();
         Request* const complete = gone.what.complete;
         waiting_.free(gone);
-        --waiting_frames_;
-        moved = true;
+        ++moved;
         if (complete != nullptr) finish(*complete);
     }
-    if (moved) written(peer);
-    return moved;
+    if (moved == 0) return false;
+    written(peer);
+    waiting_frames_ -= moved;  // only now: who sees that all has left polls no more
+    return true;
 }
 
 Peer* ShmPort::Impl::sender_of(std::uint32_t ring) {

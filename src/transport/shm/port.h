@@ -192,6 +192,8 @@ class ShmPort::Impl {
     int descriptor() const { return descriptor_.get(); }
     // Without the lock, which may be held by a thread that does not exist here.
     bool in_child() const;
+    // Without the lock, too: asked after every operation.
+    bool all_left() const { return waiting_frames_.load(std::memory_order_relaxed) == 0; }
     ChannelName name_channel();
     void* allocate(std::size_t bytes);
     void release(void* memory);
@@ -236,7 +238,6 @@ class ShmPort::Impl {
     bool poll(bool woken);
     // ok: a wait on the descriptor is safe, for `channel` too.
     Status arm(shm::Channel& channel);
-    bool all_left() const { return waiting_frames_ == 0; }
     // `channel` got a completion, or its failure.
     void tell(shm::Channel& channel);
     // Nobody sleeps for `channel` any more.
@@ -342,7 +343,7 @@ class ShmPort::Impl {
     std::uint32_t jobs_ = 0;
     std::atomic<std::uint64_t> copies_left_{0};
     shm::WaitingPool waiting_;
-    std::uint64_t waiting_frames_ = 0;  // of all peers
+    std::atomic<std::uint64_t> waiting_frames_{0};  // of all peers; changed with the lock held
     // Receives that have met early messages which lie at their senders, and about which the next poll
     // decides; through Request::next_job.
     shm::Request *first_met_ = nullptr, *last_met_ = nullptr;
