@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "cpu_time.h"
 #include "shm_two_ports.h"
 
 namespace thalweg {
@@ -208,6 +209,18 @@ TEST_F(shm_withdrawn, who_sends_hears_that_its_receiver_has_given_up) {
     EXPECT_EQ(from->post_send(0, 0, {}, sent.data(), least, SendMode::buffered), Status::transport_failed);
     owner.join();
     EXPECT_LT(now_ns() - begin_ns, 1'000'000'000u) << "the peer has answered";
+}
+
+// The peer may need the core to answer; here it never does.
+TEST_F(shm_withdrawn, who_gives_up_waits_asleep) {
+    const auto to = channel(0, 0), from = channel(1, 0);
+    const std::string sent = bytes_of(2 * longest, 1);
+    ASSERT_EQ(from->post_send(0, 0, {}, sent.data(), sent.size(), SendMode::buffered), Status::ok);
+    const double began_s = test::thread_cpu_seconds();
+    const std::uint64_t begin_ns = now_ns();
+    from->give_up();
+    EXPECT_GT(now_ns() - begin_ns, 900'000'000u) << "it waits for nobody";
+    EXPECT_LT(test::thread_cpu_seconds() - began_s, 0.4);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include "transport/shm/channel.h"
 
-#include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -18,8 +18,8 @@ using Driver = ShmPort::Impl::Driver;
 constexpr std::size_t most_bytes = std::size_t{1} << 40;
 // Numbers of operations are compared as they are; this is what an engine may rely on.
 constexpr std::uint32_t live_operations = 1u << 20;
-// How long the end of a channel waits for a peer that may touch its memory.
-constexpr std::uint64_t longest_withdrawal_ns = 1'000'000'000;
+// How long the end of a channel waits for a peer that may touch its memory, and how long without sleeping.
+constexpr std::uint64_t longest_withdrawal_ns = 1'000'000'000, spin_ns = 1'000'000;
 
 std::uint64_t name_of(const ShmGroup& group) {
     return std::uint64_t{group.space == OperationSpace::plans} << 63 | std::uint64_t{group.name.root} << 32 |
@@ -73,16 +73,21 @@ Channel::~Channel() {
 void Channel::withdraw() {
     const std::uint64_t begin_ns = now_ns();
     for (bool waits = opened_; waits;) {
-        const Driver lock(port_);
-        const bool touched = port_.withdraw(*this);
-        waits = touched && now_ns() - begin_ns < longest_withdrawal_ns;
-        if (touched && !waits) {
-            port_.abandon(*this);
-            THALWEG_LOG_AT(warn,
-                           "memory of operations that were given up may still be read or written by another "
-                           "process, which has not answered for 1 s");
+        {
+            const Driver lock(port_);
+            const bool touched = port_.withdraw(*this);
+            waits = touched && now_ns() - begin_ns < longest_withdrawal_ns;
+            if (touched && !waits) {
+                port_.abandon(*this);
+                THALWEG_LOG_AT(
+                    warn,
+                    "memory of operations that were given up may still be read or written by another "
+                    "process, which has not answered for 1 s");
+            }
+            if (waits) port_.poll(true);
         }
-        if (waits) port_.poll(true);
+        // The peer may need this core to answer.
+        if (waits && now_ns() - begin_ns > spin_ns) usleep(100);
     }
 }
 
