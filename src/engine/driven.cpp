@@ -200,7 +200,8 @@ void DrivenChannel::linger() {
     if (!before) sent_ = transport.sent();
     const bool left = transport.has_left(sent_);
     if (!left && !before) lingers_since_ns_ = now_ns();
-    lingers_.store(!left, std::memory_order_seq_cst);
+    // Written under the helm only, and after every operation: mostly it says so already.
+    if (lingers_.load(std::memory_order_relaxed) == left) lingers_.store(!left, std::memory_order_seq_cst);
 }
 
 void DrivenChannel::see_out() {
