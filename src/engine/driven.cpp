@@ -93,6 +93,9 @@ Status DrivenChannel::start(Operation& operation, const Bindings& bindings, std:
     note_start(time_ns);
     due_ns_.store(waits_at_once() ? time_ns + agent_delay_ns : 0, std::memory_order_relaxed);
     if (!operation.pending() && !busy()) return Status::ok;
+    // Who leads rings when it leaves with something pending: it lets go of the lead and then looks at what is
+    // pending (wait), which we have counted before we look at the lead.
+    if (led()) return Status::ok;
     if (due_ns() != 0)
         agent_->expect(*this);
     else

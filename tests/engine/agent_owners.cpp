@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <memory>
 #include <random>
+#include <thread>
+#include <vector>
 
 #include "engine/agent.h"
 #include "engine/agent_group.h"
@@ -221,6 +224,40 @@ TEST(agent, leaves_a_channel_to_the_thread_that_leads) {
     EXPECT_TRUE(in_time([&] { return !second.operation.pending(); }));
     EXPECT_TRUE(first.right());
     EXPECT_FALSE(group.channel(0).led());
+}
+
+// Who leads drives what others start, too.
+TEST(agent, is_not_woken_for_what_is_started_beside_the_thread_that_leads) {
+    constexpr std::uint32_t starts = 50;
+    AgentGroupOptions options;
+    options.network.wakeup_descriptor = true;
+    AgentGroup group(options);
+    std::vector<std::unique_ptr<RingRun>> mine, others;
+    for (std::uint32_t i = 0; i < starts; ++i) {
+        mine.push_back(std::make_unique<RingRun>(group.channel(0), 0, 2, 1, 100));
+        others.push_back(std::make_unique<RingRun>(group.channel(1), 1, 2, 1, 100));
+    }
+    ASSERT_EQ(mine[0]->start(0), Status::ok);
+    std::thread waiter([&] {
+        WaitStatistics statistics;
+        EXPECT_EQ(mine[0]->driven.wait(mine[0]->operation, WaitPolicy::sleep, statistics), Status::ok);
+    });
+    ASSERT_TRUE(in_time([&] { return group.channel(0).led(); }));
+    const auto passes = [&] { return group.agent(0).statistics().passes; };
+    EXPECT_TRUE(comes_to_rest(passes));
+    const std::uint64_t before = passes();
+    for (std::uint32_t i = 1; i < starts; ++i) {
+        EXPECT_EQ(mine[i]->start(i), Status::ok);
+        std::this_thread::sleep_for(1ms);
+    }
+    EXPECT_LT(passes() - before, starts / 5);
+    for (std::uint32_t i = 0; i < starts; ++i) EXPECT_EQ(others[i]->start(i), Status::ok);
+    waiter.join();
+    for (const auto& run : mine) {
+        EXPECT_TRUE(in_time([&] { return !run->operation.pending(); }));
+        EXPECT_TRUE(run->right());
+    }
+    for (const auto& run : others) EXPECT_TRUE(in_time([&] { return !run->operation.pending(); }));
 }
 
 // The leader's own operation is done and another is not: the agent takes over.
