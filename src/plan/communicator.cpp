@@ -114,14 +114,19 @@ std::shared_ptr<const Selector> Communicator::selector_for_plans(Collective coll
         {collective, world_.generation(), world_.sleeps(), true, 1, {}, false, neighbours});
 }
 
+std::shared_ptr<const Selector> Communicator::selector_for_overlapped(Collective collective,
+                                                                      const Network& network, bool sleeps,
+                                                                      std::uint64_t ports) const {
+    return shared_selector({collective, world_.generation(), sleeps, false, ports, network, true});
+}
+
 std::shared_ptr<const Selector> Communicator::selector_for_neighbours(bool sleeps) const {
     return shared_selector({Collective::alltoallv, world_.generation(), sleeps, false, 1, {}, false, true});
 }
 
 Decision Communicator::foresee(Collective collective, std::uint64_t bytes) const {
     const Network& network = network_.known() ? network_ : told_network_;
-    return shared_selector({collective, world_.generation(), true, false, told_ports_, network, true})
-        ->decide(bytes);
+    return selector_for_overlapped(collective, network, true, told_ports_)->decide(bytes);
 }
 
 std::shared_ptr<const Selector> Communicator::shared_selector(const SelectorInputs& inputs) const {

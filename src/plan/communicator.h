@@ -129,6 +129,9 @@ class Communicator {
                                                  std::uint64_t ports = 1) const;
     // Of persistent operations in the memory of the one host, or of those between neighbours there.
     std::shared_ptr<const Selector> selector_for_plans(Collective collective, bool neighbours) const;
+    // Of operations that something of ours advances.
+    std::shared_ptr<const Selector> selector_for_overlapped(Collective collective, const Network& network,
+                                                            bool sleeps, std::uint64_t ports) const;
     // Of blocking collectives of neighbourhoods that are tried there, by the mean of all messages.
     std::shared_ptr<const Selector> selector_for_neighbours(bool sleeps) const;
     // How an operation that progresses by itself would run, as far as that is known before the set-up for it.

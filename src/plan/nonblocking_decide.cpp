@@ -1,6 +1,5 @@
 // By what the operations of a communicator run that progress by themselves.
 #include <algorithm>
-#include <memory>
 
 #include "model/cost.h"
 #include "plan/attendance.h"
@@ -25,12 +24,9 @@ Decision NonblockingState::decide(Collective collective, std::uint64_t bytes, bo
         generation_ = generation;
     }
     std::optional<Decisions>& decided = stable ? stable_ : decided_[static_cast<std::size_t>(collective)];
-    if (!decided) {
-        Selection selection = communicator_.selection(collective, stable ? Network{} : network_, !stable);
-        selection.machine.inter.ports = stable ? 1 : ports();
-        selection.overlapped = true;
-        decided.emplace(std::make_shared<const Selector>(collective, topology_, selection));
-    }
+    if (!decided)
+        decided.emplace(communicator_.selector_for_overlapped(collective, stable ? Network{} : network_,
+                                                              !stable, stable ? 1 : ports()));
     return decided->of(bytes);
 }
 

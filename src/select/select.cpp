@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <mutex>
+#include <unordered_map>
 
 #include "base/text.h"
 #include "model/cost.h"
@@ -71,6 +73,9 @@ struct Selector::Impl {
     std::vector<TuningRow> rows;  // that fit this communicator; the first that has the size decides
     std::uint64_t native_below = 0;
     bool any_tried = false;  // of the rows
+    // By class of sizes, what the model was asked for. Under the mutex.
+    mutable std::mutex mutex{};
+    mutable std::unordered_map<std::uint64_t, Decision> known{};
 
     // Between single ranks nothing is gained from small messages that travel together: under MPICH 5.0.2 and
     // Open MPI 5.0.11 planned alltoalls between 4 hosts took 1.2 to 2.0 times as long as the native call up
@@ -121,6 +126,23 @@ struct Selector::Impl {
         const Candidate best =
             robust_candidate(collective, problem(rounded(bytes)), topology, selection.machine).candidate;
         return {best.choice, std::string(by_model) + time_text(best.predicted), tries_model(), tries_model()};
+    }
+
+    // The same, asked of the model once: as a communicator of a thousand hosts that is made again and again
+    // would have it search anew.
+    Decision decide_once(std::uint64_t bytes) const {
+        constexpr std::size_t most_known = 1024;  // more than there are classes
+        if (selection.forced) return decide(bytes);
+        const std::uint64_t same = class_of(bytes);
+        {
+            const std::lock_guard lock(mutex);
+            if (const auto found = known.find(same); found != known.end()) return found->second;
+        }
+        Decision made = decide(bytes);
+        const std::lock_guard lock(mutex);
+        if (known.size() >= most_known) known.clear();
+        known.emplace(same, made);
+        return made;
     }
 
     bool tries_model() const {
@@ -179,7 +201,7 @@ Selector::~Selector() = default;
 Selector::Selector(Selector&&) noexcept = default;
 Selector& Selector::operator=(Selector&&) noexcept = default;
 
-Decision Selector::decide(std::uint64_t bytes) const { return impl_->decide(bytes); }
+Decision Selector::decide(std::uint64_t bytes) const { return impl_->decide_once(bytes); }
 bool Selector::tries(std::uint64_t bytes) const { return impl_->tries(bytes); }
 std::uint64_t Selector::class_of(std::uint64_t bytes) const { return impl_->class_of(bytes); }
 std::uint64_t Selector::native_below() const { return impl_->native_below; }

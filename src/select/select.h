@@ -53,8 +53,8 @@ struct Decision {
 // Checks the text of a tuning table. invalid_argument: `why` is one sentence that names the row.
 Status check_table(std::string_view json, std::string& why);
 
-// The decisions of one communicator: tables are read and pruned once. Immutable after construction, so that
-// any thread may ask.
+// The decisions of communicators alike: tables are read and pruned once, and what was decided is kept for all
+// who share it. Any thread may ask.
 class Selector {
   public:
     // A malformed Selection::table is ignored (check_table says why).
@@ -63,8 +63,9 @@ class Selector {
     Selector(Selector&&) noexcept;
     Selector& operator=(Selector&&) noexcept;
 
-    // Microseconds of work and a few allocations: meant to be asked once per message size and kept with the
-    // plan, or by way of Decisions (decisions.h).
+    // The first time that a class of sizes is asked for it takes microseconds, and milliseconds of a thousand
+    // hosts; later a look-up under a lock and an allocation or two: meant to be asked once per message size
+    // and kept with the plan, or by way of Decisions (decisions.h).
     Decision decide(std::uint64_t bytes) const;
 
     // Whether that is to be tried. Nanoseconds.

@@ -2,6 +2,7 @@
 #include "select/decisions.h"
 
 #include "algorithms/cases.h"
+#include "cpu_time.h"
 
 namespace thalweg {
 namespace {
@@ -20,7 +21,10 @@ TEST(Decisions, SizesOfOneClassAreDecidedOnce) {
         Decisions decisions(selector);
         int asked = 0;
         for (std::uint64_t bytes = 0; bytes < 3'000'000; bytes += 1237, ++asked) {
-            const Decision own = selector->decide(bytes);
+            // The selector keeps what it has decided, too.
+            const Decision own = asked % 20 != 0 ? selector->decide(bytes)
+                                                 : decide(Collective::allgather, bytes,
+                                                          topology_of("node:4 core:2"), selection);
             const Decision& kept = decisions.of(bytes);
             ASSERT_EQ(own.choice, kept.choice) << bytes;
             ASSERT_EQ(own.reason, kept.reason) << bytes;
@@ -32,6 +36,24 @@ TEST(Decisions, SizesOfOneClassAreDecidedOnce) {
         EXPECT_GT(asked, 2000);
         EXPECT_LE(decisions.kept(), 100u);
     }
+}
+
+// Among a thousand hosts the model searches for milliseconds, and a program may make the same communicator
+// ten thousand times.
+TEST(Decisions, CommunicatorsAlikeHaveTheModelSearchOnce) {
+    const auto selector =
+        std::make_shared<const Selector>(Collective::allgather, topology_of("node:1024 core:4"),
+                                         Selection{Machine::from_options(20, 1e9), "mpich", {}, {}});
+    const auto seconds_of = [&selector](int communicators) {
+        const double begin = test::thread_cpu_seconds();
+        for (int i = 0; i < communicators; ++i) {
+            Decisions decisions(selector);
+            EXPECT_TRUE(decisions.of(1 << 20).reason.starts_with("cost model"));
+        }
+        return test::thread_cpu_seconds() - begin;
+    };
+    const double first = seconds_of(1);
+    EXPECT_LT(seconds_of(100), 20 * first);
 }
 
 TEST(Decisions, AskedForOnesAreKeptInBounds) {
