@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <mutex>
 #include <string_view>
 
@@ -204,8 +205,10 @@ Tally& CommunicatorRecord::accelerated(const std::string& algorithm, int size_cl
 
 void Registry::add(std::shared_ptr<CommunicatorRecord> record) {
     std::lock_guard lock(registry_mutex);
-    record->number = ++added_;
+    CommunicatorRecord& added = *record;
     live_.push_back(std::move(record));
+    added.number = ++added_;
+    added.place = std::prev(live_.end());
 }
 
 void Registry::merge(CommunicatorRecord& into, const CommunicatorRecord& record) {
@@ -225,8 +228,9 @@ void Registry::merge(CommunicatorRecord& into, const CommunicatorRecord& record)
 
 void Registry::retire(const std::shared_ptr<CommunicatorRecord>& record) noexcept try {
     std::lock_guard lock(registry_mutex);
-    const auto found = std::find(live_.begin(), live_.end(), record);
-    if (found == live_.end()) return;
+    if (!record->place) return;
+    const auto found = *record->place;
+    record->place.reset();
     if (record->tallies.empty()) {
         live_.erase(found);
         return;

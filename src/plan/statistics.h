@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -162,6 +163,8 @@ struct CommunicatorRecord {
     std::atomic<bool> freed{false};
     std::uint64_t communicators = 1;
     std::list<Tally> tallies;  // addresses stay valid
+    // Among the registry's live ones; nothing: it is none of them. The registry's own.
+    std::optional<std::list<std::shared_ptr<CommunicatorRecord>>::iterator> place;
     // Of its exchanges, where it has a topology, once it was set up for them; null: nothing is counted.
     std::shared_ptr<PeerAccounts> peers;
 
@@ -171,7 +174,7 @@ struct CommunicatorRecord {
 };
 
 // All records of the process. add and retire lock; called when a communicator is first seen and when it is
-// freed.
+// freed. What they take does not depend on how many live.
 class Registry {
   public:
     void add(std::shared_ptr<CommunicatorRecord> record);

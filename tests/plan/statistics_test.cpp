@@ -8,6 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "../cpu_time.h"
+
 namespace thalweg {
 namespace {
 
@@ -42,6 +44,21 @@ TEST(statistics, communicators_that_are_gone_share_a_row) {
     EXPECT_TRUE(std::any_of(records.begin(), records.end(),
                             [](const Record& record) { return record->communicators == 24; }));
     EXPECT_EQ(calls_of(registry), 40u);
+}
+
+// Whichever goes first: of ten thousand that live none is looked for.
+TEST(statistics, what_a_communicator_takes_does_not_grow_with_those_that_live) {
+    constexpr int many = 60'000;
+    Registry registry;
+    std::vector<Record> live;
+    for (int i = 0; i < many; ++i) {
+        live.push_back(std::make_shared<CommunicatorRecord>());
+        registry.add(live.back());
+    }
+    const double begin = test::thread_cpu_seconds();
+    for (; !live.empty(); live.pop_back()) registry.retire(live.back());
+    EXPECT_LT(test::thread_cpu_seconds() - begin, 1.0);
+    EXPECT_TRUE(registry.records().empty());
 }
 
 // The first of them need not even have been set up.
