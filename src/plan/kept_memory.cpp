@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <mutex>
-#include <vector>
 
 #include "engine/waiters/between_polls.h"
 
@@ -13,22 +12,15 @@ constinit std::atomic<std::uint64_t> limit_bytes{~std::uint64_t{0}};
 constinit std::atomic<std::uint64_t> total_bytes{0};
 
 constinit std::mutex list_mutex;
-// Never destroyed: callbacks may come late.
-std::vector<KeptMemory*>& list() {
-    static auto* const all = new std::vector<KeptMemory*>;
-    return *all;
-}
+constinit KeptMemory* first_listed = nullptr;
 
 }  // namespace
 
-KeptMemory::KeptMemory() {
-    std::lock_guard lock(list_mutex);
-    list().push_back(this);
-}
-
 KeptMemory::~KeptMemory() {
+    if (!listed_) return;
     std::lock_guard lock(list_mutex);
-    std::erase(list(), this);
+    (previous_ == nullptr ? first_listed : previous_->next_) = next_;
+    if (next_ != nullptr) next_->previous_ = previous_;
     total_bytes.fetch_sub(published_, std::memory_order_relaxed);
 }
 
@@ -54,6 +46,13 @@ KeptMemory::InUse::~InUse() {
 void KeptMemory::publish() {
     const std::uint64_t now = plans.footprint_bytes() + staging.resident_bytes();
     if (now == published_) return;
+    if (!listed_) {
+        std::lock_guard lock(list_mutex);
+        next_ = first_listed;
+        if (next_ != nullptr) next_->previous_ = this;
+        first_listed = this;
+        listed_ = true;
+    }
     total_bytes.fetch_add(now - published_, std::memory_order_relaxed);
     published_ = now;
 }
@@ -74,19 +73,17 @@ void KeptMemory::give_up_oldest() {
 // Down to `limit`, but leaves what was used at `spare_since` or later: the call that has just ended.
 void KeptMemory::trim(std::uint64_t limit, std::uint64_t spare_since) {
     std::lock_guard lock(list_mutex);
-    std::vector<KeptMemory*>& all = list();
-    // Entered ones first. In place: there may be no memory for another list.
-    const auto idle_end =
-        std::partition(all.begin(), all.end(), [](KeptMemory* one) { return one->try_enter(); });
-    while (total() > limit && idle_end != all.begin()) {
-        KeptMemory* const oldest = *std::min_element(
-            all.begin(), idle_end,
-            [](const KeptMemory* a, const KeptMemory* b) { return a->oldest_use() < b->oldest_use(); });
-        if (oldest->oldest_use() >= spare_since) break;
+    for (KeptMemory* one = first_listed; one != nullptr; one = one->next_) one->trimmed_ = one->try_enter();
+    while (total() > limit) {
+        KeptMemory* oldest = nullptr;
+        for (KeptMemory* one = first_listed; one != nullptr; one = one->next_)
+            if (one->trimmed_ && (oldest == nullptr || one->oldest_use() < oldest->oldest_use()))
+                oldest = one;
+        if (oldest == nullptr || oldest->oldest_use() >= spare_since) break;
         oldest->give_up_oldest();
     }
-    std::for_each(all.begin(), idle_end,
-                  [](KeptMemory* one) { one->busy_.store(false, std::memory_order_release); });
+    for (KeptMemory* one = first_listed; one != nullptr; one = one->next_)
+        if (one->trimmed_) one->busy_.store(false, std::memory_order_release);
 }
 
 }  // namespace thalweg

@@ -13,7 +13,7 @@ namespace thalweg {
 
 class KeptMemory {
   public:
-    KeptMemory();
+    KeptMemory() = default;
     // Pre: nobody is inside, or the calling thread is.
     ~KeptMemory();
     KeptMemory(const KeptMemory&) = delete;
@@ -51,6 +51,10 @@ class KeptMemory {
 
     std::atomic<bool> busy_{false};
     std::uint64_t published_ = 0;  // this communicator's part of the total
+    // Among all that have kept something: those that never did cost nobody a look.
+    KeptMemory *previous_ = nullptr, *next_ = nullptr;
+    bool listed_ = false;
+    bool trimmed_ = false;  // entered by a trim
 };
 
 }  // namespace thalweg
