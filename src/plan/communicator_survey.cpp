@@ -97,8 +97,9 @@ bool Communicator::place_by_world(MPI_Comm comm) {
 
 // Where the ranks are, by the keys of their hosts or all on one, and what follows. False: no memory.
 bool Communicator::place(const std::uint64_t* keys) try {
-    topology_ = keys == nullptr ? Topology::single_node(size_)
-                                : Topology::from_table({keys, static_cast<std::size_t>(size_)});
+    topology_ = world_.topologies().same(keys == nullptr
+                                             ? Topology::single_node(size_)
+                                             : Topology::from_table({keys, static_cast<std::size_t>(size_)}));
     make_selector();
     return true;
 } catch (const std::bad_alloc&) {

@@ -3,23 +3,13 @@
 #include <utility>
 
 namespace thalweg {
-namespace {
-
-// Digests alone would do almost always, and then ranks would choose differently.
-bool same_places(const Topology& a, const Topology& b) {
-    if (a.size() != b.size() || a.digest() != b.digest()) return false;
-    for (int rank = 0; rank < a.size(); ++rank)
-        if (a.node_of(rank) != b.node_of(rank)) return false;
-    return true;
-}
-
-}  // namespace
 
 std::shared_ptr<const Selector> SelectorCache::find(const Topology& topology,
                                                     const SelectorInputs& inputs) const {
     std::lock_guard lock(mutex_);
     for (const Entry& entry : entries_)
-        if (entry.selector != nullptr && entry.inputs == inputs && same_places(entry.topology, topology))
+        // By all its ranks: digests alone would do almost always, and then ranks would choose differently.
+        if (entry.selector != nullptr && entry.inputs == inputs && entry.topology == topology)
             return entry.selector;
     return nullptr;
 }

@@ -21,6 +21,7 @@
 #include "plan/bypass.h"
 #include "plan/calibrate.h"
 #include "plan/channel_pool.h"
+#include "plan/known_topologies.h"
 #include "plan/selector_cache.h"
 #include "select/select.h"
 #include "topology/topology.h"
@@ -128,6 +129,7 @@ class World {
     // Open on all ranks of the world or on none.
     ChannelPool& pool() { return pool_; }
     SelectorCache& selectors() { return selectors_; }
+    KnownTopologies& topologies() { return topologies_; }
 
     // What this rank knows of the network between hosts; ranks agree before they use it (Communicator).
     Network network() const;
@@ -186,6 +188,7 @@ class World {
     MPI_Group group_;
     ChannelPool pool_;
     SelectorCache selectors_;
+    KnownTopologies topologies_;
     std::uint64_t differing_ = 0;  // one bit per option whose value was another here than on rank 0
     std::uint64_t host_key_ = 0;
     bool single_host_ = true, crowded_ = false, shares_cores_ = true;

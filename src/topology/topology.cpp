@@ -140,38 +140,51 @@ Topology Topology::single_node(int size) {
 }
 
 Topology Topology::from_table(std::span<const std::uint64_t> host_key) {
-    Topology topology;
+    const auto table = std::make_shared<Table>();
     const std::size_t size = host_key.size();
-    topology.node_of_.resize(size);
-    topology.local_rank_.resize(size);
+    table->node_of.resize(size);
+    table->local_rank.resize(size);
 
     std::unordered_map<std::uint64_t, int> number_of;
     std::vector<int> ranks_on;  // per node
-    topology.digest_ = mix(size);
+    table->digest = mix(size);
     for (std::size_t rank = 0; rank < size; ++rank) {
         // Neighbours are mostly on one host: no look-up for them.
         int node = 0;
         if (rank != 0 && host_key[rank] == host_key[rank - 1])
-            node = topology.node_of_[rank - 1];
+            node = table->node_of[rank - 1];
         else
             node = number_of.emplace(host_key[rank], static_cast<int>(ranks_on.size())).first->second;
         if (node == static_cast<int>(ranks_on.size())) ranks_on.push_back(0);
-        topology.node_of_[rank] = node;
-        topology.local_rank_[rank] = ranks_on[static_cast<std::size_t>(node)]++;
-        topology.digest_ = mix(topology.digest_ + static_cast<std::uint64_t>(node) + 0x9e3779b97f4a7c15u);
+        table->node_of[rank] = node;
+        table->local_rank[rank] = ranks_on[static_cast<std::size_t>(node)]++;
+        table->digest = mix(table->digest + static_cast<std::uint64_t>(node) + 0x9e3779b97f4a7c15u);
     }
 
     for (int ranks : ranks_on) {
-        topology.ranks_begin_.push_back(topology.ranks_begin_.back() + ranks);
-        topology.max_ranks_per_node_ = std::max(topology.max_ranks_per_node_, ranks);
+        table->ranks_begin.push_back(table->ranks_begin.back() + ranks);
+        table->max_ranks_per_node = std::max(table->max_ranks_per_node, ranks);
     }
-    topology.ranks_.resize(size);
+    table->ranks.resize(size);
     for (std::size_t rank = 0; rank < size; ++rank) {
-        const auto node = static_cast<std::size_t>(topology.node_of_[rank]);
-        topology.ranks_[static_cast<std::size_t>(topology.ranks_begin_[node] + topology.local_rank_[rank])] =
+        const auto node = static_cast<std::size_t>(table->node_of[rank]);
+        table->ranks[static_cast<std::size_t>(table->ranks_begin[node] + table->local_rank[rank])] =
             static_cast<int>(rank);
     }
+    Topology topology;
+    topology.table_ = table;
     return topology;
+}
+
+bool Topology::operator==(const Topology& other) const {
+    return table_ == other.table_ ||
+           (table_->digest == other.table_->digest && table_->node_of == other.table_->node_of);
+}
+
+// Never destroyed, as topologies of communicators may live on to the end.
+const std::shared_ptr<const Topology::Table>& Topology::none() {
+    static const auto* const table = new std::shared_ptr<const Table>(std::make_shared<const Table>());
+    return *table;
 }
 
 Status Topology::count_ranks(std::string_view text, int& ranks, std::string& why) {
@@ -206,7 +219,7 @@ Status Topology::from_text(std::string_view text, Topology& topology, std::strin
 }
 
 std::string Topology::to_text() const {
-    std::vector<std::uint64_t> ranks_on_node, host_of(node_of_.begin(), node_of_.end());
+    std::vector<std::uint64_t> ranks_on_node, host_of(table_->node_of.begin(), table_->node_of.end());
     bool uniform = true;
     for (int node = 0; node < nodes(); ++node) {
         ranks_on_node.push_back(ranks_on(node).size());

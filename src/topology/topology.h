@@ -1,8 +1,11 @@
 // Where the ranks of one communicator live. Hosts ("nodes") are numbered by their lowest rank; ranks of one
 // host need not be consecutive, and hosts may have different numbers of ranks.
+//
+// A value that never changes: copies share what it takes, 12 bytes per rank.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +17,11 @@ namespace thalweg {
 
 class Topology {
   public:
+    Topology() : table_(none()) {}  // of no ranks
+    // And no moves, behind which there would be nothing.
+    Topology(const Topology&) = default;
+    Topology& operator=(const Topology&) = default;
+
     // All `size` ranks on one node.
     static Topology single_node(int size);
 
@@ -30,25 +38,33 @@ class Topology {
     // from_text takes time and memory for every rank.
     static Status count_ranks(std::string_view text, int& ranks, std::string& why);
 
-    int size() const { return static_cast<int>(node_of_.size()); }
-    int nodes() const { return static_cast<int>(ranks_begin_.size()) - 1; }
-    int node_of(int rank) const { return node_of_[rank]; }
-    int local_rank(int rank) const { return local_rank_[rank]; }
-    // The ranks of one host, ascending.
+    int size() const { return static_cast<int>(table_->node_of.size()); }
+    int nodes() const { return static_cast<int>(table_->ranks_begin.size()) - 1; }
+    int node_of(int rank) const { return table_->node_of[rank]; }
+    int local_rank(int rank) const { return table_->local_rank[rank]; }
+    // The ranks of one host, ascending. Valid while a copy lives.
     std::span<const int> ranks_on(int node) const {
-        return {ranks_.data() + ranks_begin_[node], ranks_.data() + ranks_begin_[node + 1]};
+        const int* const ranks = table_->ranks.data();
+        return {ranks + table_->ranks_begin[node], ranks + table_->ranks_begin[node + 1]};
     }
-    int max_ranks_per_node() const { return max_ranks_per_node_; }
+    int max_ranks_per_node() const { return table_->max_ranks_per_node; }
     // Equal on all ranks of a communicator; part of a plan's and a tuning row's key.
-    std::uint64_t digest() const { return digest_; }
+    std::uint64_t digest() const { return table_->digest; }
+    // Whether each rank's host has the same number. O(ranks) where it has and they share nothing.
+    bool operator==(const Topology& other) const;
     // The same text form that from_text accepts ("ranks:…" when no shorter form fits).
     std::string to_text() const;
 
   private:
-    std::vector<int> node_of_, local_rank_;
-    std::vector<int> ranks_, ranks_begin_{0};
-    int max_ranks_per_node_ = 0;
-    std::uint64_t digest_ = 0;
+    struct Table {
+        std::vector<int> node_of, local_rank;
+        std::vector<int> ranks, ranks_begin{0};
+        int max_ranks_per_node = 0;
+        std::uint64_t digest = 0;
+    };
+    static const std::shared_ptr<const Table>& none();
+
+    std::shared_ptr<const Table> table_;
 };
 
 }  // namespace thalweg

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <utility>
 
 using namespace thalweg;
 
@@ -38,6 +39,20 @@ TEST(topology, text_forms) {
         << "hosts are numbered by their lowest rank";
     EXPECT_EQ(nodes_of(from("  core:2 \t node:1 ")), (Ints{0, 0}));
     EXPECT_EQ(nodes_of(Topology::single_node(3)), (Ints{0, 0, 0}));
+}
+
+TEST(topology, copies_share_what_they_take) {
+    const Topology made = from("node:512 core:8");
+    const Topology copy = made;
+    EXPECT_EQ(copy.ranks_on(3).data(), made.ranks_on(3).data());
+    EXPECT_TRUE(made == from("node:512 core:8"));
+    EXPECT_FALSE(made == from("node:512 core:8 map:cyclic"));
+    EXPECT_FALSE(made == from("node:512 core:7"));
+    Topology from_there = made;
+    const Topology moved = std::move(from_there);
+    EXPECT_EQ(from_there.size(), 4096);
+    EXPECT_EQ(Topology().size(), 0);
+    EXPECT_EQ(Topology().nodes(), 0);
 }
 
 TEST(topology, bad_text_is_one_sentence_with_the_accepted_form) {
