@@ -142,6 +142,29 @@ TEST(mistakes, an_empty_value_is_no_value) {
     }
 }
 
+// Named in their order, and with the option that was meant.
+TEST(mistakes, words_that_nothing_takes_are_named_as_they_were_written) {
+    const std::string exchange = "explain bcast --bytes 4M --topology node:4 ";
+    const std::pair<std::string, std::string> cases[] = {
+        {exchange + "--latncy-us 3", "thalweg explain: --latncy-us is not an option; maybe --latency-us?\n"},
+        {exchange + "--latncy-us=3", "thalweg explain: --latncy-us is not an option; maybe --latency-us?\n"},
+        {exchange + "one two", "thalweg explain: one two were not expected; see `thalweg explain --help`\n"},
+        {exchange + "one", "thalweg explain: one was not expected; see `thalweg explain --help`\n"},
+        {"bench bcast --hsts 4", "thalweg bench: --hsts is not an option; maybe --hosts?\n"},
+        {"run --log", "thalweg run: --log needs a value; see `thalweg run --help`\n"},
+        {"run --log info --log debug /bin/true",
+         "thalweg run: --log is given 2 times: give it once; see `thalweg run --help`\n"},
+        {"run ''", "thalweg run: PROGRAM is empty: a variable that should name it may not be set\n"},
+        {"run -- ''", "thalweg run: PROGRAM is empty: a variable that should name it may not be set\n"},
+        {"info /etc/passwd",
+         "thalweg info: /etc/passwd is a file that cannot be started: make it executable (chmod +x) or name "
+         "another\n"}};
+    for (const auto& [words, sentence] : cases) {
+        SCOPED_TRACE(words);
+        refused(shell(tool(words + " 2>&1")), 2, sentence);
+    }
+}
+
 TEST(mistakes, an_option_that_takes_no_value_is_given_none) {
     refused(shell(tool("run --dry-run= /bin/true 2>&1")), 2, "thalweg run: --dry-run takes no value; see");
     refused(shell(tool("info --json= 2>&1")), 2, "--json takes no value");

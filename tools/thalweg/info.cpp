@@ -159,6 +159,14 @@ int print_text(const Settings& settings, const std::vector<Complaint>& complaint
     return exit_ok;
 }
 
+// Pre: find_in_path() finds none.
+std::string why_no_program(const std::string& program, const Environment& environment) {
+    for (const std::string& place : places_in_path(program, environment))
+        if (is_regular_file(place))
+            return place + " is a file that cannot be started: make it executable (chmod +x) or name another";
+    return "there is no program " + program;
+}
+
 }  // namespace
 
 }  // namespace thalweg::tool
@@ -185,7 +193,7 @@ int info_main(int argc, char** argv) {
 
     const Environment environment(environ);
     if (!command.empty() && find_in_path(command.front(), environment).empty())
-        return usage_error("info", "there is no program " + command.front());
+        return usage_error("info", why_no_program(command.front(), environment));
     std::vector<Complaint> complaints;
     const Settings settings = Settings::from_environment(environ, complaints, check_option);
     look_at_table(settings, complaints);

@@ -134,6 +134,8 @@ int run_main(int argc, char** argv) {
         if (const auto status = refuse_unknown_option(command.front())) return *status;
     command.insert(command.end(), argv + (own < argc && command.empty() ? own + 1 : own), argv + argc);
     if (command.empty()) return usage_error("run", "PROGRAM is missing; see `thalweg run --help`");
+    if (command.front().empty())
+        return usage_error("run", "PROGRAM is empty: a variable that should name it may not be set");
 
     Environment environment(environ);
     if (const auto status = apply_flags(values, app, environment)) return *status;

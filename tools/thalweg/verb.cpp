@@ -73,6 +73,43 @@ std::string without_value(const CLI::App& app) {
     return {};
 }
 
+// What is wrong with words that nothing takes: the first option that there is not, or all of them; CLI11
+// would name them last first. advised: the sentence says what to do.
+std::string not_expected(const CLI::App& app, bool& advised) {
+    const std::vector<std::string> words = app.remaining(true);
+    const auto is_option = [](const std::string& word) { return word.size() > 1 && word[0] == '-'; };
+    const auto option = std::find_if(words.begin(), words.end(), is_option);
+    if (option == words.end()) {
+        std::string all;
+        for (const std::string& word : words) all += (all.empty() ? "" : " ") + word;
+        return all + (words.size() == 1 ? " was" : " were") + " not expected";
+    }
+    std::vector<std::string> flags;
+    for (const CLI::App* each = &app; each != nullptr;) {
+        for (const CLI::Option* known : each->get_options())
+            for (const std::string& name : known->get_lnames()) flags.push_back("--" + name);
+        const std::vector<CLI::App*> asked = each->get_subcommands();
+        each = asked.empty() ? nullptr : asked.front();
+    }
+    const std::string name = option->substr(0, option->find('='));
+    const std::vector<std::string_view> names(flags.begin(), flags.end());
+    const std::string_view nearest = nearest_name(name, names);
+    advised = !nearest.empty();
+    return name + " is not an option" + (advised ? "; maybe " + std::string(nearest) + "?" : "");
+}
+
+// The same sentence in plain words, where it is about how many values an option has.
+std::string in_plain_words(const std::string& sentence) {
+    constexpr std::string_view lacking = ": 1 required ", repeated = ": At Most 1 required but received ";
+    if (const std::size_t at = sentence.find(repeated); at != std::string::npos)
+        return sentence.substr(0, at) + " is given " + sentence.substr(at + repeated.size()) +
+               " times: give it once";
+    if (const std::size_t at = sentence.find(lacking);
+        at != std::string::npos && sentence.ends_with(" missing"))
+        return sentence.substr(0, at) + " needs a value";
+    return sentence;
+}
+
 }  // namespace
 
 std::optional<int> parse(CLI::App& app, int argc, char** argv) {
@@ -90,7 +127,11 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv) {
         fmt::print("{}", app.help());
         return exit_ok;
     } catch (const CLI::ParseError& error) {
-        std::string sentence = error.what();
+        bool advised = false;
+        std::string sentence = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr
+                                   ? not_expected(app, advised)
+                                   : in_plain_words(error.what());
+        if (advised) return usage_error(verb, sentence);
         // "A subcommand is required", but not "PROGRAM is missing" nor "--bytes".
         if (sentence.size() > 1 && !std::isupper(static_cast<unsigned char>(sentence[1])))
             sentence[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(sentence[0])));
