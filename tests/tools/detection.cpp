@@ -269,9 +269,11 @@ TEST_F(Scratch, what_the_library_lacks_is_preloaded_for_who_would_not_start_with
 }
 
 TEST_F(Scratch, a_launcher_is_told_where_it_belongs) {
-    write("mpiexec", "#!/bin/sh\nexit 0\n");
-    const std::string decision = decide("./mpiexec -n 4 ./app");
-    EXPECT_NE(field(decision, "decision").find("thalweg run` behind it"), std::string::npos) << decision;
+    for (const std::string launcher : {"mpiexec", "mpirun_rsh", "mpiexec_mpt", "srun"}) {
+        write(launcher, "#!/bin/sh\nexit 0\n");
+        const std::string decision = decide("./" + launcher + " -n 4 ./app");
+        EXPECT_NE(field(decision, "decision").find("thalweg run` behind it"), std::string::npos) << decision;
+    }
 }
 
 TEST_F(Scratch, a_program_that_hides_its_mpi_gets_the_launchers) {

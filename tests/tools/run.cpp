@@ -62,6 +62,20 @@ TEST(run, what_cannot_be_started_is_told_once_with_the_status_of_a_shell) {
     EXPECT_EQ(folder.text, "thalweg run: cannot start /tmp: Permission denied\n");
 }
 
+// Of thousands that would say the same.
+TEST(run, one_rank_speaks_for_all_whoever_started_them) {
+    for (const char* variable : {"PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID",
+                                 "ALPS_APP_PE", "FLUX_TASK_RANK", "MV2_COMM_WORLD_RANK", "PMI_ID"}) {
+        const auto said = [&](const char* rank) {
+            return shell(fmt::format("env -i PATH=/nowhere {}={} {}/bin/true 2>&1", variable, rank, run))
+                .text;
+        };
+        EXPECT_NE(said("0").find("no MPI library found in what /bin/true would load"), std::string::npos)
+            << variable;
+        EXPECT_EQ(said("3"), "") << variable;
+    }
+}
+
 TEST(run, misspelt_flags_are_refused_with_the_nearest) {
     const Result result = shell(run + "--bcst chain /bin/true 2>&1");
     EXPECT_EQ(result.status, 2);

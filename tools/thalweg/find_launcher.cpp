@@ -1,6 +1,6 @@
 // The MPI of whoever started us. A rank's parent is a process of the MPI's own launcher (hydra_pmi_proxy,
-// orted, prted, mpiexec), installed beside the library; Slurm's and PBS's are not, and then PATH's mpiexec is
-// the best guess.
+// orted, prted, mpispawn, mpiexec), installed beside the library; Slurm's and PBS's are not, and then
+// PATH's mpiexec is the best guess.
 #include <unistd.h>
 
 #include <array>
@@ -46,7 +46,7 @@ std::optional<MpiLibrary> library_beside(const std::string& program) {
 }  // namespace
 
 bool is_launcher(std::string_view program) {
-    static constexpr std::array<std::string_view, 19> names = {"mpiexec",
+    static constexpr std::array<std::string_view, 22> names = {"mpiexec",
                                                                "mpirun",
                                                                "mpiexec.hydra",
                                                                "mpirun.mpich",
@@ -64,7 +64,10 @@ bool is_launcher(std::string_view program) {
                                                                "orted",
                                                                "prted",
                                                                "palsrun",
-                                                               "mpiexec.gforker"};
+                                                               "mpiexec.gforker",
+                                                               "mpiexec_mpt",
+                                                               "mpirun_rsh",
+                                                               "mpispawn"};
     for (std::string_view name : names)
         if (base_of(program) == name) return true;
     return false;

@@ -15,6 +15,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/launcher_rank.h"
 #include "elf_file.h"
 #include "loader.h"
 
@@ -175,7 +176,7 @@ std::string find_object(std::string_view file_name, std::string_view home) {
 }
 
 bool speaks_for_job(const Environment& environment) {
-    for (std::string_view variable : {"PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"})
+    for (const char* variable : launcher_rank_variables)
         if (const auto rank = environment.find(variable)) return *rank == "0";
     return true;
 }

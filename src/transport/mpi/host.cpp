@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/launcher_rank.h"
+
 namespace thalweg {
 namespace {
 
@@ -19,7 +21,7 @@ constinit Host storage{};  // under search_lock until `found` points to it
 
 // One sentence per job, not per rank, where the launcher's environment tells the ranks apart.
 void say(const char* sentence, const char* detail) {
-    for (const char* name : {"PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}) {
+    for (const char* name : launcher_rank_variables) {
         const char* rank = std::getenv(name);
         if (rank != nullptr && std::strcmp(rank, "0") != 0) return;
     }
