@@ -15,19 +15,17 @@ Choice straight() { return standard_choice(*find_algorithm(Collective::alltoallv
 
 NeighbourSelector::NeighbourSelector(const Topology& topology, const Selection& selection)
     : topology_(topology), forced_(selection.forced) {
-    const auto read = [&](std::string_view json) {
-        TuningTable table;
-        std::string why;
-        if (failed(parse_table(json, table, why)) || table.collective != Collective::alltoallv ||
-            !speaks_for(table, selection.machine.inter))
-            return;
-        for (TuningRow& row : table.rows)
+    const auto take = [&](const TuningTable& table) {
+        if (table.collective != Collective::alltoallv || !speaks_for(table, selection.machine.inter)) return;
+        for (const TuningRow& row : table.rows)
             if (row.neighbours && speaks_of(row, selection.family, selection.library) && fits(row, topology))
-                rows_.push_back(std::move(row));
+                rows_.push_back(row);
     };
     if (forced_) return;
-    if (!selection.table.empty()) read(selection.table);
-    for (std::string_view json : built_in_tables()) read(json);
+    TuningTable named;
+    std::string why;
+    if (!selection.table.empty() && !failed(parse_table(selection.table, named, why))) take(named);
+    for (const TuningTable& table : built_in_tuning()) take(table);
 }
 
 bool NeighbourSelector::bundles() const {

@@ -94,16 +94,13 @@ struct Selector::Impl {
         return problem;
     }
 
-    void prune(std::string_view json) {
-        TuningTable table;
-        std::string why;
-        if (failed(parse_table(json, table, why)) || table.collective != collective) return;
-        if (!speaks_for(table, selection.machine.inter)) return;
-        for (TuningRow& row : table.rows) {
+    void prune(const TuningTable& table) {
+        if (table.collective != collective || !speaks_for(table, selection.machine.inter)) return;
+        for (const TuningRow& row : table.rows) {
             const bool meant = means(row, selection) && meant_for(row, selection.sleeps) &&
                                speaks_of(row, selection.family, selection.library) && fits(row, topology);
             if (meant && (!row.choice || refuse(*row.choice, problem(row.bytes.low), topology).empty()))
-                rows.push_back(std::move(row));
+                rows.push_back(row);
         }
     }
 
@@ -192,8 +189,10 @@ Status check_table(std::string_view json, std::string& why) {
 
 Selector::Selector(Collective collective, const Topology& topology, const Selection& selection)
     : impl_(new Impl{collective, topology, selection, {}, 0, false}) {
-    if (!selection.table.empty()) impl_->prune(selection.table);
-    for (std::string_view json : built_in_tables()) impl_->prune(json);
+    TuningTable named;
+    std::string why;
+    if (!selection.table.empty() && !failed(parse_table(selection.table, named, why))) impl_->prune(named);
+    for (const TuningTable& table : built_in_tuning()) impl_->prune(table);
     impl_->native_below = impl_->find_native_below();
     for (const TuningRow& row : impl_->rows) impl_->any_tried |= row.tried;
 }
@@ -218,15 +217,15 @@ namespace {
 template <typename Least>
 std::uint64_t smallest_row(Collective collective, const std::string& table, const Least& least) {
     std::uint64_t smallest = never;
-    const auto look_at = [&](std::string_view json, bool built_in) {
-        TuningTable parsed;
-        std::string why;
-        if (failed(parse_table(json, parsed, why)) || parsed.collective != collective) return;
-        for (const TuningRow& row : parsed.rows)
+    const auto look_at = [&](const TuningTable& read, bool built_in) {
+        if (read.collective != collective) return;
+        for (const TuningRow& row : read.rows)
             if (row.choice) smallest = std::min(smallest, least(row, built_in));
     };
-    if (!table.empty()) look_at(table, false);
-    for (std::string_view json : built_in_tables()) look_at(json, true);
+    TuningTable named;
+    std::string why;
+    if (!table.empty() && !failed(parse_table(table, named, why))) look_at(named, false);
+    for (const TuningTable& read : built_in_tuning()) look_at(read, true);
     return smallest;
 }
 

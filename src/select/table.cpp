@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/float_modes.h"
@@ -240,6 +241,19 @@ Status parsed(std::string_view text, TuningTable& table, std::string& why) {
 
 Status parse_table(std::string_view text, TuningTable& table, std::string& why) {
     return with_texts_in_standard_modes([&] { return parsed(text, table, why); });
+}
+
+const std::vector<TuningTable>& built_in_tuning() {
+    static const auto* const read = [] {
+        auto all = std::make_unique<std::vector<TuningTable>>();
+        for (std::string_view json : tables) {
+            TuningTable table;
+            std::string why;
+            if (!failed(parse_table(json, table, why))) all->push_back(std::move(table));
+        }
+        return all.release();
+    }();
+    return *read;
 }
 
 }  // namespace thalweg

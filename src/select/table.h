@@ -54,6 +54,9 @@ Status parse_table(std::string_view json, TuningTable& table, std::string& why);
 
 // The tables compiled into the library, as JSON.
 std::span<const std::string_view> built_in_tables();
+// The same, read: once in a process, as MPI_Init alone asks them for a dozen things. Never destroyed. Throws
+// std::bad_alloc.
+const std::vector<TuningTable>& built_in_tuning();
 
 // Whether a table speaks for links like these; whether a row does for a native MPI of this family that says
 // this of itself (MPI_Get_library_version; one blank is as good as many), for ranks that wait so, and for a

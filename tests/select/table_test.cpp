@@ -233,6 +233,20 @@ TEST(Table, TheBuiltInOnesAreValid) {
     }
 }
 
+// Who asks them again, in MPI_Init and for each communicator, does not read them again.
+TEST(Table, TheBuiltInOnesAreReadOnce) {
+    const std::vector<TuningTable>& read = built_in_tuning();
+    ASSERT_EQ(read.size(), built_in_tables().size());
+    for (std::size_t i = 0; i < read.size(); ++i) {
+        TuningTable table;
+        std::string why;
+        EXPECT_EQ(parse_table(built_in_tables()[i], table, why), Status::ok) << why;
+        EXPECT_EQ(read[i].rows.size(), table.rows.size());
+        EXPECT_EQ(read[i].method, table.method);
+    }
+    EXPECT_EQ(&built_in_tuning(), &read);
+}
+
 // Where messages of a host travel together, small ones are worth a plan; between single ranks they are not.
 TEST(Decide, SmallPlannedAlltoallsNeedCompany) {
     // From which size on, on hosts of one rank and of two: as measured.
