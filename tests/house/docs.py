@@ -17,7 +17,8 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 # A path with one of these is a pattern, not a path.
 PLACEHOLDER = re.compile(r"[<>*{}$ …]|\b(NAME|ROOM|COLLECTIVE|PRESET)\b")
 # Commands that belong to the reader's system, not to this project.
-FOREIGN = {"git", "cd", "cmake", "ctest", "mpicc", "cc", "export", "sudo", "apt-get", "cat", "python3", "pkg-config"}
+FOREIGN = {"git", "cd", "cmake", "ctest", "mpicc", "cc", "export", "sudo", "apt-get", "cat", "echo", "python3",
+           "pkg-config"}
 LAUNCHERS = {"mpiexec", "mpirun", "srun"}
 
 
