@@ -1,6 +1,7 @@
 // What people and machines do wrong: each is one sentence and an exit status, and nothing is lost by it.
 #include <fmt/core.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -54,6 +55,17 @@ TEST(mistakes, memory_that_does_not_suffice_is_no_fault_of_thalwegs) {
     refused(shell("ulimit -v 100000; " +
                   tool("explain alltoallv --pattern dense --bytes 1M --topology node:4096 2>&1")),
             1, "thalweg explain: this needs more memory than there is");
+}
+
+TEST(mistakes, what_is_no_row_is_told_in_the_words_of_nobodys_parser) {
+    const fs::path file = fs::temp_directory_path() / fmt::format("thalweg-mistakes-{}.jsonl", getpid());
+    for (const char* text : {"rows", "{}"}) {
+        std::ofstream(file) << text << '\n';
+        const Result table = shell(tool("bench table '" + file.string() + "' 2>&1"));
+        refused(table, 2, " line 1 is not a result row: ");
+        EXPECT_EQ(table.text.find("json.exception"), std::string::npos) << table.text;
+    }
+    fs::remove(file);
 }
 
 // Nothing follows from one of the two.
@@ -154,6 +166,7 @@ TEST(mistakes, words_that_nothing_takes_are_named_as_they_were_written) {
         {"run --log", "thalweg run: --log needs a value; see `thalweg run --help`\n"},
         {"run --log info --log debug /bin/true",
          "thalweg run: --log is given 2 times: give it once; see `thalweg run --help`\n"},
+        {"bench table ''", "thalweg bench: FILE is empty: a variable that should name it may not be set\n"},
         {"run ''", "thalweg run: PROGRAM is empty: a variable that should name it may not be set\n"},
         {"run -- ''", "thalweg run: PROGRAM is empty: a variable that should name it may not be set\n"},
         {"info /etc/passwd",
@@ -358,8 +371,11 @@ TEST(mistakes, a_bench_measures_no_default_under_a_misspelt_name) {
 TEST(mistakes, a_lab_knows_its_verbs) {
     refused(shell(tool("lab rnu -- /bin/true 2>&1")), 2,
             "there is no verb rnu; `thalweg lab --help` lists them");
-    for (const char* verb : {"list", "clean"})
+    for (const char* verb : {"check", "list", "clean"})
         refused(shell(tool(fmt::format("lab {} --all 2>&1", verb))), 2, "takes no --all");
+    const Result help = shell(tool("lab run --hosts 4 --help 2>&1"));
+    EXPECT_EQ(help.status, 0);
+    EXPECT_EQ(help.text, shell(tool("lab run --help")).text);
     for (const char* lab : {"''", "none", "12x", "-1", "0", "4294967297"})
         refused(shell(tool(fmt::format("lab exec --lab {} 0 -- true 2>&1", lab))), 2,
                 "--lab takes the PID of a running lab, not ");

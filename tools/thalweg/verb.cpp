@@ -63,11 +63,12 @@ std::vector<std::string> reversed_words(const CLI::App& app, int argc, char** ar
     return words;
 }
 
-// The option of `app`, or of what it was asked for, that was given an empty value. Empty: none was.
+// The option of `app`, or of what it was asked for, or the name of the word, that was given an empty value.
+// Empty: none was.
 std::string without_value(const CLI::App& app) {
     for (const CLI::Option* option : app.get_options())
         for (const std::string& value : option->results())
-            if (value.empty() && option->nonpositional()) return option->get_name();
+            if (value.empty()) return option->get_name();
     for (const CLI::App* each : app.get_subcommands())
         if (std::string name = without_value(*each); !name.empty()) return name;
     return {};
@@ -122,7 +123,9 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv) {
         // Of what starts a program they are settings: an empty one is as good as unset.
         const std::string name = app.get_prefix_command() ? std::string() : without_value(app);
         if (name.empty()) return std::nullopt;
-        return usage_error(verb, name + " has no value: give it one, or leave it out");
+        return usage_error(verb, name + (name[0] == '-' ? " has no value: give it one, or leave it out"
+                                                        : " is empty: a variable that should name it may "
+                                                          "not be set"));
     } catch (const CLI::CallForHelp&) {
         fmt::print("{}", app.help());
         return exit_ok;

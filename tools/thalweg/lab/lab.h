@@ -47,6 +47,7 @@ struct Options {
     bool force = false;
     bool calibrate = false;
     bool quiet = false;
+    bool help = false;  // is all that was asked for
     std::string json_file;
     std::string mpi_root;
     std::string yield_help = "auto";  // auto, on, off

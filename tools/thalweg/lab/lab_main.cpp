@@ -134,8 +134,24 @@ Calibration calibrate(Cluster& cluster, bool again) {
     return calibration;
 }
 
+constexpr const char* usage =
+    "usage: thalweg lab VERB …\n"
+    "  run       make hosts, run an MPI program on them, remove them (run --help)\n"
+    "  shell     the same, with a shell or a plain command at the launcher's side\n"
+    "  exec      run a command on a host of a running lab: exec [--lab PID] HOST -- COMMAND…\n"
+    "  check     does this machine have what a lab needs? tried, not assumed\n"
+    "  capacity  what this machine carries over all links [--again]\n"
+    "  list      running labs\n"
+    "  clean     remove what an owner that was killed may have left\n";
+
+int print_help() {
+    std::printf("%s\n%s", usage, run_usage().c_str());
+    return 0;
+}
+
 int run_verb(const Args& args, bool shell) {
     Options options = parse_run_options(args);
+    if (options.help) return print_help();
     if (shell) {
         options.mpi = Mpi::none;
         const char* preferred = std::getenv("SHELL");
@@ -225,16 +241,6 @@ int list_verb() {
     return 0;
 }
 
-constexpr const char* usage =
-    "usage: thalweg lab VERB …\n"
-    "  run       make hosts, run an MPI program on them, remove them (run --help)\n"
-    "  shell     the same, with a shell or a plain command at the launcher's side\n"
-    "  exec      run a command on a host of a running lab: exec [--lab PID] HOST -- COMMAND…\n"
-    "  check     does this machine have what a lab needs? tried, not assumed\n"
-    "  capacity  what this machine carries over all links [--again]\n"
-    "  list      running labs\n"
-    "  clean     remove what an owner that was killed may have left\n";
-
 bool is_help(const std::string& word) { return word == "--help" || word == "-h"; }
 
 bool is_verb(const std::string& word) {
@@ -243,21 +249,21 @@ bool is_verb(const std::string& word) {
 }
 
 int dispatch(const std::string& verb, const Args& args) {
-    if (!args.empty() && is_help(args[0]) && is_verb(verb)) return dispatch("--help", {});
+    if (!args.empty() && is_help(args[0]) && is_verb(verb)) return print_help();
     if (verb == "run") return run_verb(args, false);
     if (verb == "shell") return run_verb(args, true);
     if (verb == "exec") return exec_verb(args);
     if (verb == "agent-exec") return agent_exec_verb(args);
     const bool alone = verb == "check" || verb == "list" || verb == "clean";
-    if (alone && !args.empty()) fail("`thalweg lab " + verb + "` takes no " + args[0]);
+    if (alone && !args.empty()) {
+        std::fprintf(stderr, "thalweg lab: `thalweg lab %s` takes no %s\n", verb.c_str(), args[0].c_str());
+        return failure;
+    }
     if (verb == "check") return check_verb();
     if (verb == "capacity") return capacity_verb(args);
     if (verb == "list") return list_verb();
     if (verb == "clean") return clean();
-    if (is_help(verb) || verb == "help") {
-        std::printf("%s\n%s", usage, run_usage().c_str());
-        return 0;
-    }
+    if (is_help(verb) || verb == "help") return print_help();
     if (!verb.empty()) fail("there is no verb " + verb + "; `thalweg lab --help` lists them");
     std::fprintf(stderr, "%s", usage);
     return failure;

@@ -179,6 +179,9 @@ Options parse_run_options(const Args& args) {
             options.yield_help = value();
             if (options.yield_help != "auto" && options.yield_help != "on" && options.yield_help != "off")
                 fail("--yield-help takes auto, on or off, not \"" + options.yield_help + "\"");
+        } else if (option == "--help" || option == "-h") {
+            options.help = true;
+            return options;
         } else {
             fail("unknown option " + option + "; `thalweg lab run --help` lists them");
         }
