@@ -21,6 +21,7 @@ constexpr double full_scarcity = 0.4;   // about where there is always somebody 
 // Whoever loses its core in the midst of a chunk loses it for dozens of chunks: only many of them tell how
 // often.
 constexpr double weight_of_chunk = 1.0 / 128;  // where all are measured
+constexpr std::uint32_t enough_sleeps = 3;     // messages that tell how often their process sleeps
 constexpr double infinity = std::numeric_limits<double>::infinity();
 // Only says which is preferred before anything has been measured.
 constexpr std::array<double, protocols.size()> first_rates{4e9, 3e9, 3e9, 3e9, 1.5e9};
@@ -29,6 +30,7 @@ struct Candidate {
     std::uint64_t share = 0;
     double copies_s = 0;  // until the bytes are there, were there no wire
     double work_s = 0;    // of cores, whoever copies
+    double sleeps = 0;    // of both processes, for want of each other
 };
 
 Candidate candidate(const Protocol& protocol, std::uint64_t bytes, const Load& receiver, const Load& sender,
@@ -42,9 +44,8 @@ Candidate candidate(const Protocol& protocol, std::uint64_t bytes, const Load& r
     if (found.share != bytes) found.copies_s = std::max(found.copies_s, hears_s + pushed / rate);
     found.work_s = static_cast<double>(bytes) / rate;
     if (&protocol == &eager) {
-        const double asleep_s = static_cast<double>(bytes / ring_bytes) * 2 * hears_s;
-        found.copies_s += asleep_s;
-        found.work_s += asleep_s;
+        found.sleeps = static_cast<double>(bytes / ring_bytes) * 2;
+        found.copies_s += found.sleeps * hears_s;
     }
     return found;
 }
@@ -188,9 +189,12 @@ Decision Chooser::choose(std::uint64_t bytes, const Reach& reach, const Load& re
         ++usable;
         // Where others wait for the cores, the time of a message is mostly theirs, whatever its protocol, and
         // less of it theirs the more processes work on it; what a protocol does to all is the work that it
-        // makes.
-        costs[i] = (1 - scarcity) * candidates[i].copies_s * sizes.known[i].correction +
-                   scarcity * candidates[i].work_s;
+        // makes: its copies, and its wake-ups. How many these are is seen, because who has messages in both
+        // directions sleeps for neither as long as one of them can go on.
+        const Known& known = sizes.known[i];
+        const double wakes = known.samples >= enough_sleeps ? known.sleeps : candidates[i].sleeps;
+        costs[i] = (1 - scarcity) * candidates[i].copies_s * known.correction +
+                   scarcity * (candidates[i].work_s + wakes * (rates.spins() ? poll_s : wake_up_s));
         if (&protocol != &coop) longest_alone_s = std::max(longest_alone_s, candidates[i].copies_s);
         if (best == protocols.size() || costs[i] < costs[best]) best = i;
         if (modelled == protocols.size() || candidates[i].copies_s < candidates[modelled].copies_s)
@@ -250,7 +254,8 @@ void Chooser::keep_ring(std::uint64_t bytes, bool forced) {
     sizes.until_next = 0;  // the next one that is decided about is decided anew
 }
 
-void Chooser::measured(std::uint64_t bytes, const Protocol& protocol, double expected_s, double seconds) {
+void Chooser::measured(std::uint64_t bytes, const Protocol& protocol, double expected_s, double seconds,
+                       std::uint64_t sleeps) {
     Class& sizes = classes_[class_of(bytes)];
     if (sizes.ring_trial == RingTrial::first_is_under_way && &protocol == &eager)
         sizes.ring_trial = RingTrial::first_is_there;
@@ -261,8 +266,9 @@ void Chooser::measured(std::uint64_t bytes, const Protocol& protocol, double exp
         seen = std::clamp(seen, known.correction / largest_delay, known.correction * largest_delay);
     // The first one touches memory that nobody had before, and is forgotten with the second.
     const double least = &protocol == sizes.current ? weight : weight_of_trial;
-    known.correction =
-        averaged(known.correction, seen, std::max(least, 1.0 / std::max<std::uint32_t>(1, known.samples)));
+    const double share = std::max(least, 1.0 / std::max<std::uint32_t>(1, known.samples));
+    known.correction = averaged(known.correction, seen, share);
+    known.sleeps = averaged(known.sleeps, static_cast<double>(sleeps), share);
     ++known.samples;
 }
 

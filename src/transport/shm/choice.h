@@ -104,8 +104,9 @@ class Chooser {
     bool keeps_ring(std::uint64_t bytes) const;
     // It does, or because the ring is forced.
     void keep_ring(std::uint64_t bytes, bool forced);
-    // A message that `choose` decided took so long.
-    void measured(std::uint64_t bytes, const Protocol& protocol, double expected_s, double seconds);
+    // A message that `choose` decided took so long, while which this process slept so many times.
+    void measured(std::uint64_t bytes, const Protocol& protocol, double expected_s, double seconds,
+                  std::uint64_t sleeps = 0);
 
     static int class_of(std::uint64_t bytes) { return size_class_of(bytes); }
     const Account& account(int size_class) const { return classes_[size_class].account; }
@@ -116,6 +117,7 @@ class Chooser {
     // What is known of a protocol in a class.
     struct Known {
         double correction = 1;  // what messages took, relative to what was expected
+        double sleeps = 0;      // while one was under way
         std::uint32_t samples = 0;
     };
     // The ring is tried by two messages in a row, of which the second tells what it took, if the first was

@@ -63,6 +63,7 @@ void ShmPort::Impl::fetch(Request& receive, const Frame& request, shm::RemotePla
     receive.done = 0;
     receive.until = decision.receivers_share;
     receive.decided_ns = now_ns();
+    receive.slept = sleeps_;
     receive.expected_s = decision.expected_s;
     if (receive.until < receive.bytes) {
         Frame frame;
@@ -371,7 +372,8 @@ void ShmPort::Impl::finish(Request& request) {
         Peer& peer = *request.peer;
         taken_ns = now_ns() - request.decided_ns;
         in_standard_modes([&] {
-            peer.chooser.measured(request.bytes, *request.protocol, request.expected_s, seconds(taken_ns));
+            peer.chooser.measured(request.bytes, *request.protocol, request.expected_s, seconds(taken_ns),
+                                  sleeps_ - request.slept);
         });
         const std::uint32_t number = number_of(*request.protocol);
         ++peer.account.messages[number];

@@ -164,6 +164,7 @@ void ShmPort::Impl::expect(std::size_t bytes) try {
 bool ShmPort::Impl::open(Channel& channel) { return channels_.emplace(channel.name(), &channel).second; }
 
 bool ShmPort::Impl::poll(bool woken) {
+    sleeps_ += woken;
     fetch_postponed();
     bool moved = listen();
     if (waiting_frames_ != 0) {

@@ -354,6 +354,7 @@ class ShmPort::Impl {
     Descriptor descriptor_;  // epoll over the segment's bell, the bell here, and the lives of peers
     Descriptor bell_;        // an eventfd that is readable while rung_ != 0
     std::uint32_t sleepers_ = 0, rung_ = 0;
+    std::uint64_t sleeps_ = 0;  // polls after a sleep
     bool stirred_ = false;  // the segment's bell was rung here, and has not been silenced since
     std::uint32_t idle_polls_ = 0;
 };

@@ -70,6 +70,7 @@ struct Request {
     // Of a receive, for the choice: when it was decided, and how long the model thought that it would take.
     std::uint64_t decided_ns = 0;
     double expected_s = 0;
+    std::uint64_t slept = 0;  // how often this process had slept by then
 
     // Bytes of the message out of, or into, this side's memory.
     void load(std::byte* to, std::uint64_t offset, std::uint64_t count) const {
