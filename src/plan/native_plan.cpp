@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <climits>
+#include <deque>
 #include <new>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "base/log.h"
 #include "plan/attendance.h"
 #include "plan/communicator.h"
+#include "plan/datatype.h"
 #include "plan/nonblocking.h"
 #include "plan/plan_request.h"
 #include "plan/quiet_errors.h"
@@ -29,26 +31,23 @@ namespace {
 class HeldType {
   public:
     explicit HeldType(MPI_Datatype type) : type_(type) {
-        const Host& mpi = *host();
-        int integers = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
-        if (mpi.Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS ||
-            combiner == MPI_COMBINER_NAMED)
-            return;
-        held_ = mpi.Type_contiguous(1, type, &type_) == MPI_SUCCESS && mpi.Type_commit(&type_) == MPI_SUCCESS;
+        TypeShape named;
+        predefined_ = shape_of(type, named).identity == TypeShape::predefined;
+        held_ = !predefined_ && host()->Type_contiguous(1, type, &type_) == MPI_SUCCESS;
+        good_ = predefined_ || (held_ && host()->Type_commit(&type_) == MPI_SUCCESS);
     }
-    HeldType(HeldType&& other) noexcept : type_(other.type_), held_(std::exchange(other.held_, false)) {}
     HeldType(const HeldType&) = delete;
     HeldType& operator=(const HeldType&) = delete;
-    HeldType& operator=(HeldType&&) = delete;
     ~HeldType() {
         if (held_) host()->Type_free(&type_);
     }
     MPI_Datatype get() const { return type_; }
-    bool predefined() const { return !held_; }
+    bool predefined() const { return predefined_; }
+    bool good() const { return good_; }  // else MPI refused
 
   private:
     MPI_Datatype type_;
-    bool held_ = false;
+    bool predefined_ = false, held_ = false, good_ = false;
 };
 
 bool as_int(MPI_Aint value, int& narrow) {
@@ -59,9 +58,9 @@ bool as_int(MPI_Aint value, int& narrow) {
 // One side of a call with arrays, of its own.
 struct Side {
     std::vector<int> counts, displacements;
-    std::vector<HeldType> held;
+    std::deque<HeldType> held;
     std::vector<MPI_Datatype> types;
-    bool good = true;  // all of it fits ints
+    bool good = true;  // all of it fits ints, and is held
 
     // Of one that has none neither its type nor its places need be any.
     bool has_elements() const {
@@ -81,11 +80,12 @@ struct Side {
                            displacements[i]);
         }
         if (own_types == nullptr) return;
-        held.reserve(size);
         types.reserve(size);
         // The type of no elements may be anything, MPI_DATATYPE_NULL too.
-        for (std::size_t i = 0; i < size; ++i)
+        for (std::size_t i = 0; i < size; ++i) {
             types.push_back(counts[i] == 0 ? host()->byte : held.emplace_back(own_types[i]).get());
+            good &= counts[i] == 0 || held.back().good();
+        }
     }
     void take(std::size_t size, const LetterArrays& arrays) {
         take(size, arrays.counts, arrays.displacements, arrays.large_counts, arrays.large_displacements,
@@ -110,8 +110,8 @@ class NativeCall {
                 break;
             case CallKind::allreduce_init:
                 // The program's own may be gone before a start; ours know no copies of types.
-                good_ &= !of_the_program(call.operation) && hold(receive_type_, call.receive_type) &&
-                         receive_type_->predefined();
+                hold(receive_type_, call.receive_type);
+                good_ &= !of_the_program(call.operation) && receive_type_->predefined();
                 break;
             case CallKind::allgather_init:
             case CallKind::alltoall_init:
@@ -174,10 +174,7 @@ class NativeCall {
     }
 
   private:
-    static bool hold(std::optional<HeldType>& held, MPI_Datatype type) {
-        held.emplace(type);
-        return true;
-    }
+    void hold(std::optional<HeldType>& held, MPI_Datatype type) { good_ &= held.emplace(type).good(); }
     bool function_is_here() const {
         const Host& mpi = *host();
         switch (kind_) {
