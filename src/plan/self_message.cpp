@@ -1,7 +1,5 @@
 #include "plan/self_message.h"
 
-#include <climits>
-
 #include "transport/mpi/host.h"
 
 namespace thalweg {
@@ -36,21 +34,22 @@ class Alone {
     bool made_ = false;
 };
 
-// So many bytes, as one element of a type: rows of equal length.
+// So many bytes, as one element of a type: rows of 1 GiB, and what is left.
 class Bytes {
   public:
     explicit Bytes(std::uint64_t bytes) {
+        constexpr std::uint64_t row_bytes = std::uint64_t{1} << 30;
         const Host& mpi = *host();
-        std::uint64_t rows = (bytes + INT_MAX - 1) / INT_MAX;
-        while (rows <= INT_MAX && rows * rows <= bytes && bytes % rows != 0) ++rows;
-        if (rows > INT_MAX || bytes % rows != 0) return;
-        MPI_Datatype row;
-        if (mpi.Type_contiguous(static_cast<int>(bytes / rows), mpi.byte, &row) != MPI_SUCCESS) return;
-        if (mpi.Type_contiguous(static_cast<int>(rows), row, &type_) == MPI_SUCCESS) {
+        const std::uint64_t rows = bytes / row_bytes;
+        const int counts[2] = {static_cast<int>(rows), static_cast<int>(bytes % row_bytes)};
+        const MPI_Aint places[2] = {0, static_cast<MPI_Aint>(rows * row_bytes)};
+        MPI_Datatype types[2] = {mpi.byte, mpi.byte};
+        if (mpi.Type_contiguous(static_cast<int>(row_bytes), mpi.byte, &types[0]) != MPI_SUCCESS) return;
+        if (mpi.Type_create_struct(2, counts, places, types, &type_) == MPI_SUCCESS) {
             made_ = mpi.Type_commit(&type_) == MPI_SUCCESS;
             if (!made_) mpi.Type_free(&type_);
         }
-        mpi.Type_free(&row);
+        mpi.Type_free(&types[0]);
     }
     ~Bytes() {
         if (made_) host()->Type_free(&type_);

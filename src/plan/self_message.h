@@ -13,8 +13,7 @@ namespace thalweg {
 
 // One element of `type`, `bytes` bytes of data, from `data` to `packed` and back. Local: makes a communicator
 // of this rank alone, out of `comm`'s group, and frees it; runs no callback of the program. Pre: the thread
-// may call MPI. Errors: transport_failed (MPI refused, or `bytes` is no product of two ints: twice a prime
-// above 2^31, say).
+// may call MPI. Errors: transport_failed (MPI refused).
 Status pack_by_message(const void* data, MPI_Datatype type, std::byte* packed, std::uint64_t bytes,
                        MPI_Comm comm);
 Status unpack_by_message(const std::byte* packed, std::uint64_t bytes, void* data, MPI_Datatype type,
