@@ -127,7 +127,7 @@ Status ProgramBuffer::attach(void* buffer, std::vector<Segment> segments, std::v
     asked = false;
     for (std::size_t i = 0; i < segments_.size(); ++i) {
         Segment& segment = segments_[i];
-        if (segment.count == 0) continue;
+        if (blocks_[i].bytes == 0) continue;  // it may lie anywhere
         named = {};
         const TypeShape& shape = shape_of(segment.type, named);
         if (!shape.opaque && (!asked || buffer == nullptr)) {

@@ -236,15 +236,16 @@ static void alltoalls(int pool) {
     }
 }
 
-/* Faces of a periodic line of cubes, sent from and received into strided places of one array. */
+/* Faces of a periodic line of cubes, sent from and received into strided places of one array. A cube has
+ * nothing for itself, whose place, before that of the faces, is no memory of the device. */
 static void halos(int pool) {
     enum { n = 66, rows = n * n };
     const size_t bytes = (size_t)n * n * n * 8;
     Buffer array = buffer_new(bytes, pool);
-    const int dims[1] = {check_size}, periodic[1] = {1};
+    const int dims[2] = {1, check_size}, periodic[2] = {1, 1};
     MPI_Comm line;
-    MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periodic, 0, &line);
-    MPI_Datatype types[4]; /* sent down, sent up, received from below, from above */
+    MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periodic, 0, &line);
+    MPI_Datatype types[4], nothing; /* sent down, sent up, received from below, from above */
     const int places[4] = {1, n - 2, 0, n - 1};
     const int sizes[3] = {n, n, n}, face[3] = {n, n, 1};
     for (int i = 0; i < 4; ++i) {
@@ -252,10 +253,14 @@ static void halos(int pool) {
         MPI_Type_create_subarray(3, sizes, face, starts, MPI_ORDER_C, MPI_DOUBLE, &types[i]);
         MPI_Type_commit(&types[i]);
     }
-    const int counts[2] = {1, 1};
-    const MPI_Aint zero[2] = {0, 0};
+    MPI_Type_contiguous(0, MPI_DOUBLE, &nothing);
+    MPI_Type_commit(&nothing);
+    const MPI_Datatype sent[4] = {nothing, nothing, types[0], types[1]};
+    const MPI_Datatype received[4] = {nothing, nothing, types[2], types[3]};
+    const int counts[4] = {1, 1, 1, 1};
+    const MPI_Aint host = (MPI_Aint)array.want - (MPI_Aint)array.device, begins[4] = {host, host, 0, 0};
     int below, above;
-    MPI_Cart_shift(line, 0, 1, &below, &above);
+    MPI_Cart_shift(line, 1, 1, &below, &above);
     for (int round = 0; round < 5; ++round) {
         for (size_t i = 0; i < bytes; ++i) array.want[i] = pattern(i, round + 50 * check_rank);
         send_up(&array);
@@ -266,7 +271,7 @@ static void halos(int pool) {
                 array.want[last] = pattern(first + 8, round + 50 * above);
             }
         const unsigned long before = count_copies != NULL ? count_copies() : 0;
-        MPI_Neighbor_alltoallw(at(&array, 0), counts, zero, types, at(&array, 0), counts, zero, types + 2,
+        MPI_Neighbor_alltoallw(at(&array, 0), counts, begins, sent, at(&array, 0), counts, begins, received,
                                line);
         taken("Neighbor_alltoallw");
         /* Two faces leave and two come, whatever their rows; a large one may go in pieces. */
@@ -275,6 +280,7 @@ static void halos(int pool) {
         compare(&array, "Neighbor_alltoallw");
     }
     for (int i = 0; i < 4; ++i) MPI_Type_free(&types[i]);
+    MPI_Type_free(&nothing);
     MPI_Comm_free(&line);
 }
 
