@@ -86,14 +86,15 @@ Status UcxPort::Impl::greet(Peer& peer, std::size_t rail) {
     count_sent();
     const ucs_status_ptr_t answer = ucp_.am_send_nbx(peer.endpoints[rail], greeting_id, &peer.greetings[rail],
                                                      sizeof(Greeting), nullptr, 0, &parameters);
-    if (UCS_PTR_IS_PTR(answer)) posted(rail);
+    // To this process itself it may have come by now, and waits for a poll.
+    if (UCS_PTR_IS_PTR(answer) || !greetings_.empty()) posted(rail);
     if (!UCS_PTR_IS_ERR(answer)) return Status::ok;
     // The peer waits for it, and who wants something of the peer would wait as long: both are told.
     on_error(&peer, peer.endpoints[rail], UCS_PTR_STATUS(answer));
     return Status::transport_failed;
 }
 
-// Called by libucp within a poll, where no endpoints are made.
+// Called by libucp within a poll, or a greeting to this process, where no endpoints are made.
 ucs_status_t UcxPort::Impl::on_greeting(void* argument, const void* header, std::size_t header_bytes, void*,
                                         std::size_t, const ucp_am_recv_param_t*) {
     Greeting greeting;

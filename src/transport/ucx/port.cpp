@@ -274,7 +274,8 @@ bool UcxPort::Impl::has_left(std::uint64_t sent) {
 Status UcxPort::Impl::arm(Channel& channel) {
     if (rung_ != 0) silence_failed();
     // While another channel's bell rings the descriptor is readable and nobody can sleep on it.
-    if (channel.has_news() || rung_ != 0 || !deferred_.empty() || !dying_.empty()) return Status::in_progress;
+    if (channel.has_news() || rung_ != 0 || !deferred_.empty() || !dying_.empty() || !greetings_.empty())
+        return Status::in_progress;
     // libucp takes a signal back before it says that it is busy; so whatever comes of it, the next post
     // signals.
     signalled_ = false;
