@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "cpu_time.h"
+#include "transport/ucx/channel.h"
 #include "ucx_two_ports.h"
 
 namespace thalweg {
@@ -70,6 +72,69 @@ TEST_F(ucx_greetings, to_oneself_let_nobody_sleep) {
     for (; all < 2 && now_ns() < until_ns; all += count)
         ASSERT_EQ(channel->progress(done, count), Status::ok);
     EXPECT_EQ(received, sent);
+}
+
+// Nobody has greeted: all of it waits.
+TEST_F(ucx_greetings, what_waits_for_one_goes_with_its_channel) {
+    introduce(*ports[0]);
+    std::unique_ptr<Transport> channels[2];
+    const std::string sent[2][2] = {{"a", "b"}, {"c", "d"}};
+    for (std::uint32_t i = 0; i < 2; ++i) {
+        UcxGroup group;
+        group.name.counter = i;
+        group.size = 2;
+        ASSERT_EQ(ports[0]->make_channel(group, channels[i]), Status::ok);
+        for (Slot slot = 0; slot < 2; ++slot)
+            ASSERT_EQ(channels[i]->post_send(slot, 1, {}, sent[i][slot].data(), 1, SendMode::buffered),
+                      Status::ok);
+    }
+    const auto holds = [&](const std::string& data) { return ports[0]->holds(data.data(), 1); };
+    EXPECT_TRUE(holds(sent[0][0]) && holds(sent[0][1]) && holds(sent[1][0]) && holds(sent[1][1]));
+    channels[0].reset();
+    EXPECT_FALSE(holds(sent[0][0]) || holds(sent[0][1]));
+    EXPECT_TRUE(holds(sent[1][0]) && holds(sent[1][1]));
+    channels[1]->give_up();
+    EXPECT_FALSE(holds(sent[1][0]) || holds(sent[1][1]));
+}
+
+// Communicators made and freed in a job of many processes: what one costs is its own.
+TEST(ucx_channels, end_for_as_little_whomever_their_port_knows) {
+    std::string why;
+    const ucx::Library* const library = ucx::library(why);
+    ASSERT_NE(library, nullptr) << why;
+    const auto seconds_among = [&](std::uint32_t known) {
+        UcxOptions options;
+        options.processes = 1u << 18;
+        options.transports = "self,tcp";
+        ucx::TagLayout layout;
+        EXPECT_TRUE(ucx::TagLayout::make(options.processes, layout));
+        UcxPort::Impl port(*library, options, layout);
+        EXPECT_EQ(port.start(why), Status::ok) << why;
+        // All have the address of this one, and none of them is reached.
+        const std::vector<std::byte> address(port.address().begin(), port.address().end());
+        std::vector<std::byte> addresses;
+        std::vector<std::uint64_t> offsets{0};
+        std::vector<std::uint32_t> processes;
+        for (std::uint32_t process = 0; process < known; ++process) {
+            addresses.insert(addresses.end(), address.begin(), address.end());
+            offsets.push_back(addresses.size());
+            processes.push_back(process);
+        }
+        EXPECT_EQ(port.learn({addresses, offsets, processes}, why), Status::ok) << why;
+        {
+            const UcxPort::Impl::Poster lock(port);
+            for (std::uint32_t process = 0; process < known; ++process)
+                EXPECT_NE(port.find(process), nullptr);
+        }
+        const double begin = test::thread_cpu_seconds();
+        for (int i = 0; i < 3000; ++i) {
+            ucx::Channel channel(port, UcxGroup{});
+            EXPECT_EQ(channel.open(), Status::ok);
+        }
+        return test::thread_cpu_seconds() - begin;
+    };
+    const double few = seconds_among(2), many = seconds_among(50'000);
+    EXPECT_LT(many, 0.5 + 2 * few) << "it was " << few << " s among 2 processes";
 }
 
 }  // namespace

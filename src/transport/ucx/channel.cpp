@@ -54,7 +54,7 @@ Channel::~Channel() {
         port_.close(*this, !has_failed() && storage_->in_flight == 0);
     else
         port_.awake(*this);
-    port_.forget(*this);
+    forget_held();
     storage_->channel = nullptr;
     withdraw_receives();
     for (const Exposed& exposed : exposed_) {
@@ -364,7 +364,7 @@ void Channel::give_up() {
     {
         const Poster lock(port_);
         fail(Status::transport_failed);
-        port_.forget(*this);
+        forget_held();
         withdraw_receives();
         // Who gives up will not ask for its news any more, as whoever sleeps otherwise does.
         if (asleep && pthread_equal(sleeper, pthread_self())) port_.awake(*this);

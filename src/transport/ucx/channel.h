@@ -144,6 +144,8 @@ class Channel final : public Transport {
     Status post(const Held& post);
     Status send_now(const Held& post, const Peer& reached);
     Status put_now(const Held& post, const Peer& reached);
+    // What waits for that is not posted any more.
+    void forget_held();
     static void unregister(Part& part);
     void withdraw_receives();
     // What cannot be withdrawn, until it is over or has taken too long. Without the lock.

@@ -122,9 +122,10 @@ void UcxPort::Impl::answer_greetings() {
     }
 }
 
-void UcxPort::Impl::forget(const Channel& channel) {
-    for (const auto& [process, peer] : peers_)
-        std::erase_if(peer->held, [&](const Held& post) { return post.channel == &channel; });
+void UcxPort::Impl::forget(const Channel& channel, std::uint32_t process) {
+    const auto known = peers_.find(process);
+    if (known == peers_.end()) return;
+    std::erase_if(known->second->held, [&](const Held& post) { return post.channel == &channel; });
 }
 
 namespace ucx {
@@ -143,6 +144,14 @@ Status Channel::post(const Held& post) try {
     return post.put ? put_now(post, *reached) : send_now(post, *reached);
 } catch (const std::bad_alloc&) {
     return Status::out_of_memory;
+}
+
+// What is held is in its slots: of a port's peers, which may be thousands, only theirs are looked at.
+void Channel::forget_held() {
+    for (const SlotState& slot : storage_->slots) {
+        const bool posts = slot.kind == SlotState::Kind::send || slot.kind == SlotState::Kind::put;
+        if (posts) port_.forget(*this, slot.process);
+    }
 }
 
 // What goes wrong is the channel's failure, of which its next progress() tells.

@@ -159,9 +159,9 @@ class UcxPort::Impl {
     Status meet(std::uint32_t process, ucx::Peer*& peer);
     // Whether the peer's own endpoints are known to be there, without which nothing is sent (greeting.cpp).
     bool has_met(const ucx::Peer& peer) const { return peer.greeted + 1u == 1u << rails_.size(); }
-    // Posts it when the peer has been met; never, if the channel has been forgotten by then.
+    // Posts it when the peer has been met; never, if the channel's posts to it have been forgotten by then.
     void hold(ucx::Peer& peer, const ucx::Held& post) { peer.held.push_back(post); }
-    void forget(const ucx::Channel& channel);
+    void forget(const ucx::Channel& channel, std::uint32_t process);
     // As reach, without any endpoint: only to know whether it is on this host.
     ucx::Peer* find(std::uint32_t process);
 
