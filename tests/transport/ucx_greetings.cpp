@@ -74,6 +74,57 @@ TEST_F(ucx_greetings, to_oneself_let_nobody_sleep) {
     EXPECT_EQ(received, sent);
 }
 
+// The request of a greeting, and whom libucp is to tell when it has left; messages that it was given.
+char under_way = 0;
+ucp_request_param_t greeting = {};
+int messages = 0;
+decltype(ucx::Library::tag_send_nbx) send = nullptr;
+
+// The peer has greeted, but who sends is not connected to it: what libucp were given would wait in there, and
+// a put for ever, if the peer died.
+TEST_F(ucx_greetings, leave_before_anything_else_does) {
+    for (const auto& port : ports) introduce(*port);
+    std::unique_ptr<Transport> from, to;
+    UcxGroup group;
+    group.size = 2;
+    ASSERT_EQ(ports[0]->make_channel(group, from), Status::ok);
+    group.rank = 1;
+    ASSERT_EQ(ports[1]->make_channel(group, to), Status::ok);
+
+    auto& library = const_cast<ucx::Library&>(*ucx::library(why));
+    const auto greet =
+        std::exchange(library.am_send_nbx,
+                      [](ucp_ep_h, unsigned, const void*, std::size_t, const void*, std::size_t,
+                         const ucp_request_param_t* parameters) -> ucs_status_ptr_t {
+                          greeting = *parameters;
+                          return &under_way;
+                      });
+    const char sent = 7;
+    char received = 0;
+    EXPECT_EQ(from->post_send(0, 1, {}, &sent, 1, SendMode::buffered), Status::ok);
+    library.am_send_nbx = greet;
+    send = std::exchange(library.tag_send_nbx, [](ucp_ep_h endpoint, const void* data, std::size_t bytes,
+                                                  ucp_tag_t tag, const ucp_request_param_t* parameters) {
+        ++messages;
+        return send(endpoint, data, bytes, tag, parameters);
+    });
+    EXPECT_EQ(to->post_recv(0, 0, {}, &received, 1), Status::ok);
+    std::uint64_t until_ns = now_ns() + 1'000'000'000;
+    while (messages == 0 && now_ns() < until_ns)
+        for (const auto& port : ports) port->poll();
+    EXPECT_EQ(messages, 0);
+
+    const auto free_request = std::exchange(library.request_free, [](void*) {});
+    greeting.cb.send(&under_way, UCS_OK, greeting.user_data);
+    library.request_free = free_request;
+    until_ns = now_ns() + 100'000'000'000;
+    while (received != sent && now_ns() < until_ns)
+        for (const auto& port : ports) port->poll();
+    EXPECT_EQ(received, sent);
+    EXPECT_EQ(messages, 1);
+    library.tag_send_nbx = send;
+}
+
 // Nobody has greeted: all of it waits.
 TEST_F(ucx_greetings, what_waits_for_one_goes_with_its_channel) {
     introduce(*ports[0]);

@@ -8,9 +8,10 @@
 //
 // So who wants to send something to a peer, or waits for something of it, first sends a greeting, an active
 // message of eight bytes, on each rail; who is greeted makes its endpoints and greets back when it polls for
-// the first time; and until a peer has greeted on all rails, what is to be sent to it is held. From then on
-// nothing takes over any connection of the pair. Endpoints that are made for other reasons say nothing: the
-// peer would answer when it polls, which may be as both end.
+// the first time; and until a peer has greeted on all rails, and what greets it has left on all of them, what
+// is to be sent to it is held. From then on nothing takes over any connection of the pair, and nothing waits
+// within libucp for one to be complete: puts to a peer that died before were never answered. Endpoints that
+// are made for other reasons say nothing: the peer would answer when it polls, which may be as both end.
 #include <cstring>
 #include <utility>
 
@@ -79,13 +80,20 @@ Status UcxPort::Impl::greet(Peer& peer, std::size_t rail) {
     peer.greetings[rail] = {options_.process, static_cast<std::uint32_t>(rail)};
     ucp_request_param_t parameters = {};
     parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-    parameters.user_data = this;
-    parameters.cb.send = [](void* request, ucs_status_t, void* user_data) {
-        static_cast<Impl*>(user_data)->ucp_.request_free(request);  // on_error hears of errors
+    parameters.user_data = &peer;
+    parameters.cb.send = [](void* request, ucs_status_t status, void* user_data) {
+        Peer& greets = *static_cast<Peer*>(user_data);
+        Impl& port = *greets.port;
+        port.ucp_.request_free(request);
+        if (status != UCS_OK) return;  // on_error hears of it
+        ++greets.said;
+        // If the peer has, too, what waits for both leaves: as if it had greeted in this moment.
+        if (port.has_met(greets)) port.greetings_.push_back({greets.process, 0});
     };
     count_sent();
     const ucs_status_ptr_t answer = ucp_.am_send_nbx(peer.endpoints[rail], greeting_id, &peer.greetings[rail],
                                                      sizeof(Greeting), nullptr, 0, &parameters);
+    if (answer == nullptr) ++peer.said;
     // To this process itself it may have come by now, and waits for a poll.
     if (UCS_PTR_IS_PTR(answer) || !greetings_.empty()) posted(rail);
     if (!UCS_PTR_IS_ERR(answer)) return Status::ok;

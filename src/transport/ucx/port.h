@@ -57,8 +57,9 @@ struct Peer {
     bool reached = false;             // all of them were made
     bool greets = false;              // on all of them
     std::vector<Greeting> greetings;  // what they say, by rail: libucp reads it until it is sent
+    std::uint32_t said = 0;           // of them, have left this process
     std::uint32_t greeted = 0;        // rails on which it has greeted, as bits
-    std::deque<Held> held;            // until it has on all of them, in their order
+    std::deque<Held> held;            // until all of both are done, in their order
     bool dead = false;
     bool mourned = false;  // endpoints closed and channels told
     ucs_status_t reason = UCS_OK;
@@ -157,8 +158,11 @@ class UcxPort::Impl {
     Status reach(std::uint32_t process, ucx::Peer*& peer);
     // The same, greeted: what is posted to it or waits for it, or answers its greeting.
     Status meet(std::uint32_t process, ucx::Peer*& peer);
-    // Whether the peer's own endpoints are known to be there, without which nothing is sent (greeting.cpp).
-    bool has_met(const ucx::Peer& peer) const { return peer.greeted + 1u == 1u << rails_.size(); }
+    // Whether the peer's own endpoints are known to be there, and connected to ours, without which nothing is
+    // sent (greeting.cpp).
+    bool has_met(const ucx::Peer& peer) const {
+        return peer.said == rails_.size() && peer.greeted + 1u == 1u << rails_.size();
+    }
     // Posts it when the peer has been met; never, if the channel's posts to it have been forgotten by then.
     void hold(ucx::Peer& peer, const ucx::Held& post) { peer.held.push_back(post); }
     void forget(const ucx::Channel& channel, std::uint32_t process);
