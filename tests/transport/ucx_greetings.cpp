@@ -15,6 +15,8 @@
 #include "transport/ucx/channel.h"
 #include "ucx_two_ports.h"
 
+extern thread_local bool memory_lacks;  // shm_port.cpp
+
 namespace thalweg {
 namespace {
 
@@ -123,6 +125,36 @@ TEST_F(ucx_greetings, leave_before_anything_else_does) {
     EXPECT_EQ(received, sent);
     EXPECT_EQ(messages, 1);
     library.tag_send_nbx = send;
+}
+
+// Of a peer that nobody has heard of there is nothing to be kept, for want of memory: who receives from it is
+// told, and who is greeted by it answers later.
+TEST_F(ucx_greetings, wait_where_memory_lacks) {
+    for (const auto& port : ports) introduce(*port);
+    std::unique_ptr<Transport> from, to;
+    UcxGroup group;
+    group.size = 2;
+    ASSERT_EQ(ports[0]->make_channel(group, to), Status::ok);
+    group.rank = 1;
+    ASSERT_EQ(ports[1]->make_channel(group, from), Status::ok);
+    const char sent = 7;
+    char received = 0;
+    memory_lacks = true;
+    const Status without = to->post_recv(0, 1, {}, &received, 1);
+    memory_lacks = false;
+    EXPECT_EQ(without, Status::out_of_memory);
+
+    ASSERT_EQ(from->post_send(0, 0, {}, &sent, 1, SendMode::buffered), Status::ok);
+    std::uint64_t until_ns = now_ns() + 500'000'000;
+    memory_lacks = true;
+    while (now_ns() < until_ns)
+        for (const auto& port : ports) port->poll();
+    memory_lacks = false;
+    ASSERT_EQ(to->post_recv(0, 1, {}, &received, 1), Status::ok);
+    until_ns = now_ns() + 100'000'000'000;
+    while (received != sent && now_ns() < until_ns)
+        for (const auto& port : ports) port->poll();
+    EXPECT_EQ(received, sent);
 }
 
 // Nobody has greeted: all of it waits.

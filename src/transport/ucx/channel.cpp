@@ -1,6 +1,7 @@
 #include "transport/ucx/channel.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/log.h"
@@ -278,7 +279,7 @@ Status Channel::send_now(const Held& post, const Peer& reached) {
 }
 
 // Hot path, as post_send.
-Status Channel::post_recv(Slot slot, int peer, MessageId id, void* data, std::size_t bytes) {
+Status Channel::post_recv(Slot slot, int peer, MessageId id, void* data, std::size_t bytes) try {
     if (port_.in_child()) return Status::transport_failed;
     const Poster lock(port_);
     if (failed(failure_)) return failure_;
@@ -322,6 +323,8 @@ Status Channel::post_recv(Slot slot, int peer, MessageId id, void* data, std::si
         }
     }
     return Status::ok;
+} catch (const std::bad_alloc&) {
+    return Status::out_of_memory;
 }
 
 Status Channel::progress(std::span<Slot> done, std::size_t& count) {

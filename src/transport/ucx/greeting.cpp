@@ -13,6 +13,7 @@
 // within libucp for one to be complete: puts to a peer that died before were never answered. Endpoints that
 // are made for other reasons say nothing: the peer would answer when it polls, which may be as both end.
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "transport/ucx/channel.h"
@@ -112,21 +113,27 @@ ucs_status_t UcxPort::Impl::on_greeting(void* argument, const void* header, std:
     return UCS_OK;
 }
 
-void UcxPort::Impl::answer_greetings() {
+// One for which there is no memory stays, for the next poll.
+void UcxPort::Impl::answer_greetings() try {
     while (!greetings_.empty()) {
-        const Greeting greeting = greetings_.back();
-        greetings_.pop_back();
-        if (greeting.process >= options_.processes || greeting.rail >= rails_.size()) continue;
-        Peer* peer = find(greeting.process);
-        // The peer knew its directory earlier than this process does: it is greeted when it is reached.
-        std::uint32_t& greeted = peer != nullptr ? peer->greeted : strangers_[greeting.process];
-        greeted |= 1u << greeting.rail;
-        if (peer == nullptr || failed(meet(greeting.process, peer)) || !has_met(*peer)) continue;
-        while (!peer->held.empty()) {
-            const Held post = peer->held.front();
-            peer->held.pop_front();
-            post.channel->post_held(post);
-        }
+        const auto at = greetings_.end() - greetings_.begin() - 1;  // a process may greet itself meanwhile
+        answer(greetings_.back());
+        greetings_.erase(greetings_.begin() + at);
+    }
+} catch (const std::bad_alloc&) {
+}
+
+void UcxPort::Impl::answer(Greeting greeting) {
+    if (greeting.process >= options_.processes || greeting.rail >= rails_.size()) return;
+    Peer* peer = find(greeting.process);
+    // The peer knew its directory earlier than this process does: it is greeted when it is reached.
+    std::uint32_t& greeted = peer != nullptr ? peer->greeted : strangers_[greeting.process];
+    greeted |= 1u << greeting.rail;
+    if (peer == nullptr || failed(meet(greeting.process, peer)) || !has_met(*peer)) return;
+    while (!peer->held.empty()) {
+        const Held post = peer->held.front();
+        peer->held.pop_front();
+        post.channel->post_held(post);
     }
 }
 

@@ -203,6 +203,7 @@ class UcxPort::Impl {
     ucs_status_t listen(const ucx::Rail& rail);
     Status greet(ucx::Peer& peer, std::size_t rail);
     void answer_greetings();
+    void answer(ucx::Greeting greeting);
     void mourn();
     bool close_endpoints();  // false: some are not closed
     void close_endpoint(ucx::Peer& peer, std::size_t rail, bool force);
