@@ -127,6 +127,36 @@ TEST_F(ucx_greetings, leave_before_anything_else_does) {
     library.tag_send_nbx = send;
 }
 
+// Who hears of the other first greets, and sends: that leaves when the other one has heard, too, and polls.
+TEST_F(ucx_greetings, of_strangers_are_answered_when_they_are_known) {
+    introduce(*ports[1]);
+    std::unique_ptr<Transport> from, to;
+    UcxGroup group;
+    group.size = 2;
+    ASSERT_EQ(ports[0]->make_channel(group, to), Status::ok);
+    group.rank = 1;
+    ASSERT_EQ(ports[1]->make_channel(group, from), Status::ok);
+    const char sent = 7;
+    char received = 0;
+    ASSERT_EQ(from->post_send(0, 0, {}, &sent, 1, SendMode::buffered), Status::ok);
+    std::uint64_t until_ns = now_ns() + 500'000'000;
+    while (now_ns() < until_ns)
+        for (const auto& port : ports) port->poll();
+    introduce(*ports[0]);
+    Slot done[1];
+    std::size_t count = 0;
+    until_ns = now_ns() + 100'000'000'000;
+    while (count == 0 && now_ns() < until_ns) {
+        ports[0]->poll();
+        ASSERT_EQ(from->progress(done, count), Status::ok);
+    }
+    EXPECT_EQ(count, 1u) << "though nobody has asked for it";
+    ASSERT_EQ(to->post_recv(0, 1, {}, &received, 1), Status::ok);
+    while (received != sent && now_ns() < until_ns)
+        for (const auto& port : ports) port->poll();
+    EXPECT_EQ(received, sent);
+}
+
 // Of a peer that nobody has heard of there is nothing to be kept, for want of memory: who receives from it is
 // told, and who is greeted by it answers later.
 TEST_F(ucx_greetings, wait_where_memory_lacks) {

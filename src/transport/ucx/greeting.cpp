@@ -113,6 +113,17 @@ ucs_status_t UcxPort::Impl::on_greeting(void* argument, const void* header, std:
     return UCS_OK;
 }
 
+void UcxPort::Impl::hear_strangers() {
+    std::erase_if(strangers_, [this](const auto& stranger) {
+        const auto& [process, greeted] = stranger;
+        if (address_of(process).empty()) return false;
+        for (std::uint32_t rail = 0; rail < rails_.size(); ++rail)
+            if ((greeted >> rail & 1u) != 0) greetings_.push_back({process, rail});
+        return true;
+    });
+    if (!greetings_.empty()) posted(0);
+}
+
 // One for which there is no memory stays, for the next poll.
 void UcxPort::Impl::answer_greetings() try {
     while (!greetings_.empty()) {
@@ -126,7 +137,7 @@ void UcxPort::Impl::answer_greetings() try {
 void UcxPort::Impl::answer(Greeting greeting) {
     if (greeting.process >= options_.processes || greeting.rail >= rails_.size()) return;
     Peer* peer = find(greeting.process);
-    // The peer knew its directory earlier than this process does: it is greeted when it is reached.
+    // The peer knew its directory earlier than this process does: it is greeted when that comes.
     std::uint32_t& greeted = peer != nullptr ? peer->greeted : strangers_[greeting.process];
     greeted |= 1u << greeting.rail;
     if (peer == nullptr || failed(meet(greeting.process, peer)) || !has_met(*peer)) return;

@@ -93,12 +93,14 @@ Status UcxPort::Impl::learn(const UcxDirectory& directory, std::string& why) try
         if (names_all_of(each, directory) && !names_all_of(directory, each)) return Status::ok;
     directories_.reserve(directories_.size() + 1);
     replaced.reserve(directories_.size());
+    greetings_.reserve(greetings_.size() + strangers_.size() * rails_.size());
     const auto kept =
         std::stable_partition(directories_.begin(), directories_.end(),
                               [&](const UcxDirectory& each) { return !names_all_of(directory, each); });
     std::move(kept, directories_.end(), std::back_inserter(replaced));
     directories_.erase(kept, directories_.end());
     directories_.push_back(directory);
+    hear_strangers();
     return Status::ok;
 } catch (const std::bad_alloc&) {
     why = "no memory for the addresses of others";
@@ -185,7 +187,6 @@ Peer* UcxPort::Impl::find(std::uint32_t process) {
     peer->same_host = view.host_key == options_.host_key;
     peer->endpoints.resize(rails_.size());
     peer->greetings.resize(rails_.size());
-    if (const auto stranger = strangers_.extract(process)) peer->greeted = stranger.mapped();
     return peers_.emplace(process, std::move(peer)).first->second.get();
 }
 

@@ -202,6 +202,8 @@ class UcxPort::Impl {
                                     std::size_t, const ucp_am_recv_param_t*);
     ucs_status_t listen(const ucx::Rail& rail);
     Status greet(ucx::Peer& peer, std::size_t rail);
+    // What they said is answered at the next poll, if they are known by now. Pre: greetings_ has room.
+    void hear_strangers();
     void answer_greetings();
     void answer(ucx::Greeting greeting);
     void mourn();
