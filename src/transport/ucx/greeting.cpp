@@ -12,6 +12,9 @@
 // is to be sent to it is held. From then on nothing takes over any connection of the pair, and nothing waits
 // within libucp for one to be complete: puts to a peer that died before were never answered. Endpoints that
 // are made for other reasons say nothing: the peer would answer when it polls, which may be as both end.
+//
+// Over several devices a greeting crosses the first connection of an endpoint alone. libucp makes all of
+// them, or takes them over, as it makes the endpoint, which is before the greeting.
 #include <cstring>
 #include <new>
 #include <utility>
