@@ -327,7 +327,7 @@ assert run(*ask, "--pattern", str(matrix)).returncode == 0
 for words, sentence in (((*ask, "--pattern", "bandit"), "--pattern: there is no pattern bandit; there are dense, uniform"),
                         ((*ask, "--pattern", "banded", "--rma"), "--pattern is not of --rma"),
                         (("halo", *ask[1:], "--pattern", "banded"), "--pattern is of alltoallv"),
-                        ((*ask[:4], "4097", "--bytes", "1K", "--pattern", "banded", "--machine", "slingshot"),
+                        (("alltoallv", "--machine", "slingshot", "--ranks", "4097", "--bytes", "1K", "--pattern", "banded"),
                          "--pattern banded: of up to 4096 ranks"),
                         ((*ask, "--pattern", "/nowhere/a.mtx"), "--pattern: /nowhere/a.mtx: cannot be opened")):
     refused = run(*words)

