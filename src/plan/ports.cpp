@@ -98,6 +98,7 @@ ShmPort* Ports::open_shm(const World& world) try {
         options.process = static_cast<std::uint32_t>(world.rank());
         options.peers = world.ranks_of_host();
         options.spins = !world.sleeps();
+        options.crowded = world.crowded();
         options.takes_memory = memory_is_counted();
         ShmPort::open(options, host_memory().owner, host_memory().why_not);
         the_shm.store(host_memory().owner.get(), std::memory_order_release);

@@ -173,26 +173,6 @@ TEST(Choice, WhereCoresAreScarceTheLeastWorkIsTaken) {
     EXPECT_EQ(crowded.choose(8 * mega, everything, {}, {}, rates, nullptr).protocol, &eager);
 }
 
-// A message that is longer than the ring wakes its writer and its reader ring by ring.
-TEST(Choice, ARingTakesTwoCopiesAndWakeUps) {
-    CopyRates rates;
-    rates.measured(eager, 0, std::size_t{8'000'000'000}, 1, 1);
-    EXPECT_NEAR(rates.bytes_per_s(eager, 0), 4e9, 1e6);
-    rates.measured_out_of_ring(0, std::size_t{2'000'000'000}, 1);
-    EXPECT_NEAR(rates.bytes_per_s(eager, 0), 1.6e9, 1e6);
-    // Where cores are scarce, and its two copies are half as much work as the one by the system.
-    CopyRates crowded;
-    for (const int size_class : {Chooser::class_of(100 * 1024), Chooser::class_of(8 * mega)}) {
-        for (const Protocol* protocol : {&cma_get, &cma_put})
-            crowded.measured(*protocol, size_class, std::size_t{3'000'000'000}, 10, 1);
-        crowded.measured(eager, size_class, std::size_t{9'000'000'000}, 10, 1);
-        crowded.measured_out_of_ring(size_class, std::size_t{9'000'000'000}, 1);
-    }
-    Chooser chooser;
-    EXPECT_EQ(chooser.choose(100 * 1024, everything, {}, {}, crowded, nullptr).protocol, &eager);
-    EXPECT_NE(chooser.choose(8 * mega, everything, {}, {}, crowded, nullptr).protocol, &eager);
-}
-
 // Nobody sleeps, and the two copies through the ring are quicker than one by the system.
 TEST(Choice, WhoPollsIsNotWoken) {
     for (const bool spins : {false, true}) {

@@ -10,7 +10,9 @@ namespace {
 // Until a sleeping process has heard: a sender what it shall copy, the writer of a full ring that there is
 // room, its reader that there is more. What is longer than a ring makes both sleep, ring by ring.
 constexpr double wake_up_s = 20e-6;
-constexpr double poll_s = 0.5e-6;        // the same where they poll
+constexpr double poll_s = 0.5e-6;  // the same where they poll
+// Of that, what a core does for it: the time of exchanges through rings less that of their copies.
+constexpr double wake_up_work_s = 7.5e-6;
 constexpr double weight = 0.125;         // of a new measurement, where there are enough before it
 constexpr double weight_of_trial = 0.5;  // which are few and far between
 constexpr double largest_surprise = 4;   // a copy that was disturbed says little about its rate
@@ -97,6 +99,8 @@ double CopyRates::bytes_per_s(const Protocol& protocol, int size_class) const {
     return out == 0 ? rate / 2 : rate == 0 ? out / 2 : rate * out / (rate + out);
 }
 
+double CopyRates::shortage() const { return crowded_ ? 1 : std::min(1.0, scarcity_ / full_scarcity); }
+
 bool CopyRates::wants(const Protocol& protocol, int size_class) {
     constexpr std::uint32_t first_few = 16, one_in = 8;
     return rates_[static_cast<std::size_t>(size_class)][number_of(protocol)].samples < first_few ||
@@ -173,7 +177,7 @@ Decision Chooser::choose(std::uint64_t bytes, const Reach& reach, const Load& re
     std::array<double, protocols.size()> costs;
     costs.fill(infinity);
     const int size_class = class_of(bytes);
-    const double scarcity = std::min(1.0, rates.scarcity() / full_scarcity);
+    const double scarcity = rates.shortage();
     std::size_t best = protocols.size(), modelled = protocols.size();
     int usable = 0;
     double longest_alone_s = 0;
@@ -194,7 +198,7 @@ Decision Chooser::choose(std::uint64_t bytes, const Reach& reach, const Load& re
         const Known& known = sizes.known[i];
         const double wakes = known.samples >= enough_sleeps ? known.sleeps : candidates[i].sleeps;
         costs[i] = (1 - scarcity) * candidates[i].copies_s * known.correction +
-                   scarcity * (candidates[i].work_s + wakes * (rates.spins() ? poll_s : wake_up_s));
+                   scarcity * (candidates[i].work_s + wakes * (rates.spins() ? poll_s : wake_up_work_s));
         if (&protocol != &coop) longest_alone_s = std::max(longest_alone_s, candidates[i].copies_s);
         if (best == protocols.size() || costs[i] < costs[best]) best = i;
         if (modelled == protocols.size() || candidates[i].copies_s < candidates[modelled].copies_s)

@@ -35,9 +35,11 @@ int size_class_of(std::uint64_t bytes);
 // How fast one process copies by each protocol, as measured on this host: shared by all choosers of a port.
 class CopyRates {
   public:
-    // spins: whoever waits polls meanwhile, and nobody has to be woken.
-    explicit CopyRates(bool spins = false) : spins_(spins) {}
+    // spins: whoever waits polls meanwhile, and nobody has to be woken. crowded: as ShmOptions.
+    explicit CopyRates(bool spins = false, bool crowded = false) : spins_(spins), crowded_(crowded) {}
     bool spins() const { return spins_; }
+    // How much of a message's cost is the work that it makes: 0 to 1.
+    double shortage() const;
 
     // Of a core's time, in messages of this class; nothing measured there: of the class nearest to it. What
     // goes through a ring is copied twice.
@@ -67,7 +69,7 @@ class CopyRates {
     static double nearest(int size_class, RateOf rate_of);
     std::array<std::array<Rate, protocols.size()>, size_classes> rates_;
     std::array<Rate, size_classes> out_of_ring_;
-    bool spins_;
+    bool spins_, crowded_;
     double seconds_ = 0, core_seconds_ = 0;  // of one chunk, of late
     double scarcity_ = 0;                    // as these say
     std::uint64_t chunks_ = 0, asked_ = 0;

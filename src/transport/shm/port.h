@@ -178,7 +178,7 @@ class ShmPort::Impl {
         Impl& port_;
     };
 
-    explicit Impl(const ShmOptions& options) : options_(options), rates_(options.spins) {}
+    explicit Impl(const ShmOptions& options) : options_(options), rates_(options.spins, options.crowded) {}
     ~Impl();
 
     Status start(std::string& why);
@@ -355,7 +355,7 @@ class ShmPort::Impl {
     Descriptor bell_;        // an eventfd that is readable while rung_ != 0
     std::uint32_t sleepers_ = 0, rung_ = 0;
     std::uint64_t sleeps_ = 0;  // polls after a sleep
-    bool stirred_ = false;  // the segment's bell was rung here, and has not been silenced since
+    bool stirred_ = false;      // the segment's bell was rung here, and has not been silenced since
     std::uint32_t idle_polls_ = 0;
 };
 

@@ -47,6 +47,9 @@ struct ShmOptions {
     std::size_t chunk_bytes = 128 * 1024, longest_chunk_bytes = 512 * 1024;
     // Processes poll while they wait: what makes them wait for each other is no dearer for that.
     bool spins = false;
+    // There are more processes than cores: what a message makes others wait for is its work, whatever its own
+    // time is.
+    bool crowded = false;
     bool cma = true;  // false: as if the system refused to copy between processes
     // What others may touch has its memory when it is mapped, rather than when it is touched.
     bool takes_memory = false;
