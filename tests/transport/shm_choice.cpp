@@ -225,6 +225,18 @@ TEST(Choice, WhatKeepsTheRingLeavesItAgain) {
     EXPECT_EQ(chooser.account(Chooser::class_of(bytes)).messages, 600u + 320 + 4000 + 320);
 }
 
+// Whatever is best, a program that exchanges a few dozen times has most of it.
+TEST(Choice, TheFirstTwoDozenMessagesTellWhatIsBest) {
+    for (const Protocol* best : {&cma_get, &cma_put, &coop, &eager}) {
+        const CopyRates rates(true);
+        Chooser chooser;
+        std::array<double, protocols.size()> slower{2, 2, 2, 2, 2};
+        slower[number_of(*best)] = best == &eager ? 0.2 : best == &cma_put ? 0.5 : 1;
+        carry(chooser, rates, 24, slower);
+        EXPECT_EQ(chooser.account(Chooser::class_of(8 * mega)).protocol, best) << best->name;
+    }
+}
+
 // The first message through a ring touches memory that nobody had before: that teaches nothing.
 TEST(Choice, TheFirstMessageOfAProtocolIsForgotten) {
     const CopyRates rates(true);

@@ -140,19 +140,17 @@ void CopyRates::measured_out_of_ring(int size_class, std::size_t bytes, double s
 std::size_t Chooser::trial(const Class& sizes, const std::array<double, protocols.size()>& costs,
                            std::size_t taken) const {
     constexpr std::size_t none = protocols.size();
-    if (!tries_ || sizes.chosen % between_trials != 0) return none;
+    if (!tries_ || sizes.chosen % first_trials != 0) return none;
     std::array<std::size_t, protocols.size()> usable{};
     std::size_t count = 0;
     for (std::size_t i = 0; i < protocols.size(); ++i)
         if (costs[i] != infinity) usable[count++] = i;
     if (count < 2) return none;
-    const std::uint64_t turn = sizes.chosen / between_trials;
-    // Each one twice at first.
-    const std::uint64_t turns = turn <= 2 * count             ? 1
-                                : sizes.chosen <= often_until ? often / between_trials
-                                                              : seldom / between_trials;
-    if (turn == 0 || turn % turns != 0) return none;
-    const std::size_t tried = usable[turn / turns % count];
+    const std::uint64_t each = sizes.chosen <= first_trials * 2 * count ? first_trials
+                               : sizes.chosen <= often_until            ? often
+                                                                        : seldom;
+    if (sizes.chosen == 0 || sizes.chosen % each != 0) return none;
+    const std::size_t tried = usable[sizes.chosen / each % count];
     return tried == taken ? none : tried;
 }
 
@@ -244,8 +242,9 @@ Decision Chooser::choose(std::uint64_t bytes, const Reach& reach, const Load& re
 
 bool Chooser::keeps_ring(std::uint64_t bytes) const {
     const Class& sizes = classes_[class_of(bytes)];
-    const std::uint64_t decided = sizes.chosen < often_until ? between_trials : often;
-    return sizes.current == &eager && (sizes.chosen + 1) % decided != 0;
+    constexpr std::uint64_t first = first_trials * 2 * protocols.size(), decided = 8;
+    const std::uint64_t each = sizes.chosen < first ? 1 : sizes.chosen < often_until ? decided : often;
+    return sizes.current == &eager && (sizes.chosen + 1) % each != 0;
 }
 
 void Chooser::keep_ring(std::uint64_t bytes, bool forced) {
