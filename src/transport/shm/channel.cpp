@@ -34,7 +34,7 @@ struct RemoteMemory {
 }  // namespace
 
 Channel::Channel(ShmPort::Impl& port, const ShmGroup& group)
-    : port_(port), group_(group), name_(name_of(group)), peers_(static_cast<std::size_t>(group.size)) {
+    : port_(port), group_(group), name_(name_of(group)) {
     capabilities_.name = "shm";
     capabilities_.max_message_bytes = most_bytes;
     capabilities_.live_operations = live_operations;
@@ -49,8 +49,8 @@ Status Channel::open() {
     const Poster lock(port_);
     // Memory can be written into where the system allows it with everybody who is within reach.
     bool writes = true;
-    for (int rank = 0; rank < group_.size; ++rank) {
-        const Peer* const peer = peer_of(rank);
+    for (std::size_t place = 0; place < near_ranks(); ++place) {
+        const Peer* const peer = peer_of(near_rank(place));
         writes &= peer == nullptr || peer->segment.writes();
     }
     capabilities_.one_sided = writes;
@@ -114,12 +114,6 @@ void Channel::forgo(int, std::size_t bytes) {
     if (port_.in_child()) return;
     const Poster lock(port_);
     port_.forgo(bytes);
-}
-
-Peer* Channel::peer_of(int rank) {
-    Peer*& known = peers_[static_cast<std::size_t>(rank)];
-    if (known == nullptr) known = port_.find(process_of(rank));
-    return known;
 }
 
 Key Channel::key_of(int rank, MessageId id) const {
@@ -258,7 +252,7 @@ Status Channel::expose(void* memory, std::size_t bytes, Region& region, std::vec
     std::vector<std::byte> told(sizeof what);
     std::memcpy(told.data(), &what, sizeof what);
     const Poster lock(port_);
-    putters_.resize(static_cast<std::size_t>(group_.size), Putter::unasked);
+    putters_.resize(near_ranks(), Putter::unasked);
     const auto free = std::find_if(exposed_.begin(), exposed_.end(),
                                    [](const Exposed& exposed) { return exposed.bytes == 0; });
     region = static_cast<Region>(free - exposed_.begin());
@@ -276,9 +270,9 @@ void Channel::conceal(Region region) {
 }
 
 void Channel::note_stopped(const Peer& peer) {
-    for (std::size_t rank = 0; rank < putters_.size(); ++rank)
-        if (putters_[rank] == Putter::asked && peer_of(static_cast<int>(rank)) == &peer)
-            putters_[rank] = Putter::stopped;
+    for (std::size_t place = 0; place < putters_.size(); ++place)
+        if (putters_[place] == Putter::asked && peer_of(near_rank(place)) == &peer)
+            putters_[place] = Putter::stopped;
 }
 
 bool Channel::exposes(std::uint64_t address, std::uint64_t bytes) const {

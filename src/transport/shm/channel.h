@@ -61,12 +61,20 @@ class Channel final : public Transport {
     const std::byte* view(const SharedPlace& place, std::size_t bytes) { return views_.view(place, bytes); }
     // Peers may put into all of these bytes.
     bool exposes(std::uint64_t address, std::uint64_t bytes) const;
-    // By rank, who may put into memory of this channel's; nobody where none was exposed.
+    // Who may put into memory of this channel's, by place among the near ranks; nobody where none was
+    // exposed.
     enum class Putter : std::uint8_t { unasked, asked, stopped };
     std::span<Putter> putters() { return putters_; }
     void note_stopped(const Peer& peer);
+    // The ranks that the port may have met.
+    std::size_t near_ranks() const {
+        return group_.near.empty() ? static_cast<std::size_t>(group_.size) : group_.near.size();
+    }
+    int near_rank(std::size_t place) const {
+        return group_.near.empty() ? static_cast<int>(place) : group_.near[place];
+    }
     // Null: never met.
-    Peer* peer_of(int rank);
+    Peer* peer_of(int rank) const { return port_.find(process_of(rank)); }
     // A peer has given this channel up, and puts nothing more. Throws std::bad_alloc; then nothing changed.
     void note_given_up(const Peer& peer) {
         if (!was_given_up_by(&peer)) given_up_by_.push_back(&peer);
@@ -118,7 +126,6 @@ class Channel final : public Transport {
     std::uint64_t name_;
     Capabilities capabilities_;
     Slot slots_ = 0;
-    std::vector<Peer*> peers_;  // by rank, as far as they were needed
     std::vector<Slot> completed_;
     std::vector<std::uint64_t> received_;  // by slot: bytes that came for its last receive
     std::vector<PeerAccount*> accounts_;   // by slot, of its last message; empty: nothing is counted

@@ -106,6 +106,7 @@ Status ShmPort::Impl::meet(std::uint32_t process, std::span<const std::byte> byt
     {
         const Poster lock(*this);
         peers_.reserve(peers_.size() + 1);
+        by_process_.reserve();
     }
     peer.process = peer.account.process = process;
     const Status attached = peer.segment.attach(address, address_, options_.cma, why, options_.takes_memory);
@@ -123,6 +124,7 @@ Status ShmPort::Impl::meet(std::uint32_t process, std::span<const std::byte> byt
     }
     const Poster lock(*this);
     peers_.insert(met.extract(process));
+    by_process_.add(process, peer);
     return Status::ok;
 } catch (const std::bad_alloc&) {
     why = "no memory";
@@ -132,11 +134,6 @@ Status ShmPort::Impl::meet(std::uint32_t process, std::span<const std::byte> byt
 bool ShmPort::Impl::knows(std::uint32_t process) {
     const Poster lock(*this);
     return find(process) != nullptr;
-}
-
-Peer* ShmPort::Impl::find(std::uint32_t process) {
-    const auto found = peers_.find(process);
-    return found == peers_.end() ? nullptr : found->second.get();
 }
 
 // In the upper half, where nobody else names channels.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "transport/shm/choice.h"
+#include "transport/shm/peer_table.h"
 #include "transport/shm/ready.h"
 #include "transport/shm/request.h"
 #include "transport/shm/segment.h"
@@ -224,7 +225,8 @@ class ShmPort::Impl {
     // As the channel's calls of these names.
     void expect(std::size_t bytes);
     void forgo(std::size_t bytes) { requests_.forgo(bytes, bytes <= options_.eager_bytes); }
-    shm::Peer* find(std::uint32_t process);
+    // Null: never met. Hot path.
+    shm::Peer* find(std::uint32_t process) const { return by_process_.find(process); }
 
     // As the channel's calls of these names; `peer` is alive for a send.
     void send(shm::Channel& channel, Slot slot, shm::Peer& peer, const shm::Key& key, void* data,
@@ -331,6 +333,7 @@ class ShmPort::Impl {
     mutable std::mutex mutex_;
     std::atomic<int> posters_{0};
     std::unordered_map<std::uint32_t, std::unique_ptr<shm::Peer>> peers_;
+    shm::PeerTable by_process_;          // all of them
     std::vector<shm::Peer*> by_ring_;    // of our segment: who writes there, where it is known
     std::vector<std::uint64_t> unread_;  // bits of rings that may have more
     std::unordered_map<std::uint64_t, shm::Channel*> channels_;

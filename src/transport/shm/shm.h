@@ -72,6 +72,9 @@ struct ShmGroup {
     void* host = nullptr;
     // Where the messages of each rank are counted; outlives the channel. Null: nowhere.
     PeerAccounts* accounts = nullptr;
+    // The ranks that the port may have met, this one among them: those of this host. Lives as long as the
+    // channel. Empty: any of the group.
+    std::span<const int> near = {};
 };
 
 // What large messages from one peer took, for reports: by protocol, name_of(0), name_of(1) …

@@ -103,11 +103,11 @@ void ShmPort::Impl::take_recall(shm::Peer& peer, const Frame& frame) {
 bool ShmPort::Impl::end_puts(Channel& channel) {
     using Putter = Channel::Putter;
     bool waits = false;
-    for (std::size_t rank = 0; rank < channel.putters().size(); ++rank) {
-        Putter& putter = channel.putters()[rank];
-        shm::Peer* const peer = channel.peer_of(static_cast<int>(rank));
-        if (peer == nullptr || peer->dead || channel.was_given_up_by(peer) ||
-            static_cast<int>(rank) == channel.rank())
+    for (std::size_t place = 0; place < channel.putters().size(); ++place) {
+        Putter& putter = channel.putters()[place];
+        const int rank = channel.near_rank(place);
+        shm::Peer* const peer = channel.peer_of(rank);
+        if (peer == nullptr || peer->dead || channel.was_given_up_by(peer) || rank == channel.rank())
             putter = Putter::stopped;
         if (putter == Putter::unasked && waiting_.try_spare(1)) {
             Frame frame;
