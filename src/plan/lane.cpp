@@ -8,7 +8,6 @@
 #include "plan/attendance.h"
 #include "plan/ongoing.h"
 #include "plan/remains.h"
-#include "topology/rails.h"
 #include "transport/composite/composite.h"
 #include "transport/mpi/mpi_transport.h"
 #include "transport/packing/packing.h"
@@ -53,50 +52,46 @@ Lane::Lane(const World& world, std::unique_ptr<Transport> transport, Agent* agen
     make_channels(world, agent);
 }
 
-std::shared_ptr<Lane> Lane::over_ports(World& world, Carrier carrier, ChannelName name, int rank,
-                                       const Topology& topology, const RankMap& places,
+std::shared_ptr<Lane> Lane::over_ports(World& world, Carrier carrier, ChannelName name,
+                                       std::shared_ptr<const PortRanks> ranks,
                                        std::shared_ptr<PeerAccounts> accounts, bool among_neighbours) try {
     if (!Remains::prepare(carrier)) return nullptr;
     std::shared_ptr<Lane> lane(new Lane);
     lane->name_.emplace(carrier, name);
     lane->accounts_ = std::move(accounts);
-    const int size = topology.size();
-    lane->processes_.reserve(static_cast<std::size_t>(size));
-    for (int member = 0; member < size; ++member)
-        lane->processes_.push_back(static_cast<std::uint32_t>(places[member]));
+    lane->ranks_ = std::move(ranks);
+    const PortRanks& group_ranks = *lane->ranks_;
     std::unique_ptr<Transport> inside, between;
     if (carrier != Carrier::shm) {
         UcxGroup group;
         group.name = name;
-        group.rank = rank;
-        group.size = size;
-        group.processes = lane->processes_.data();
+        group.rank = group_ranks.rank();
+        group.size = group_ranks.size();
+        group.processes = group_ranks.processes();
+        group.processes_end = group_ranks.processes_end();
         group.slots = slots_of(world);
         group.drive_host = Attendance::drive_host;
         group.accounts = lane->accounts_.get();
-        if (const std::size_t rails = Attendance::ucx()->rails(); among_neighbours && rails > 1) {
-            lane->rails_ = rails_of_neighbours(topology, rank, rails);
-            group.rails = lane->rails_.data();
-        }
+        if (among_neighbours) group.rails = group_ranks.rails();
         if (failed(Attendance::ucx()->make_channel(group, between))) return nullptr;
     }
     if (carrier != Carrier::ucx) {
         ShmGroup group;
         group.name = name;
-        group.rank = rank;
-        group.size = size;
-        group.processes = lane->processes_.data();
+        group.rank = group_ranks.rank();
+        group.size = group_ranks.size();
+        group.processes = group_ranks.processes();
         group.slots = slots_of(world);
         group.drive_host = Attendance::drive_host;
         group.accounts = lane->accounts_.get();
+        group.near = group_ranks.near();
         if (failed(Attendance::shm()->make_channel(group, inside))) return nullptr;
     }
     if (carrier == Carrier::composite) {
         CompositeParts parts;
         parts.inside = std::move(inside);
         parts.between = std::move(between);
-        for (int member = 0; member < size; ++member)
-            parts.is_near.push_back(topology.node_of(member) == topology.node_of(rank));
+        parts.is_near = group_ranks.is_near();
         parts.junction = &Attendance::junction();
         parts.port = Attendance::shm();
         parts.accounts = lane->accounts_.get();

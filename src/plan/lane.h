@@ -23,6 +23,7 @@
 #include "engine/engine.h"
 #include "plan/attendance.h"
 #include "plan/calibrate.h"
+#include "plan/port_ranks.h"
 #include "plan/statistics.h"
 #include "plan/world.h"
 #include "select/select.h"
@@ -126,9 +127,10 @@ class Lane {
          std::shared_ptr<PeerAccounts> accounts);
     // The same over ports of this process's own, as a channel of this name; pre: `carrier` is ucx, shm or
     // composite. `among_neighbours`, equal on all ranks: its whole messages are spread over the links of a
-    // host as exchanges on a topology need it. Null where there is no memory, or a port refuses.
-    static std::shared_ptr<Lane> over_ports(World& world, Carrier carrier, ChannelName name, int rank,
-                                            const Topology& topology, const RankMap& places,
+    // host as exchanges on a topology need it, where `ranks` says so. Null where there is no memory, or a
+    // port refuses. O(1) in the ranks of other hosts.
+    static std::shared_ptr<Lane> over_ports(World& world, Carrier carrier, ChannelName name,
+                                            std::shared_ptr<const PortRanks> ranks,
                                             std::shared_ptr<PeerAccounts> accounts, bool among_neighbours);
     // On a channel that others use too, over MPI, and that outlives it: its operations have numbers of their
     // own (Ongoing), and only who waits for them drives them. Throws std::bad_alloc.
@@ -232,8 +234,7 @@ class Lane {
     // What it is known by, over MPI or over ports, which goes after its transport.
     std::shared_ptr<LaneNumber> number_;
     std::optional<LaneName> name_;
-    std::vector<std::uint32_t> processes_;  // over ports: those of the group
-    std::vector<std::uint8_t> rails_;       // to them, where messages are spread; else empty
+    std::shared_ptr<const PortRanks> ranks_;  // over ports: those of the group
     std::shared_ptr<PeerAccounts> accounts_;
     std::unique_ptr<Transport> transport_;  // null where the channel is another's
     const MpiTransport* mpi_ = nullptr;     // the channel's transport, where it is that

@@ -25,6 +25,7 @@
 #include "plan/neighbour_leaders.h"
 #include "plan/ongoing.h"
 #include "plan/plan_account.h"
+#include "plan/port_ranks.h"
 #include "plan/world.h"
 #include "select/decisions.h"
 #include "select/neighbours.h"
@@ -115,7 +116,8 @@ class NonblockingState {
 
   private:
     NonblockingState(Communicator& communicator, World& world);
-    bool take_over(RankMap places);  // false: no memory
+    bool take_over(RankMap places);      // false: no memory
+    bool keep_ranks(std::size_t rails);  // for lanes over ports, by places_; false: no memory
     void keep_peers() noexcept;
     // Those of `state`, which is null where this rank lacks memory. Collective, with an answer of each rank's
     // own. Where nobody asked for the memory inside hosts it carries exchanges only, and those between
@@ -132,7 +134,8 @@ class NonblockingState {
     Carrier carrier_ = Carrier::mpi, exchange_carrier_ = Carrier::mpi;
     WaitPolicy policy_ = WaitPolicy::spin;
     Topology topology_ = Topology::single_node(1);
-    RankMap places_;
+    RankMap places_;                          // until there are lanes over ports, and where there are none
+    std::shared_ptr<const PortRanks> ranks_;  // of those; null: there are none
     Network network_;
     std::uint32_t generation_ = 0;
     std::array<std::optional<Decisions>, collective_count> decided_;

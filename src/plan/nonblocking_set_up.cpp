@@ -139,11 +139,12 @@ bool NonblockingState::make_lanes(MPI_Comm comm, Carrier carrier, Attendance::To
         }
         why = named ? Reason::setup_failed : Reason::too_many;
         const auto open = [&](Carrier over, ChannelName name, bool exchanges) {
-            return Lane::over_ports(world, over, name, communicator.rank(), state->topology_, state->places_,
+            return Lane::over_ports(world, over, name, state->ranks_,
                                     exchanges ? communicator.record().peers : nullptr,
                                     exchanges && neighbours);
         };
-        if (named && state != nullptr) lane = open(calls, names[0], !apart);
+        const bool ready = state != nullptr && state->keep_ranks(neighbours ? Attendance::ucx()->rails() : 1);
+        if (named && ready) lane = open(calls, names[0], !apart);
         exchange_lane = apart && lane != nullptr ? open(carrier, names[1], true) : lane;
         if (told.named && !apart && state != nullptr) state->first_plan_ = names[1];
     }
@@ -194,6 +195,7 @@ std::shared_ptr<NonblockingState> NonblockingState::set_up(MPI_Comm comm, Commun
     state->confirmed_ = false;
     if ((!purpose.for_plan || carrier == Carrier::mpi) && !state->confirm(comm)) return nullptr;
     learn_network(comm, world, state->rank_, state->topology_, state->places_, state->network_);
+    if (state->ranks_ != nullptr) state->places_ = {};
     return state;
 }
 
@@ -215,6 +217,13 @@ bool NonblockingState::take_over(RankMap places) try {
     communicator_.record().sleeps = world_.sleeps();
     keep_peers();
     plans_ = std::make_shared<PlanNumbers>();
+    return true;
+} catch (const std::bad_alloc&) {
+    return false;
+}
+
+bool NonblockingState::keep_ranks(std::size_t rails) try {
+    ranks_ = std::make_shared<const PortRanks>(topology_, rank_, places_, rails);
     return true;
 } catch (const std::bad_alloc&) {
     return false;
@@ -328,8 +337,8 @@ std::shared_ptr<Lane> NonblockingState::make_named_plan_lane(MPI_Comm comm, bool
     const bool named = known || agree_on_name(comm, carrier, rank_ == 0, name);
     why = named ? Reason::setup_failed : Reason::too_many;
     std::shared_ptr<Lane> lane;
-    if (named)
-        lane = Lane::over_ports(world_, carrier, name, rank_, topology_, places_, std::move(accounts),
+    if (named && ranks_ != nullptr)
+        lane = Lane::over_ports(world_, carrier, name, ranks_, std::move(accounts),
                                 exchange && has_neighbours(comm));
     try {
         for (std::uint32_t part = 0; part < parts; ++part) numbers.push_back(part);

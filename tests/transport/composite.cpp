@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,7 @@ struct CompositePolls : testing::Test {
             polls += 'w';
             return stirs-- > 0;
         });
-        parts.is_near = {true, true, false};
+        parts.is_near = std::make_shared<const std::vector<bool>>(std::vector{true, true, false});
         parts.junction = &junction;
         ASSERT_EQ(make_composite(std::move(parts), both), Status::ok);
     }
@@ -89,7 +90,7 @@ TEST_F(CompositeCopies, StandStillForTheWireBehindEveryChunk) {
         left.push_back(ports[0]->copies_left());
         return false;
     });
-    parts.is_near = {true, true};
+    parts.is_near = std::make_shared<const std::vector<bool>>(std::vector{true, true});
     parts.junction = &junction;
     std::unique_ptr<Transport> both;
     ASSERT_EQ(make_composite(std::move(parts), both), Status::ok);

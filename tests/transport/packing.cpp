@@ -215,7 +215,7 @@ TEST_F(PackedFaces, BetweenHostsOfSeveralRanksTheWireIsLookedAtToo) {
     CompositeParts parts;
     parts.inside = with_packing(std::make_unique<Borrowed>(host.endpoint(0), [] { return false; }));
     parts.between = std::make_unique<Borrowed>(network.endpoint(0), [&] { return ++looks, false; });
-    parts.is_near = {true, false, false};
+    parts.is_near = std::make_shared<const std::vector<bool>>(std::vector{true, false, false});
     parts.junction = &junction;
     std::unique_ptr<Transport> both;
     ASSERT_EQ(make_composite(std::move(parts), both), Status::ok);

@@ -369,7 +369,7 @@ TEST_F(shm_port, half_of_what_has_failed_does_not_ring_for_ever) {
     CompositeParts parts;
     parts.inside = channel(0, 0);
     parts.between = std::make_unique<Failing>(fails);
-    parts.is_near = {true, true};
+    parts.is_near = std::make_shared<const std::vector<bool>>(std::vector{true, true});
     parts.junction = &junction;
     std::unique_ptr<Transport> failing;
     ASSERT_EQ(make_composite(std::move(parts), failing), Status::ok);

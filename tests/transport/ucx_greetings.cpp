@@ -251,6 +251,31 @@ TEST(ucx_channels, end_for_as_little_whomever_their_port_knows) {
     EXPECT_LT(many, 0.5 + 2 * few) << "it was " << few << " s among 2 processes";
 }
 
+// Whoever has a table of its processes has looked at it once.
+TEST(ucx_channels, begin_for_as_little_among_however_many) {
+    std::unique_ptr<UcxPort> port;
+    std::string why;
+    UcxOptions options;
+    options.processes = 1u << 22;
+    options.transports = "self,tcp";
+    ASSERT_EQ(UcxPort::open(options, port, why), Status::ok) << why;
+    const std::vector<std::uint32_t> processes(options.processes, 1);
+    const auto seconds_among = [&](int size) {
+        UcxGroup group;
+        group.size = size;
+        group.processes = processes.data();
+        group.processes_end = 2;
+        const double begin = test::thread_cpu_seconds();
+        for (int i = 0; i < 1000; ++i) {
+            std::unique_ptr<Transport> made;
+            EXPECT_EQ(port->make_channel(group, made), Status::ok);
+        }
+        return test::thread_cpu_seconds() - begin;
+    };
+    const double few = seconds_among(2), many = seconds_among(1 << 22);
+    EXPECT_LT(many, 0.5 + 2 * few) << "it was " << few << " s among 2 processes";
+}
+
 }  // namespace
 }  // namespace thalweg
 #endif

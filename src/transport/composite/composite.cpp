@@ -284,7 +284,7 @@ class Composite final : public Transport {
         for (Transport* part : {parts_.inside.get(), parts_.between.get()}) part->give_up();
     }
     Transport& part_of(int peer) { return is_near(peer) ? *parts_.inside : *parts_.between; }
-    bool is_near(int peer) const { return parts_.is_near[static_cast<std::size_t>(peer)]; }
+    bool is_near(int peer) const { return (*parts_.is_near)[static_cast<std::size_t>(peer)]; }
 
     // The process's, and the communicator's where it has one.
     template <typename Tell>
@@ -342,9 +342,9 @@ class Composite final : public Transport {
 };
 
 Status make_composite(CompositeParts parts, std::unique_ptr<Transport>& made) try {
-    if (!parts.inside || !parts.between || !parts.junction || parts.inside->size() != parts.between->size() ||
-        parts.inside->rank() != parts.between->rank() ||
-        parts.is_near.size() != static_cast<std::size_t>(parts.between->size()))
+    if (!parts.inside || !parts.between || !parts.junction || !parts.is_near ||
+        parts.inside->size() != parts.between->size() || parts.inside->rank() != parts.between->rank() ||
+        parts.is_near->size() != static_cast<std::size_t>(parts.between->size()))
         return Status::invalid_argument;
     auto composite = std::make_unique<Composite>(std::move(parts));
     if (const Status status = composite->open(); failed(status)) return status;

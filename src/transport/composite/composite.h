@@ -41,8 +41,9 @@ class Junction {
 struct CompositeParts {
     // Both are channels of the same group: same size, same rank. Neither is null.
     std::unique_ptr<Transport> inside, between;
-    // By rank: whether `inside` carries messages with it. Equal at both ends of every pair.
-    std::vector<bool> is_near;
+    // By rank: whether `inside` carries messages with it. Equal at both ends of every pair. Not null; all
+    // transports of a communicator may share one.
+    std::shared_ptr<const std::vector<bool>> is_near;
     // Not null. All parts of transports that share one are channels of the same two ports.
     Junction* junction = nullptr;
     // The port of `inside`: told what is on the wire, so that it chooses accordingly. May be null.

@@ -26,6 +26,8 @@ class RankMap {
         }
         ++size_;
     }
+    // Each rank has its own number there.
+    bool is_identity() const { return table_.empty() && first_ == 0 && (size_ < 2 || stride_ == 1); }
     int operator[](int rank) const {
         return table_.empty() ? first_ + stride_ * rank : table_[static_cast<std::size_t>(rank)];
     }

@@ -319,12 +319,13 @@ Status UcxPort::make_channel(const UcxGroup& group, std::unique_ptr<Transport>& 
         group.name.counter >= layout.counters()) {
         return Status::invalid_argument;
     }
-    for (int rank = 0; group.processes && rank < group.size; ++rank) {
-        if (group.processes[rank] >= impl_->processes()) return Status::invalid_argument;
+    std::uint64_t end = group.processes_end;
+    if (!group.processes) {
+        end = static_cast<std::uint64_t>(group.size);
+    } else if (end == 0) {
+        end = std::uint64_t{*std::max_element(group.processes, group.processes + group.size)} + 1;
     }
-    if (!group.processes && static_cast<std::uint32_t>(group.size) > impl_->processes()) {
-        return Status::invalid_argument;
-    }
+    if (end > impl_->processes()) return Status::invalid_argument;
     auto made = std::make_unique<ucx::Channel>(*impl_, group);
     if (const Status status = made->open(); failed(status)) return status;
     channel = std::move(made);

@@ -76,6 +76,8 @@ struct UcxGroup {
     // The rail of what each rank and this one exchange in one piece, equal at both ends; lives as long as the
     // channel. Null: by the sum of their processes, so that strides of a ring are on different rails.
     const std::uint8_t* rails = nullptr;
+    // A number above all of `processes`, by whoever has looked at them; 0: make_channel() does.
+    std::uint32_t processes_end = 0;
 };
 
 class UcxPort {

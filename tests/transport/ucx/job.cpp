@@ -129,8 +129,10 @@ Status Node::make_channel(const UcxGroup& group, std::unique_ptr<Transport>& mad
     Status status = port->make_channel(group, parts.between);
     if (!failed(status)) status = shm->make_channel(inside, parts.inside);
     if (failed(status)) return status;
+    std::vector<bool> near;
     for (int rank = 0; rank < group.size; ++rank)
-        parts.is_near.push_back(is_near(group.processes ? static_cast<int>(group.processes[rank]) : rank));
+        near.push_back(is_near(group.processes ? static_cast<int>(group.processes[rank]) : rank));
+    parts.is_near = std::make_shared<const std::vector<bool>>(std::move(near));
     parts.port = shm.get();
     parts.junction = &junction;
     return make_composite(std::move(parts), made);
