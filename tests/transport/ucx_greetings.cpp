@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -249,6 +251,36 @@ TEST(ucx_channels, end_for_as_little_whomever_their_port_knows) {
     };
     const double few = seconds_among(2), many = seconds_among(50'000);
     EXPECT_LT(many, 0.5 + 2 * few) << "it was " << few << " s among 2 processes";
+}
+
+// Asked after every operation: not behind a poll of another thread's.
+TEST(ucx_channels, tell_what_has_left_without_the_lock) {
+    std::string why;
+    const ucx::Library* const library = ucx::library(why);
+    ASSERT_NE(library, nullptr) << why;
+    UcxOptions options;
+    options.transports = "self,tcp";
+    ucx::TagLayout layout;
+    ASSERT_TRUE(ucx::TagLayout::make(options.processes, layout));
+    UcxPort::Impl port(*library, options, layout);
+    ASSERT_EQ(port.start(why), Status::ok) << why;
+    ucx::Channel channel(port, UcxGroup{});
+    ASSERT_EQ(channel.open(), Status::ok);
+    std::atomic<bool> is_told{false};
+    bool has_left = false;
+    std::thread asks;
+    {
+        const UcxPort::Impl::Poster lock(port);
+        asks = std::thread([&] {
+            has_left = channel.has_left(channel.sent());
+            is_told = true;
+        });
+        const std::uint64_t until_ns = now_ns() + 5'000'000'000;
+        while (!is_told && now_ns() < until_ns) std::this_thread::yield();
+        EXPECT_TRUE(is_told);
+    }
+    asks.join();
+    EXPECT_TRUE(has_left);
 }
 
 // Whoever has a table of its processes has looked at it once.

@@ -340,14 +340,11 @@ Status Channel::progress(std::span<Slot> done, std::size_t& count) {
     return Status::ok;
 }
 
-std::uint64_t Channel::sent() const {
-    if (port_.in_child()) return 0;
-    const Poster lock(port_);
-    return port_.sent();
-}
+std::uint64_t Channel::sent() const { return port_.in_child() ? 0 : port_.sent(); }
 
+// One lock, for what may begin a flush; none where it is known already.
 bool Channel::has_left(std::uint64_t sent) {
-    if (port_.in_child()) return true;
+    if (port_.in_child() || port_.is_known_to_have_left(sent)) return true;
     const Driver lock(port_);
     return port_.has_left(sent);
 }

@@ -250,13 +250,13 @@ void UcxPort::Impl::run_deferred() {
 
 // One flush at a time; what was sent after it began is the next one's.
 bool UcxPort::Impl::has_left(std::uint64_t sent) {
-    while (left_ < sent) {
+    while (!is_known_to_have_left(sent)) {
         if (flushing_ != 0) return false;
-        if (leaving_ > left_) {
-            left_ = leaving_;
+        if (!is_known_to_have_left(leaving_)) {
+            left_.store(leaving_, std::memory_order_relaxed);
             continue;
         }
-        leaving_ = sent_;
+        leaving_ = this->sent();
         ucp_request_param_t parameters = {};
         parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
         parameters.user_data = this;

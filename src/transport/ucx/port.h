@@ -144,6 +144,12 @@ class UcxPort::Impl {
     // Whether this process is a fork of the one that opened the port. Without the lock, which may be held by
     // a thread that does not exist here.
     bool in_child() const;
+    // Without the lock, too, because they are asked after every operation. At least what the caller has sent,
+    // or has heard of under the lock; and whether the first `sent` are known to have left (has_left).
+    std::uint64_t sent() const { return sent_.load(std::memory_order_relaxed); }
+    bool is_known_to_have_left(std::uint64_t sent) const {
+        return left_.load(std::memory_order_relaxed) >= sent;
+    }
 
     // Everything below: with the lock held.
 
@@ -177,8 +183,7 @@ class UcxPort::Impl {
     void posted(std::size_t rail);
     // Counts what was handed to libucp. Whether the first `sent` of it are in the network's hands: a send
     // that libucp has buffered is complete, and moves only while somebody polls.
-    std::uint64_t sent() const { return sent_; }
-    void count_sent() { ++sent_; }
+    void count_sent() { sent_.store(sent() + 1, std::memory_order_relaxed); }
     bool has_left(std::uint64_t sent);
     // `channel` got a completion, or its failure.
     void tell(ucx::Channel& channel);
@@ -228,10 +233,10 @@ class UcxPort::Impl {
     std::vector<ucx::Greeting> greetings_;                        // that have come, to be answered
     std::unordered_map<std::uint32_t, std::uint32_t> strangers_;  // rails greeted on, of unknown processes
 
-    std::uint64_t sent_ = 0;
-    std::uint64_t left_ = 0;     // of them, are known to have left
-    std::uint64_t leaving_ = 0;  // that the flush in work vouches for
-    int flushing_ = 0;           // rails whose flush is not done
+    std::atomic<std::uint64_t> sent_{0};  // changed with the lock held, as the next
+    std::atomic<std::uint64_t> left_{0};  // of them, are known to have left; only grows
+    std::uint64_t leaving_ = 0;           // that the flush in work vouches for
+    int flushing_ = 0;                    // rails whose flush is not done
 
     // By TagLayout::channel; null: closed, and the name is not opened again.
     std::unordered_map<std::uint64_t, ucx::Channel*> channels_;
