@@ -22,6 +22,7 @@
 #include "plan/communicator.h"
 #include "plan/exchange.h"
 #include "plan/lane.h"
+#include "plan/living.h"
 #include "plan/neighbour_leaders.h"
 #include "plan/ongoing.h"
 #include "plan/plan_account.h"
@@ -153,8 +154,8 @@ class NonblockingState {
     std::shared_ptr<Lane> lane_, exchange_lane_;
     struct PlanNumbers;
     std::shared_ptr<PlanNumbers> plans_;
-    NonblockingState* next_ = nullptr;  // of those that are alive
-    static NonblockingState* alive_;
+    Living<NonblockingState>::Place place_{*this};  // among those that are alive
+    static Living<NonblockingState> alive_;
 };
 
 // Null: the native library has the call, or `error` is not MPI_SUCCESS and the call failed with it. Else the

@@ -361,30 +361,27 @@ std::shared_ptr<Lane> NonblockingState::make_named_plan_lane(MPI_Comm comm, bool
 NonblockingState::NonblockingState(Communicator& communicator, World& world)
     : world_(world), communicator_(communicator) {
     const std::lock_guard lock(alive_mutex);
-    next_ = alive_;
-    alive_ = this;
+    alive_.enter(place_);
 }
 
 NonblockingState::~NonblockingState() {
     if (first_plan_) Attendance::give_back(exchange_carrier_, *first_plan_);
     const std::lock_guard lock(alive_mutex);
-    NonblockingState** link = &alive_;
-    while (*link != this) link = &(*link)->next_;
-    *link = next_;
+    alive_.leave(place_);
 }
 
-constinit NonblockingState* NonblockingState::alive_ = nullptr;
+constinit Living<NonblockingState> NonblockingState::alive_;
 
 bool NonblockingState::close_all() {
     std::vector<std::shared_ptr<Lane>> lanes;
     {
         const std::lock_guard lock(alive_mutex);
-        for (NonblockingState* state = alive_; state != nullptr; state = state->next_) {
-            if (state->exchange_lane_ != nullptr && state->exchange_lane_ != state->lane_)
-                lanes.push_back(state->exchange_lane_);
-            state->exchange_lane_.reset();
-            if (state->lane_ != nullptr) lanes.push_back(std::move(state->lane_));
-        }
+        alive_.for_each([&lanes](NonblockingState& state) {
+            if (state.exchange_lane_ != nullptr && state.exchange_lane_ != state.lane_)
+                lanes.push_back(state.exchange_lane_);
+            state.exchange_lane_.reset();
+            if (state.lane_ != nullptr) lanes.push_back(std::move(state.lane_));
+        });
     }
     bool last = true;
     for (const std::shared_ptr<Lane>& lane : lanes) last &= lane.use_count() == 1;
