@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "../cpu_time.h"
+
 namespace thalweg {
 namespace {
 
@@ -35,6 +37,20 @@ TEST(port_ranks, those_of_the_world_need_no_table) {
     EXPECT_EQ(ranks.processes(), nullptr);
     EXPECT_EQ(ranks.processes_end(), 4u);
     EXPECT_EQ(ranks.rails(), nullptr);
+}
+
+// A lane over MPI has a copy.
+TEST(port_ranks, copies_of_a_map_share_its_table) {
+    RankMap map;
+    for (int rank = 0; rank < 1 << 20; ++rank) map.append(rank ^ 1);
+    const double begin = test::thread_cpu_seconds();
+    long sum = 0;
+    for (int i = 0; i < 3000; ++i) {
+        const RankMap copy = map;
+        sum += copy[i] - (i ^ 1);
+    }
+    EXPECT_LT(test::thread_cpu_seconds() - begin, 0.5);
+    EXPECT_EQ(sum, 0);
 }
 
 TEST(port_ranks, know_processes_and_who_is_near) {
