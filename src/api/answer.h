@@ -25,17 +25,24 @@ inline void make_ready_to_be_unwound() {
 // What the program's call returns: what `run` does, or what its exceptions mean. `error` is that of the call.
 template <typename Run>
 int answer(MPI_Comm comm, int& error, Run run) {
+    bool disagrees = false;
     try {
         return run();
     } catch (const NoCommunicator& none) {
         error = none.error;
+        return 1;
     } catch (const AgreementFailed& failure) {
-        error = give_up_on(comm, failure);
+        error = failure.error;
+        disagrees = true;
     } catch (const std::bad_alloc&) {
         // Alone we cannot decline what the others run: the user's error handler has to know.
         error = MPI_ERR_NO_MEM;
-        call_error_handler(comm, error);
     }
+    // Here, because one that jumps leaves what was caught behind.
+    if (disagrees)
+        give_up_on(comm, {error});
+    else
+        call_error_handler(comm, error);
     return 1;
 }
 

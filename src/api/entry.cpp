@@ -43,10 +43,11 @@ void count_small(std::uint64_t bytes) {
 }
 
 // This rank alone has no request to give for an operation that all ranks run.
-int without_request(Ongoing& ongoing, MPI_Comm comm, int error) {
-    if (ongoing.pending()) ongoing.wait();
-    ongoing.finish();
-    ongoing.release();
+int without_request(std::unique_ptr<Ongoing> ongoing, MPI_Comm comm, int error) {
+    if (ongoing->pending()) ongoing->wait();
+    ongoing->finish();
+    ongoing->release();
+    ongoing.reset();  // the handler need not return
     call_error_handler(comm, error);
     return error;
 }
@@ -348,6 +349,7 @@ int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* 
         if (offered.blocking) {
             ongoing->run();
             *error = ongoing->finish();
+            ongoing.reset();
             if (*error != MPI_SUCCESS) call_error_handler(call->comm, *error);
             return 1;
         }
@@ -355,11 +357,12 @@ int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* 
             ongoing = make_persistent(std::move(ongoing), call->comm, request, *error);
             if (ongoing == nullptr) return 1;
             ongoing->release();
+            ongoing.reset();
             call_error_handler(call->comm, *error);
             return 1;
         }
         ongoing = make_request(std::move(ongoing), call->comm, request, *error);
-        if (ongoing != nullptr) *error = without_request(*ongoing, call->comm, *error);
+        if (ongoing != nullptr) *error = without_request(std::move(ongoing), call->comm, *error);
         return 1;
     });
 }

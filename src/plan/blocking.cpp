@@ -134,7 +134,10 @@ void BlockingState::drop_idle() {
     if (own_lane_ != nullptr) own_lane_->drop_idle();
 }
 
-bool run_blocking(World& world, const CollectiveCall& call, int& error, Trial*& trial) {
+namespace {
+
+// As run_blocking(), but for the error handler.
+bool carry_out(World& world, const CollectiveCall& call, int& error, Trial*& trial) {
     const Declining decline(call.kind);
     if (call.comm == host()->comm_null) return decline.anywhere(Reason::invalid), false;
     Communicator* const found = Communicator::of(call.comm, world);
@@ -154,7 +157,7 @@ bool run_blocking(World& world, const CollectiveCall& call, int& error, Trial*& 
     if (wanted == Wanted::native) return left_to_native(Reason::native_setting, shape.bytes);
     if (shape.bytes < gate_of(call.collective).bytes) return left_to_native(Reason::native_best, shape.bytes);
     if (communicator.broken) {
-        error = raise(call.comm, what(call.kind), Status::transport_failed, communicator.native_error());
+        error = tell_failure(what(call.kind), Status::transport_failed, communicator.native_error());
         return true;
     }
     const Settings& settings = world.settings();
@@ -202,7 +205,7 @@ bool run_blocking(World& world, const CollectiveCall& call, int& error, Trial*& 
     decision = &state.decide(call.collective, shape.bytes, generation, stable);
     if (const auto reason = declines()) return left_to_native(*reason, shape.bytes);
     if (lane->broken()) {
-        error = raise(call.comm, what(call.kind), Status::transport_failed, lane->native_error());
+        error = tell_failure(what(call.kind), Status::transport_failed, lane->native_error());
         return true;
     }
 
@@ -210,9 +213,17 @@ bool run_blocking(World& world, const CollectiveCall& call, int& error, Trial*& 
     if (state.shares_numbers()) carriage.numbers.push_back(communicator.next_operation());
     if (!run_on_lane(communicator, call, shape, std::move(carriage), error))
         return left_to_native(Reason::invalid, shape.bytes);
-    // Where it failed, the error handler may have freed the communicator, and the trial with it.
     if (turn == TrialTurn::tried_schedule && error == MPI_SUCCESS) its->end();
     return true;
+}
+
+}  // namespace
+
+bool run_blocking(World& world, const CollectiveCall& call, int& error, Trial*& trial) {
+    const bool done = carry_out(world, call, error, trial);
+    // The handler may free the communicator or never return: nothing of ours is touched afterwards.
+    if (done && error != MPI_SUCCESS) call_error_handler(call.comm, error);
+    return done;
 }
 
 bool run_on_lane(Communicator& communicator, const CollectiveCall& call, const CallShape& shape,
@@ -234,7 +245,7 @@ bool run_on_lane(Communicator& communicator, const CollectiveCall& call, const C
     if (bound.status == Status::invalid_argument) return false;
     if (ongoing == nullptr) {
         fail();
-        error = raise(call.comm, what(call.kind), bound.status, MPI_SUCCESS);
+        error = tell_failure(what(call.kind), bound.status, MPI_SUCCESS);
         return true;
     }
     note_accelerated(to_text(*decision.choice), decision.reason, shape.bytes,
@@ -245,12 +256,7 @@ bool run_on_lane(Communicator& communicator, const CollectiveCall& call, const C
         const KeptMemory::InUse held(communicator.memory());
         communicator.relieve_reserve();
     }
-    if (error == MPI_SUCCESS) return true;
-    fail();
-    ongoing.reset();
-    lane.reset();
-    // The handler may free the communicator or never return: nothing of ours is touched afterwards.
-    call_error_handler(call.comm, error);
+    if (error != MPI_SUCCESS) fail();
     return true;
 }
 

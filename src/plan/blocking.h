@@ -83,8 +83,8 @@ class BlockingState {
 // (blocking_exchange.h), null before.
 bool run_blocking(World& world, const CollectiveCall& call, int& error, Trial*& trial);
 
-// The same for a call that all ranks run, as the carriage says. False: its arguments are wrong on this rank,
-// and so for MPI on all of them.
+// The same for a call that all ranks run, as the carriage says, but that the error handler has still to hear
+// of `error`. False: its arguments are wrong on this rank, and so for MPI on all of them.
 bool run_on_lane(Communicator& communicator, const CollectiveCall& call, const CallShape& shape,
                  Carriage carriage, int& error);
 

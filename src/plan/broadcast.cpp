@@ -17,6 +17,7 @@
 #include "plan/reserve.h"
 #include "plan/unasked.h"
 #include "select/pieces.h"
+#include "transport/mpi/error_handler.h"
 #include "transport/mpi/host.h"
 #include "transport/mpi/mpi_transport.h"
 
@@ -65,7 +66,7 @@ bool run_in_memory(Communicator& state, const CollectiveCall& call, std::uint64_
                    std::uint64_t decided_bytes, const std::shared_ptr<Lane>& lane, std::uint32_t generation,
                    int& error) {
     if (lane->broken()) {
-        error = raise(call.comm, "a broadcast", Status::transport_failed, lane->native_error());
+        error = tell_failure("a broadcast", Status::transport_failed, lane->native_error());
         return true;
     }
     CallShape shape;
@@ -75,9 +76,8 @@ bool run_in_memory(Communicator& state, const CollectiveCall& call, std::uint64_
         {lane, state.topology(), state.tried_decision(decided_bytes), state.policy(), generation}, error);
 }
 
-}  // namespace
-
-bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t count, MPI_Datatype type,
+// As broadcast(), but for the error handler.
+bool carry_out(World& world, void* buffer, std::uint64_t bytes, std::uint64_t count, MPI_Datatype type,
                int root, MPI_Comm comm, int& error, Trial*& trial, UnaskedCalls*& unasked) {
     const Host& mpi = *host();
     const auto left_to_native = [bytes](Reason reason) {
@@ -107,7 +107,7 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
     if (root < 0 || root >= state->size()) return decline(Reason::invalid);
     if (bytes == 0) return decline(Reason::empty);
     if (state->broken) {
-        error = raise(comm, "a broadcast", Status::transport_failed, state->native_error());
+        error = tell_failure("a broadcast", Status::transport_failed, state->native_error());
         return true;
     }
 
@@ -151,7 +151,6 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
             call.comm = comm;
             if (!run_in_memory(*state, call, bytes, pieces.bytes, lane, world.generation(), error))
                 return decline(Reason::invalid);
-            // Where it failed, the error handler may have freed the communicator, and the trial with it.
             if (turn == Turn::tried_schedule && error == MPI_SUCCESS) its->end();
             return true;
         }
@@ -180,15 +179,23 @@ bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t co
         if (plan != nullptr) ++plan->tally->errors;
         state->broken = true;
         Unasked::settle_broadcasts(comm);
-        const int native_error = state->native_error();
-        in_use.reset();
-        error = raise(comm, "a broadcast", status, native_error);
+        error = tell_failure("a broadcast", status, state->native_error());
         return true;
     }
     if (turn == Turn::tried_schedule) its->end();
     if (__builtin_expect(reserve_in_use() != 0, 0)) state->relieve_reserve();
     error = MPI_SUCCESS;
     return true;
+}
+
+}  // namespace
+
+bool broadcast(World& world, void* buffer, std::uint64_t bytes, std::uint64_t count, MPI_Datatype type,
+               int root, MPI_Comm comm, int& error, Trial*& trial, UnaskedCalls*& unasked) {
+    const bool done = carry_out(world, buffer, bytes, count, type, root, comm, error, trial, unasked);
+    // The handler may free the communicator, and the trial with it, or never return.
+    if (done && error != MPI_SUCCESS) call_error_handler(comm, error);
+    return done;
 }
 
 }  // namespace thalweg

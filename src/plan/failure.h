@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "transport/mpi/error_handler.h"
 
 namespace thalweg {
 
@@ -33,13 +32,11 @@ inline const char* why_failed(Status status) {
                : describe(status);
 }
 
-// Says that `what` failed and calls the communicator's error handler, as MPI does; the code to return, where
-// the handler returns.
-inline int raise(MPI_Comm comm, const char* what, Status status, int native_error) {
+// Says that `what` failed; the code to return. The communicator's error handler is still to hear of it
+// (call_error_handler), where nothing of ours is held any more: one that jumps lets go of nothing.
+inline int tell_failure(const char* what, Status status, int native_error) {
     THALWEG_LOG_AT(error, "%s failed: %s", what, why_failed(status));
-    const int code = mpi_error_of(status, native_error);
-    call_error_handler(comm, code);
-    return code;
+    return mpi_error_of(status, native_error);
 }
 
 }  // namespace thalweg

@@ -378,12 +378,12 @@ std::unique_ptr<Ongoing> make_native_plan(const CollectiveCall& call, int& error
         } catch (const std::bad_alloc&) {
         }
     if (ongoing != nullptr) ongoing->release();
-    const std::string name = name_of(call.kind);
+    ongoing.reset();
     if (wrong)
-        THALWEG_LOG_AT(error, "wrong arguments of MPI_%s", name.c_str());
+        THALWEG_LOG_AT(error, "wrong arguments of MPI_%s", name_of(call.kind).c_str());
     else
         THALWEG_LOG_AT(error, "the MPI library lacks MPI_%s, and Thalweg cannot stand in for it here",
-                       name.c_str());
+                       name_of(call.kind).c_str());
     error = wrong ? MPI_ERR_ARG : MPI_ERR_UNSUPPORTED_OPERATION;
     call_error_handler(call.comm != mpi.comm_null ? call.comm : mpi.comm_world, error);
     return nullptr;

@@ -23,6 +23,7 @@
 #include "plan/reserve.h"
 #include "plan/set_up.h"
 #include "plan/window_plan.h"
+#include "transport/mpi/error_handler.h"
 #include "transport/mpi/host.h"
 
 namespace thalweg {
@@ -128,7 +129,10 @@ bool look_at_neighbours(const CollectiveCall& call, Communicator& communicator, 
     return !lead_nowhere(call, shape);
 }
 
-std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
+namespace {
+
+// As offer(), but for the error handler.
+std::unique_ptr<Ongoing> make_ongoing(const CollectiveCall& call, int& error) {
     const Declining decline(call.kind);
     const auto declined = [&decline](Reason reason) {
         decline.anywhere(reason);
@@ -167,8 +171,8 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     if (unattended && !in_memory && lane_in_memory(communicator) == nullptr)
         return declined_on(Attendance::refusal(), 0);
     if (communicator.out_of_step) {
-        error = raise(call.comm, "a nonblocking collective", Status::transport_failed,
-                      communicator.native_error());
+        error =
+            tell_failure("a nonblocking collective", Status::transport_failed, communicator.native_error());
         return nullptr;
     }
     Communicator::SelfDriven& self_driven = communicator.self_driven;
@@ -245,7 +249,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     std::shared_ptr<Lane> lane = call.has_letters() ? state.exchange_lane() : state.lane();
     // A plan is made by all ranks or by none: in there they agree on whether the lane is broken.
     if (!call.persistent && lane->broken()) {
-        error = raise(call.comm, "a nonblocking collective", Status::transport_failed, lane->native_error());
+        error = tell_failure("a nonblocking collective", Status::transport_failed, lane->native_error());
         return nullptr;
     }
     const Pieces pieces = call.pieces_of(shape.decided_bytes);
@@ -309,7 +313,7 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     if (bound.status == Status::invalid_argument) return declined_on(Reason::invalid, shape.bytes);
     if (ongoing == nullptr) {
         plan_or_lane->fail();
-        error = raise(call.comm, "a nonblocking collective", bound.status, MPI_SUCCESS);
+        error = tell_failure("a nonblocking collective", bound.status, MPI_SUCCESS);
         return nullptr;
     }
     if (call.persistent) {
@@ -321,6 +325,14 @@ std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
     note_accelerated(to_text(*decision.choice), decision.reason, shape.bytes, carrier_of(*plan_or_lane),
                      state.policy());
     if (!call.persistent && !call.blocking) ongoing->start();
+    return ongoing;
+}
+
+}  // namespace
+
+std::unique_ptr<Ongoing> offer(const CollectiveCall& call, int& error) {
+    std::unique_ptr<Ongoing> ongoing = make_ongoing(call, error);
+    if (error != MPI_SUCCESS) call_error_handler(call.comm, error);
     return ongoing;
 }
 

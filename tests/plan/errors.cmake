@@ -15,5 +15,7 @@ if(name MATCHES "^openmpi")
 endif()
 run(raised_ucx 3 ${inside} "${with_persistent};${chain};${ucx};THALWEG_TEST_LEVEL=single" raised)
 run(raised_ucx_threads 2 ${inside} "${with_persistent};${chain};${ucx}" raised)
+# A handler that jumps, over the memory of the host.
+run(jumped_shm 2 ${inside} "${chain};${shm}" jumped)
 # Wrong arguments of one rank where the others would agree with it behind every communicator that is made.
 run(arguments_alone_early 3 mpi "${asked_for};${ucx};THALWEG_SETUP=early" alone creations)
